@@ -1,0 +1,43 @@
+# How every target is compiled, and the two functions that make libraries and their unit tests from folders.
+
+set(ACR_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address,undefined or thread")
+option(ACR_WERROR "Treat warnings as errors" OFF)
+option(ACR_COVERAGE "Instrument for gcov" OFF)
+
+add_library(acr_options INTERFACE)
+target_compile_features(acr_options INTERFACE c_std_17)
+target_compile_definitions(acr_options INTERFACE _GNU_SOURCE G_LOG_DOMAIN="acr-host" ACR_VERSION="${PROJECT_VERSION}")
+target_compile_options(acr_options INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wvla -Wformat=2
+  -Wno-unused-parameter -fno-common $<$<CONFIG:Release>:-O2> $<$<BOOL:${ACR_WERROR}>:-Werror>)
+set(CMAKE_C_EXTENSIONS ON) # gnu17
+if(ACR_SANITIZE)
+  target_compile_options(acr_options INTERFACE -fsanitize=${ACR_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(acr_options INTERFACE -fsanitize=${ACR_SANITIZE})
+  if(ACR_SANITIZE MATCHES "address")
+    target_compile_definitions(acr_options INTERFACE ACR_SANITIZED=1)
+  endif()
+endif()
+if(ACR_COVERAGE)
+  target_compile_options(acr_options INTERFACE --coverage)
+  target_link_options(acr_options INTERFACE --coverage)
+endif()
+target_link_libraries(acr_options INTERFACE acr::glib Threads::Threads)
+
+# acr_library(<name> <folder> [USES <lib>...] [PRIVATE <foreign target>...])
+# USES are libraries of ours whose headers it may include; PRIVATE ones are foreign and do not reach its users.
+function(acr_library name folder)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "USES;PRIVATE")
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.c")
+  if(NOT sources)
+    add_library(acr_${name} INTERFACE)
+    return()
+  endif()
+  add_library(acr_${name} STATIC ${sources})
+  cmake_path(GET folder PARENT_PATH room)
+  target_include_directories(acr_${name} PUBLIC "${PROJECT_SOURCE_DIR}/${room}")
+  target_link_libraries(acr_${name} PUBLIC acr_options PRIVATE ${arg_PRIVATE})
+  foreach(used IN LISTS arg_USES)
+    target_link_libraries(acr_${name} PUBLIC acr_${used})
+    target_include_directories(acr_${name} PUBLIC "${PROJECT_SOURCE_DIR}/native")
+  endforeach()
+endfunction()
