@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from tasks import Task
 from trees import locked
@@ -30,6 +31,14 @@ def choose_entry(entries: list[dict[str, Any]], task: Task) -> dict[str, Any] | 
             if not entry.get("tasks"):
                 return entry
     return None
+
+
+def excluder(pattern: str | None) -> Callable[[str], bool]:
+    """Whether a test id is one that cannot pass on a bare machine (`exclude`, searched for)."""
+    if not pattern:
+        return lambda name: False
+    expression = re.compile(pattern)
+    return lambda name: expression.search(name) is not None
 
 
 def digest_of(*values: Any) -> str:
