@@ -1,0 +1,64 @@
+/*
+ * http: one bounded exchange with a server over TCP, TLS or a unix socket. libcurl stays inside.
+ * Redirects are not followed. No proxy credentials, cookies or netrc are read.
+ */
+#ifndef ACR_HTTP_H
+#define ACR_HTTP_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/base.h"
+
+typedef enum {
+    ACR_HTTP_ERROR_FAILED,
+    ACR_HTTP_ERROR_NETWORK, /* name, connection, TLS, or a transfer that broke off */
+    ACR_HTTP_ERROR_TIMEOUT, /* connect, first byte, idle or total */
+    ACR_HTTP_ERROR_TOO_BIG, /* body, header or count of headers over its ceiling */
+    ACR_HTTP_ERROR_INTERRUPTED,
+    ACR_HTTP_ERROR_STOPPED, /* on_body returned false */
+} AcrHttpError;
+#define ACR_HTTP_ERROR acr_http_error_quark()
+GQuark acr_http_error_quark(void);
+
+#define ACR_HTTP_MAX_HEADER_BYTES (256u * 1024)
+#define ACR_HTTP_MAX_BODY_BYTES (64u * 1024 * 1024)
+
+/* Once per process, before threads: libcurl's global state. */
+bool acr_http_global_init(GError **error) ACR_MUST_USE;
+void acr_http_global_cleanup(void);
+
+/* Zero-initialise. All borrowed for the call. */
+typedef struct {
+    const char *method;               /* NULL: GET, or POST with a body */
+    const char *url;
+    const char *unix_socket;          /* path, or NULL */
+    const char *const *headers;       /* NULL-terminated "Name: value" */
+    const void *body;
+    gsize body_len;
+    gint64 connect_timeout_ms;        /* 0: 10,000 */
+    gint64 first_byte_timeout_ms;     /* 0: none beyond total */
+    gint64 idle_timeout_ms;           /* between bytes; 0: 120,000 */
+    gint64 total_timeout_ms;          /* 0: 1,800,000 */
+    gsize body_limit;                 /* 0: ACR_HTTP_MAX_BODY_BYTES */
+    const char *ca_file;              /* NULL: the system's */
+    /* Called with each piece of a response body (status known by then); returning false stops the exchange (STOPPED).
+     * NULL: the body is collected into the response. */
+    bool (*on_body)(void *ctx, int status, const char *data, gsize len);
+    void *on_body_ctx;
+    const AcrInterrupt *interrupt;
+} AcrHttpRequest;
+
+typedef struct {
+    int status;
+    GBytes *body;       /* owned; empty when on_body was given */
+    GHashTable *headers; /* owned; lower-case name -> value; of repeated ones the last */
+    gint64 wall_ms, first_byte_ms;
+} AcrHttpResponse;
+
+/* True whenever a whole response came, whatever its status. Thread-safe. */
+bool acr_http_exchange(const AcrHttpRequest *request, AcrHttpResponse *out, GError **error) ACR_MUST_USE;
+void acr_http_response_clear(AcrHttpResponse *response);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpResponse, acr_http_response_clear)
+
+#endif

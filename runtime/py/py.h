@@ -1,0 +1,56 @@
+/*
+ * py: the one place that knows Python. One thread owns the interpreter: it initialises, runs jobs from a queue and
+ * finalises; other threads post a job and wait. Everything else in the program uses the functions below.
+ */
+#ifndef ACR_PY_H
+#define ACR_PY_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/base.h"
+#include "index/index.h"
+#include "patch/patch.h"
+#include "search/search.h"
+
+typedef enum {
+    ACR_PY_ERROR_FAILED,      /* an exception; the message holds its type and text */
+    ACR_PY_ERROR_ENVIRONMENT, /* the interpreter or the program's Python files are not as they were built */
+    ACR_PY_ERROR_TIMEOUT,     /* the deadline passed and the job was ended */
+    ACR_PY_ERROR_MEMORY,
+    ACR_PY_ERROR_EXIT,        /* code called sys.exit */
+    ACR_PY_ERROR_BAD_CALL,    /* acr_python_bind_call: not a call, unknown name, arguments that do not fit */
+} AcrPyError;
+#define ACR_PY_ERROR acr_py_error_quark()
+GQuark acr_py_error_quark(void);
+
+typedef struct AcrPython AcrPython;
+
+/*
+ * Starts the interpreter. `package_dir` is the folder that holds the package `acr` (python/ of the source or installed
+ * tree). Errors: ENVIRONMENT. At most one at a time in a process.
+ */
+AcrPython *acr_python_new(const char *package_dir, GError **error) ACR_MUST_USE;
+void acr_python_free(AcrPython *python); /* ends the thread and finalises */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPython, acr_python_free)
+const char *acr_python_version(const AcrPython *python); /* borrowed: "3.11.2" */
+
+/* The tables for native/: borrowed, valid while `python` lives; their functions may be called from any thread. */
+const AcrOutliner *acr_python_outliner(AcrPython *python);
+const AcrReferee *acr_python_referee(AcrPython *python);
+
+/*
+ * Parses the text of one call with Python's ast and binds its (literal) arguments to the registered signature. Quotes,
+ * keyword arguments and surrounding white space are Python's business; integers may be given as digits in a string.
+ * Errors: BAD_CALL, with a message that a model can act on (names the call's signature); others as above.
+ */
+bool acr_python_bind_call(AcrPython *python, const char *text, AcrCall *out, GError **error) ACR_MUST_USE;
+
+/*
+ * Runs `module.function(argument)` of the package `acr`: bytes in, bytes out (owned). The seam for what comes later.
+ * `deadline_ms` 0: none.
+ */
+bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument, gint64 deadline_ms,
+                     GBytes **out, GError **error) ACR_MUST_USE;
+
+#endif
