@@ -1,0 +1,35 @@
+/* What the files of base share with one another and nobody else. */
+#ifndef ACR_BASE_PRIVATE_H
+#define ACR_BASE_PRIVATE_H
+
+#include "base/base.h"
+
+/*
+ * Sets an error that says what was tried and why `err` (an errno) forbade it: "<format>: <reason>". ENOENT gives
+ * NOT_FOUND; ENOSPC, EDQUOT and EROFS give NO_SPACE; the rest FAILED. Returns false, for `return`.
+ */
+bool acr_base_fail(GError **error, int err, const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+/*
+ * Checks that `text` is one JSON value as RFC 8259 has it, within the depth ceiling.
+ *   out_repaired  owned; NULL when the text can be parsed as it is, else a text in which escapes and numbers that
+ *                 the parser behind would misread are replaced.
+ * Errors: MALFORMED (with the byte offset), TOO_BIG.
+ */
+bool acr_json_text_check(const char *text, gsize len, GString **out_repaired,
+                         GError **error) ACR_MUST_USE;
+
+/* The value of a number; 0 for other types. */
+double acr_json_double(const AcrJson *json);
+/* The value of a truth value; false for other types. */
+bool acr_json_bool(const AcrJson *json);
+
+/* Writes all of `data`, however often the kernel takes only a part. Returns 0 or an errno. */
+int acr_fd_write_all(int fd, const void *data, gsize len);
+
+/* Closes `*fd` unless it is -1, which it then is. Keeps errno. */
+void acr_fd_close(int *fd);
+
+#define ACR_AUTO_FD __attribute__((cleanup(acr_fd_close))) int
+
+#endif

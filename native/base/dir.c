@@ -1,0 +1,170 @@
+/*
+ * Folders: made with their parents, removed with all they hold. Removal works on descriptors, so that no symlink can
+ * lead it elsewhere, and holds few of them: a folder that lies too deep is first moved up to the top of the tree.
+ */
+#include "base/base_private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define REMOVE_MAX_DEPTH 64 /* folders open at one time */
+
+/* ---- Making ---- */
+
+static bool make_one(const char *path, GError **error)
+{
+    if (mkdir(path, 0777) == 0)
+        return true;
+    int err = errno;
+    struct stat st;
+    if (stat(path, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            return true;
+        err = ENOTDIR;
+    }
+    /* A parent is made before its child, so ENOENT can only be a dangling symlink or an empty path. */
+    if (err == EEXIST || err == ENOENT)
+        err = ENOTDIR;
+    return acr_base_fail(error, err, "cannot make folder '%s'", path);
+}
+
+bool acr_dir_make(const char *path, GError **error)
+{
+    g_autofree char *part = g_strdup(path);
+    for (char *p = part; *p; p++) {
+        if (*p != '/' || p == part || p[-1] == '/')
+            continue;
+        *p = '\0';
+        bool made = make_one(part, error);
+        *p = '/';
+        if (!made)
+            return false;
+    }
+    return make_one(path, error);
+}
+
+/* ---- Removing ---- */
+
+typedef struct {
+    const char *path; /* of the whole tree, for messages */
+    int top;          /* its descriptor */
+    dev_t device;
+    guint moved; /* folders moved up so far, for their new names */
+    GError **error;
+} Removal;
+
+static bool fail_removal(Removal *removal, int err, const char *name)
+{
+    if (err == ENOENT) /* NOT_FOUND would read as success */
+        err = EBUSY;
+    return acr_base_fail(removal->error, err, "cannot remove '%s' in '%s'", name, removal->path);
+}
+
+/* Opens a folder, giving its owner back the rights to list and change it; -1 with errno. */
+static int open_folder(int parent, const char *name)
+{
+    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(parent, name, flags);
+    if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
+        fd = openat(parent, name, flags);
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
+        (void)!fchmod(fd, 0700); /* where it matters, the removal of an entry fails and says so */
+    return fd;
+}
+
+static bool remove_entries(Removal *removal, int fd, guint depth);
+
+/* A folder that lies too deep becomes an entry of the top, where it is found in a later pass. */
+static bool move_up(Removal *removal, int parent, const char *name)
+{
+    for (int i = 0; i < 1000; i++) {
+        char moved[32];
+        g_snprintf(moved, sizeof moved, ".acr-deep-%u", removal->moved++);
+        if (renameat2(parent, name, removal->top, moved, RENAME_NOREPLACE) == 0)
+            return true;
+        if (errno != EEXIST)
+            break;
+    }
+    return fail_removal(removal, errno, name);
+}
+
+static bool remove_folder(Removal *removal, int parent, const char *name, guint depth)
+{
+    if (depth > REMOVE_MAX_DEPTH)
+        return move_up(removal, parent, name);
+    ACR_AUTO_FD fd = open_folder(parent, name);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return fail_removal(removal, errno, name);
+    if (st.st_dev != removal->device)
+        return fail_removal(removal, EXDEV, name);
+    if (!remove_entries(removal, fd, depth))
+        return false;
+    if (unlinkat(parent, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+        return fail_removal(removal, errno, name);
+    return true;
+}
+
+static bool remove_entry(Removal *removal, int parent, const char *name, guint depth)
+{
+    if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+        return true;
+    int err = errno;
+    struct stat st;
+    if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
+        return fail_removal(removal, err, name);
+    return remove_folder(removal, parent, name, depth);
+}
+
+/* Lists anew until a pass finds nothing: entries may come in (moved up) while others go. */
+static bool remove_entries(Removal *removal, int fd, guint depth)
+{
+    int listed = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = listed < 0 ? NULL : fdopendir(listed);
+    if (!dir) {
+        int err = errno;
+        acr_fd_close(&listed);
+        return fail_removal(removal, err, ".");
+    }
+    bool ok = true, found = true;
+    while (ok && found) {
+        found = false;
+        rewinddir(dir);
+        const struct dirent *entry;
+        while (ok && (entry = readdir(dir))) {
+            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+                continue;
+            found = true;
+            ok = remove_entry(removal, fd, entry->d_name, depth + 1);
+        }
+    }
+    closedir(dir);
+    return ok;
+}
+
+bool acr_dir_remove(const char *path, GError **error)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT ? true : acr_base_fail(error, errno, "cannot remove '%s'", path);
+    if (!S_ISDIR(st.st_mode)) {
+        if (unlink(path) == 0 || errno == ENOENT)
+            return true;
+        return acr_base_fail(error, errno, "cannot remove '%s'", path);
+    }
+    ACR_AUTO_FD top = open_folder(AT_FDCWD, path);
+    if (top < 0 || fstat(top, &st) != 0)
+        return acr_base_fail(error, errno, "cannot remove '%s'", path);
+    Removal removal = {.path = path, .top = top, .device = st.st_dev, .error = error};
+    if (!remove_entries(&removal, top, 0))
+        return false;
+    if (rmdir(path) != 0 && errno != ENOENT)
+        return acr_base_fail(error, errno, "cannot remove '%s'", path);
+    return true;
+}

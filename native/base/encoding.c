@@ -1,0 +1,283 @@
+/*
+ * A source file's bytes to text and back, as Python reads them: UTF-8 mark, PEP 263 cookie in the first two lines,
+ * UTF-8 without one. Encodings other than UTF-8 and latin-1 are the C library's iconv. Whatever a cookie claims, the
+ * bytes have a text: where the claim does not hold, UTF-8 is tried and then latin-1, which cannot fail.
+ * Pattern of the cookie and its place: PEP 263, "Defining the Encoding".
+ */
+#include "base/base_private.h"
+
+#include <string.h>
+
+#define BOM "\xEF\xBB\xBF"
+#define BOM_LEN 3
+#define UTF8 "utf-8"
+#define LATIN1 "latin-1"
+#define COOKIE_MAX 40 /* characters of an encoding's name; no real one is longer */
+
+/* Python's names that iconv has otherwise, and spellings of one canonical name; '_' is written '-' here. */
+typedef struct {
+    const char *python, *canonical, *iconv;
+} Alias;
+static const Alias aliases[] = {
+    {"utf8", UTF8, UTF8},
+    {"u8", UTF8, UTF8},
+    {"utf-8-sig", UTF8, UTF8},
+    {"latin1", LATIN1, "ISO-8859-1"},
+    {"latin", LATIN1, "ISO-8859-1"},
+    {"l1", LATIN1, "ISO-8859-1"},
+    {"latin-1", LATIN1, "ISO-8859-1"},
+    {"iso-latin-1", LATIN1, "ISO-8859-1"},
+    {"iso-8859-1", LATIN1, "ISO-8859-1"},
+    {"iso8859-1", LATIN1, "ISO-8859-1"},
+    {"8859", LATIN1, "ISO-8859-1"},
+    {"cp819", LATIN1, "ISO-8859-1"},
+    {"us-ascii", "ascii", "US-ASCII"},
+    {"ascii", "ascii", "US-ASCII"},
+    {"646", "ascii", "US-ASCII"},
+    {"windows-1250", "cp1250", "CP1250"},
+    {"windows-1251", "cp1251", "CP1251"},
+    {"windows-1252", "cp1252", "CP1252"},
+    {"1252", "cp1252", "CP1252"},
+    {"latin-2", "iso-8859-2", "ISO-8859-2"},
+    {"latin2", "iso-8859-2", "ISO-8859-2"},
+    {"iso8859-2", "iso-8859-2", "ISO-8859-2"},
+    {"latin-9", "iso-8859-15", "ISO-8859-15"},
+    {"latin9", "iso-8859-15", "ISO-8859-15"},
+    {"iso8859-15", "iso-8859-15", "ISO-8859-15"},
+    {"eucjp", "euc-jp", "EUC-JP"},
+    {"ujis", "euc-jp", "EUC-JP"},
+    {"euckr", "euc-kr", "EUC-KR"},
+    {"shift-jis", "shift-jis", "SHIFT_JIS"},
+    {"sjis", "shift-jis", "SHIFT_JIS"},
+    {"ms932", "cp932", "CP932"},
+    {"mac-roman", "mac-roman", "MACINTOSH"},
+    {"macroman", "mac-roman", "MACINTOSH"},
+};
+
+static const Alias *alias_of(const char *name)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(aliases); i++) {
+        if (strcmp(aliases[i].python, name) == 0)
+            return &aliases[i];
+    }
+    return NULL;
+}
+
+/* The name that iconv knows a canonical name by; borrowed. */
+static const char *iconv_name(const char *canonical)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(aliases); i++) {
+        if (strcmp(aliases[i].canonical, canonical) == 0)
+            return aliases[i].iconv;
+    }
+    return canonical;
+}
+
+/* Editors append the kind of line end: "utf-8-unix". */
+static void cut_line_end_suffix(char *name)
+{
+    static const char *const suffixes[] = {"-unix", "-dos", "-mac"};
+    for (gsize i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+        if (g_str_has_suffix(name, suffixes[i]))
+            name[strlen(name) - strlen(suffixes[i])] = '\0';
+    }
+}
+
+static char *canonical_name(const char *name, gsize len)
+{
+    g_autofree char *lower = g_ascii_strdown(name, len);
+    g_strdelimit(lower, "_", '-');
+    cut_line_end_suffix(lower);
+    const Alias *alias = alias_of(lower);
+    return alias ? g_strdup(alias->canonical) : g_steal_pointer(&lower);
+}
+
+/* ---- The cookie ---- */
+
+static bool is_name_char(char c)
+{
+    return g_ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+}
+
+static const char *skip_blanks(const char *at, const char *end, const char *blanks)
+{
+    while (at < end && *at && strchr(blanks, *at))
+        at++;
+    return at;
+}
+
+/* The name in a comment line [at, end); owned, canonical; NULL if there is none. */
+static char *cookie_in_line(const char *at, const char *end)
+{
+    at = skip_blanks(at, end, " \t\f");
+    if (at == end || *at != '#')
+        return NULL;
+    while ((at = memmem(at, end - at, "coding", 6))) {
+        at += 6;
+        if (at == end || (*at != ':' && *at != '='))
+            continue;
+        const char *name = skip_blanks(at + 1, end, " \t"), *stop = name;
+        while (stop < end && is_name_char(*stop))
+            stop++;
+        if (stop > name)
+            return stop - name <= COOKIE_MAX ? canonical_name(name, stop - name) : NULL;
+    }
+    return NULL;
+}
+
+static const char *line_end(const char *at, const char *end)
+{
+    while (at < end && *at != '\n' && *at != '\r')
+        at++;
+    return at;
+}
+
+/* Looks in the first line, and in the second if the first is blank or a comment. */
+static char *find_cookie(const char *text, gsize len)
+{
+    const char *end = text + len, *stop = line_end(text, end);
+    char *name = cookie_in_line(text, stop);
+    if (name)
+        return name;
+    const char *first = skip_blanks(text, stop, " \t\f");
+    if (first < stop && *first != '#')
+        return NULL;
+    if (stop < end && *stop == '\r' && stop + 1 < end && stop[1] == '\n')
+        stop++;
+    if (stop >= end)
+        return NULL;
+    return cookie_in_line(stop + 1, line_end(stop + 1, end));
+}
+
+/* ---- Conversion ---- */
+
+static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
+{
+    GString *out = g_string_sized_new(len + len / 8);
+    for (gsize i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)data[i];
+        if (c < 0x80) {
+            g_string_append_c(out, (char)c);
+        } else {
+            g_string_append_c(out, (char)(0xC0 | c >> 6));
+            g_string_append_c(out, (char)(0x80 | (c & 0x3F)));
+        }
+    }
+    *out_len = out->len;
+    return g_string_free(out, FALSE);
+}
+
+/* `text` is valid UTF-8. NULL at the first character that latin-1 lacks, with its offset in *out_len. */
+static char *utf8_to_latin1(const char *text, gsize len, gsize *out_len)
+{
+    g_autoptr(GString) out = g_string_sized_new(len);
+    for (const char *p = text; p < text + len; p = g_utf8_next_char(p)) {
+        gunichar c = g_utf8_get_char(p);
+        if (c > 0xFF) {
+            *out_len = p - text;
+            return NULL;
+        }
+        g_string_append_c(out, (char)c);
+    }
+    *out_len = out->len;
+    return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+/*
+ * The text that `encoding` gives the bytes; owned, or NULL when it is unknown, does not fit, or is one in which the
+ * file's first bytes are not the ASCII that its cookie was read from (UTF-16, EBCDIC).
+ */
+static char *decode_as(const char *encoding, const char *data, gsize len, gsize *out_len)
+{
+    if (strcmp(encoding, UTF8) == 0) {
+        *out_len = len;
+        return g_utf8_validate_len(data, len, NULL) ? g_strndup(data, len) : NULL;
+    }
+    if (strcmp(encoding, LATIN1) == 0)
+        return latin1_to_utf8(data, len, out_len);
+    g_autofree char *text =
+        g_convert(data, len, UTF8, iconv_name(encoding), NULL, out_len, NULL);
+    if (!text || !acr_utf8_is_text(text, *out_len))
+        return NULL;
+    g_autofree char *cookie = find_cookie(text, *out_len);
+    if (!cookie || strcmp(cookie, encoding) != 0)
+        return NULL;
+    return g_steal_pointer(&text);
+}
+
+static char *encode_as(const char *encoding, const char *text, gsize len, gsize *out_len)
+{
+    if (strcmp(encoding, UTF8) == 0) {
+        *out_len = len;
+        return g_memdup2(text, len);
+    }
+    if (strcmp(encoding, LATIN1) == 0)
+        return utf8_to_latin1(text, len, out_len);
+    return g_convert(text, len, iconv_name(encoding), UTF8, NULL, out_len, NULL);
+}
+
+static bool encodes_back(const AcrText *text, const char *data, gsize len)
+{
+    gsize back_len = 0;
+    g_autofree char *back = encode_as(text->encoding, text->text, text->len, &back_len);
+    return back_len == len && (len == 0 || (back && memcmp(back, data, len) == 0));
+}
+
+void acr_text_decode(const void *data, gsize len, AcrText *out)
+{
+    const char *bytes = len ? data : "";
+    AcrText result = {.bom = len >= BOM_LEN && memcmp(bytes, BOM, BOM_LEN) == 0};
+    if (result.bom) {
+        bytes += BOM_LEN;
+        len -= BOM_LEN;
+    }
+    if (memchr(bytes, '\0', len)) {
+        result.binary = true;
+        result.encoding = g_strdup(UTF8);
+        result.text = acr_utf8_repair(bytes, len);
+        result.len = strlen(result.text);
+        *out = result;
+        return;
+    }
+    g_autofree char *cookie = result.bom ? NULL : find_cookie(bytes, len);
+    const char *const tries[] = {cookie ? cookie : UTF8, UTF8, LATIN1};
+    for (gsize i = 0; i < G_N_ELEMENTS(tries) && !result.text; i++) {
+        result.text = decode_as(tries[i], bytes, len, &result.len);
+        if (result.text)
+            result.encoding = g_strdup(tries[i]);
+    }
+    result.exact = encodes_back(&result, bytes, len);
+    *out = result;
+}
+
+void acr_text_clear(AcrText *text)
+{
+    if (!text)
+        return;
+    g_clear_pointer(&text->text, g_free);
+    g_clear_pointer(&text->encoding, g_free);
+    *text = (AcrText){0};
+}
+
+GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len, GError **error)
+{
+    if (like->binary || !acr_utf8_is_text(text, len)) {
+        g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
+                    like->binary ? "cannot encode as a binary file" : "text to encode is not UTF-8");
+        return NULL;
+    }
+    gsize body_len = 0;
+    g_autofree char *body = encode_as(like->encoding, text, len, &body_len);
+    if (!body && len > 0) {
+        g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
+                    "text holds a character that encoding '%s' lacks", like->encoding);
+        return NULL;
+    }
+    if (!like->bom)
+        return g_bytes_new_take(g_steal_pointer(&body), body_len);
+    GByteArray *bytes = g_byte_array_sized_new(body_len + BOM_LEN);
+    g_byte_array_append(bytes, (const guint8 *)BOM, BOM_LEN);
+    if (body_len > 0)
+        g_byte_array_append(bytes, (const guint8 *)body, body_len);
+    return g_byte_array_free_to_bytes(bytes);
+}

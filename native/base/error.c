@@ -1,0 +1,36 @@
+/*
+ * The error domain of base, and the one place that turns an errno into it: callers branch on "not there" and "disk
+ * full", everything else is a message for people.
+ */
+#include "base/base_private.h"
+
+#include <errno.h>
+
+GQuark acr_base_error_quark(void)
+{
+    return g_quark_from_static_string("acr-base-error");
+}
+
+static AcrBaseError code_of(int err)
+{
+    switch (err) {
+    case ENOENT:
+        return ACR_BASE_ERROR_NOT_FOUND;
+    case ENOSPC:
+    case EDQUOT:
+    case EROFS:
+        return ACR_BASE_ERROR_NO_SPACE;
+    default:
+        return ACR_BASE_ERROR_FAILED;
+    }
+}
+
+bool acr_base_fail(GError **error, int err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *what = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_set_error(error, ACR_BASE_ERROR, code_of(err), "%s: %s", what, g_strerror(err));
+    return false;
+}

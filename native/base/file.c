@@ -1,0 +1,160 @@
+/*
+ * Whole files: read within a ceiling, written so that a crash leaves the old or the new one. Also what other files of
+ * base need of descriptors, and the checksum.
+ */
+#include "base/base_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_CHUNK (64u * 1024)
+#define DEFAULT_MODE 0644
+#define TEMPORARY_NAME ".acr-XXXXXX"
+
+void acr_fd_close(int *fd)
+{
+    int saved = errno;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    errno = saved;
+}
+
+int acr_fd_write_all(int fd, const void *data, gsize len)
+{
+    const char *at = data;
+    while (len > 0) {
+        ssize_t n = write(fd, at, MIN(len, (gsize)G_MAXINT32));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        if (n == 0)
+            return ENOSPC;
+        at += n;
+        len -= n;
+    }
+    return 0;
+}
+
+/* ---- Reading ---- */
+
+static bool fail_too_big(GError **error, const char *path, gsize max)
+{
+    g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                "'%s' has more than %" G_GSIZE_FORMAT " bytes", path, max);
+    return false;
+}
+
+/* Opens without waiting for a FIFO's writer, and looks at what was opened. */
+static int open_regular(const char *path, struct stat *out_stat, GError **error)
+{
+    ACR_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, out_stat) != 0) {
+        acr_base_fail(error, errno, "cannot open '%s'", path);
+        return -1;
+    }
+    if (!S_ISREG(out_stat->st_mode)) {
+        acr_base_fail(error, S_ISDIR(out_stat->st_mode) ? EISDIR : EINVAL, "cannot read '%s'",
+                      path);
+        return -1;
+    }
+    int opened = fd;
+    fd = -1;
+    return opened;
+}
+
+GBytes *acr_file_read(const char *path, gsize max, GError **error)
+{
+    struct stat st;
+    ACR_AUTO_FD fd = open_regular(path, &st, error);
+    if (fd < 0)
+        return NULL;
+    if ((guint64)st.st_size > max) {
+        fail_too_big(error, path, max);
+        return NULL;
+    }
+    /* The size is a hint: /proc says 0, and a file may grow while it is read. */
+    gsize room = (gsize)st.st_size + 1, len = 0;
+    g_autofree char *data = g_malloc(room);
+    for (;;) {
+        if (len == room)
+            data = g_realloc(data, room += MAX(room / 2, READ_CHUNK));
+        ssize_t n = read(fd, data + len, room - len);
+        if (n == 0)
+            break;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            acr_base_fail(error, errno, "cannot read '%s'", path);
+            return NULL;
+        }
+        len += n;
+        if (len > max) {
+            fail_too_big(error, path, max);
+            return NULL;
+        }
+    }
+    return g_bytes_new_take(g_steal_pointer(&data), len);
+}
+
+/* ---- Writing ---- */
+
+static int fsync_again(int fd)
+{
+    int rc;
+    do
+        rc = fsync(fd);
+    while (rc != 0 && errno == EINTR);
+    return rc == 0 ? 0 : errno;
+}
+
+/* Returns 0 or an errno; the descriptor stays open. */
+static int fill(int fd, const void *data, gsize len, mode_t mode)
+{
+    int err = acr_fd_write_all(fd, data, len);
+    if (err == 0 && fchmod(fd, mode) != 0)
+        err = errno;
+    return err ? err : fsync_again(fd);
+}
+
+bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
+                           GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_autofree char *temporary = g_build_filename(folder, TEMPORARY_NAME, NULL);
+    ACR_AUTO_FD fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0)
+        return acr_base_fail(error, errno, "cannot write '%s'", path);
+    int err = fill(fd, data, len, mode ? mode : DEFAULT_MODE);
+    if (close(fd) != 0 && err == 0 && errno != EINTR)
+        err = errno; /* NFS and quotas may answer only here */
+    fd = -1;
+    if (err == 0 && rename(temporary, path) != 0)
+        err = errno;
+    if (err != 0) {
+        unlink(temporary);
+        return acr_base_fail(error, err, "cannot write '%s'", path);
+    }
+    return acr_dir_sync(folder, error);
+}
+
+bool acr_dir_sync(const char *path, GError **error)
+{
+    ACR_AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return acr_base_fail(error, errno, "cannot open folder '%s'", path);
+    int err = fsync_again(fd);
+    if (err != 0 && err != EINVAL && err != ENOTSUP) /* file systems that have no such thing */
+        return acr_base_fail(error, err, "cannot sync folder '%s'", path);
+    return true;
+}
+
+char *acr_sha256_hex(const void *data, gsize len)
+{
+    return g_compute_checksum_for_data(G_CHECKSUM_SHA256, len ? data : (const void *)"", len);
+}

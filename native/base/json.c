@@ -1,0 +1,421 @@
+/*
+ * JSON values. An AcrJson is a cJSON node under another name; this is the only file that knows so. Foreign text goes
+ * through json_text.c first, and json_print.c prints, since the library's own printer rounds integers above 2^50.
+ * What this file adds to the nodes: strings that are always valid UTF-8, names that are unique within an object, and
+ * a comparison that is not quadratic.
+ */
+#include "base/base_private.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+#define BASE64_KEY "base64"
+#define FEW_MEMBERS 16 /* up to here comparing each with each beats sorting */
+
+static cJSON *node_of(AcrJson *json)
+{
+    return (cJSON *)json;
+}
+
+static const cJSON *const_node_of(const AcrJson *json)
+{
+    return (const cJSON *)json;
+}
+
+/* Like GLib, the program ends when there is no memory. */
+static AcrJson *made(cJSON *node)
+{
+    if (!node)
+        g_error("out of memory for a JSON value");
+    return (AcrJson *)node;
+}
+
+static bool is_object(const AcrJson *json)
+{
+    return cJSON_IsObject(const_node_of(json));
+}
+
+/* ---- Members in the order of their names ---- */
+
+static int by_name(gconstpointer a, gconstpointer b)
+{
+    const cJSON *const *left = a, *const *right = b;
+    return strcmp((*left)->string, (*right)->string);
+}
+
+/* The siblings from `from` on whose name is not `ignore`, sorted by name; owned (g_ptr_array_unref). Stable. */
+static GPtrArray *members_by_name(const cJSON *from, const char *ignore)
+{
+    GPtrArray *members = g_ptr_array_new();
+    for (const cJSON *c = from; c; c = c->next) {
+        if (!ignore || strcmp(c->string, ignore) != 0)
+            g_ptr_array_add(members, (gpointer)c);
+    }
+    g_ptr_array_sort(members, by_name); /* GLib's sort is stable */
+    return members;
+}
+
+static void remove_member(cJSON *object, cJSON *member)
+{
+    cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
+}
+
+static void drop_repeated_of_few(cJSON *object)
+{
+    for (cJSON *c = object->child, *next; c; c = next) {
+        next = c->next;
+        const cJSON *later = next;
+        while (later && strcmp(later->string, c->string) != 0)
+            later = later->next;
+        if (later)
+            remove_member(object, c);
+    }
+}
+
+static void drop_repeated_of_many(cJSON *object)
+{
+    g_autoptr(GPtrArray) members = members_by_name(object->child, NULL);
+    for (guint i = 0; i + 1 < members->len; i++) {
+        cJSON *c = members->pdata[i], *later = members->pdata[i + 1];
+        if (strcmp(c->string, later->string) == 0)
+            remove_member(object, c);
+    }
+}
+
+/* Of members with one name the last counts, as most readers have it; all below `node`. */
+static void drop_repeated(cJSON *node)
+{
+    if (cJSON_IsObject(node) && node->child) {
+        gsize n = 0;
+        for (const cJSON *c = node->child; c && n <= FEW_MEMBERS; c = c->next)
+            n++;
+        if (n <= FEW_MEMBERS)
+            drop_repeated_of_few(node);
+        else
+            drop_repeated_of_many(node);
+    }
+    for (cJSON *c = node->child; c; c = c->next) {
+        if (c->child)
+            drop_repeated(c);
+    }
+}
+
+/* ---- Reading and freeing ---- */
+
+AcrJson *acr_json_parse(const char *text, gsize len, GError **error)
+{
+    if (len > ACR_JSON_MAX_BYTES) {
+        g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                    "JSON text of %" G_GSIZE_FORMAT " bytes, more than %u", len,
+                    ACR_JSON_MAX_BYTES);
+        return NULL;
+    }
+    GString *repaired = NULL;
+    if (!acr_json_text_check(len ? text : "", len, &repaired, error))
+        return NULL;
+    cJSON *node = repaired ? cJSON_ParseWithLength(repaired->str, repaired->len)
+                           : cJSON_ParseWithLength(text, len);
+    if (repaired)
+        g_string_free(repaired, TRUE);
+    if (!node) {
+        g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
+                    "cannot parse %" G_GSIZE_FORMAT " bytes of JSON: out of memory", len);
+        return NULL;
+    }
+    drop_repeated(node);
+    return (AcrJson *)node;
+}
+
+void acr_json_free(AcrJson *json)
+{
+    cJSON_Delete(node_of(json));
+}
+
+AcrJson *acr_json_copy(const AcrJson *json)
+{
+    return json ? made(cJSON_Duplicate(const_node_of(json), true)) : acr_json_new_null();
+}
+
+/* ---- Making ---- */
+
+AcrJson *acr_json_new_object(void)
+{
+    return made(cJSON_CreateObject());
+}
+
+AcrJson *acr_json_new_array(void)
+{
+    return made(cJSON_CreateArray());
+}
+
+AcrJson *acr_json_new_null(void)
+{
+    return made(cJSON_CreateNull());
+}
+
+AcrJson *acr_json_new_bool(bool value)
+{
+    return made(cJSON_CreateBool(value));
+}
+
+AcrJson *acr_json_new_int(gint64 value)
+{
+    return made(cJSON_CreateNumber((double)value));
+}
+
+AcrJson *acr_json_new_double(double value)
+{
+    return isfinite(value) ? made(cJSON_CreateNumber(value)) : acr_json_new_null();
+}
+
+AcrJson *acr_json_new_string(const char *text)
+{
+    if (!text)
+        return acr_json_new_null();
+    if (!g_utf8_validate(text, -1, NULL))
+        return acr_json_new_bytes(text, strlen(text));
+    return made(cJSON_CreateString(text));
+}
+
+AcrJson *acr_json_new_bytes(const void *data, gsize len)
+{
+    if (acr_utf8_is_text(data, len)) {
+        g_autofree char *text = g_strndup(len ? data : "", len);
+        return made(cJSON_CreateString(text));
+    }
+    g_autofree char *base64 = g_base64_encode(data, len);
+    AcrJson *object = acr_json_new_object();
+    acr_json_set(object, BASE64_KEY, made(cJSON_CreateString(base64)));
+    return object;
+}
+
+void acr_json_set(AcrJson *object, const char *key, AcrJson *value)
+{
+    g_assert(is_object(object) && key);
+    g_autofree char *repaired = NULL;
+    if (!g_utf8_validate(key, -1, NULL))
+        key = repaired = acr_utf8_repair(key, strlen(key));
+    if (!value)
+        value = acr_json_new_null();
+    cJSON *old = cJSON_GetObjectItemCaseSensitive(node_of(object), key);
+    bool done = old ? cJSON_ReplaceItemInObjectCaseSensitive(node_of(object), key, node_of(value))
+                    : cJSON_AddItemToObject(node_of(object), key, node_of(value));
+    if (!done)
+        g_error("out of memory for a JSON member");
+}
+
+void acr_json_set_string(AcrJson *object, const char *key, const char *text)
+{
+    acr_json_set(object, key, acr_json_new_string(text));
+}
+
+void acr_json_set_int(AcrJson *object, const char *key, gint64 value)
+{
+    acr_json_set(object, key, acr_json_new_int(value));
+}
+
+void acr_json_set_bool(AcrJson *object, const char *key, bool value)
+{
+    acr_json_set(object, key, acr_json_new_bool(value));
+}
+
+void acr_json_append(AcrJson *array, AcrJson *value)
+{
+    g_assert(cJSON_IsArray(node_of(array)));
+    if (!value)
+        value = acr_json_new_null();
+    cJSON_AddItemToArray(node_of(array), node_of(value));
+}
+
+void acr_json_remove(AcrJson *object, const char *key)
+{
+    if (is_object(object))
+        cJSON_DeleteItemFromObjectCaseSensitive(node_of(object), key);
+}
+
+/* ---- Looking ---- */
+
+AcrJsonType acr_json_type(const AcrJson *json)
+{
+    const cJSON *node = const_node_of(json);
+    if (cJSON_IsBool(node))
+        return ACR_JSON_BOOL;
+    if (cJSON_IsNumber(node))
+        return ACR_JSON_NUMBER;
+    if (cJSON_IsString(node))
+        return ACR_JSON_STRING;
+    if (cJSON_IsArray(node))
+        return ACR_JSON_ARRAY;
+    return cJSON_IsObject(node) ? ACR_JSON_OBJECT : ACR_JSON_NULL;
+}
+
+const AcrJson *acr_json_get(const AcrJson *object, const char *key)
+{
+    if (!is_object(object))
+        return NULL;
+    return (const AcrJson *)cJSON_GetObjectItemCaseSensitive(const_node_of(object), key);
+}
+
+const char *acr_json_get_string(const AcrJson *object, const char *key)
+{
+    return acr_json_string(acr_json_get(object, key));
+}
+
+GBytes *acr_json_get_bytes(const AcrJson *object, const char *key)
+{
+    const AcrJson *member = acr_json_get(object, key);
+    const char *text = acr_json_string(member);
+    if (text)
+        return g_bytes_new(text, strlen(text));
+    const char *base64 = acr_json_get_string(member, BASE64_KEY);
+    if (!base64)
+        return NULL;
+    gsize len = 0;
+    g_autofree guchar *data = g_base64_decode(base64, &len);
+    g_autofree char *again = g_base64_encode(data, len);
+    if (strcmp(base64, again) != 0) /* GLib's decoder skips what it does not know */
+        return NULL;
+    return g_bytes_new_take(g_steal_pointer(&data), len);
+}
+
+gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise)
+{
+    return acr_json_int(acr_json_get(object, key), otherwise);
+}
+
+double acr_json_get_double(const AcrJson *object, const char *key, double otherwise)
+{
+    const cJSON *member = const_node_of(acr_json_get(object, key));
+    return cJSON_IsNumber(member) ? member->valuedouble : otherwise;
+}
+
+bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise)
+{
+    const cJSON *member = const_node_of(acr_json_get(object, key));
+    return cJSON_IsBool(member) ? cJSON_IsTrue(member) : otherwise;
+}
+
+const char *acr_json_string(const AcrJson *json)
+{
+    return cJSON_IsString(const_node_of(json)) ? const_node_of(json)->valuestring : NULL;
+}
+
+double acr_json_double(const AcrJson *json)
+{
+    return cJSON_IsNumber(const_node_of(json)) ? const_node_of(json)->valuedouble : 0;
+}
+
+bool acr_json_bool(const AcrJson *json)
+{
+    return cJSON_IsTrue(const_node_of(json));
+}
+
+gint64 acr_json_int(const AcrJson *json, gint64 otherwise)
+{
+    if (acr_json_type(json) != ACR_JSON_NUMBER)
+        return otherwise;
+    double value = const_node_of(json)->valuedouble;
+    bool fits = value >= -9223372036854775808.0 && value < 9223372036854775808.0;
+    return fits && value == trunc(value) ? (gint64)value : otherwise;
+}
+
+gsize acr_json_size(const AcrJson *json)
+{
+    gsize n = 0;
+    for (const AcrJson *c = acr_json_first(json); c; c = acr_json_next(c))
+        n++;
+    return n;
+}
+
+const AcrJson *acr_json_first(const AcrJson *json)
+{
+    return json ? (const AcrJson *)const_node_of(json)->child : NULL;
+}
+
+const AcrJson *acr_json_next(const AcrJson *child)
+{
+    return child ? (const AcrJson *)const_node_of(child)->next : NULL;
+}
+
+const char *acr_json_key(const AcrJson *member)
+{
+    return member ? const_node_of(member)->string : NULL;
+}
+
+/* ---- Comparing ---- */
+
+static bool equal(const cJSON *a, const cJSON *b, const char *ignore);
+
+static const cJSON *skip_ignored(const cJSON *member, const char *ignore)
+{
+    while (member && ignore && strcmp(member->string, ignore) == 0)
+        member = member->next;
+    return member;
+}
+
+static bool equal_unordered(const cJSON *a, const cJSON *b, const char *ignore)
+{
+    g_autoptr(GPtrArray) left = members_by_name(a, ignore);
+    g_autoptr(GPtrArray) right = members_by_name(b, ignore);
+    if (left->len != right->len)
+        return false;
+    for (guint i = 0; i < left->len; i++) {
+        const cJSON *l = left->pdata[i], *r = right->pdata[i];
+        if (strcmp(l->string, r->string) != 0 || !equal(l, r, ignore))
+            return false;
+    }
+    return true;
+}
+
+/* In step as long as both have the same order, which is the usual case; the rest by name. */
+static bool equal_objects(const cJSON *a, const cJSON *b, const char *ignore)
+{
+    const cJSON *l = skip_ignored(a->child, ignore), *r = skip_ignored(b->child, ignore);
+    while (l && r && strcmp(l->string, r->string) == 0) {
+        if (!equal(l, r, ignore))
+            return false;
+        l = skip_ignored(l->next, ignore);
+        r = skip_ignored(r->next, ignore);
+    }
+    if (!l || !r)
+        return l == r;
+    return equal_unordered(l, r, ignore);
+}
+
+static bool equal_arrays(const cJSON *a, const cJSON *b, const char *ignore)
+{
+    const cJSON *l = a->child, *r = b->child;
+    for (; l && r; l = l->next, r = r->next) {
+        if (!equal(l, r, ignore))
+            return false;
+    }
+    return l == r;
+}
+
+static bool equal(const cJSON *a, const cJSON *b, const char *ignore)
+{
+    AcrJsonType type = acr_json_type((const AcrJson *)a);
+    if (type != acr_json_type((const AcrJson *)b))
+        return false;
+    switch (type) {
+    case ACR_JSON_NULL:
+        return true;
+    case ACR_JSON_BOOL:
+        return cJSON_IsTrue(a) == cJSON_IsTrue(b);
+    case ACR_JSON_NUMBER:
+        return a->valuedouble == b->valuedouble;
+    case ACR_JSON_STRING:
+        return strcmp(a->valuestring, b->valuestring) == 0;
+    case ACR_JSON_ARRAY:
+        return equal_arrays(a, b, ignore);
+    case ACR_JSON_OBJECT:
+        return equal_objects(a, b, ignore);
+    }
+    return false;
+}
+
+bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore)
+{
+    return equal(const_node_of(a), const_node_of(b), ignore);
+}

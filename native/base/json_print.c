@@ -1,0 +1,136 @@
+/*
+ * JSON values to text: one line for journals, indented for people. Written over the public interface only. Integers
+ * up to 2^53 are printed digit by digit, other numbers as the shortest text that reads back as the same double.
+ */
+#include "base/base_private.h"
+
+#include <math.h>
+
+#define EXACT_INT_MAX 9007199254740992.0 /* 2^53 */
+#define INDENT 2
+
+static void print_value(GString *out, const AcrJson *json, int indent);
+
+static void print_number(GString *out, double value)
+{
+    if (!isfinite(value)) {
+        g_string_append(out, "null");
+        return;
+    }
+    if (fabs(value) <= EXACT_INT_MAX && value == trunc(value)) {
+        g_string_append_printf(out, "%" G_GINT64_FORMAT, (gint64)value);
+        return;
+    }
+    static const char *const formats[] = {"%.15g", "%.16g", "%.17g"};
+    char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+    for (gsize i = 0; i < G_N_ELEMENTS(formats); i++) {
+        g_ascii_formatd(buffer, sizeof buffer, formats[i], value);
+        if (g_ascii_strtod(buffer, NULL) == value)
+            break;
+    }
+    g_string_append(out, buffer);
+}
+
+static void print_escape(GString *out, unsigned char c)
+{
+    switch (c) {
+    case '"':
+        g_string_append(out, "\\\"");
+        break;
+    case '\\':
+        g_string_append(out, "\\\\");
+        break;
+    case '\n':
+        g_string_append(out, "\\n");
+        break;
+    case '\r':
+        g_string_append(out, "\\r");
+        break;
+    case '\t':
+        g_string_append(out, "\\t");
+        break;
+    default:
+        g_string_append_printf(out, "\\u%04x", c);
+    }
+}
+
+static void print_string(GString *out, const char *text)
+{
+    g_string_append_c(out, '"');
+    const char *from = text;
+    for (const char *p = text; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
+            continue;
+        g_string_append_len(out, from, p - from);
+        print_escape(out, c);
+        from = p + 1;
+    }
+    g_string_append(out, from);
+    g_string_append_c(out, '"');
+}
+
+/* A new line at `indent` columns; nothing when printing on one line (indent < 0). */
+static void print_break(GString *out, int indent)
+{
+    if (indent >= 0)
+        g_string_append_printf(out, "\n%*s", indent, "");
+}
+
+static void print_container(GString *out, const AcrJson *json, int indent)
+{
+    bool object = acr_json_type(json) == ACR_JSON_OBJECT;
+    const AcrJson *child = acr_json_first(json);
+    int inner = indent < 0 ? indent : indent + INDENT;
+    g_string_append_c(out, object ? '{' : '[');
+    for (const AcrJson *c = child; c; c = acr_json_next(c)) {
+        if (c != child)
+            g_string_append_c(out, ',');
+        print_break(out, inner);
+        if (object) {
+            print_string(out, acr_json_key(c));
+            g_string_append(out, indent < 0 ? ":" : ": ");
+        }
+        print_value(out, c, inner);
+    }
+    if (child)
+        print_break(out, indent);
+    g_string_append_c(out, object ? '}' : ']');
+}
+
+static void print_value(GString *out, const AcrJson *json, int indent)
+{
+    switch (acr_json_type(json)) {
+    case ACR_JSON_NULL:
+        g_string_append(out, "null");
+        break;
+    case ACR_JSON_BOOL:
+        g_string_append(out, acr_json_bool(json) ? "true" : "false");
+        break;
+    case ACR_JSON_NUMBER:
+        print_number(out, acr_json_double(json));
+        break;
+    case ACR_JSON_STRING:
+        print_string(out, acr_json_string(json));
+        break;
+    case ACR_JSON_ARRAY:
+    case ACR_JSON_OBJECT:
+        print_container(out, json, indent);
+        break;
+    }
+}
+
+char *acr_json_print(const AcrJson *json)
+{
+    GString *out = g_string_new(NULL);
+    print_value(out, json, -1);
+    return g_string_free(out, FALSE);
+}
+
+char *acr_json_print_pretty(const AcrJson *json)
+{
+    GString *out = g_string_new(NULL);
+    print_value(out, json, 0);
+    g_string_append_c(out, '\n');
+    return g_string_free(out, FALSE);
+}

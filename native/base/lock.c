@@ -1,0 +1,75 @@
+/*
+ * Exclusive locks between processes: flock on a file that holds the holder's process id, for the message of who is
+ * refused. The kernel drops the lock with the process, so a file left behind means nothing. The file is never
+ * removed: whoever had it open would hold a lock that nobody else sees.
+ */
+#include "base/base_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+struct AcrLock {
+    int fd;
+};
+
+/* The process id in the file; 0 if it is not there (yet). */
+static long holder_of(int fd)
+{
+    char text[24] = {0};
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    return n > 0 ? MAX(strtol(text, NULL, 10), 0) : 0;
+}
+
+static void set_busy(GError **error, int fd, const char *path)
+{
+    long pid = holder_of(fd);
+    g_autofree char *who =
+        pid ? g_strdup_printf("process %ld", pid) : g_strdup("another process");
+    g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY, "'%s' is locked by %s", path, who);
+}
+
+/* Best effort: the lock holds without it. */
+static void write_holder(int fd)
+{
+    g_autofree char *text = g_strdup_printf("%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) == 0)
+        (void)!pwrite(fd, text, strlen(text), 0);
+}
+
+AcrLock *acr_lock_take(const char *path, GError **error)
+{
+    ACR_AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+    if (fd < 0) {
+        acr_base_fail(error, errno, "cannot open lock '%s'", path);
+        return NULL;
+    }
+    int rc;
+    do
+        rc = flock(fd, LOCK_EX | LOCK_NB);
+    while (rc != 0 && errno == EINTR);
+    if (rc != 0) {
+        if (errno == EWOULDBLOCK)
+            set_busy(error, fd, path);
+        else
+            acr_base_fail(error, errno, "cannot lock '%s'", path);
+        return NULL;
+    }
+    write_holder(fd);
+    AcrLock *lock = g_new0(AcrLock, 1);
+    lock->fd = fd;
+    fd = -1;
+    return lock;
+}
+
+void acr_lock_free(AcrLock *lock)
+{
+    if (!lock)
+        return;
+    (void)!ftruncate(lock->fd, 0);
+    acr_fd_close(&lock->fd);
+    g_free(lock);
+}

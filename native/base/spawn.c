@@ -1,0 +1,352 @@
+/*
+ * Child processes: one function that starts a command by posix_spawn in a process group of its own, reads what it
+ * writes, and does not come back before it has ended, nor long after. Standard input is a file in memory, so that
+ * nothing needs to be fed and a child that does not read cannot block or signal us.
+ * The group's leader is looked at without being reaped until the whole group was killed: as long as its process id is
+ * not free for others, a kill of the group cannot hit strangers.
+ */
+#include "base/base_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define OUTPUT_DEFAULT_LIMIT ((gsize)16 * 1024 * 1024)
+#define OUTPUT_MAX_LIMIT ((gsize)1024 * 1024 * 1024)
+#define READ_CHUNK (64u * 1024)
+#define POLL_SLICE_MS 50  /* how late an interruption or the child's end is seen at worst */
+#define END_GRACE_MS 250  /* how long what others hold open is read after the child's end */
+#define FIRST_FREE_FD 3
+
+/* One output stream of the child. */
+typedef struct {
+    int fd; /* -1 once it ended */
+    GByteArray *kept;
+    gsize limit;
+    guint64 total;
+} Stream;
+
+/* A running child. */
+typedef struct {
+    pid_t pid; /* also the process group */
+    Stream out, err;
+    bool ended;      /* seen, not yet reaped */
+    gint64 ended_at; /* microseconds, monotonic */
+    bool killed;
+} Child;
+
+/* What the child gets; all close-on-exec, none below FIRST_FREE_FD. */
+typedef struct {
+    int in, out, err; /* err: -1 when merged */
+} ChildFds;
+
+/* ---- Descriptors ---- */
+
+/* Moves a descriptor out of the range of the standard streams; -1 with errno. */
+static int above_standard(int fd)
+{
+    if (fd < 0 || fd >= FIRST_FREE_FD)
+        return fd;
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+    acr_fd_close(&fd);
+    return moved;
+}
+
+static bool make_pipe(int *out_read, int *out_write)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    *out_read = above_standard(ends[0]);
+    *out_write = above_standard(ends[1]);
+    return *out_read >= 0 && *out_write >= 0 && fcntl(*out_read, F_SETFL, O_NONBLOCK) == 0;
+}
+
+static int open_input(const AcrSpawn *spawn)
+{
+    if (!spawn->input)
+        return above_standard(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    ACR_AUTO_FD fd = above_standard(memfd_create("input", MFD_CLOEXEC));
+    if (fd < 0)
+        return -1;
+    int err = acr_fd_write_all(fd, spawn->input, spawn->input_len);
+    if (err == 0 && lseek(fd, 0, SEEK_SET) != 0)
+        err = errno;
+    if (err != 0) {
+        errno = err;
+        return -1;
+    }
+    int opened = fd;
+    fd = -1;
+    return opened;
+}
+
+static void close_child_fds(ChildFds *fds)
+{
+    acr_fd_close(&fds->in);
+    acr_fd_close(&fds->out);
+    acr_fd_close(&fds->err);
+}
+
+static bool open_fds(const AcrSpawn *spawn, ChildFds *fds, Child *child, GError **error)
+{
+    fds->in = open_input(spawn);
+    bool ok = fds->in >= 0 && make_pipe(&child->out.fd, &fds->out) &&
+              (spawn->merge_stderr || make_pipe(&child->err.fd, &fds->err));
+    return ok || acr_base_fail(error, errno, "cannot prepare to run '%s'", spawn->argv[0]);
+}
+
+/* ---- Starting ---- */
+
+static int add_actions(posix_spawn_file_actions_t *actions, const AcrSpawn *spawn,
+                       const ChildFds *fds)
+{
+    int err = posix_spawn_file_actions_adddup2(actions, fds->in, STDIN_FILENO);
+    if (!err)
+        err = posix_spawn_file_actions_adddup2(actions, fds->out, STDOUT_FILENO);
+    if (!err)
+        err = posix_spawn_file_actions_adddup2(actions, fds->err < 0 ? fds->out : fds->err,
+                                               STDERR_FILENO);
+    if (!err && spawn->cwd)
+        err = posix_spawn_file_actions_addchdir_np(actions, spawn->cwd);
+    if (!err)
+        err = posix_spawn_file_actions_addclosefrom_np(actions, FIRST_FREE_FD);
+    return err;
+}
+
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t all, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    int err = posix_spawnattr_setflags(
+        attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    if (!err)
+        err = posix_spawnattr_setpgroup(attributes, 0);
+    if (!err)
+        err = posix_spawnattr_setsigdefault(attributes, &all);
+    return err ? err : posix_spawnattr_setsigmask(attributes, &none);
+}
+
+/* Returns 0 or an errno. */
+static int start(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int err = posix_spawn_file_actions_init(&actions);
+    if (err)
+        return err;
+    err = posix_spawnattr_init(&attributes);
+    if (err) {
+        posix_spawn_file_actions_destroy(&actions);
+        return err;
+    }
+    err = add_actions(&actions, spawn, fds);
+    if (!err)
+        err = set_attributes(&attributes);
+    if (!err)
+        err = posix_spawnp(out_pid, spawn->argv[0], &actions, &attributes,
+                           (char *const *)spawn->argv,
+                           spawn->envp ? (char *const *)spawn->envp : environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return err;
+}
+
+/* Said before the start, since afterwards "no such file" could be the folder or the program. */
+static bool check_folder(const char *cwd, GError **error)
+{
+    struct stat st;
+    if (!cwd || (stat(cwd, &st) == 0 && S_ISDIR(st.st_mode) && access(cwd, X_OK) == 0))
+        return true;
+    g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED, "cannot enter folder '%s'", cwd);
+    return false;
+}
+
+/* ---- Reading ---- */
+
+static void keep(Stream *stream, const guint8 *data, gsize len)
+{
+    stream->total += len;
+    gsize room = stream->limit - stream->kept->len;
+    g_byte_array_append(stream->kept, data, MIN(len, room));
+}
+
+/* Reads what is there, a bounded number of chunks. */
+static void read_stream(Stream *stream)
+{
+    guint8 chunk[READ_CHUNK];
+    for (int i = 0; i < 16 && stream->fd >= 0; i++) {
+        ssize_t n = read(stream->fd, chunk, sizeof chunk);
+        if (n > 0)
+            keep(stream, chunk, n);
+        else if (n < 0 && errno == EINTR)
+            continue;
+        else if (n < 0 && errno == EAGAIN)
+            return;
+        else
+            acr_fd_close(&stream->fd);
+    }
+}
+
+/* Waits at most `wait_ms` for output and reads it. */
+static void read_some(Child *child, int wait_ms)
+{
+    struct pollfd fds[] = {{.fd = child->out.fd, .events = POLLIN},
+                           {.fd = child->err.fd, .events = POLLIN}};
+    if (poll(fds, G_N_ELEMENTS(fds), wait_ms) <= 0)
+        return;
+    if (fds[0].revents)
+        read_stream(&child->out);
+    if (fds[1].revents)
+        read_stream(&child->err);
+}
+
+/* ---- Waiting ---- */
+
+static void kill_group(Child *child)
+{
+    if (kill(-child->pid, SIGKILL) != 0)
+        kill(child->pid, SIGKILL);
+    child->killed = true;
+}
+
+static void look_for_end(Child *child)
+{
+    siginfo_t info = {0};
+    int rc = waitid(P_PID, child->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    if ((rc == 0 && info.si_pid == child->pid) || (rc != 0 && errno == ECHILD)) {
+        child->ended = true;
+        child->ended_at = g_get_monotonic_time();
+    }
+}
+
+static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started, AcrSpawnResult *result)
+{
+    gint64 elapsed_ms = (g_get_monotonic_time() - started) / 1000;
+    if (acr_interrupted(spawn->interrupt))
+        result->interrupted = true;
+    else if (spawn->timeout_ms > 0 && elapsed_ms >= spawn->timeout_ms)
+        result->timed_out = true;
+    if (result->interrupted || result->timed_out)
+        kill_group(child);
+}
+
+/* How long to sleep: short when only the end is awaited, since it usually follows the streams' end at once. */
+static int slice_ms(const AcrSpawn *spawn, const Child *child, gint64 started, int *idle_ms)
+{
+    gint64 slice = POLL_SLICE_MS;
+    if (child->out.fd < 0 && child->err.fd < 0) {
+        slice = *idle_ms;
+        *idle_ms = MIN(*idle_ms * 2, POLL_SLICE_MS);
+    }
+    if (spawn->timeout_ms > 0 && !child->killed) {
+        gint64 left = spawn->timeout_ms - (g_get_monotonic_time() - started) / 1000;
+        slice = CLAMP(left, 1, slice);
+    }
+    return (int)slice;
+}
+
+static void run_to_end(const AcrSpawn *spawn, Child *child, gint64 started, AcrSpawnResult *result)
+{
+    int idle_ms = 1;
+    for (;;) {
+        if (!child->ended)
+            look_for_end(child);
+        if (child->ended)
+            break;
+        if (!child->killed)
+            check_limits(spawn, child, started, result);
+        read_some(child, slice_ms(spawn, child, started, &idle_ms));
+    }
+    /* What the group's other processes still write is theirs for a moment only. */
+    gint64 until = child->ended_at + END_GRACE_MS * 1000;
+    while ((child->out.fd >= 0 || child->err.fd >= 0) && !acr_interrupted(spawn->interrupt)) {
+        gint64 left_us = until - g_get_monotonic_time();
+        if (left_us <= 0)
+            break;
+        read_some(child, (int)MIN(left_us / 1000 + 1, POLL_SLICE_MS));
+    }
+    kill_group(child);
+    read_stream(&child->out);
+    read_stream(&child->err);
+}
+
+static void reap(const Child *child, AcrSpawnResult *result)
+{
+    int status = 0;
+    pid_t pid;
+    do
+        pid = waitpid(child->pid, &status, 0);
+    while (pid < 0 && errno == EINTR);
+    result->exit_code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    result->signal = pid > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/* ---- The whole ---- */
+
+static void init_stream(Stream *stream, const AcrSpawn *spawn)
+{
+    stream->fd = -1;
+    stream->kept = g_byte_array_new();
+    stream->limit =
+        spawn->output_limit ? MIN(spawn->output_limit, OUTPUT_MAX_LIMIT) : OUTPUT_DEFAULT_LIMIT;
+}
+
+static GBytes *finish_stream(Stream *stream, guint64 *out_total)
+{
+    acr_fd_close(&stream->fd);
+    *out_total = stream->total;
+    return g_byte_array_free_to_bytes(g_steal_pointer(&stream->kept));
+}
+
+static void clear_child(Child *child)
+{
+    acr_fd_close(&child->out.fd);
+    acr_fd_close(&child->err.fd);
+    g_clear_pointer(&child->out.kept, g_byte_array_unref);
+    g_clear_pointer(&child->err.kept, g_byte_array_unref);
+}
+
+bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error)
+{
+    g_assert(spawn->argv && spawn->argv[0]);
+    if (!check_folder(spawn->cwd, error))
+        return false;
+    Child child = {0};
+    ChildFds fds = {-1, -1, -1};
+    init_stream(&child.out, spawn);
+    init_stream(&child.err, spawn);
+    gint64 started = g_get_monotonic_time();
+    bool ok = open_fds(spawn, &fds, &child, error);
+    int err = ok ? start(spawn, &fds, &child.pid) : 0;
+    close_child_fds(&fds);
+    if (err)
+        ok = acr_base_fail(error, err, "cannot run '%s'", spawn->argv[0]);
+    if (ok) {
+        AcrSpawnResult result = {0};
+        run_to_end(spawn, &child, started, &result);
+        reap(&child, &result);
+        result.out = finish_stream(&child.out, &result.out_total);
+        result.err = finish_stream(&child.err, &result.err_total);
+        result.wall_ms = (g_get_monotonic_time() - started) / 1000;
+        *out = result;
+    }
+    clear_child(&child);
+    return ok;
+}
+
+void acr_spawn_result_clear(AcrSpawnResult *result)
+{
+    if (!result)
+        return;
+    g_clear_pointer(&result->out, g_bytes_unref);
+    g_clear_pointer(&result->err, g_bytes_unref);
+    *result = (AcrSpawnResult){0};
+}

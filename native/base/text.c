@@ -1,0 +1,90 @@
+/*
+ * Small things about text that know no encoding but UTF-8: is it text, repair it, find its lines, leave out its
+ * middle. All are linear and take any bytes.
+ */
+#include "base/base_private.h"
+
+#include <string.h>
+
+#define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+
+bool acr_utf8_is_text(const void *data, gsize len)
+{
+    return len == 0 || g_utf8_validate_len(data, len, NULL);
+}
+
+char *acr_utf8_repair(const void *data, gsize len)
+{
+    const char *at = len ? data : "", *end = at + len;
+    GString *out = g_string_sized_new(len);
+    while (at < end) {
+        const char *bad = NULL;
+        g_utf8_validate_len(at, end - at, &bad);
+        g_string_append_len(out, at, bad - at);
+        at = bad;
+        if (at < end) {
+            g_string_append(out, REPLACEMENT);
+            at++;
+        }
+    }
+    return g_string_free(out, FALSE);
+}
+
+GArray *acr_text_lines(const char *text, gsize len)
+{
+    GArray *starts = g_array_new(FALSE, FALSE, sizeof(gsize));
+    gsize start = 0;
+    g_array_append_val(starts, start);
+    for (gsize i = 0; i < len; i++) {
+        if (text[i] != '\n' && text[i] != '\r')
+            continue;
+        if (text[i] == '\r' && i + 1 < len && text[i + 1] == '\n')
+            i++;
+        start = i + 1;
+        g_array_append_val(starts, start);
+    }
+    if (start != len)
+        g_array_append_val(starts, len);
+    return starts;
+}
+
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+/* The border of characters at or before `off`; a character has at most three continuation bytes. */
+static gsize border_before(const char *text, gsize off)
+{
+    gsize at = off;
+    for (int i = 0; i < 3 && at > 0 && is_continuation(text[at]); i++)
+        at--;
+    return is_continuation(text[at]) ? off : at;
+}
+
+static gsize border_after(const char *text, gsize off)
+{
+    for (int i = 0; i < 3 && is_continuation(text[off]); i++)
+        off++;
+    return off;
+}
+
+char *acr_text_shorten(const char *text, gsize max)
+{
+    gsize len = strlen(text);
+    if (len <= max)
+        return g_strdup(text);
+    g_autofree char *widest =
+        g_strdup_printf("\n[... %" G_GSIZE_FORMAT " bytes left out ...]\n", len);
+    gsize marker = strlen(widest);
+    if (max <= marker)
+        return g_strndup(text, border_before(text, max));
+    gsize keep = max - marker;
+    gsize head = border_before(text, keep - keep / 2);
+    gsize tail = border_after(text, len - keep / 2);
+    GString *out = g_string_sized_new(max);
+    g_string_append_len(out, text, head);
+    g_string_append_printf(out, "\n[... %" G_GSIZE_FORMAT " bytes left out ...]\n", tail - head);
+    g_string_append(out, text + tail);
+    return g_string_free(out, FALSE);
+}
