@@ -97,6 +97,8 @@ typedef struct AcrModel AcrModel;
 typedef struct {
     bool (*complete)(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error);
     void (*free)(AcrModel *model);
+    /* May be NULL: a call was answered from a journal; the backend's state moves on as if it had answered it. */
+    void (*skip)(AcrModel *model, const AcrModelRequest *request);
 } AcrModelOps;
 struct AcrModel {
     const AcrModelOps *ops;
@@ -105,6 +107,8 @@ struct AcrModel {
 
 /* One call, with the backend's own retries. One thread at a time. Errors: any of AcrLlmError. */
 bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error) ACR_MUST_USE;
+/* Tells the backend that a journal has answered this call in its place, so that a script goes on after that line. */
+void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
 void acr_model_free(AcrModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrModel, acr_model_free)
 
