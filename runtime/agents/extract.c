@@ -1,0 +1,150 @@
+/*
+ * The extract agent, the proxy between prose and calls: a second model call in JSON mode turns what the search agent
+ * wrote into {"API_calls": [...], "bug_locations": [...]}. Reading is strict about calls (parsed and bound by Python) and
+ * lenient about the wrapping (a code fence, words around the object).
+ */
+#include "agents/agents.h"
+
+#include <string.h>
+
+#define MAX_FIELD_BYTES (16u * 1024)
+
+static void free_call(gpointer call)
+{
+    acr_call_clear(call);
+    g_free(call);
+}
+
+void acr_extraction_clear(AcrExtraction *extraction)
+{
+    g_clear_pointer(&extraction->calls, g_ptr_array_unref);
+    g_clear_pointer(&extraction->remarks, g_ptr_array_unref);
+    g_clear_pointer(&extraction->locations, g_ptr_array_unref);
+    g_clear_pointer(&extraction->problem, g_free);
+}
+
+void acr_agent_extract_start(AcrConversation *conversation, const AcrPrompts *prompts, const char *text)
+{
+    g_autofree char *calls = acr_agent_calls_text();
+    g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_EXTRACT_SYSTEM, "calls", calls, NULL);
+    g_autofree char *user = acr_prompts_render(prompts, ACR_PROMPT_EXTRACT, "text", text, NULL);
+    acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
+    acr_conversation_add(conversation, ACR_ROLE_USER, user);
+}
+
+/* The JSON object of an answer: the whole text, else what lies between its first and last brace. NULL, with why. */
+static AcrJson *parse_object(const char *answer, GError **error)
+{
+    const char *first = strchr(answer, '{'), *last = strrchr(answer, '}');
+    if (!first || !last || last < first) {
+        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_FAILED, "the answer holds no JSON object");
+        return NULL;
+    }
+    g_autoptr(AcrJson) json = acr_json_parse(first, (gsize)(last - first) + 1, error);
+    if (!json)
+        g_prefix_error(error, "the answer is not valid JSON: ");
+    return g_steal_pointer(&json);
+}
+
+/* A copy of a field without what models put around names; NULL when nothing is left of it. */
+static char *field(const AcrJson *location, const char *key)
+{
+    const char *text = acr_json_get_string(location, key);
+    if (!text)
+        return NULL;
+    g_autofree char *trimmed = g_strndup(text, MIN(strlen(text), MAX_FIELD_BYTES));
+    g_strstrip(trimmed);
+    gsize len = strlen(trimmed);
+    if (len >= 2 && strchr("`'\"", trimmed[0]) && trimmed[len - 1] == trimmed[0]) {
+        trimmed[len - 1] = '\0';
+        memmove(trimmed, trimmed + 1, len - 1);
+        g_strstrip(trimmed);
+    }
+    static const char *const nothing[] = {"", "none", "null", "n/a", "unknown", "-", NULL};
+    for (guint i = 0; nothing[i]; i++)
+        if (g_ascii_strcasecmp(trimmed, nothing[i]) == 0)
+            return NULL;
+    char *valid = acr_utf8_repair(trimmed, strlen(trimmed));
+    return valid;
+}
+
+static void read_location(const AcrJson *item, AcrExtraction *out)
+{
+    g_autofree char *file = field(item, "file"), *klass = field(item, "class"), *method = field(item, "method");
+    g_autofree char *intended = field(item, "intended_behavior");
+    if (file || klass || method)
+        g_ptr_array_add(out->locations, acr_bug_location_new(file, klass, method, intended));
+}
+
+/* Binds one call's text; what is no valid call becomes a remark. False only where Python itself fails. */
+static bool read_call(AcrPython *python, const char *text, AcrExtraction *out, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    AcrCall *call = g_new0(AcrCall, 1);
+    if (acr_python_bind_call(python, text, call, &reason)) {
+        g_ptr_array_add(out->calls, call);
+        return true;
+    }
+    free_call(call);
+    if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL)) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    g_autofree char *shown = acr_text_shorten(text, 300);
+    g_ptr_array_add(out->remarks, g_strdup_printf("`%s` is not a valid call: %s", shown, reason->message));
+    return true;
+}
+
+static bool read_calls(AcrPython *python, const AcrJson *list, AcrExtraction *out, GError **error)
+{
+    guint n = 0;
+    for (const AcrJson *item = acr_json_first(list); item; item = acr_json_next(item), n++) {
+        const char *text = acr_json_string(item);
+        if (n >= ACR_EXTRACT_MAX_CALLS)
+            continue;
+        if (!text)
+            g_ptr_array_add(out->remarks, g_strdup("an element of \"API_calls\" is not a string"));
+        else if (!read_call(python, text, out, error))
+            return false;
+    }
+    if (n > ACR_EXTRACT_MAX_CALLS)
+        g_ptr_array_add(out->remarks, g_strdup_printf("%u calls were asked for at once; only the first %u were read", n,
+                                                      ACR_EXTRACT_MAX_CALLS));
+    return true;
+}
+
+/* Why an answer without anything usable is refused. */
+static char *name_problem(const AcrExtraction *out)
+{
+    if (out->remarks->len == 0)
+        return g_strdup("the object holds neither API calls nor bug locations");
+    g_ptr_array_add(out->remarks, NULL);
+    char *joined = g_strjoinv("\n", (char **)out->remarks->pdata);
+    g_ptr_array_remove_index(out->remarks, out->remarks->len - 1);
+    return joined;
+}
+
+bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction *out, GError **error)
+{
+    g_auto(AcrExtraction) read = {
+        .calls = g_ptr_array_new_with_free_func(free_call),
+        .remarks = g_ptr_array_new_with_free_func(g_free),
+        .locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free),
+    };
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(AcrJson) json = parse_object(answer, &reason);
+    if (!json) {
+        read.problem = g_strdup(reason->message);
+    } else {
+        if (!read_calls(python, acr_json_get(json, "API_calls"), &read, error))
+            return false;
+        const AcrJson *item = acr_json_first(acr_json_get(json, "bug_locations"));
+        for (; item && read.locations->len < ACR_EXTRACT_MAX_LOCATIONS; item = acr_json_next(item))
+            read_location(item, &read);
+        if (read.calls->len == 0 && read.locations->len == 0)
+            read.problem = name_problem(&read);
+    }
+    *out = read;
+    memset(&read, 0, sizeof read);
+    return true;
+}

@@ -1,0 +1,105 @@
+/*
+ * Cleans an issue's text before it is shown to a model: the HTML comments of issue templates go, and with them the blank
+ * lines that only spaced them. What stands in a fenced code block is the reporter's and stays as it is.
+ */
+#include "agents/agents.h"
+
+#include <string.h>
+
+/* Line ends become LF. */
+static char *unify_line_ends(const char *text)
+{
+    GString *out = g_string_sized_new(strlen(text));
+    for (const char *at = text; *at; at++) {
+        if (*at == '\r') {
+            g_string_append_c(out, '\n');
+            at += at[1] == '\n';
+        } else {
+            g_string_append_c(out, *at);
+        }
+    }
+    return g_string_free(out, FALSE);
+}
+
+/* The length of a code fence (``` or ~~~, indented by up to three blanks) at the start of a line, with its sign; else 0. */
+static gsize fence_at(const char *line, char *out_sign)
+{
+    gsize indent = strspn(line, " ");
+    char sign = line[indent];
+    if (indent > 3 || (sign != '`' && sign != '~'))
+        return 0;
+    gsize len = 0;
+    while (line[indent + len] == sign)
+        len++;
+    *out_sign = sign;
+    return len >= 3 ? len : 0;
+}
+
+/* The end of the fenced block that begins at `text` (a line start); the end of the text when it is never closed. */
+static const char *skip_fence(const char *text, gsize opened, char sign)
+{
+    const char *line = strchr(text, '\n');
+    while (line) {
+        char closing_sign = 0;
+        gsize closing = fence_at(++line, &closing_sign);
+        const char *end = strchr(line, '\n');
+        if (closing >= opened && closing_sign == sign)
+            return end ? end + 1 : line + strlen(line);
+        line = end;
+    }
+    return text + strlen(text);
+}
+
+/* Whether the text so far ends in an empty line (or is empty). */
+static bool ends_blank(const GString *out)
+{
+    return out->len == 0 || (out->len >= 2 && out->str[out->len - 1] == '\n' && out->str[out->len - 2] == '\n');
+}
+
+static void drop_trailing_blanks(GString *out)
+{
+    while (out->len > 0 && (out->str[out->len - 1] == ' ' || out->str[out->len - 1] == '\t'))
+        g_string_truncate(out, out->len - 1);
+}
+
+/* Steps over the comment at `at`; with it go the blanks before it and, if it stood on lines of its own, those lines. */
+static const char *skip_comment(const char *at, const char *end, GString *out)
+{
+    const char *rest = end + strlen("-->");
+    drop_trailing_blanks(out);
+    bool at_line_start = out->len == 0 || out->str[out->len - 1] == '\n';
+    const char *after = rest + strspn(rest, " \t");
+    if (!at_line_start || (*after && *after != '\n'))
+        return *after == '\n' || !*after ? after : rest;
+    rest = *after ? after + 1 : after;
+    while (ends_blank(out) && *rest == '\n')
+        rest++;
+    return rest;
+}
+
+char *acr_issue_clean(const char *text)
+{
+    g_autofree char *unified = unify_line_ends(text);
+    GString *out = g_string_sized_new(strlen(unified));
+    bool line_start = true;
+    for (const char *at = unified; *at;) {
+        char sign;
+        gsize fence = line_start ? fence_at(at, &sign) : 0;
+        const char *end;
+        if (fence) {
+            end = skip_fence(at, fence, sign);
+            g_string_append_len(out, at, end - at);
+            at = end;
+        } else if (g_str_has_prefix(at, "<!--") && (end = strstr(at + 4, "-->"))) {
+            at = skip_comment(at, end, out);
+        } else {
+            g_string_append_c(out, *at++);
+        }
+        line_start = out->len == 0 || out->str[out->len - 1] == '\n';
+    }
+    char *cleaned = g_string_free(out, FALSE);
+    g_strchomp(cleaned);
+    gsize lead = strspn(cleaned, "\n");
+    memmove(cleaned, cleaned + lead, strlen(cleaned) - lead + 1);
+    return cleaned;
+}

@@ -1,0 +1,70 @@
+/*
+ * The patch writer: the model that is shown the issue and the code of the bug's places and answers with edits, as
+ * <file>/<original>/<patched> groups. Code is shown to it without line numbers, so that a quote can be exact.
+ */
+#include "agents/agents.h"
+
+#include <string.h>
+
+/* The most code that a patch writer is shown at its start, in bytes; what passes it is named without its code. */
+#define MAX_CODE_BYTES (192u * 1024)
+
+static const char *const role_titles[] = {
+    [ACR_LOCATED_BUG] = "Location of the bug",
+    [ACR_LOCATED_CLASS] = "The class around it, for context",
+    [ACR_LOCATED_OVERRIDDEN] = "The method that it overrides, for context",
+};
+
+static void append_located(GString *out, const AcrLocated *located, guint number)
+{
+    const AcrPlace *place = located->place;
+    if (number)
+        g_string_append_printf(out, "## %s %u\n", role_titles[located->role], number);
+    else
+        g_string_append_printf(out, "## %s\n", role_titles[located->role]);
+    g_string_append_printf(out, "<file>%s</file>", place->file);
+    if (place->klass)
+        g_string_append_printf(out, " <class>%s</class>", place->klass);
+    if (place->func)
+        g_string_append_printf(out, " <func>%s</func>", place->func);
+    g_string_append_printf(out, " lines %u-%u\n", place->start, place->end);
+    if (located->intended_behavior)
+        g_string_append_printf(out, "Intended behavior: %s\n", located->intended_behavior);
+    if (out->len + strlen(located->code) > MAX_CODE_BYTES) {
+        g_string_append(out, "(its code is left out here, since there is too much of it)\n\n");
+        return;
+    }
+    g_string_append_printf(out, "<code>\n%s%s</code>\n\n", located->code,
+                           g_str_has_suffix(located->code, "\n") ? "" : "\n");
+}
+
+void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prompts, const char *issue,
+                           const GPtrArray *located)
+{
+    GString *text = g_string_new(NULL);
+    guint bugs = 0;
+    for (guint i = 0; i < located->len; i++) {
+        const AcrLocated *item = located->pdata[i];
+        append_located(text, item, item->role == ACR_LOCATED_BUG ? ++bugs : 0);
+    }
+    g_autofree char *locations = g_strchomp(g_string_free(text, FALSE));
+    g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_PATCH_SYSTEM, NULL);
+    g_autofree char *user =
+        acr_prompts_render(prompts, ACR_PROMPT_PATCH_LOCATIONS, "issue", issue, "locations", locations, NULL);
+    acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
+    acr_conversation_add(conversation, ACR_ROLE_USER, user);
+}
+
+void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts *prompts,
+                                const AcrConversation *retrieval)
+{
+    g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_PATCH_SYSTEM, NULL);
+    g_autofree char *user = acr_prompts_render(prompts, ACR_PROMPT_PATCH_CONVERSATION, NULL);
+    acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
+    for (gsize i = 0; i < acr_conversation_size(retrieval); i++) {
+        const AcrMessage *message = acr_conversation_message(retrieval, i);
+        if (message->role != ACR_ROLE_SYSTEM)
+            acr_conversation_add(conversation, message->role, message->content);
+    }
+    acr_conversation_add(conversation, ACR_ROLE_USER, user);
+}

@@ -1,0 +1,194 @@
+/*
+ * The prompts: one text file each, loaded and checked when the program starts, so that a bad placeholder is found then
+ * and not in round nine. The table below is the only list of prompts; each row names the file and its placeholders.
+ */
+#include "agents/agents.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#define MAX_PLACEHOLDERS 3
+
+typedef struct {
+    const char *file;
+    const char *placeholders[MAX_PLACEHOLDERS];
+} PromptSpec;
+
+static const PromptSpec specs[ACR_PROMPTS] = {
+    [ACR_PROMPT_SEARCH_SYSTEM] = {"search_system.txt", {NULL}},
+    [ACR_PROMPT_SEARCH_START] = {"search_start.txt", {"issue", "calls"}},
+    [ACR_PROMPT_SEARCH_RESULTS] = {"search_results.txt", {"results"}},
+    [ACR_PROMPT_SEARCH_NEXT] = {"search_next.txt", {NULL}},
+    [ACR_PROMPT_SEARCH_CHECK_CALLS] = {"search_check_calls.txt", {"problem", "calls"}},
+    [ACR_PROMPT_SEARCH_NO_PLACE] = {"search_no_place.txt", {"locations"}},
+    [ACR_PROMPT_EXTRACT_SYSTEM] = {"extract_system.txt", {"calls"}},
+    [ACR_PROMPT_EXTRACT] = {"extract.txt", {"text"}},
+    [ACR_PROMPT_EXTRACT_RETRY] = {"extract_retry.txt", {"problem"}},
+    [ACR_PROMPT_PATCH_SYSTEM] = {"patch_system.txt", {NULL}},
+    [ACR_PROMPT_PATCH_LOCATIONS] = {"patch_locations.txt", {"issue", "locations"}},
+    [ACR_PROMPT_PATCH_CONVERSATION] = {"patch_conversation.txt", {NULL}},
+    [ACR_PROMPT_PATCH_RETRY] = {"patch_retry.txt", {"feedback"}},
+};
+
+struct AcrPrompts {
+    char *texts[ACR_PROMPTS];
+};
+
+G_DEFINE_QUARK(acr-agents-error-quark, acr_agents_error)
+
+void acr_prompts_free(AcrPrompts *prompts)
+{
+    if (!prompts)
+        return;
+    for (guint i = 0; i < ACR_PROMPTS; i++)
+        g_free(prompts->texts[i]);
+    g_free(prompts);
+}
+
+const char *acr_prompt_file(AcrPromptId id)
+{
+    g_assert(id < ACR_PROMPTS);
+    return specs[id].file;
+}
+
+const char *acr_prompts_text(const AcrPrompts *prompts, AcrPromptId id)
+{
+    g_assert(id < ACR_PROMPTS);
+    return prompts->texts[id];
+}
+
+/* The number of the placeholder in its prompt's row, or -1. */
+static int placeholder_number(const PromptSpec *spec, const char *name, gsize len)
+{
+    for (int i = 0; i < MAX_PLACEHOLDERS && spec->placeholders[i]; i++)
+        if (strlen(spec->placeholders[i]) == len && memcmp(spec->placeholders[i], name, len) == 0)
+            return i;
+    return -1;
+}
+
+/* The next {{name}} at or after `text`: its start, with the name's bounds; NULL if there is none. */
+static const char *next_placeholder(const char *text, const char **out_name, gsize *out_len)
+{
+    for (const char *at = text; (at = strstr(at, "{{")); at += 2) {
+        gsize len = strspn(at + 2, "abcdefghijklmnopqrstuvwxyz_");
+        if (len > 0 && strncmp(at + 2 + len, "}}", 2) == 0) {
+            *out_name = at + 2;
+            *out_len = len;
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static bool check_placeholders(const PromptSpec *spec, const char *path, const char *text, GError **error)
+{
+    bool seen[MAX_PLACEHOLDERS] = {false};
+    const char *name;
+    gsize len;
+    for (const char *at = text; (at = next_placeholder(at, &name, &len)); at = name + len) {
+        int number = placeholder_number(spec, name, len);
+        if (number < 0) {
+            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
+                        "prompt '%s' has an unknown placeholder '{{%.*s}}'", path, (int)len, name);
+            return false;
+        }
+        seen[number] = true;
+    }
+    for (int i = 0; i < MAX_PLACEHOLDERS && spec->placeholders[i]; i++) {
+        if (!seen[i]) {
+            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "prompt '%s' lacks the placeholder '{{%s}}'",
+                        path, spec->placeholders[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static char *read_prompt(const PromptSpec *spec, const char *dir, const char *override_dir, GError **error)
+{
+    g_autofree char *path = NULL;
+    if (override_dir) {
+        path = g_build_filename(override_dir, spec->file, NULL);
+        if (!g_file_test(path, G_FILE_TEST_EXISTS))
+            g_clear_pointer(&path, g_free);
+    }
+    if (!path)
+        path = g_build_filename(dir, spec->file, NULL);
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PROMPT_MAX_BYTES, &reason);
+    if (!bytes) {
+        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "cannot load a prompt: %s", reason->message);
+        return NULL;
+    }
+    gsize len;
+    const char *data = g_bytes_get_data(bytes, &len);
+    if (!acr_utf8_is_text(data, len)) {
+        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "prompt '%s' is not UTF-8 text", path);
+        return NULL;
+    }
+    g_autofree char *text = g_strndup(data ? data : "", len);
+    return check_placeholders(spec, path, text, error) ? g_steal_pointer(&text) : NULL;
+}
+
+/* Every .txt of the folder must be a prompt's, so that a misspelt name is not silently without effect. */
+static bool check_override(const char *dir, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GDir) folder = g_dir_open(dir, 0, &reason);
+    if (!folder) {
+        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "cannot open the prompts folder: %s",
+                    reason->message);
+        return false;
+    }
+    for (const char *name; (name = g_dir_read_name(folder));) {
+        bool known = !g_str_has_suffix(name, ".txt");
+        for (guint i = 0; i < ACR_PROMPTS && !known; i++)
+            known = strcmp(specs[i].file, name) == 0;
+        if (!known) {
+            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "'%s/%s' is not the name of a prompt", dir,
+                        name);
+            return false;
+        }
+    }
+    return true;
+}
+
+AcrPrompts *acr_prompts_load(const char *dir, const char *override_dir, GError **error)
+{
+    if (override_dir && !check_override(override_dir, error))
+        return NULL;
+    g_autoptr(AcrPrompts) prompts = g_new0(AcrPrompts, 1);
+    for (guint i = 0; i < ACR_PROMPTS; i++) {
+        prompts->texts[i] = read_prompt(&specs[i], dir, override_dir, error);
+        if (!prompts->texts[i])
+            return NULL;
+    }
+    return g_steal_pointer(&prompts);
+}
+
+char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id, ...)
+{
+    g_assert(id < ACR_PROMPTS);
+    const PromptSpec *spec = &specs[id];
+    const char *values[MAX_PLACEHOLDERS] = {NULL};
+    va_list args;
+    va_start(args, id);
+    for (const char *name; (name = va_arg(args, const char *));) {
+        int number = placeholder_number(spec, name, strlen(name));
+        g_assert(number >= 0);
+        values[number] = va_arg(args, const char *);
+    }
+    va_end(args);
+
+    GString *out = g_string_new(NULL);
+    const char *text = prompts->texts[id], *name, *at;
+    gsize len;
+    for (; (at = next_placeholder(text, &name, &len)); text = name + len + 2) {
+        g_string_append_len(out, text, at - text);
+        const char *value = values[placeholder_number(spec, name, len)];
+        g_assert(value);
+        g_string_append(out, value);
+    }
+    g_string_append(out, text);
+    return g_string_free(out, FALSE);
+}
