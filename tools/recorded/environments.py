@@ -51,7 +51,9 @@ def _answers(python: str | Path, version: str) -> bool:
     """Whether the program is a Python of that version."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
     try:
-        done = subprocess.run([str(python), "-c", code], capture_output=True, timeout=20, check=False)
+        done = subprocess.run(
+            [str(python), "-c", code], capture_output=True, timeout=20, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.stdout.decode("ascii", "replace").strip() == version
@@ -64,7 +66,9 @@ def find_python(version: str) -> Path:
         if _answers(name / "bin" / "python", version):
             return name / "bin" / "python"
     if shutil.which("uv"):
-        done = subprocess.run(["uv", "python", "find", version], capture_output=True, check=False)
+        done = subprocess.run(
+            ["uv", "python", "find", version], capture_output=True, check=False
+        )
         found = done.stdout.decode("utf-8", "replace").strip()
         if found and _answers(found, version):
             return Path(found)
@@ -77,7 +81,11 @@ def find_python(version: str) -> Path:
 def _must(command: list[str], what: str) -> None:
     try:
         done = subprocess.run(
-            command, capture_output=True, timeout=INSTALL_SECONDS, check=False, text=True
+            command,
+            capture_output=True,
+            timeout=INSTALL_SECONDS,
+            check=False,
+            text=True,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EnvironmentFailure(f"cannot {what}: {error}") from error
@@ -98,9 +106,12 @@ def make_venv(work: Path, entry: dict[str, Any], owner: str) -> Path:
         if (path / "ready.json").is_file():
             return path
         shutil.rmtree(path, ignore_errors=True)
-        _must([str(find_python(entry["python"])), "-m", "venv", str(path)], "make a venv")
+        _must(
+            [str(find_python(entry["python"])), "-m", "venv", str(path)], "make a venv"
+        )
         pip = [str(path / "bin" / "python"), "-m", "pip", "install", "-q"]
-        _must([*pip, *entry["pip"]], f"install the packages of {entry['repo']}")
+        if entry["pip"]:
+            _must([*pip, *entry["pip"]], f"install the packages of {entry['repo']}")
         (path / "ready.json").write_text(json.dumps(key), encoding="utf-8")
     return path
 
@@ -109,7 +120,14 @@ def test_env(venv: Path, work: Path, entry: dict[str, Any]) -> dict[str, str]:
     """The environment variables of install and test commands: little of the user's is left."""
     home = work / "home"
     home.mkdir(parents=True, exist_ok=True)
-    kept = ("PIP_", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+    kept = (
+        "PIP_",
+        "SSL_CERT_FILE",
+        "REQUESTS_CA_BUNDLE",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+    )
     env = {n: v for n, v in os.environ.items() if n.upper().startswith(kept)}
     env |= {
         "PATH": f"{venv / 'bin'}:/usr/local/bin:/usr/bin:/bin",

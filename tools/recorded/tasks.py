@@ -86,7 +86,10 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
     env = os.environ.get
     work = env("ACR_RECORDED_WORK") or str(ROOT / "build" / "recorded")
     parser.add_argument(
-        "--shared", type=Path, default=default_shared(), help="folder with recorded/ ($ACR_SHARED)"
+        "--shared",
+        type=Path,
+        default=default_shared(),
+        help="folder with recorded/ ($ACR_SHARED)",
     )
     parser.add_argument(
         "--repos",

@@ -20,7 +20,13 @@ _AT_END = re.compile(rf"(\S*::.*?) ({_STATUS})(?: +\[ *\d+%\])?$")
 _OPTION = re.compile(r"(.*?)\[(/[^/*][^*]*)\]$")
 _SYMPY_HEADING = re.compile(r"_+ +(\S+\.py):(\S+) +_+$")
 _SYMPY_LINE = re.compile(r"(test_\S+) (ok|F|E|f|X|s|w|T|K|\[OK\]|\[FAIL\])(?: .*)?$")
-_SYMPY_MARKS = {"ok": "PASSED", "F": "FAILED", "E": "ERROR", "f": "XFAIL", "s": "SKIPPED"}
+_SYMPY_MARKS = {
+    "ok": "PASSED",
+    "F": "FAILED",
+    "E": "ERROR",
+    "f": "XFAIL",
+    "s": "SKIPPED",
+}
 
 Pairs = Iterator["tuple[str, str]"]
 

@@ -47,7 +47,12 @@ def git(
     if index is not None:
         env["GIT_INDEX_FILE"] = str(index)
     done = subprocess.run(
-        ["git", *args], cwd=cwd, env=env, input=stdin or b"", capture_output=True, check=False
+        ["git", *args],
+        cwd=cwd,
+        env=env,
+        input=stdin or b"",
+        capture_output=True,
+        check=False,
     )
     if done.returncode != 0:
         text = done.stderr.decode("utf-8", "replace").strip()
@@ -124,21 +129,25 @@ def apply_diff(path: Path, diff: bytes) -> None:
     git(path, "apply", "--whitespace=nowarn", "-", stdin=diff)
 
 
-def post_image(path: Path, ref: str, diff: bytes) -> dict[str, tuple[str, str]]:
-    """What a diff makes of `ref`: changed path -> (mode, blob id); ("", "") for a deleted one.
-
-    Only the object store of `path` is written, no work tree. Errors: GitError.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        index = Path(folder) / "index"
-        git(path, "read-tree", ref, index=index)
-        git(path, "apply", "--cached", "--whitespace=nowarn", "-", stdin=diff, index=index)
-        raw = git(
-            path, "diff-index", "--cached", "--no-renames", "-z", "--abbrev=40", ref, index=index
-        )
+def _changed(raw: bytes) -> dict[str, tuple[str, str]]:
+    """Path -> (mode, blob id) of what `git diff-index -z` printed; ("", "") for a deleted one."""
     fields = raw.decode("utf-8", "surrogateescape").split("\0")
     images = {}
     for head, name in zip(fields[0::2], fields[1::2]):
         _, mode, _, blob, status = head.split()
         images[name] = ("", "") if status == "D" else (mode, blob)
     return images
+
+
+def post_image(path: Path, ref: str, diff: bytes) -> dict[str, tuple[str, str]]:
+    """What a diff makes of `ref`: changed path -> (mode, blob id); ("", "") for a deleted one.
+
+    Only the object store of `path` is written, no work tree. Errors: GitError.
+    """
+    listing = ("diff-index", "--cached", "--no-renames", "-z", "--abbrev=40", ref)
+    with tempfile.TemporaryDirectory() as folder:
+        index = Path(folder) / "index"
+        git(path, "read-tree", ref, index=index)
+        apply = ("apply", "--cached", "--whitespace=nowarn", "-")
+        git(path, *apply, stdin=diff, index=index)
+        return _changed(git(path, *listing, index=index))
