@@ -1,0 +1,255 @@
+/*
+ * The journal of a run: a file of JSON lines that is first read again, record by record, and then appended to. In memory
+ * lie the places of the records and the answers that were asked for; a record is parsed when its turn comes.
+ * A record is one write at the known end of the file, fsynced; what fails is truncated away, so that the file stays good.
+ * It does not lock: who owns the run folder does.
+ */
+#include "journal/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "journal/journal_private.h"
+
+G_DEFINE_QUARK(acr-journal-error-quark, acr_journal_error)
+
+struct AcrJournal {
+    char *path;         /* owned */
+    int fd;
+    AcrJournalMode mode;
+    GArray *entries;    /* AcrJournalEntry of the records read at opening */
+    gsize position;     /* records answered or appended; <= entries->len until live */
+    guint64 end;        /* file offset where the next record goes */
+    GPtrArray *answers; /* owned AcrJson: lent out until the journal is freed */
+    char *remark;       /* owned, or NULL */
+    bool broken;        /* a failed record could not be taken back: nothing more is appended */
+};
+
+static void set_errno(GError **error, int number, const char *what, const char *path)
+{
+    bool full = number == ENOSPC || number == EDQUOT || number == EROFS || number == EFBIG;
+
+    g_set_error(error, ACR_JOURNAL_ERROR, full ? ACR_JOURNAL_ERROR_NO_SPACE : ACR_JOURNAL_ERROR_FAILED,
+                "cannot %s journal '%s': %s", what, path, g_strerror(number));
+}
+
+/* A journal that is to be appended to is never reached through a symbolic link. */
+static bool open_file(AcrJournal *journal, guint64 *out_size, GError **error)
+{
+    int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    struct stat st;
+
+    flags |= journal->mode == ACR_JOURNAL_APPEND ? O_RDWR | O_CREAT | O_NOFOLLOW : O_RDONLY;
+    journal->fd = open(journal->path, flags, 0644);
+    if (journal->fd < 0 || fstat(journal->fd, &st) != 0) {
+        set_errno(error, errno, "open", journal->path);
+        return false;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                    "cannot open journal '%s': not a regular file", journal->path);
+        return false;
+    }
+    if ((guint64)st.st_size > ACR_JOURNAL_MAX_BYTES) {
+        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                    "cannot open journal '%s': larger than %llu bytes", journal->path, ACR_JOURNAL_MAX_BYTES);
+        return false;
+    }
+    *out_size = (guint64)st.st_size;
+    return true;
+}
+
+/* Makes the file's name survive a crash (a new journal), and takes a dropped last record off the file. */
+static bool settle_file(AcrJournal *journal, guint64 size, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(journal->path);
+
+    if (journal->mode == ACR_JOURNAL_READ)
+        return true;
+    if (size > journal->end && (ftruncate(journal->fd, (off_t)journal->end) != 0 || fsync(journal->fd) != 0)) {
+        set_errno(error, errno, "repair", journal->path);
+        return false;
+    }
+    if (size == 0 && !acr_dir_sync(folder, error)) {
+        g_prefix_error(error, "cannot make journal '%s': ", journal->path);
+        return false;
+    }
+    return true;
+}
+
+AcrJournal *acr_journal_open(const char *path, AcrJournalMode mode, GError **error)
+{
+    g_autoptr(AcrJournal) journal = g_new0(AcrJournal, 1);
+    guint64 size = 0;
+
+    journal->path = g_strdup(path);
+    journal->fd = -1;
+    journal->mode = mode;
+    journal->entries = g_array_new(FALSE, FALSE, sizeof(AcrJournalEntry));
+    journal->answers = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
+    if (!open_file(journal, &size, error))
+        return NULL;
+    if (!acr_journal_index(journal->fd, size, journal->entries, &journal->end, &journal->remark, error)) {
+        g_prefix_error(error, "journal '%s': ", path);
+        return NULL;
+    }
+    if (!settle_file(journal, size, error))
+        return NULL;
+    return g_steal_pointer(&journal);
+}
+
+void acr_journal_free(AcrJournal *journal)
+{
+    if (!journal)
+        return;
+    if (journal->fd >= 0)
+        close(journal->fd);
+    g_array_unref(journal->entries);
+    g_ptr_array_unref(journal->answers);
+    g_free(journal->remark);
+    g_free(journal->path);
+    g_free(journal);
+}
+
+const char *acr_journal_remark(const AcrJournal *journal)
+{
+    return journal->remark;
+}
+
+gsize acr_journal_recorded(const AcrJournal *journal)
+{
+    return journal->entries->len;
+}
+
+gsize acr_journal_position(const AcrJournal *journal)
+{
+    return journal->position;
+}
+
+bool acr_journal_is_live(const AcrJournal *journal)
+{
+    return journal->position >= journal->entries->len;
+}
+
+static bool check_same(const AcrJournal *journal, const AcrJson *record, const char *event,
+                       const AcrJson *request, GError **error)
+{
+    const char *recorded = acr_json_get_string(record, "event");
+    const AcrJson *then = acr_json_get(record, "request");
+    g_autofree char *difference = NULL;
+
+    if (strcmp(recorded, event) != 0) {
+        g_autofree char *shown = acr_text_shorten(recorded, 200);
+
+        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
+                    "the run diverges from its journal at line %zu: recorded is the event '%s', now it is '%s'",
+                    journal->position + 1, shown, event);
+        return false;
+    }
+    if (acr_json_equal(then, request, "time"))
+        return true;
+    difference = acr_journal_difference(then, request);
+    g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
+                "the run diverges from its journal at line %zu, event '%s', %s", journal->position + 1, event,
+                difference);
+    return false;
+}
+
+bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *request,
+                     const AcrJson **out_answer, GError **error)
+{
+    g_autoptr(AcrJson) record = NULL;
+    const AcrJournalEntry *entry = NULL;
+    AcrJson *answer = NULL;
+
+    if (acr_journal_is_live(journal)) {
+        if (journal->mode == ACR_JOURNAL_READ) {
+            g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED,
+                        "journal '%s' ends after %zu records, and the run asks for a further event '%s'",
+                        journal->path, journal->position, event);
+            return false;
+        }
+        *out_answer = NULL;
+        return true;
+    }
+    entry = &g_array_index(journal->entries, AcrJournalEntry, journal->position);
+    record = acr_journal_read(journal->fd, entry, journal->position, error);
+    if (!record) {
+        g_prefix_error(error, "journal '%s': ", journal->path);
+        return false;
+    }
+    if (!check_same(journal, record, event, request, error))
+        return false;
+    answer = acr_json_copy(acr_json_get(record, "answer")); /* the rest of the record need not stay in memory */
+    g_ptr_array_add(journal->answers, answer);
+    journal->position++;
+    *out_answer = answer;
+    return true;
+}
+
+/* The record's line, its line feed included; owned. */
+static GString *record_line(gsize n, const char *event, const AcrJson *request, const AcrJson *answer,
+                            const AcrJson *time)
+{
+    g_autoptr(AcrJson) name = acr_json_new_string(event);
+    g_autofree char *event_text = acr_json_print(name);
+    g_autofree char *request_text = acr_json_print(request);
+    g_autofree char *answer_text = acr_json_print(answer);
+    g_autofree char *time_text = time ? acr_json_print(time) : NULL;
+    GString *line = g_string_sized_new(strlen(request_text) + strlen(answer_text) + 256);
+
+    g_string_append_printf(line, "{\"n\":%zu,\"event\":%s,\"request\":", n, event_text);
+    g_string_append(line, request_text);
+    g_string_append(line, ",\"answer\":");
+    g_string_append(line, answer_text);
+    if (time_text)
+        g_string_append_printf(line, ",\"time\":%s", time_text);
+    return g_string_append(line, "}\n");
+}
+
+/* Returns 0, or the errno of what failed. Goes on after a short write: the next one tells why it was short. */
+static int write_at(int fd, const char *data, gsize len, guint64 off)
+{
+    while (len > 0) {
+        ssize_t n = pwrite(fd, data, len, (off_t)off);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : EIO;
+        data += n;
+        len -= (gsize)n;
+        off += (guint64)n;
+    }
+    return fsync(fd) == 0 ? 0 : errno;
+}
+
+bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *request, const AcrJson *answer,
+                        AcrJson *time, GError **error)
+{
+    g_autoptr(AcrJson) owned_time = time;
+    g_autoptr(GString) line = NULL;
+    int failed = 0;
+
+    g_assert(journal->mode == ACR_JOURNAL_APPEND && acr_journal_is_live(journal));
+    line = record_line(journal->position, event, request, answer, owned_time);
+    if (journal->broken || line->len > ACR_JOURNAL_MAX_RECORD ||
+        journal->end + line->len > ACR_JOURNAL_MAX_BYTES) {
+        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED, "cannot append to journal '%s': %s",
+                    journal->path,
+                    journal->broken ? "an earlier record could not be taken back" : "the record is too large");
+        return false;
+    }
+    failed = write_at(journal->fd, line->str, line->len, journal->end);
+    if (failed != 0) {
+        journal->broken = ftruncate(journal->fd, (off_t)journal->end) != 0;
+        set_errno(error, failed, "append to", journal->path);
+        return false;
+    }
+    journal->end += line->len;
+    journal->position++;
+    return true;
+}

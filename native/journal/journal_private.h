@@ -1,0 +1,35 @@
+/* Shared inside the library: the index of a journal file's records, and the text of a divergence. */
+#ifndef ACR_JOURNAL_PRIVATE_H
+#define ACR_JOURNAL_PRIVATE_H
+
+#include "journal/journal.h"
+
+/* Where a record's line lies in the file, its line feed left out. */
+typedef struct {
+    guint64 off;
+    gsize len;
+} AcrJournalEntry;
+
+/*
+ * Finds the records of a journal file without parsing each.
+ *   entries     AcrJournalEntry of each whole record, appended.
+ *   out_end     offset behind the last whole record: what follows is to be dropped.
+ *   out_remark  owned (g_free); why something is to be dropped, or NULL.
+ * Errors: DAMAGED, FAILED. O(bytes).
+ */
+bool acr_journal_index(int fd, guint64 size, GArray *entries, guint64 *out_end, char **out_remark,
+                       GError **error) ACR_MUST_USE;
+
+/*
+ * Reads and parses record `n` and checks its members; owned (acr_json_free). Errors: DAMAGED (names the line), FAILED.
+ */
+AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n,
+                          GError **error) ACR_MUST_USE;
+
+/*
+ * One line that names the first place where two requests differ and shows both sides there, bounded; members named
+ * "time" are left out. Owned (g_free).
+ */
+char *acr_journal_difference(const AcrJson *recorded, const AcrJson *asked) ACR_MUST_USE;
+
+#endif
