@@ -5,16 +5,17 @@
 #include "base/base.h"
 
 /*
- * Sets an error that says what was tried and why `err` (an errno) forbade it: "<format>: <reason>". ENOENT gives
- * NOT_FOUND; ENOSPC, EDQUOT and EROFS give NO_SPACE; the rest FAILED. Returns false, for `return`.
+ * Sets an error that says what was tried and why `err` (an errno) forbade it: "<format>: <reason>".
+ * ENOENT gives NOT_FOUND; ENOSPC, EDQUOT and EROFS give NO_SPACE; the rest FAILED. Returns false,
+ * for `return`.
  */
 bool acr_base_fail(GError **error, int err, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /*
  * Checks that `text` is one JSON value as RFC 8259 has it, within the depth ceiling.
- *   out_repaired  owned; NULL when the text can be parsed as it is, else a text in which escapes and numbers that
- *                 the parser behind would misread are replaced.
- * Errors: MALFORMED (with the byte offset), TOO_BIG.
+ *   out_repaired  owned; NULL when the text can be parsed as it is, else a text in which escapes
+ * and numbers that the parser behind would misread are replaced. Errors: MALFORMED (with the byte
+ * offset), TOO_BIG.
  */
 bool acr_json_text_check(const char *text, gsize len, GString **out_repaired,
                          GError **error) ACR_MUST_USE;

@@ -1,6 +1,7 @@
 /*
- * Folders: made with their parents, removed with all they hold. Removal works on descriptors, so that no symlink can
- * lead it elsewhere, and holds few of them: a folder that lies too deep is first moved up to the top of the tree.
+ * Folders: made with their parents, removed with all they hold. Removal works on descriptors, so
+ * that no symlink can lead it elsewhere, and holds few of them: a folder that lies too deep is
+ * first moved up to the top of the tree.
  */
 #include "base/base_private.h"
 
@@ -27,7 +28,8 @@ static bool make_one(const char *path, GError **error)
             return true;
         err = ENOTDIR;
     }
-    /* A parent is made before its child, so ENOENT can only be a dangling symlink or an empty path. */
+    /* A parent is made before its child, so ENOENT can only be a dangling symlink or an empty path.
+     */
     if (err == EEXIST || err == ENOENT)
         err = ENOTDIR;
     return acr_base_fail(error, err, "cannot make folder '%s'", path);

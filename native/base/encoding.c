@@ -1,8 +1,9 @@
 /*
- * A source file's bytes to text and back, as Python reads them: UTF-8 mark, PEP 263 cookie in the first two lines,
- * UTF-8 without one. Encodings other than UTF-8 and latin-1 are the C library's iconv. Whatever a cookie claims, the
- * bytes have a text: where the claim does not hold, UTF-8 is tried and then latin-1, which cannot fail.
- * Pattern of the cookie and its place: PEP 263, "Defining the Encoding".
+ * A source file's bytes to text and back, as Python reads them: UTF-8 mark, PEP 263 cookie in the
+ * first two lines, UTF-8 without one. Encodings other than UTF-8 and latin-1 are the C library's
+ * iconv. Whatever a cookie claims, the bytes have a text: where the claim does not hold, UTF-8 is
+ * tried and then latin-1, which cannot fail. Pattern of the cookie and its place: PEP 263,
+ * "Defining the Encoding".
  */
 #include "base/base_private.h"
 
@@ -14,7 +15,8 @@
 #define LATIN1 "latin-1"
 #define COOKIE_MAX 40 /* characters of an encoding's name; no real one is longer */
 
-/* Python's names that iconv has otherwise, and spellings of one canonical name; '_' is written '-' here. */
+/* Python's names that iconv has otherwise, and spellings of one canonical name; '_' is written '-'
+ * here. */
 typedef struct {
     const char *python, *canonical, *iconv;
 } Alias;
@@ -167,7 +169,8 @@ static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
     return g_string_free(out, FALSE);
 }
 
-/* `text` is valid UTF-8. NULL at the first character that latin-1 lacks, with its offset in *out_len. */
+/* `text` is valid UTF-8. NULL at the first character that latin-1 lacks, with its offset in
+ * *out_len. */
 static char *utf8_to_latin1(const char *text, gsize len, gsize *out_len)
 {
     g_autoptr(GString) out = g_string_sized_new(len);
@@ -184,8 +187,9 @@ static char *utf8_to_latin1(const char *text, gsize len, gsize *out_len)
 }
 
 /*
- * The text that `encoding` gives the bytes; owned, or NULL when it is unknown, does not fit, or is one in which the
- * file's first bytes are not the ASCII that its cookie was read from (UTF-16, EBCDIC).
+ * The text that `encoding` gives the bytes; owned, or NULL when it is unknown, does not fit, or is
+ * one in which the file's first bytes are not the ASCII that its cookie was read from (UTF-16,
+ * EBCDIC).
  */
 static char *decode_as(const char *encoding, const char *data, gsize len, gsize *out_len)
 {
@@ -195,8 +199,7 @@ static char *decode_as(const char *encoding, const char *data, gsize len, gsize 
     }
     if (strcmp(encoding, LATIN1) == 0)
         return latin1_to_utf8(data, len, out_len);
-    g_autofree char *text =
-        g_convert(data, len, UTF8, iconv_name(encoding), NULL, out_len, NULL);
+    g_autofree char *text = g_convert(data, len, UTF8, iconv_name(encoding), NULL, out_len, NULL);
     if (!text || !acr_utf8_is_text(text, *out_len))
         return NULL;
     g_autofree char *cookie = find_cookie(text, *out_len);
@@ -263,7 +266,8 @@ GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len, GError
 {
     if (like->binary || !acr_utf8_is_text(text, len)) {
         g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
-                    like->binary ? "cannot encode as a binary file" : "text to encode is not UTF-8");
+                    like->binary ? "cannot encode as a binary file"
+                                 : "text to encode is not UTF-8");
         return NULL;
     }
     gsize body_len = 0;

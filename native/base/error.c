@@ -1,6 +1,6 @@
 /*
- * The error domain of base, and the one place that turns an errno into it: callers branch on "not there" and "disk
- * full", everything else is a message for people.
+ * The error domain of base, and the one place that turns an errno into it: callers branch on "not
+ * there" and "disk full", everything else is a message for people.
  */
 #include "base/base_private.h"
 

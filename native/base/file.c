@@ -1,6 +1,6 @@
 /*
- * Whole files: read within a ceiling, written so that a crash leaves the old or the new one. Also what other files of
- * base need of descriptors, and the checksum.
+ * Whole files: read within a ceiling, written so that a crash leaves the old or the new one. Also
+ * what other files of base need of descriptors, and the checksum.
  */
 #include "base/base_private.h"
 

@@ -1,8 +1,8 @@
 /*
- * JSON values. An AcrJson is a cJSON node under another name; this is the only file that knows so. Foreign text goes
- * through json_text.c first, and json_print.c prints, since the library's own printer rounds integers above 2^50.
- * What this file adds to the nodes: strings that are always valid UTF-8, names that are unique within an object, and
- * a comparison that is not quadratic.
+ * JSON values. An AcrJson is a cJSON node under another name; this is the only file that knows so.
+ * Foreign text goes through json_text.c first, and json_print.c prints, since the library's own
+ * printer rounds integers above 2^50. What this file adds to the nodes: strings that are always
+ * valid UTF-8, names that are unique within an object, and a comparison that is not quadratic.
  */
 #include "base/base_private.h"
 
@@ -44,7 +44,8 @@ static int by_name(gconstpointer a, gconstpointer b)
     return strcmp((*left)->string, (*right)->string);
 }
 
-/* The siblings from `from` on whose name is not `ignore`, sorted by name; owned (g_ptr_array_unref). Stable. */
+/* The siblings from `from` on whose name is not `ignore`, sorted by name; owned
+ * (g_ptr_array_unref). Stable. */
 static GPtrArray *members_by_name(const cJSON *from, const char *ignore)
 {
     GPtrArray *members = g_ptr_array_new();
@@ -317,7 +318,7 @@ gint64 acr_json_int(const AcrJson *json, gint64 otherwise)
         return otherwise;
     double value = const_node_of(json)->valuedouble;
     bool fits = value >= -9223372036854775808.0 && value < 9223372036854775808.0;
-    return fits && value == trunc(value) ? (gint64)value : otherwise;
+    return fits && value == (double)(gint64)value ? (gint64)value : otherwise;
 }
 
 gsize acr_json_size(const AcrJson *json)

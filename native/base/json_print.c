@@ -1,6 +1,7 @@
 /*
- * JSON values to text: one line for journals, indented for people. Written over the public interface only. Integers
- * up to 2^53 are printed digit by digit, other numbers as the shortest text that reads back as the same double.
+ * JSON values to text: one line for journals, indented for people. Written over the public
+ * interface only. Integers up to 2^53 are printed digit by digit, other numbers as the shortest
+ * text that reads back as the same double.
  */
 #include "base/base_private.h"
 
@@ -17,7 +18,7 @@ static void print_number(GString *out, double value)
         g_string_append(out, "null");
         return;
     }
-    if (fabs(value) <= EXACT_INT_MAX && value == trunc(value)) {
+    if (fabs(value) <= EXACT_INT_MAX && value == (double)(gint64)value) {
         g_string_append_printf(out, "%" G_GINT64_FORMAT, (gint64)value);
         return;
     }

@@ -1,8 +1,9 @@
 /*
- * The check of a foreign JSON text before the parser sees it. The parser behind json.c takes things that are no JSON
- * (leading zeros, raw control characters, words behind the value), cuts strings at \u0000, refuses lone surrogates
- * and numbers of more than 63 characters. So the text is walked once here by the grammar of RFC 8259; what is valid
- * but would be misread is replaced, in a copy that is only made when there is such a place.
+ * The check of a foreign JSON text before the parser sees it. The parser behind json.c takes things
+ * that are no JSON (leading zeros, raw control characters, words behind the value), cuts strings at
+ * \u0000, refuses lone surrogates and numbers of more than 63 characters. So the text is walked
+ * once here by the grammar of RFC 8259; what is valid but would be misread is replaced, in a copy
+ * that is only made when there is such a place.
  */
 #include "base/base_private.h"
 

@@ -1,7 +1,8 @@
 /*
- * Exclusive locks between processes: flock on a file that holds the holder's process id, for the message of who is
- * refused. The kernel drops the lock with the process, so a file left behind means nothing. The file is never
- * removed: whoever had it open would hold a lock that nobody else sees.
+ * Exclusive locks between processes: flock on a file that holds the holder's process id, for the
+ * message of who is refused. The kernel drops the lock with the process, so a file left behind
+ * means nothing. The file is never removed: whoever had it open would hold a lock that nobody else
+ * sees.
  */
 #include "base/base_private.h"
 
@@ -27,8 +28,7 @@ static long holder_of(int fd)
 static void set_busy(GError **error, int fd, const char *path)
 {
     long pid = holder_of(fd);
-    g_autofree char *who =
-        pid ? g_strdup_printf("process %ld", pid) : g_strdup("another process");
+    g_autofree char *who = pid ? g_strdup_printf("process %ld", pid) : g_strdup("another process");
     g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY, "'%s' is locked by %s", path, who);
 }
 

@@ -1,9 +1,10 @@
 /*
- * Child processes: one function that starts a command by posix_spawn in a process group of its own, reads what it
- * writes, and does not come back before it has ended, nor long after. Standard input is a file in memory, so that
- * nothing needs to be fed and a child that does not read cannot block or signal us.
- * The group's leader is looked at without being reaped until the whole group was killed: as long as its process id is
- * not free for others, a kill of the group cannot hit strangers.
+ * Child processes: one function that starts a command by posix_spawn in a process group of its own,
+ * reads what it writes, and does not come back before it has ended, nor long after. Standard input
+ * is a file in memory, so that nothing needs to be fed and a child that does not read cannot block
+ * or signal us. The group's leader is looked at without being reaped until the whole group was
+ * killed: as long as its process id is not free for others, a kill of the group cannot hit
+ * strangers.
  */
 #include "base/base_private.h"
 
@@ -20,8 +21,8 @@
 #define OUTPUT_DEFAULT_LIMIT ((gsize)16 * 1024 * 1024)
 #define OUTPUT_MAX_LIMIT ((gsize)1024 * 1024 * 1024)
 #define READ_CHUNK (64u * 1024)
-#define POLL_SLICE_MS 50  /* how late an interruption or the child's end is seen at worst */
-#define END_GRACE_MS 250  /* how long what others hold open is read after the child's end */
+#define POLL_SLICE_MS 50 /* how late an interruption or the child's end is seen at worst */
+#define END_GRACE_MS 250 /* how long what others hold open is read after the child's end */
 #define FIRST_FREE_FD 3
 
 /* One output stream of the child. */
@@ -125,8 +126,8 @@ static int set_attributes(posix_spawnattr_t *attributes)
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
-    int err = posix_spawnattr_setflags(
-        attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    int err = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+                                                       POSIX_SPAWN_SETSIGMASK);
     if (!err)
         err = posix_spawnattr_setpgroup(attributes, 0);
     if (!err)
@@ -151,9 +152,9 @@ static int start(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
     if (!err)
         err = set_attributes(&attributes);
     if (!err)
-        err = posix_spawnp(out_pid, spawn->argv[0], &actions, &attributes,
-                           (char *const *)spawn->argv,
-                           spawn->envp ? (char *const *)spawn->envp : environ);
+        err =
+            posix_spawnp(out_pid, spawn->argv[0], &actions, &attributes, (char *const *)spawn->argv,
+                         spawn->envp ? (char *const *)spawn->envp : environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return err;
@@ -227,7 +228,8 @@ static void look_for_end(Child *child)
     }
 }
 
-static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started, AcrSpawnResult *result)
+static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started,
+                         AcrSpawnResult *result)
 {
     gint64 elapsed_ms = (g_get_monotonic_time() - started) / 1000;
     if (acr_interrupted(spawn->interrupt))
@@ -238,7 +240,8 @@ static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started, Ac
         kill_group(child);
 }
 
-/* How long to sleep: short when only the end is awaited, since it usually follows the streams' end at once. */
+/* How long to sleep: short when only the end is awaited, since it usually follows the streams' end
+ * at once. */
 static int slice_ms(const AcrSpawn *spawn, const Child *child, gint64 started, int *idle_ms)
 {
     gint64 slice = POLL_SLICE_MS;

@@ -1,6 +1,6 @@
 /*
- * Small things about text that know no encoding but UTF-8: is it text, repair it, find its lines, leave out its
- * middle. All are linear and take any bytes.
+ * Small things about text that know no encoding but UTF-8: is it text, repair it, find its lines,
+ * leave out its middle. All are linear and take any bytes.
  */
 #include "base/base_private.h"
 
