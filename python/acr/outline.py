@@ -1,0 +1,253 @@
+"""Outline of one Python file as flat rows: classes, functions, methods, assignments, imports.
+
+The row format is the one stated in native/index/index.h. Only bodies of statements are descended, never expressions,
+so the cost beside parsing is small.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import io
+import tokenize
+import warnings
+from collections.abc import Callable, Iterator
+
+MAX_MESSAGE = 300  # characters of the reason in an X row
+
+_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\", "\x1f": "\\u", "\0": "\ufffd"})
+_PROPERTIES = frozenset({"property", "cached_property", "abstractproperty", "setter", "getter", "deleter"})
+_STATICS = frozenset({"staticmethod", "abstractstaticmethod"})
+_CLASSMETHODS = frozenset({"classmethod", "abstractclassmethod"})
+
+
+def outline(source: bytes) -> bytes:
+    """Return the rows of one file (UTF-8, a line each); a file that cannot be parsed gives one X row.
+
+    Never raises for what is in `source`, whatever it is.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _outline(source)
+    except SyntaxError as error:
+        return _failed(error.lineno or 1, error.msg)
+    except ValueError as error:  # null bytes
+        return _failed(1, str(error))
+    except RecursionError:
+        return _failed(1, "nested too deeply")
+    except MemoryError:
+        return _failed(1, "too deep or too large for the parser")
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _outline(source: bytes) -> bytes:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree, utf8 = _parse(source)
+    walk = _Walk(utf8)
+    walk.body(tree.body, "", "m")
+    return "".join(walk.rows).encode("utf-8", "backslashreplace")
+
+
+def _parse(source: bytes) -> tuple[ast.Module, Callable[[], bytes]]:
+    """Parse; also give a function that makes the text in UTF-8, to whose bytes the tree's columns belong."""
+    try:
+        return ast.parse(source), lambda: _as_utf8(source)
+    except SyntaxError:
+        if _decodes(source):
+            raise
+    text = source.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+    return ast.parse(text), lambda: text.encode("utf-8")
+
+
+def _decodes(source: bytes) -> bool:
+    """Whether the bytes are text in the encoding that the file declares (or in UTF-8)."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        source.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError):
+        return False
+    return True
+
+
+def _as_utf8(source: bytes) -> bytes:
+    source = source.removeprefix(b"\xef\xbb\xbf")
+    if source.isascii():
+        return source
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+    return source if encoding.startswith("utf-8") else source.decode(encoding).encode("utf-8")
+
+
+def _failed(line: int, message: str) -> bytes:
+    text = _escape(message[:MAX_MESSAGE]) or "cannot be parsed"
+    return f"X\t{max(line, 1)}\t{text}\n".encode("utf-8", "backslashreplace")
+
+
+def _escape(text: str) -> str:
+    return text.translate(_ESCAPES)
+
+
+class _Walk:
+    """Collects rows. A scope is the letter of the row format: m(odule), c(lass), f(unction)."""
+
+    def __init__(self, utf8: Callable[[], bytes]) -> None:
+        self.rows: list[str] = []
+        self._utf8 = utf8
+        self._lines: list[bytes] | None = None
+
+    def body(self, statements: list[ast.stmt], prefix: str, scope: str) -> None:
+        """Rows of a body and of all bodies in it; `prefix` ends in a dot or is empty."""
+        todo = statements[::-1]
+        while todo:
+            node = todo.pop()
+            kind = type(node)
+            if kind in _DEFS:
+                self._define(node, prefix, scope)
+            elif kind in _COMPOUND:
+                todo.extend(reversed(list(_nested(node))))
+            elif scope != "f" and kind in _SIMPLE:
+                self._simple(node, prefix, scope)
+
+    def _define(self, node: ast.AST, prefix: str, scope: str) -> None:
+        qualname = prefix + node.name
+        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        lines = f"{qualname}\t{first}\t{node.lineno}\t{self._sig_last(node)}\t{node.end_lineno}"
+        if isinstance(node, ast.ClassDef):
+            bases = "\x1f".join(_escape(_written(base)) for base in node.bases)
+            self.rows.append(f"C\t{lines}\t{bases}\n")
+            self.body(node.body, qualname + ".", "c")
+        else:
+            self.rows.append(f"D\t{lines}\t{scope}\t{_flags(node)}\n")
+            self.body(node.body, qualname + ".", "f")
+
+    def _simple(self, node: ast.stmt, prefix: str, scope: str) -> None:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            self.rows.extend(_imports(node))
+            return
+        for name, value in _assigned(node):
+            self.rows.append(f"A\t{prefix}{name}\t{node.lineno}\t{node.end_lineno}\t{value}\t{scope}\n")
+
+    def _sig_last(self, node: ast.AST) -> int:
+        """The line of the colon that ends the header."""
+        line, column = node.lineno, node.col_offset
+        for part in _header_parts(node):
+            line, column = max((line, column), (part.end_lineno, part.end_col_offset))
+        first = node.body[0]
+        body_line = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", ()))])
+        if line >= body_line:
+            return line
+        return self._colon(line, column, body_line)
+
+    def _colon(self, line: int, column: int, body_line: int) -> int:
+        """The first line from (line, column) on with a colon outside a comment; no string can stand there."""
+        if self._lines is None:
+            self._lines = self._utf8().splitlines()
+        for number in range(line, body_line):
+            text = self._lines[number - 1][column:]
+            if b":" in text.split(b"#", 1)[0]:
+                return number
+            column = 0
+        return body_line
+
+
+_DEFS = frozenset({ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef})
+_SIMPLE = frozenset(
+    getattr(ast, name)
+    for name in ("Assign", "AnnAssign", "TypeAlias", "Import", "ImportFrom")
+    if hasattr(ast, name)
+)
+_COMPOUND = frozenset(
+    getattr(ast, name)
+    for name in ("If", "For", "AsyncFor", "While", "With", "AsyncWith", "Try", "TryStar", "Match")
+    if hasattr(ast, name)
+)
+
+
+def _nested(node: ast.stmt) -> Iterator[ast.stmt]:
+    """Statements directly below a compound statement, in the order of the file."""
+    yield from getattr(node, "body", ())
+    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield from part.body
+    yield from getattr(node, "orelse", ())
+    yield from getattr(node, "finalbody", ())
+
+
+def _header_parts(node: ast.AST) -> list[ast.AST]:
+    """Nodes among which is the last one of the header."""
+    parts = list(getattr(node, "type_params", ())[-1:])
+    if isinstance(node, ast.ClassDef):
+        return parts + node.bases[-1:] + node.keywords[-1:]
+    if node.returns is not None:
+        return [node.returns]
+    args = node.args
+    parts += args.posonlyargs[-1:] + args.args[-1:] + args.defaults[-1:] + args.kwonlyargs[-1:]
+    return parts + [part for part in (args.vararg, args.kwarg, *args.kw_defaults[-1:]) if part is not None]
+
+
+def _dotted(node: ast.AST | None) -> str:
+    """`a.b.c` for names and attributes of names, else the empty text."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def _written(node: ast.expr) -> str:
+    """A base class as written."""
+    return _dotted(node) or ast.unparse(node)
+
+
+def _flags(node: ast.AST) -> str:
+    names = set()
+    for decorator in node.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        names.add(_dotted(called).rpartition(".")[2])
+    flags = "a" if isinstance(node, ast.AsyncFunctionDef) else ""
+    flags += "p" if names & _PROPERTIES else ""
+    flags += "s" if names & _STATICS else ""
+    flags += "k" if names & _CLASSMETHODS else ""
+    return flags + ("o" if "overload" in names else "")
+
+
+def _assigned(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """(name, dotted value or empty) for each plain name that the statement assigns or declares."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _pairs(target, node.value)
+    elif isinstance(node, ast.AnnAssign):
+        yield from _pairs(node.target, node.value)
+    else:  # type X = Y
+        yield from _pairs(node.name, node.value)
+
+
+def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, str]]:
+    if isinstance(target, ast.Name):
+        yield target.id, _dotted(value)
+    elif isinstance(target, ast.Starred):
+        yield from _pairs(target.value, None)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        values: list[ast.expr | None] = [None] * len(target.elts)
+        both = [*target.elts, *getattr(value, "elts", ())]
+        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+            if not any(isinstance(part, ast.Starred) for part in both):
+                values = list(value.elts)
+        for part, its_value in zip(target.elts, values):
+            yield from _pairs(part, its_value)
+
+
+def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    for alias in node.names:
+        line = getattr(alias, "lineno", node.lineno)
+        local = alias.asname or alias.name
+        if isinstance(node, ast.Import):
+            yield f"I\t{local}\t{line}\t{alias.name}\t\n"
+        else:
+            module = "." * node.level + (node.module or "")
+            yield f"I\t{local}\t{line}\t{module}\t{alias.name}\n"
