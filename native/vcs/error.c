@@ -1,0 +1,32 @@
+/*
+ * The library's error domain, and how libgit2's errors become ours.
+ *
+ * libgit2 keeps its last message per thread until the next failure, so it is copied right after the call that failed.
+ */
+#include "vcs_private.h"
+
+G_DEFINE_QUARK(acr-vcs-error-quark, acr_vcs_error)
+
+void acr_vcs_set_git_error(GError **error, AcrVcsError code, const char *format, ...)
+{
+    const git_error *last = git_error_last();
+    g_autofree char *foreign = acr_vcs_show_path(last && last->message ? last->message : "unknown error");
+    va_list args;
+    va_start(args, format);
+    g_autofree char *text = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_set_error(error, ACR_VCS_ERROR, code, "%s: %s", text, foreign);
+}
+
+char *acr_vcs_show_path(const char *path)
+{
+    g_autofree char *valid = g_utf8_make_valid(path, -1);
+    GString *out = g_string_sized_new(strlen(valid));
+    for (const char *p = valid; *p; p++) {
+        if ((guchar)*p < 0x20 || *p == 0x7f)
+            g_string_append_printf(out, "\\x%02x", (guchar)*p);
+        else
+            g_string_append_c(out, *p);
+    }
+    return g_string_free(out, FALSE);
+}

@@ -1,0 +1,362 @@
+/*
+ * The snapshot type: a sorted array of entries, where each content is, and what was left out.
+ *
+ * tree.c and worktree.c fill it, saved.c writes and reads it; once sealed it never changes. Contents in the repository
+ * are read when asked for, under the repository's lock.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "vcs_private.h"
+
+/* ---- Ids and paths ------------------------------------------------------------------------------ */
+
+void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN])
+{
+    char head[40];
+    int head_len = g_snprintf(head, sizeof head, "blob %" G_GSIZE_FORMAT, len);
+    gsize id_len = ACR_BLOB_ID_LEN;
+    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
+    g_checksum_update(sum, (const guchar *)head, head_len + 1);
+    g_checksum_update(sum, data ? data : (const guchar *)"", (gssize)len);
+    g_checksum_get_digest(sum, out_id, &id_len);
+    g_checksum_free(sum);
+}
+
+void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (gsize i = 0; i < ACR_BLOB_ID_LEN; i++) {
+        out_hex[2 * i] = digits[id[i] >> 4];
+        out_hex[2 * i + 1] = digits[id[i] & 15];
+    }
+    out_hex[40] = '\0';
+}
+
+bool acr_vcs_id_parse(const char *hex, guint8 out_id[ACR_BLOB_ID_LEN])
+{
+    if (strlen(hex) != 2 * ACR_BLOB_ID_LEN || strspn(hex, "0123456789abcdef") != 2 * ACR_BLOB_ID_LEN)
+        return false;
+    for (gsize i = 0; i < ACR_BLOB_ID_LEN; i++)
+        out_id[i] = (guint8)(g_ascii_xdigit_value(hex[2 * i]) << 4 | g_ascii_xdigit_value(hex[2 * i + 1]));
+    return true;
+}
+
+guint acr_vcs_id_hash(gconstpointer id)
+{
+    guint value;
+    memcpy(&value, id, sizeof value);
+    return value;
+}
+
+gboolean acr_vcs_id_equal(gconstpointer a, gconstpointer b)
+{
+    return memcmp(a, b, ACR_BLOB_ID_LEN) == 0;
+}
+
+bool acr_vcs_part_ok(const char *part, gsize len)
+{
+    if (len == 0 || memchr(part, '/', len) || (part[0] == '.' && (len == 1 || (len == 2 && part[1] == '.'))))
+        return false;
+    return !(len == 4 && !g_ascii_strncasecmp(part, ".git", 4));
+}
+
+bool acr_vcs_path_ok(const char *path)
+{
+    if (strlen(path) > ACR_VCS_MAX_PATH)
+        return false;
+    for (const char *part = path;;) {
+        gsize len = strcspn(part, "/");
+        if (!acr_vcs_part_ok(part, len))
+            return false;
+        if (!part[len])
+            return true;
+        part += len + 1;
+    }
+}
+
+/* ---- Life --------------------------------------------------------------------------------------- */
+
+AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo)
+{
+    AcrSnapshot *snapshot = g_new0(AcrSnapshot, 1);
+    g_atomic_ref_count_init(&snapshot->refs);
+    snapshot->repo = repo ? acr_repo_ref(repo) : NULL;
+    snapshot->paths = g_string_chunk_new(16 * 1024);
+    snapshot->entries = g_array_new(FALSE, FALSE, sizeof(AcrEntry));
+    snapshot->where = g_byte_array_new();
+    snapshot->kept = g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free, (GDestroyNotify)g_bytes_unref);
+    for (gsize i = 0; i < ACR_VCS_LEFT_LAST; i++)
+        snapshot->left[i] = g_ptr_array_new_with_free_func(g_free);
+    return snapshot;
+}
+
+AcrSnapshot *acr_snapshot_ref(AcrSnapshot *snapshot)
+{
+    g_atomic_ref_count_inc(&snapshot->refs);
+    return snapshot;
+}
+
+void acr_snapshot_unref(AcrSnapshot *snapshot)
+{
+    if (!snapshot || !g_atomic_ref_count_dec(&snapshot->refs))
+        return;
+    for (gsize i = 0; i < ACR_VCS_LEFT_LAST; i++)
+        g_ptr_array_unref(snapshot->left[i]);
+    g_hash_table_unref(snapshot->kept);
+    g_byte_array_unref(snapshot->where);
+    g_array_unref(snapshot->entries);
+    g_string_chunk_free(snapshot->paths);
+    g_free(snapshot->blob_dir);
+    g_free(snapshot->note);
+    g_free(snapshot->remarks);
+    acr_repo_unref(snapshot->repo);
+    g_free(snapshot);
+}
+
+bool acr_vcs_snapshot_add(AcrSnapshot *snapshot, const char *path, guint32 mode, const guint8 *id,
+                          AcrVcsWhere where, GError **error)
+{
+    if (snapshot->entries->len >= ACR_VCS_MAX_FILES) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG, "more than %u files", ACR_VCS_MAX_FILES);
+        return false;
+    }
+    AcrEntry entry = {.path = g_string_chunk_insert(snapshot->paths, path), .mode = mode};
+    memcpy(entry.id, id, ACR_BLOB_ID_LEN);
+    guint8 byte = (guint8)where;
+    g_array_append_val(snapshot->entries, entry);
+    g_byte_array_append(snapshot->where, &byte, 1);
+    return true;
+}
+
+void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *path)
+{
+    g_ptr_array_add(snapshot->left[why], g_strdup(path));
+}
+
+/* ---- Sealing ------------------------------------------------------------------------------------ */
+
+/* An entry with the byte of `where` that belongs to it, so that both can be sorted. */
+typedef struct {
+    AcrEntry entry;
+    guint8 where;
+} Row;
+
+static int compare_rows(const void *a, const void *b)
+{
+    return strcmp(((const Row *)a)->entry.path, ((const Row *)b)->entry.path);
+}
+
+static bool is_sorted(const GArray *entries)
+{
+    for (guint i = 1; i < entries->len; i++) {
+        if (strcmp(g_array_index(entries, AcrEntry, i - 1).path, g_array_index(entries, AcrEntry, i).path) >= 0)
+            return false;
+    }
+    return true;
+}
+
+static void sort_entries(AcrSnapshot *snapshot)
+{
+    guint count = snapshot->entries->len;
+    if (is_sorted(snapshot->entries))
+        return;
+    g_autofree Row *rows = g_new(Row, count);
+    for (guint i = 0; i < count; i++)
+        rows[i] = (Row){g_array_index(snapshot->entries, AcrEntry, i), snapshot->where->data[i]};
+    qsort(rows, count, sizeof *rows, compare_rows);
+    g_array_set_size(snapshot->entries, 0);
+    g_byte_array_set_size(snapshot->where, 0);
+    for (guint i = 0; i < count; i++) {
+        if (i > 0 && !compare_rows(&rows[i - 1], &rows[i]))
+            continue;
+        g_array_append_val(snapshot->entries, rows[i].entry);
+        g_byte_array_append(snapshot->where, &rows[i].where, 1);
+    }
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void append_left(GString *out, const GPtrArray *names, const char *one, const char *many)
+{
+    if (!names->len)
+        return;
+    if (out->len)
+        g_string_append(out, "; ");
+    g_string_append_printf(out, "%u %s", names->len, names->len == 1 ? one : many);
+    for (guint i = 0; i < names->len && i < ACR_VCS_MAX_LEFT_SHOWN; i++) {
+        g_autofree char *shown = acr_vcs_show_path(g_ptr_array_index(names, i));
+        g_string_append_printf(out, "%s%s", i ? ", " : ": ", shown);
+    }
+    if (names->len > ACR_VCS_MAX_LEFT_SHOWN)
+        g_string_append_printf(out, " and %u more", names->len - ACR_VCS_MAX_LEFT_SHOWN);
+}
+
+void acr_vcs_snapshot_seal(AcrSnapshot *snapshot)
+{
+    static const char *const words[ACR_VCS_LEFT_LAST][2] = {
+        {"submodule was left out", "submodules were left out"},
+        {"nested repository was left out", "nested repositories were left out"},
+        {"path cannot be read and was left out", "paths cannot be read and were left out"},
+        {"entry with a forbidden name was left out", "entries with forbidden names were left out"},
+    };
+    sort_entries(snapshot);
+    GString *out = g_string_new(snapshot->note);
+    for (gsize i = 0; i < ACR_VCS_LEFT_LAST; i++) {
+        g_ptr_array_sort(snapshot->left[i], compare_names);
+        append_left(out, snapshot->left[i], words[i][0], words[i][1]);
+    }
+    bool empty = out->len == 0;
+    snapshot->remarks = g_string_free(out, empty);
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------ */
+
+gsize acr_snapshot_size(const AcrSnapshot *snapshot)
+{
+    return snapshot->entries->len;
+}
+
+const AcrEntry *acr_snapshot_entry(const AcrSnapshot *snapshot, gsize index)
+{
+    g_assert(index < snapshot->entries->len);
+    return &g_array_index(snapshot->entries, AcrEntry, index);
+}
+
+static int compare_path(const void *path, const void *entry)
+{
+    return strcmp(path, ((const AcrEntry *)entry)->path);
+}
+
+gssize acr_snapshot_find(const AcrSnapshot *snapshot, const char *path)
+{
+    if (!snapshot->entries->len)
+        return -1;
+    const AcrEntry *first = (const AcrEntry *)(void *)snapshot->entries->data;
+    const AcrEntry *found = bsearch(path, first, snapshot->entries->len, sizeof *first, compare_path);
+    return found ? found - first : -1;
+}
+
+const char *acr_snapshot_commit(const AcrSnapshot *snapshot)
+{
+    return snapshot->commit[0] ? snapshot->commit : NULL;
+}
+
+bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot)
+{
+    return snapshot->worktree;
+}
+
+const char *acr_snapshot_remarks(const AcrSnapshot *snapshot)
+{
+    return snapshot->remarks;
+}
+
+char *acr_snapshot_digest(const AcrSnapshot *snapshot)
+{
+    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
+    for (guint i = 0; i < snapshot->entries->len; i++) {
+        const AcrEntry *entry = &g_array_index(snapshot->entries, AcrEntry, i);
+        char mode[16];
+        int len = g_snprintf(mode, sizeof mode, "%06o ", entry->mode);
+        g_checksum_update(sum, (const guchar *)mode, len);
+        g_checksum_update(sum, (const guchar *)entry->path, (gssize)strlen(entry->path) + 1);
+        g_checksum_update(sum, entry->id, ACR_BLOB_ID_LEN);
+    }
+    char *digest = g_strdup(g_checksum_get_string(sum));
+    g_checksum_free(sum);
+    return digest;
+}
+
+static GBytes *fail_too_big(const AcrEntry *entry, GError **error)
+{
+    g_autofree char *shown = acr_vcs_show_path(entry->path);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG, "'%s' is larger than %u MiB", shown,
+                ACR_VCS_MAX_FILE_BYTES / (1024 * 1024));
+    return NULL;
+}
+
+static GBytes *fail_missing(const AcrEntry *entry, const char *where, GError **error)
+{
+    char hex[41];
+    g_autofree char *shown = acr_vcs_show_path(entry->path);
+    acr_vcs_id_hex(entry->id, hex);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, "object %s of '%s' is not in '%s'", hex, shown, where);
+    return NULL;
+}
+
+/* git_odb_object keeps the inflated object; the bytes borrow from it until the last reference goes. */
+static GBytes *bytes_of_object(git_odb_object *object)
+{
+    return g_bytes_new_with_free_func(git_odb_object_data(object), git_odb_object_size(object),
+                                      (GDestroyNotify)git_odb_object_free, object);
+}
+
+static GBytes *read_object(AcrRepo *repo, const AcrEntry *entry, GError **error)
+{
+    g_autoptr(git_odb) odb = NULL;
+    g_autoptr(git_odb_object) object = NULL;
+    git_oid id;
+    size_t size = 0;
+    git_object_t type = GIT_OBJECT_ANY;
+    git_oid_fromraw(&id, entry->id);
+    int rc = git_repository_odb(&odb, repo->git);
+    if (rc == 0)
+        rc = git_odb_read_header(&size, &type, odb, &id);
+    if (rc == 0 && size > ACR_VCS_MAX_FILE_BYTES)
+        return fail_too_big(entry, error);
+    if (rc == 0 && type == GIT_OBJECT_BLOB)
+        rc = git_odb_read(&object, odb, &id);
+    if (rc == 0 && object)
+        return bytes_of_object(g_steal_pointer(&object));
+    if (rc == GIT_ENOTFOUND)
+        return fail_missing(entry, repo->path, error);
+    g_autofree char *shown = acr_vcs_show_path(entry->path);
+    if (rc == 0)
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the object of '%s' is no blob", shown);
+    else
+        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read '%s' from '%s'", shown, repo->path);
+    return NULL;
+}
+
+/* A content saved earlier, in the file named by its id. */
+static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GError **error)
+{
+    char hex[41];
+    guint8 id[ACR_BLOB_ID_LEN];
+    g_autoptr(GError) cause = NULL;
+    acr_vcs_id_hex(entry->id, hex);
+    g_autofree char *file = g_build_filename(snapshot->blob_dir, hex, NULL);
+    g_autoptr(GBytes) bytes = acr_file_read(file, ACR_VCS_MAX_FILE_BYTES, &cause);
+    if (!bytes && g_error_matches(cause, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+        return fail_missing(entry, snapshot->blob_dir, error);
+    if (!bytes) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "%s", cause->message);
+        return NULL;
+    }
+    acr_vcs_blob_id(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), id);
+    if (!acr_vcs_id_equal(id, entry->id)) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' is damaged", file);
+        return NULL;
+    }
+    return g_steal_pointer(&bytes);
+}
+
+GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error)
+{
+    const AcrEntry *entry = acr_snapshot_entry(snapshot, index);
+    AcrVcsWhere where = snapshot->where->data[index];
+    if (where == ACR_VCS_NOT_KEPT)
+        return fail_too_big(entry, error);
+    if (where == ACR_VCS_KEPT) {
+        GBytes *kept = g_hash_table_lookup(snapshot->kept, entry->id);
+        return kept ? g_bytes_ref(kept) : read_saved(snapshot, entry, error);
+    }
+    pthread_mutex_lock(&snapshot->repo->lock);
+    GBytes *bytes = read_object(snapshot->repo, entry, error);
+    pthread_mutex_unlock(&snapshot->repo->lock);
+    return bytes;
+}

@@ -1,0 +1,147 @@
+/*
+ * What the files of vcs share. libgit2's types go no further than this folder.
+ */
+#ifndef ACR_VCS_PRIVATE_H
+#define ACR_VCS_PRIVATE_H
+
+#include <git2.h>
+#include <pthread.h>
+
+#include "vcs/vcs.h"
+
+#define ACR_VCS_MAX_DEPTH 200      /* folders inside each other, on disk and in trees */
+#define ACR_VCS_MAX_PATH 4096      /* bytes of one path */
+#define ACR_VCS_MAX_LEFT_SHOWN 10u /* names listed in a remark */
+#define ACR_VCS_MODE_SUBMODULE 0160000u
+
+/* ---- error.c ------------------------------------------------------------------------------------ */
+
+/* Sets `error` to the formatted text, a colon and libgit2's message: call it right after the failed call. */
+void acr_vcs_set_git_error(GError **error, AcrVcsError code, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+/* `path` on one line, as UTF-8 that can be printed; owned (g_free). */
+char *acr_vcs_show_path(const char *path) ACR_MUST_USE;
+
+/* ---- repo.c ------------------------------------------------------------------------------------- */
+
+struct AcrRepo {
+    gatomicrefcount refs;
+    char *path;
+    char *workdir;       /* NULL if bare */
+    git_repository *git; /* NULL: a folder without git */
+    pthread_mutex_t lock; /* held around every use of `git` by a snapshot */
+};
+
+/* Initialises libgit2 and its process-wide options, once. Errors: FAILED. */
+bool acr_vcs_init(GError **error) ACR_MUST_USE;
+
+/* ---- snapshot.c --------------------------------------------------------------------------------- */
+
+/* Where the content of an entry is. */
+typedef enum {
+    ACR_VCS_IN_ODB,     /* in the repository */
+    ACR_VCS_KEPT,       /* in `kept`, or a file in `blob_dir` */
+    ACR_VCS_NOT_KEPT,   /* over ACR_VCS_MAX_FILE_BYTES: nowhere */
+    ACR_VCS_WHERE_LAST,
+} AcrVcsWhere;
+
+/* Why a path was left out. */
+typedef enum {
+    ACR_VCS_LEFT_SUBMODULE,
+    ACR_VCS_LEFT_NESTED,     /* a repository inside the working tree */
+    ACR_VCS_LEFT_UNREADABLE,
+    ACR_VCS_LEFT_BAD_NAME,   /* a tree entry called "..", ".git" or the like */
+    ACR_VCS_LEFT_LAST,
+} AcrVcsLeft;
+
+struct AcrSnapshot {
+    gatomicrefcount refs;
+    AcrRepo *repo;        /* NULL: loaded without one */
+    GStringChunk *paths;
+    GArray *entries;      /* AcrEntry, sorted by path, unique once sealed */
+    GByteArray *where;    /* AcrVcsWhere of each entry */
+    GHashTable *kept;     /* id (20 bytes) -> GBytes */
+    char *blob_dir;       /* of a loaded snapshot: where KEPT contents are files named by id; else NULL */
+    GPtrArray *left[ACR_VCS_LEFT_LAST]; /* paths left out, by reason */
+    char *note;           /* one more remark, or NULL */
+    char *remarks;        /* made when sealed */
+    char commit[41];      /* empty: none */
+    bool worktree;
+};
+
+AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo) ACR_MUST_USE; /* shared; `repo` may be NULL */
+/* Adds an entry; false once ACR_VCS_MAX_FILES are there. */
+bool acr_vcs_snapshot_add(AcrSnapshot *snapshot, const char *path, guint32 mode, const guint8 *id,
+                          AcrVcsWhere where, GError **error) ACR_MUST_USE;
+void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *path);
+/* Sorts, drops repeated paths, writes the remarks. The snapshot is immutable from here on. */
+void acr_vcs_snapshot_seal(AcrSnapshot *snapshot);
+
+/* Git's id of a blob with that content. */
+void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN]);
+void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41]);
+bool acr_vcs_id_parse(const char *hex, guint8 out_id[ACR_BLOB_ID_LEN]); /* exactly 40 hex digits, then NUL */
+/* For GHashTable: keys are pointers to 20 bytes. */
+guint acr_vcs_id_hash(gconstpointer id);
+gboolean acr_vcs_id_equal(gconstpointer a, gconstpointer b);
+
+/* One part of a path that may occur: not empty, ".", "..", nor ".git" in any case, no slash. */
+bool acr_vcs_part_ok(const char *part, gsize len);
+/* A relative path of such parts, at most ACR_VCS_MAX_PATH bytes. */
+bool acr_vcs_path_ok(const char *path);
+
+/* ---- tree.c ------------------------------------------------------------------------------------- */
+
+/* Adds all entries of commit `id` to `snapshot`. Errors: MISSING, TOO_BIG, FAILED. */
+bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error) ACR_MUST_USE;
+
+/* ---- overlay.c ---------------------------------------------------------------------------------- */
+
+/* One changed file. */
+typedef struct {
+    guint32 mode;    /* 0: removed */
+    guint8 id[ACR_BLOB_ID_LEN];
+    GBytes *content; /* NULL: removed */
+} AcrVcsChange;
+
+struct AcrOverlay {
+    AcrSnapshot *snapshot;
+    GHashTable *changes; /* char * -> AcrVcsChange *, only what differs from the snapshot */
+};
+
+/* ---- attributes.c ------------------------------------------------------------------------------- */
+
+/* What the `diff` attribute of a path says. */
+typedef enum {
+    ACR_VCS_DIFF_AUTO,
+    ACR_VCS_DIFF_TEXT,
+    ACR_VCS_DIFF_BINARY,
+    ACR_VCS_DIFF_PYTHON, /* the driver for Python: other words of context in hunk headers */
+} AcrVcsDiffKind;
+
+/* Reads the .gitattributes files of `overlay`. Errors: those of acr_overlay_read, FAILED. */
+typedef struct AcrVcsAttributes AcrVcsAttributes;
+AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
+                                         GError **error) ACR_MUST_USE; /* owned */
+void acr_vcs_attributes_free(AcrVcsAttributes *attributes);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrVcsAttributes, acr_vcs_attributes_free)
+AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path);
+
+/* ---- hunks.c, binary.c -------------------------------------------------------------------------- */
+
+/* Appends the hunks old -> new as git prints them. */
+bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python, GError **error) ACR_MUST_USE;
+/* Appends git's binary patch, both directions. */
+bool acr_vcs_binary_append(GString *out, GBytes *old, GBytes *new, GError **error) ACR_MUST_USE;
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_object, git_object_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_commit, git_commit_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_tree, git_tree_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_reference, git_reference_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_config, git_config_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_odb, git_odb_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_odb_object, git_odb_object_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_index, git_index_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(git_repository, git_repository_free)
+
+#endif

@@ -1,0 +1,424 @@
+/*
+ * Snapshot of a working tree as it lies, or of a folder without git.
+ *
+ * Our own walk, not libgit2's status or diff: those may refresh the index file and compare converted contents. Every
+ * folder is opened relative to its parent without following symlinks; every file is read and hashed, as the sizes and
+ * times in the index say nothing about bytes that a filter has changed. libgit2 answers two questions only: what is in
+ * the index, and which untracked paths are ignored.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vcs_private.h"
+
+typedef struct {
+    AcrSnapshot *snapshot;
+    git_repository *git;   /* NULL: a folder without git */
+    git_odb *odb;          /* borrowed by the walk; NULL without git */
+    GPtrArray *tracked;    /* char *, sorted by byte */
+    GPtrArray *submodules; /* char *, sorted by byte */
+    GHashTable *head;      /* ids of HEAD's blobs, each 20 bytes */
+    GString *path;         /* of what is looked at, without a slash at its end */
+    GByteArray *buffer;    /* the file being read */
+    guint64 kept_bytes;
+    gsize seen;
+    GError *error;         /* the first failure ends the walk */
+} Walk;
+
+/* What of a folder is taken. */
+typedef enum {
+    TAKE_ALL,       /* tracked files and those that are not ignored */
+    TAKE_TRACKED,   /* the folder is ignored, or another repository: only what the index names */
+} Taking;
+
+static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth);
+
+/* ---- Sorted names ------------------------------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The first name that is not before `name`. */
+static guint lower_bound(const GPtrArray *names, const char *name)
+{
+    guint low = 0, high = names->len;
+    while (low < high) {
+        guint middle = low + (high - low) / 2;
+        if (strcmp(g_ptr_array_index(names, middle), name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool has_name(const GPtrArray *names, const char *name)
+{
+    guint at = lower_bound(names, name);
+    return at < names->len && g_str_equal(g_ptr_array_index(names, at), name);
+}
+
+static bool has_below(const GPtrArray *names, const char *folder)
+{
+    g_autofree char *prefix = g_strconcat(folder, "/", NULL);
+    guint at = lower_bound(names, prefix);
+    return at < names->len && g_str_has_prefix(g_ptr_array_index(names, at), prefix);
+}
+
+/* ---- Contents ----------------------------------------------------------------------------------- */
+
+/* Keeps `data` in the snapshot unless HEAD has it. */
+static bool keep(Walk *walk, const guint8 *id, const void *data, gsize len, AcrVcsWhere *out_where)
+{
+    git_oid oid;
+    git_oid_fromraw(&oid, id);
+    *out_where = ACR_VCS_IN_ODB;
+    if (walk->odb && g_hash_table_contains(walk->head, id) &&
+        git_odb_exists_ext(walk->odb, &oid, GIT_ODB_LOOKUP_NO_REFRESH))
+        return true;
+    *out_where = ACR_VCS_KEPT;
+    if (g_hash_table_contains(walk->snapshot->kept, id))
+        return true;
+    walk->kept_bytes += len;
+    if (walk->kept_bytes > ACR_VCS_MAX_WORKTREE_BYTES) {
+        g_set_error(&walk->error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG,
+                    "the changed and untracked files of '%s' hold more than %u MiB",
+                    walk->snapshot->repo->workdir, (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)));
+        return false;
+    }
+    g_hash_table_insert(walk->snapshot->kept, g_memdup2(id, ACR_BLOB_ID_LEN), g_bytes_new(data, len));
+    return true;
+}
+
+static bool add_content(Walk *walk, guint32 mode, const void *data, gsize len)
+{
+    guint8 id[ACR_BLOB_ID_LEN];
+    AcrVcsWhere where;
+    acr_vcs_blob_id(data, len, id);
+    return keep(walk, id, data, len, &where) &&
+           acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, where, &walk->error);
+}
+
+/* Reads up to `max` bytes from where `fd` stands; -1 on failure. */
+static gssize read_some(int fd, guint8 *data, gsize max)
+{
+    gssize got;
+    do
+        got = read(fd, data, max);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* Reads all of `fd` into the buffer; 1: done, 0: over the limit, -1: failed. */
+static int read_whole(Walk *walk, int fd, goffset size)
+{
+    g_byte_array_set_size(walk->buffer, (guint)MIN(size, ACR_VCS_MAX_FILE_BYTES) + 1);
+    gsize len = 0;
+    for (;;) {
+        gssize got = read_some(fd, walk->buffer->data + len, walk->buffer->len - len);
+        if (got < 0)
+            return -1;
+        len += (gsize)got;
+        if (len > ACR_VCS_MAX_FILE_BYTES)
+            return 0;
+        if (got == 0)
+            break;
+        if (len == walk->buffer->len)
+            g_byte_array_set_size(walk->buffer, MIN(walk->buffer->len * 2, ACR_VCS_MAX_FILE_BYTES + 1));
+    }
+    g_byte_array_set_size(walk->buffer, (guint)len);
+    return 1;
+}
+
+/* The id of a file that is too large to be kept, piece by piece; false if its size changes meanwhile. */
+static bool hash_large(Walk *walk, int fd, guint8 *out_id)
+{
+    struct stat st;
+    char head[40];
+    if (lseek(fd, 0, SEEK_SET) < 0 || fstat(fd, &st) < 0)
+        return false;
+    g_byte_array_set_size(walk->buffer, 1024 * 1024);
+    gsize id_len = ACR_BLOB_ID_LEN;
+    goffset left = st.st_size;
+    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
+    int head_len = g_snprintf(head, sizeof head, "blob %" G_GINT64_FORMAT, (gint64)st.st_size);
+    g_checksum_update(sum, (const guchar *)head, head_len + 1);
+    while (left > 0) {
+        gssize got = read_some(fd, walk->buffer->data, (gsize)MIN(left, (goffset)walk->buffer->len));
+        if (got <= 0)
+            break;
+        g_checksum_update(sum, walk->buffer->data, got);
+        left -= got;
+    }
+    g_checksum_get_digest(sum, out_id, &id_len);
+    g_checksum_free(sum);
+    return left == 0;
+}
+
+static void leave_unreadable(Walk *walk)
+{
+    if (errno != ENOENT)
+        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
+}
+
+static bool add_open_file(Walk *walk, int fd)
+{
+    struct stat st;
+    guint8 id[ACR_BLOB_ID_LEN];
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return true;
+    guint32 mode = st.st_mode & S_IXUSR ? ACR_MODE_EXEC : ACR_MODE_FILE;
+    int rc = st.st_size > (goffset)ACR_VCS_MAX_FILE_BYTES ? 0 : read_whole(walk, fd, st.st_size);
+    if (rc > 0)
+        return add_content(walk, mode, walk->buffer->data, walk->buffer->len);
+    if (rc < 0 || !hash_large(walk, fd, id)) {
+        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
+        return true;
+    }
+    return acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, ACR_VCS_NOT_KEPT, &walk->error);
+}
+
+static bool add_file(Walk *walk, int folder, const char *name)
+{
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) {
+        leave_unreadable(walk);
+        return true;
+    }
+    bool done = add_open_file(walk, fd);
+    close(fd);
+    return done;
+}
+
+static bool add_link(Walk *walk, int folder, const char *name)
+{
+    char target[ACR_VCS_MAX_PATH + 1];
+    gssize len = readlinkat(folder, name, target, sizeof target);
+    if (len < 0 || len == sizeof target) {
+        leave_unreadable(walk);
+        return true;
+    }
+    return add_content(walk, ACR_MODE_LINK, target, (gsize)len);
+}
+
+/* ---- The walk ----------------------------------------------------------------------------------- */
+
+/* Whether git would ignore the path (which is untracked, in a folder that is not ignored). */
+static bool is_ignored(Walk *walk, bool folder)
+{
+    int ignored = 0;
+    if (folder)
+        g_string_append_c(walk->path, '/');
+    if (git_ignore_path_is_ignored(&ignored, walk->git, walk->path->str) < 0)
+        ignored = 0; /* an ignore file that cannot be read: git goes on without it, too */
+    if (folder)
+        g_string_truncate(walk->path, walk->path->len - 1);
+    return ignored != 0;
+}
+
+static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking, guint depth)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        leave_unreadable(walk);
+        return true;
+    }
+    bool tracked = walk->git && has_below(walk->tracked, walk->path->str);
+    if (walk->git && faccessat(fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_NESTED, walk->path->str);
+        taking = TAKE_TRACKED;
+    } else if (walk->git && taking == TAKE_ALL && is_ignored(walk, true)) {
+        taking = TAKE_TRACKED;
+    }
+    bool done = true;
+    if (taking == TAKE_ALL || tracked)
+        done = walk_folder(walk, fd, taking, depth + 1);
+    close(fd);
+    return done;
+}
+
+static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint depth)
+{
+    struct stat st;
+    const char *path = walk->path->str;
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        leave_unreadable(walk);
+        return true;
+    }
+    if (S_ISDIR(st.st_mode)) {
+        if (walk->git && has_name(walk->submodules, path))
+            return true;
+        if (walk->git && taking == TAKE_TRACKED && !has_below(walk->tracked, path))
+            return true;
+        return enter_folder(walk, folder, name, taking, depth);
+    }
+    if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+        return true;
+    if (walk->git && !has_name(walk->tracked, path) && (taking == TAKE_TRACKED || is_ignored(walk, false)))
+        return true;
+    return S_ISLNK(st.st_mode) ? add_link(walk, folder, name) : add_file(walk, folder, name);
+}
+
+/* The names in a folder, sorted. Names that no snapshot may hold are not among them. */
+static GPtrArray *list_names(Walk *walk, int fd)
+{
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir) {
+        leave_unreadable(walk);
+        if (copy >= 0)
+            close(copy);
+        return names;
+    }
+    for (const struct dirent *entry; (entry = readdir(dir)) && walk->seen <= ACR_VCS_MAX_FILES;) {
+        if (!acr_vcs_part_ok(entry->d_name, strlen(entry->d_name)))
+            continue;
+        g_ptr_array_add(names, g_strdup(entry->d_name));
+        walk->seen++;
+    }
+    closedir(dir);
+    g_ptr_array_sort(names, compare_names);
+    return names;
+}
+
+static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
+{
+    g_autoptr(GPtrArray) names = list_names(walk, fd);
+    if (walk->seen > ACR_VCS_MAX_FILES || depth > ACR_VCS_MAX_DEPTH) {
+        g_set_error(&walk->error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG,
+                    "'%s' holds more than %u files, or folders inside each other more than %d deep",
+                    walk->snapshot->repo->workdir, ACR_VCS_MAX_FILES, ACR_VCS_MAX_DEPTH);
+        return false;
+    }
+    gsize base = walk->path->len;
+    for (guint i = 0; i < names->len; i++) {
+        const char *name = g_ptr_array_index(names, i);
+        if (base)
+            g_string_append_c(walk->path, '/');
+        g_string_append(walk->path, name);
+        bool fits = walk->path->len <= ACR_VCS_MAX_PATH;
+        if (!fits)
+            acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
+        if (fits && !visit(walk, fd, name, taking, depth))
+            return false;
+        g_string_truncate(walk->path, base);
+    }
+    return true;
+}
+
+/* ---- What git knows ----------------------------------------------------------------------------- */
+
+/* HEAD's commit, and its tree if it is there: the ids of its blobs, and with `also_track` its paths. */
+static void learn_head(Walk *walk, bool also_track)
+{
+    git_oid id;
+    if (git_reference_name_to_id(&id, walk->git, "HEAD") < 0)
+        return;
+    git_oid_tostr(walk->snapshot->commit, sizeof walk->snapshot->commit, &id);
+    g_autoptr(AcrSnapshot) head = acr_vcs_snapshot_new(walk->snapshot->repo);
+    if (!acr_vcs_tree_list(head, &id, NULL))
+        return; /* not all there: then every content is kept */
+    for (guint i = 0; i < head->entries->len; i++) {
+        const AcrEntry *entry = &g_array_index(head->entries, AcrEntry, i);
+        g_hash_table_add(walk->head, g_memdup2(entry->id, ACR_BLOB_ID_LEN));
+        if (also_track)
+            g_ptr_array_add(walk->tracked, g_strdup(entry->path));
+    }
+    const GPtrArray *submodules = head->left[ACR_VCS_LEFT_SUBMODULE];
+    for (guint i = 0; also_track && i < submodules->len; i++)
+        g_ptr_array_add(walk->submodules, g_strdup(g_ptr_array_index(submodules, i)));
+}
+
+static bool learn_index(Walk *walk)
+{
+    g_autoptr(git_index) index = NULL;
+    if (git_repository_index(&index, walk->git) < 0) {
+        const git_error *last = git_error_last();
+        g_autofree char *cause = acr_vcs_show_path(last ? last->message : "");
+        walk->snapshot->note = g_strdup_printf("the index cannot be read (%s): the files of HEAD count as tracked", cause);
+        return false;
+    }
+    for (size_t i = 0; i < git_index_entrycount(index); i++) {
+        const git_index_entry *entry = git_index_get_byindex(index, i);
+        bool submodule = entry->mode == ACR_VCS_MODE_SUBMODULE;
+        g_ptr_array_add(submodule ? walk->submodules : walk->tracked, g_strdup(entry->path));
+    }
+    return true;
+}
+
+static void learn(Walk *walk)
+{
+    bool indexed = learn_index(walk);
+    learn_head(walk, !indexed);
+    g_ptr_array_sort(walk->tracked, compare_names);
+    g_ptr_array_sort(walk->submodules, compare_names);
+    for (guint i = 0; i < walk->submodules->len; i++)
+        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SUBMODULE, g_ptr_array_index(walk->submodules, i));
+}
+
+static bool walk_all(Walk *walk)
+{
+    const char *root = walk->snapshot->repo->workdir;
+    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        bool missing = errno == ENOENT || errno == ENOTDIR;
+        g_set_error(&walk->error, ACR_VCS_ERROR, missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED,
+                    "cannot open '%s': %s", root, g_strerror(errno));
+        return false;
+    }
+    if (walk->git)
+        learn(walk);
+    bool done = walk_folder(walk, fd, TAKE_ALL, 0);
+    close(fd);
+    return done;
+}
+
+static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
+{
+    g_autoptr(AcrSnapshot) snapshot = acr_vcs_snapshot_new(repo);
+    g_autoptr(git_odb) odb = NULL;
+    if (repo->git && git_repository_odb(&odb, repo->git) < 0) {
+        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot open the objects of '%s'", repo->path);
+        return NULL;
+    }
+    Walk walk = {.snapshot = snapshot, .git = repo->git, .odb = odb};
+    walk.tracked = g_ptr_array_new_with_free_func(g_free);
+    walk.submodules = g_ptr_array_new_with_free_func(g_free);
+    walk.head = g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free, NULL);
+    walk.path = g_string_new(NULL);
+    walk.buffer = g_byte_array_new();
+    snapshot->worktree = true;
+    bool done = walk_all(&walk);
+    g_ptr_array_unref(walk.tracked);
+    g_ptr_array_unref(walk.submodules);
+    g_hash_table_unref(walk.head);
+    g_string_free(walk.path, TRUE);
+    g_byte_array_unref(walk.buffer);
+    if (!done) {
+        g_propagate_error(error, walk.error);
+        return NULL;
+    }
+    acr_vcs_snapshot_seal(snapshot);
+    return g_steal_pointer(&snapshot);
+}
+
+AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error)
+{
+    if (!repo->workdir) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED, "'%s' is a bare repository: it has no working tree",
+                    repo->path);
+        return NULL;
+    }
+    pthread_mutex_lock(&repo->lock);
+    AcrSnapshot *snapshot = snapshot_locked(repo, error);
+    pthread_mutex_unlock(&repo->lock);
+    return snapshot;
+}
