@@ -62,8 +62,8 @@ static void drop_trailing_blanks(GString *out)
         g_string_truncate(out, out->len - 1);
 }
 
-/* Steps over the comment at `at`; with it go the blanks before it and, if it stood on lines of its own, those lines. */
-static const char *skip_comment(const char *at, const char *end, GString *out)
+/* Steps over the comment whose "-->" is at `end`; with it go the blanks before it and, if it stood on lines of its own, those lines. */
+static const char *skip_comment(const char *end, GString *out)
 {
     const char *rest = end + strlen("-->");
     drop_trailing_blanks(out);
@@ -91,7 +91,7 @@ char *acr_issue_clean(const char *text)
             g_string_append_len(out, at, end - at);
             at = end;
         } else if (g_str_has_prefix(at, "<!--") && (end = strstr(at + 4, "-->"))) {
-            at = skip_comment(at, end, out);
+            at = skip_comment(end, out);
         } else {
             g_string_append_c(out, *at++);
         }

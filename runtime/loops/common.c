@@ -1,0 +1,61 @@
+/*
+ * What the drivers share: where artifacts go, how progress is told, and the check for an interrupt between steps.
+ */
+#include "loops/loops_private.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+G_DEFINE_QUARK(acr-loops-error-quark, acr_loops_error)
+
+static char *artifact_path(guint attempt, const char *format, va_list args)
+{
+    g_autofree char *name = g_strdup_vprintf(format, args);
+    return g_strdup_printf("attempt_%u/%s", attempt, name);
+}
+
+bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize len, GError **error, const char *format,
+                     ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *path = artifact_path(attempt, format, args);
+    va_end(args);
+    return run->artifacts->write(run->artifacts->ctx, path, data, len, error);
+}
+
+bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *path = artifact_path(attempt, format, args);
+    va_end(args);
+    g_autoptr(AcrJson) owned = json;
+    g_autofree char *text = acr_json_print_pretty(owned);
+    return run->artifacts->write(run->artifacts->ctx, path, text, strlen(text), error);
+}
+
+void acr_loops_stage(const AcrRun *run, guint attempt, const char *stage, guint number)
+{
+    if (run->progress && run->progress->stage)
+        run->progress->stage(run->progress->ctx, attempt, stage, number);
+}
+
+void acr_loops_note(const AcrRun *run, const char *format, ...)
+{
+    if (!run->progress || !run->progress->note)
+        return;
+    va_list args;
+    va_start(args, format);
+    g_autofree char *line = g_strdup_vprintf(format, args);
+    va_end(args);
+    run->progress->note(run->progress->ctx, line);
+}
+
+bool acr_loops_go_on(const AcrRun *run, GError **error)
+{
+    if (!acr_interrupted(run->interrupt))
+        return true;
+    g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED, "interrupted");
+    return false;
+}

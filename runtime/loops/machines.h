@@ -1,0 +1,113 @@
+/*
+ * The pure machines of the loops: state x event -> state and what to do on entering it. No I/O, no time, no memory
+ * beyond the struct, so that every transition is a table row with a test.
+ */
+#ifndef ACR_MACHINES_H
+#define ACR_MACHINES_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+/* ---- Retrieval ---------------------------------------------------------------------------------- */
+
+typedef enum {
+    ACR_RETRIEVAL_SELECT,  /* the model chooses calls or names places */
+    ACR_RETRIEVAL_EXTRACT, /* the proxy turns that into JSON */
+    ACR_RETRIEVAL_SEARCH,  /* the calls are answered */
+    ACR_RETRIEVAL_ANALYSE, /* the model reads the results */
+    ACR_RETRIEVAL_LOCATE,  /* the named places are resolved to code */
+    ACR_RETRIEVAL_DONE,
+    ACR_RETRIEVAL_EXHAUSTED, /* patch writing goes on with the conversation as its context */
+    ACR_RETRIEVAL_FAILED,
+    ACR_RETRIEVAL_STOPPED,
+    ACR_RETRIEVAL_STATES,
+} AcrRetrievalState;
+
+typedef enum {
+    ACR_RETRIEVAL_ON_ANSWER,          /* SELECT, ANALYSE: the model answered */
+    ACR_RETRIEVAL_ON_INVALID,         /* EXTRACT: no JSON, or neither calls nor locations */
+    ACR_RETRIEVAL_ON_CALLS,           /* EXTRACT: there are API calls */
+    ACR_RETRIEVAL_ON_LOCATIONS,       /* EXTRACT: only bug locations */
+    ACR_RETRIEVAL_ON_RESULTS,         /* SEARCH: the calls were answered, be it by misses */
+    ACR_RETRIEVAL_ON_FOUND,           /* LOCATE: at least one real place */
+    ACR_RETRIEVAL_ON_NOT_FOUND,       /* LOCATE: none */
+    ACR_RETRIEVAL_ON_SHORTENED,       /* the context overflowed and something could be shortened */
+    ACR_RETRIEVAL_ON_NOT_SHORTENABLE, /* the context overflowed and nothing is left to shorten */
+    ACR_RETRIEVAL_ON_USED_UP,         /* a script has no line left */
+    ACR_RETRIEVAL_ON_FAILED,          /* the model failed for good, or the run was interrupted */
+    ACR_RETRIEVAL_ON_CEILING,         /* money, tokens or time */
+    ACR_RETRIEVAL_EVENTS,
+} AcrRetrievalEvent;
+
+/* What the model is asked on entering SELECT. */
+typedef enum {
+    ACR_ASK_START,       /* the issue and the calls */
+    ACR_ASK_NEXT,        /* more context, or where is the bug and what should it do instead? */
+    ACR_ASK_CHECK_CALLS, /* check the calls and their arguments */
+    ACR_ASK_NO_PLACE,    /* none of the places exists */
+    ACR_ASK_AGAIN,       /* the same question once more, after results were shortened */
+} AcrRetrievalAsk;
+
+#define ACR_EXTRACT_TRIES 5
+#define ACR_ROUNDS_DEFAULT 15
+
+typedef struct {
+    AcrRetrievalState state;
+    AcrRetrievalAsk ask;
+    guint round;     /* 1-based; a round begins on entering SELECT */
+    guint max_rounds;
+    guint invalid;   /* invalid extract answers in this round */
+} AcrRetrieval;
+
+/* In SELECT of round 1; `max_rounds` 0: EXHAUSTED at once. */
+AcrRetrieval acr_retrieval_begin(guint max_rounds);
+/* Makes the transition. False, and nothing changed, when the event cannot occur in the state. */
+bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event);
+bool acr_retrieval_is_over(const AcrRetrieval *machine);
+const char *acr_retrieval_state_name(AcrRetrievalState state); /* "select", … */
+
+/* ---- Attempt ------------------------------------------------------------------------------------ */
+
+typedef enum {
+    ACR_ATTEMPT_GUARD,     /* can code be run, and the issue be reproduced? */
+    ACR_ATTEMPT_REPRODUCE, /* write a reproducer and see it fail */
+    ACR_ATTEMPT_RETRIEVE,
+    ACR_ATTEMPT_PATCH,     /* one try of the patch writer */
+    ACR_ATTEMPT_REVIEW,    /* patch and test judged by their executions */
+    ACR_ATTEMPT_VALIDATE,
+    ACR_ATTEMPT_SELECT,    /* the attempt is over: take the next one, or choose among all */
+    ACR_ATTEMPT_DONE,
+    ACR_ATTEMPT_FAILED,
+    ACR_ATTEMPT_STOPPED,
+    ACR_ATTEMPT_STATES,
+} AcrAttemptState;
+
+typedef enum {
+    ACR_ATTEMPT_ON_OK,          /* GUARD: reproducible; REPRODUCE: reproduced; RETRIEVE: over; PATCH: applicable;
+                                   REVIEW: both right; VALIDATE: passed; SELECT: the attempt gave a patch to keep */
+    ACR_ATTEMPT_ON_UNAVAILABLE, /* the step cannot be done; it said why */
+    ACR_ATTEMPT_ON_REFUSED,     /* PATCH, REVIEW, VALIDATE: the patch is not good; SELECT: the attempt gave none */
+    ACR_ATTEMPT_ON_USED_UP,     /* PATCH: a script has no line left; the attempt ends */
+    ACR_ATTEMPT_ON_FAILED,
+    ACR_ATTEMPT_ON_CEILING,
+    ACR_ATTEMPT_EVENTS,
+} AcrAttemptEvent;
+
+#define ACR_TRIES_DEFAULT 3
+#define ACR_ATTEMPTS_DEFAULT 1
+
+typedef struct {
+    AcrAttemptState state;
+    guint attempt;      /* 0-based */
+    guint max_attempts;
+    guint tries;        /* patch tries begun in this attempt, 1-based in PATCH */
+    guint max_tries;
+    bool reproducer;    /* there is one in this attempt */
+} AcrAttempt;
+
+AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries);
+bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event);
+bool acr_attempt_is_over(const AcrAttempt *machine);
+const char *acr_attempt_state_name(AcrAttemptState state);
+
+#endif
