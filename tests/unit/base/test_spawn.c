@@ -1,0 +1,322 @@
+/* Child processes: what comes back, what is killed, and what cannot hang us. The children are real
+ * shells. */
+#include "test_base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static void run(AcrSpawn spawn, const char *script, AcrSpawnResult *out)
+{
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    if (!spawn.argv)
+        spawn.argv = argv;
+    g_autoptr(GError) error = NULL;
+    bool ok = acr_spawn_run(&spawn, out, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+}
+
+static void assert_bytes(GBytes *bytes, const char *text)
+{
+    g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), text, strlen(text));
+}
+
+static void output_exit_code_and_signal_come_back(void)
+{
+    g_auto(AcrSpawnResult) plain = {0}, merged = {0}, killed = {0};
+    run((AcrSpawn){0}, "echo out; echo err >&2; exit 7", &plain);
+    g_assert_cmpint(plain.exit_code, ==, 7);
+    g_assert_cmpint(plain.signal, ==, 0);
+    assert_bytes(plain.out, "out\n");
+    assert_bytes(plain.err, "err\n");
+    g_assert_cmpuint(plain.out_total, ==, 4);
+    g_assert_false(plain.timed_out || plain.interrupted);
+    run((AcrSpawn){.merge_stderr = true}, "echo out; echo err >&2", &merged);
+    assert_bytes(merged.out, "out\nerr\n");
+    assert_bytes(merged.err, "");
+    run((AcrSpawn){0}, "kill -TERM $$", &killed);
+    g_assert_cmpint(killed.exit_code, ==, -1);
+    g_assert_cmpint(killed.signal, ==, SIGTERM);
+}
+
+static void a_missing_program_is_not_found(void)
+{
+    static const char *const programs[] = {"no-such-program-anywhere", "/no/such/program"};
+    for (gsize i = 0; i < G_N_ELEMENTS(programs); i++) {
+        const char *const argv[] = {programs[i], NULL};
+        g_autoptr(GError) error = NULL;
+        AcrSpawnResult result;
+        g_assert_false(acr_spawn_run(&(AcrSpawn){.argv = argv}, &result, &error));
+        g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND);
+    }
+    const char *const argv[] = {"/", NULL}, *const fine[] = {"true", NULL};
+    g_autoptr(GError) folder = NULL, no_cwd = NULL;
+    AcrSpawnResult result;
+    g_assert_false(acr_spawn_run(&(AcrSpawn){.argv = argv}, &result, &folder));
+    g_assert_error(folder, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
+    g_assert_false(acr_spawn_run(&(AcrSpawn){.argv = fine, .cwd = "/no/such"}, &result, &no_cwd));
+    g_assert_error(no_cwd, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
+    g_assert_nonnull(strstr(no_cwd->message, "/no/such"));
+}
+
+static void folder_and_environment_are_those_asked_for(void)
+{
+    g_autofree char *folder = test_folder();
+    const char *const envp[] = {"A=1", "PATH=/usr/bin:/bin", NULL};
+    g_auto(AcrSpawnResult) result = {0};
+    run((AcrSpawn){.cwd = folder, .envp = envp}, "pwd; echo $A$HOME", &result);
+    g_autofree char *expected = g_strdup_printf("%s\n1\n", folder);
+    assert_bytes(result.out, expected);
+    test_folder_remove(folder);
+}
+
+static void input_larger_than_a_pipe_comes_through_both_ways(void)
+{
+    const gsize len = 3 << 20;
+    g_autofree char *input = g_strnfill(len, 'i');
+    g_auto(AcrSpawnResult) result = {0};
+    run((AcrSpawn){.input = input, .input_len = len}, "tee /dev/stderr", &result);
+    g_assert_cmpmem(g_bytes_get_data(result.out, NULL), g_bytes_get_size(result.out), input, len);
+    g_assert_cmpuint(g_bytes_get_size(result.err), ==, len);
+}
+
+static void a_child_that_does_not_read_its_input_does_no_harm(void)
+{
+    const gsize len = 3 << 20;
+    g_autofree char *input = g_strnfill(len, 'i');
+    g_auto(AcrSpawnResult) result = {0}, none = {0}, empty = {0};
+    run((AcrSpawn){.input = input, .input_len = len}, "exec 0<&-; echo done", &result);
+    assert_bytes(result.out, "done\n");
+    run((AcrSpawn){0}, "cat; echo end", &none);
+    assert_bytes(none.out, "end\n");
+    run((AcrSpawn){.input = "", .input_len = 0}, "cat; echo end", &empty);
+    assert_bytes(empty.out, "end\n");
+}
+
+static void output_beyond_the_limit_is_counted_and_dropped(void)
+{
+    g_auto(AcrSpawnResult) result = {0};
+    run((AcrSpawn){.output_limit = 1000}, "head -c 5000000 /dev/zero; head -c 1001 /dev/zero >&2",
+        &result);
+    g_assert_cmpint(result.exit_code, ==, 0);
+    g_assert_cmpuint(g_bytes_get_size(result.out), ==, 1000);
+    g_assert_cmpuint(result.out_total, ==, 5000000);
+    g_assert_cmpuint(g_bytes_get_size(result.err), ==, 1000);
+    g_assert_cmpuint(result.err_total, ==, 1001);
+}
+
+/* Whether the process whose id the file holds is gone; waits a little for its end. */
+static bool is_gone(const char *pid_file)
+{
+    g_autoptr(GBytes) text = acr_file_read(pid_file, 100, NULL);
+    g_assert_nonnull(text);
+    pid_t pid = (pid_t)g_ascii_strtoll(g_bytes_get_data(text, NULL), NULL, 10);
+    g_assert_cmpint(pid, >, 1);
+    for (int i = 0; i < 200; i++) {
+        g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
+        g_autoptr(GBytes) stat = acr_file_read(path, 4096, NULL);
+        if (!stat || g_strstr_len(g_bytes_get_data(stat, NULL), g_bytes_get_size(stat), ") Z "))
+            return true;
+        g_usleep(10000);
+    }
+    return false;
+}
+
+static void the_deadline_kills_the_whole_group(void)
+{
+    g_autofree char *folder = test_folder();
+    g_autofree char *pid_file = g_build_filename(folder, "pid", NULL);
+    g_auto(AcrSpawnResult) result = {0};
+    run((AcrSpawn){.cwd = folder, .timeout_ms = 300},
+        "trap '' TERM INT; sleep 100 & echo $! > pid; echo begun; wait; sleep 100", &result);
+    g_assert_true(result.timed_out);
+    g_assert_false(result.interrupted);
+    g_assert_cmpint(result.exit_code, ==, -1);
+    g_assert_cmpint(result.signal, ==, SIGKILL);
+    assert_bytes(result.out, "begun\n");
+    g_assert_cmpint(result.wall_ms, >=, 300);
+    g_assert_cmpint(result.wall_ms, <, 5000);
+    g_assert_true(is_gone(pid_file));
+    test_folder_remove(folder);
+}
+
+static void endless_output_does_not_outlive_the_deadline(void)
+{
+    g_auto(AcrSpawnResult) result = {0};
+    run((AcrSpawn){.timeout_ms = 300, .output_limit = 10}, "yes", &result);
+    g_assert_true(result.timed_out);
+    g_assert_cmpint(result.wall_ms, <, 5000);
+    g_assert_cmpuint(g_bytes_get_size(result.out), ==, 10);
+}
+
+static void *interrupt_soon(void *data)
+{
+    g_usleep(200000);
+    ((AcrInterrupt *)data)->signal = SIGINT;
+    return NULL;
+}
+
+static void an_interruption_kills_the_group(void)
+{
+    AcrInterrupt interrupt = {0};
+    pthread_t thread;
+    g_assert_cmpint(pthread_create(&thread, NULL, interrupt_soon, &interrupt), ==, 0);
+    g_auto(AcrSpawnResult) result = {0};
+    run((AcrSpawn){.interrupt = &interrupt}, "sleep 100", &result);
+    pthread_join(thread, NULL);
+    g_assert_true(result.interrupted);
+    g_assert_false(result.timed_out);
+    g_assert_cmpint(result.wall_ms, <, 5000);
+}
+
+static void what_the_child_leaves_behind_does_not_hang_us(void)
+{
+    g_autofree char *folder = test_folder();
+    g_autofree char *pid_file = g_build_filename(folder, "pid", NULL);
+    g_auto(AcrSpawnResult) in_group = {0}, escaped = {0};
+    run((AcrSpawn){.cwd = folder}, "sleep 100 & echo $! > pid; echo x", &in_group);
+    g_assert_cmpint(in_group.exit_code, ==, 0);
+    g_assert_cmpint(in_group.wall_ms, <, 5000);
+    assert_bytes(in_group.out, "x\n");
+    g_assert_true(is_gone(pid_file));
+    run((AcrSpawn){0},
+        "setsid sh -c 'i=0; while [ $i -lt 40 ]; do echo y; sleep 0.1; i=$((i+1)); done' & echo x",
+        &escaped);
+    g_assert_cmpint(escaped.exit_code, ==, 0);
+    g_assert_cmpint(escaped.wall_ms, <, 3000);
+    test_folder_remove(folder);
+}
+
+static void a_child_that_closes_its_output_early_is_waited_for(void)
+{
+    g_auto(AcrSpawnResult) result = {0};
+    run((AcrSpawn){0}, "exec >&- 2>&-; sleep 0.3; exit 3", &result);
+    g_assert_cmpint(result.exit_code, ==, 3);
+    g_assert_cmpint(result.wall_ms, >=, 300);
+    g_assert_cmpint(result.wall_ms, <, 5000);
+}
+
+/* The named mask in the child's status is empty, but for the two signals that the C library keeps
+ * for itself. */
+static void assert_no_signal(const AcrSpawnResult *result, const char *name)
+{
+    g_autofree char *text =
+        g_strndup(g_bytes_get_data(result->out, NULL), g_bytes_get_size(result->out));
+    const char *line = strstr(text, name);
+    g_assert_nonnull(line);
+    guint64 internal = G_GUINT64_CONSTANT(3) << 31;
+    g_assert_cmphex(g_ascii_strtoull(line + strlen(name) + 1, NULL, 16) & ~internal, ==, 0);
+}
+
+static void the_child_gets_clean_signals_and_only_three_descriptors(void)
+{
+    int leak = open("/dev/null", O_RDONLY); /* on purpose without O_CLOEXEC */
+    g_assert_cmpint(leak, >=, 0);
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    sighandler_t handler = signal(SIGPIPE, SIG_IGN);
+    g_auto(AcrSpawnResult) result = {0}, fds = {0};
+    const char *const status[] = {"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status", NULL};
+    run((AcrSpawn){.argv = status}, NULL, &result);
+    const char *const list[] = {"ls", "/proc/self/fd", NULL};
+    run((AcrSpawn){.argv = list}, NULL, &fds);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    signal(SIGPIPE, handler);
+    close(leak);
+    assert_no_signal(&result, "SigBlk:");
+    assert_no_signal(&result, "SigIgn:");
+    assert_bytes(fds.out, "0\n1\n2\n3\n"); /* 3 is the listing itself */
+}
+
+static void on_alarm(int signal_number)
+{
+    (void)signal_number;
+}
+
+static void signals_of_ours_do_not_disturb(void)
+{
+    struct sigaction action = {.sa_handler = on_alarm}, before;
+    sigaction(SIGALRM, &action, &before);
+    struct itimerval often = {{0, 2000}, {0, 2000}}, never = {0};
+    setitimer(ITIMER_REAL, &often, NULL);
+    g_auto(AcrSpawnResult) result = {0};
+    run((AcrSpawn){0}, "i=0; while [ $i -lt 20000 ]; do echo line; i=$((i+1)); done; sleep 0.1",
+        &result);
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    g_assert_cmpint(result.exit_code, ==, 0);
+    g_assert_cmpuint(result.out_total, ==, 100000);
+}
+
+static void *run_many(void *data)
+{
+    for (int i = 0; i < 20; i++) {
+        g_auto(AcrSpawnResult) result = {0};
+        run((AcrSpawn){.input = data, .input_len = strlen(data)}, "cat", &result);
+        assert_bytes(result.out, data);
+    }
+    return NULL;
+}
+
+static void threads_run_children_at_the_same_time(void)
+{
+    static char *const texts[] = {"one", "two", "three", "four"};
+    pthread_t threads[G_N_ELEMENTS(texts)];
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_assert_cmpint(pthread_create(&threads[i], NULL, run_many, texts[i]), ==, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_assert_cmpint(pthread_join(threads[i], NULL), ==, 0);
+}
+
+/* A hundred short children; a fixed wait of one poll slice each would make five seconds. */
+static void short_children_come_back_at_once(void)
+{
+    gint64 started = g_get_monotonic_time();
+    const char *const argv[] = {"true", NULL};
+    for (int i = 0; i < 100; i++) {
+        g_auto(AcrSpawnResult) result = {0};
+        run((AcrSpawn){.argv = argv}, NULL, &result);
+        g_assert_cmpint(result.exit_code, ==, 0);
+    }
+    gint64 ms = (g_get_monotonic_time() - started) / 1000;
+    g_test_message("100 children in %" G_GINT64_FORMAT " ms", ms);
+    g_assert_cmpint(ms, <, 4000);
+}
+
+void add_spawn_tests(void)
+{
+    g_test_add_func("/base/spawn/output_exit_code_and_signal_come_back",
+                    output_exit_code_and_signal_come_back);
+    g_test_add_func("/base/spawn/a_missing_program_is_not_found", a_missing_program_is_not_found);
+    g_test_add_func("/base/spawn/folder_and_environment_are_those_asked_for",
+                    folder_and_environment_are_those_asked_for);
+    g_test_add_func("/base/spawn/input_larger_than_a_pipe_comes_through_both_ways",
+                    input_larger_than_a_pipe_comes_through_both_ways);
+    g_test_add_func("/base/spawn/a_child_that_does_not_read_its_input_does_no_harm",
+                    a_child_that_does_not_read_its_input_does_no_harm);
+    g_test_add_func("/base/spawn/output_beyond_the_limit_is_counted_and_dropped",
+                    output_beyond_the_limit_is_counted_and_dropped);
+    g_test_add_func("/base/spawn/the_deadline_kills_the_whole_group",
+                    the_deadline_kills_the_whole_group);
+    g_test_add_func("/base/spawn/endless_output_does_not_outlive_the_deadline",
+                    endless_output_does_not_outlive_the_deadline);
+    g_test_add_func("/base/spawn/an_interruption_kills_the_group", an_interruption_kills_the_group);
+    g_test_add_func("/base/spawn/what_the_child_leaves_behind_does_not_hang_us",
+                    what_the_child_leaves_behind_does_not_hang_us);
+    g_test_add_func("/base/spawn/a_child_that_closes_its_output_early_is_waited_for",
+                    a_child_that_closes_its_output_early_is_waited_for);
+    g_test_add_func("/base/spawn/the_child_gets_clean_signals_and_only_three_descriptors",
+                    the_child_gets_clean_signals_and_only_three_descriptors);
+    g_test_add_func("/base/spawn/signals_of_ours_do_not_disturb", signals_of_ours_do_not_disturb);
+    g_test_add_func("/base/spawn/threads_run_children_at_the_same_time",
+                    threads_run_children_at_the_same_time);
+    g_test_add_func("/base/spawn/short_children_come_back_at_once",
+                    short_children_come_back_at_once);
+}

@@ -1,0 +1,208 @@
+/* Text: UTF-8, line starts, shortening, and source encodings there and back. */
+#include "test_base.h"
+
+#include <string.h>
+
+static void repair_replaces_each_invalid_byte_and_nul(void)
+{
+    static const struct {
+        const char *data;
+        gsize len;
+        bool text;
+        const char *repaired;
+    } cases[] = {
+        {"caf\u00e9", 5, true, "caf\u00e9"},
+        {"", 0, true, ""},
+        {"a\xff\xfe"
+         "b",
+         4, false, "a\uFFFD\uFFFDb"},
+        {"a\0b", 3, false, "a\uFFFDb"},
+        {"\xe2\x82", 2, false, "\uFFFD\uFFFD"},
+        {"\xed\xa0\x80", 3, false, "\uFFFD\uFFFD\uFFFD"},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_assert_cmpint(acr_utf8_is_text(cases[i].data, cases[i].len), ==, cases[i].text);
+        g_autofree char *repaired = acr_utf8_repair(cases[i].data, cases[i].len);
+        g_assert_cmpstr(repaired, ==, cases[i].repaired);
+    }
+    g_autofree char *none = acr_utf8_repair(NULL, 0);
+    g_assert_cmpstr(none, ==, "");
+}
+
+static void assert_lines(const char *text, const char *expected)
+{
+    g_autoptr(GArray) starts = acr_text_lines(text, strlen(text));
+    GString *list = g_string_new(NULL);
+    for (guint i = 0; i < starts->len; i++)
+        g_string_append_printf(list, "%s%" G_GSIZE_FORMAT, i ? " " : "",
+                               g_array_index(starts, gsize, i));
+    g_autofree char *found = g_string_free(list, FALSE);
+    g_assert_cmpstr(found, ==, expected);
+}
+
+static void lines_end_in_lf_crlf_and_cr(void)
+{
+    assert_lines("", "0");
+    assert_lines("a", "0 1");
+    assert_lines("a\n", "0 2");
+    assert_lines("a\nb", "0 2 3");
+    assert_lines("a\r\nb\rc\n\nd", "0 3 5 7 8 9");
+    assert_lines("\r\r\n", "0 1 3");
+    assert_lines("a\fb\x0b"
+                 "c\u2028d\n",
+                 "0 10");
+}
+
+static void shortened_text_keeps_both_ends_and_says_what_is_left_out(void)
+{
+    g_autofree char *whole = acr_text_shorten("short", 5);
+    g_assert_cmpstr(whole, ==, "short");
+    GString *text = g_string_new("HEAD");
+    for (int i = 0; i < 1000; i++)
+        g_string_append(text, "\u20ac");
+    g_string_append(text, "TAIL");
+    for (gsize max = 0; max < 200; max++) {
+        g_autofree char *cut = acr_text_shorten(text->str, max);
+        g_assert_cmpuint(strlen(cut), <=, max);
+        g_assert_true(g_utf8_validate(cut, -1, NULL));
+    }
+    g_autofree char *cut = acr_text_shorten(text->str, 100);
+    g_assert_true(g_str_has_prefix(cut, "HEAD"));
+    g_assert_true(g_str_has_suffix(cut, "TAIL"));
+    const char *said = strstr(cut, "\n[... ");
+    g_assert_nonnull(said);
+    gsize marker = strstr(said, "...]\n") + 5 - said;
+    g_assert_cmpuint(g_ascii_strtoull(said + 6, NULL, 10), ==, text->len - (strlen(cut) - marker));
+    g_string_free(text, TRUE);
+}
+
+/* One file: its bytes, and what they should be as text. */
+typedef struct {
+    const char *data;
+    const char *encoding, *text;
+    bool bom;
+} Source;
+
+static void assert_decodes(const Source *source)
+{
+    gsize len = strlen(source->data);
+    g_auto(AcrText) text = {0};
+    acr_text_decode(source->data, len, &text);
+    g_assert_cmpstr(text.text, ==, source->text);
+    g_assert_cmpuint(text.len, ==, strlen(source->text));
+    g_assert_cmpstr(text.encoding, ==, source->encoding);
+    g_assert_cmpint(text.bom, ==, source->bom);
+    g_assert_true(text.exact);
+    g_assert_false(text.binary);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GBytes) back = acr_text_encode(&text, text.text, text.len, &error);
+    g_assert_no_error(error);
+    g_assert_cmpmem(g_bytes_get_data(back, NULL), g_bytes_get_size(back), source->data, len);
+}
+
+static void sources_are_decoded_by_bom_cookie_and_fallback(void)
+{
+    static const Source sources[] = {
+        {"", "utf-8", "", false},
+        {"x = 1\r\n", "utf-8", "x = 1\r\n", false},
+        {"\xEF\xBB\xBFx\n", "utf-8", "x\n", true},
+        {"\xEF\xBB\xBF", "utf-8", "", true},
+        {"# -*- coding: latin-1 -*-\n\xe9", "latin-1", "# -*- coding: latin-1 -*-\n\u00e9", false},
+        {"# coding=ISO_8859-1\n\xe9\x80", "latin-1", "# coding=ISO_8859-1\n\u00e9\xc2\x80", false},
+        {"#!/bin/sh\n# vim: set fileencoding=cp1252 :\n\x80", "cp1252",
+         "#!/bin/sh\n# vim: set fileencoding=cp1252 :\n\u20ac", false},
+        {"\n\t# coding: windows-1252\n\x80", "cp1252", "\n\t# coding: windows-1252\n\u20ac", false},
+        {"\r\n# coding: koi8-r\r\n\xc1", "koi8-r", "\r\n# coding: koi8-r\r\n\u0430", false},
+        {"# coding: utf-8-unix\n\u00e9", "utf-8", "# coding: utf-8-unix\n\u00e9", false},
+        {"# coding: euc_jp\n\xa4\xa2", "euc-jp", "# coding: euc_jp\n\u3042", false},
+        {"# coding: shift_jis\n\x82\xa0", "shift-jis", "# coding: shift_jis\n\u3042", false},
+        /* no cookie there: third line, after code, not in a comment */
+        {"\n\n# coding: latin-1\n\u00e9", "utf-8", "\n\n# coding: latin-1\n\u00e9", false},
+        {"x\n# coding: latin-1\n\u00e9", "utf-8", "x\n# coding: latin-1\n\u00e9", false},
+        {"x = 'coding: latin-1'\n\u00e9", "utf-8", "x = 'coding: latin-1'\n\u00e9", false},
+        /* the claim does not hold, or is of no use */
+        {"# coding: ascii\n\u00e9", "utf-8", "# coding: ascii\n\u00e9", false},
+        {"# coding: utf-8\n\xe9", "latin-1", "# coding: utf-8\n\u00e9", false},
+        {"# coding: no-such-thing\n\u00e9", "utf-8", "# coding: no-such-thing\n\u00e9", false},
+        {"# coding: utf-16\n\u00e9!", "utf-8", "# coding: utf-16\n\u00e9!", false},
+        {"# coding: cp037\n\u00e9", "utf-8", "# coding: cp037\n\u00e9", false},
+        {"# coding: utf-7\n+AAA-", "utf-8", "# coding: utf-7\n+AAA-", false},
+        {"caf\xe9\n", "latin-1", "caf\u00e9\n", false},
+        {"\xEF\xBB\xBF"
+         "caf\xe9\n",
+         "latin-1", "caf\u00e9\n", true},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(sources); i++)
+        assert_decodes(&sources[i]);
+}
+
+static void what_python_reads_through_iconv_but_not_back_is_not_exact(void)
+{
+    /* The designation of ASCII is written twice; an encoder writes it once. */
+    static const char data[] = "# coding: iso-2022-jp\n\x1b(B\x1b(Bx\n";
+    g_auto(AcrText) text = {0};
+    acr_text_decode(data, strlen(data), &text);
+    g_assert_cmpstr(text.encoding, ==, "iso-2022-jp");
+    g_assert_cmpstr(text.text, ==, "# coding: iso-2022-jp\nx\n");
+    g_assert_false(text.exact);
+}
+
+static void a_nul_makes_a_file_binary(void)
+{
+    g_auto(AcrText) text = {0};
+    acr_text_decode("a\0b\xff", 4, &text);
+    g_assert_true(text.binary);
+    g_assert_false(text.exact);
+    g_assert_cmpstr(text.text, ==, "a\uFFFDb\uFFFD");
+    g_autoptr(GError) error = NULL;
+    g_assert_null(acr_text_encode(&text, "x", 1, &error));
+    g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
+}
+
+static void every_byte_has_a_text_that_encodes_back(void)
+{
+    char data[255];
+    for (int i = 0; i < 255; i++)
+        data[i] = (char)(i + 1);
+    g_auto(AcrText) text = {0};
+    acr_text_decode(data, sizeof data, &text);
+    g_assert_true(text.exact);
+    g_autoptr(GBytes) back = acr_text_encode(&text, text.text, text.len, NULL);
+    g_assert_cmpmem(g_bytes_get_data(back, NULL), g_bytes_get_size(back), data, sizeof data);
+}
+
+static void a_character_the_encoding_lacks_is_an_error(void)
+{
+    static const char *const sources[] = {"# coding: latin-1\n", "# coding: cp1252\n",
+                                          "# coding: ascii\n"};
+    for (gsize i = 0; i < G_N_ELEMENTS(sources); i++) {
+        g_auto(AcrText) text = {0};
+        acr_text_decode(sources[i], strlen(sources[i]), &text);
+        g_autoptr(GError) error = NULL;
+        g_assert_null(acr_text_encode(&text, "\u3042", 3, &error));
+        g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
+    }
+    g_auto(AcrText) utf8 = {0};
+    acr_text_decode("", 0, &utf8);
+    g_autoptr(GError) error = NULL;
+    g_assert_null(acr_text_encode(&utf8, "\xff", 1, &error));
+    g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
+}
+
+void add_text_tests(void)
+{
+    g_test_add_func("/base/text/repair_replaces_each_invalid_byte_and_nul",
+                    repair_replaces_each_invalid_byte_and_nul);
+    g_test_add_func("/base/text/lines_end_in_lf_crlf_and_cr", lines_end_in_lf_crlf_and_cr);
+    g_test_add_func("/base/text/shortened_text_keeps_both_ends_and_says_what_is_left_out",
+                    shortened_text_keeps_both_ends_and_says_what_is_left_out);
+    g_test_add_func("/base/encoding/sources_are_decoded_by_bom_cookie_and_fallback",
+                    sources_are_decoded_by_bom_cookie_and_fallback);
+    g_test_add_func("/base/encoding/what_python_reads_through_iconv_but_not_back_is_not_exact",
+                    what_python_reads_through_iconv_but_not_back_is_not_exact);
+    g_test_add_func("/base/encoding/a_nul_makes_a_file_binary", a_nul_makes_a_file_binary);
+    g_test_add_func("/base/encoding/every_byte_has_a_text_that_encodes_back",
+                    every_byte_has_a_text_that_encodes_back);
+    g_test_add_func("/base/encoding/a_character_the_encoding_lacks_is_an_error",
+                    a_character_the_encoding_lacks_is_an_error);
+}
