@@ -43,6 +43,7 @@ GQuark acr_index_error_quark(void);
  *   A  qualname  first  last  value  scope              assignment at module or class level; value: the dotted name
  *                                                      assigned (an alias), else empty; scope m or c
  *   I  local  line  module  name                        import; `import a.b as c` -> local c, module a.b, name empty;
+ *                                                      `import a.b` -> local a.b, module a.b, name empty;
  *                                                      `from .m import n as x` -> local x, module .m, name n; `*` as local
  *   X  line  message                                    the file could not be parsed; the only row
  */

@@ -1,0 +1,194 @@
+/*
+ * class_relation_index: from a class to its bases, from them to all ancestors, and from a name to the classes it stands
+ * for. Bases are kept as written and resolved when asked, since few classes of a repository ever are.
+ */
+#include "index/index_private.h"
+
+#include <string.h>
+
+#define MAX_BASE_ARGUMENTS 50u
+
+/* Bases that the interpreter itself has; sorted. A class of such a name elsewhere is not meant. */
+static const char *const BUILTINS[] = {
+    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "DeprecationWarning", "EnvironmentError",
+    "Exception", "FutureWarning", "IOError", "ImportError", "IndexError", "KeyError", "KeyboardInterrupt", "LookupError",
+    "NameError", "NotImplementedError", "OSError", "OverflowError", "RuntimeError", "RuntimeWarning", "StopIteration",
+    "SyntaxError", "SyntaxWarning", "SystemExit", "TypeError", "UnicodeError", "UserWarning", "ValueError", "Warning",
+    "ZeroDivisionError", "bool", "bytearray", "bytes", "classmethod", "complex", "dict", "float", "frozenset", "int",
+    "list", "object", "property", "set", "slice", "staticmethod", "str", "super", "tuple", "type",
+};
+
+static bool is_builtin(const char *name)
+{
+    gsize low = 0, high = G_N_ELEMENTS(BUILTINS);
+    while (low < high) {
+        gsize middle = low + (high - low) / 2;
+        int order = strcmp(BUILTINS[middle], name);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+static GArray *new_ids(void)
+{
+    return g_array_new(FALSE, FALSE, sizeof(guint32));
+}
+
+static void add_all_of_name(const AcrIndex *index, const char *name, gint64 self, GArray *out)
+{
+    gsize n;
+    const guint32 *ids = acr_index_lookup(index, ACR_SYMBOL_CLASS, name, &n);
+    for (gsize i = 0; i < n; i++)
+        if (ids[i] != self)
+            acr_index_add_unique(out, ids[i]);
+}
+
+/* Resolves a plain dotted base. */
+static void add_base(const AcrIndex *index, guint32 class_id, const char *dotted, GArray *out)
+{
+    if (!*dotted || strspn(dotted, ".") > 0)
+        return;
+    if (acr_index_resolve_base(index, class_id, dotted, out) != ACR_RESOLVE_UNKNOWN)
+        return;
+    const char *dot = strrchr(dotted, '.');
+    if (!dot && is_builtin(dotted))
+        return;
+    add_all_of_name(index, dot ? dot + 1 : dotted, class_id, out);
+}
+
+/* The end of the bracketed part that opens at `open`. */
+static const char *skip_brackets(const char *open)
+{
+    int depth = 0;
+    for (const char *at = open; *at; at++) {
+        if (strchr("([{", *at))
+            depth++;
+        else if (strchr(")]}", *at) && --depth == 0)
+            return at;
+    }
+    return open + strlen(open);
+}
+
+/* `with_metaclass(Meta, Base, …)` stands for its arguments from the second on. */
+static void add_with_metaclass(const AcrIndex *index, guint32 class_id, const char *open, GArray *out)
+{
+    const char *end = skip_brackets(open), *start = open + 1;
+    guint n = 0;
+    for (const char *at = start; at <= end && n < MAX_BASE_ARGUMENTS; at++) {
+        if (at < end && strchr("([{", *at)) {
+            at = skip_brackets(at);
+            at -= at >= end;
+            continue;
+        }
+        if (at < end && *at != ',')
+            continue;
+        g_autofree char *argument = g_strstrip(g_strndup(start, (gsize)(at - start)));
+        argument[strcspn(argument, "[( =*")] = 0;
+        if (n++ > 0)
+            add_base(index, class_id, argument, out);
+        start = at + 1;
+    }
+}
+
+/* A base as written: subscripts are taken off, other expressions have no known class. */
+static void add_written(const AcrIndex *index, guint32 class_id, const char *base, GArray *out)
+{
+    gsize len = strcspn(base, "[( *+{'\"");
+    g_autofree char *dotted = g_strndup(base, len);
+    if (base[len] == '(' && g_str_has_suffix(dotted, "with_metaclass"))
+        add_with_metaclass(index, class_id, base + len, out);
+    else if (base[len] == 0 || base[len] == '[')
+        add_base(index, class_id, dotted, out);
+}
+
+GArray *acr_index_bases(const AcrIndex *index, guint32 class_id)
+{
+    GArray *found = new_ids();
+    const AcrSymbol *klass = acr_index_symbol(index, class_id);
+    for (gsize i = 0; klass->bases && klass->bases[i]; i++)
+        add_written(index, class_id, klass->bases[i], found);
+    return found;
+}
+
+GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id)
+{
+    GArray *found = new_ids();
+    g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
+    g_hash_table_add(seen, GUINT_TO_POINTER(class_id + 1));
+    for (guint next = 0; found->len < ACR_INDEX_MAX_ANCESTORS; next++) {
+        g_autoptr(GArray) bases = acr_index_bases(index, class_id);
+        for (guint i = 0; i < bases->len && found->len < ACR_INDEX_MAX_ANCESTORS; i++) {
+            guint32 id = g_array_index(bases, guint32, i);
+            if (g_hash_table_add(seen, GUINT_TO_POINTER(id + 1)))
+                g_array_append_val(found, id);
+        }
+        if (next >= found->len)
+            break;
+        class_id = g_array_index(found, guint32, next);
+    }
+    return found;
+}
+
+/* ---- Names -------------------------------------------------------------------------------------- */
+
+/* Whether "pkg.mod.Outer.Inner" (made of path and qualname) ends in `dotted`, at a part's border. */
+static bool full_name_ends_in(const AcrIndex *index, guint32 id, const char *dotted)
+{
+    const AcrSymbol *symbol = acr_index_symbol(index, id);
+    const char *path = acr_index_file(index, symbol->file)->path;
+    gsize len = strlen(path) - strlen(g_str_has_suffix(path, "/__init__.py") ? "/__init__.py" : ".py");
+    g_autofree char *module = g_strdelimit(g_strndup(path, len), "/", '.');
+    g_autofree char *full = g_strconcat(".", module, ".", symbol->qualname, NULL);
+    g_autofree char *tail = g_strconcat(".", dotted, NULL);
+    return g_str_has_suffix(full, tail);
+}
+
+/* Everything of a kind that gives another name to a class: aliases and import renames. */
+static void add_renamed(const AcrIndex *index, AcrSymbolKind kind, const char *name, GArray *out)
+{
+    gsize n;
+    const guint32 *ids = acr_index_lookup(index, kind, name, &n);
+    for (gsize i = 0; i < n; i++) {
+        const AcrSymbol *symbol = acr_index_symbol(index, ids[i]);
+        if (symbol->parent < 0 && symbol->value)
+            (void)acr_index_resolve_in_file(index, symbol->file, name, out);
+    }
+}
+
+static void add_dotted(const AcrIndex *index, const char *name, const char *dot, GArray *out)
+{
+    gsize n;
+    const guint32 *ids = acr_index_lookup(index, ACR_SYMBOL_CLASS, dot + 1, &n);
+    for (gsize i = 0; i < n; i++)
+        if (full_name_ends_in(index, ids[i], name))
+            acr_index_add_unique(out, ids[i]);
+    if (out->len > 0)
+        return;
+    /* A module that only passes the name on: from `pkg.Class` to pkg/__init__.py's import. */
+    g_autoptr(GArray) files = new_ids();
+    g_autofree char *module = g_strndup(name, (gsize)(dot - name));
+    acr_index_module_files(index, -1, module, files);
+    for (guint i = 0; i < files->len; i++)
+        (void)acr_index_resolve_in_file(index, g_array_index(files, guint32, i), dot + 1, out);
+}
+
+GArray *acr_index_resolve_class(const AcrIndex *index, const char *name)
+{
+    GArray *found = new_ids();
+    const char *dot = strrchr(name, '.');
+    if (dot) {
+        add_dotted(index, name, dot, found);
+        return found;
+    }
+    add_all_of_name(index, name, -1, found);
+    if (found->len == 0)
+        add_renamed(index, ACR_SYMBOL_ASSIGN, name, found);
+    if (found->len == 0)
+        add_renamed(index, ACR_SYMBOL_IMPORT, name, found);
+    return found;
+}

@@ -1,0 +1,174 @@
+/*
+ * What class a dotted name means at a place of a file: classes of the file, then its aliases (`Matrix =
+ * MutableDenseMatrix`), then its imports, followed from module to module. It is no inference: the last binding that runs
+ * is not known, so every definition of the name counts (one for each branch of an `if`).
+ *
+ * A walk is bounded by depth and by steps, so circular imports and aliases end.
+ */
+#include "index/index_private.h"
+
+#include <string.h>
+
+#define MAX_DEPTH 12
+#define MAX_STEPS 4000
+#define MAX_FOUND 1000u
+#define MAX_NAME 1000u /* bytes of a dotted name that is resolved */
+
+typedef struct {
+    const AcrIndex *index;
+    GArray *out;
+    gint64 self; /* a class that is not an answer; -1: none */
+    int steps;
+} Walk;
+
+static AcrResolution in_file(Walk *walk, gsize file, const char *dotted, int depth);
+
+void acr_index_add_unique(GArray *ids, guint32 id)
+{
+    for (guint i = 0; i < ids->len; i++)
+        if (g_array_index(ids, guint32, i) == id)
+            return;
+    if (ids->len < MAX_FOUND)
+        g_array_append_val(ids, id);
+}
+
+static const char *last_part(const char *dotted)
+{
+    const char *dot = strrchr(dotted, '.');
+    return dot ? dot + 1 : dotted;
+}
+
+/* Classes of the file whose qualified name is `qualname`; of several, those before the asking class if there are any. */
+static bool classes_in_file(Walk *walk, gsize file, const char *qualname)
+{
+    gsize n;
+    guint before = walk->out->len;
+    const guint32 *ids = acr_index_lookup_in_file(walk->index, ACR_SYMBOL_CLASS, last_part(qualname), file, &n);
+    bool earlier = false;
+    for (gsize i = 0; i < n; i++) {
+        if (strcmp(acr_index_symbol(walk->index, ids[i])->qualname, qualname) != 0 || ids[i] == walk->self)
+            continue;
+        bool is_earlier = (gint64)ids[i] < walk->self;
+        if (earlier && !is_earlier)
+            break;
+        earlier = is_earlier;
+        acr_index_add_unique(walk->out, ids[i]);
+    }
+    return walk->out->len > before;
+}
+
+/* Follows `name = value` at module level. */
+static AcrResolution through_aliases(Walk *walk, gsize file, const char *dotted, int depth)
+{
+    gsize n, head = strcspn(dotted, ".");
+    g_autofree char *name = g_strndup(dotted, head);
+    const guint32 *ids = acr_index_lookup_in_file(walk->index, ACR_SYMBOL_ASSIGN, name, file, &n);
+    for (gsize i = 0; i < n; i++) {
+        const AcrSymbol *alias = acr_index_symbol(walk->index, ids[i]);
+        if (alias->parent >= 0 || !alias->value || strcmp(alias->value, name) == 0)
+            continue;
+        g_autofree char *target = g_strconcat(alias->value, dotted + head, NULL);
+        AcrResolution result = in_file(walk, file, target, depth + 1);
+        if (result != ACR_RESOLVE_UNKNOWN)
+            return result;
+    }
+    return ACR_RESOLVE_UNKNOWN;
+}
+
+/* `dotted` in a module as imported by `from`; its first part may be a submodule. */
+static AcrResolution in_module(Walk *walk, gsize from, const char *module, const char *dotted, int depth)
+{
+    g_autoptr(GArray) files = g_array_new(FALSE, FALSE, sizeof(guint32));
+    AcrResolution result = ACR_RESOLVE_OUTSIDE;
+    acr_index_module_files(walk->index, (gssize)from, module, files);
+    for (guint i = 0; i < files->len; i++) {
+        result = in_file(walk, g_array_index(files, guint32, i), dotted, depth + 1);
+        if (result == ACR_RESOLVED)
+            return result;
+    }
+    const char *dot = strchr(dotted, '.');
+    if (!dot || walk->steps <= 0 || depth >= MAX_DEPTH)
+        return result;
+    g_autofree char *head = g_strndup(dotted, (gsize)(dot - dotted));
+    g_autofree char *submodule = g_strconcat(module, g_str_has_suffix(module, ".") ? "" : ".", head, NULL);
+    AcrResolution below = in_module(walk, from, submodule, dot + 1, depth + 1);
+    return below == ACR_RESOLVE_OUTSIDE ? result : below;
+}
+
+/* Imports whose local name is the first `len` bytes of `dotted`. */
+static AcrResolution through_imports_of(Walk *walk, gsize file, const char *dotted, gsize len, int depth)
+{
+    gsize n;
+    g_autofree char *local = g_strndup(dotted, len);
+    const guint32 *ids = acr_index_lookup_in_file(walk->index, ACR_SYMBOL_IMPORT, local, file, &n);
+    AcrResolution result = ACR_RESOLVE_UNKNOWN;
+    for (gsize i = 0; i < n && result != ACR_RESOLVED; i++) {
+        const AcrSymbol *import = acr_index_symbol(walk->index, ids[i]);
+        if (import->parent >= 0)
+            continue;
+        const char *rest = dotted + len;
+        g_autofree char *target = import->value ? g_strconcat(import->value, rest, NULL) : g_strdup(*rest ? rest + 1 : "");
+        if (!*target)
+            continue; /* the module itself */
+        AcrResolution its = in_module(walk, file, import->module, target, depth);
+        result = its == ACR_RESOLVE_UNKNOWN && i > 0 ? result : its;
+    }
+    return result;
+}
+
+/* The longest local name first: `import a.b` makes `a.b`. */
+static AcrResolution through_imports(Walk *walk, gsize file, const char *dotted, int depth)
+{
+    for (gsize len = strlen(dotted); len > 0;) {
+        AcrResolution result = through_imports_of(walk, file, dotted, len, depth);
+        if (result != ACR_RESOLVE_UNKNOWN)
+            return result;
+        const char *dot = g_strrstr_len(dotted, (gssize)len, ".");
+        len = dot ? (gsize)(dot - dotted) : 0;
+    }
+    return ACR_RESOLVE_UNKNOWN;
+}
+
+static AcrResolution through_stars(Walk *walk, gsize file, const char *dotted, int depth)
+{
+    gsize n;
+    const guint32 *ids = acr_index_lookup_in_file(walk->index, ACR_SYMBOL_IMPORT, "*", file, &n);
+    for (gsize i = 0; i < n; i++)
+        if (in_module(walk, file, acr_index_symbol(walk->index, ids[i])->module, dotted, depth) == ACR_RESOLVED)
+            return ACR_RESOLVED;
+    return ACR_RESOLVE_UNKNOWN;
+}
+
+static AcrResolution in_file(Walk *walk, gsize file, const char *dotted, int depth)
+{
+    if (depth > MAX_DEPTH || walk->steps-- <= 0 || !*dotted || strlen(dotted) > MAX_NAME)
+        return ACR_RESOLVE_UNKNOWN;
+    if (classes_in_file(walk, file, dotted))
+        return ACR_RESOLVED;
+    AcrResolution result = through_aliases(walk, file, dotted, depth);
+    if (result == ACR_RESOLVE_UNKNOWN)
+        result = through_imports(walk, file, dotted, depth);
+    return result == ACR_RESOLVE_UNKNOWN ? through_stars(walk, file, dotted, depth) : result;
+}
+
+AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted, GArray *out)
+{
+    Walk walk = {.index = index, .out = out, .self = -1, .steps = MAX_STEPS};
+    return in_file(&walk, file, dotted, 0);
+}
+
+AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted, GArray *out)
+{
+    Walk walk = {.index = index, .out = out, .self = class_id, .steps = MAX_STEPS};
+    const AcrSymbol *klass = acr_index_symbol(index, class_id);
+    if (strlen(dotted) > MAX_NAME)
+        return ACR_RESOLVE_UNKNOWN;
+    g_autofree char *scope = g_strdup(klass->qualname);
+    for (char *dot = strrchr(scope, '.'); dot; dot = strrchr(scope, '.')) {
+        *dot = 0;
+        g_autofree char *qualname = g_strconcat(scope, ".", dotted, NULL);
+        if (classes_in_file(&walk, klass->file, qualname))
+            return ACR_RESOLVED;
+    }
+    return in_file(&walk, klass->file, dotted, 0);
+}

@@ -1,0 +1,299 @@
+/*
+ * Decodes the outline rows of one file into symbols. Rows come from outside (another process may have made them, a cache
+ * may have kept them), so every count, line and nesting is checked: rows that are not of the format stated in index.h
+ * are MALFORMED and leave the index as it was.
+ *
+ * A stack of open definitions gives each row its parent: rows stand in the order of the file, a parent before its
+ * children, so the parent is the nearest open definition whose qualified name is the row's without its last part.
+ */
+#include "index/index_private.h"
+
+#include <string.h>
+
+#define MAX_FIELDS 8
+
+typedef struct {
+    const char *at;
+    gsize len;
+} Span;
+
+typedef struct {
+    AcrIndex *index;
+    guint32 file;
+    guint32 n_symbols;
+    guint32 last_first; /* `first` of the row before */
+    guint32 open[ACR_INDEX_MAX_DEPTH];
+    guint n_open;
+    GString *scratch;
+    const char *unparsed;
+    Span fields[MAX_FIELDS];
+    guint n_fields;
+} Decoder;
+
+static AcrSymbol *symbol_at(const Decoder *d, guint32 id)
+{
+    return &g_array_index(d->index->symbols, AcrSymbol, id);
+}
+
+/* Splits [at, end) at TABs; false when there are too many fields. */
+static bool split(Decoder *d, const char *at, const char *end)
+{
+    d->n_fields = 0;
+    for (;;) {
+        const char *tab = memchr(at, '\t', (gsize)(end - at));
+        const char *stop = tab ? tab : end;
+        if (d->n_fields == MAX_FIELDS || (gsize)(stop - at) > ACR_INDEX_MAX_FIELD)
+            return false;
+        d->fields[d->n_fields++] = (Span){at, (gsize)(stop - at)};
+        if (!tab)
+            return true;
+        at = tab + 1;
+    }
+}
+
+static bool parse_line(Span span, guint32 *out)
+{
+    guint64 value = 0;
+    if (span.len == 0 || span.len > 9)
+        return false;
+    for (gsize i = 0; i < span.len; i++) {
+        if (!g_ascii_isdigit(span.at[i]))
+            return false;
+        value = value * 10 + (guint64)(span.at[i] - '0');
+    }
+    *out = (guint32)value;
+    return value > 0;
+}
+
+/* The text of a field, escapes undone, in the index's arena; NULL when malformed. "" gives "". */
+static const char *text_of(Decoder *d, Span span)
+{
+    if (!g_utf8_validate_len(span.at, span.len, NULL))
+        return NULL;
+    g_string_truncate(d->scratch, 0);
+    for (gsize i = 0; i < span.len; i++) {
+        char c = span.at[i];
+        if (c == '\\') {
+            static const char from[] = "tnr\\u", to[] = "\t\n\r\\\x1f";
+            const char *known = i + 1 < span.len ? strchr(from, span.at[++i]) : NULL;
+            if (!known || !*known)
+                return NULL;
+            c = to[known - from];
+        }
+        g_string_append_c(d->scratch, c);
+    }
+    return g_string_chunk_insert_const(d->index->strings, d->scratch->str);
+}
+
+/* A name must be there and hold no white space. */
+static const char *name_of(Decoder *d, Span span)
+{
+    const char *text = span.len ? text_of(d, span) : NULL;
+    return text && !strpbrk(text, " \t\r\n\x1f") ? text : NULL;
+}
+
+/* Finds the parent by qualified name and leaves it on top of the stack; -1 at module level, -2 when there is none. */
+static gint32 parent_by_name(Decoder *d, const char *qualname, const char **out_name)
+{
+    const char *dot = strrchr(qualname, '.');
+    *out_name = dot ? dot + 1 : qualname;
+    gsize len = dot ? (gsize)(dot - qualname) : 0;
+    if (**out_name == 0 || *qualname == '.')
+        return -2;
+    while (d->n_open > 0) {
+        guint32 top = d->open[d->n_open - 1];
+        const char *its = symbol_at(d, top)->qualname;
+        if (dot && strlen(its) == len && memcmp(its, qualname, len) == 0)
+            return (gint32)top;
+        d->n_open--;
+    }
+    return dot ? -2 : -1;
+}
+
+/* The innermost open definition around a line, for rows without a qualified name. */
+static gint32 parent_by_line(Decoder *d, guint32 line)
+{
+    while (d->n_open > 0 && symbol_at(d, d->open[d->n_open - 1])->last < line)
+        d->n_open--;
+    return d->n_open ? (gint32)d->open[d->n_open - 1] : -1;
+}
+
+/* Checks lines against each other, the row before and the parent, and appends. */
+static bool append(Decoder *d, AcrSymbol *symbol, bool opens)
+{
+    if (symbol->first > symbol->def || symbol->def > symbol->sig_last || symbol->sig_last > symbol->last ||
+        symbol->first < d->last_first || d->n_symbols >= ACR_INDEX_MAX_SYMBOLS_PER_FILE)
+        return false;
+    if (symbol->parent >= 0 && symbol->last > symbol_at(d, (guint32)symbol->parent)->last)
+        return false;
+    if (opens) {
+        if (d->n_open == ACR_INDEX_MAX_DEPTH)
+            return false;
+        d->open[d->n_open++] = d->index->symbols->len;
+    }
+    d->last_first = symbol->first;
+    d->n_symbols++;
+    symbol->file = d->file;
+    g_array_append_val(d->index->symbols, *symbol);
+    return true;
+}
+
+/* Fields 1-5 of C and D rows: qualname first def sig_last last. */
+static bool common(Decoder *d, AcrSymbol *symbol)
+{
+    symbol->qualname = name_of(d, d->fields[1]);
+    if (!symbol->qualname || !parse_line(d->fields[2], &symbol->first) ||
+        !parse_line(d->fields[3], &symbol->def) || !parse_line(d->fields[4], &symbol->sig_last) ||
+        !parse_line(d->fields[5], &symbol->last))
+        return false;
+    symbol->parent = parent_by_name(d, symbol->qualname, &symbol->name);
+    symbol->flags = "";
+    return symbol->parent >= -1;
+}
+
+/* Puts the list at the end of the pool; its place is kept as a number until the index is frozen. */
+static bool add_bases(Decoder *d, Span span, AcrSymbol *symbol)
+{
+    GPtrArray *pool = d->index->bases;
+    gsize start = pool->len;
+    const char *end = span.at + span.len;
+    for (const char *at = span.at; span.len > 0 && at <= end;) {
+        const char *stop = memchr(at, '\x1f', (gsize)(end - at));
+        stop = stop ? stop : end;
+        const char *base = text_of(d, (Span){at, (gsize)(stop - at)});
+        if (!base || pool->len - start >= ACR_INDEX_MAX_BASES)
+            return false;
+        g_ptr_array_add(pool, (gpointer)base);
+        at = stop + 1;
+    }
+    g_ptr_array_add(pool, NULL);
+    symbol->bases = GSIZE_TO_POINTER(start);
+    return true;
+}
+
+static bool class_row(Decoder *d)
+{
+    AcrSymbol symbol = {.kind = ACR_SYMBOL_CLASS};
+    return d->n_fields == 7 && common(d, &symbol) && add_bases(d, d->fields[6], &symbol) && append(d, &symbol, true);
+}
+
+/* Whether the letter of a scope agrees with the parent. */
+static bool scope_fits(const Decoder *d, Span scope, gint32 parent)
+{
+    if (scope.len != 1)
+        return false;
+    if (parent < 0)
+        return *scope.at == 'm';
+    return *scope.at == (symbol_at(d, (guint32)parent)->kind == ACR_SYMBOL_CLASS ? 'c' : 'f');
+}
+
+static bool def_row(Decoder *d)
+{
+    AcrSymbol symbol = {0};
+    if (d->n_fields != 8 || !common(d, &symbol) || !scope_fits(d, d->fields[6], symbol.parent))
+        return false;
+    symbol.kind = *d->fields[6].at == 'c' ? ACR_SYMBOL_METHOD : ACR_SYMBOL_FUNCTION;
+    for (gsize i = 0; i < d->fields[7].len; i++)
+        if (!g_ascii_islower(d->fields[7].at[i]))
+            return false;
+    symbol.flags = text_of(d, d->fields[7]);
+    return symbol.flags && append(d, &symbol, true);
+}
+
+static bool assign_row(Decoder *d)
+{
+    AcrSymbol symbol = {.kind = ACR_SYMBOL_ASSIGN, .flags = ""};
+    if (d->n_fields != 6)
+        return false;
+    symbol.qualname = name_of(d, d->fields[1]);
+    if (!symbol.qualname || !parse_line(d->fields[2], &symbol.first) || !parse_line(d->fields[3], &symbol.last))
+        return false;
+    symbol.parent = parent_by_name(d, symbol.qualname, &symbol.name);
+    if (symbol.parent < -1 || !scope_fits(d, d->fields[5], symbol.parent) || *d->fields[5].at == 'f')
+        return false;
+    symbol.def = symbol.first;
+    symbol.sig_last = symbol.last;
+    if (d->fields[4].len > 0 && !(symbol.value = name_of(d, d->fields[4])))
+        return false;
+    return append(d, &symbol, false);
+}
+
+static bool import_row(Decoder *d)
+{
+    AcrSymbol symbol = {.kind = ACR_SYMBOL_IMPORT, .flags = ""};
+    if (d->n_fields != 5 || !parse_line(d->fields[2], &symbol.first))
+        return false;
+    symbol.name = symbol.qualname = name_of(d, d->fields[1]);
+    symbol.module = name_of(d, d->fields[3]);
+    if (!symbol.name || !symbol.module)
+        return false;
+    if (d->fields[4].len > 0 && !(symbol.value = name_of(d, d->fields[4])))
+        return false;
+    symbol.def = symbol.sig_last = symbol.last = symbol.first;
+    symbol.parent = parent_by_line(d, symbol.first);
+    return append(d, &symbol, false);
+}
+
+static bool failed_row(Decoder *d)
+{
+    guint32 line;
+    if (d->n_fields != 3 || d->n_symbols > 0 || !parse_line(d->fields[1], &line))
+        return false;
+    const char *message = text_of(d, d->fields[2]);
+    if (!message)
+        return false;
+    g_autofree char *text = g_strdup_printf("line %u: %s", line, message);
+    d->unparsed = g_string_chunk_insert(d->index->strings, g_strdelimit(text, "\t\r\n", ' '));
+    return true;
+}
+
+static bool decode_row(Decoder *d)
+{
+    if (d->unparsed || d->fields[0].len != 1)
+        return false;
+    switch (*d->fields[0].at) {
+    case 'C':
+        return class_row(d);
+    case 'D':
+        return def_row(d);
+    case 'A':
+        return assign_row(d);
+    case 'I':
+        return import_row(d);
+    case 'X':
+        return failed_row(d);
+    default:
+        return false;
+    }
+}
+
+static bool decode_all(Decoder *d, const char *rows, gsize len, guint *out_row)
+{
+    *out_row = 1;
+    if (len > 0 && (rows[len - 1] != '\n' || memchr(rows, 0, len)))
+        return false;
+    for (const char *at = rows, *end = rows + len; at < end; (*out_row)++) {
+        const char *stop = memchr(at, '\n', (gsize)(end - at));
+        if (!split(d, at, stop) || !decode_row(d))
+            return false;
+        at = stop + 1;
+    }
+    return true;
+}
+
+bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize len, const char **out_unparsed,
+                        GError **error)
+{
+    g_autoptr(GString) scratch = g_string_sized_new(256);
+    Decoder decoder = {.index = index, .file = file, .last_first = 1, .scratch = scratch};
+    guint symbols = index->symbols->len, bases = index->bases->len, row;
+
+    if (!decode_all(&decoder, rows, len, &row)) {
+        g_array_set_size(index->symbols, symbols);
+        g_ptr_array_set_size(index->bases, (gint)bases);
+        g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED, "rows malformed (row %u)", row);
+        return false;
+    }
+    *out_unparsed = decoder.unparsed;
+    return true;
+}

@@ -1,0 +1,191 @@
+/*
+ * Answers from a built index by name, by file and by line: binary searches in flat sorted arrays. Nothing here changes
+ * the index, so it may be read from several threads.
+ */
+#include "index/index_private.h"
+
+#include <string.h>
+
+void acr_index_stats(const AcrIndex *index, AcrIndexStats *out)
+{
+    *out = index->stats;
+}
+
+AcrSnapshot *acr_index_snapshot(const AcrIndex *index)
+{
+    return index->snapshot;
+}
+
+gsize acr_index_n_files(const AcrIndex *index)
+{
+    return index->files->len;
+}
+
+const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n)
+{
+    g_assert(n < index->files->len);
+    return &g_array_index(index->files, AcrIndexFile, n);
+}
+
+gssize acr_index_find_file(const AcrIndex *index, const char *path)
+{
+    gsize low = 0, high = index->files->len;
+    while (low < high) {
+        gsize middle = low + (high - low) / 2;
+        int order = strcmp(g_array_index(index->files, AcrIndexFile, middle).path, path);
+        if (order == 0)
+            return (gssize)middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return -1;
+}
+
+gsize acr_index_n_symbols(const AcrIndex *index)
+{
+    return index->symbols->len;
+}
+
+const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id)
+{
+    g_assert(id < index->symbols->len);
+    return &g_array_index(index->symbols, AcrSymbol, id);
+}
+
+const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name, gsize *out_n)
+{
+    const AcrNameTable *table = &index->tables[kind];
+    gsize low = 0, high = table->n_names;
+    *out_n = 0;
+    while (low < high) {
+        gsize middle = low + (high - low) / 2;
+        int order = strcmp(table->names[middle], name);
+        if (order == 0) {
+            *out_n = table->starts[middle + 1] - table->starts[middle];
+            return table->ids + table->starts[middle];
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* How many of the ids lie below `limit`. */
+static gsize count_below(const guint32 *ids, gsize n, guint32 limit)
+{
+    gsize low = 0, high = n;
+    while (low < high) {
+        gsize middle = low + (high - low) / 2;
+        if (ids[middle] < limit)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kind, const char *name, gsize file, gsize *out_n)
+{
+    gsize n;
+    const AcrIndexFile *in = acr_index_file(index, file);
+    const guint32 *ids = acr_index_lookup(index, kind, name, &n);
+    gsize from = count_below(ids, n, in->first_symbol);
+    *out_n = count_below(ids, n, in->first_symbol + in->n_symbols) - from;
+    return *out_n ? ids + from : NULL;
+}
+
+const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n)
+{
+    *out_n = index->tables[kind].n_names;
+    return index->tables[kind].names;
+}
+
+static bool is_def(const AcrSymbol *symbol)
+{
+    return symbol->kind == ACR_SYMBOL_FUNCTION || symbol->kind == ACR_SYMBOL_METHOD;
+}
+
+/* The nearest class at or above a symbol; -1 if none. */
+static gint32 class_above(const AcrIndex *index, gint32 id)
+{
+    while (id >= 0 && acr_index_symbol(index, (guint32)id)->kind != ACR_SYMBOL_CLASS)
+        id = acr_index_symbol(index, (guint32)id)->parent;
+    return id;
+}
+
+static gint32 func_above(const AcrIndex *index, gint32 id)
+{
+    while (id >= 0 && !is_def(acr_index_symbol(index, (guint32)id)))
+        id = acr_index_symbol(index, (guint32)id)->parent;
+    return id;
+}
+
+/* The last symbol of the file that begins at or before the line; -1 if none. */
+static gint32 last_begun(const AcrIndex *index, const AcrIndexFile *file, guint32 line)
+{
+    guint32 low = file->first_symbol, high = file->first_symbol + file->n_symbols;
+    while (low < high) {
+        guint32 middle = low + (high - low) / 2;
+        if (acr_index_symbol(index, middle)->first <= line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == file->first_symbol ? -1 : (gint32)low - 1;
+}
+
+void acr_index_enclosing(const AcrIndex *index, gsize file, guint32 line, gint32 *out_class, gint32 *out_func)
+{
+    gint32 id = last_begun(index, acr_index_file(index, file), line);
+    for (; id >= 0; id = acr_index_symbol(index, (guint32)id)->parent) {
+        const AcrSymbol *symbol = acr_index_symbol(index, (guint32)id);
+        if (symbol->last >= line && (is_def(symbol) || symbol->kind == ACR_SYMBOL_CLASS))
+            break;
+    }
+    *out_func = func_above(index, id);
+    *out_class = class_above(index, *out_func >= 0 ? *out_func : id);
+}
+
+const char *acr_index_class_of(const AcrIndex *index, guint32 id)
+{
+    gint32 found = class_above(index, (gint32)id);
+    return found < 0 ? NULL : acr_index_symbol(index, (guint32)found)->qualname;
+}
+
+const char *acr_index_func_of(const AcrIndex *index, guint32 id)
+{
+    gint32 found = func_above(index, (gint32)id);
+    return found < 0 ? NULL : acr_index_symbol(index, (guint32)found)->name;
+}
+
+/* Direct children of a class for which `name` (NULL: any) and the kinds fit. */
+static GArray *children(const AcrIndex *index, guint32 class_id, const char *name)
+{
+    GArray *found = g_array_new(FALSE, FALSE, sizeof(guint32));
+    const AcrSymbol *klass = acr_index_symbol(index, class_id);
+    const AcrIndexFile *file = acr_index_file(index, klass->file);
+    for (guint32 id = class_id + 1; id < file->first_symbol + file->n_symbols; id++) {
+        const AcrSymbol *symbol = acr_index_symbol(index, id);
+        if (symbol->first > klass->last)
+            break;
+        if (symbol->parent != (gint32)class_id || symbol->kind == ACR_SYMBOL_IMPORT)
+            continue;
+        if (!name || (symbol->kind == ACR_SYMBOL_METHOD && strcmp(symbol->name, name) == 0))
+            g_array_append_val(found, id);
+    }
+    return found;
+}
+
+GArray *acr_index_members(const AcrIndex *index, guint32 class_id)
+{
+    return children(index, class_id, NULL);
+}
+
+GArray *acr_index_methods(const AcrIndex *index, guint32 class_id, const char *name)
+{
+    return children(index, class_id, name);
+}
