@@ -1,0 +1,100 @@
+"""Fixtures of the end-to-end tests: the built program, repositories, and a model server."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, Mapping
+
+import pytest
+
+import packages
+import repos
+from host import ROOT, Host, Result
+from host import binary as built_binary
+from loopback import LoopbackOpenAI
+from repos import Repo
+
+
+@pytest.fixture(scope="session")
+def binary() -> Path:
+    """The program under test ($ACR_BINARY, else the release build's). It is an error if it is not built."""
+    path = built_binary()
+    assert path.is_file(), f"{path} is not built"
+    return path
+
+
+@pytest.fixture(scope="session")
+def sample() -> Path:
+    """The bundled sample's folder: repo/, issue.md, answers.jsonl."""
+    return ROOT / "tests" / "fixtures" / "sample"
+
+
+@pytest.fixture
+def host(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """Starts the program with an empty HOME and cache of this test; what still runs is killed after it."""
+    made = Host(tmp_path_factory.mktemp("home"), binary)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def run_host(host: Host) -> Callable[..., Result]:
+    """run_host(*args, env=, input=, timeout=, cwd=) -> Result. See Host.run."""
+    return host.run
+
+
+@pytest.fixture
+def make_repo(tmp_path: Path) -> Callable[..., Repo]:
+    """make_repo(files, name="repo") -> a repository below tmp_path with one commit of those files."""
+
+    def make(files: Mapping[str, str | bytes], name: str = "repo") -> Repo:
+        return repos.make_repo(tmp_path / name, files)
+
+    return make
+
+
+@pytest.fixture
+def sample_repo(tmp_path: Path) -> Repo:
+    """The sample as a repository with one commit, this test's own."""
+    return repos.sample_repo(tmp_path / "sample")
+
+
+@pytest.fixture(scope="session")
+def release_repo() -> Callable[[str, str], Repo]:
+    """release_repo(name, version) -> a release from the package registry as a repository, to be read only."""
+    return packages.release_repo
+
+
+@pytest.fixture(scope="session")
+def pinned_python() -> Callable[..., Path]:
+    """pinned_python(pins, python="3.11") -> the Python of an environment that has those packages."""
+    return packages.pinned_python
+
+
+@pytest.fixture
+def loopback_openai() -> Iterator[Callable[..., LoopbackOpenAI]]:
+    """loopback_openai(script) -> a running server; at the end it must have seen no request out of shape.
+
+    `script` is a file or a list of lines. A test that means to send such requests empties
+    `violations` itself.
+    """
+    servers: list[LoopbackOpenAI] = []
+
+    def serve(script: Path | Iterable[dict[str, Any]]) -> LoopbackOpenAI:
+        servers.append(LoopbackOpenAI(script).start())
+        return servers[-1]
+
+    yield serve
+    for server in servers:
+        server.stop()
+    assert [text for server in servers for text in server.violations] == []
+
+
+@pytest.fixture(scope="session")
+def recorded() -> Path:
+    """The folder of recorded runs, below $ACR_SHARED or `../shared`; skips where it is not there."""
+    shared = Path(os.environ.get("ACR_SHARED") or ROOT.parent / "shared")
+    if not (shared / "recorded" / "runs.jsonl").is_file():
+        pytest.skip(f"no recorded runs in {shared}")
+    return shared / "recorded"

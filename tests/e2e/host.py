@@ -1,0 +1,155 @@
+"""Runs the built program as a user would, with an environment of its own, and looks at what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Mapping
+
+ROOT = Path(__file__).resolve().parents[2]
+SLOWNESS = float(os.environ.get("ACR_SLOWNESS") or 1)
+
+_KEPT = re.compile(r"PATH|LANG|LC_.*|TMPDIR|G_.*|.SAN_OPTIONS|..SAN_OPTIONS|PYTHONMALLOC|SSL_CERT_FILE")
+_SANITIZER = re.compile(rb"ERROR: (?:Address|Leak|Thread)Sanitizer|runtime error: |SUMMARY: \w+Sanitizer")
+
+
+def binary() -> Path:
+    """The program under test: $ACR_BINARY, else the release build's."""
+    return Path(os.environ.get("ACR_BINARY") or ROOT / "build" / "release" / "acr-host")
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended: `exit` is negative (minus the signal) where a signal ended it."""
+
+    command: list[str]
+    exit: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+
+    @property
+    def out(self) -> str:
+        """Standard output as text."""
+        return self.stdout.decode("utf-8", "replace")
+
+    @property
+    def err(self) -> str:
+        """Standard error as text."""
+        return self.stderr.decode("utf-8", "replace")
+
+    def rows(self) -> list[Any]:
+        """Standard output read as JSON lines."""
+        return [json.loads(line) for line in self.stdout.splitlines() if line]
+
+    def told(self) -> str:
+        """The whole run for a failure message: command, exit, both streams' ends."""
+        out, err = self.out[-4000:], self.err[-4000:]
+        return f"$ {' '.join(self.command)}\nexit {self.exit}\n-- stdout\n{out}\n-- stderr\n{err}"
+
+    def check(self, code: int = 0) -> "Result":
+        """This result, when the exit code is that. Errors: AssertionError that shows the run."""
+        assert self.exit == code, f"expected exit {code}\n{self.told()}"
+        return self
+
+    def one_line(self, code: int, *words: str) -> str:
+        """The one line on stderr of a run that failed with `code`; it holds each of the words."""
+        self.check(code)
+        lines = self.err.splitlines()
+        assert len(lines) == 1, f"expected one line on stderr\n{self.told()}"
+        for word in words:
+            assert word in lines[0], f"expected {word!r}\n{self.told()}"
+        return lines[0]
+
+
+class Host:
+    """Starts the program; `home` is an empty folder for HOME, cache and temporary files."""
+
+    def __init__(self, home: Path, program: Path | None = None) -> None:
+        self.home = home
+        self.program = program or binary()
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def environment(self, changes: Mapping[str, str | None]) -> dict[str, str]:
+        """What a run sees: little of the caller's; a change to None takes a variable out."""
+        env = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
+        env |= {"HOME": str(self.home), "XDG_CACHE_HOME": str(self.home / "cache"), "NO_PROXY": "127.0.0.1"}
+        for name, value in changes.items():
+            env.pop(name, None)
+            if value is not None:
+                env[name] = value
+        return env
+
+    def start(
+        self, *args: object, env: Mapping[str, str | None] | None = None, **options: Any
+    ) -> subprocess.Popen[bytes]:
+        """Start a run in a session of its own; it is killed at the latest when the test ends.
+
+        `options` go to Popen; streams are pipes unless they say otherwise.
+        """
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        command = [str(self.program), *map(os.fspath, map(_text, args))]
+        child = subprocess.Popen(
+            command, env=self.environment(env or {}), start_new_session=True, **(pipes | options)
+        )
+        self._started.append(child)
+        return child
+
+    def run(
+        self,
+        *args: object,
+        env: Mapping[str, str | None] | None = None,
+        input: bytes | str | None = None,
+        timeout: float = 60,
+        **options: Any,
+    ) -> Result:
+        """Run to the end. `timeout` in seconds of an ordinary build.
+
+        Errors: AssertionError where time ran out or a sanitizer complained, with the output.
+        """
+        if input is not None:
+            options["stdin"] = subprocess.PIPE
+        begun = time.monotonic()
+        child = self.start(*args, env=env, **options)
+        data = input.encode() if isinstance(input, str) else input
+        late = False
+        try:
+            out, err = child.communicate(data, timeout=timeout * SLOWNESS)
+        except subprocess.TimeoutExpired:
+            late = True
+            kill(child)
+            out, err = child.communicate()
+        seconds = time.monotonic() - begun
+        result = Result(_texts(child.args), child.returncode, out or b"", err or b"", seconds)
+        assert not late, f"no end after {seconds:.0f} s\n{result.told()}"
+        assert not _SANITIZER.search(result.stderr), f"a sanitizer complains\n{result.told()}"
+        return result
+
+    def close(self) -> None:
+        """Kill what still runs."""
+        for child in self._started:
+            kill(child)
+            for stream in (child.stdin, child.stdout, child.stderr):
+                if stream:
+                    stream.close()
+
+
+def kill(child: subprocess.Popen[bytes]) -> None:
+    """SIGKILL a child that `Host.start` started, and its process group; waits for it."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _text(value: object) -> str | bytes:
+    return value if isinstance(value, bytes) else str(value)
+
+
+def _texts(command: Any) -> list[str]:
+    return [os.fsdecode(part) for part in command]

@@ -1,0 +1,145 @@
+"""Real repositories from the package registry, and virtual environments for their own tests; both cached.
+
+A release's source archive becomes a git repository with one commit. The registry is asked by pip
+alone. The cache is `$XDG_CACHE_HOME/acr-tests/`; what lies there is never written to by a test.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Sequence
+
+import pytest
+
+from repos import Repo
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "recorded"))
+
+from environments import EnvironmentFailure, make_venv  # noqa: E402
+from trees import locked  # noqa: E402
+
+DOWNLOAD_SECONDS = 600
+# What the setup.py of older releases wants to import when pip asks it for its metadata.
+_BUILDERS = ("setuptools==68.0.0", "wheel==0.41.2")
+_UNREACHABLE = re.compile(
+    r"NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|ProxyError|MaxRetryError|"
+    r"Connection(?:Reset|Refused|Broken|Error)|Temporary failure in name resolution|SSLError|HTTP error 5\d\d"
+)
+
+
+def cache() -> Path:
+    """The folder of what is kept between test runs."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "acr-tests"
+
+
+def _pip(*args: str) -> subprocess.CompletedProcess[str]:
+    """Run the pip of a small environment of its own. Errors: EnvironmentFailure."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    venv = make_venv(cache(), {"python": version, "pip": [*_BUILDERS], "repo": "pip"}, "")
+    return subprocess.run(
+        [str(venv / "bin" / "python"), "-m", "pip", *args],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=DOWNLOAD_SECONDS,
+    )
+
+
+def unreachable() -> str | None:
+    """Why the registry cannot be reached, in a line; None if it can."""
+    command = [sys.executable, "-m", "venv", "--help"]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        return "python3 has no venv module"
+    with tempfile.TemporaryDirectory() as folder:
+        venv = Path(folder) / "venv"
+        made = subprocess.run(
+            [sys.executable, "-m", "venv", str(venv)], capture_output=True, check=False, text=True
+        )
+        if made.returncode != 0:
+            return f"no virtual environment can be made: {made.stdout.strip()[-200:]}"
+        asked = subprocess.run(
+            [venv / "bin" / "python", "-m", "pip", "download", "-q", "--no-cache-dir", "--no-deps"]
+            + ["--retries", "0", "-d", folder, _BUILDERS[1]],
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+    match = _UNREACHABLE.search(asked.stderr)
+    return f"the package registry is out of reach ({match[0]})" if match else None
+
+
+def _give_up(what: str, why: str) -> None:
+    """Skip the test where the registry is out of reach, else fail it."""
+    reason = unreachable()
+    if reason:
+        pytest.skip(f"{what}: {reason}")
+    pytest.fail(f"{what}: {why}")
+
+
+def _download(name: str, version: str, folder: Path) -> Path:
+    """The source archive of a release, downloaded into `folder`."""
+    what = f"source release {name} {version}"
+    try:
+        done = _pip(
+            *("download", "-q", "--no-deps", "--no-build-isolation", "--no-binary", ":all:"),
+            *("-d", str(folder), f"{name}=={version}"),
+        )
+    except (EnvironmentFailure, subprocess.TimeoutExpired) as error:
+        _give_up(what, str(error))
+        raise
+    archives = [path for path in folder.iterdir() if path.name.endswith((".tar.gz", ".zip", ".tar.bz2"))]
+    if len(archives) != 1:
+        _give_up(what, done.stderr.strip()[-2000:])
+    return archives[0]
+
+
+def _unpack(archive: Path, folder: Path) -> Path:
+    """The one folder that an archive holds, unpacked below `folder`."""
+    if archive.suffix == ".zip":
+        shutil.unpack_archive(archive, folder)
+    else:
+        command = ["tar", "--no-same-owner", "-xf", str(archive), "-C", str(folder)]
+        subprocess.run(command, check=True, capture_output=True)
+    (top,) = folder.iterdir()
+    return top
+
+
+def release_repo(name: str, version: str) -> Repo:
+    """The release as a git repository with one commit; shared by all tests: clone it to write.
+
+    Skips the test, with the reason, where the registry is out of reach.
+    """
+    path = cache() / "releases" / f"{name}-{version}"
+    with locked(path):
+        if not path.is_dir():
+            with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+                (Path(folder) / "got").mkdir()
+                (Path(folder) / "tree").mkdir()
+                archive = _download(name, version, Path(folder) / "got")
+                repo = Repo(_unpack(archive, Path(folder) / "tree"))
+                repo.git("init", "-q", "-b", "main")
+                repo.commit({}, f"{name} {version}")
+                repo.path.rename(path)
+    return Repo(path)
+
+
+def pinned_python(pins: Sequence[str], python: str = "3.11") -> Path:
+    """The Python program of an environment with the pinned packages ("mpmath==1.3.0").
+
+    Skips the test, with the reason, where the registry is out of reach or there is no such Python.
+    """
+    entry = {"python": python, "pip": list(pins), "repo": " ".join(pins)}
+    try:
+        return make_venv(cache(), entry, "") / "bin" / "python"
+    except EnvironmentFailure as error:
+        if str(error).startswith("no Python"):
+            pytest.skip(str(error))
+        _give_up(f"environment with {entry['repo']}", str(error))
+        raise

@@ -1,0 +1,128 @@
+"""Git repositories for tests, and a digest that tells whether anything in a tree was touched."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+from typing import Mapping
+
+_SAMPLE = Path(__file__).resolve().parents[1] / "fixtures" / "sample"
+_ENV = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_AUTHOR_NAME": "tester",
+    "GIT_AUTHOR_EMAIL": "tester@localhost",
+    "GIT_AUTHOR_DATE": "2020-01-01T00:00:00+0000",
+    "GIT_COMMITTER_NAME": "tester",
+    "GIT_COMMITTER_EMAIL": "tester@localhost",
+    "GIT_COMMITTER_DATE": "2020-01-01T00:00:00+0000",
+    "LC_ALL": "C.UTF-8",
+}
+
+Digest = dict[str, tuple[int, int, str]]
+
+
+class Repo:
+    """A git repository at `path`; commands see no configuration of the user's."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def git_bytes(self, *args: str | bytes, stdin: bytes = b"") -> bytes:
+        """Run git here; returns stdout. Errors: AssertionError with git's stderr."""
+        env = {name: v for name, v in os.environ.items() if not name.startswith("GIT_")} | _ENV
+        done = subprocess.run(
+            ["git", *args], cwd=self.path, env=env, input=stdin, capture_output=True, check=False
+        )
+        said = done.stderr.decode("utf-8", "replace")
+        assert done.returncode == 0, f"git {args} in {self.path}: {said}"
+        return done.stdout
+
+    def git(self, *args: str | bytes, stdin: bytes = b"") -> str:
+        """As git_bytes, as text without the white space at its end."""
+        return self.git_bytes(*args, stdin=stdin).decode("utf-8", "replace").rstrip()
+
+    @property
+    def head(self) -> str:
+        """The commit id of HEAD."""
+        return self.git("rev-parse", "HEAD")
+
+    def write(self, files: Mapping[str, str | bytes | None]) -> None:
+        """Write files, path -> content; None deletes. No commit."""
+        for name, content in files.items():
+            path = self.path / name
+            if content is None:
+                path.unlink()
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def commit(self, files: Mapping[str, str | bytes | None], message: str = "change") -> str:
+        """Write files and commit everything that is there, ignored files too; the commit's id."""
+        self.write(files)
+        self.git("add", "-A", "-f")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.head
+
+    def clone(self, path: Path) -> "Repo":
+        """A clone with objects of its own at `path`."""
+        self.git("clone", "-q", "--no-hardlinks", str(self.path), str(path))
+        return Repo(path)
+
+    def apply(self, diff: bytes) -> None:
+        """Apply a diff to the work tree without fuzz. Errors: AssertionError."""
+        self.git("apply", "--whitespace=nowarn", "-", stdin=diff)
+
+
+def make_repo(path: Path, files: Mapping[str, str | bytes]) -> Repo:
+    """A repository at `path` with one commit of those files; none at all: no commit either."""
+    path.mkdir(parents=True)
+    repo = Repo(path)
+    repo.git("init", "-q", "-b", "main")
+    if files:
+        repo.commit(files, "first")
+    return repo
+
+
+def sample_repo(path: Path) -> Repo:
+    """The bundled sample as a repository at `path` with one commit."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
+    shutil.copytree(_SAMPLE / "repo", path, ignore=ignored)
+    repo = Repo(path)
+    repo.git("init", "-q", "-b", "main")
+    repo.commit({}, "The sample as it is")
+    return repo
+
+
+def _content(path: Path, mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return f"-> {os.readlink(path)}"
+    if not stat.S_ISREG(mode):
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def digest(path: Path) -> Digest:
+    """Everything below a folder, itself and `.git` included: name -> (mode, mtime in ns, content).
+
+    Content is a SHA-256 of a file's bytes, a link's target, or "". Compare two of them with ==.
+    """
+    found: Digest = {}
+    for folder, folders, names in os.walk(path):
+        here = Path(folder)
+        for entry in [here, *(here / name for name in names), *(here / f for f in folders)]:
+            status = entry.lstat()
+            key = os.fsdecode(os.fsencode(entry.relative_to(path)))
+            found[key] = (status.st_mode, status.st_mtime_ns, _content(entry, status.st_mode))
+    return found

@@ -1,0 +1,81 @@
+/*
+ * Runs a fuzz target without libFuzzer: over the empty input, every file of the folders given, and each of those files
+ * cut short at sixteen places, since text that breaks off is what a parser of outside text meets most. A target that
+ * finds something wrong aborts; the driver itself fails where a folder is missing or holds no file.
+ */
+#include <glib.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CUTS 16
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Runs the target on bytes of their own, so that a sanitizer sees a read past their end. */
+static void run_on(const char *data, gsize len)
+{
+    uint8_t *copy = malloc(len ? len : 1);
+
+    g_assert(copy);
+    memcpy(copy, data, len);
+    LLVMFuzzerTestOneInput(copy, len);
+    free(copy);
+}
+
+static gboolean run_file(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *data = NULL;
+    gsize len;
+
+    if (!g_file_get_contents(path, &data, &len, &error)) {
+        fprintf(stderr, "%s\n", error->message);
+        return FALSE;
+    }
+    for (gsize cut = 1; cut < CUTS; cut++)
+        run_on(data, len * cut / CUTS);
+    run_on(data, len);
+    return TRUE;
+}
+
+/* The number of files run, or -1 with a line on stderr. */
+static int run_folder(const char *folder)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, &error);
+    const char *name;
+    int files = 0;
+
+    if (!dir) {
+        fprintf(stderr, "%s\n", error->message);
+        return -1;
+    }
+    while ((name = g_dir_read_name(dir))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+
+        if (!run_file(path))
+            return -1;
+        files++;
+    }
+    if (files == 0)
+        fprintf(stderr, "no file in '%s'\n", folder);
+    return files ? files : -1;
+}
+
+int main(int argc, char **argv)
+{
+    int total = 0;
+
+    run_on("", 0);
+    for (int i = 1; i < argc; i++) {
+        int files = run_folder(argv[i]);
+
+        if (files < 0)
+            return 1;
+        total += files;
+    }
+    printf("%d files\n", total);
+    return 0;
+}

@@ -1,0 +1,46 @@
+"""Each folder with code has a README.md of 5 to 25 lines.
+
+usage: readmes.py [ROOT]; one line per finding, exit 1 if there is one. The top README.md may be longer. Folders two
+below tests/ (tests/unit/vcs) may be told in their parent's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Iterator
+
+import source
+
+CODE = (".c", ".h", ".py", ".pyi", ".cmake", ".txt")
+SHORTEST, LONGEST = 5, 25
+
+
+def code_folders(root: Path) -> dict[Path, list[str]]:
+    """Folder relative to the root -> names of the code files that lie in it."""
+    found: dict[Path, list[str]] = {}
+    for path in source.files(root):
+        if path.suffix in CODE or source.is_script(path):
+            found.setdefault(path.parent.relative_to(root), []).append(path.name)
+    return found
+
+
+def check_length(root: Path, folder: Path) -> Iterator[str]:
+    """Findings on the length of a README that is there."""
+    count = len(source.read(root / folder / "README.md").splitlines())
+    if count < SHORTEST or (count > LONGEST and folder != Path(".")):
+        yield f"{folder / 'README.md'}: has {count} lines, {SHORTEST} to {LONGEST} are wanted"
+
+
+def check(root: Path) -> Iterator[str]:
+    """All findings."""
+    for folder in code_folders(root):
+        if (root / folder / "README.md").is_file():
+            yield from check_length(root, folder)
+        elif not (len(folder.parts) > 2 and folder.parts[0] == "tests"):
+            yield f"{folder}: has code and no README.md"
+        elif not (root / folder.parent / "README.md").is_file():
+            yield f"{folder}: has code and no README.md, nor has the folder above"
+
+
+if __name__ == "__main__":
+    source.run(check)

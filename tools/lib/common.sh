@@ -1,0 +1,75 @@
+# Shell functions that quickstart and check share: plain progress lines, quiet commands whose log is shown on failure
+# only, and Debian packages. Sourced by bash; expects `set -euo pipefail`. Sets `root`, the top of the source tree.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+logs=$root/build/logs
+
+# The lines of `acr_dependency(...)` name the libraries' packages; these come on top.
+acr_tool_packages=(gcc libc6-dev make cmake pkg-config git ca-certificates python3 python3-dev libpython3-dev pylint)
+
+say() { printf '%s\n' "$*"; }
+heading() { printf '\n== %s\n' "$*"; }
+
+# Ends the script with one clear line.
+fail() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# quietly NAME COMMAND...: one line with what is done and how long it took; the output goes to build/logs/NAME.log and is
+# shown when the command fails.
+quietly() {
+  local name=$1 log=$logs/$1.log start=$SECONDS
+  shift
+  mkdir -p "$logs"
+  if "$@" >"$log" 2>&1 </dev/null; then
+    printf '  %-28s %4d s\n' "$name" $((SECONDS - start))
+    return 0
+  fi
+  printf '  %-28s failed after %d s\n' "$name" $((SECONDS - start))
+  tail -n 60 "$log" >&2
+  fail "$name failed; all of its output is in ${log#"$root"/}"
+}
+
+# The Debian packages that building needs, one a line: those of the tools, and those that CMake would name.
+build_packages() {
+  printf '%s\n' "${acr_tool_packages[@]}"
+  sed -n 's/^acr_dependency(.* \([^ ]*\))$/\1/p' "$root/tools/cmake/AcrDependencies.cmake"
+}
+
+# missing_packages PACKAGE...: those that are not installed, one a line.
+missing_packages() {
+  local package
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || say "$package"
+  done
+}
+
+# need_packages PACKAGE...: installs what is missing; the package lists are fetched only when something is.
+need_packages() {
+  local missing admin=()
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    say "  no apt-get here: going on with what is installed"
+    return 0
+  fi
+  mapfile -t missing < <(missing_packages "$@")
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || fail "packages are missing; as root run: apt-get install ${missing[*]}"
+    admin=(sudo)
+  fi
+  say "  missing: ${missing[*]}"
+  apt_get() { "${admin[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600 "$@"; }
+  [ ${#admin[@]} = 0 ] || sudo -v
+  quietly "apt-get update" apt_get update
+  quietly "apt-get install" apt_get install -y --no-install-recommends "${missing[@]}"
+}
+
+# build PRESET [TARGET...]: configures and builds into build/PRESET.
+build() {
+  local preset=$1 targets=()
+  shift
+  [ $# = 0 ] || targets=(--target "$@")
+  quietly "configure-$preset" cmake -S "$root" --preset "$preset"
+  quietly "build-$preset" cmake --build "$root/build/$preset" --parallel "$(nproc)" "${targets[@]}"
+}
