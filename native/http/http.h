@@ -1,6 +1,8 @@
 /*
  * http: one bounded exchange with a server over TCP, TLS or a unix socket. libcurl stays inside.
- * Redirects are not followed. No proxy credentials, cookies or netrc are read.
+ * Redirects are not followed; no cookies or netrc are read. The environment's proxies (https_proxy, http_proxy, ALL_PROXY,
+ * NO_PROXY) hold, as users behind one need them, but never for a loopback host or a unix socket. Error messages name the
+ * host and the port, never a path, a query, a header or what stands before an "@".
  */
 #ifndef ACR_HTTP_H
 #define ACR_HTTP_H
@@ -22,6 +24,7 @@ typedef enum {
 GQuark acr_http_error_quark(void);
 
 #define ACR_HTTP_MAX_HEADER_BYTES (256u * 1024)
+#define ACR_HTTP_MAX_HEADERS 500u
 #define ACR_HTTP_MAX_BODY_BYTES (64u * 1024 * 1024)
 
 /* Once per process, before threads: libcurl's global state. */
@@ -37,8 +40,8 @@ typedef struct {
     const void *body;
     gsize body_len;
     gint64 connect_timeout_ms;        /* 0: 10,000 */
-    gint64 first_byte_timeout_ms;     /* 0: none beyond total */
-    gint64 idle_timeout_ms;           /* between bytes; 0: 120,000 */
+    gint64 first_byte_timeout_ms;     /* from the start to the first header line; 0: none beyond total */
+    gint64 idle_timeout_ms;           /* between pieces of the response, once it has begun; 0: 120,000 */
     gint64 total_timeout_ms;          /* 0: 1,800,000 */
     gsize body_limit;                 /* 0: ACR_HTTP_MAX_BODY_BYTES */
     const char *ca_file;              /* NULL: the system's */
@@ -60,5 +63,10 @@ typedef struct {
 bool acr_http_exchange(const AcrHttpRequest *request, AcrHttpResponse *out, GError **error) ACR_MUST_USE;
 void acr_http_response_clear(AcrHttpResponse *response);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpResponse, acr_http_response_clear)
+
+/* "host:port" of an http or https URL, for messages; owned (g_free); NULL: no usable URL. Thread-safe. */
+char *acr_http_url_authority(const char *url) ACR_MUST_USE;
+/* Whether the URL's host is localhost, 127.0.0.0/8 or ::1, by its spelling. Thread-safe. */
+bool acr_http_url_is_loopback(const char *url);
 
 #endif

@@ -118,8 +118,9 @@ typedef struct {
     double temperature;      /* below 0: not sent */
     const char *base_url;    /* NULL: the environment's, else the provider's */
     const char *ca_file;     /* NULL: the system's; for tests against a server of their own */
-    gint64 timeout_ms;       /* total for one call; 0: 30 minutes */
+    gint64 timeout_ms;       /* total for one call, its retries and waits included; 0: 30 minutes */
     guint max_retries;       /* of one call, for retryable classes; 0: none; the program's default is ACR_LLM_RETRIES */
+    gint64 retry_base_ms;    /* upper bound of the first wait, doubled for each further one; 0: 1,000 */
     const AcrInterrupt *interrupt; /* kept; must outlive the model */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms); /* told before each retry; may be NULL */
     void *on_wait_ctx;

@@ -1,0 +1,83 @@
+/*
+ * The one door to a model: takes its name apart, finds the backend, hands calls on. Also what all backends share: error
+ * names and answers.
+ */
+#include "llm/llm.h"
+
+#include <string.h>
+
+#include "llm/llm_private.h"
+
+G_DEFINE_QUARK(acr-llm-error-quark, acr_llm_error)
+
+const char *acr_llm_error_name(AcrLlmError code)
+{
+    static const char *const names[ACR_LLM_ERRORS] = {
+        [ACR_LLM_ERROR_FAILED] = "failed",
+        [ACR_LLM_ERROR_USAGE] = "usage",
+        [ACR_LLM_ERROR_AUTH] = "auth",
+        [ACR_LLM_ERROR_BILLING] = "billing",
+        [ACR_LLM_ERROR_RATE_LIMIT] = "rate_limit",
+        [ACR_LLM_ERROR_OVERLOADED] = "overloaded",
+        [ACR_LLM_ERROR_SERVER] = "server",
+        [ACR_LLM_ERROR_TIMEOUT] = "timeout",
+        [ACR_LLM_ERROR_CONTEXT_OVERFLOW] = "context_overflow",
+        [ACR_LLM_ERROR_CONTENT_FILTER] = "content_filter",
+        [ACR_LLM_ERROR_REFUSAL] = "refusal",
+        [ACR_LLM_ERROR_BAD_REQUEST] = "bad_request",
+        [ACR_LLM_ERROR_NETWORK] = "network",
+        [ACR_LLM_ERROR_TRUNCATED] = "truncated",
+        [ACR_LLM_ERROR_MALFORMED] = "malformed",
+        [ACR_LLM_ERROR_USED_UP] = "used_up",
+        [ACR_LLM_ERROR_EXPECT] = "expect",
+        [ACR_LLM_ERROR_CEILING] = "ceiling",
+        [ACR_LLM_ERROR_INTERRUPTED] = "interrupted",
+    };
+
+    return (guint)code < ACR_LLM_ERRORS ? names[code] : names[ACR_LLM_ERROR_FAILED];
+}
+
+void acr_model_answer_clear(AcrModelAnswer *answer)
+{
+    if (!answer)
+        return;
+    g_free(answer->content);
+    g_free(answer->finish);
+    g_free(answer->model);
+    memset(answer, 0, sizeof *answer);
+}
+
+bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
+{
+    return model->ops->complete(model, request, out, error);
+}
+
+void acr_model_free(AcrModel *model)
+{
+    if (model)
+        model->ops->free(model);
+}
+
+AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError **error)
+{
+    const char *slash = strchr(name, '/');
+    const AcrProvider *provider = NULL;
+    g_autofree char *known = acr_provider_names();
+    g_autofree char *shown = acr_llm_public_text(name, NULL, 200);
+
+    if (g_str_has_prefix(name, "script:") && name[strlen("script:")])
+        return acr_script_model_new(name, name + strlen("script:"), options, error);
+    if (!slash || slash == name || !slash[1]) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                    "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), nor script:FILE", shown,
+                    known);
+        return NULL;
+    }
+    provider = acr_provider_find(name, (gsize)(slash - name));
+    if (!provider) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                    "model '%s' names an unknown provider; known are: %s, and script:FILE", shown, known);
+        return NULL;
+    }
+    return acr_http_model_new(provider, name, options, error);
+}

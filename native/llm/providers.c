@@ -1,0 +1,25 @@
+/* The list of HTTP providers. Each is one const entry in a file of its own. */
+#include "llm/llm_private.h"
+
+#include <string.h>
+
+static const AcrProvider *const providers[] = {
+    &acr_provider_openai,
+};
+
+const AcrProvider *acr_provider_find(const char *name, gsize len)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
+        if (strlen(providers[i]->name) == len && memcmp(providers[i]->name, name, len) == 0)
+            return providers[i];
+    return NULL;
+}
+
+char *acr_provider_names(void)
+{
+    GString *names = g_string_new(NULL);
+
+    for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
+        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", providers[i]->name);
+    return g_string_free(names, FALSE);
+}

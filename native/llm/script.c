@@ -1,0 +1,333 @@
+/*
+ * Scripted answers: a file of JSON lines that is read whole when the model is made. Each agent has a queue of its lines in
+ * file order; a call takes the first that may serve it. A line bound to a retrieval round waits for that round and is
+ * skipped once the round is gone by. When the rounds begin again (a further attempt), what the file still holds of the
+ * earlier attempt counts as gone by: a fall of the round numbers divides the attempts.
+ */
+#include "llm/llm_private.h"
+
+#include <string.h>
+
+#define SHOWN 2000u /* bytes of the newest messages in an EXPECT error */
+
+/* The agents that may be named, in the order of the queues. */
+static const char *const agents[] = {"search", "extract", "patch", "reproducible", "test", "review", "select"};
+#define N_AGENTS G_N_ELEMENTS(agents)
+
+typedef struct {
+    char *content;   /* owned */
+    char **expect;   /* owned, NULL-terminated, or NULL */
+    guint number;    /* of the line in the file, from 1 */
+    guint round;     /* 0: any */
+    guint pass;      /* how often the round numbers fell before it, among its agent's lines */
+} Line;
+
+typedef struct {
+    GArray *lines; /* Line */
+    guint next;    /* first unused */
+    guint round;   /* of the last request; 0: none yet */
+    guint pass;    /* how often the requests' rounds fell */
+} Queue;
+
+struct AcrScript {
+    char *name; /* owned */
+    Queue queues[N_AGENTS];
+};
+
+static void clear_line(gpointer data)
+{
+    Line *line = data;
+
+    g_free(line->content);
+    g_strfreev(line->expect);
+}
+
+void acr_script_free(AcrScript *script)
+{
+    if (!script)
+        return;
+    for (gsize i = 0; i < N_AGENTS; i++)
+        g_array_unref(script->queues[i].lines);
+    g_free(script->name);
+    g_free(script);
+}
+
+static Queue *find_queue(AcrScript *script, const char *agent)
+{
+    for (gsize i = 0; i < N_AGENTS; i++)
+        if (strcmp(agents[i], agent) == 0)
+            return &script->queues[i];
+    return NULL;
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------ */
+
+G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
+{
+    va_list args;
+    g_autofree char *text = NULL;
+
+    va_start(args, format);
+    text = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, text);
+    return false;
+}
+
+static bool read_expect(const AcrJson *value, Line *line, GError **error)
+{
+    gsize size = acr_json_size(value);
+    gsize n = 0;
+
+    if (acr_json_type(value) != ACR_JSON_ARRAY || size > ACR_SCRIPT_MAX_EXPECT)
+        return refuse(error, "'expect' must be an array of at most %u strings", ACR_SCRIPT_MAX_EXPECT);
+    line->expect = g_new0(char *, size + 1);
+    for (const AcrJson *e = acr_json_first(value); e; e = acr_json_next(e)) {
+        if (!acr_json_string(e))
+            return refuse(error, "'expect' holds something that is no string");
+        line->expect[n++] = g_strdup(acr_json_string(e));
+    }
+    return true;
+}
+
+static bool read_round(const AcrJson *value, Line *line, GError **error)
+{
+    gint64 round = acr_json_int(value, 0);
+
+    if (acr_json_type(value) != ACR_JSON_NUMBER || round < 1 || round > G_MAXINT)
+        return refuse(error, "'round' must be a number from 1");
+    line->round = (guint)round;
+    return true;
+}
+
+static bool read_member(const char *key, const AcrJson *value, Line *line, GError **error)
+{
+    bool is_string = acr_json_type(value) == ACR_JSON_STRING;
+
+    if (strcmp(key, "expect") == 0)
+        return read_expect(value, line, error);
+    if (strcmp(key, "round") == 0)
+        return read_round(value, line, error);
+    if (strcmp(key, "agent") == 0 || strcmp(key, "content") == 0 || strcmp(key, "instance_id") == 0)
+        return is_string || refuse(error, "'%s' must be a string", key);
+    return refuse(error, "unknown member '%.100s'", key);
+}
+
+static bool read_line(const AcrJson *json, Line *line, GError **error)
+{
+    if (acr_json_type(json) != ACR_JSON_OBJECT)
+        return refuse(error, "not an object");
+    if (!acr_json_get(json, "agent") || !acr_json_get(json, "content"))
+        return refuse(error, "no '%s'", acr_json_get(json, "agent") ? "content" : "agent");
+    for (const AcrJson *m = acr_json_first(json); m; m = acr_json_next(m))
+        if (!read_member(acr_json_key(m), m, line, error))
+            return false;
+    line->content = g_strdup(acr_json_get_string(json, "content"));
+    return true;
+}
+
+static void enqueue(Queue *queue, Line *line)
+{
+    for (guint i = queue->lines->len; line->round > 0 && i > 0; i--) {
+        const Line *before = &g_array_index(queue->lines, Line, i - 1);
+
+        line->pass = before->pass;
+        if (before->round > 0) {
+            line->pass += line->round < before->round ? 1 : 0;
+            break;
+        }
+    }
+    g_array_append_val(queue->lines, *line);
+    memset(line, 0, sizeof *line);
+}
+
+/* Parses one line and queues it when it is for this task. */
+static bool add_line(AcrScript *script, const char *text, gsize len, guint number, const char *instance_id,
+                     GError **error)
+{
+    g_autoptr(AcrJson) json = acr_json_parse(text, len, error);
+    Line line = {.number = number};
+    const char *task = NULL;
+    Queue *queue = NULL;
+    bool ok = json && read_line(json, &line, error);
+
+    if (ok) {
+        task = acr_json_get_string(json, "instance_id");
+        queue = find_queue(script, acr_json_get_string(json, "agent"));
+        ok = queue || refuse(error, "unknown agent '%.100s'", acr_json_get_string(json, "agent"));
+    }
+    if (ok && (!task || g_strcmp0(task, instance_id) == 0))
+        enqueue(queue, &line);
+    clear_line(&line);
+    return ok;
+}
+
+static bool is_blank(const char *text, gsize len)
+{
+    for (gsize i = 0; i < len; i++)
+        if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
+            return false;
+    return true;
+}
+
+AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const char *instance_id,
+                            GError **error)
+{
+    g_autoptr(AcrScript) script = g_new0(AcrScript, 1);
+    guint number = 0;
+
+    script->name = g_strdup(name);
+    for (gsize i = 0; i < N_AGENTS; i++) {
+        script->queues[i].lines = g_array_new(FALSE, FALSE, sizeof(Line));
+        g_array_set_clear_func(script->queues[i].lines, clear_line);
+    }
+    for (const char *at = text, *end = text + len; at < end;) {
+        const char *feed = memchr(at, '\n', (gsize)(end - at));
+        gsize line_len = (gsize)((feed ? feed : end) - at);
+        g_autoptr(GError) local = NULL;
+
+        if (++number > ACR_SCRIPT_MAX_LINES) {
+            refuse(error, "script '%s' has more than %u lines", name, ACR_SCRIPT_MAX_LINES);
+            return NULL;
+        }
+        if (!is_blank(at, line_len) && !add_line(script, at, line_len, number, instance_id, &local)) {
+            refuse(error, "script '%s' is malformed at line %u: %s", name, number, local->message);
+            return NULL;
+        }
+        at += line_len + (feed ? 1 : 0);
+    }
+    return g_steal_pointer(&script);
+}
+
+/* ---- Answering ---------------------------------------------------------------------------------- */
+
+/* Whether the round that the line waits for can no longer come. */
+static bool is_gone_by(const Line *line, const Queue *queue, guint round)
+{
+    return line->round > 0 && (round == 0 || line->pass < queue->pass || line->round < round);
+}
+
+/* The line that serves the round; NULL: none does, though later ones remain (*out_left) or not. */
+static const Line *take(Queue *queue, guint round, bool *out_left)
+{
+    const Line *line = NULL;
+
+    if (round > 0 && round < queue->round)
+        queue->pass++;
+    queue->round = round > 0 ? round : queue->round;
+    for (; queue->next < queue->lines->len; queue->next++) {
+        line = &g_array_index(queue->lines, Line, queue->next);
+        if (!is_gone_by(line, queue, round))
+            break;
+    }
+    *out_left = queue->next < queue->lines->len;
+    if (!*out_left || (line->round > 0 && line->round != round))
+        return NULL;
+    queue->next++;
+    return line;
+}
+
+/* The request's newest messages: those after the last answer. Owned. */
+static char *newest_text(const AcrConversation *conversation)
+{
+    gsize size = acr_conversation_size(conversation);
+    gsize from = size;
+    GString *text = g_string_new(NULL);
+
+    while (from > 0 && acr_conversation_message(conversation, from - 1)->role != ACR_ROLE_ASSISTANT)
+        from--;
+    for (gsize i = from; i < size; i++) {
+        g_string_append(text, acr_conversation_message(conversation, i)->content);
+        g_string_append_c(text, '\n');
+    }
+    return g_string_free(text, FALSE);
+}
+
+static bool check_expect(const AcrScript *script, const Line *line, const AcrModelRequest *request, GError **error)
+{
+    g_autofree char *got = line->expect ? newest_text(request->conversation) : NULL;
+
+    for (char **e = line->expect; e && *e; e++) {
+        if (!strstr(got, *e)) {
+            g_autofree char *missing = acr_llm_quote(*e, SHOWN / 4);
+            g_autofree char *shown = acr_llm_quote(got, SHOWN);
+
+            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
+                        "script '%s', line %u: the request to agent '%s' (round %u) lacks %s; it holds %s", script->name,
+                        line->number, request->agent, request->round, missing, shown);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
+{
+    Queue *queue = find_queue(script, request->agent);
+    bool left = false;
+    const Line *line = queue ? take(queue, request->round, &left) : NULL;
+
+    if (!line && !left) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP, "script '%s' is used up: no line is left for agent '%s'",
+                    script->name, request->agent);
+        return false;
+    }
+    if (line && !check_expect(script, line, request, error))
+        return false;
+    *out = (AcrModelAnswer){
+        .content = g_strdup(line ? line->content : ""),
+        .finish = g_strdup("stop"),
+        .usage = {.input = -1, .cached = -1, .output = -1, .cost_microusd = 0},
+    };
+    return true;
+}
+
+/* ---- Model -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    AcrModel base;
+    AcrScript *script;             /* owned */
+    const AcrInterrupt *interrupt; /* borrowed */
+} ScriptModel;
+
+static bool script_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
+{
+    ScriptModel *self = (ScriptModel *)model;
+
+    if (acr_interrupted(self->interrupt)) {
+        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
+        return false;
+    }
+    return acr_script_answer(self->script, request, out, error);
+}
+
+static void script_free(AcrModel *model)
+{
+    ScriptModel *self = (ScriptModel *)model;
+
+    acr_script_free(self->script);
+    g_free(model->name);
+    g_free(self);
+}
+
+AcrModel *acr_script_model_new(const char *name, const char *path, const AcrModelOptions *options, GError **error)
+{
+    static const AcrModelOps ops = {.complete = script_complete, .free = script_free};
+    g_autoptr(GError) local = NULL;
+    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_SCRIPT_MAX_BYTES, &local);
+    AcrScript *script = NULL;
+    ScriptModel *self = NULL;
+
+    if (!bytes) {
+        refuse(error, "cannot read script '%s': %s", path, local->message);
+        return NULL;
+    }
+    script = acr_script_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path, options->instance_id, error);
+    if (!script)
+        return NULL;
+    self = g_new0(ScriptModel, 1);
+    self->base = (AcrModel){.ops = &ops, .name = g_strdup(name)};
+    self->script = script;
+    self->interrupt = options->interrupt;
+    return &self->base;
+}
