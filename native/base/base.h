@@ -40,7 +40,7 @@ typedef struct {
 /* Whether a signal came. NULL: never. Async-signal-safe, thread-safe. */
 static inline bool acr_interrupted(const AcrInterrupt *interrupt)
 {
-    return interrupt && interrupt->signal != 0;
+    return interrupt && __atomic_load_n(&interrupt->signal, __ATOMIC_RELAXED) != 0;
 }
 
 /* ---- JSON --------------------------------------------------------------------------------------- */
@@ -53,6 +53,7 @@ typedef struct AcrJson AcrJson;
 
 #define ACR_JSON_MAX_DEPTH 200
 #define ACR_JSON_MAX_BYTES (256u * 1024 * 1024)
+#define ACR_JSON_MAX_VALUES 8000000 /* each takes some 80 bytes, however short its text */
 
 typedef enum {
     ACR_JSON_NULL,
@@ -65,7 +66,7 @@ typedef enum {
 
 /*
  * Parses one JSON value; nothing but white space may follow. Returns owned (acr_json_free) or NULL.
- * Errors: MALFORMED (with the byte offset), TOO_BIG (bytes or depth). Bytes that are not UTF-8 are MALFORMED.
+ * Of members with the same name the last counts. Errors: MALFORMED (with the byte offset), TOO_BIG (bytes, depth or values). Bytes that are not UTF-8 are MALFORMED.
  */
 AcrJson *acr_json_parse(const char *text, gsize len, GError **error) ACR_MUST_USE;
 void acr_json_free(AcrJson *json);
@@ -88,7 +89,7 @@ AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
 /* As acr_json_new_string for any bytes: a NUL inside also makes {"base64": "…"}. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
 
-/* Sets or replaces a member (value taken); `object` must be an object. Keys must be valid UTF-8. */
+/* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid UTF-8. O(members). */
 void acr_json_set(AcrJson *object, const char *key, AcrJson *value);
 void acr_json_set_string(AcrJson *object, const char *key, const char *text);
 void acr_json_set_int(AcrJson *object, const char *key, gint64 value);
@@ -103,6 +104,7 @@ const AcrJson *acr_json_get(const AcrJson *object, const char *key);
 const char *acr_json_get_string(const AcrJson *object, const char *key);
 /* The member's bytes, of a string or of {"base64": "…"}; owned (g_bytes_unref); NULL if absent, neither, or bad base64. */
 GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
+/* Integers: `otherwise` also for a number with a fraction or beyond 64 bits. */
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise);
 double acr_json_get_double(const AcrJson *object, const char *key, double otherwise);
 bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
@@ -158,7 +160,7 @@ char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
 GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
 /*
  * Writes by temporary file in the same folder, fsync, rename, fsync of the folder: after a crash the old or the new file
- * is there, whole. `mode` as for chmod (0 = 0644). Errors: NO_SPACE, FAILED.
+ * is there, whole. `mode` as for chmod (0 = 0644). Errors: NOT_FOUND (no such folder), NO_SPACE, FAILED.
  */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode, GError **error) ACR_MUST_USE;
 /* mkdir -p. Errors: NO_SPACE, FAILED (names the path). */

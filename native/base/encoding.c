@@ -221,6 +221,8 @@ static char *encode_as(const char *encoding, const char *text, gsize len, gsize 
 
 static bool encodes_back(const AcrText *text, const char *data, gsize len)
 {
+    if (strcmp(text->encoding, UTF8) == 0 || strcmp(text->encoding, LATIN1) == 0)
+        return true;
     gsize back_len = 0;
     g_autofree char *back = encode_as(text->encoding, text->text, text->len, &back_len);
     return back_len == len && (len == 0 || (back && memcmp(back, data, len) == 0));

@@ -17,6 +17,7 @@ typedef struct {
     const char *text;
     gsize len, pos;
     GString *repaired; /* NULL until something is replaced */
+    guint values;      /* seen so far */
     gsize copied;      /* bytes of `text` that `repaired` already stands for */
     GError **error;
 } Scan;
@@ -217,6 +218,11 @@ static bool scan_container(Scan *scan, guint depth)
 
 static bool scan_value(Scan *scan, guint depth)
 {
+    if (++scan->values > ACR_JSON_MAX_VALUES) {
+        g_set_error(scan->error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                    "JSON of more than %d values", ACR_JSON_MAX_VALUES);
+        return false;
+    }
     skip_space(scan);
     switch (peek(scan)) {
     case '{':

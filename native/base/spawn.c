@@ -38,6 +38,7 @@ typedef struct {
     pid_t pid; /* also the process group */
     Stream out, err;
     bool ended;      /* seen, not yet reaped */
+    bool lost;       /* reaped by the kernel, since SIGCHLD is ignored: the id may be another's */
     gint64 ended_at; /* microseconds, monotonic */
     bool killed;
 } Child;
@@ -160,6 +161,16 @@ static int start(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
     return err;
 }
 
+/* Whether `err` of a start means that there is no such program: the search of PATH may end in a
+ * folder we may not list. */
+static bool is_absent(int err, const char *program)
+{
+    if (err != EACCES || strchr(program, '/'))
+        return err == ENOENT;
+    g_autofree char *found = g_find_program_in_path(program);
+    return !found;
+}
+
 /* Said before the start, since afterwards "no such file" could be the folder or the program. */
 static bool check_folder(const char *cwd, GError **error)
 {
@@ -213,6 +224,8 @@ static void read_some(Child *child, int wait_ms)
 
 static void kill_group(Child *child)
 {
+    if (child->lost)
+        return;
     if (kill(-child->pid, SIGKILL) != 0)
         kill(child->pid, SIGKILL);
     child->killed = true;
@@ -222,7 +235,8 @@ static void look_for_end(Child *child)
 {
     siginfo_t info = {0};
     int rc = waitid(P_PID, child->pid, &info, WEXITED | WNOHANG | WNOWAIT);
-    if ((rc == 0 && info.si_pid == child->pid) || (rc != 0 && errno == ECHILD)) {
+    child->lost = rc != 0 && errno == ECHILD;
+    if (child->lost || (rc == 0 && info.si_pid == child->pid)) {
         child->ended = true;
         child->ended_at = g_get_monotonic_time();
     }
@@ -331,7 +345,8 @@ bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error)
     int err = ok ? start(spawn, &fds, &child.pid) : 0;
     close_child_fds(&fds);
     if (err)
-        ok = acr_base_fail(error, err, "cannot run '%s'", spawn->argv[0]);
+        ok = acr_base_fail(error, is_absent(err, spawn->argv[0]) ? ENOENT : err, "cannot run '%s'",
+                           spawn->argv[0]);
     if (ok) {
         AcrSpawnResult result = {0};
         run_to_end(spawn, &child, started, &result);

@@ -158,7 +158,7 @@ static char *nested(guint depth)
     return g_string_free(text, FALSE);
 }
 
-static void depth_has_its_ceiling(void)
+static void depth_values_and_bytes_have_their_ceilings(void)
 {
     g_autofree char *allowed = nested(ACR_JSON_MAX_DEPTH);
     assert_prints(allowed, allowed);
@@ -166,6 +166,11 @@ static void depth_has_its_ceiling(void)
     assert_refused(deeper, strlen(deeper), ACR_BASE_ERROR_TOO_BIG, "deeper than 200");
     g_autofree char *bomb = g_strnfill(5000000, '[');
     assert_refused(bomb, 5000000, ACR_BASE_ERROR_TOO_BIG, "deeper than 200");
+    const gsize elements = ACR_JSON_MAX_VALUES; /* and the array itself is one more */
+    g_autofree char *many = g_strnfill(2 * elements + 1, '0');
+    for (gsize i = 0; i <= elements; i++)
+        many[2 * i] = i == 0 ? '[' : i == elements ? ']' : ',';
+    assert_refused(many, 2 * elements + 1, ACR_BASE_ERROR_TOO_BIG, "values");
     assert_refused("x", (gsize)ACR_JSON_MAX_BYTES + 1, ACR_BASE_ERROR_TOO_BIG, "bytes");
 }
 
@@ -335,7 +340,8 @@ void add_json_tests(void)
                     numbers_too_long_or_too_large_are_read);
     g_test_add_func("/base/json/int_of_a_fraction_or_beyond_64_bits_is_the_default",
                     int_of_a_fraction_or_beyond_64_bits_is_the_default);
-    g_test_add_func("/base/json/depth_has_its_ceiling", depth_has_its_ceiling);
+    g_test_add_func("/base/json/depth_values_and_bytes_have_their_ceilings",
+                    depth_values_and_bytes_have_their_ceilings);
     g_test_add_func("/base/json/of_repeated_names_the_last_counts",
                     of_repeated_names_the_last_counts);
     g_test_add_func("/base/json/members_are_set_replaced_and_removed_in_their_order",

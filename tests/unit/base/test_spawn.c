@@ -157,7 +157,7 @@ static void endless_output_does_not_outlive_the_deadline(void)
 static void *interrupt_soon(void *data)
 {
     g_usleep(200000);
-    ((AcrInterrupt *)data)->signal = SIGINT;
+    __atomic_store_n(&((AcrInterrupt *)data)->signal, SIGINT, __ATOMIC_RELAXED);
     return NULL;
 }
 
