@@ -255,6 +255,19 @@ static void signals_of_ours_do_not_disturb(void)
     g_assert_cmpuint(result.out_total, ==, 100000);
 }
 
+/* With SIGCHLD ignored, as some launchers leave it, the kernel reaps the child and its exit code is
+ * lost. */
+static void an_ignored_sigchld_does_not_hang_us(void)
+{
+    sighandler_t before = signal(SIGCHLD, SIG_IGN);
+    g_auto(AcrSpawnResult) result = {0};
+    run((AcrSpawn){0}, "echo x; exit 3", &result);
+    signal(SIGCHLD, before);
+    assert_bytes(result.out, "x\n");
+    g_assert_cmpint(result.exit_code, ==, -1);
+    g_assert_cmpint(result.signal, ==, 0);
+}
+
 static void *run_many(void *data)
 {
     for (int i = 0; i < 20; i++) {
@@ -315,6 +328,8 @@ void add_spawn_tests(void)
     g_test_add_func("/base/spawn/the_child_gets_clean_signals_and_only_three_descriptors",
                     the_child_gets_clean_signals_and_only_three_descriptors);
     g_test_add_func("/base/spawn/signals_of_ours_do_not_disturb", signals_of_ours_do_not_disturb);
+    g_test_add_func("/base/spawn/an_ignored_sigchld_does_not_hang_us",
+                    an_ignored_sigchld_does_not_hang_us);
     g_test_add_func("/base/spawn/threads_run_children_at_the_same_time",
                     threads_run_children_at_the_same_time);
     g_test_add_func("/base/spawn/short_children_come_back_at_once",
