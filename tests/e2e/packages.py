@@ -66,7 +66,7 @@ def unreachable() -> str | None:
             return f"no virtual environment can be made: {made.stdout.strip()[-200:]}"
         asked = subprocess.run(
             [venv / "bin" / "python", "-m", "pip", "download", "-q", "--no-cache-dir", "--no-deps"]
-            + ["--retries", "0", "-d", folder, _BUILDERS[1]],
+            + ["--retries", "1", "-d", folder, _BUILDERS[1]],
             capture_output=True,
             check=False,
             text=True,

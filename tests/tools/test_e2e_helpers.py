@@ -1,0 +1,274 @@
+"""What the end-to-end tests stand on: the model server, the runner, repositories, digests, releases."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+import packages  # noqa: E402
+import repos  # noqa: E402
+from host import Host  # noqa: E402
+from loopback import KEY, MODEL, Failure, LoopbackOpenAI, rate_limited, too_long  # noqa: E402
+
+SCRIPT = [
+    {"agent": "search", "content": "Look at `f`."},
+    {"agent": "extract", "content": "{}", "expect": ["`f`"]},
+    {"agent": "patch", "content": "x" * 250},
+]
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackOpenAI]:
+    """A server that runs with SCRIPT."""
+    with LoopbackOpenAI(SCRIPT) as running:
+        yield running
+
+
+def ask(server: LoopbackOpenAI, text: str = "hello", key: str = KEY, **members: Any) -> tuple[int, Any, Any]:
+    """One request with one user message; status, body (JSON where it is) and headers."""
+    body = {"model": MODEL, "messages": [{"role": "user", "content": text}]} | members
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
+    reply = connection.getresponse()
+    data = reply.read()
+    connection.close()
+    is_json = reply.headers["Content-Type"] == "application/json" and data.startswith(b"{")
+    return reply.status, json.loads(data) if is_json else data, reply.headers
+
+
+def content(body: Any) -> str:
+    """The text of an answer."""
+    return body["choices"][0]["message"]["content"]
+
+
+def test_answers_come_in_the_order_of_the_script_with_usage(server: LoopbackOpenAI) -> None:
+    status, body, _ = ask(server, "one")
+    assert (status, content(body)) == (200, "Look at `f`.")
+    assert body["usage"] == {
+        **{"prompt_tokens": 1, "completion_tokens": 4, "total_tokens": 5},
+        "prompt_tokens_details": {"cached_tokens": 0},
+    }
+    status, body, _ = ask(server, "as JSON: `f`", response_format={"type": "json_object"})
+    assert (status, content(body)) == (200, "{}")
+    assert server.position == 2 and server.violations == []
+
+
+WRONG = [
+    ({"key": "sk-other"}, "Authorization"),
+    ({"model": "gpt-9"}, "model is 'gpt-9'"),
+    ({"messages": []}, "messages is no list, or empty"),
+    ({"messages": [{"role": "tool", "content": "x"}]}, "role is 'tool'"),
+    ({"messages": [{"role": "user", "content": None}]}, "content is no text"),
+    ({"messages": [{"role": "user", "content": "x", "name": "y"}]}, "not of role and content"),
+    ({"messages": [{"role": "assistant", "content": "x"}]}, "the last message"),
+    ({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]}, "not the first"),
+    ({"response_format": {"type": "json_object"}}, "response_format of a search call"),
+    ({"surprise": 1}, "unknown member 'surprise'"),
+]
+
+
+@pytest.mark.parametrize(("members", "said"), WRONG)
+def test_request_out_of_shape_is_refused_and_kept(
+    server: LoopbackOpenAI, members: dict[str, Any], said: str
+) -> None:
+    status, body, _ = ask(server, **members)
+    assert status == 400 and said in body["error"]["message"]
+    assert len(server.violations) == 1 and said in server.violations[0]
+    assert server.position == 0
+
+
+def test_expected_words_and_json_mode_are_asked_for(server: LoopbackOpenAI) -> None:
+    server.position = 1
+    assert ask(server, "JSON `f`")[0] == 400
+    assert ask(server, "`f`", response_format={"type": "json_object"})[0] == 400
+    assert ask(server, "JSON", response_format={"type": "json_object"})[0] == 400
+    assert [text.split(": ", 1)[1] for text in server.violations] == [
+        "response_format of an extract call is None",
+        "JSON mode, and no message says JSON",
+        "expected '`f`' in the newest messages",
+    ]
+
+
+def test_used_up_script_is_refused(server: LoopbackOpenAI) -> None:
+    server.position = 3
+    assert ask(server)[0] == 400
+    assert server.violations == ["request 1: no line of the script is left"]
+
+
+def test_other_paths_are_refused(server: LoopbackOpenAI) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.request("GET", "/v1/models")
+    assert connection.getresponse().status == 405
+    connection.close()
+    assert server.violations == ["GET /v1/models"]
+
+
+def test_injected_failures_come_in_turn_and_use_no_answer_up(server: LoopbackOpenAI) -> None:
+    server.fail(rate_limited(2), Failure("status", 500), too_long(), Failure("garbage"))
+    status, body, headers = ask(server)
+    assert (status, headers["Retry-After"], body["error"]["code"]) == (429, "2", "rate_limit_exceeded")
+    assert ask(server)[0] == 500
+    assert ask(server)[1]["error"]["code"] == "context_length_exceeded"
+    assert ask(server)[1].startswith(b"<html>")
+    assert content(ask(server)[1]) == "Look at `f`."
+    assert server.position == 1 and len(server.requests) == 5
+
+
+def test_failure_waits_for_its_position(server: LoopbackOpenAI) -> None:
+    server.fail(Failure("status", 503), at=1)
+    assert ask(server)[0] == 200
+    assert ask(server, "`f` JSON", response_format={"type": "json_object"})[0] == 503
+
+
+def test_cut_body_and_closed_connection_are_seen_as_such(server: LoopbackOpenAI) -> None:
+    server.fail(Failure("cut"), Failure("close"))
+    with pytest.raises(http.client.IncompleteRead):
+        ask(server)
+    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+        ask(server)
+
+
+def test_stop_ends_a_hanging_call_and_start_takes_the_same_port(server: LoopbackOpenAI) -> None:
+    server.fail(Failure("hang"))
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    body = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": "x"}]})
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/chat/completions", body, headers)
+    server.wait_for(1)
+    port, begun = server.port, time.monotonic()
+    server.stop()
+    with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+        connection.getresponse()
+    connection.close()
+    assert time.monotonic() - begun < 5
+    with pytest.raises(ConnectionRefusedError):
+        ask(server)
+    server.start()
+    assert server.port == port and content(ask(server)[1]) == "Look at `f`."
+
+
+def test_stream_gives_the_same_text_and_usage(server: LoopbackOpenAI) -> None:
+    server.position = 2
+    status, data, _ = ask(server, stream=True, stream_options={"include_usage": True})
+    events = [line[6:] for line in data.decode().split("\n\n") if line]
+    assert status == 200 and events[-1] == "[DONE]"
+    chunks = [json.loads(event) for event in events[:-1]]
+    text = "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
+    assert text == "x" * 250 and chunks[-1]["usage"]["completion_tokens"] == 63
+
+
+def stand_in(folder: Path, script: str) -> Path:
+    """A shell script in place of the program."""
+    path = folder / "stand-in"
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_host_gives_the_run_as_it_was_and_an_environment_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "the user's")
+    host = Host(tmp_path, stand_in(tmp_path, 'cat; echo "$1 $HOME $OPENAI_API_KEY $EXTRA" >&2; exit 3'))
+    result = host.run("run", env={"EXTRA": "more"}, input="text")
+    assert (result.exit, result.out) == (3, "text")
+    assert result.one_line(3, "run") == f"run {tmp_path}  more"
+    with pytest.raises(AssertionError, match="expected exit 0"):
+        result.check()
+
+
+def test_host_kills_what_takes_too_long_with_its_children(tmp_path: Path) -> None:
+    host = Host(tmp_path, stand_in(tmp_path, f"sleep 600 & echo $! > {tmp_path}/pid; wait"))
+    with pytest.raises(AssertionError, match="no end after"):
+        host.run(timeout=0.3)
+    pid = int((tmp_path / "pid").read_text())
+    for _ in range(100):
+        done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
+        if not done.stdout.strip() or done.stdout.startswith(b"Z"):
+            return
+        time.sleep(0.05)
+    pytest.fail("the child still runs")
+
+
+def test_host_fails_on_a_sanitizer_report(tmp_path: Path) -> None:
+    host = Host(tmp_path, stand_in(tmp_path, 'echo "a.c:1:2: runtime error: shift" >&2'))
+    with pytest.raises(AssertionError, match="a sanitizer complains"):
+        host.run()
+
+
+def test_host_ends_what_was_started_when_it_closes(tmp_path: Path) -> None:
+    host = Host(tmp_path, stand_in(tmp_path, "sleep 600"))
+    child = host.start()
+    host.close()
+    assert child.returncode == -9
+
+
+@pytest.mark.parametrize("change", ["content", "mode", "time", "new", "index", "link"])
+def test_digest_sees_every_change(tmp_path: Path, change: str) -> None:
+    repo = repos.make_repo(tmp_path / "r", {"a.py": "x = 1\n", "d/b": b"\xff"})
+    (repo.path / "link").symlink_to("a.py")
+    before = repos.digest(repo.path)
+    assert repos.digest(repo.path) == before
+    path = repo.path / "a.py"
+    if change == "content":
+        times = (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+        path.write_text("x = 2\n")
+        os.utime(path, ns=times)
+    elif change == "mode":
+        path.chmod(0o755)
+    elif change == "time":
+        os.utime(path, ns=(1, 1))
+    elif change == "new":
+        (repo.path / "d" / "new").mkdir()
+    elif change == "index":
+        os.utime(repo.path / ".git" / "index", ns=(1, 1))
+    else:
+        (repo.path / "link").unlink()
+        (repo.path / "link").symlink_to("d/b")
+    assert repos.digest(repo.path) != before
+
+
+def test_sample_is_a_clean_repository(tmp_path: Path) -> None:
+    repo = repos.sample_repo(tmp_path / "s")
+    assert repo.git("status", "--porcelain", "--ignored") == ""
+    assert "brookbill/tariffs/seasonal.py" in repo.git("ls-files").splitlines()
+
+
+def test_release_becomes_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    repo = packages.release_repo("mpmath", "1.3.0")
+    assert repo.git("status", "--porcelain", "--ignored") == ""
+    assert repo.git("log", "--format=%s") == "mpmath 1.3.0"
+    assert "mpmath/libmp/libmpf.py" in repo.git("ls-files").splitlines()
+    again = packages.release_repo("mpmath", "1.3.0")
+    assert again.head == repo.head
+
+
+def test_pinned_python_imports_the_package() -> None:
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    python = packages.pinned_python(["mpmath==1.3.0"], version)
+    code = "import mpmath; print(mpmath.__version__)"
+    done = subprocess.run([str(python), "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout == "1.3.0\n"
+
+
+def test_registry_out_of_reach_skips_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="mpmath 1.3.0: the package registry is out of reach"):
+        packages.release_repo("mpmath", "1.3.0")
