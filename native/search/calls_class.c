@@ -1,0 +1,163 @@
+/*
+ * search_class and search_class_in_file. A name that is no class is answered with what else is defined under it: a
+ * function, an assigned name; then in another case. What is shown instead of a class is said in a note.
+ */
+#include "search/search_private.h"
+
+#define CLASS_KINDS (ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN))
+
+/* What else that name is; notes say so. */
+static GArray *other_than_class(AcrReply *reply, const AcrNameArg *arg)
+{
+    const AcrIndex *index = reply->search->index;
+    GArray *ids = acr_find_defs(index, arg, NULL);
+    const char *what = "a function or method";
+    if (ids->len == 0) {
+        g_array_unref(ids);
+        ids = acr_find_by_name(index, ACR_SYMBOL_ASSIGN, arg->last);
+        what = "an assigned name";
+    }
+    if (ids->len == 0) {
+        g_array_unref(ids);
+        ids = acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, arg->last);
+        what = "a class but for upper and lower case";
+    }
+    if (ids->len) {
+        g_autofree char *shown = acr_search_shown(arg->text);
+        acr_reply_note(reply, "There is no class named %s; it is %s.", shown, what);
+    }
+    return ids;
+}
+
+/* Names the classes that the shown ones inherit from, where these are in the repository. */
+static void note_bases(AcrReply *reply, const GArray *classes)
+{
+    const AcrIndex *index = reply->search->index;
+    for (guint i = 0; i < MIN(classes->len, ACR_RESULT_SHOW_LIMIT); i++) {
+        guint32 id = g_array_index(classes, guint32, i);
+        if (acr_index_symbol(index, id)->kind != ACR_SYMBOL_CLASS)
+            continue;
+        g_autoptr(GArray) bases = acr_index_bases(index, id);
+        g_autoptr(GString) line = g_string_new(NULL);
+        for (guint b = 0; b < MIN(bases->len, 8); b++) {
+            const AcrSymbol *base = acr_index_symbol(index, g_array_index(bases, guint32, b));
+            g_string_append_printf(line, "%s%s (%s)", b ? ", " : "", base->qualname,
+                                   acr_index_file(index, base->file)->path);
+        }
+        if (line->len)
+            acr_reply_note(reply, "%s inherits from %s.", acr_index_symbol(index, id)->qualname, line->str);
+    }
+}
+
+static bool finish(AcrReply *reply, const char *kind, const AcrNameArg *arg, AcrAnswer *out, GError **error)
+{
+    g_autofree char *shown = acr_search_shown(arg->text);
+    g_autofree char *one = g_strdup_printf("%s for %s", kind, shown);
+    g_autofree char *many = g_strdup_printf("%ss for %s", kind, shown);
+    return acr_reply_finish(reply, one, many, ACR_COLLAPSE_FILES, out, error);
+}
+
+static bool miss(AcrReply *reply, const AcrNameArg *arg, AcrAnswer *out, GError **error)
+{
+    g_autofree char *shown = acr_search_shown(arg->text);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no class %s.\n", shown);
+    acr_suggest_append(text, reply->search->index, CLASS_KINDS, arg->last);
+    if (!acr_suggest_occurrences(text, reply->search, arg->last, error))
+        return false;
+    acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
+}
+
+bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    g_auto(AcrNameArg) arg;
+    g_auto(AcrReply) reply;
+    acr_name_arg_init(&arg, call->values[0]);
+    acr_reply_init(&reply, search);
+    g_autoptr(GArray) ids = acr_find_classes(search->index, &arg, reply.notes);
+    const char *kind = "result";
+    if (ids->len) {
+        note_bases(&reply, ids);
+        acr_reply_note(&reply, "Signatures only; search_method_in_class and search_class_in_file show the bodies.");
+    } else {
+        g_clear_pointer(&ids, g_array_unref);
+        ids = other_than_class(&reply, &arg);
+    }
+    if (ids->len == 0)
+        return miss(&reply, &arg, out, error);
+    acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
+    return finish(&reply, kind, &arg, out, error);
+}
+
+/* Whether one of the files imports or assigns that name. */
+static bool is_known_in_files(const AcrSearch *search, const char *name, const AcrFileMatch *files)
+{
+    g_autoptr(GArray) imports = acr_find_by_name(search->index, ACR_SYMBOL_IMPORT, name);
+    g_autoptr(GArray) assigns = acr_find_by_name(search->index, ACR_SYMBOL_ASSIGN, name);
+    g_autoptr(GArray) imported = acr_find_in_files(search, imports, files);
+    g_autoptr(GArray) assigned = acr_find_in_files(search, assigns, files);
+    return imported->len + assigned->len > 0;
+}
+
+/* Classes of that name in the files; else, where the files know the name, the classes that it stands for. */
+static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
+{
+    AcrSearch *search = reply->search;
+    g_autoptr(GArray) all = acr_find_classes(search->index, arg, NULL);
+    GArray *here = acr_find_in_files(search, all, files);
+    if (here->len == 0 && all->len && is_known_in_files(search, arg->last, files)) {
+        acr_reply_note(reply, "The file does not define %s but gets it from elsewhere.", arg->text);
+        g_array_append_vals(here, all->data, all->len);
+    }
+    if (here->len)
+        return here;
+    g_array_unref(here);
+    g_autoptr(GArray) others = other_than_class(reply, arg);
+    here = acr_find_in_files(search, others, files);
+    if (here->len == 0)
+        g_string_truncate(reply->notes, 0);
+    return here;
+}
+
+static bool miss_in_file(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files, const char *file,
+                         AcrAnswer *out, GError **error)
+{
+    AcrSearch *search = reply->search;
+    g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no class %s in %s.\n", shown, shown_file);
+    if (files->entries->len == 0) {
+        g_string_append(text, "There is no file of that name.\n");
+        acr_suggest_files(text, search, file);
+    }
+    g_autoptr(GArray) all = acr_find_classes(search->index, arg, NULL);
+    acr_suggest_elsewhere(text, search, all);
+    acr_suggest_file_contents(text, search, files);
+    if (all->len == 0) {
+        acr_suggest_append(text, search->index, CLASS_KINDS, arg->last);
+        if (!acr_suggest_occurrences(text, search, arg->last, error))
+            return false;
+    }
+    acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
+}
+
+bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    g_auto(AcrNameArg) arg;
+    g_auto(AcrFileMatch) files;
+    g_auto(AcrReply) reply;
+    acr_name_arg_init(&arg, call->values[0]);
+    acr_file_match_init(&files, search, call->values[1]);
+    acr_reply_init(&reply, search);
+    if (files.note)
+        acr_reply_note(&reply, "%s", files.note);
+    g_autoptr(GArray) ids = classes_in_files(&reply, &arg, &files);
+    acr_reply_add_symbols(&reply, ids, ACR_VIEW_WHOLE);
+    if (ids->len == 0 && !acr_find_text_defs_in(&reply, &files, arg.last, error))
+        return false;
+    if (reply.hits->len == 0)
+        return miss_in_file(&reply, &arg, &files, call->values[1], out, error);
+    return finish(&reply, "result", &arg, out, error);
+}

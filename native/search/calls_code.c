@@ -1,0 +1,176 @@
+/*
+ * search_code, search_code_in_file and get_code_around_line. search_code reads every non-test .py file of the snapshot,
+ * also those that cannot be parsed; a file argument may name any file.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "search/search_private.h"
+
+/* Looks for the text in the files, or in all indexed files; looser steps only where a stricter one found nothing. */
+static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *files, GError **error)
+{
+    AcrSearch *search = reply->search;
+    gsize n = files ? files->entries->len : acr_index_n_files(search->index);
+    for (int step = ACR_TEXT_LITERAL; step < ACR_TEXT_STEPS && reply->hits->len == 0; step++) {
+        for (gsize i = 0; i < n && !reply->overfull; i++) {
+            gsize entry = files ? g_array_index(files->entries, gsize, i) : acr_index_file(search->index, i)->entry;
+            g_autoptr(GError) local = NULL;
+            AcrContent *content = acr_search_content(search, entry, &local);
+            if (local) {
+                g_propagate_error(error, g_steal_pointer(&local));
+                return false;
+            }
+            if (content)
+                acr_text_find(reply, entry, content, text, (AcrTextStep)step, 0);
+        }
+        if (reply->hits->len && step != ACR_TEXT_LITERAL)
+            acr_reply_note(reply, "Not found as written; found with other %s.",
+                           step == ACR_TEXT_INDENT ? "indentation or line ends" : "blanks at line ends");
+    }
+    return true;
+}
+
+/* As written, else without the quotes or backticks around it. */
+static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMatch *files, GError **error)
+{
+    if (!find_text(reply, text, files, error))
+        return false;
+    g_autofree char *bare = acr_search_trim(text);
+    if (reply->hits->len || strcmp(bare, text) == 0 || !*bare)
+        return true;
+    return find_text(reply, bare, files, error);
+}
+
+static bool finish(AcrReply *reply, const char *text, AcrAnswer *out, GError **error)
+{
+    g_autofree char *shown = acr_search_shown(text);
+    g_autofree char *one = g_strdup_printf("line with %s", shown);
+    g_autofree char *many = g_strdup_printf("lines with %s", shown);
+    return acr_reply_finish(reply, one, many, ACR_COLLAPSE_FILES, out, error);
+}
+
+/* The names in the text that are nearest to known ones, and where its last name occurs. */
+static bool append_hints(GString *out, AcrSearch *search, const char *text, GError **error)
+{
+    g_auto(AcrNameArg) arg;
+    acr_name_arg_init(&arg, text);
+    if (!acr_suggest_occurrences(out, search, text, error))
+        return false;
+    if (!arg.is_name || strlen(arg.last) < 3)
+        return true;
+    acr_suggest_append(out, search->index,
+                       ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD), arg.last);
+    return strcmp(arg.last, text) == 0 || acr_suggest_occurrences(out, search, arg.last, error);
+}
+
+bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    g_auto(AcrReply) reply;
+    acr_reply_init(&reply, search);
+    if (!find_text_or_bare(&reply, call->values[0], NULL, error))
+        return false;
+    if (reply.hits->len)
+        return finish(&reply, call->values[0], out, error);
+    g_autofree char *shown = acr_search_shown(call->values[0]);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no code %s.\n", shown);
+    if (!append_hints(text, search, call->values[0], error))
+        return false;
+    acr_reply_miss(&reply, g_strdup(text->str), out);
+    return true;
+}
+
+static bool miss_in_file(AcrReply *reply, const char *wanted, const AcrFileMatch *files, const char *file, AcrAnswer *out,
+                         GError **error)
+{
+    g_autofree char *shown = acr_search_shown(wanted), *shown_file = acr_search_shown(file);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no code %s in %s.\n", shown, shown_file);
+    if (files->entries->len == 0) {
+        g_string_append(text, "There is no file of that name.\n");
+        acr_suggest_files(text, reply->search, file);
+    }
+    if (!append_hints(text, reply->search, wanted, error))
+        return false;
+    acr_suggest_file_contents(text, reply->search, files);
+    acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
+}
+
+bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    g_auto(AcrFileMatch) files;
+    g_auto(AcrReply) reply;
+    acr_file_match_init(&files, search, call->values[1]);
+    acr_reply_init(&reply, search);
+    if (files.note)
+        acr_reply_note(&reply, "%s", files.note);
+    if (!find_text_or_bare(&reply, call->values[0], &files, error))
+        return false;
+    if (reply.hits->len)
+        return finish(&reply, call->values[0], out, error);
+    return miss_in_file(&reply, call->values[0], &files, call->values[1], out, error);
+}
+
+/* ---- Around a line ------------------------------------------------------------------------------ */
+
+/* The integer of an argument, kept within least..most; *out_cut tells whether it had to be. */
+static gint64 bounded(const char *value, gint64 least, gint64 most, bool *out_cut)
+{
+    gint64 number = g_ascii_strtoll(value, NULL, 10); /* saturates */
+    *out_cut = number < least || number > most;
+    return CLAMP(number, least, most);
+}
+
+/* Adds the window of one file; false when the file has no such line. */
+static bool add_window(AcrReply *reply, gsize entry, AcrContent *content, gint64 line, gint64 window)
+{
+    guint32 n = acr_content_n_lines(content);
+    if (line > n) {
+        acr_reply_note(reply, "%s has only %u line%s.", acr_search_path(reply->search, entry), n, n == 1 ? "" : "s");
+        return false;
+    }
+    AcrHit hit = {.entry = entry, .symbol = -1, .count = 1, .view = ACR_VIEW_WHOLE};
+    hit.start = (guint32)MAX(line - window, 1);
+    hit.end = (guint32)MIN(line + window, n);
+    acr_hit_set_names(reply, &hit, (guint32)line);
+    return acr_reply_add(reply, &hit);
+}
+
+bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    g_auto(AcrFileMatch) files;
+    g_auto(AcrReply) reply;
+    bool line_cut, window_cut;
+    acr_file_match_init(&files, search, call->values[0]);
+    acr_reply_init(&reply, search);
+    gint64 line = bounded(call->values[1], 1, G_MAXUINT32 - ACR_SEARCH_MAX_WINDOW, &line_cut);
+    gint64 window = bounded(call->values[2], 0, ACR_SEARCH_MAX_WINDOW, &window_cut);
+    if (files.note)
+        acr_reply_note(&reply, "%s", files.note);
+    if (window_cut)
+        acr_reply_note(&reply, "window_size is taken as %d: it may be 0 to %d.", (int)window, ACR_SEARCH_MAX_WINDOW);
+    for (guint i = 0; i < files.entries->len; i++) {
+        gsize entry = g_array_index(files.entries, gsize, i);
+        g_autoptr(GError) local = NULL;
+        AcrContent *content = acr_search_content(search, entry, &local);
+        if (local) {
+            g_propagate_error(error, g_steal_pointer(&local));
+            return false;
+        }
+        if (content)
+            add_window(&reply, entry, content, line, window);
+    }
+    g_autofree char *one = g_strdup_printf("place around line %d", (int)MIN(line, G_MAXINT));
+    g_autofree char *many = g_strdup_printf("places around line %d", (int)MIN(line, G_MAXINT));
+    if (reply.hits->len)
+        return acr_reply_finish(&reply, one, many, ACR_COLLAPSE_FILES, out, error);
+    g_autofree char *shown = acr_search_shown(call->values[0]);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no line %s in %s.\n", call->values[1], shown);
+    if (files.entries->len == 0)
+        acr_suggest_files(text, search, call->values[0]);
+    acr_reply_miss(&reply, g_strdup(text->str), out);
+    return true;
+}

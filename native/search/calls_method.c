@@ -1,0 +1,235 @@
+/*
+ * search_method, search_method_in_file and search_method_in_class. A name that is no function is answered with what else
+ * it is: a class (its signatures), an assigned name, the same in another case; a note says so. Members that a class
+ * inherits are shown where they are defined.
+ */
+#include "search/search_private.h"
+
+#define DEF_KINDS (ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD))
+#define MAX_CLASSES 200u /* classes of one name that are looked into */
+
+/* What else that name is, in the files where some are given; notes say so. */
+static GArray *other_than_def(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
+{
+    const AcrIndex *index = reply->search->index;
+    static const char *const what[] = {"a class", "an assigned name", "a function but for upper and lower case"};
+    for (guint step = 0; step < G_N_ELEMENTS(what); step++) {
+        g_autoptr(GArray) ids = step == 0   ? acr_find_classes(index, arg, NULL)
+                                : step == 1 ? acr_find_by_name(index, ACR_SYMBOL_ASSIGN, arg->last)
+                                            : acr_find_functions_folded(index, arg->last);
+        g_autoptr(GArray) kept = files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
+        if (kept->len == 0)
+            continue;
+        g_autofree char *shown = acr_search_shown(arg->text);
+        acr_reply_note(reply, "There is no function or method named %s; it is %s.", shown, what[step]);
+        return g_steal_pointer(&kept);
+    }
+    return g_array_new(FALSE, FALSE, sizeof(guint32));
+}
+
+static bool finish(AcrReply *reply, const AcrNameArg *arg, AcrAnswer *out, GError **error)
+{
+    g_autofree char *shown = acr_search_shown(arg->text);
+    g_autofree char *one = g_strdup_printf("result for %s", shown);
+    g_autofree char *many = g_strdup_printf("results for %s", shown);
+    return acr_reply_finish(reply, one, many, ACR_COLLAPSE_METHODS, out, error);
+}
+
+static bool miss(AcrReply *reply, const AcrNameArg *arg, AcrAnswer *out, GError **error)
+{
+    g_autofree char *shown = acr_search_shown(arg->text);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no function or method %s.\n", shown);
+    acr_suggest_append(text, reply->search->index, DEF_KINDS, arg->last);
+    if (!acr_suggest_occurrences(text, reply->search, arg->last, error))
+        return false;
+    acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
+}
+
+bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    g_auto(AcrNameArg) arg;
+    g_auto(AcrReply) reply;
+    acr_name_arg_init(&arg, call->values[0]);
+    acr_reply_init(&reply, search);
+    g_autoptr(GArray) ids = acr_find_defs(search->index, &arg, reply.notes);
+    if (ids->len == 0) {
+        g_clear_pointer(&ids, g_array_unref);
+        ids = other_than_def(&reply, &arg, NULL);
+    }
+    if (ids->len == 0)
+        return miss(&reply, &arg, out, error);
+    acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
+    return finish(&reply, &arg, out, error);
+}
+
+/* ---- In a file ---------------------------------------------------------------------------------- */
+
+static bool miss_in_file(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files, const char *file,
+                         AcrAnswer *out, GError **error)
+{
+    AcrSearch *search = reply->search;
+    g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no function or method %s in %s.\n", shown, shown_file);
+    if (files->entries->len == 0) {
+        g_string_append(text, "There is no file of that name.\n");
+        acr_suggest_files(text, search, file);
+    }
+    g_autoptr(GArray) all = acr_find_functions(search->index, arg->last);
+    acr_suggest_elsewhere(text, search, all);
+    acr_suggest_file_contents(text, search, files);
+    if (all->len == 0) {
+        acr_suggest_append(text, search->index, DEF_KINDS, arg->last);
+        if (!acr_suggest_occurrences(text, search, arg->last, error))
+            return false;
+    }
+    acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
+}
+
+/* Functions of that name in the files: as qualified, else by the last part alone. */
+static GArray *defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
+{
+    AcrSearch *search = reply->search;
+    g_autoptr(GArray) all = acr_find_defs(search->index, arg, NULL);
+    GArray *here = acr_find_in_files(search, all, files);
+    if (here->len || !arg->qualifier)
+        return here;
+    g_array_unref(here);
+    g_autoptr(GArray) bare = acr_find_functions(search->index, arg->last);
+    here = acr_find_in_files(search, bare, files);
+    if (here->len)
+        acr_reply_note(reply, "There is no %s there; taken as %s.", arg->text, arg->last);
+    return here;
+}
+
+bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    g_auto(AcrNameArg) arg;
+    g_auto(AcrFileMatch) files;
+    g_auto(AcrReply) reply;
+    acr_name_arg_init(&arg, call->values[0]);
+    acr_file_match_init(&files, search, call->values[1]);
+    acr_reply_init(&reply, search);
+    if (files.note)
+        acr_reply_note(&reply, "%s", files.note);
+    g_autoptr(GArray) ids = defs_in_files(&reply, &arg, &files);
+    if (ids->len == 0) {
+        g_clear_pointer(&ids, g_array_unref);
+        ids = other_than_def(&reply, &arg, &files);
+    }
+    acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
+    if (ids->len == 0 && !acr_find_text_defs_in(&reply, &files, arg.last, error))
+        return false;
+    if (reply.hits->len == 0)
+        return miss_in_file(&reply, &arg, &files, call->values[1], out, error);
+    return finish(&reply, &arg, out, error);
+}
+
+/* ---- In a class --------------------------------------------------------------------------------- */
+
+/* Adds the members of that name that the class has or inherits. */
+static void add_members(AcrReply *reply, guint32 class_id, const char *name)
+{
+    const AcrIndex *index = reply->search->index;
+    guint32 owner = class_id;
+    g_autoptr(GArray) ids = acr_find_members(index, class_id, name, &owner);
+    if (ids->len && owner != class_id) {
+        const AcrSymbol *klass = acr_index_symbol(index, class_id), *from = acr_index_symbol(index, owner);
+        acr_reply_note(reply, "%s (%s) does not define %s itself: it inherits that from %s (%s).", klass->qualname,
+                       acr_index_file(index, klass->file)->path, name, from->qualname,
+                       acr_index_file(index, from->file)->path);
+    }
+    acr_reply_add_symbols(reply, ids, ACR_VIEW_WHOLE);
+}
+
+/* The same name in another case, in the class or its ancestors. */
+static void add_members_folded(AcrReply *reply, guint32 class_id, const char *name)
+{
+    const AcrIndex *index = reply->search->index;
+    g_autoptr(GArray) all = acr_index_ancestors(index, class_id);
+    g_array_prepend_val(all, class_id);
+    for (guint i = 0; i < all->len && reply->hits->len == 0; i++) {
+        g_autoptr(GArray) members = acr_index_members(index, g_array_index(all, guint32, i));
+        for (guint m = 0; m < members->len; m++) {
+            guint32 id = g_array_index(members, guint32, m);
+            if (g_ascii_strcasecmp(acr_index_symbol(index, id)->name, name) == 0)
+                acr_reply_add_symbol(reply, id, ACR_VIEW_WHOLE, 0);
+        }
+    }
+}
+
+/* Classes that the argument names; in another case when there are none so. */
+static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
+{
+    GArray *classes = acr_find_classes(reply->search->index, klass, reply->notes);
+    if (classes->len == 0) {
+        g_array_unref(classes);
+        classes = acr_find_by_name_folded(reply->search->index, ACR_SYMBOL_CLASS, klass->last);
+        if (classes->len)
+            acr_reply_note(reply, "Upper and lower case were ignored to find class %s.", klass->text);
+    }
+    if (classes->len > MAX_CLASSES)
+        g_array_set_size(classes, MAX_CLASSES);
+    return classes;
+}
+
+static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass, const GArray *classes,
+                          AcrAnswer *out, GError **error)
+{
+    AcrSearch *search = reply->search;
+    g_autofree char *shown = acr_search_shown(arg->text), *shown_class = acr_search_shown(klass->text);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no method %s in class %s, nor in the classes it inherits from here.\n", shown,
+                           shown_class);
+    for (guint i = 0; i < MIN(classes->len, ACR_RESULT_SHOW_LIMIT); i++)
+        acr_suggest_class_contents(text, search, g_array_index(classes, guint32, i));
+    if (classes->len == 0) {
+        g_string_append_printf(text, "There is no class %s.\n", shown_class);
+        acr_suggest_append(text, search->index, ACR_KIND(ACR_SYMBOL_CLASS), klass->last);
+    }
+    g_autoptr(GArray) all = acr_find_functions(search->index, arg->last);
+    acr_suggest_elsewhere(text, search, all);
+    if (all->len == 0) {
+        acr_suggest_append(text, search->index, DEF_KINDS, arg->last);
+        if (!acr_suggest_occurrences(text, search, arg->last, error))
+            return false;
+    }
+    acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
+}
+
+/* A class argument that is a module: its functions. */
+static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *module)
+{
+    const AcrIndex *index = reply->search->index;
+    g_autoptr(GArray) all = acr_find_functions(index, arg->last);
+    for (guint i = 0; i < all->len; i++) {
+        guint32 id = g_array_index(all, guint32, i);
+        if (acr_search_is_module(acr_index_file(index, acr_index_symbol(index, id)->file)->path, module->text))
+            acr_reply_add_symbol(reply, id, ACR_VIEW_WHOLE, 0);
+    }
+    if (reply->hits->len)
+        acr_reply_note(reply, "%s is no class but a module.", module->text);
+}
+
+bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+{
+    g_auto(AcrNameArg) arg, klass;
+    g_auto(AcrReply) reply;
+    acr_name_arg_init(&arg, call->values[0]);
+    acr_name_arg_init(&klass, call->values[1]);
+    acr_reply_init(&reply, search);
+    g_autoptr(GArray) classes = owners(&reply, &klass);
+    for (guint i = 0; i < classes->len; i++)
+        add_members(&reply, g_array_index(classes, guint32, i), arg.last);
+    for (guint i = 0; i < classes->len && reply.hits->len == 0; i++)
+        add_members_folded(&reply, g_array_index(classes, guint32, i), arg.last);
+    if (classes->len == 0)
+        add_of_module(&reply, &arg, &klass);
+    if (reply.hits->len == 0)
+        return miss_in_class(&reply, &arg, &klass, classes, out, error);
+    return finish(&reply, &arg, out, error);
+}

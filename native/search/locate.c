@@ -1,0 +1,433 @@
+/*
+ * Resolves bug locations, as models name them, to code. Six levels from exact to loose; per location the first that hits:
+ *   method+class  members of the class, inherited ones too; a file given narrows classes of one name
+ *   method+file   functions and methods of that name in the files
+ *   class+file, class, method, file
+ * At the first two levels and at `method` a hit inside a class brings the class's signatures as context; at the first two
+ * also the nearest ancestor's method that it overrides. One location gives at most MAX_PER_LOCATION places: at level
+ * `method` those in the named file's folder first, then the longest. A class or file too long to show whole is shown as
+ * signatures; a body too long loses its middle. Test files are no places.
+ */
+#include <string.h>
+
+#include "search/search_private.h"
+
+#define MAX_PER_LOCATION 5u
+#define MAX_CODE (32u * 1024)   /* bytes of one place's code */
+#define MAX_WHOLE_FILE_LINES 300u
+
+typedef struct {
+    AcrSearch *search;
+    GPtrArray *found;       /* of AcrLocated; borrowed */
+    const AcrBugLocation *location;
+    AcrNameArg klass, method; /* text NULL where not given */
+    AcrFileMatch files;
+    bool has_file;
+} Locating;
+
+/* ---- Code --------------------------------------------------------------------------------------- */
+
+static gsize lines_cost(AcrContent *content, const GArray *lines)
+{
+    gsize cost = 0;
+    for (guint i = 0; i < lines->len; i++) {
+        gsize len;
+        acr_content_line(content, g_array_index(lines, guint32, i), &len);
+        cost += len + 1;
+    }
+    return cost;
+}
+
+static void append_bare(GString *out, AcrContent *content, const GArray *lines, guint from, guint to)
+{
+    for (guint i = from; i < to; i++) {
+        gsize len;
+        const char *text = acr_content_line(content, g_array_index(lines, guint32, i), &len);
+        g_string_append_len(out, text, (gssize)len);
+        g_string_append_c(out, '\n');
+    }
+}
+
+/* The lines without numbers, their middle left out when they are more than MAX_CODE. */
+static char *bare_code(AcrContent *content, const GArray *lines)
+{
+    GString *out = g_string_new(NULL);
+    if (lines_cost(content, lines) <= MAX_CODE) {
+        append_bare(out, content, lines, 0, lines->len);
+        return g_string_free(out, FALSE);
+    }
+    guint head = 0, tail = 0;
+    gsize used = 0, len;
+    for (; head < lines->len; head++) {
+        acr_content_line(content, g_array_index(lines, guint32, head), &len);
+        if ((used += len + 1) > MAX_CODE / 3 * 2)
+            break;
+    }
+    for (used = 0; head + tail < lines->len; tail++) {
+        acr_content_line(content, g_array_index(lines, guint32, lines->len - 1 - tail), &len);
+        if ((used += len + 1) > MAX_CODE / 3)
+            break;
+    }
+    append_bare(out, content, lines, 0, head);
+    g_string_append_printf(out, "... (%u lines left out)\n", lines->len - head - tail);
+    append_bare(out, content, lines, lines->len - tail, lines->len);
+    return g_string_free(out, FALSE);
+}
+
+static void append_range(GArray *lines, guint32 first, guint32 last)
+{
+    for (guint32 line = first; line <= last; line++)
+        g_array_append_val(lines, line);
+}
+
+/* Headers of everything at the file's top level. */
+static GArray *file_signatures(const AcrSearch *search, gsize entry, guint32 n_lines)
+{
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(guint32));
+    gint32 number = search->file_of_entry[entry];
+    const AcrIndexFile *file = number < 0 ? NULL : acr_index_file(search->index, (gsize)number);
+    for (guint32 i = 0; file && i < file->n_symbols; i++) {
+        guint32 id = file->first_symbol + i;
+        const AcrSymbol *symbol = acr_index_symbol(search->index, id);
+        guint32 shown = lines->len ? g_array_index(lines, guint32, lines->len - 1) : 0;
+        if (symbol->parent >= 0 || symbol->last <= shown)
+            continue;
+        if (symbol->kind == ACR_SYMBOL_CLASS) {
+            g_autoptr(GArray) inner = acr_render_signature_lines(search->index, id);
+            g_array_append_vals(lines, inner->data, inner->len);
+        } else {
+            append_range(lines, MAX(symbol->first, shown + 1), symbol->sig_last);
+        }
+    }
+    if (lines->len == 0)
+        append_range(lines, 1, MIN(n_lines, MAX_WHOLE_FILE_LINES));
+    return lines;
+}
+
+/* The lines to show of a place: all, or signatures where it is context or too long. */
+static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrHit *hit)
+{
+    guint32 n = acr_content_n_lines(content);
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(guint32));
+    if (hit->view == ACR_VIEW_WHOLE)
+        append_range(lines, hit->start, MIN(hit->end, n));
+    bool is_class = hit->symbol >= 0 && acr_index_symbol(search->index, (guint32)hit->symbol)->kind == ACR_SYMBOL_CLASS;
+    bool too_long = lines_cost(content, lines) > MAX_CODE || (hit->symbol < 0 && lines->len > MAX_WHOLE_FILE_LINES);
+    if (hit->view == ACR_VIEW_WHOLE && (!too_long || (!is_class && hit->symbol >= 0)))
+        return lines;
+    g_array_unref(lines);
+    lines = is_class ? acr_render_signature_lines(search->index, (guint32)hit->symbol)
+                     : file_signatures(search, hit->entry, n);
+    while (lines->len && g_array_index(lines, guint32, lines->len - 1) > n)
+        g_array_set_size(lines, lines->len - 1);
+    return lines;
+}
+
+/* ---- Places ------------------------------------------------------------------------------------- */
+
+static AcrLocated *find_located(const GPtrArray *found, const char *file, const AcrHit *hit)
+{
+    for (guint i = 0; i < found->len; i++) {
+        AcrLocated *located = g_ptr_array_index(found, i);
+        const AcrPlace *place = located->place;
+        if (place->start == hit->start && place->end == hit->end && strcmp(place->file, file) == 0)
+            return located;
+    }
+    return NULL;
+}
+
+static void join_intended(AcrLocated *located, const char *intended)
+{
+    if (!intended || !*intended)
+        return;
+    if (!located->intended_behavior) {
+        located->intended_behavior = g_strdup(intended);
+    } else if (!strstr(located->intended_behavior, intended)) {
+        char *joined = g_strconcat(located->intended_behavior, "\n", intended, NULL);
+        g_free(located->intended_behavior);
+        located->intended_behavior = joined;
+    }
+}
+
+/* Adds a place once; what was context before becomes a bug place when it is named as one. */
+static void add_place(Locating *at, const AcrHit *hit, AcrLocatedRole role, AcrLocateLevel level)
+{
+    const char *file = acr_search_path(at->search, hit->entry);
+    AcrLocated *located = find_located(at->found, file, hit);
+    bool known = located != NULL;
+    if (known && (role != ACR_LOCATED_BUG || located->role == ACR_LOCATED_BUG)) {
+        join_intended(located, role == ACR_LOCATED_BUG ? at->location->intended_behavior : NULL);
+        return;
+    }
+    AcrContent *content = acr_search_content(at->search, hit->entry, NULL);
+    if (!content || (!known && at->found->len >= ACR_LOCATE_MAX_PLACES))
+        return;
+    if (!known) {
+        located = g_new0(AcrLocated, 1);
+        located->place = acr_place_new(file, hit->start, hit->end, hit->klass, hit->func);
+        g_ptr_array_add(at->found, located);
+    }
+    g_autoptr(GArray) lines = lines_of(at->search, content, hit);
+    g_free(located->code);
+    located->code = bare_code(content, lines);
+    located->role = role;
+    located->level = level;
+    join_intended(located, role == ACR_LOCATED_BUG ? at->location->intended_behavior : NULL);
+}
+
+static void add_symbol(Locating *at, guint32 id, AcrLocatedRole role, AcrLocateLevel level)
+{
+    const AcrIndex *index = at->search->index;
+    const AcrSymbol *symbol = acr_index_symbol(index, id);
+    AcrHit hit = {
+        .entry = acr_index_file(index, symbol->file)->entry,
+        .start = symbol->first,
+        .end = symbol->last,
+        .symbol = (gint32)id,
+        .view = role == ACR_LOCATED_CLASS ? ACR_VIEW_SIGNATURES : ACR_VIEW_WHOLE,
+        .klass = acr_index_class_of(index, id),
+        .func = acr_index_func_of(index, id),
+    };
+    add_place(at, &hit, role, level);
+}
+
+/* The class whose body holds the symbol directly or through functions; -1 if none. */
+static gint32 class_around(const AcrIndex *index, guint32 id)
+{
+    gint32 parent = acr_index_symbol(index, id)->parent;
+    while (parent >= 0 && acr_index_symbol(index, (guint32)parent)->kind != ACR_SYMBOL_CLASS)
+        parent = acr_index_symbol(index, (guint32)parent)->parent;
+    return parent;
+}
+
+static void add_overridden(Locating *at, guint32 class_id, const char *name, AcrLocateLevel level)
+{
+    const AcrIndex *index = at->search->index;
+    g_autoptr(GArray) ancestors = acr_index_ancestors(index, class_id);
+    for (guint i = 0; i < ancestors->len; i++) {
+        g_autoptr(GArray) methods = acr_index_methods(index, g_array_index(ancestors, guint32, i), name);
+        if (methods->len) {
+            add_symbol(at, g_array_index(methods, guint32, 0), ACR_LOCATED_OVERRIDDEN, level);
+            return;
+        }
+    }
+}
+
+/* Adds bug places first, then their context. */
+static void add_defs(Locating *at, const GArray *ids, AcrLocateLevel level)
+{
+    const AcrIndex *index = at->search->index;
+    guint n = MIN(ids->len, MAX_PER_LOCATION);
+    for (guint i = 0; i < n; i++)
+        add_symbol(at, g_array_index(ids, guint32, i), ACR_LOCATED_BUG, level);
+    for (guint i = 0; i < n; i++) {
+        guint32 id = g_array_index(ids, guint32, i);
+        gint32 klass = class_around(index, id);
+        if (klass < 0 || acr_index_symbol(index, id)->kind == ACR_SYMBOL_CLASS)
+            continue;
+        add_symbol(at, (guint32)klass, ACR_LOCATED_CLASS, level);
+        if (level != ACR_LOCATE_METHOD)
+            add_overridden(at, (guint32)klass, acr_index_symbol(index, id)->name, level);
+    }
+}
+
+static void add_classes(Locating *at, const GArray *ids, AcrLocateLevel level)
+{
+    for (guint i = 0; i < MIN(ids->len, MAX_PER_LOCATION); i++)
+        add_symbol(at, g_array_index(ids, guint32, i), ACR_LOCATED_BUG, level);
+}
+
+/* ---- Levels ------------------------------------------------------------------------------------- */
+
+static GArray *classes_named(const Locating *at)
+{
+    GArray *ids = acr_find_classes(at->search->index, &at->klass, NULL);
+    if (ids->len)
+        return ids;
+    g_array_unref(ids);
+    return acr_find_by_name_folded(at->search->index, ACR_SYMBOL_CLASS, at->klass.last);
+}
+
+static GArray *defs_named(const Locating *at)
+{
+    GArray *ids = acr_find_defs(at->search->index, &at->method, NULL);
+    if (ids->len)
+        return ids;
+    g_array_unref(ids);
+    return acr_find_functions_folded(at->search->index, at->method.last);
+}
+
+/* Those of the symbols that lie in the named files, if any do; else all. */
+static GArray *prefer_files(const Locating *at, const GArray *ids)
+{
+    GArray *here = acr_find_in_files(at->search, ids, &at->files);
+    if (here->len == 0 && ids->len)
+        g_array_append_vals(here, ids->data, ids->len);
+    return here;
+}
+
+static bool try_method_class(Locating *at)
+{
+    if (!at->method.text || !at->klass.text)
+        return false;
+    g_autoptr(GArray) all = classes_named(at);
+    g_autoptr(GArray) classes = prefer_files(at, all);
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(guint32));
+    for (guint i = 0; i < classes->len && ids->len < MAX_PER_LOCATION; i++) {
+        guint32 owner;
+        g_autoptr(GArray) members =
+            acr_find_members(at->search->index, g_array_index(classes, guint32, i), at->method.last, &owner);
+        if (members->len)
+            g_array_append_vals(ids, members->data, members->len);
+    }
+    acr_find_unique(ids);
+    add_defs(at, ids, ACR_LOCATE_METHOD_CLASS);
+    return ids->len > 0;
+}
+
+static bool try_method_file(Locating *at)
+{
+    if (!at->method.text || !at->has_file)
+        return false;
+    g_autoptr(GArray) all = defs_named(at);
+    g_autoptr(GArray) ids = acr_find_in_files(at->search, all, &at->files);
+    if (ids->len == 0) {
+        g_autoptr(GArray) bare = acr_find_functions(at->search->index, at->method.last);
+        g_array_unref(ids);
+        ids = acr_find_in_files(at->search, bare, &at->files);
+    }
+    add_defs(at, ids, ACR_LOCATE_METHOD_FILE);
+    return ids->len > 0;
+}
+
+static bool try_class_file(Locating *at)
+{
+    if (!at->klass.text || !at->has_file)
+        return false;
+    g_autoptr(GArray) all = classes_named(at);
+    g_autoptr(GArray) ids = acr_find_in_files(at->search, all, &at->files);
+    add_classes(at, ids, ACR_LOCATE_CLASS_FILE);
+    return ids->len > 0;
+}
+
+static bool try_class(Locating *at)
+{
+    if (!at->klass.text)
+        return false;
+    g_autoptr(GArray) ids = classes_named(at);
+    add_classes(at, ids, ACR_LOCATE_CLASS);
+    return ids->len > 0;
+}
+
+/* Whether the symbol's file lies in the folder of one of the named files. */
+static bool in_named_folder(const Locating *at, const AcrSymbol *symbol)
+{
+    const char *path = acr_index_file(at->search->index, symbol->file)->path;
+    g_autofree char *folder = g_path_get_dirname(path);
+    for (guint i = 0; i < MIN(at->files.entries->len, MAX_PER_LOCATION); i++) {
+        g_autofree char *named =
+            g_path_get_dirname(acr_search_path(at->search, g_array_index(at->files.entries, gsize, i)));
+        if (strcmp(folder, named) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The MAX_PER_LOCATION likeliest of many: in the named folder, then longest, then first. */
+static GArray *likeliest(const Locating *at, const GArray *ids)
+{
+    GArray *best = g_array_new(FALSE, FALSE, sizeof(guint32));
+    guint64 scores[MAX_PER_LOCATION + 1];
+    for (guint i = 0; i < ids->len; i++) {
+        guint32 id = g_array_index(ids, guint32, i);
+        const AcrSymbol *symbol = acr_index_symbol(at->search->index, id);
+        guint64 score = ((guint64)in_named_folder(at, symbol) << 33) + (symbol->last - symbol->first);
+        guint pos = best->len;
+        while (pos > 0 && scores[pos - 1] < score)
+            pos--;
+        if (pos >= MAX_PER_LOCATION)
+            continue;
+        for (guint move = best->len; move > pos; move--)
+            scores[move] = scores[move - 1];
+        scores[pos] = score;
+        g_array_insert_val(best, pos, id);
+        g_array_set_size(best, MIN(best->len, MAX_PER_LOCATION));
+    }
+    acr_find_unique(best);
+    return best;
+}
+
+static bool try_method(Locating *at)
+{
+    if (!at->method.text)
+        return false;
+    g_autoptr(GArray) all = defs_named(at);
+    if (all->len == 0) {
+        g_array_unref(all);
+        all = acr_find_classes(at->search->index, &at->method, NULL);
+    }
+    g_autoptr(GArray) ids = likeliest(at, all);
+    add_defs(at, ids, ACR_LOCATE_METHOD);
+    return ids->len > 0;
+}
+
+static bool try_file(Locating *at)
+{
+    bool hit = false;
+    if (!at->has_file || at->files.entries->len > MAX_PER_LOCATION)
+        return false;
+    for (guint i = 0; i < at->files.entries->len; i++) {
+        gsize entry = g_array_index(at->files.entries, gsize, i);
+        AcrContent *content = acr_search_content(at->search, entry, NULL);
+        guint32 n = content ? acr_content_n_lines(content) : 0;
+        if (n == 0 || acr_index_is_test_path(acr_search_path(at->search, entry)))
+            continue;
+        AcrHit whole = {.entry = entry, .start = 1, .end = n, .symbol = -1, .view = ACR_VIEW_WHOLE};
+        add_place(at, &whole, ACR_LOCATED_BUG, ACR_LOCATE_FILE);
+        hit = true;
+    }
+    return hit;
+}
+
+/* ---- All ---------------------------------------------------------------------------------------- */
+
+static bool is_given(const char *text)
+{
+    return text && *text && strspn(text, " \t\r\n") != strlen(text) && strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
+}
+
+/* `A.b` in the method field: A is the class, unless one is named. */
+static void split_method(Locating *at)
+{
+    if (at->method.text && at->method.qualifier && !at->klass.text)
+        acr_name_arg_init(&at->klass, at->method.qualifier);
+}
+
+static void locate_one(Locating *at)
+{
+    static bool (*const levels[])(Locating *) = {try_method_class, try_method_file, try_class_file,
+                                                 try_class,        try_method,      try_file};
+    const AcrBugLocation *location = at->location;
+    if (is_given(location->klass))
+        acr_name_arg_init(&at->klass, location->klass);
+    if (is_given(location->method))
+        acr_name_arg_init(&at->method, location->method);
+    split_method(at);
+    at->has_file = is_given(location->file);
+    acr_file_match_init(&at->files, at->search, at->has_file ? location->file : "");
+    for (gsize i = 0; i < G_N_ELEMENTS(levels) && !levels[i](at); i++)
+        continue;
+    acr_name_arg_clear(&at->klass);
+    acr_name_arg_clear(&at->method);
+    acr_file_match_clear(&at->files);
+}
+
+GPtrArray *acr_search_locate(AcrSearch *search, const GPtrArray *locations)
+{
+    GPtrArray *found = g_ptr_array_new_with_free_func((GDestroyNotify)acr_located_free);
+    for (guint i = 0; i < locations->len && found->len < ACR_LOCATE_MAX_PLACES; i++) {
+        Locating at = {.search = search, .found = found, .location = g_ptr_array_index(locations, i)};
+        locate_one(&at);
+    }
+    return found;
+}

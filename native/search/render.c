@@ -1,0 +1,139 @@
+/*
+ * How code is written for a model: headings, numbered lines, signatures of a class. A block that is longer than its
+ * budget loses its middle; line numbers stay, and a line says how to see what is missing.
+ */
+#include <string.h>
+
+#include "search/search_private.h"
+
+/* Text between tags: valid UTF-8 on one line. */
+static void append_inline(GString *out, const char *text)
+{
+    g_autofree char *valid = acr_utf8_repair(text, strlen(text));
+    for (char *at = valid; *at; at++) {
+        if ((guchar)*at < 0x20)
+            *at = ' ';
+    }
+    g_string_append(out, valid);
+}
+
+static void append_tag(GString *out, const char *tag, const char *text)
+{
+    g_string_append_printf(out, "<%s>", tag);
+    append_inline(out, text);
+    g_string_append_printf(out, "</%s>", tag);
+}
+
+void acr_render_heading(GString *out, const char *path, const char *klass, const char *func, const char *separator)
+{
+    append_tag(out, "file", path);
+    if (klass || func)
+        g_string_append(out, separator);
+    if (klass)
+        append_tag(out, "class", klass);
+    if (klass && func)
+        g_string_append_c(out, ' ');
+    if (func)
+        append_tag(out, "func", func);
+}
+
+static void append_numbered(GString *out, AcrContent *content, guint32 line)
+{
+    gsize len;
+    const char *text = acr_content_line(content, line, &len);
+    g_string_append_printf(out, "%u ", line);
+    if (len <= ACR_SEARCH_MAX_LINE) {
+        g_string_append_len(out, text, (gssize)len);
+    } else {
+        g_autofree char *copy = g_strndup(text, len);
+        g_autofree char *shortened = acr_text_shorten(copy, ACR_SEARCH_MAX_LINE);
+        g_strdelimit(shortened, "\r\n", ' ');
+        g_string_append(out, shortened);
+    }
+    g_string_append_c(out, '\n');
+}
+
+/* Bytes that a line takes at most. */
+static gsize line_cost(AcrContent *content, guint32 line)
+{
+    gsize len;
+    acr_content_line(content, line, &len);
+    return MIN(len, ACR_SEARCH_MAX_LINE + 64) + 12;
+}
+
+/* How many lines of `lines` fit into `budget`, counted from one end. */
+static guint fitting(AcrContent *content, const GArray *lines, gsize budget, bool from_end)
+{
+    gsize used = 0;
+    guint n = 0;
+    while (n < lines->len) {
+        guint at = from_end ? lines->len - 1 - n : n;
+        used += line_cost(content, g_array_index(lines, guint32, at));
+        if (used > budget)
+            break;
+        n++;
+    }
+    return n;
+}
+
+static void append_gap(GString *out, const char *path, guint32 first, guint32 last)
+{
+    guint32 middle = first + (last - first) / 2;
+    guint32 half = MIN(MAX(middle - first, last - middle), 100u);
+    g_string_append_printf(out, "[lines %u-%u are left out; get_code_around_line(\"", first, last);
+    append_inline(out, path);
+    g_string_append_printf(out, "\", %u, %u) shows %s]\n", middle, half,
+                           last - first > 2 * half ? "the middle of them" : "them");
+}
+
+void acr_render_lines(GString *out, AcrContent *content, const GArray *lines, gsize budget, const char *path)
+{
+    guint head = fitting(content, lines, budget, false), tail = 0;
+    if (head < lines->len) {
+        head = MAX(fitting(content, lines, budget / 3 * 2, false), 1);
+        tail = MIN(fitting(content, lines, budget / 3, true), lines->len - head);
+    }
+    for (guint i = 0; i < head; i++)
+        append_numbered(out, content, g_array_index(lines, guint32, i));
+    if (head + tail < lines->len)
+        append_gap(out, path, g_array_index(lines, guint32, head),
+                   g_array_index(lines, guint32, lines->len - tail - 1));
+    for (guint i = lines->len - tail; i < lines->len && tail; i++)
+        append_numbered(out, content, g_array_index(lines, guint32, i));
+}
+
+static void add_lines(GArray *lines, guint32 first, guint32 last)
+{
+    for (guint32 line = first; line <= last; line++) {
+        if (lines->len && g_array_index(lines, guint32, lines->len - 1) >= line)
+            continue;
+        g_array_append_val(lines, line);
+    }
+}
+
+#define MAX_NESTED_SIGNATURES 5
+#define MAX_ASSIGN_LINES 8u /* of one class-level assignment */
+
+static void add_signatures(GArray *lines, const AcrIndex *index, guint32 class_id, int depth)
+{
+    const AcrSymbol *klass = acr_index_symbol(index, class_id);
+    add_lines(lines, klass->first, klass->sig_last);
+    g_autoptr(GArray) members = acr_index_members(index, class_id);
+    for (guint i = 0; i < members->len; i++) {
+        guint32 id = g_array_index(members, guint32, i);
+        const AcrSymbol *member = acr_index_symbol(index, id);
+        if (member->kind == ACR_SYMBOL_CLASS && depth < MAX_NESTED_SIGNATURES)
+            add_signatures(lines, index, id, depth + 1);
+        else if (member->kind == ACR_SYMBOL_METHOD || member->kind == ACR_SYMBOL_FUNCTION)
+            add_lines(lines, member->first, member->sig_last);
+        else if (member->kind == ACR_SYMBOL_ASSIGN && strcmp(member->name, "__doc__") != 0)
+            add_lines(lines, member->first, MIN(member->last, member->first + MAX_ASSIGN_LINES - 1));
+    }
+}
+
+GArray *acr_render_signature_lines(const AcrIndex *index, guint32 class_id)
+{
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(guint32));
+    add_signatures(lines, index, class_id, 0);
+    return lines;
+}

@@ -1,0 +1,248 @@
+/*
+ * An answer in the making: notes, then hits. Finishing sorts the hits by (rank, file, line), shows the first
+ * ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT, and lists the others.
+ */
+#include <string.h>
+
+#include "search/search_private.h"
+
+#define LIST_RESERVE (16u * 1024) /* bytes kept free for the list of what is not shown in full */
+#define NOTES_MAX (8u * 1024)
+
+void acr_reply_init(AcrReply *reply, AcrSearch *search)
+{
+    *reply = (AcrReply){
+        .search = search,
+        .hits = g_array_new(FALSE, FALSE, sizeof(AcrHit)),
+        .notes = g_string_new(NULL),
+        .strings = g_string_chunk_new(256),
+    };
+}
+
+void acr_reply_clear(AcrReply *reply)
+{
+    g_clear_pointer(&reply->hits, g_array_unref);
+    g_clear_pointer(&reply->strings, g_string_chunk_free);
+    if (reply->notes)
+        g_string_free(reply->notes, TRUE);
+    reply->notes = NULL;
+}
+
+void acr_reply_note(AcrReply *reply, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_string_append_vprintf(reply->notes, format, args);
+    va_end(args);
+    g_string_append_c(reply->notes, '\n');
+}
+
+bool acr_reply_add(AcrReply *reply, const AcrHit *hit)
+{
+    if (reply->hits->len >= ACR_SEARCH_MAX_HITS) {
+        reply->overfull = true;
+        return false;
+    }
+    g_array_append_val(reply->hits, *hit);
+    return true;
+}
+
+void acr_reply_add_symbol(AcrReply *reply, guint32 id, AcrView view, guint32 rank)
+{
+    const AcrIndex *index = reply->search->index;
+    const AcrSymbol *symbol = acr_index_symbol(index, id);
+    if (symbol->kind == ACR_SYMBOL_ASSIGN || symbol->kind == ACR_SYMBOL_IMPORT)
+        view = ACR_VIEW_AROUND;
+    else if (symbol->kind != ACR_SYMBOL_CLASS && view == ACR_VIEW_SIGNATURES)
+        view = ACR_VIEW_WHOLE;
+    AcrHit hit = {
+        .entry = acr_index_file(index, symbol->file)->entry,
+        .rank = rank,
+        .start = symbol->first,
+        .end = symbol->last,
+        .symbol = (gint32)id,
+        .count = 1,
+        .view = view,
+        .klass = acr_index_class_of(index, id),
+        .func = acr_index_func_of(index, id),
+    };
+    acr_reply_add(reply, &hit);
+}
+
+void acr_reply_add_symbols(AcrReply *reply, const GArray *ids, AcrView view)
+{
+    for (guint i = 0; i < ids->len; i++)
+        acr_reply_add_symbol(reply, g_array_index(ids, guint32, i), view, 0);
+}
+
+static int compare_hits(const void *left, const void *right)
+{
+    const AcrHit *a = left, *b = right;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    if (a->entry != b->entry)
+        return a->entry < b->entry ? -1 : 1;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    return a->symbol < b->symbol ? -1 : a->symbol > b->symbol;
+}
+
+static void sort_unique(GArray *hits)
+{
+    g_array_sort(hits, compare_hits);
+    guint kept = 0;
+    for (guint i = 0; i < hits->len; i++) {
+        const AcrHit *hit = &g_array_index(hits, AcrHit, i);
+        const AcrHit *last = kept ? &g_array_index(hits, AcrHit, kept - 1) : NULL;
+        if (last && last->entry == hit->entry && last->start == hit->start && last->end == hit->end &&
+            g_strcmp0(last->func, hit->func) == 0 && g_strcmp0(last->klass, hit->klass) == 0)
+            continue;
+        g_array_index(hits, AcrHit, kept) = *hit;
+        kept++;
+    }
+    g_array_set_size(hits, kept);
+}
+
+static GArray *lines_to_show(const AcrReply *reply, const AcrHit *hit, AcrContent *content)
+{
+    if (hit->view == ACR_VIEW_SIGNATURES && hit->symbol >= 0)
+        return acr_render_signature_lines(reply->search->index, (guint32)hit->symbol);
+    guint32 more = hit->view == ACR_VIEW_AROUND ? ACR_SEARCH_CONTEXT_LINES : 0;
+    guint32 first = hit->start > more ? hit->start - more : 1;
+    guint32 last = MIN(hit->end + more, acr_content_n_lines(content));
+    GArray *lines = g_array_new(FALSE, FALSE, sizeof(guint32));
+    for (guint32 line = first; line <= last; line++)
+        g_array_append_val(lines, line);
+    return lines;
+}
+
+/* Line numbers past the end of the content, should index and content ever differ, are dropped. */
+static void drop_lines_past(GArray *lines, guint32 n_lines)
+{
+    while (lines->len && g_array_index(lines, guint32, lines->len - 1) > n_lines)
+        g_array_set_size(lines, lines->len - 1);
+}
+
+static bool show_hit(const AcrReply *reply, const AcrHit *hit, gsize budget, GString *out, GError **error)
+{
+    g_autoptr(GError) local = NULL;
+    AcrContent *content = acr_search_content(reply->search, hit->entry, &local);
+    if (local) {
+        g_propagate_error(error, g_steal_pointer(&local));
+        return false;
+    }
+    const char *path = acr_search_path(reply->search, hit->entry);
+    acr_render_heading(out, path, hit->klass, hit->func, "\n");
+    g_string_append(out, "\n<code>\n");
+    if (content) {
+        g_autoptr(GArray) lines = lines_to_show(reply, hit, content);
+        drop_lines_past(lines, acr_content_n_lines(content));
+        acr_render_lines(out, content, lines, budget, path);
+    }
+    g_string_append(out, "</code>\n\n");
+    return true;
+}
+
+/* Lists hits from `from` on as files with counts, each file once. */
+static void list_files(const AcrReply *reply, guint from, GString *out)
+{
+    const GArray *hits = reply->hits;
+    guint listed = 0, i = from;
+    while (i < hits->len && listed < ACR_SEARCH_LISTED_FILES && out->len < ACR_SEARCH_MAX_OUTPUT - 2048) {
+        gsize entry = g_array_index(hits, AcrHit, i).entry;
+        guint count = 0;
+        for (; i < hits->len && g_array_index(hits, AcrHit, i).entry == entry; i++)
+            count += g_array_index(hits, AcrHit, i).count;
+        acr_render_heading(out, acr_search_path(reply->search, entry), NULL, NULL, "");
+        g_string_append_printf(out, " %u\n", count);
+        listed++;
+    }
+    guint rest = 0;
+    for (; i < hits->len; i++)
+        rest += g_array_index(hits, AcrHit, i).count;
+    if (rest)
+        g_string_append_printf(out, "… and %u more in further files.\n", rest);
+}
+
+static void list_methods(const AcrReply *reply, guint from, GString *out)
+{
+    const GArray *hits = reply->hits;
+    guint end = MIN(hits->len, from + ACR_SEARCH_LISTED_METHODS);
+    for (guint i = from; i < end; i++) {
+        const AcrHit *hit = &g_array_index(hits, AcrHit, i);
+        acr_render_heading(out, acr_search_path(reply->search, hit->entry), hit->klass, hit->func, " ");
+        g_string_append_printf(out, " line %u\n", hit->start);
+    }
+    if (end < hits->len) {
+        g_string_append(out, "Further places, as counts per file:\n");
+        list_files(reply, end, out);
+    }
+}
+
+static guint total_count(const GArray *hits)
+{
+    guint total = 0;
+    for (guint i = 0; i < hits->len; i++)
+        total += g_array_index(hits, AcrHit, i).count;
+    return total;
+}
+
+static GPtrArray *places_of(const AcrReply *reply)
+{
+    GPtrArray *places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
+    for (guint i = 0; i < reply->hits->len && places->len < ACR_SEARCH_MAX_PLACES; i++) {
+        const AcrHit *hit = &g_array_index(reply->hits, AcrHit, i);
+        const char *path = acr_search_path(reply->search, hit->entry);
+        g_ptr_array_add(places, acr_place_new(path, hit->start, hit->end, hit->klass, hit->func));
+    }
+    return places;
+}
+
+/* Shows the first hits; what one does not use of its share the next may. */
+static bool show_hits(const AcrReply *reply, guint shown, GString *out, GError **error)
+{
+    gsize limit = ACR_SEARCH_MAX_OUTPUT - (reply->hits->len > shown ? LIST_RESERVE : 4096);
+    for (guint i = 0; i < shown; i++) {
+        const AcrHit *hit = &g_array_index(reply->hits, AcrHit, i);
+        gsize left = limit > out->len ? limit - out->len : 0;
+        gsize share = left / (shown - i);
+        if (!show_hit(reply, hit, share > 1024 ? share - 1024 : 0, out, error))
+            return false;
+    }
+    return true;
+}
+
+bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse, AcrAnswer *out,
+                      GError **error)
+{
+    sort_unique(reply->hits);
+    guint n = reply->hits->len, shown = MIN(n, ACR_RESULT_SHOW_LIMIT), total = total_count(reply->hits);
+    g_autoptr(GString) text = g_string_new_len(reply->notes->str, (gssize)MIN(reply->notes->len, NOTES_MAX));
+    g_string_append_printf(text, "Found %s%u %s:\n\n", reply->overfull ? "at least " : "", total, total == 1 ? one : many);
+    if (!show_hits(reply, shown, text, error))
+        return false;
+    if (n > shown) {
+        g_string_append(text, "The others, not shown in full:\n");
+        if (collapse == ACR_COLLAPSE_METHODS)
+            list_methods(reply, shown, text);
+        else
+            list_files(reply, shown, text);
+    }
+    out->places = places_of(reply);
+    out->ok = true;
+    out->output = acr_utf8_repair(text->str, text->len);
+    return true;
+}
+
+void acr_reply_miss(AcrReply *reply, char *text, AcrAnswer *out)
+{
+    g_autoptr(GString) all = g_string_new_len(reply->notes->str, (gssize)MIN(reply->notes->len, NOTES_MAX));
+    g_string_append(all, text);
+    g_free(text);
+    g_autofree char *valid = acr_utf8_repair(all->str, all->len);
+    out->ok = false;
+    out->output = acr_text_shorten(valid, ACR_SEARCH_MAX_OUTPUT);
+    out->places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
+}
