@@ -163,6 +163,8 @@ GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
  * is there, whole. `mode` as for chmod (0 = 0644). Errors: NOT_FOUND (no such folder), NO_SPACE, FAILED.
  */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode, GError **error) ACR_MUST_USE;
+/* Whether a file name is one of acr_file_write_atomic's temporary ones, as a kill can leave them. */
+bool acr_file_is_temporary(const char *name);
 /* mkdir -p. Errors: NO_SPACE, FAILED (names the path). */
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
 /* Removes a tree that this program made; never follows symlinks; stays on one file system. A missing tree is success. */

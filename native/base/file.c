@@ -13,7 +13,8 @@
 
 #define READ_CHUNK (64u * 1024)
 #define DEFAULT_MODE 0644
-#define TEMPORARY_NAME ".acr-XXXXXX"
+#define TEMPORARY_PREFIX ".acr-"
+#define TEMPORARY_NAME TEMPORARY_PREFIX "XXXXXX"
 
 void acr_fd_close(int *fd)
 {
@@ -157,4 +158,9 @@ bool acr_dir_sync(const char *path, GError **error)
 char *acr_sha256_hex(const void *data, gsize len)
 {
     return g_compute_checksum_for_data(G_CHECKSUM_SHA256, len ? data : (const void *)"", len);
+}
+
+bool acr_file_is_temporary(const char *name)
+{
+    return g_str_has_prefix(name, TEMPORARY_PREFIX) && strlen(name) == strlen(TEMPORARY_NAME);
 }
