@@ -1,0 +1,154 @@
+/*
+ * The run folder. meta.json is what makes a folder one: it is written first, in the state "new", again when everything
+ * that the run stands on is in the folder ("ready"), and once more with the result ("done"), each time atomically. A
+ * folder that holds anything else is never touched.
+ */
+#include "task/task_private.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define META "meta.json"
+
+static const char *const state_names[] = {
+    [ACR_FOLDER_NEW] = "new", [ACR_FOLDER_READY] = "ready", [ACR_FOLDER_DONE] = "done"};
+
+G_DEFINE_QUARK(acr-task-error-quark, acr_task_error)
+
+void acr_folder_clear(AcrFolder *folder)
+{
+    g_clear_pointer(&folder->path, g_free);
+    g_clear_pointer(&folder->lock, acr_lock_free);
+    g_clear_pointer(&folder->meta, acr_json_free);
+}
+
+char *acr_folder_path(const AcrFolder *folder, const char *name)
+{
+    return g_build_filename(folder->path, name, NULL);
+}
+
+bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len, GError **error)
+{
+    g_autofree char *path = acr_folder_path(folder, name);
+    g_autofree char *parent = g_path_get_dirname(path);
+    return acr_dir_make(parent, error) && acr_file_write_atomic(path, data, len, 0644, error);
+}
+
+bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state, GError **error)
+{
+    acr_json_set_string(meta, "state", state_names[state]);
+    g_autofree char *text = acr_json_print_pretty(meta);
+    if (!acr_folder_write(folder, META, text, strlen(text), error))
+        return false;
+    folder->state = state;
+    return true;
+}
+
+static bool refuse(GError **error, const char *path, const char *why)
+{
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "'%s' %s", path, why);
+    return false;
+}
+
+/* Names that a run which was killed at its very beginning can have left. */
+static bool is_beginning(const char *name)
+{
+    return strcmp(name, "lock") == 0 || strcmp(name, ".gitignore") == 0 || acr_file_is_temporary(name);
+}
+
+/* Whether a folder without meta.json may become a run folder: it is missing or empty, or a run was killed right there. */
+static bool check_free(const char *path, GError **error)
+{
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    if (!g_file_test(path, G_FILE_TEST_IS_DIR))
+        return refuse(error, path, "is not a folder");
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    if (!dir) {
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "cannot read the folder '%s'", path);
+        return false;
+    }
+    for (const char *name; (name = g_dir_read_name(dir));)
+        if (!is_beginning(name))
+            return refuse(error, path, "holds something else than a run; give a new or empty folder as --out");
+    return true;
+}
+
+static bool read_state(AcrFolder *folder, GError **error)
+{
+    const char *state = acr_json_get_string(folder->meta, "state");
+    for (guint i = 0; i < G_N_ELEMENTS(state_names); i++) {
+        if (g_strcmp0(state, state_names[i]) == 0) {
+            folder->state = (AcrFolderState)i;
+            return true;
+        }
+    }
+    return refuse(error, folder->path, "holds a meta.json that is not a run's");
+}
+
+/* Reads meta.json; true without it when there is none. */
+static bool read_meta(AcrFolder *folder, GError **error)
+{
+    g_autofree char *path = acr_folder_path(folder, META);
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_META_MAX_BYTES, &reason);
+    if (!bytes) {
+        if (g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+            return true;
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    gsize len;
+    const char *text = g_bytes_get_data(bytes, &len);
+    folder->meta = acr_json_parse(text, len, NULL);
+    if (!folder->meta || acr_json_type(folder->meta) != ACR_JSON_OBJECT)
+        return refuse(error, folder->path, "holds a meta.json that is not a run's");
+    if (acr_json_get_int(folder->meta, "format", 0) != ACR_META_FORMAT)
+        return refuse(error, folder->path, "was written by another version of this program");
+    return read_state(folder, error);
+}
+
+/* The folder is new: it is made, and hidden from git in case it lies in a working tree. */
+static bool make_folder(const AcrFolder *folder, GError **error)
+{
+    return acr_dir_make(folder->path, error) && acr_folder_write(folder, ".gitignore", "*\n", 2, error);
+}
+
+bool acr_folder_exists(const char *path)
+{
+    g_autofree char *meta = g_build_filename(path, META, NULL);
+    return g_file_test(meta, G_FILE_TEST_EXISTS);
+}
+
+bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
+{
+    g_auto(AcrFolder) folder = {.path = g_canonicalize_filename(path, NULL)};
+    if (!read_meta(&folder, error))
+        return false;
+    if (!folder.meta && (!check_free(folder.path, error) || !make_folder(&folder, error)))
+        return false;
+    g_autofree char *lock = acr_folder_path(&folder, "lock");
+    folder.lock = acr_lock_take(lock, error);
+    if (!folder.lock) {
+        g_prefix_error(error, "another run is at work in '%s': ", path);
+        return false;
+    }
+    g_clear_pointer(&folder.meta, acr_json_free);
+    if (!read_meta(&folder, error)) /* once more, now that nobody else can write it */
+        return false;
+    *out = folder;
+    memset(&folder, 0, sizeof folder);
+    return true;
+}
+
+bool acr_folder_read(const char *path, AcrFolder *out, GError **error)
+{
+    g_auto(AcrFolder) folder = {.path = g_canonicalize_filename(path, NULL)};
+    if (!read_meta(&folder, error))
+        return false;
+    if (!folder.meta || folder.state == ACR_FOLDER_NEW)
+        return refuse(error, path, "is not a run folder");
+    *out = folder;
+    memset(&folder, 0, sizeof folder);
+    return true;
+}

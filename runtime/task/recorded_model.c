@@ -1,0 +1,235 @@
+/*
+ * The model that all agents see: it asks the journal first and the real model after it. A record's request holds the
+ * messages that are new in its conversation since the last record, so that the journal grows with the run and not with
+ * its square; what was known is told by a digest for each message, and an answer is known from its own record.
+ */
+#include "task/task_private.h"
+
+#include <string.h>
+
+struct AcrRecorder {
+    AcrJournal *journal;
+    AcrCost *cost;
+    GHashTable *known; /* conversation -> GPtrArray of digests of its messages */
+    guint64 live_calls;
+};
+
+typedef struct {
+    AcrModel model;
+    AcrRecorder *recorder;
+    AcrModel *inner;
+} RecordedModel;
+
+AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost)
+{
+    AcrRecorder *recorder = g_new0(AcrRecorder, 1);
+    recorder->journal = journal;
+    recorder->cost = cost;
+    recorder->known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
+    return recorder;
+}
+
+void acr_recorder_free(AcrRecorder *recorder)
+{
+    if (!recorder)
+        return;
+    g_hash_table_unref(recorder->known);
+    g_free(recorder);
+}
+
+guint64 acr_recorder_live_calls(const AcrRecorder *recorder)
+{
+    return recorder->live_calls;
+}
+
+/* ---- Requests ----------------------------------------------------------------------------------- */
+
+static char *digest(AcrRole role, const char *content)
+{
+    g_autofree char *hash = acr_sha256_hex(content, strlen(content));
+    return g_strdup_printf("%s:%s", acr_role_name(role), hash);
+}
+
+static GPtrArray *known_messages(AcrRecorder *recorder, const char *conversation)
+{
+    GPtrArray *known = g_hash_table_lookup(recorder->known, conversation);
+    if (!known) {
+        known = g_ptr_array_new_with_free_func(g_free);
+        g_hash_table_insert(recorder->known, g_strdup(conversation), known);
+    }
+    return known;
+}
+
+/* Makes `known` the conversation's digests and returns how many of its first messages were known before. */
+static gsize learn(GPtrArray *known, const AcrConversation *conversation)
+{
+    gsize size = acr_conversation_size(conversation), same = 0;
+    bool differs = false;
+    for (gsize i = 0; i < size; i++) {
+        const AcrMessage *message = acr_conversation_message(conversation, i);
+        g_autofree char *hash = digest(message->role, message->content);
+        differs = differs || i >= known->len || strcmp(known->pdata[i], hash) != 0;
+        same += !differs;
+        if (differs) {
+            if (i < known->len)
+                g_ptr_array_set_size(known, (gint)i);
+            g_ptr_array_add(known, g_steal_pointer(&hash));
+        }
+    }
+    g_ptr_array_set_size(known, (gint)size);
+    return same;
+}
+
+static AcrJson *request_to_json(RecordedModel *self, const AcrModelRequest *request)
+{
+    const char *name = acr_conversation_name(request->conversation);
+    gsize from = learn(known_messages(self->recorder, name), request->conversation);
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "model", self->model.name);
+    acr_json_set_string(json, "agent", request->agent);
+    acr_json_set_int(json, "round", request->round);
+    acr_json_set_bool(json, "json", request->json);
+    acr_json_set_string(json, "conversation", name);
+    acr_json_set_int(json, "from", (gint64)from);
+    acr_json_set(json, "messages", acr_conversation_to_json(request->conversation, from));
+    return json;
+}
+
+/* ---- Answers ------------------------------------------------------------------------------------ */
+
+static AcrJson *answer_to_json(const AcrModelAnswer *answer)
+{
+    AcrJson *json = acr_json_new_object(), *usage = acr_json_new_object();
+    acr_json_set_int(usage, "input", answer->usage.input);
+    acr_json_set_int(usage, "cached", answer->usage.cached);
+    acr_json_set_int(usage, "output", answer->usage.output);
+    acr_json_set_int(usage, "cost_microusd", answer->usage.cost_microusd);
+    acr_json_set_string(json, "content", answer->content);
+    acr_json_set_string(json, "finish", answer->finish);
+    acr_json_set_string(json, "model", answer->model);
+    acr_json_set(json, "usage", usage);
+    return json;
+}
+
+static AcrJson *failure_to_json(const GError *failure)
+{
+    AcrJson *json = acr_json_new_object(), *inside = acr_json_new_object();
+    acr_json_set_string(inside, "class", acr_llm_error_name(failure->code));
+    acr_json_set_string(inside, "message", failure->message);
+    acr_json_set(json, "error", inside);
+    return json;
+}
+
+/* Failures that decide how a run goes on; the others end it, and are asked again when it is gone on with. */
+static bool is_recorded(const GError *failure)
+{
+    return g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
+           g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP);
+}
+
+/* The recorded failure as the error that it was; false always. */
+static bool fail_as_recorded(const AcrJson *failure, GError **error)
+{
+    const char *name = acr_json_get_string(failure, "class"), *message = acr_json_get_string(failure, "message");
+    gint code = ACR_LLM_ERROR_FAILED;
+    for (gint i = 0; i < ACR_LLM_ERRORS; i++)
+        if (g_strcmp0(name, acr_llm_error_name(i)) == 0)
+            code = i;
+    g_set_error_literal(error, ACR_LLM_ERROR, code, message ? message : "a recorded failure");
+    return false;
+}
+
+static void answer_from_json(const AcrJson *json, AcrModelAnswer *out)
+{
+    const AcrJson *usage = acr_json_get(json, "usage");
+    const char *content = acr_json_get_string(json, "content");
+    *out = (AcrModelAnswer){
+        .content = g_strdup(content ? content : ""),
+        .finish = g_strdup(acr_json_get_string(json, "finish")),
+        .model = g_strdup(acr_json_get_string(json, "model")),
+        .usage = {acr_json_get_int(usage, "input", -1), acr_json_get_int(usage, "cached", -1),
+                  acr_json_get_int(usage, "output", -1), acr_json_get_int(usage, "cost_microusd", -1)},
+    };
+}
+
+/* ---- The model ---------------------------------------------------------------------------------- */
+
+/* The answer will be the conversation's next message; it is known then. */
+static void expect_answer(RecordedModel *self, const AcrModelRequest *request, const AcrModelAnswer *answer)
+{
+    GPtrArray *known = known_messages(self->recorder, acr_conversation_name(request->conversation));
+    g_ptr_array_add(known, digest(ACR_ROLE_ASSISTANT, answer->content));
+    acr_cost_add(self->recorder->cost, request->agent, &answer->usage);
+}
+
+static bool answer_recorded(RecordedModel *self, const AcrModelRequest *request, const AcrJson *recorded,
+                            AcrModelAnswer *out, GError **error)
+{
+    const AcrJson *failure = acr_json_get(recorded, "error");
+    if (failure)
+        return fail_as_recorded(failure, error);
+    if (self->inner)
+        acr_model_skip(self->inner, request);
+    answer_from_json(recorded, out);
+    return true;
+}
+
+static bool answer_live(RecordedModel *self, const AcrModelRequest *request, const AcrJson *asked, AcrModelAnswer *out,
+                        GError **error)
+{
+    g_auto(AcrModelAnswer) answer = {0};
+    g_autoptr(GError) failure = NULL;
+    gint64 start = g_get_monotonic_time();
+    self->recorder->live_calls++;
+    bool ok = acr_model_complete(self->inner, request, &answer, &failure);
+    if (!ok && !is_recorded(failure)) {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return false;
+    }
+    AcrJson *time = acr_json_new_object();
+    acr_json_set_int(time, "ended_s", g_get_real_time() / G_USEC_PER_SEC);
+    acr_json_set_int(time, "wall_ms", (g_get_monotonic_time() - start) / 1000);
+    g_autoptr(AcrJson) record = ok ? answer_to_json(&answer) : failure_to_json(failure);
+    if (!acr_journal_append(self->recorder->journal, "model", asked, record, time, error))
+        return false;
+    if (!ok) {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return false;
+    }
+    *out = answer;
+    memset(&answer, 0, sizeof answer);
+    return true;
+}
+
+static bool complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
+{
+    RecordedModel *self = (RecordedModel *)model;
+    g_autoptr(AcrJson) asked = request_to_json(self, request);
+    const AcrJson *recorded = NULL;
+    if (!acr_journal_ask(self->recorder->journal, "model", asked, &recorded, error))
+        return false;
+    bool ok = recorded ? answer_recorded(self, request, recorded, out, error)
+                       : answer_live(self, request, asked, out, error);
+    if (ok)
+        expect_answer(self, request, out);
+    return ok;
+}
+
+static void free_model(AcrModel *model)
+{
+    RecordedModel *self = (RecordedModel *)model;
+    acr_model_free(self->inner);
+    g_free(self->model.name);
+    g_free(self);
+}
+
+AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner)
+{
+    static const AcrModelOps ops = {.complete = complete, .free = free_model};
+    RecordedModel *self = g_new0(RecordedModel, 1);
+    self->model.ops = &ops;
+    self->model.name = g_strdup(name);
+    self->recorder = recorder;
+    self->inner = inner;
+    return &self->model;
+}

@@ -1,0 +1,438 @@
+/*
+ * One task from options to result: prepares the run folder (or takes up what it holds), then runs the attempts with the
+ * journal in front of the model. A finished folder is answered from its files, unless the change is to be applied.
+ */
+#include "task/task_private.h"
+
+#include <string.h>
+
+typedef struct {
+    const AcrTaskOptions *options;
+    const AcrHost *host;
+    AcrFolder folder;
+    AcrPrompts *prompts;
+    GPtrArray *models; /* live ones, before they stand behind the journal */
+    AcrWorkspace workspace;
+} Task;
+
+static void task_clear(Task *task)
+{
+    acr_workspace_clear(&task->workspace);
+    g_clear_pointer(&task->models, g_ptr_array_unref);
+    g_clear_pointer(&task->prompts, acr_prompts_free);
+    acr_folder_clear(&task->folder);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Task, task_clear)
+
+void acr_task_result_clear(AcrTaskResult *result)
+{
+    g_clear_pointer(&result->diff, g_bytes_unref);
+}
+
+static void note(const AcrHost *host, const char *line)
+{
+    if (line && host->progress && host->progress->note)
+        host->progress->note(host->progress->ctx, line);
+}
+
+static void stage(const AcrHost *host, const char *name)
+{
+    if (host->progress && host->progress->stage)
+        host->progress->stage(host->progress->ctx, 0, name, 0);
+}
+
+/* ---- Models ------------------------------------------------------------------------------------- */
+
+/* The models that are asked when the journal has no answer; owned array of AcrModel. */
+static GPtrArray *make_live_models(const char *const *names, const Task *task, GError **error)
+{
+    g_autoptr(GPtrArray) models = g_ptr_array_new_with_free_func((GDestroyNotify)acr_model_free);
+    AcrModelOptions options = {
+        .instance_id = task->options->instance_id,
+        .temperature = task->options->temperature,
+        .max_retries = ACR_LLM_RETRIES,
+        .interrupt = task->host->interrupt,
+    };
+    for (guint i = 0; names[i]; i++) {
+        AcrModel *model = acr_model_new(names[i], &options, error);
+        if (!model)
+            return NULL;
+        g_ptr_array_add(models, model);
+    }
+    return g_steal_pointer(&models);
+}
+
+/* The run's models by their recorded names, each behind the journal; `live` (may be NULL) is emptied into them. */
+static GPtrArray *make_recorded_models(const Task *task, GPtrArray *live, AcrRecorder *recorder)
+{
+    const AcrJson *names = acr_json_get(acr_json_get(task->folder.meta, "options"), "model");
+    GPtrArray *models = g_ptr_array_new_with_free_func((GDestroyNotify)acr_model_free);
+    for (const AcrJson *at = acr_json_first(names); at; at = acr_json_next(at)) {
+        const char *name = acr_json_string(at);
+        AcrModel *inner = live && live->len ? g_ptr_array_steal_index(live, 0) : NULL;
+        g_ptr_array_add(models, acr_recorded_model_new(recorder, name ? name : "", inner));
+    }
+    return models;
+}
+
+/* ---- Beginning ---------------------------------------------------------------------------------- */
+
+static bool save_texts(Task *task, GError **error)
+{
+    const char *issue = task->options->issue;
+    if (!acr_folder_write(&task->folder, "issue.md", issue, strlen(issue), error))
+        return false;
+    for (guint i = 0; i < ACR_PROMPTS; i++) {
+        g_autofree char *name = g_build_filename("prompts", acr_prompt_file(i), NULL);
+        const char *text = acr_prompts_text(task->prompts, i);
+        if (!acr_folder_write(&task->folder, name, text, strlen(text), error))
+            return false;
+    }
+    return true;
+}
+
+static AcrJson *describe_snapshot(const Task *task)
+{
+    AcrSnapshot *snapshot = task->workspace.snapshot;
+    g_autofree char *digest = acr_snapshot_digest(snapshot);
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "commit", acr_snapshot_commit(snapshot));
+    acr_json_set_string(json, "digest", digest);
+    acr_json_set_bool(json, "worktree", acr_snapshot_is_worktree(snapshot));
+    acr_json_set_bool(json, "git", acr_repo_is_git(task->workspace.repo));
+    acr_json_set_string(json, "git_dir", acr_repo_path(task->workspace.repo));
+    return json;
+}
+
+static AcrJson *new_meta(AcrJson *bound)
+{
+    AcrJson *meta = acr_json_new_object();
+    acr_json_set_int(meta, "format", ACR_META_FORMAT);
+    acr_json_set_string(meta, "version", ACR_VERSION);
+    acr_json_set(meta, "options", bound);
+    return meta;
+}
+
+/* What can be wrong with the task itself is found before a folder is made: repository, revision, models. */
+static bool prepare(Task *task, GError **error)
+{
+    stage(task->host, "snapshot");
+    task->models = make_live_models(task->options->models, task, error);
+    task->workspace.repo = task->models ? acr_repo_open(task->options->repo, error) : NULL;
+    if (!task->workspace.repo)
+        return false;
+    task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, task->options->rev, error);
+    if (!task->workspace.snapshot)
+        return false;
+    note(task->host, acr_snapshot_remarks(task->workspace.snapshot));
+    return true;
+}
+
+/* Puts all that the run stands on into the folder; "ready" when it is there. `bound` taken. */
+static bool begin(Task *task, AcrJson *bound, GError **error)
+{
+    g_autoptr(AcrJson) meta = new_meta(bound);
+    if (!task->workspace.snapshot && !prepare(task, error))
+        return false;
+    g_autofree char *saved = acr_folder_path(&task->folder, "snapshot");
+    if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error) || !save_texts(task, error) ||
+        !acr_snapshot_save(task->workspace.snapshot, saved, error))
+        return false;
+    acr_json_set(meta, "snapshot", describe_snapshot(task));
+    if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error))
+        return false;
+    acr_json_free(task->folder.meta);
+    task->folder.meta = g_steal_pointer(&meta);
+    return true;
+}
+
+/* The snapshot that the folder was begun with, whatever has become of the working tree. */
+static bool load_snapshot(Task *task, GError **error)
+{
+    const AcrJson *described = acr_json_get(task->folder.meta, "snapshot");
+    const char *git_dir = acr_json_get_string(described, "git_dir");
+    g_autofree char *saved = acr_folder_path(&task->folder, "snapshot");
+    stage(task->host, "snapshot");
+    if (acr_json_get_bool(described, "git", false)) {
+        task->workspace.repo = git_dir ? acr_repo_open(git_dir, error) : NULL;
+        if (!task->workspace.repo)
+            return false;
+    }
+    task->workspace.snapshot = acr_snapshot_load(task->workspace.repo, saved, error);
+    if (!task->workspace.snapshot)
+        return false;
+    g_autofree char *digest = acr_snapshot_digest(task->workspace.snapshot);
+    if (g_strcmp0(digest, acr_json_get_string(described, "digest")) == 0)
+        return true;
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "the snapshot in '%s' is damaged", task->folder.path);
+    return false;
+}
+
+static bool check_code(const Task *task, GError **error)
+{
+    if (acr_index_n_files(task->workspace.index) > 0)
+        return true;
+    const char *repo = acr_json_get_string(acr_json_get(task->folder.meta, "options"), "repo");
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "no Python files outside tests in '%s'",
+                repo ? repo : "the repository");
+    return false;
+}
+
+/* ---- Artifacts ---------------------------------------------------------------------------------- */
+
+static bool write_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
+{
+    return acr_folder_write(ctx, path, data, len, error);
+}
+
+static bool write_json(AcrFolder *folder, const char *name, AcrJson *json, GError **error)
+{
+    g_autoptr(AcrJson) owned = json;
+    g_autofree char *text = acr_json_print_pretty(owned);
+    return acr_folder_write(folder, name, text, strlen(text), error);
+}
+
+static AcrJson *describe_selection(const AcrRunResult *result)
+{
+    AcrJson *json = acr_json_new_object();
+    g_autofree char *path =
+        g_strdup_printf("attempt_%u/extracted_patch_%u.diff", result->attempt, result->try_number);
+    acr_json_set_string(json, "selected", result->diff ? path : NULL);
+    acr_json_set_string(json, "status", acr_extract_status_name(result->status));
+    acr_json_set_string(json, "reason", result->diff ? "the first applicable patch" : "no attempt gave an applicable patch");
+    return json;
+}
+
+static bool save_result(AcrFolder *folder, const AcrRunResult *result, GError **error)
+{
+    gsize len = 0;
+    const void *diff = result->diff ? g_bytes_get_data(result->diff, &len) : "";
+    return acr_folder_write(folder, "patch.diff", diff, len, error) &&
+           write_json(folder, "selected_patch.json", describe_selection(result), error);
+}
+
+static bool finish(Task *task, const AcrRunResult *result, GError **error)
+{
+    AcrJson *described = acr_json_new_object();
+    acr_json_set_bool(described, "patch", result->diff != NULL);
+    acr_json_set_string(described, "status", acr_extract_status_name(result->status));
+    acr_json_set(task->folder.meta, "result", described);
+    return save_result(&task->folder, result, error) &&
+           acr_folder_write_meta(&task->folder, task->folder.meta, ACR_FOLDER_DONE, error);
+}
+
+static AcrExtractStatus status_from_name(const char *name)
+{
+    for (int i = ACR_NO_PATCH; i <= ACR_APPLICABLE_PATCH; i++)
+        if (g_strcmp0(name, acr_extract_status_name(i)) == 0)
+            return i;
+    return ACR_NO_PATCH;
+}
+
+static bool read_result(const AcrFolder *folder, AcrTaskResult *out, GError **error)
+{
+    const AcrJson *described = acr_json_get(folder->meta, "result");
+    out->status = status_from_name(acr_json_get_string(described, "status"));
+    if (!acr_json_get_bool(described, "patch", false))
+        return true;
+    g_autofree char *path = acr_folder_path(folder, "patch.diff");
+    out->diff = acr_file_read(path, G_MAXINT32, error);
+    return out->diff != NULL;
+}
+
+/* ---- The run ------------------------------------------------------------------------------------ */
+
+static AcrVerify verify_from_name(const char *name)
+{
+    return g_strcmp0(name, "always") == 0 ? ACR_VERIFY_ALWAYS
+           : g_strcmp0(name, "never") == 0 ? ACR_VERIFY_NEVER
+                                           : ACR_VERIFY_AUTO;
+}
+
+static bool run_attempts(Task *task, const GPtrArray *models, const AcrArtifacts *artifacts, const char *issue,
+                         AcrRunResult *out, GError **error)
+{
+    const AcrJson *bound = acr_json_get(task->folder.meta, "options");
+    g_autofree char *cleaned = acr_issue_clean(issue);
+    AcrRun run = {
+        .issue = cleaned,
+        .snapshot = task->workspace.snapshot,
+        .index = task->workspace.index,
+        .search = task->workspace.search,
+        .python = task->workspace.python,
+        .prompts = task->prompts,
+        .models = (AcrModel *const *)models->pdata,
+        .n_models = models->len,
+        .max_rounds = (guint)acr_json_get_int(bound, "rounds", ACR_ROUNDS_DEFAULT),
+        .max_tries = (guint)acr_json_get_int(bound, "tries", ACR_TRIES_DEFAULT),
+        .max_attempts = (guint)acr_json_get_int(bound, "attempts", ACR_ATTEMPTS_DEFAULT),
+        .verify = verify_from_name(acr_json_get_string(bound, "verify")),
+        .artifacts = artifacts,
+        .progress = task->host->progress,
+        .interrupt = task->host->interrupt,
+    };
+    return acr_attempts_run(&run, out, error);
+}
+
+/* Everything after the folder is ready: index, journal, attempts, result. */
+static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **error)
+{
+    if (!task->models && !(task->models = make_live_models(task->options->models, task, error)))
+        return false;
+    g_autofree char *journal_path = acr_folder_path(&task->folder, "journal.jsonl");
+    g_autoptr(AcrJournal) journal = acr_journal_open(journal_path, ACR_JOURNAL_APPEND, error);
+    if (!journal)
+        return false;
+    note(task->host, acr_journal_remark(journal));
+    g_autoptr(AcrCost) cost = acr_cost_new();
+    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost);
+    g_autoptr(GPtrArray) models = make_recorded_models(task, task->models, recorder);
+    stage(task->host, "index");
+    if (!acr_workspace_index(&task->workspace, task->host, error) || !check_code(task, error))
+        return false;
+    AcrArtifacts artifacts = {&task->folder, write_artifact};
+    g_auto(AcrRunResult) result = {0};
+    bool ok = run_attempts(task, models, &artifacts, issue, &result, error);
+    out->model_calls = acr_recorder_live_calls(recorder);
+    GError **keep_first = ok ? error : NULL;
+    if (!write_json(&task->folder, "cost.json", acr_cost_to_json(cost), keep_first) && ok)
+        return false;
+    bool stopped = !ok && error && g_error_matches(*error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
+    if (!ok && !(stopped && save_result(&task->folder, &result, NULL)))
+        return false;
+    if (ok && !finish(task, &result, error))
+        return false;
+    const char *workdir = task->workspace.repo ? acr_repo_workdir(task->workspace.repo) : NULL;
+    if (ok && task->options->apply && result.overlay && !acr_overlay_apply(result.overlay, workdir, error))
+        return false;
+    out->status = result.status;
+    out->diff = g_steal_pointer(&result.diff);
+    return ok;
+}
+
+/* --apply needs a working tree, and a change that is against it as it lies. */
+static bool check_apply(const AcrTaskOptions *options, GError **error)
+{
+    if (!options->apply || !options->rev)
+        return true;
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "--apply works on the working tree, so it cannot go with --rev");
+    return false;
+}
+
+static bool take_up(Task *task, AcrJson *bound, GError **error)
+{
+    g_autoptr(AcrJson) owned = bound;
+    if (task->folder.meta && !acr_meta_check(acr_json_get(task->folder.meta, "options"), owned, task->options->out, error))
+        return false;
+    if (task->folder.meta && task->folder.state != ACR_FOLDER_NEW)
+        return true;
+    return begin(task, g_steal_pointer(&owned), error);
+}
+
+bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskResult *out, GError **error)
+{
+    g_auto(Task) task = {.options = options, .host = host};
+    g_auto(AcrTaskResult) result = {0};
+    if (!check_apply(options, error))
+        return false;
+    task.prompts = acr_prompts_load(host->prompts_dir, options->prompts, error);
+    if (!task.prompts || (!acr_folder_exists(options->out) && !prepare(&task, error)) || !acr_folder_open(options->out, &task.folder, error) ||
+        !take_up(&task, acr_meta_options(options, task.prompts), error))
+        return false;
+    result.was_finished = task.folder.state == ACR_FOLDER_DONE;
+    bool ok;
+    if (result.was_finished && !options->apply)
+        ok = read_result(&task.folder, &result, error);
+    else
+        ok = (task.workspace.snapshot || load_snapshot(&task, error)) && work(&task, options->issue, &result, error);
+    bool stopped = !ok && error && g_error_matches(*error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
+    if (ok || stopped) {
+        *out = result;
+        memset(&result, 0, sizeof result);
+    }
+    return ok;
+}
+
+/* ---- Replay ------------------------------------------------------------------------------------- */
+
+/* In a replay nothing is written: what would be is kept, and compared with the folder when the run is over. */
+static bool keep_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
+{
+    g_hash_table_insert(ctx, g_strdup(path), g_bytes_new(data, len));
+    return true;
+}
+
+/* An artifact that differs from the one in the folder; owned, NULL if there is none. */
+static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
+{
+    GHashTableIter iter;
+    gpointer path, made;
+    g_hash_table_iter_init(&iter, artifacts);
+    while (g_hash_table_iter_next(&iter, &path, &made)) {
+        g_autofree char *full = acr_folder_path(folder, path);
+        g_autoptr(GBytes) recorded = acr_file_read(full, G_MAXINT32, NULL);
+        if (!recorded || !g_bytes_equal(recorded, made))
+            return g_strdup(path);
+    }
+    return NULL;
+}
+
+static bool check_result(const AcrFolder *folder, const AcrRunResult *result, GHashTable *artifacts, GError **error)
+{
+    g_auto(AcrTaskResult) recorded = {0};
+    g_autofree char *different = find_difference(folder, artifacts);
+    if (!read_result(folder, &recorded, error))
+        return false;
+    bool same = (!recorded.diff && !result->diff) ||
+                (recorded.diff && result->diff && g_bytes_equal(recorded.diff, result->diff));
+    if (same && !different)
+        return true;
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT, "the replay of '%s' gives another %s than was recorded",
+                folder->path, same ? different : "patch.diff");
+    return false;
+}
+
+static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
+{
+    g_autofree char *issue_path = acr_folder_path(&task->folder, "issue.md");
+    g_autofree char *journal_path = acr_folder_path(&task->folder, "journal.jsonl");
+    g_autoptr(GBytes) issue = acr_file_read(issue_path, ACR_ISSUE_MAX_BYTES, error);
+    g_autoptr(AcrJournal) journal = issue ? acr_journal_open(journal_path, ACR_JOURNAL_READ, error) : NULL;
+    if (!journal || !acr_workspace_index(&task->workspace, task->host, error))
+        return false;
+    note(task->host, acr_journal_remark(journal));
+    gsize len;
+    const char *data = g_bytes_get_data(issue, &len);
+    g_autofree char *text = acr_utf8_repair(data, len);
+    g_autoptr(AcrCost) cost = acr_cost_new();
+    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost);
+    g_autoptr(GPtrArray) models = make_recorded_models(task, NULL, recorder);
+    g_autoptr(GHashTable) kept = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
+    AcrArtifacts artifacts = {kept, keep_artifact};
+    g_auto(AcrRunResult) result = {0};
+    bool ok = run_attempts(task, models, &artifacts, text, &result, error);
+    if (!ok && error && g_error_matches(*error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED)) {
+        g_clear_error(error);
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED, "the run in '%s' is not finished: its journal ends here",
+                    task->folder.path);
+    }
+    ok = ok && (task->folder.state != ACR_FOLDER_DONE || check_result(&task->folder, &result, kept, error));
+    out->status = result.status;
+    out->diff = ok ? g_steal_pointer(&result.diff) : NULL;
+    return ok;
+}
+
+bool acr_task_replay(const char *dir, const AcrHost *host, AcrTaskResult *out, GError **error)
+{
+    g_auto(Task) task = {.host = host};
+    g_auto(AcrTaskResult) result = {0};
+    if (!acr_folder_read(dir, &task.folder, error))
+        return false;
+    g_autofree char *prompts = acr_folder_path(&task.folder, "prompts");
+    task.prompts = acr_prompts_load(prompts, NULL, error);
+    if (!task.prompts || !load_snapshot(&task, error) || !replay_attempts(&task, &result, error))
+        return false;
+    *out = result;
+    memset(&result, 0, sizeof result);
+    return true;
+}

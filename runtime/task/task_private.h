@@ -1,0 +1,76 @@
+/* Private to task: the model that asks the journal first, what it cost, and the run folder. */
+#ifndef ACR_TASK_PRIVATE_H
+#define ACR_TASK_PRIVATE_H
+
+#include "journal/journal.h"
+#include "task/task.h"
+
+/* ---- Cost --------------------------------------------------------------------------------------- */
+
+/* Calls and tokens by role, recorded and live ones alike: the same journal gives the same sums. */
+typedef struct AcrCost AcrCost;
+AcrCost *acr_cost_new(void) ACR_MUST_USE;
+void acr_cost_free(AcrCost *cost);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCost, acr_cost_free)
+void acr_cost_add(AcrCost *cost, const char *agent, const AcrUsage *usage);
+/* cost.json: {"total": {…}, "by_agent": {"search": {"calls","input_tokens","cached_tokens","output_tokens","cost_microusd"}, …}} */
+AcrJson *acr_cost_to_json(const AcrCost *cost) ACR_MUST_USE;
+
+/* ---- Recorded model ----------------------------------------------------------------------------- */
+
+/* What has been asked in each conversation, so that a record holds only what is new; shared by a run's models. */
+typedef struct AcrRecorder AcrRecorder;
+/* Both borrowed; must outlive the recorder. */
+AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost) ACR_MUST_USE;
+void acr_recorder_free(AcrRecorder *recorder);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
+guint64 acr_recorder_live_calls(const AcrRecorder *recorder);
+
+/*
+ * A model that asks the journal first and `inner` (taken; NULL in a replay) after it, and records each of its answers.
+ * Recorded are answers and those failures that decide how the run goes on (context overflow, used-up script); a failure
+ * that ends the run is not, so that the run can be gone on with.
+ */
+AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner) ACR_MUST_USE;
+
+/* ---- Run folder --------------------------------------------------------------------------------- */
+
+#define ACR_META_FORMAT 1
+#define ACR_META_MAX_BYTES (16u * 1024 * 1024)
+
+typedef enum {
+    ACR_FOLDER_NEW,       /* begun, what the run stands on is not yet complete in it */
+    ACR_FOLDER_READY,     /* complete; the journal may hold records */
+    ACR_FOLDER_DONE,
+} AcrFolderState;
+
+typedef struct {
+    char *path;
+    AcrLock *lock; /* NULL in a replay */
+    AcrFolderState state;
+    AcrJson *meta; /* NULL in a new folder */
+} AcrFolder;
+
+/* Whether `path` is a run folder already, in whatever state. */
+bool acr_folder_exists(const char *path);
+/* Opens `path` for a run: made if missing; one that holds anything else than a run is refused (USAGE) untouched. */
+bool acr_folder_open(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
+/* Opens an existing run folder for reading only. */
+bool acr_folder_read(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
+void acr_folder_clear(AcrFolder *folder);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFolder, acr_folder_clear)
+/* A path in it; owned (g_free). */
+char *acr_folder_path(const AcrFolder *folder, const char *name) ACR_MUST_USE;
+/* Writes a file in it, its folders made. */
+bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len, GError **error) ACR_MUST_USE;
+/* Writes meta.json in the given state. `meta` is changed (member "state") and borrowed. */
+bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state, GError **error) ACR_MUST_USE;
+
+/* ---- Meta --------------------------------------------------------------------------------------- */
+
+/* The part of meta.json that a folder is bound to: {"repo","rev","issue","models","rounds",…,"prompts": {file: sha256}}. */
+AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *prompts) ACR_MUST_USE;
+/* Whether both are equal; else USAGE, naming the first field that differs and both values. */
+bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder, GError **error) ACR_MUST_USE;
+
+#endif
