@@ -1,0 +1,146 @@
+"""The text of one search call -> its name and arguments, bound to the registered signature.
+
+Messages are read by a model: each says what is wrong and how the call is written.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import warnings
+from collections.abc import Iterable
+
+from acr.fields import pack
+
+MAX_TEXT = 64 * 1024  # characters of a call
+MAX_INTEGER = 2**31 - 1
+MAX_SHOWN = 80  # characters of a call's text that a message repeats
+
+# (name, ((parameter, "str" | "int"), ...)), as _acr.calls() lists them.
+Spec = tuple[str, tuple[tuple[str, str], ...]]
+
+
+class BadCall(ValueError):
+    """Not a call, an unknown name, or arguments that do not fit."""
+
+
+def bind(payload: bytes) -> bytes:
+    """Bind the call in `payload` (UTF-8) to the calls that the host knows.
+
+    Gives fields: `ok`, the call's name, its values in the order of its parameters; or `bad`, the message.
+    """
+    import _acr
+
+    try:
+        name, values = bind_text(_acr.calls(), payload.decode("utf-8", "replace"))
+        return pack(part.encode("utf-8") for part in ("ok", name, *values))
+    except UnicodeEncodeError:
+        return pack([b"bad", b"an argument holds half of a surrogate pair: write the character itself"])
+    except BadCall as error:
+        return pack([b"bad", str(error).encode("utf-8", "replace")])
+
+
+def bind_text(specs: Iterable[Spec], text: str) -> tuple[str, list[str]]:
+    """Return the call's name and its values as text, integers in decimal. Raises BadCall."""
+    table = {spec[0]: spec[1] for spec in specs}
+    call = _parse(text)
+    name = _name(call, table)
+    usage = _usage(name, table[name])
+    arguments, keywords = _literals(call, usage)
+    try:
+        bound = _signature(table[name]).bind(*arguments, **keywords)
+    except TypeError as error:
+        raise BadCall(f"{name}: {error}; it is called as {usage}") from None
+    return name, [_value(bound.arguments[p], p, kind, usage) for p, kind in table[name]]
+
+
+def _parse(text: str) -> ast.Call:
+    text = text.strip()
+    if len(text) > MAX_TEXT:
+        raise BadCall(f"the call is longer than {MAX_TEXT} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text, mode="eval")
+    except SyntaxError as error:
+        raise BadCall(f"{_shown(text)} is not a Python call: {_advice(error)}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise BadCall(f"{_shown(text)} is not a Python call: {error or 'nested too deeply'}") from None
+    if not isinstance(tree.body, ast.Call):
+        raise BadCall(f"{_shown(text)} is not a call: write name(\"argument\", ...)")
+    return tree.body
+
+
+def _advice(error: SyntaxError) -> str:
+    if error.msg.startswith("unterminated string literal"):
+        return "a string is not closed on its line; write a line break in quotes as \\n"
+    return error.msg
+
+
+def _name(call: ast.Call, table: dict[str, tuple[tuple[str, str], ...]]) -> str:
+    known = ", ".join(table)
+    if not isinstance(call.func, ast.Name):
+        raise BadCall(f"{_shown(ast.unparse(call.func))} is no search call; there are: {known}")
+    if call.func.id not in table:
+        raise BadCall(f"there is no call {_shown(call.func.id)}; there are: {known}")
+    return call.func.id
+
+
+def _literals(call: ast.Call, usage: str) -> tuple[list[object], dict[str, object]]:
+    keywords: dict[str, object] = {}
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            raise BadCall(f"** cannot be used here; it is called as {usage}")
+        keywords[keyword.arg] = _literal(keyword.value, usage)
+    return [_literal(argument, usage) for argument in call.args], keywords
+
+
+def _literal(node: ast.expr, usage: str) -> object:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        shown = "an argument" if isinstance(node, ast.Starred) else _shown(_unparsed(node))
+        quoted = f": should it be {node.id!r}, in quotes?" if isinstance(node, ast.Name) else ""
+        raise BadCall(f"{shown} is not a literal string or number{quoted}; it is called as {usage}") from None
+
+
+def _unparsed(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        return "an argument"
+
+
+def _signature(params: tuple[tuple[str, str], ...]) -> inspect.Signature:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature([inspect.Parameter(name, kind) for name, _ in params])
+
+
+def _usage(name: str, params: tuple[tuple[str, str], ...]) -> str:
+    return f"{name}({', '.join(f'{param}: {kind}' for param, kind in params)})"
+
+
+def _value(value: object, param: str, kind: str, usage: str) -> str:
+    if kind == "int":
+        return _integer(value, param, usage)
+    if not isinstance(value, str):
+        raise BadCall(f"{param} must be a string in quotes, not {type(value).__name__}; it is called as {usage}")
+    if "\0" in value:
+        raise BadCall(f"{param} holds a NUL character, which no text file has")
+    return value
+
+
+def _integer(value: object, param: str, usage: str) -> str:
+    if isinstance(value, str) and len(value) < 20:
+        digits = value.strip()
+        if digits.isascii() and digits.removeprefix("-").isdigit():
+            value = int(digits)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadCall(f"{param} must be a whole number; it is called as {usage}")
+    if abs(value) > MAX_INTEGER:
+        raise BadCall(f"{param} is too large; it is called as {usage}")
+    return str(value)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "...")

@@ -1,0 +1,89 @@
+/*
+ * From Python's exceptions to GError, in one place. Never PyErr_Print: on SystemExit it would end the process.
+ */
+#include "py/py_private.h"
+
+#include <string.h>
+
+G_DEFINE_QUARK(acr-py-error-quark, acr_py_error)
+
+/* The text of an object on one line, shortened; owned (g_free); "" when even that fails. */
+static char *text_of(PyObject *object)
+{
+    PyObject *text = object ? PyObject_Str(object) : NULL;
+    Py_ssize_t len = 0;
+    const char *utf8 = text ? PyUnicode_AsUTF8AndSize(text, &len) : NULL;
+    char *copy = utf8 ? acr_utf8_repair(utf8, (gsize)MIN(len, ACR_PY_MAX_MESSAGE)) : g_strdup("");
+    Py_XDECREF(text);
+    PyErr_Clear();
+    g_strdelimit(copy, "\t\r\n", ' ');
+    return g_strstrip(copy);
+}
+
+static bool is_deadline(PyObject *type)
+{
+    PyObject *module = PyImport_ImportModule("_acr");
+    PyObject *deadline = module ? PyObject_GetAttrString(module, "Deadline") : NULL;
+    bool is = deadline && PyErr_GivenExceptionMatches(type, deadline);
+    Py_XDECREF(deadline);
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return is;
+}
+
+static AcrPyError code_of(PyObject *type)
+{
+    if (PyErr_GivenExceptionMatches(type, PyExc_MemoryError))
+        return ACR_PY_ERROR_MEMORY;
+    if (PyErr_GivenExceptionMatches(type, PyExc_SystemExit))
+        return ACR_PY_ERROR_EXIT;
+    if (PyErr_GivenExceptionMatches(type, PyExc_ImportError))
+        return ACR_PY_ERROR_ENVIRONMENT;
+    return ACR_PY_ERROR_FAILED;
+}
+
+/* The exception that is set, as an object, and no longer set; a new reference, or NULL. */
+static PyObject *fetch(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type = NULL, *value = NULL, *trace = NULL;
+    PyErr_Fetch(&type, &value, &trace);
+    if (type)
+        PyErr_NormalizeException(&type, &value, &trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
+    return value;
+#endif
+}
+
+void acr_py_error_take(gint64 deadline_ms, GError **error)
+{
+    PyObject *value = fetch();
+    if (!value) {
+        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "python failed without an exception");
+        return;
+    }
+    PyObject *type = (PyObject *)Py_TYPE(value);
+    if (is_deadline(type)) {
+        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT, "python took longer than %" G_GINT64_FORMAT " ms",
+                    deadline_ms);
+    } else {
+        g_autofree char *text = text_of(value);
+        const char *name = Py_TYPE(value)->tp_name;
+        const char *dot = strrchr(name, '.');
+        g_set_error(error, ACR_PY_ERROR, code_of(type), "%s%s%s", dot ? dot + 1 : name, *text ? ": " : "", text);
+    }
+    Py_DECREF(value);
+}
+
+void acr_py_error_status(PyStatus status, GError **error)
+{
+    if (PyStatus_IsExit(status))
+        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start python: it asked to exit with %d",
+                    status.exitcode);
+    else
+        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start python: %s: %s",
+                    status.func ? status.func : "?", status.err_msg ? status.err_msg : "?");
+}

@@ -1,0 +1,131 @@
+/*
+ * Starts CPython on the calling thread, isolated from the user's environment and from whatever `python3` comes first in
+ * PATH, and makes sure that it is the one the program was built against.
+ */
+#include "py/py_private.h"
+
+#include <string.h>
+
+static bool environment_error(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static bool environment_error(GError **error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *message = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, message);
+    return false;
+}
+
+/* The ABI is that of major.minor; the rest may differ after an upgrade of the system. */
+bool acr_py_version_fits(const char *built, const char *running)
+{
+    const char *dot = strchr(built, '.');
+    gsize len = dot ? (gsize)(dot - built) + 1 + strcspn(dot + 1, ".") : strlen(built);
+    return strncmp(built, running, len) == 0 && !g_ascii_isdigit(running[len]);
+}
+
+static PyStatus preinitialize(void)
+{
+    PyPreConfig config;
+    PyPreConfig_InitIsolatedConfig(&config);
+    config.utf8_mode = 1; /* else names and streams are ASCII in the C locale */
+#ifdef ACR_SANITIZED
+    config.allocator = PYMEM_ALLOCATOR_MALLOC; /* so that the sanitizer sees each block */
+#endif
+    return Py_PreInitialize(&config);
+}
+
+static PyStatus configure(PyConfig *config)
+{
+    PyConfig_InitIsolatedConfig(config);
+    config->write_bytecode = 0;
+    config->use_hash_seed = 1; /* 0: the order of sets is the same in each run */
+    config->hash_seed = 0;
+    /* Else libpython takes the interpreter that PATH names, with its standard library. */
+    PyStatus status = PyConfig_SetBytesString(config, &config->executable, ACR_PYTHON_EXECUTABLE);
+    if (PyStatus_Exception(status))
+        return status;
+    return Py_InitializeFromConfig(config);
+}
+
+static bool initialize(GError **error)
+{
+    PyStatus status = preinitialize();
+    if (PyStatus_Exception(status)) {
+        acr_py_error_status(status, error);
+        return false;
+    }
+    if (PyImport_AppendInittab("_acr", acr_py_module_init) < 0)
+        return environment_error(error, "cannot start python: no memory for its module table");
+    PyConfig config;
+    status = configure(&config);
+    PyConfig_Clear(&config);
+    if (PyStatus_Exception(status)) {
+        acr_py_error_status(status, error);
+        return false;
+    }
+    return true;
+}
+
+static bool check_prefix(GError **error)
+{
+    PyObject *prefix = PySys_GetObject("base_prefix"); /* borrowed */
+    const char *text = prefix && PyUnicode_Check(prefix) ? PyUnicode_AsUTF8(prefix) : NULL;
+    PyErr_Clear();
+    if (text && strcmp(text, ACR_PYTHON_PREFIX) == 0)
+        return true;
+    return environment_error(error, "python's standard library is in '%s', but this program was built for '%s' (%s)",
+                             text ? text : "?", ACR_PYTHON_PREFIX, ACR_PYTHON_EXECUTABLE);
+}
+
+static bool add_package(const char *package_dir, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    PyObject *path = PySys_GetObject("path"); /* borrowed */
+    PyObject *dir = PyUnicode_DecodeFSDefault(package_dir);
+    bool ok = path && dir && PyList_Check(path) && PyList_Insert(path, 0, dir) == 0;
+    Py_XDECREF(dir);
+    PyObject *outline = ok ? PyImport_ImportModule("acr.outline") : NULL;
+    ok = outline != NULL;
+    Py_XDECREF(outline);
+    if (ok)
+        return true;
+    acr_py_error_take(0, &why);
+    return environment_error(error, "cannot import the program's Python files from '%s': %s", package_dir, why->message);
+}
+
+bool acr_py_start(const char *package_dir, GError **error)
+{
+    g_autofree char *init = g_build_filename(package_dir, "acr", "__init__.py", NULL);
+    if (!g_file_test(init, G_FILE_TEST_IS_REGULAR))
+        return environment_error(error, "the program's Python files are missing: no '%s'", init);
+    if (!acr_py_version_fits(ACR_PYTHON_VERSION, Py_GetVersion()))
+        return environment_error(error, "libpython is %.20s, but this program was built for %s", Py_GetVersion(),
+                                 ACR_PYTHON_VERSION);
+    if (Py_IsInitialized())
+        return environment_error(error, "there is a Python interpreter in this process already");
+    if (!initialize(error))
+        return false;
+    if (check_prefix(error) && add_package(package_dir, error))
+        return true;
+    (void)Py_FinalizeEx();
+    return false;
+}
+
+PyObject *acr_py_call(const char *module, const char *function, GBytes *argument)
+{
+    gsize len = 0;
+    const char *data = argument ? g_bytes_get_data(argument, &len) : "";
+    g_autofree char *name = g_strconcat("acr.", module, NULL);
+    PyObject *imported = PyImport_ImportModule(name);
+    PyObject *bytes = imported ? PyBytes_FromStringAndSize(data, (Py_ssize_t)len) : NULL;
+    PyObject *result = bytes ? PyObject_CallMethod(imported, function, "O", bytes) : NULL;
+    Py_XDECREF(bytes);
+    Py_XDECREF(imported);
+    if (result && !PyBytes_Check(result)) {
+        PyErr_Format(PyExc_TypeError, "%s.%s gave %s, not bytes", name, function, Py_TYPE(result)->tp_name);
+        Py_CLEAR(result);
+    }
+    return result;
+}

@@ -1,0 +1,53 @@
+/*
+ * Shared inside the library. This folder alone includes Python.h; its types stay here.
+ */
+#ifndef ACR_PY_PRIVATE_H
+#define ACR_PY_PRIVATE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "py/py.h"
+
+#define ACR_PY_STACK_BYTES (16u * 1024 * 1024) /* a 2,900-deep expression needs more than 256 KiB */
+#define ACR_PY_GRACE_MS 5000                   /* a job past its deadline is given up after that */
+#define ACR_PY_AGAIN_MS 200                    /* between two Deadlines raised in one job */
+#define ACR_PY_COMPILE_TIMEOUT_MS 20000
+#define ACR_PY_LINT_TIMEOUT_MS 300000
+#define ACR_PY_BIND_TIMEOUT_MS 10000
+#define ACR_PY_MAX_CALL_TEXT (256u * 1024) /* bytes of one call's text */
+#define ACR_PY_MAX_MESSAGE 1000            /* bytes of an exception's text */
+
+/* ---- _acr --------------------------------------------------------------------------------------- */
+
+PyMODINIT_FUNC acr_py_module_init(void);
+
+/* ---- Errors; all with the interpreter held ------------------------------------------------------- */
+
+/* Turns the exception that is set into a GError and clears it. `deadline_ms` is for the message of a timeout. */
+void acr_py_error_take(gint64 deadline_ms, GError **error);
+/* One line for a failed PyStatus. */
+void acr_py_error_status(PyStatus status, GError **error);
+
+/* ---- The interpreter on the calling thread ------------------------------------------------------- */
+
+/* Initialises, checks that it is the one that was built against, and imports the package. Errors: ENVIRONMENT. */
+bool acr_py_start(const char *package_dir, GError **error) ACR_MUST_USE;
+/* Whether a libpython of version `running` ("3.11.2 (main, …") can serve a program built for `built` ("3.11.2"). */
+bool acr_py_version_fits(const char *built, const char *running);
+/* Calls acr.MODULE.FUNCTION(argument) and leaves its result, or NULL with the exception set. */
+PyObject *acr_py_call(const char *module, const char *function, GBytes *argument) ACR_MUST_USE;
+
+/* ---- Fields: several byte strings as one, python/acr/fields.py ------------------------------------ */
+
+void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
+/* Owned array of GBytes (freed with its elements), or NULL when `data` is no list of fields. */
+GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
+
+/* ---- Tables -------------------------------------------------------------------------------------- */
+
+bool acr_py_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error);
+bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message, GError **error);
+bool acr_py_new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count, GError **error);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * What native/ is handed of Python: the outliner and the referee, as tables of functions over acr_python_call.
+ */
+#include "py/py_private.h"
+
+#include <string.h>
+
+bool acr_py_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error)
+{
+    return acr_python_call(ctx, "outline", "outline", source, ACR_INDEX_FILE_TIMEOUT_MS, out_rows, error);
+}
+
+static void add_bytes(GByteArray *fields, GBytes *bytes)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(bytes, &len);
+    acr_py_fields_add(fields, data, len);
+}
+
+bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    acr_py_fields_add(fields, path, strlen(path));
+    add_bytes(fields, source);
+    g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
+    g_autoptr(GBytes) result = NULL;
+    if (!acr_python_call(ctx, "lint", "compiles", argument, ACR_PY_COMPILE_TIMEOUT_MS, &result, error))
+        return false;
+    gsize len;
+    const char *data = g_bytes_get_data(result, &len);
+    *out_ok = len == 0;
+    *out_message = len ? acr_utf8_repair(data, len) : NULL;
+    return true;
+}
+
+/* Fields of one file: path, `+` and the text before (nothing for a new file), the text after. */
+static void add_file(GByteArray *fields, const AcrRefereeFile *file)
+{
+    g_autoptr(GByteArray) before = g_byte_array_new();
+    if (file->before) {
+        gsize len;
+        const void *data = g_bytes_get_data(file->before, &len);
+        g_byte_array_append(before, (const guint8 *)"+", 1);
+        if (len > 0)
+            g_byte_array_append(before, data, (guint)len);
+    }
+    acr_py_fields_add(fields, file->path, strlen(file->path));
+    acr_py_fields_add(fields, before->data, before->len);
+    add_bytes(fields, file->after);
+}
+
+bool acr_py_new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    for (gsize i = 0; i < n; i++)
+        add_file(fields, &files[i]);
+    g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
+    g_autoptr(GBytes) result = NULL;
+    if (!acr_python_call(ctx, "lint", "new_errors", argument, ACR_PY_LINT_TIMEOUT_MS, &result, error))
+        return false;
+    gsize len;
+    const char *data = g_bytes_get_data(result, &len);
+    g_autofree char *text = g_strndup(data, len);
+    guint64 count;
+    if (!g_ascii_string_to_unsigned(text, 10, 0, G_MAXUINT, &count, error))
+        return false;
+    *out_count = (guint)count;
+    return true;
+}
