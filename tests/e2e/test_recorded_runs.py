@@ -1,0 +1,77 @@
+"""The recorded runs as scripts, on the commits they were made on: every run ends well, fast, and can be repeated.
+
+Needs the recorded data and, in $ACR_REPOS, the repositories; a run whose repository is not there is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from host import ROOT, SLOWNESS
+
+pytestmark = pytest.mark.full
+
+SECONDS_FOR_ONE_RUN = 10
+RESOLVED_AGAIN = 0.95
+EXPECTATIONS_MET = 0.97
+SAME_CHANGE = 0.7  # of the runs that recorded a diff; the others are told apart by replay_runs.py's tables
+
+
+def replayed(binary: Path, recorded: Path, folder: Path, *options: str) -> list[dict[str, Any]]:
+    """The result objects of the runs that could be made; skips where there are none to make."""
+    if SLOWNESS != 1:
+        pytest.skip("the recorded runs are made with the release build only")
+    if not os.environ.get("ACR_REPOS"):
+        pytest.skip("no folder of repositories: set ACR_REPOS")
+    results = folder / "results.jsonl"
+    command = [sys.executable, str(ROOT / "tools" / "recorded" / "replay_runs.py")]
+    command += ["--shared", str(recorded.parent), "--binary", str(binary), "--results", str(results)]
+    done = subprocess.run([*command, *options], capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+    print(done.stdout)
+    rows = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row["kind"] != "no repository"]
+
+
+def told(rows: list[dict[str, Any]]) -> list[str]:
+    """A line for each result, for a failure message."""
+    names = ("instance_id", "run", "kind", "exit", "seconds", "why", "properties", "unmet")
+    return [json.dumps({name: row[name] for name in names if name in row}) for row in rows]
+
+
+def same_change(rows: list[dict[str, Any]]) -> None:
+    """Fails where too few of the runs that gave a diff then give the same change now."""
+    gave = [row for row in rows if not row["recorded_none"]]
+    other = [row for row in gave if row["kind"] != "same"]
+    assert len(other) <= (1 - SAME_CHANGE) * len(gave), "\n".join(told(other))
+
+
+def test_every_run_ends_well_and_can_be_repeated(binary: Path, recorded: Path, tmp_path: Path) -> None:
+    rows = replayed(binary, recorded, tmp_path, "--properties")
+    assert rows, "none of the repositories is there"
+    ended = [row for row in rows if row.get("exit") in (0, 1) and row["seconds"] <= SECONDS_FOR_ONE_RUN]
+    assert told([row for row in rows if row not in ended]) == []
+    assert told([row for row in rows if any(row["properties"].values())]) == []
+    same_change(rows)
+
+
+def test_searches_find_what_was_found_then(binary: Path, recorded: Path, tmp_path: Path) -> None:
+    rows = replayed(binary, recorded, tmp_path, "--expect")
+    assert rows, "none of the repositories is there"
+    unmet = [row for row in rows if row.get("exit") not in (0, 1) or row["unmet"]]
+    assert len(unmet) <= (1 - EXPECTATIONS_MET) * len(rows), "\n".join(told(unmet))
+    same_change(rows)
+
+
+def test_resolved_runs_resolve_again(binary: Path, recorded: Path, tmp_path: Path) -> None:
+    rows = replayed(binary, recorded, tmp_path, "--resolved", "--validated", "--grade")
+    assert rows, "none of the repositories is there"
+    missed = [row for row in rows if not row.get("graded", {}).get("resolved")]
+    assert len(missed) <= (1 - RESOLVED_AGAIN) * len(rows), "\n".join(told(missed))
