@@ -15,8 +15,12 @@ from typing import Any, Mapping
 ROOT = Path(__file__).resolve().parents[2]
 SLOWNESS = float(os.environ.get("ACR_SLOWNESS") or 1)
 
-_KEPT = re.compile(r"PATH|LANG|LC_.*|TMPDIR|G_.*|.SAN_OPTIONS|..SAN_OPTIONS|PYTHONMALLOC|SSL_CERT_FILE")
-_SANITIZER = re.compile(rb"ERROR: (?:Address|Leak|Thread)Sanitizer|runtime error: |SUMMARY: \w+Sanitizer")
+_KEPT = re.compile(
+    r"PATH|LANG|LC_.*|TMPDIR|G_.*|.SAN_OPTIONS|..SAN_OPTIONS|PYTHONMALLOC|SSL_CERT_FILE"
+)
+_SANITIZER = re.compile(
+    rb"ERROR: (?:Address|Leak|Thread)Sanitizer|runtime error: |SUMMARY: \w+Sanitizer"
+)
 
 
 def binary() -> Path:
@@ -78,8 +82,14 @@ class Host:
 
     def environment(self, changes: Mapping[str, str | None]) -> dict[str, str]:
         """What a run sees: little of the caller's; a change to None takes a variable out."""
-        env = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
-        env |= {"HOME": str(self.home), "XDG_CACHE_HOME": str(self.home / "cache"), "NO_PROXY": "127.0.0.1"}
+        env = {
+            name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)
+        }
+        env |= {
+            "HOME": str(self.home),
+            "XDG_CACHE_HOME": str(self.home / "cache"),
+            "NO_PROXY": "127.0.0.1",
+        }
         for name, value in changes.items():
             env.pop(name, None)
             if value is not None:
@@ -93,10 +103,17 @@ class Host:
 
         `options` go to Popen; streams are pipes unless they say otherwise.
         """
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        pipes = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+        }
         command = [str(self.program), *map(os.fspath, map(_text, args))]
         child = subprocess.Popen(
-            command, env=self.environment(env or {}), start_new_session=True, **(pipes | options)
+            command,
+            env=self.environment(env or {}),
+            start_new_session=True,
+            **(pipes | options),
         )
         self._started.append(child)
         return child
@@ -126,9 +143,13 @@ class Host:
             kill(child)
             out, err = child.communicate()
         seconds = time.monotonic() - begun
-        result = Result(_texts(child.args), child.returncode, out or b"", err or b"", seconds)
+        result = Result(
+            _texts(child.args), child.returncode, out or b"", err or b"", seconds
+        )
         assert not late, f"no end after {seconds:.0f} s\n{result.told()}"
-        assert not _SANITIZER.search(result.stderr), f"a sanitizer complains\n{result.told()}"
+        assert not _SANITIZER.search(result.stderr), (
+            f"a sanitizer complains\n{result.told()}"
+        )
         return result
 
     def close(self) -> None:

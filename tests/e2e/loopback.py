@@ -22,7 +22,14 @@ PATH = "/v1/chat/completions"
 MAX_REQUEST_BYTES = 64 << 20
 
 _ALLOWED = {
-    *("model", "messages", "temperature", "max_tokens", "max_completion_tokens", "response_format"),
+    *(
+        "model",
+        "messages",
+        "temperature",
+        "max_tokens",
+        "max_completion_tokens",
+        "response_format",
+    ),
     *("stream", "stream_options", "seed", "user", "n"),
 }
 
@@ -43,14 +50,25 @@ class Failure:
 
 def rate_limited(retry_after: float = 0) -> Failure:
     """429 with Retry-After in seconds."""
-    body = {"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}}
+    body = {
+        "error": {
+            "message": "Rate limit reached",
+            "type": "requests",
+            "code": "rate_limit_exceeded",
+        }
+    }
     return Failure("status", 429, {"Retry-After": f"{retry_after:g}"}, body)
 
 
 def too_long(tokens: int = 128001, limit: int = 128000) -> Failure:
     """400: the context does not fit."""
     message = f"This model's maximum context length is {limit} tokens. However, your messages resulted in {tokens} tokens."
-    body = {"message": message, "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}
+    body = {
+        "message": message,
+        "type": "invalid_request_error",
+        "param": "messages",
+        "code": "context_length_exceeded",
+    }
     return Failure("status", 400, {}, {"error": body})
 
 
@@ -97,7 +115,9 @@ def _check_messages(messages: Any) -> list[str]:
     return wrong
 
 
-def _check_line(body: dict[str, Any], messages: list[dict[str, str]], line: dict[str, Any]) -> list[str]:
+def _check_line(
+    body: dict[str, Any], messages: list[dict[str, str]], line: dict[str, Any]
+) -> list[str]:
     """JSON mode is for extract, and OpenAI wants the word JSON in it; `expect` is in the newest messages."""
     wrong = []
     mode = body.get("response_format")
@@ -109,8 +129,14 @@ def _check_line(body: dict[str, Any], messages: list[dict[str, str]], line: dict
     elif mode is not None:
         wrong.append(f"response_format of a {line['agent']} call is {mode!r}")
     said = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
-    newest = "\n".join(message["content"] for message in messages[said[-1] + 1 if said else 0 :])
-    wrong += [f"expected {text!r} in the newest messages" for text in line.get("expect", []) if text not in newest]
+    newest = "\n".join(
+        message["content"] for message in messages[said[-1] + 1 if said else 0 :]
+    )
+    wrong += [
+        f"expected {text!r} in the newest messages"
+        for text in line.get("expect", [])
+        if text not in newest
+    ]
     return wrong
 
 
@@ -120,7 +146,9 @@ class LoopbackOpenAI:
     def __init__(self, script: Path | Iterable[dict[str, Any]]) -> None:
         self.lines = read_script(script) if isinstance(script, Path) else list(script)
         self.position = 0  # answers given so far; set it back to give some again
-        self.requests: list[dict[str, Any]] = []  # bodies of all requests, failed ones included
+        self.requests: list[
+            dict[str, Any]
+        ] = []  # bodies of all requests, failed ones included
         self.violations: list[str] = []
         self.port = 0
         self._failures: dict[int, list[Failure]] = {}
@@ -147,7 +175,9 @@ class LoopbackOpenAI:
     def fail(self, *failures: Failure, at: int | None = None) -> None:
         """Let the next calls fail, one after another, once `at` answers have been given (now)."""
         with self._lock:
-            self._failures.setdefault(self.position if at is None else at, []).extend(failures)
+            self._failures.setdefault(self.position if at is None else at, []).extend(
+                failures
+            )
 
     def start(self) -> "LoopbackOpenAI":
         """Serve; on the port of last time, if there was one."""
@@ -156,7 +186,9 @@ class LoopbackOpenAI:
         self._server = _Server(("127.0.0.1", self.port), _Handler)
         self._server.owner = self
         self.port = self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        ).start()
         return self
 
     def stop(self) -> None:
@@ -175,7 +207,9 @@ class LoopbackOpenAI:
         """Wait until that many requests have come. Errors: AssertionError."""
         end = time.monotonic() + seconds
         while len(self.requests) < requests:
-            assert time.monotonic() < end, f"{len(self.requests)} requests, expected {requests}"
+            assert time.monotonic() < end, (
+                f"{len(self.requests)} requests, expected {requests}"
+            )
             time.sleep(0.005)
 
     def __enter__(self) -> "LoopbackOpenAI":
@@ -189,13 +223,20 @@ class LoopbackOpenAI:
         with self._lock:
             self.requests.append(body)
             number = len(self.requests)
-            line = self.lines[self.position] if self.position < len(self.lines) else None
+            line = (
+                self.lines[self.position] if self.position < len(self.lines) else None
+            )
             wrong = check_request(headers, body, line)
             if not wrong and line is None:
                 wrong = ["no line of the script is left"]
             if wrong:
                 self.violations += [f"request {number}: {text}" for text in wrong]
-                error = {"message": "; ".join(wrong), "type": "invalid_request_error", "param": None, "code": None}
+                error = {
+                    "message": "; ".join(wrong),
+                    "type": "invalid_request_error",
+                    "param": None,
+                    "code": None,
+                }
                 return Failure("status", 400, {}, {"error": error})
             if self._failures.get(self.position):
                 return self._failures[self.position].pop(0)
@@ -230,7 +271,9 @@ def _tokens(text: str) -> int:
     return len(text.encode()) // 4 + 1
 
 
-def _completion(number: int, messages: list[dict[str, str]], content: str) -> dict[str, Any]:
+def _completion(
+    number: int, messages: list[dict[str, str]], content: str
+) -> dict[str, Any]:
     prompt, completion = sum(_tokens(m["content"]) for m in messages), _tokens(content)
     usage = {
         "prompt_tokens": prompt,
@@ -240,7 +283,12 @@ def _completion(number: int, messages: list[dict[str, str]], content: str) -> di
     }
     message = {"role": "assistant", "content": content, "refusal": None}
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-    head = {"id": f"chatcmpl-{number}", "object": "chat.completion", "created": 1700000000, "model": MODEL}
+    head = {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion",
+        "created": 1700000000,
+        "model": MODEL,
+    }
     return head | {"choices": [choice], "usage": usage}
 
 
@@ -282,7 +330,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _refuse(self, status: int, what: str) -> None:
         self.server.owner.violations.append(what)
         self.close_connection = True
-        self._send(status, b'{"error": {"message": "refused"}}', {"Connection": "close"})
+        self._send(
+            status, b'{"error": {"message": "refused"}}', {"Connection": "close"}
+        )
 
     def _answer(self, data: bytes) -> None:
         try:
@@ -293,13 +343,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(reply, Failure):
             self._fail(reply)
         elif isinstance(body, dict) and body.get("stream"):
-            self._stream(reply, bool((body.get("stream_options") or {}).get("include_usage")))
+            self._stream(
+                reply, bool((body.get("stream_options") or {}).get("include_usage"))
+            )
         else:
             self._send(200, json.dumps(reply).encode(), {})
 
     def _fail(self, failure: Failure) -> None:
         if failure.kind == "status":
-            body = failure.body or {"error": {"message": "injected failure", "type": "server_error"}}
+            body = failure.body or {
+                "error": {"message": "injected failure", "type": "server_error"}
+            }
             self._send(failure.status, json.dumps(body).encode(), failure.headers)
             return
         self.close_connection = True
@@ -311,7 +365,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._send(200, b'{"id": "chatcmpl-0", "choices": [{"ind', {}, length=4096)
         _cut(self.connection)
 
-    def _send(self, status: int, body: bytes, headers: dict[str, str], length: int | None = None) -> None:
+    def _send(
+        self,
+        status: int,
+        body: bytes,
+        headers: dict[str, str],
+        length: int | None = None,
+    ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body) if length is None else length))
@@ -325,11 +385,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """The same answer as server-sent events, in pieces of a hundred characters."""
         content = reply["choices"][0]["message"]["content"]
         pieces = [content[n : n + 100] for n in range(0, len(content), 100)]
-        deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None)]
+        deltas: list[tuple[dict[str, Any], str | None]] = [
+            ({"role": "assistant", "content": ""}, None)
+        ]
         deltas += [({"content": piece}, None) for piece in pieces] + [({}, "stop")]
-        head = {name: reply[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+        head = {name: reply[name] for name in ("id", "created", "model")} | {
+            "object": "chat.completion.chunk"
+        }
         chunks = [
-            head | {"choices": [{"index": 0, "delta": d, "finish_reason": f}]} for d, f in deltas
+            head | {"choices": [{"index": 0, "delta": d, "finish_reason": f}]}
+            for d, f in deltas
         ]
         if usage:
             chunks.append(head | {"choices": [], "usage": reply["usage"]})

@@ -42,7 +42,9 @@ def cache() -> Path:
 def _pip(*args: str) -> subprocess.CompletedProcess[str]:
     """Run the pip of a small environment of its own. Errors: EnvironmentFailure."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    venv = make_venv(cache(), {"python": version, "pip": [*_BUILDERS], "repo": "pip"}, "")
+    venv = make_venv(
+        cache(), {"python": version, "pip": [*_BUILDERS], "repo": "pip"}, ""
+    )
     return subprocess.run(
         [str(venv / "bin" / "python"), "-m", "pip", *args],
         capture_output=True,
@@ -60,12 +62,23 @@ def unreachable() -> str | None:
     with tempfile.TemporaryDirectory() as folder:
         venv = Path(folder) / "venv"
         made = subprocess.run(
-            [sys.executable, "-m", "venv", str(venv)], capture_output=True, check=False, text=True
+            [sys.executable, "-m", "venv", str(venv)],
+            capture_output=True,
+            check=False,
+            text=True,
         )
         if made.returncode != 0:
             return f"no virtual environment can be made: {made.stdout.strip()[-200:]}"
         asked = subprocess.run(
-            [venv / "bin" / "python", "-m", "pip", "download", "-q", "--no-cache-dir", "--no-deps"]
+            [
+                venv / "bin" / "python",
+                "-m",
+                "pip",
+                "download",
+                "-q",
+                "--no-cache-dir",
+                "--no-deps",
+            ]
             + ["--retries", "1", "-d", folder, _BUILDERS[1]],
             capture_output=True,
             check=False,
@@ -88,13 +101,24 @@ def _download(name: str, version: str, folder: Path) -> Path:
     what = f"source release {name} {version}"
     try:
         done = _pip(
-            *("download", "-q", "--no-deps", "--no-build-isolation", "--no-binary", ":all:"),
+            *(
+                "download",
+                "-q",
+                "--no-deps",
+                "--no-build-isolation",
+                "--no-binary",
+                ":all:",
+            ),
             *("-d", str(folder), f"{name}=={version}"),
         )
     except (EnvironmentFailure, subprocess.TimeoutExpired) as error:
         _give_up(what, str(error))
         raise
-    archives = [path for path in folder.iterdir() if path.name.endswith((".tar.gz", ".zip", ".tar.bz2"))]
+    archives = [
+        path
+        for path in folder.iterdir()
+        if path.name.endswith((".tar.gz", ".zip", ".tar.bz2"))
+    ]
     if len(archives) != 1:
         _give_up(what, done.stderr.strip()[-2000:])
     return archives[0]

@@ -41,9 +41,16 @@ class Repo:
 
     def git_bytes(self, *args: str | bytes, stdin: bytes = b"") -> bytes:
         """Run git here; returns stdout. Errors: AssertionError with git's stderr."""
-        env = {name: v for name, v in os.environ.items() if not name.startswith("GIT_")} | _ENV
+        env = {
+            name: v for name, v in os.environ.items() if not name.startswith("GIT_")
+        } | _ENV
         done = subprocess.run(
-            ["git", *args], cwd=self.path, env=env, input=stdin, capture_output=True, check=False
+            ["git", *args],
+            cwd=self.path,
+            env=env,
+            input=stdin,
+            capture_output=True,
+            check=False,
         )
         said = done.stderr.decode("utf-8", "replace")
         assert done.returncode == 0, f"git {args} in {self.path}: {said}"
@@ -68,7 +75,9 @@ class Repo:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def commit(self, files: Mapping[str, str | bytes | None], message: str = "change") -> str:
+    def commit(
+        self, files: Mapping[str, str | bytes | None], message: str = "change"
+    ) -> str:
         """Write files and commit everything that is there, ignored files too; the commit's id."""
         self.write(files)
         self.git("add", "-A", "-f")
@@ -121,8 +130,16 @@ def digest(path: Path) -> Digest:
     found: Digest = {}
     for folder, folders, names in os.walk(path):
         here = Path(folder)
-        for entry in [here, *(here / name for name in names), *(here / f for f in folders)]:
+        for entry in [
+            here,
+            *(here / name for name in names),
+            *(here / f for f in folders),
+        ]:
             status = entry.lstat()
             key = os.fsdecode(os.fsencode(entry.relative_to(path)))
-            found[key] = (status.st_mode, status.st_mtime_ns, _content(entry, status.st_mode))
+            found[key] = (
+                status.st_mode,
+                status.st_mtime_ns,
+                _content(entry, status.st_mode),
+            )
     return found

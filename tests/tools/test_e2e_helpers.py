@@ -34,7 +34,9 @@ def server() -> Iterator[LoopbackOpenAI]:
         yield running
 
 
-def ask(server: LoopbackOpenAI, text: str = "hello", key: str = KEY, **members: Any) -> tuple[int, Any, Any]:
+def ask(
+    server: LoopbackOpenAI, text: str = "hello", key: str = KEY, **members: Any
+) -> tuple[int, Any, Any]:
     """One request with one user message; status, body (JSON where it is) and headers."""
     body = {"model": MODEL, "messages": [{"role": "user", "content": text}]} | members
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
@@ -43,7 +45,9 @@ def ask(server: LoopbackOpenAI, text: str = "hello", key: str = KEY, **members: 
     reply = connection.getresponse()
     data = reply.read()
     connection.close()
-    is_json = reply.headers["Content-Type"] == "application/json" and data.startswith(b"{")
+    is_json = reply.headers["Content-Type"] == "application/json" and data.startswith(
+        b"{"
+    )
     return reply.status, json.loads(data) if is_json else data, reply.headers
 
 
@@ -52,14 +56,18 @@ def content(body: Any) -> str:
     return body["choices"][0]["message"]["content"]
 
 
-def test_answers_come_in_the_order_of_the_script_with_usage(server: LoopbackOpenAI) -> None:
+def test_answers_come_in_the_order_of_the_script_with_usage(
+    server: LoopbackOpenAI,
+) -> None:
     status, body, _ = ask(server, "one")
     assert (status, content(body)) == (200, "Look at `f`.")
     assert body["usage"] == {
         **{"prompt_tokens": 1, "completion_tokens": 4, "total_tokens": 5},
         "prompt_tokens_details": {"cached_tokens": 0},
     }
-    status, body, _ = ask(server, "as JSON: `f`", response_format={"type": "json_object"})
+    status, body, _ = ask(
+        server, "as JSON: `f`", response_format={"type": "json_object"}
+    )
     assert (status, content(body)) == (200, "{}")
     assert server.position == 2 and server.violations == []
 
@@ -70,9 +78,20 @@ WRONG = [
     ({"messages": []}, "messages is no list, or empty"),
     ({"messages": [{"role": "tool", "content": "x"}]}, "role is 'tool'"),
     ({"messages": [{"role": "user", "content": None}]}, "content is no text"),
-    ({"messages": [{"role": "user", "content": "x", "name": "y"}]}, "not of role and content"),
+    (
+        {"messages": [{"role": "user", "content": "x", "name": "y"}]},
+        "not of role and content",
+    ),
     ({"messages": [{"role": "assistant", "content": "x"}]}, "the last message"),
-    ({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]}, "not the first"),
+    (
+        {
+            "messages": [
+                {"role": "user", "content": "x"},
+                {"role": "system", "content": "y"},
+            ]
+        },
+        "not the first",
+    ),
     ({"response_format": {"type": "json_object"}}, "response_format of a search call"),
     ({"surprise": 1}, "unknown member 'surprise'"),
 ]
@@ -114,10 +133,16 @@ def test_other_paths_are_refused(server: LoopbackOpenAI) -> None:
     assert server.violations == ["GET /v1/models"]
 
 
-def test_injected_failures_come_in_turn_and_use_no_answer_up(server: LoopbackOpenAI) -> None:
+def test_injected_failures_come_in_turn_and_use_no_answer_up(
+    server: LoopbackOpenAI,
+) -> None:
     server.fail(rate_limited(2), Failure("status", 500), too_long(), Failure("garbage"))
     status, body, headers = ask(server)
-    assert (status, headers["Retry-After"], body["error"]["code"]) == (429, "2", "rate_limit_exceeded")
+    assert (status, headers["Retry-After"], body["error"]["code"]) == (
+        429,
+        "2",
+        "rate_limit_exceeded",
+    )
     assert ask(server)[0] == 500
     assert ask(server)[1]["error"]["code"] == "context_length_exceeded"
     assert ask(server)[1].startswith(b"<html>")
@@ -131,7 +156,9 @@ def test_failure_waits_for_its_position(server: LoopbackOpenAI) -> None:
     assert ask(server, "`f` JSON", response_format={"type": "json_object"})[0] == 503
 
 
-def test_cut_body_and_closed_connection_are_seen_as_such(server: LoopbackOpenAI) -> None:
+def test_cut_body_and_closed_connection_are_seen_as_such(
+    server: LoopbackOpenAI,
+) -> None:
     server.fail(Failure("cut"), Failure("close"))
     with pytest.raises(http.client.IncompleteRead):
         ask(server)
@@ -139,7 +166,9 @@ def test_cut_body_and_closed_connection_are_seen_as_such(server: LoopbackOpenAI)
         ask(server)
 
 
-def test_stop_ends_a_hanging_call_and_start_takes_the_same_port(server: LoopbackOpenAI) -> None:
+def test_stop_ends_a_hanging_call_and_start_takes_the_same_port(
+    server: LoopbackOpenAI,
+) -> None:
     server.fail(Failure("hang"))
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     body = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": "x"}]})
@@ -164,7 +193,9 @@ def test_stream_gives_the_same_text_and_usage(server: LoopbackOpenAI) -> None:
     events = [line[6:] for line in data.decode().split("\n\n") if line]
     assert status == 200 and events[-1] == "[DONE]"
     chunks = [json.loads(event) for event in events[:-1]]
-    text = "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
+    text = "".join(
+        c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"]
+    )
     assert text == "x" * 250 and chunks[-1]["usage"]["completion_tokens"] == 63
 
 
@@ -189,7 +220,10 @@ def test_host_gives_the_run_as_it_was_and_an_environment_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "the user's")
-    host = Host(tmp_path, stand_in(tmp_path, 'cat; echo "$1 $HOME $OPENAI_API_KEY $EXTRA" >&2; exit 3'))
+    host = Host(
+        tmp_path,
+        stand_in(tmp_path, 'cat; echo "$1 $HOME $OPENAI_API_KEY $EXTRA" >&2; exit 3'),
+    )
     result = host.run("run", env={"EXTRA": "more"}, input="text")
     assert (result.exit, result.out) == (3, "text")
     assert result.one_line(3, "run") == f"run {tmp_path}  more"
@@ -198,7 +232,9 @@ def test_host_gives_the_run_as_it_was_and_an_environment_of_its_own(
 
 
 def test_host_kills_what_takes_too_long_with_its_children(tmp_path: Path) -> None:
-    host = Host(tmp_path, stand_in(tmp_path, f"sleep 600 & echo $! > {tmp_path}/pid; wait"))
+    host = Host(
+        tmp_path, stand_in(tmp_path, f"sleep 600 & echo $! > {tmp_path}/pid; wait")
+    )
     with pytest.raises(AssertionError, match="no end after"):
         host.run(timeout=0.3)
     pid = int((tmp_path / "pid").read_text())
@@ -209,7 +245,9 @@ def test_host_kills_what_takes_too_long_with_its_children(tmp_path: Path) -> Non
 
 
 def test_host_fails_on_a_sanitizer_report(tmp_path: Path) -> None:
-    host = Host(tmp_path, stand_in(tmp_path, 'echo "a.c:1:2: runtime error: shift" >&2'))
+    host = Host(
+        tmp_path, stand_in(tmp_path, 'echo "a.c:1:2: runtime error: shift" >&2')
+    )
     with pytest.raises(AssertionError, match="a sanitizer complains"):
         host.run()
 
@@ -252,7 +290,9 @@ def test_sample_is_a_clean_repository(tmp_path: Path) -> None:
     assert "brookbill/tariffs/seasonal.py" in repo.git("ls-files").splitlines()
 
 
-def test_release_becomes_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_release_becomes_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     repo = packages.release_repo("mpmath", "1.3.0")
     assert repo.git("status", "--porcelain", "--ignored") == ""
@@ -266,16 +306,23 @@ def test_pinned_python_imports_the_package() -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     python = packages.pinned_python(["mpmath==1.3.0"], version)
     code = "import mpmath; print(mpmath.__version__)"
-    done = subprocess.run([str(python), "-c", code], capture_output=True, check=True, text=True)
+    done = subprocess.run(
+        [str(python), "-c", code], capture_output=True, check=True, text=True
+    )
     assert done.stdout == "1.3.0\n"
 
 
-def test_registry_out_of_reach_skips_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registry_out_of_reach_skips_aloud(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    with pytest.raises(pytest.skip.Exception, match="mpmath 1.3.0: the package registry is out of reach"):
+    with pytest.raises(
+        pytest.skip.Exception,
+        match="mpmath 1.3.0: the package registry is out of reach",
+    ):
         packages.release_repo("mpmath", "1.3.0")

@@ -49,15 +49,32 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def quickstart(tree: Path, edit: str, more: str = "") -> subprocess.CompletedProcess[str]:
+def quickstart(
+    tree: Path, edit: str, more: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run it with what the program is to do to seasonal.py, and a command it runs besides."""
-    env = os.environ | {"PATH": f"{tree / 'bin'}:{os.environ['PATH']}", "EDIT": edit, "MORE": more}
+    env = os.environ | {
+        "PATH": f"{tree / 'bin'}:{os.environ['PATH']}",
+        "EDIT": edit,
+        "MORE": more,
+    }
     command = [str(tree / "tools" / "quickstart")]
-    return subprocess.run(command, cwd="/", env=env, capture_output=True, check=False, text=True)
+    return subprocess.run(
+        command, cwd="/", env=env, capture_output=True, check=False, text=True
+    )
 
 
 def test_shows_red_rounds_diff_and_green_twice(tree: Path) -> None:
-    fixture = tree / "tests" / "fixtures" / "sample" / "repo" / "brookbill" / "tariffs" / "seasonal.py"
+    fixture = (
+        tree
+        / "tests"
+        / "fixtures"
+        / "sample"
+        / "repo"
+        / "brookbill"
+        / "tariffs"
+        / "seasonal.py"
+    )
     before = fixture.read_bytes()
     for _ in range(2):
         done = quickstart(tree, FIX)
@@ -65,7 +82,13 @@ def test_shows_red_rounds_diff_and_green_twice(tree: Path) -> None:
         shown = done.stdout
         places = [
             shown.index(text)
-            for text in ("FAILED (failures=2)", "  round 1: two calls", "+            total +=", "Ran 26 tests", "  OK\n")
+            for text in (
+                "FAILED (failures=2)",
+                "  round 1: two calls",
+                "+            total +=",
+                "Ran 26 tests",
+                "  OK\n",
+            )
         ]
         assert sorted(places[:3] + places[4:]) == places[:3] + places[4:]
         assert fixture.read_bytes() == before
@@ -89,7 +112,15 @@ def test_is_not_content_with_less(tree: Path, edit: str, more: str, said: str) -
 
 
 def test_green_tests_before_the_fix_are_refused(tree: Path) -> None:
-    (tree / "tests" / "fixtures" / "sample" / "repo" / "tests" / "test_season_change.py").unlink()
+    (
+        tree
+        / "tests"
+        / "fixtures"
+        / "sample"
+        / "repo"
+        / "tests"
+        / "test_season_change.py"
+    ).unlink()
     done = quickstart(tree, FIX)
     assert (done.returncode, done.stderr) == (
         1,
@@ -98,7 +129,9 @@ def test_green_tests_before_the_fix_are_refused(tree: Path) -> None:
 
 
 def test_failed_build_shows_its_log(tree: Path) -> None:
-    write_program(tree / "bin" / "cmake", "#!/bin/sh\necho 'libgit2 is missing'\nexit 1\n")
+    write_program(
+        tree / "bin" / "cmake", "#!/bin/sh\necho 'libgit2 is missing'\nexit 1\n"
+    )
     done = quickstart(tree, FIX)
     assert done.returncode == 1 and "libgit2 is missing\n" in done.stderr
     said = "quickstart: configure-release failed; all of its output is in build/logs/configure-release.log"

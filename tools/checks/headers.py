@@ -14,26 +14,48 @@ from typing import Iterator
 
 import source
 
-FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]
+FLAGS = [
+    "-std=gnu17",
+    "-D_GNU_SOURCE",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unused-parameter",
+    "-Werror",
+]
 
 
 def public_headers(root: Path) -> list[Path]:
     """The headers of native/ and runtime/ that are not private to their room."""
-    found = [*source.files(root / "native", ".h"), *source.files(root / "runtime", ".h")]
+    found = [
+        *source.files(root / "native", ".h"),
+        *source.files(root / "runtime", ".h"),
+    ]
     return [path for path in found if not path.stem.endswith("_private")]
 
 
 def glib_flags() -> list[str]:
     """What pkg-config says for GLib. Errors: CalledProcessError, FileNotFoundError."""
     command = ["pkg-config", "--cflags", "glib-2.0"]
-    return shlex.split(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    return shlex.split(
+        subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    )
 
 
 def compile_alone(root: Path, header: Path, flags: list[str]) -> str | None:
     """The compiler's first complaint as a finding, or None."""
     folders = [f"-I{root / 'native'}", f"-I{root / 'runtime'}"]
-    command = [os.environ.get("CC", "cc"), *FLAGS, *flags, *folders, "-fsyntax-only", "-x", "c"]
-    done = subprocess.run([*command, str(header)], capture_output=True, check=False, text=True)
+    command = [
+        os.environ.get("CC", "cc"),
+        *FLAGS,
+        *flags,
+        *folders,
+        "-fsyntax-only",
+        "-x",
+        "c",
+    ]
+    done = subprocess.run(
+        [*command, str(header)], capture_output=True, check=False, text=True
+    )
     if done.returncode == 0:
         return None
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
@@ -45,7 +67,9 @@ def check(root: Path) -> Iterator[str]:
     """All findings."""
     flags = glib_flags()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        findings = pool.map(lambda h: compile_alone(root, h, flags), public_headers(root))
+        findings = pool.map(
+            lambda h: compile_alone(root, h, flags), public_headers(root)
+        )
         yield from (finding for finding in findings if finding)
 
 

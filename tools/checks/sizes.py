@@ -42,7 +42,12 @@ def _name_before(code: str, close: int) -> tuple[str, int]:
 def c_functions(text: str) -> Iterator[Function]:
     """The functions of a C file: blocks at depth 0 that follow a parameter list."""
     code = source.code_only(text)
-    code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda m: re.sub(r"[^\n]", " ", m[0]), code, flags=re.MULTILINE)
+    code = re.sub(
+        r"^[ \t]*#(?:\\\n|[^\n])*",
+        lambda m: re.sub(r"[^\n]", " ", m[0]),
+        code,
+        flags=re.MULTILINE,
+    )
     depth, start = 0, None
     for offset, char in enumerate(code):
         if char == "{":
@@ -54,7 +59,9 @@ def c_functions(text: str) -> Iterator[Function]:
             depth -= 1
             if depth == 0 and start:
                 first = source.line_of(code, start[1])
-                yield Function(start[0], first, source.line_of(code, offset) - first + 1)
+                yield Function(
+                    start[0], first, source.line_of(code, offset) - first + 1
+                )
                 start = None
 
 
@@ -66,7 +73,11 @@ def python_functions(text: str) -> Iterator[Function]:
         return
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield Function(node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1)
+            yield Function(
+                node.name,
+                node.lineno,
+                (node.end_lineno or node.lineno) - node.lineno + 1,
+            )
 
 
 def too_long(root: Path) -> Iterator[tuple[str, str]]:
@@ -80,14 +91,21 @@ def too_long(root: Path) -> Iterator[tuple[str, str]]:
         for function in functions(text):
             if function.lines > MAX_FUNCTION_LINES:
                 size = f"has {function.lines} lines, {MAX_FUNCTION_LINES} are allowed"
-                yield f"{inside}:{function.name}", f"{inside}:{function.line}: {function.name} {size}"
+                yield (
+                    f"{inside}:{function.name}",
+                    f"{inside}:{function.line}: {function.name} {size}",
+                )
 
 
 def check(root: Path) -> Iterator[str]:
     """All findings."""
     found = dict(too_long(root))
     yield from (finding for key, finding in found.items() if key not in ALLOWED)
-    yield from (f"sizes.py: {key} is allowed without need" for key in ALLOWED if key not in found)
+    yield from (
+        f"sizes.py: {key} is allowed without need"
+        for key in ALLOWED
+        if key not in found
+    )
 
 
 if __name__ == "__main__":

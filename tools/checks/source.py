@@ -26,7 +26,9 @@ def files(root: Path, *suffixes: str, foreign: bool = False) -> Iterator[Path]:
     """
     skipped = _IGNORED if foreign else _IGNORED | _FOREIGN
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(f for f in folders if f not in skipped and not f.startswith("."))
+        folders[:] = sorted(
+            f for f in folders if f not in skipped and not f.startswith(".")
+        )
         for name in sorted(names):
             if not suffixes or name.endswith(suffixes):
                 yield Path(folder, name)
@@ -59,7 +61,11 @@ def code_only(text: str) -> str:
 
     def blank(match: re.Match[str]) -> str:
         whole = match[0]
-        return _blank(whole) if match["comment"] else whole[0] + _blank(whole[1:-1]) + whole[-1]
+        return (
+            _blank(whole)
+            if match["comment"]
+            else whole[0] + _blank(whole[1:-1]) + whole[-1]
+        )
 
     return _C_TOKEN.sub(blank, text)
 

@@ -11,11 +11,27 @@ from typing import Iterator
 
 import source
 
-TEXT = (".c", ".h", ".py", ".pyi", ".cmake", ".txt", ".md", ".json", ".ini", ".toml", ".supp")
+TEXT = (
+    ".c",
+    ".h",
+    ".py",
+    ".pyi",
+    ".cmake",
+    ".txt",
+    ".md",
+    ".json",
+    ".ini",
+    ".toml",
+    ".supp",
+)
 # Written so that this file does not hold what it looks for.
 RULES = {
-    re.compile(r"(?<![\w.~}/-])/(?:ro{2}t|[h]ome|[w]ork|[U]sers|[f]arm)/"): "a path of one machine",
-    re.compile(r"\b(?:TO[D]O|FIX[M]E|X{3}|HA[C]K)\b"): "a mark of something left undone",
+    re.compile(
+        r"(?<![\w.~}/-])/(?:ro{2}t|[h]ome|[w]ork|[U]sers|[f]arm)/"
+    ): "a path of one machine",
+    re.compile(
+        r"\b(?:TO[D]O|FIX[M]E|X{3}|HA[C]K)\b"
+    ): "a mark of something left undone",
 }
 
 
