@@ -40,7 +40,7 @@ typedef struct {
     GByteArray *body;     /* NULL when the caller takes the body */
     GHashTable *received; /* header names, lower case, and their values */
     gsize header_bytes, header_count, body_bytes, body_limit;
-    bool body_begun;
+    bool head_ended; /* the empty line behind the headers has come */
     gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
     End end;
     char detail[CURL_ERROR_SIZE];
@@ -125,10 +125,14 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
         x->end = END_HEADER_COUNT;
     if (x->end != END_NONE)
         return 0;
-    if (len >= 5 && memcmp(line, "HTTP/", 5) == 0)
+    if (len >= 5 && memcmp(line, "HTTP/", 5) == 0) {
         g_hash_table_remove_all(x->received);
-    else if (!x->body_begun)
+        x->head_ended = false;
+    } else if (len <= 2 && line[len - 1] == '\n') {
+        x->head_ended = true;
+    } else if (!x->head_ended) {
         keep_header(x, line, len);
+    }
     return len;
 }
 
@@ -139,7 +143,6 @@ static size_t on_body(char *data, size_t size, size_t count, void *ctx)
     long status = 0;
 
     note_bytes(x);
-    x->body_begun = true;
     if (len > x->body_limit - x->body_bytes) {
         x->end = END_BODY_BYTES;
         return CURL_WRITEFUNC_ERROR;
@@ -393,6 +396,10 @@ static bool exchange(const AcrHttpRequest *request, AcrHttpResponse *out, GError
     if (!begin(&x, error))
         return false;
     code = drive(&x);
+    if (code == CURLE_OK && !x.head_ended) { /* libcurl takes what ends within its headers for a response */
+        code = CURLE_PARTIAL_FILE;
+        g_strlcpy(x.detail, "the connection ended within the headers", sizeof x.detail);
+    }
     if (code == CURLE_OK && x.end == END_NONE) {
         hand_over(&x, out);
         return true;
