@@ -34,13 +34,15 @@ typedef struct {
     bool (*write)(void *ctx, const char *path, const void *data, gsize len, GError **error);
 } AcrArtifacts;
 
-/* Told as the work goes on; for people only, nothing depends on it. Either function may be NULL. */
+/* Told as the work goes on; for people only, nothing depends on it. Each function may be NULL. */
 typedef struct {
     void *ctx;
     /* A stage begins: attempt from 0, round or try from 1 (0: none). */
     void (*stage)(void *ctx, guint attempt, const char *stage, guint number);
     /* One line about what happened, e.g. "search_class(\"A\"): 2 places". */
     void (*note)(void *ctx, const char *line);
+    /* What the run has used so far. */
+    void (*cost)(void *ctx, gint64 cost_microusd, gint64 tokens);
 } AcrProgress;
 
 typedef enum { ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS, ACR_VERIFY_NEVER } AcrVerify;

@@ -49,6 +49,11 @@ void acr_cost_add(AcrCost *cost, const char *agent, const AcrUsage *usage)
     add(&cost->total, usage);
 }
 
+const AcrUsage *acr_cost_total(const AcrCost *cost)
+{
+    return &cost->total.usage;
+}
+
 static AcrJson *sum_to_json(const Sum *sum)
 {
     AcrJson *json = acr_json_new_object();

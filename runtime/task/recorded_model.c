@@ -10,6 +10,7 @@
 struct AcrRecorder {
     AcrJournal *journal;
     AcrCost *cost;
+    const AcrProgress *progress;
     GHashTable *known; /* conversation -> GPtrArray of digests of its messages */
     guint64 live_calls;
 };
@@ -20,11 +21,12 @@ typedef struct {
     AcrModel *inner;
 } RecordedModel;
 
-AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost)
+AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrProgress *progress)
 {
     AcrRecorder *recorder = g_new0(AcrRecorder, 1);
     recorder->journal = journal;
     recorder->cost = cost;
+    recorder->progress = progress;
     recorder->known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
     return recorder;
 }
@@ -160,6 +162,10 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request, c
     GPtrArray *known = known_messages(self->recorder, acr_conversation_name(request->conversation));
     g_ptr_array_add(known, digest(ACR_ROLE_ASSISTANT, answer->content));
     acr_cost_add(self->recorder->cost, request->agent, &answer->usage);
+    const AcrProgress *progress = self->recorder->progress;
+    const AcrUsage *total = acr_cost_total(self->recorder->cost);
+    if (progress && progress->cost)
+        progress->cost(progress->ctx, total->cost_microusd, total->input + total->cached + total->output);
 }
 
 static bool answer_recorded(RecordedModel *self, const AcrModelRequest *request, const AcrJson *recorded,

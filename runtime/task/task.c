@@ -285,7 +285,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
         return false;
     note(task->host, acr_journal_remark(journal));
     g_autoptr(AcrCost) cost = acr_cost_new();
-    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost);
+    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, task->models, recorder);
     stage(task->host, "index");
     if (!acr_workspace_index(&task->workspace, task->host, error) || !check_code(task, error))
@@ -405,7 +405,7 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
     const char *data = g_bytes_get_data(issue, &len);
     g_autofree char *text = acr_utf8_repair(data, len);
     g_autoptr(AcrCost) cost = acr_cost_new();
-    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost);
+    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, NULL, recorder);
     g_autoptr(GHashTable) kept = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     AcrArtifacts artifacts = {kept, keep_artifact};

@@ -13,6 +13,8 @@ AcrCost *acr_cost_new(void) ACR_MUST_USE;
 void acr_cost_free(AcrCost *cost);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCost, acr_cost_free)
 void acr_cost_add(AcrCost *cost, const char *agent, const AcrUsage *usage);
+/* The sums of all roles. Borrowed. */
+const AcrUsage *acr_cost_total(const AcrCost *cost);
 /* cost.json: {"total": {…}, "by_agent": {"search": {"calls","input_tokens","cached_tokens","output_tokens","cost_microusd"}, …}} */
 AcrJson *acr_cost_to_json(const AcrCost *cost) ACR_MUST_USE;
 
@@ -20,8 +22,8 @@ AcrJson *acr_cost_to_json(const AcrCost *cost) ACR_MUST_USE;
 
 /* What has been asked in each conversation, so that a record holds only what is new; shared by a run's models. */
 typedef struct AcrRecorder AcrRecorder;
-/* Both borrowed; must outlive the recorder. */
-AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost) ACR_MUST_USE;
+/* All borrowed; must outlive the recorder. `progress` (may be NULL) is told the sums. */
+AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrProgress *progress) ACR_MUST_USE;
 void acr_recorder_free(AcrRecorder *recorder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
 guint64 acr_recorder_live_calls(const AcrRecorder *recorder);

@@ -1,0 +1,63 @@
+/*
+ * batch: many tasks as processes of this program, and their predictions. A task that fails never stops the others.
+ */
+#ifndef ACR_BATCH_H
+#define ACR_BATCH_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/base.h"
+
+typedef enum {
+    ACR_BATCH_ERROR_FAILED,
+    ACR_BATCH_ERROR_DATASET, /* missing, malformed at row N, or without the instance that was asked for */
+} AcrBatchError;
+#define ACR_BATCH_ERROR acr_batch_error_quark()
+GQuark acr_batch_error_quark(void);
+
+#define ACR_DATASET_MAX_BYTES (256u * 1024 * 1024)
+#define ACR_BATCH_MAX_JOBS 256u
+
+/* One row of a SWE-bench data set, as far as solving it needs it; the rest of a row (the reference patch, the hidden
+ * tests) is not even kept. All owned. */
+typedef struct {
+    char *instance_id, *repo, *base_commit, *problem_statement;
+} AcrInstance;
+void acr_instance_free(AcrInstance *instance);
+
+/*
+ * Reads a data set: a JSON list of rows, or JSON lines. `only` (NULL-terminated, may be NULL) selects instances. Owned
+ * array of AcrInstance in the file's order. Errors: DATASET.
+ */
+GPtrArray *acr_dataset_read(const char *path, const char *const *only, GError **error) ACR_MUST_USE;
+
+/* The repository of "owner/name" below `dir`: owner/name, owner+name or owner__name, each with or without .git; owned; NULL if none. */
+char *acr_dataset_repo(const char *dir, const char *name) ACR_MUST_USE;
+
+/* All borrowed. */
+typedef struct {
+    const char *exe;              /* this program */
+    const char *repos;            /* folder of repositories */
+    const char *out;              /* OUT/ID/ are run folders, OUT/preds.jsonl the predictions */
+    const char *model_name;       /* for model_name_or_path */
+    const char *const *arguments; /* NULL-terminated; options of `run` that all tasks share */
+    guint jobs;
+    const AcrInterrupt *interrupt;
+    /* Told after each task, one call at a time: its exit code, what it said last (maybe ""), how many have ended. */
+    void (*on_task)(void *ctx, const AcrInstance *instance, int exit_code, const char *said, guint ended, guint total);
+    void *on_task_ctx;
+} AcrBatchOptions;
+
+typedef struct {
+    guint tasks, patches, without, failed;
+} AcrBatchResult;
+
+/*
+ * Runs the tasks, `jobs` at a time, and keeps OUT/preds.jsonl complete for all that have ended: it is rewritten
+ * atomically after each one. Lines of instances outside this batch are kept. True also when tasks failed.
+ */
+bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
+                   GError **error) ACR_MUST_USE;
+
+#endif

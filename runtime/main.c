@@ -1,0 +1,89 @@
+/*
+ * acr-host: argv -> table of verbs. Signals, the places of the program's own files, and the exit code are settled here;
+ * everything else is a verb's.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "http/http.h"
+#include "verbs/verbs.h"
+
+/* The only state outside the stack: what a signal handler can reach. */
+static AcrInterrupt interrupt_state;
+
+static void on_signal(int number)
+{
+    if (interrupt_state.signal)
+        _exit(ACR_EXIT_INTERRUPTED); /* asked twice: at once */
+    interrupt_state.signal = number;
+}
+
+static void set_signals(void)
+{
+    struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN}, normal = {.sa_handler = SIG_DFL};
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGCHLD, &normal, NULL);
+}
+
+/* The folder of the program's own files: beside an installed binary, else the source tree that it was built from. */
+static char *find_data(const char *exe)
+{
+    g_autofree char *bin = g_path_get_dirname(exe);
+    g_autofree char *installed = g_build_filename(bin, "..", "share", "acr-host", NULL);
+    g_autofree char *package = g_build_filename(installed, "python", "acr", NULL);
+    return g_strdup(g_file_test(package, G_FILE_TEST_IS_DIR) ? installed : ACR_SOURCE_DIR);
+}
+
+static void print_usage(FILE *out)
+{
+    fputs("acr-host VERB [OPTIONS]: fixes issues in Python repositories with a language model\n\n", out);
+    for (guint i = 0; acr_verbs[i]; i++)
+        fprintf(out, "  %-10s %s\n", acr_verbs[i]->name, acr_verbs[i]->summary);
+    fputs("\nacr-host VERB --help says more; acr-host --version prints the version.\n"
+          "Exit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a ceiling was reached, 130 interrupted.\n",
+          out);
+}
+
+static int run_verb(const char *name, int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *exe = g_file_read_link("/proc/self/exe", NULL);
+    g_autofree char *data = find_data(exe ? exe : argv[0]);
+    g_autofree char *python_dir = g_build_filename(data, "python", NULL), *prompts_dir = g_build_filename(data, "prompts", NULL);
+    AcrProgram program = {exe ? exe : argv[0], python_dir, prompts_dir, &interrupt_state};
+    for (guint i = 0; acr_verbs[i]; i++) {
+        if (strcmp(acr_verbs[i]->name, name) != 0)
+            continue;
+        if (!acr_http_global_init(&error)) {
+            fprintf(stderr, "acr-host: %s\n", error->message);
+            return ACR_EXIT_ENVIRONMENT;
+        }
+        int code = acr_verbs[i]->run(&program, argc, argv);
+        acr_http_global_cleanup();
+        return code;
+    }
+    fprintf(stderr, "acr-host: there is no verb '%s' (acr-host --help lists them)\n", name);
+    return ACR_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    set_signals();
+    if (argc < 2) {
+        print_usage(stderr);
+        return ACR_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_usage(stdout);
+        return ACR_EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("acr-host " ACR_VERSION);
+        return ACR_EXIT_OK;
+    }
+    return run_verb(argv[1], argc - 1, argv + 1);
+}

@@ -1,0 +1,155 @@
+/*
+ * What the subcommands share: errors to exit codes, standard output, option parsing, standard input.
+ */
+#include "verbs/verbs_private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "http/http.h"
+#include "journal/journal.h"
+
+const AcrVerb *const acr_verbs[] = {&acr_verb_run,   &acr_verb_search,    &acr_verb_patch,
+                                    &acr_verb_index, &acr_verb_swe_bench, &acr_verb_replay, NULL};
+
+/* ---- Errors ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    GQuark (*domain)(void);
+    int code;
+    AcrExit exit;
+} ExitRow;
+
+/* What is not in the table is the environment's. */
+static const ExitRow exit_rows[] = {
+    {acr_task_error_quark, ACR_TASK_ERROR_USAGE, ACR_EXIT_USAGE},
+    {acr_task_error_quark, ACR_TASK_ERROR_UNFINISHED, ACR_EXIT_NONE},
+    {acr_task_error_quark, ACR_TASK_ERROR_DIFFERENT, ACR_EXIT_NONE},
+    {acr_agents_error_quark, ACR_AGENTS_ERROR_PROMPT, ACR_EXIT_USAGE},
+    {acr_llm_error_quark, ACR_LLM_ERROR_USAGE, ACR_EXIT_USAGE},
+    {acr_llm_error_quark, ACR_LLM_ERROR_EXPECT, ACR_EXIT_NONE},
+    {acr_llm_error_quark, ACR_LLM_ERROR_USED_UP, ACR_EXIT_NONE},
+    {acr_llm_error_quark, ACR_LLM_ERROR_CEILING, ACR_EXIT_CEILING},
+    {acr_llm_error_quark, ACR_LLM_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+    {acr_loops_error_quark, ACR_LOOPS_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+    {acr_index_error_quark, ACR_INDEX_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+    {acr_http_error_quark, ACR_HTTP_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+};
+
+AcrExit acr_exit_of(const AcrProgram *program, const GError *error)
+{
+    if (acr_interrupted(program->interrupt))
+        return ACR_EXIT_INTERRUPTED;
+    for (guint i = 0; i < G_N_ELEMENTS(exit_rows); i++)
+        if (g_error_matches(error, exit_rows[i].domain(), exit_rows[i].code))
+            return exit_rows[i].exit;
+    return ACR_EXIT_ENVIRONMENT;
+}
+
+AcrExit acr_verb_fail(const AcrProgram *program, const char *verb, const GError *error)
+{
+    AcrExit code = acr_exit_of(program, error);
+    const char *message = code == ACR_EXIT_INTERRUPTED ? "interrupted; the same command goes on from here" : error->message;
+    fprintf(stderr, "acr-host %s: %s\n", verb, message);
+    return code;
+}
+
+AcrExit acr_verb_usage(const char *verb, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *message = g_strdup_vprintf(format, args);
+    va_end(args);
+    fprintf(stderr, "acr-host %s: %s (acr-host %s --help says more)\n", verb, message, verb);
+    return ACR_EXIT_USAGE;
+}
+
+/* ---- Standard output ---------------------------------------------------------------------------- */
+
+bool acr_out(const void *data, gsize len)
+{
+    const char *at = data;
+    while (len > 0) {
+        ssize_t n = write(STDOUT_FILENO, at, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            if (errno != EPIPE)
+                fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(errno));
+            return false;
+        }
+        at += n;
+        len -= (gsize)n;
+    }
+    return true;
+}
+
+bool acr_out_text(const char *text)
+{
+    return acr_out(text, strlen(text));
+}
+
+bool acr_out_json(const AcrJson *json)
+{
+    g_autofree char *text = acr_json_print(json);
+    return acr_out_text(text) && acr_out_text("\n");
+}
+
+/* ---- Options and input -------------------------------------------------------------------------- */
+
+bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *entries, int *argc, char ***argv,
+                       int *out_exit)
+{
+    g_autoptr(GOptionContext) context = g_option_context_new(arguments);
+    g_autoptr(GError) error = NULL;
+    gboolean help = FALSE;
+    const GOptionEntry own[] = {{"help", 'h', 0, G_OPTION_ARG_NONE, &help, "Show this text", NULL}, G_OPTION_ENTRY_NULL};
+    g_autofree char *name = g_strdup_printf("acr-host %s", verb->name);
+    g_set_prgname(name);
+    g_option_context_set_summary(context, verb->summary);
+    g_option_context_set_help_enabled(context, FALSE);
+    g_option_context_add_main_entries(context, entries, NULL);
+    g_option_context_add_main_entries(context, own, NULL);
+    if (!g_option_context_parse(context, argc, argv, &error)) {
+        *out_exit = acr_verb_usage(verb->name, "%s", error->message);
+        return false;
+    }
+    if (help) {
+        g_autofree char *text = g_option_context_get_help(context, TRUE, NULL);
+        acr_out_text(text);
+        *out_exit = ACR_EXIT_OK;
+        return false;
+    }
+    if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {
+        memmove(*argv + 1, *argv + 2, (gsize)(*argc - 1) * sizeof **argv);
+        (*argc)--;
+    }
+    return true;
+}
+
+GBytes *acr_read_stdin(gsize max, GError **error)
+{
+    g_autoptr(GByteArray) all = g_byte_array_new();
+    guint8 piece[65536];
+    for (;;) {
+        ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED, "cannot read standard input: %s",
+                        g_strerror(errno));
+            return NULL;
+        }
+        if (n == 0)
+            return g_byte_array_free_to_bytes(g_steal_pointer(&all));
+        if (all->len + (gsize)n > max) {
+            g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                        "standard input holds more than %" G_GSIZE_FORMAT " bytes", max);
+            return NULL;
+        }
+        g_byte_array_append(all, piece, (guint)n);
+    }
+}

@@ -1,0 +1,105 @@
+/*
+ * Progress for people. On a terminal one line that rewrites itself (stage, round, cost, time); with --verbose a line for
+ * each step; else nothing, so that logs stay quiet.
+ */
+#include "verbs/verbs_private.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct AcrConsole {
+    AcrProgress progress;
+    bool verbose, terminal;
+    gint64 start_us;
+    guint attempt, number;
+    char *stage;
+    gint64 cost_microusd, tokens;
+};
+
+static void wipe(AcrConsole *console)
+{
+    if (console->terminal && !console->verbose)
+        fputs("\r\033[K", stderr);
+}
+
+static void draw(AcrConsole *console)
+{
+    if (!console->terminal || console->verbose || !console->stage)
+        return;
+    wipe(console);
+    fprintf(stderr, "attempt %u · %s", console->attempt + 1, console->stage);
+    if (console->number)
+        fprintf(stderr, " · %s %u", strcmp(console->stage, "patch") == 0 ? "try" : "round", console->number);
+    if (console->tokens)
+        fprintf(stderr, " · %" G_GINT64_FORMAT " tokens", console->tokens);
+    if (console->cost_microusd)
+        fprintf(stderr, " · $%.4f", (double)console->cost_microusd / 1e6);
+    fprintf(stderr, " · %.0f s", (double)(g_get_monotonic_time() - console->start_us) / G_USEC_PER_SEC);
+    fflush(stderr);
+}
+
+static void on_stage(void *ctx, guint attempt, const char *stage, guint number)
+{
+    AcrConsole *console = ctx;
+    console->attempt = attempt;
+    console->number = number;
+    g_free(console->stage);
+    console->stage = g_strdup(stage);
+    if (console->verbose && number)
+        fprintf(stderr, "%s %u: %s\n", strcmp(stage, "patch") == 0 ? "try" : "round", number, stage);
+    else if (console->verbose)
+        fprintf(stderr, "%s\n", stage);
+    draw(console);
+}
+
+static void on_note(void *ctx, const char *line)
+{
+    AcrConsole *console = ctx;
+    if (console->verbose)
+        fprintf(stderr, "    %s\n", line);
+}
+
+static void on_cost(void *ctx, gint64 cost_microusd, gint64 tokens)
+{
+    AcrConsole *console = ctx;
+    console->cost_microusd = cost_microusd;
+    console->tokens = tokens;
+    draw(console);
+}
+
+AcrConsole *acr_console_new(bool verbose)
+{
+    AcrConsole *console = g_new0(AcrConsole, 1);
+    console->verbose = verbose;
+    console->terminal = isatty(STDERR_FILENO);
+    console->start_us = g_get_monotonic_time();
+    console->progress = (AcrProgress){console, on_stage, on_note, on_cost};
+    return console;
+}
+
+void acr_console_free(AcrConsole *console)
+{
+    if (!console)
+        return;
+    wipe(console);
+    g_free(console->stage);
+    g_free(console);
+}
+
+const AcrProgress *acr_console_progress(AcrConsole *console)
+{
+    return &console->progress;
+}
+
+void acr_console_say(AcrConsole *console, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    wipe(console);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    draw(console);
+}

@@ -1,0 +1,84 @@
+/*
+ * acr-host index: indexes a repository and prints counts and times.
+ */
+#include "verbs/verbs_private.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+
+static gint64 peak_memory_kib(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0;
+}
+
+static AcrJson *describe(const AcrWorkspace *workspace, bool verbose)
+{
+    AcrIndexStats stats;
+    acr_index_stats(workspace->index, &stats);
+    AcrJson *json = acr_json_new_object(), *unparsed = acr_json_new_array();
+    acr_json_set_int(json, "entries", (gint64)acr_snapshot_size(workspace->snapshot));
+    acr_json_set_int(json, "files", (gint64)stats.files);
+    acr_json_set_int(json, "symbols", (gint64)stats.symbols);
+    acr_json_set_int(json, "unparsable", (gint64)stats.unparsed);
+    acr_json_set_int(json, "snapshot_ms", workspace->snapshot_ms);
+    acr_json_set_int(json, "python_ms", workspace->python_ms);
+    acr_json_set_int(json, "index_ms", workspace->index_ms);
+    acr_json_set_int(json, "peak_memory_kib", peak_memory_kib());
+    for (gsize i = 0; verbose && i < acr_index_n_files(workspace->index); i++) {
+        const AcrIndexFile *file = acr_index_file(workspace->index, i);
+        if (file->unparsed) {
+            AcrJson *row = acr_json_new_object();
+            acr_json_set_string(row, "file", file->path);
+            acr_json_set_string(row, "reason", file->unparsed);
+            acr_json_append(unparsed, row);
+        }
+    }
+    if (verbose)
+        acr_json_set(json, "unparsable_files", g_steal_pointer(&unparsed));
+    acr_json_free(unparsed);
+    return json;
+}
+
+static void print_text(const AcrJson *json)
+{
+    for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at)) {
+        g_autofree char *value = acr_json_print(at);
+        g_autofree char *line = g_strdup_printf("%-16s %s\n", acr_json_key(at), value);
+        acr_out_text(line);
+    }
+}
+
+static int run(const AcrProgram *program, int argc, char **argv)
+{
+    g_autofree char *repo = NULL, *rev = NULL;
+    gboolean json = FALSE, verbose = FALSE;
+    const GOptionEntry entries[] = {
+        {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &repo, "The repository", "DIR"},
+        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &rev, "Commit to index (default: the working tree as it lies)", "REV"},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &json, "One JSON object", NULL},
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Name each file that cannot be parsed, and why", NULL},
+        G_OPTION_ENTRY_NULL,
+    };
+    int code;
+    if (!acr_options_parse(&acr_verb_index, "", entries, &argc, &argv, &code))
+        return code;
+    if (!repo || argc > 1)
+        return repo ? acr_verb_usage(acr_verb_index.name, "unexpected argument '%s'", argv[1])
+                    : acr_verb_usage(acr_verb_index.name, "--repo is missing");
+    g_autoptr(GError) error = NULL;
+    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, NULL};
+    g_auto(AcrWorkspace) workspace = {0};
+    if (!acr_workspace_open(repo, rev, &host, &workspace, &error))
+        return acr_verb_fail(program, acr_verb_index.name, error);
+    if (acr_snapshot_remarks(workspace.snapshot))
+        fprintf(stderr, "acr-host index: %s\n", acr_snapshot_remarks(workspace.snapshot));
+    g_autoptr(AcrJson) described = describe(&workspace, verbose);
+    if (json)
+        acr_out_json(described);
+    else
+        print_text(described);
+    return ACR_EXIT_OK;
+}
+
+const AcrVerb acr_verb_index = {"index", "Index a repository; prints counts and times", run};

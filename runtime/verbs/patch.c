@@ -1,0 +1,118 @@
+/*
+ * acr-host patch: saved model answers in, diffs out, without a model.
+ */
+#include "verbs/verbs_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+    char *repo, *rev;
+    gboolean json;
+} Options;
+
+static void options_clear(Options *options)
+{
+    g_free(options->repo);
+    g_free(options->rev);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
+
+static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
+{
+    AcrJson *json = acr_json_new_object(), *edits = acr_json_new_array();
+    gsize len = 0;
+    const void *diff = result->diff ? g_bytes_get_data(result->diff, &len) : NULL;
+    for (guint i = 0; i < result->edits->len; i++) {
+        const AcrEditOutcome *outcome = result->edits->pdata[i];
+        AcrJson *edit = acr_json_new_object();
+        acr_json_set_string(edit, "file", outcome->file);
+        acr_json_set_string(edit, "level", acr_level_name(outcome->level));
+        acr_json_set_int(edit, "start", outcome->start);
+        acr_json_set_int(edit, "end", outcome->end);
+        acr_json_set_string(edit, "status", acr_edit_status_name(outcome->status));
+        acr_json_append(edits, edit);
+    }
+    acr_json_set_string(json, "file", file);
+    acr_json_set_string(json, "status", acr_extract_status_name(result->status));
+    acr_json_set_string(json, "message", result->message);
+    acr_json_set(json, "diff", result->diff ? acr_json_new_bytes(diff, len) : acr_json_new_null());
+    acr_json_set(json, "edits", edits);
+    return json;
+}
+
+static void print_result(const char *file, const AcrPatchResult *result, bool json)
+{
+    if (json) {
+        g_autoptr(AcrJson) object = result_to_json(file, result);
+        acr_out_json(object);
+        return;
+    }
+    if (result->diff) {
+        gsize len;
+        const void *diff = g_bytes_get_data(result->diff, &len);
+        acr_out(diff, len);
+    }
+    if (*result->message)
+        fprintf(stderr, "%s: %s\n%s\n", file, acr_extract_status_name(result->status), result->message);
+}
+
+static bool apply_answer(const AcrWorkspace *workspace, GBytes *answer, AcrPatchResult *out, GError **error)
+{
+    gsize len;
+    const char *data = g_bytes_get_data(answer, &len);
+    g_autofree char *text = acr_utf8_repair(data, len);
+    AcrPatchContext context = {
+        .snapshot = workspace->snapshot,
+        .index = workspace->index,
+        .referee = acr_python_referee(workspace->python),
+    };
+    return acr_patch_apply(&context, text, strlen(text), out, error);
+}
+
+/* One answer, of a file or (NULL) of standard input. */
+static int handle(const AcrProgram *program, const AcrWorkspace *workspace, const char *file, bool json)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GBytes) answer =
+        file ? acr_file_read(file, ACR_PATCH_MAX_ANSWER, &error) : acr_read_stdin(ACR_PATCH_MAX_ANSWER, &error);
+    if (!answer) {
+        acr_verb_fail(program, acr_verb_patch.name, error);
+        return ACR_EXIT_USAGE;
+    }
+    g_auto(AcrPatchResult) result = {0};
+    if (!apply_answer(workspace, answer, &result, &error))
+        return acr_verb_fail(program, acr_verb_patch.name, error);
+    print_result(file ? file : "-", &result, json);
+    return result.status == ACR_APPLICABLE_PATCH ? ACR_EXIT_OK : ACR_EXIT_NONE;
+}
+
+static int run(const AcrProgram *program, int argc, char **argv)
+{
+    g_auto(Options) options = {0};
+    const GOptionEntry entries[] = {
+        {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &options.repo, "The repository", "DIR"},
+        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &options.rev, "Commit to work on (default: the working tree as it lies)", "REV"},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "One JSON object for each answer", NULL},
+        G_OPTION_ENTRY_NULL,
+    };
+    int code;
+    if (!acr_options_parse(&acr_verb_patch, "[FILE…] - files with model answers; none: one from stdin", entries, &argc, &argv,
+                           &code))
+        return code;
+    if (!options.repo)
+        return acr_verb_usage(acr_verb_patch.name, "--repo is missing");
+    g_autoptr(GError) error = NULL;
+    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, NULL};
+    g_auto(AcrWorkspace) workspace = {0};
+    if (!acr_workspace_open(options.repo, options.rev, &host, &workspace, &error))
+        return acr_verb_fail(program, acr_verb_patch.name, error);
+    if (argc < 2)
+        return handle(program, &workspace, NULL, options.json);
+    code = ACR_EXIT_OK;
+    for (int i = 1; i < argc; i++)
+        code = MAX(code, handle(program, &workspace, argv[i], options.json));
+    return code;
+}
+
+const AcrVerb acr_verb_patch = {"patch", "Turn saved model answers into diffs", run};

@@ -1,0 +1,34 @@
+/*
+ * acr-host replay: repeats the run of a folder from its journal, offline, and prints the patch.
+ */
+#include "verbs/verbs_private.h"
+
+static int run(const AcrProgram *program, int argc, char **argv)
+{
+    gboolean verbose = FALSE;
+    const GOptionEntry entries[] = {
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Show each step on stderr, also when piped", NULL},
+        G_OPTION_ENTRY_NULL,
+    };
+    int code;
+    if (!acr_options_parse(&acr_verb_replay, "RUNDIR", entries, &argc, &argv, &code))
+        return code;
+    if (argc != 2)
+        return acr_verb_usage(acr_verb_replay.name, "give one run folder");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrConsole) console = acr_console_new(verbose);
+    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, acr_console_progress(console)};
+    g_auto(AcrTaskResult) result = {0};
+    if (!acr_task_replay(argv[1], &host, &result, &error)) {
+        g_clear_pointer(&console, acr_console_free);
+        return acr_verb_fail(program, acr_verb_replay.name, error);
+    }
+    if (!result.diff)
+        return ACR_EXIT_NONE;
+    gsize len;
+    const void *diff = g_bytes_get_data(result.diff, &len);
+    acr_out(diff, len);
+    return ACR_EXIT_OK;
+}
+
+const AcrVerb acr_verb_replay = {"replay", "Repeat a finished run offline; prints the same patch", run};

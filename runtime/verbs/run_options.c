@@ -1,0 +1,113 @@
+/*
+ * The options that `run` and `swe-bench` share: models, bounds of the loops, prompts.
+ */
+#include "verbs/verbs_private.h"
+
+#include <string.h>
+
+#define MAX_ROUNDS 1000
+#define MAX_TRIES 100
+#define MAX_ATTEMPTS 100
+#define SCRIPT "script:"
+
+GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry *own)
+{
+    const GOptionEntry shared[] = {
+        {"model", 'm', 0, G_OPTION_ARG_FILENAME_ARRAY, &options->models_as_given,
+         "openai/NAME or script:FILE; several: attempts take them in turn", "MODEL"},
+        {"rounds", 0, 0, G_OPTION_ARG_INT, &options->rounds, "Retrieval rounds at most (default 15)", "N"},
+        {"tries", 0, 0, G_OPTION_ARG_INT, &options->tries, "Answers of the patch writer at most (default 3)", "N"},
+        {"attempts", 0, 0, G_OPTION_ARG_INT, &options->attempts, "Fresh attempts at most (default 1)", "N"},
+        {"verify", 0, 0, G_OPTION_ARG_FILENAME, &options->verify_name,
+         "Prove the patch by running code: auto, always or never (default auto)", "WHEN"},
+        {"temperature", 0, 0, G_OPTION_ARG_DOUBLE, &options->temperature, "Sampling temperature (default: the model's)",
+         "T"},
+        {"prompts", 0, 0, G_OPTION_ARG_FILENAME, &options->prompts, "Folder of prompts that take the place of the built-in ones",
+         "DIR"},
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Show each step on stderr, also when piped", NULL},
+    };
+    gsize n_own = 0;
+    while (own[n_own].long_name)
+        n_own++;
+    GOptionEntry *entries = g_new0(GOptionEntry, n_own + G_N_ELEMENTS(shared) + 1);
+    memcpy(entries, own, n_own * sizeof *own);
+    memcpy(entries + n_own, shared, sizeof shared);
+    return entries;
+}
+
+static bool check_range(const char *verb, const char *name, int value, int max)
+{
+    if (value >= 1 && value <= max)
+        return true;
+    acr_verb_usage(verb, "--%s must be from 1 to %d, not %d", name, max, value);
+    return false;
+}
+
+static bool check_verify(AcrRunOptions *options, const char *verb)
+{
+    static const char *const names[] = {"auto", "always", "never"};
+    if (!options->verify_name)
+        return true;
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (strcmp(options->verify_name, names[i]) == 0) {
+            options->verify = (AcrVerify)i;
+            return true;
+        }
+    }
+    acr_verb_usage(verb, "--verify is auto, always or never, not '%s'", options->verify_name);
+    return false;
+}
+
+/* A script is the same file from wherever the command is given again. */
+static char *settle_model(const char *given)
+{
+    if (!g_str_has_prefix(given, SCRIPT))
+        return g_strdup(given);
+    g_autofree char *path = g_canonicalize_filename(given + strlen(SCRIPT), NULL);
+    return g_strconcat(SCRIPT, path, NULL);
+}
+
+bool acr_run_options_check(AcrRunOptions *options, const char *verb)
+{
+    if (!options->models_as_given || !options->models_as_given[0]) {
+        acr_verb_usage(verb, "--model is missing");
+        return false;
+    }
+    guint n = g_strv_length(options->models_as_given);
+    options->models = g_new0(char *, n + 1);
+    for (guint i = 0; i < n; i++)
+        options->models[i] = settle_model(options->models_as_given[i]);
+    if (options->temperature != -1 && (options->temperature < 0 || options->temperature > 2)) {
+        acr_verb_usage(verb, "--temperature must be from 0 to 2");
+        return false;
+    }
+    return check_range(verb, "rounds", options->rounds, MAX_ROUNDS) &&
+           check_range(verb, "tries", options->tries, MAX_TRIES) &&
+           check_range(verb, "attempts", options->attempts, MAX_ATTEMPTS) && check_verify(options, verb);
+}
+
+void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
+{
+    for (guint i = 0; options->models[i]; i++)
+        g_ptr_array_add(argv, g_strdup_printf("--model=%s", options->models[i]));
+    g_ptr_array_add(argv, g_strdup_printf("--rounds=%d", options->rounds));
+    g_ptr_array_add(argv, g_strdup_printf("--tries=%d", options->tries));
+    g_ptr_array_add(argv, g_strdup_printf("--attempts=%d", options->attempts));
+    if (options->verify_name)
+        g_ptr_array_add(argv, g_strdup_printf("--verify=%s", options->verify_name));
+    if (options->temperature >= 0) {
+        char number[G_ASCII_DTOSTR_BUF_SIZE];
+        g_ptr_array_add(argv, g_strconcat("--temperature=", g_ascii_dtostr(number, sizeof number, options->temperature), NULL));
+    }
+    if (options->prompts)
+        g_ptr_array_add(argv, g_strdup_printf("--prompts=%s", options->prompts));
+}
+
+void acr_run_options_clear(AcrRunOptions *options)
+{
+    g_strfreev(options->models);
+    g_strfreev(options->models_as_given);
+    g_free(options->verify_name);
+    g_free(options->prompts);
+    *options = (AcrRunOptions){0};
+}

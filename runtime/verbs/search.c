@@ -1,0 +1,116 @@
+/*
+ * acr-host search: the structure-aware search calls, from arguments or a line each from standard input.
+ */
+#include "verbs/verbs_private.h"
+
+#include <string.h>
+
+#define MAX_INPUT_BYTES (64u * 1024 * 1024)
+
+typedef struct {
+    char *repo, *rev;
+    gboolean json;
+} Options;
+
+static void options_clear(Options *options)
+{
+    g_free(options->repo);
+    g_free(options->rev);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
+
+static AcrJson *answer_to_json(const char *text, const AcrAnswer *answer)
+{
+    AcrJson *json = acr_json_new_object(), *results = acr_json_new_array();
+    for (guint i = 0; answer->places && i < answer->places->len; i++)
+        acr_json_append(results, acr_place_to_json(answer->places->pdata[i]));
+    acr_json_set_string(json, "call", text);
+    acr_json_set_bool(json, "ok", answer->ok);
+    acr_json_set_string(json, "output", answer->output);
+    acr_json_set(json, "results", results);
+    return json;
+}
+
+/* Answers one call; a text that is no call has an answer too, which says so. */
+static bool answer_text(AcrWorkspace *workspace, const char *text, AcrAnswer *out, GError **error)
+{
+    g_auto(AcrCall) call = {0};
+    g_autoptr(GError) reason = NULL;
+    if (acr_python_bind_call(workspace->python, text, &call, &reason))
+        return acr_search_run(workspace->search, &call, out, error);
+    if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL)) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    *out = (AcrAnswer){.output = g_strdup(reason->message), .places = g_ptr_array_new()};
+    return true;
+}
+
+static bool print_answer(const char *text, const AcrAnswer *answer, bool json, bool first)
+{
+    if (!json)
+        return (first || acr_out_text("\n")) && acr_out_text(answer->output) &&
+               (g_str_has_suffix(answer->output, "\n") || acr_out_text("\n"));
+    g_autoptr(AcrJson) object = answer_to_json(text, answer);
+    return acr_out_json(object);
+}
+
+static int answer_all(const AcrProgram *program, AcrWorkspace *workspace, char *const *calls, bool json)
+{
+    int code = ACR_EXIT_OK;
+    for (guint i = 0; calls[i] && !acr_interrupted(program->interrupt); i++) {
+        g_autoptr(GError) error = NULL;
+        g_auto(AcrAnswer) answer = {0};
+        if (!answer_text(workspace, calls[i], &answer, &error))
+            return acr_verb_fail(program, acr_verb_search.name, error);
+        if (!answer.ok)
+            code = ACR_EXIT_NONE;
+        if (!print_answer(calls[i], &answer, json, i == 0))
+            return code;
+    }
+    return acr_interrupted(program->interrupt) ? ACR_EXIT_INTERRUPTED : code;
+}
+
+/* The non-empty lines of standard input; owned (g_strfreev). */
+static char **read_calls(GError **error)
+{
+    g_autoptr(GBytes) input = acr_read_stdin(MAX_INPUT_BYTES, error);
+    if (!input)
+        return NULL;
+    gsize len;
+    const char *data = g_bytes_get_data(input, &len);
+    g_autofree char *text = acr_utf8_repair(data, len);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    GPtrArray *calls = g_ptr_array_new();
+    for (guint i = 0; lines[i]; i++)
+        if (*g_strstrip(lines[i]))
+            g_ptr_array_add(calls, g_strdup(lines[i]));
+    g_ptr_array_add(calls, NULL);
+    return (char **)g_ptr_array_free(calls, FALSE);
+}
+
+static int run(const AcrProgram *program, int argc, char **argv)
+{
+    g_auto(Options) options = {0};
+    const GOptionEntry entries[] = {
+        {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &options.repo, "The repository", "DIR"},
+        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &options.rev, "Commit to search (default: the working tree as it lies)", "REV"},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "One JSON object for each call", NULL},
+        G_OPTION_ENTRY_NULL,
+    };
+    int code;
+    if (!acr_options_parse(&acr_verb_search, "[CALL…] - calls such as 'search_class(\"Session\")'; none: a line each from stdin",
+                           entries, &argc, &argv, &code))
+        return code;
+    if (!options.repo)
+        return acr_verb_usage(acr_verb_search.name, "--repo is missing");
+    g_autoptr(GError) error = NULL;
+    g_auto(GStrv) calls = argc > 1 ? g_strdupv(argv + 1) : read_calls(&error);
+    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, NULL};
+    g_auto(AcrWorkspace) workspace = {0};
+    if (!calls || !acr_workspace_open(options.repo, options.rev, &host, &workspace, &error))
+        return acr_verb_fail(program, acr_verb_search.name, error);
+    return answer_all(program, &workspace, calls, options.json);
+}
+
+const AcrVerb acr_verb_search = {"search", "Answer structure-aware search calls on a repository", run};

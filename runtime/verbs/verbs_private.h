@@ -1,0 +1,67 @@
+/* Private to verbs: what several subcommands share. */
+#ifndef ACR_VERBS_PRIVATE_H
+#define ACR_VERBS_PRIVATE_H
+
+#include "verbs/verbs.h"
+
+/* ---- Errors ------------------------------------------------------------------------------------- */
+
+/* The exit code of an error; 130 for any error once a signal came. */
+AcrExit acr_exit_of(const AcrProgram *program, const GError *error);
+/* Prints "acr-host VERB: message" as one line and returns the exit code. */
+AcrExit acr_verb_fail(const AcrProgram *program, const char *verb, const GError *error);
+/* Prints a usage message, with a hint at --help; ACR_EXIT_USAGE. */
+AcrExit acr_verb_usage(const char *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* ---- Standard output ---------------------------------------------------------------------------- */
+
+/* Writes all to stdout. A reader that has gone away (| head) is no error: false, and silence. Others are told once. */
+bool acr_out(const void *data, gsize len);
+bool acr_out_text(const char *text);
+bool acr_out_json(const AcrJson *json); /* one line */
+
+/* ---- Options ------------------------------------------------------------------------------------ */
+
+/*
+ * Parses argv by `entries`; what is left stays in argv. `arguments` is what --help shows after the verb's name. True when
+ * the verb goes on; false with *out_exit set.
+ */
+bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *entries, int *argc, char ***argv,
+                       int *out_exit) ACR_MUST_USE;
+/* Reads standard input to its end. Errors: TOO_BIG, FAILED of base. */
+GBytes *acr_read_stdin(gsize max, GError **error) ACR_MUST_USE;
+
+/* The options that `run` and `swe-bench` share. Strings are owned; cleared together. */
+typedef struct {
+    char **models; /* scripts made absolute by acr_run_options_check */
+    char **models_as_given;
+    int rounds, tries, attempts;
+    char *verify_name;
+    AcrVerify verify;
+    double temperature;
+    char *prompts;
+    gboolean verbose;
+} AcrRunOptions;
+#define ACR_RUN_OPTIONS_INIT                                                                                           \
+    {.rounds = ACR_ROUNDS_DEFAULT, .tries = ACR_TRIES_DEFAULT, .attempts = ACR_ATTEMPTS_DEFAULT, .temperature = -1}
+/* `own` and the shared entries, bound to `options`; owned (g_free). */
+GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry *own) ACR_MUST_USE;
+/* False, with a usage message printed, when they cannot be. */
+bool acr_run_options_check(AcrRunOptions *options, const char *verb) ACR_MUST_USE;
+/* Appends the options as arguments to an array of owned strings, for a child process. */
+void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv);
+void acr_run_options_clear(AcrRunOptions *options);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunOptions, acr_run_options_clear)
+
+/* ---- Progress ----------------------------------------------------------------------------------- */
+
+/* Progress on stderr: a line that rewrites itself on a terminal; with `verbose` a line for each step; else nothing. */
+typedef struct AcrConsole AcrConsole;
+AcrConsole *acr_console_new(bool verbose) ACR_MUST_USE; /* owned */
+void acr_console_free(AcrConsole *console);             /* wipes its line */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConsole, acr_console_free)
+const AcrProgress *acr_console_progress(AcrConsole *console); /* borrowed */
+/* A line that stays, whatever the mode. */
+void acr_console_say(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+#endif
