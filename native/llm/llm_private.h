@@ -24,6 +24,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrScript, acr_script_free)
 /* The next answer for the request. Errors: USED_UP, EXPECT. */
 bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrModelAnswer *out,
                        GError **error) ACR_MUST_USE;
+/* Moves on past the line that would have served the request, which a journal has answered. */
+void acr_script_skip(AcrScript *script, const AcrModelRequest *request);
 
 /* A model for "script:FILE"; owned (acr_model_free). */
 AcrModel *acr_script_model_new(const char *name, const char *path, const AcrModelOptions *options,

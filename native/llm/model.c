@@ -52,6 +52,12 @@ bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrMode
     return model->ops->complete(model, request, out, error);
 }
 
+void acr_model_skip(AcrModel *model, const AcrModelRequest *request)
+{
+    if (model->ops->skip)
+        model->ops->skip(model, request);
+}
+
 void acr_model_free(AcrModel *model)
 {
     if (model)

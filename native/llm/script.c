@@ -282,6 +282,15 @@ bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrMod
     return true;
 }
 
+void acr_script_skip(AcrScript *script, const AcrModelRequest *request)
+{
+    Queue *queue = find_queue(script, request->agent);
+    bool left;
+
+    if (queue)
+        take(queue, request->round, &left);
+}
+
 /* ---- Model -------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -301,6 +310,11 @@ static bool script_complete(AcrModel *model, const AcrModelRequest *request, Acr
     return acr_script_answer(self->script, request, out, error);
 }
 
+static void script_skip(AcrModel *model, const AcrModelRequest *request)
+{
+    acr_script_skip(((ScriptModel *)model)->script, request);
+}
+
 static void script_free(AcrModel *model)
 {
     ScriptModel *self = (ScriptModel *)model;
@@ -312,7 +326,7 @@ static void script_free(AcrModel *model)
 
 AcrModel *acr_script_model_new(const char *name, const char *path, const AcrModelOptions *options, GError **error)
 {
-    static const AcrModelOps ops = {.complete = script_complete, .free = script_free};
+    static const AcrModelOps ops = {.complete = script_complete, .free = script_free, .skip = script_skip};
     g_autoptr(GError) local = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_SCRIPT_MAX_BYTES, &local);
     AcrScript *script = NULL;
