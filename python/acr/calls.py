@@ -91,6 +91,8 @@ def _literals(call: ast.Call, usage: str) -> tuple[list[object], dict[str, objec
     for keyword in call.keywords:
         if keyword.arg is None:
             raise BadCall(f"** cannot be used here; it is called as {usage}")
+        if keyword.arg in keywords:
+            raise BadCall(f"{keyword.arg} is given twice; it is called as {usage}")
         keywords[keyword.arg] = _literal(keyword.value, usage)
     return [_literal(argument, usage) for argument in call.args], keywords
 

@@ -18,6 +18,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from acr.fields import unpack
 
@@ -109,7 +110,7 @@ def _finding(root: Path, message: object) -> Finding:
 def _run(paths: list[str]) -> list[object]:
     run, reporter = _pylint()
     collected = reporter()
-    hooks = _import_hooks()
+    hooks = _brain("_failed_import_hooks", [])
     known = len(hooks)
     try:
         # `--` keeps a name that begins with a dash from being an option.
@@ -135,10 +136,11 @@ def _pylint() -> tuple[type, type]:
     return Run, CollectingReporter
 
 
-def _import_hooks() -> list[object]:
+def _brain(name: str, default: Any) -> Any:
+    """A part of astroid's shared state, or `default` where this version has none of that name."""
     from astroid.manager import AstroidManager
 
-    return AstroidManager.brain.get("_failed_import_hooks", [])
+    return AstroidManager.brain.get(name, default)
 
 
 def _clear_caches() -> None:
@@ -148,13 +150,14 @@ def _clear_caches() -> None:
             module = getattr(cached, "__module__", None) or ""
             if module.partition(".")[0] in ("pylint", "astroid"):
                 cached.cache_clear()
+    _brain("_mod_file_cache", {}).clear()  # where modules were found, and which were not
     gc.collect()
 
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Give back sys.path, the streams and the recursion limit as they were."""
-    path, limit = list(sys.path), sys.getrecursionlimit()
+    """Give back sys.path and its importers, the streams and the recursion limit as they were."""
+    path, limit, importers = list(sys.path), sys.getrecursionlimit(), set(sys.path_importer_cache)
     sink = io.StringIO()
     try:
         with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink), warnings.catch_warnings():
@@ -162,4 +165,6 @@ def _undisturbed() -> Iterator[None]:
             yield
     finally:
         sys.path[:] = path
+        for added in set(sys.path_importer_cache) - importers:
+            del sys.path_importer_cache[added]
         sys.setrecursionlimit(limit)
