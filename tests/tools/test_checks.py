@@ -161,7 +161,7 @@ PLANTED = [
         "a path of one machine",
     ),
     ("words", "README.md", README + "see /ro" + "ot/x\n", "README.md:6: "),
-    ("words", "tools/a.py", "# TO" + "DO: more\n", "left undone"),
+    ("words", "tools/a.py", "# TO" + "DO: more\n", "undone"),
 ]
 
 
@@ -188,3 +188,8 @@ def test_sizes_takes_no_struct_or_table_for_a_function(tmp_path: Path) -> None:
 def test_banned_lets_members_and_longer_names_be(tmp_path: Path) -> None:
     code = "void f(void) { ops->system(1); g_snprintf(1); my_fork(2); g_assert(3); }\n"
     assert run("banned", tmp_path, {"native/vcs/a.c": code}) == (0, [])
+
+
+def test_words_lets_stand_ins_for_a_home_be(tmp_path: Path) -> None:
+    code = 'const char *a = "/home/me/x.py", *b = "/home/user/x", *c = "a/home/b/";\n'
+    assert run("words", tmp_path, {"native/vcs/a.c": code}) == (0, [])

@@ -11,27 +11,13 @@ from typing import Iterator
 
 import source
 
-TEXT = (
-    ".c",
-    ".h",
-    ".py",
-    ".pyi",
-    ".cmake",
-    ".txt",
-    ".md",
-    ".json",
-    ".ini",
-    ".toml",
-    ".supp",
-)
-# Written so that this file does not hold what it looks for.
+_CODE = (".c", ".h", ".py", ".pyi", ".cmake", ".supp")
+TEXT = (*_CODE, ".txt", ".md", ".json", ".ini", ".toml")
+# Written so that this file does not hold what it looks for. /home/me and /home/user stand for any.
+_HOMES = r"(?:ro{2}t|[h]ome/(?!(?:me|user)\b)\w+|[w]ork|[U]sers|[f]arm)/"
 RULES = {
-    re.compile(
-        r"(?<![\w.~}/-])/(?:ro{2}t|[h]ome|[w]ork|[U]sers|[f]arm)/"
-    ): "a path of one machine",
-    re.compile(
-        r"\b(?:TO[D]O|FIX[M]E|X{3}|HA[C]K)\b"
-    ): "a mark of something left undone",
+    re.compile(rf"(?<![\w.~}}/-])/{_HOMES}"): "a path of one machine",
+    re.compile(r"\b(?:TO[D]O|FIX[M]E|X{3}|HA[C]K)\b"): "a mark of something undone",
 }
 
 
