@@ -3,6 +3,8 @@
  * it is: a class (its signatures), an assigned name, the same in another case; a note says so. Members that a class
  * inherits are shown where they are defined.
  */
+#include <string.h>
+
 #include "search/search_private.h"
 
 #define DEF_KINDS (ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD))
@@ -161,15 +163,21 @@ static void add_members_folded(AcrReply *reply, guint32 class_id, const char *na
     }
 }
 
-/* Classes that the argument names; in another case when there are none so. */
+/* Classes that the argument names; in another case only where nothing has that name. */
 static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
 {
-    GArray *classes = acr_find_classes(reply->search->index, klass, reply->notes);
+    const AcrIndex *index = reply->search->index;
+    GArray *classes = acr_find_classes(index, klass, reply->notes);
     if (classes->len == 0) {
+        g_autoptr(GArray) assigned = acr_find_by_name(index, ACR_SYMBOL_ASSIGN, klass->last);
         g_array_unref(classes);
-        classes = acr_find_by_name_folded(reply->search->index, ACR_SYMBOL_CLASS, klass->last);
+        classes = assigned->len ? g_array_new(FALSE, FALSE, sizeof(guint32))
+                                : acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, klass->last);
         if (classes->len)
             acr_reply_note(reply, "Upper and lower case were ignored to find class %s.", klass->text);
+        if (assigned->len)
+            acr_reply_note(reply, "%s is no class but a name assigned in %s.", klass->text,
+                           acr_index_file(index, acr_index_symbol(index, g_array_index(assigned, guint32, 0))->file)->path);
     }
     if (classes->len > MAX_CLASSES)
         g_array_set_size(classes, MAX_CLASSES);
@@ -201,18 +209,21 @@ static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
     return true;
 }
 
-/* A class argument that is a module: its functions. */
-static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *module)
+/* A class argument that is a module or a file: the functions in it. */
+static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *module)
 {
-    const AcrIndex *index = reply->search->index;
-    g_autoptr(GArray) all = acr_find_functions(index, arg->last);
-    for (guint i = 0; i < all->len; i++) {
-        guint32 id = g_array_index(all, guint32, i);
-        if (acr_search_is_module(acr_index_file(index, acr_index_symbol(index, id)->file)->path, module->text))
-            acr_reply_add_symbol(reply, id, ACR_VIEW_WHOLE, 0);
-    }
-    if (reply->hits->len)
-        acr_reply_note(reply, "%s is no class but a module.", module->text);
+    if (!strpbrk(module, "./"))
+        return;
+    g_auto(AcrFileMatch) files;
+    acr_file_match_init(&files, reply->search, module);
+    if (files.note) /* not that file itself */
+        return;
+    g_autoptr(GArray) all = acr_find_functions(reply->search->index, arg->last);
+    g_autoptr(GArray) here = acr_find_in_files(reply->search, all, &files);
+    acr_reply_add_symbols(reply, here, ACR_VIEW_WHOLE);
+    g_autofree char *shown = acr_search_shown(module);
+    if (here->len)
+        acr_reply_note(reply, "%s is no class but a module.", shown);
 }
 
 bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
@@ -228,7 +239,7 @@ bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswe
     for (guint i = 0; i < classes->len && reply.hits->len == 0; i++)
         add_members_folded(&reply, g_array_index(classes, guint32, i), arg.last);
     if (classes->len == 0)
-        add_of_module(&reply, &arg, &klass);
+        add_of_module(&reply, &arg, call->values[1]);
     if (reply.hits->len == 0)
         return miss_in_class(&reply, &arg, &klass, classes, out, error);
     return finish(&reply, &arg, out, error);

@@ -7,7 +7,7 @@
 #include "search/search_private.h"
 
 static const char *const prefixes[] = {"async ", "def ",      "class ",  "@",       "self.",
-                                       "cls.",   "super().",  "method ", "function ", "lambda ", "await "};
+                                       "cls.",   "super().",  "method ", "function ", "await "};
 static const char *const suffixes[] = {"class", "method", "function", "decorator", "property"};
 
 static bool is_quote(char c)
@@ -64,10 +64,10 @@ static bool is_tail(const char *rest)
 {
     while (g_ascii_isspace(*rest))
         rest++;
-    if (*rest == '\0' || strchr("([:=.`'\"", *rest))
+    if (*rest == '\0' || strchr("([:=", *rest))
         return true;
-    if (strchr(",;", *rest))
-        return rest[1] == '\0';
+    if (strchr(").,;`'\"", *rest))
+        return is_tail(rest + 1);
     for (gsize i = 0; i < G_N_ELEMENTS(suffixes); i++) {
         if (g_ascii_strcasecmp(rest, suffixes[i]) == 0)
             return true;

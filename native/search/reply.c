@@ -230,6 +230,8 @@ bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCol
         else
             list_files(reply, shown, text);
     }
+    while (g_str_has_suffix(text->str, "\n\n"))
+        g_string_truncate(text, text->len - 1);
     out->places = places_of(reply);
     out->ok = true;
     out->output = acr_utf8_repair(text->str, text->len);

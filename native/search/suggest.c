@@ -46,7 +46,7 @@ static guint distance(const char *wanted, gsize n, const char *name)
     char lower[ACR_SEARCH_MAX_NAME + 1];
     for (gsize i = 0; i <= m; i++)
         lower[i] = g_ascii_tolower(name[i]);
-    guint edits = edit_distance(wanted, n, lower, m, (guint)MAX(MIN(n, m) / 3, 1));
+    guint edits = edit_distance(wanted, n, lower, m, (guint)MIN(n, m) / 3);
     if (edits < FAR)
         return edits * 10;
     if (n >= 4 && m > n && strstr(lower, wanted))

@@ -1,0 +1,15 @@
+/* Runs the tests of search. */
+#include "fixture.h"
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    add_name_tests();
+    add_class_tests();
+    add_method_tests();
+    add_code_tests();
+    add_bound_tests();
+    add_locate_tests();
+    add_case_tests();
+    return g_test_run();
+}

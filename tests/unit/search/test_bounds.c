@@ -1,0 +1,140 @@
+/* What has a ceiling, and answers that stay the same. */
+#include <string.h>
+
+#include "fixture.h"
+
+static void a_long_or_empty_argument_is_refused_in_words(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "m.py", "x = 1\n", NULL);
+    g_autofree char *longest = g_strnfill(ACR_SEARCH_MAX_ARGUMENT, 'x');
+    g_autofree char *longer = g_strnfill(ACR_SEARCH_MAX_ARGUMENT + 1, 'x');
+    g_auto(AcrAnswer) fits = fixture_call(&fixture, "search_code", longest, NULL, NULL);
+    g_assert_nonnull(strstr(fits.output, "Found no code"));
+    g_auto(AcrAnswer) refused = fixture_call(&fixture, "search_code", longer, NULL, NULL);
+    g_assert_nonnull(strstr(refused.output, "too long"));
+    g_auto(AcrAnswer) empty = fixture_call(&fixture, "search_class", " \n", NULL, NULL);
+    g_assert_nonnull(strstr(empty.output, "is empty"));
+}
+
+static void text_that_is_not_utf8_is_answered(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "m.py", "x = 1\n", NULL);
+    static const char *const calls[] = {"search_class", "search_method", "search_code"};
+    for (gsize i = 0; i < G_N_ELEMENTS(calls); i++) {
+        g_auto(AcrAnswer) answer = fixture_call(&fixture, calls[i], "\xff\xfe\xc3", NULL, NULL);
+        g_assert_false(answer.ok);
+    }
+}
+
+static void ten_thousand_results_are_counted_and_a_thousand_listed(void)
+{
+    g_auto(Fixture) fixture;
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < 10000; i++)
+        g_string_append(text, "def same():\n    needle\n\n\n\n\n\n\n\n\n");
+    fixture_init(&fixture, "m.py", text->str, "n.py", "needle\n", NULL);
+    g_auto(AcrAnswer) methods = fixture_call(&fixture, "search_method", "same", NULL, NULL);
+    g_assert_cmpuint(methods.places->len, ==, ACR_SEARCH_MAX_PLACES);
+    g_assert_nonnull(strstr(methods.output, "Found 10000 results for same:"));
+    g_assert_nonnull(strstr(methods.output, "<file>m.py</file> 9977\n"));
+    g_auto(AcrAnswer) lines = fixture_call(&fixture, "search_code", "needle", NULL, NULL);
+    g_assert_cmpuint(lines.places->len, ==, ACR_SEARCH_MAX_PLACES);
+    g_assert_nonnull(strstr(lines.output, "Found 10001 lines with needle:"));
+    g_assert_nonnull(strstr(lines.output, "<file>m.py</file> 9997\n<file>n.py</file> 1\n"));
+}
+
+static void a_huge_class_loses_its_middle_and_says_how_to_see_it(void)
+{
+    g_auto(Fixture) fixture;
+    g_autoptr(GString) text = g_string_new("class Huge:\n");
+    for (int i = 0; i < 20000; i++)
+        g_string_append_printf(text, "    def method_%d(self):\n        return %d\n", i, i);
+    fixture_init(&fixture, "m.py", text->str, NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class_in_file", "Huge", "m.py", NULL);
+    fixture_assert_places(&answer, "m.py:1-40001 Huge -");
+    g_assert_nonnull(strstr(answer.output, "\n1 class Huge:\n2     def method_0(self):\n"));
+    g_assert_nonnull(strstr(answer.output, "\n40001         return 19999\n</code>"));
+    g_assert_nonnull(strstr(answer.output, "are left out; get_code_around_line(\"m.py\", "));
+    g_assert_cmpuint(strlen(answer.output), >, ACR_SEARCH_MAX_OUTPUT / 2);
+    g_auto(AcrAnswer) signatures = fixture_call(&fixture, "search_class", "Huge", NULL, NULL);
+    g_assert_nonnull(strstr(signatures.output, "40000     def method_19999(self):\n</code>"));
+}
+
+static void three_long_results_share_the_budget(void)
+{
+    g_auto(Fixture) fixture;
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < 4; i++) {
+        g_string_append(text, "def big():\n");
+        for (int line = 0; line < 3000; line++)
+            g_string_append_printf(text, "    value_of_line = %d\n", line);
+    }
+    fixture_init(&fixture, "m.py", text->str, NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_method", "big", NULL, NULL);
+    guint ends = 0;
+    for (const char *at = answer.output; (at = strstr(at, "2999\n</code>")); at++)
+        ends++;
+    g_assert_cmpuint(ends, ==, ACR_RESULT_SHOW_LIMIT);
+    g_assert_nonnull(strstr(answer.output, "<func>big</func> line 9004\n"));
+}
+
+static void a_line_of_a_megabyte_is_cut(void)
+{
+    g_auto(Fixture) fixture;
+    g_autofree char *tail = g_strnfill(1024 * 1024, 'y');
+    g_autofree char *text = g_strconcat("needle = '", tail, "'\nnext = 1\n", NULL);
+    fixture_init(&fixture, "m.py", text, NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "needle", NULL, NULL);
+    g_assert_true(answer.ok);
+    g_assert_cmpuint(strlen(answer.output), <, 4096);
+    g_assert_nonnull(strstr(answer.output, "\n2 next = 1\n"));
+}
+
+static void many_files_are_listed_up_to_a_bound(void)
+{
+    g_auto(Fixture) fixture;
+    char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
+    for (int i = 0; i < 300; i++) {
+        g_autofree char *path = g_strdup_printf("package_with_a_long_name_%03d/module.py", i);
+        fixture_write(dir, path, "needle\n", 7);
+    }
+    fixture_init_dir(&fixture, dir);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "needle", NULL, NULL);
+    g_assert_cmpuint(answer.places->len, ==, 300);
+    g_assert_nonnull(strstr(answer.output, "<file>package_with_a_long_name_202/module.py</file> 1\n"));
+    g_assert_nonnull(strstr(answer.output, "… and 97 more in further files.\n"));
+}
+
+static void the_same_call_gives_the_same_bytes(void)
+{
+    const char *text = "class Aa:\n    pass\nclass Ab:\n    pass\nclass Ac:\n    pass\n";
+    g_auto(Fixture) one, two;
+    fixture_init(&one, "a.py", text, "b.py", text, "c/d.py", text, NULL);
+    fixture_init(&two, "c/d.py", text, "b.py", text, "a.py", text, NULL);
+    static const char *const calls[] = {"search_class", "search_method", "search_code"};
+    static const char *const arguments[] = {"Aa", "Ad", "class"};
+    for (gsize i = 0; i < G_N_ELEMENTS(calls) * G_N_ELEMENTS(arguments); i++) {
+        const char *call = calls[i / 3], *argument = arguments[i % 3];
+        g_auto(AcrAnswer) first = fixture_call(&one, call, argument, NULL, NULL);
+        g_auto(AcrAnswer) again = fixture_call(&one, call, argument, NULL, NULL);
+        g_auto(AcrAnswer) other = fixture_call(&two, call, argument, NULL, NULL);
+        g_assert_cmpstr(first.output, ==, again.output);
+        g_assert_cmpstr(first.output, ==, other.output);
+    }
+}
+
+void add_bound_tests(void)
+{
+    g_test_add_func("/search/bounds/a_long_or_empty_argument_is_refused_in_words",
+                    a_long_or_empty_argument_is_refused_in_words);
+    g_test_add_func("/search/bounds/text_that_is_not_utf8_is_answered", text_that_is_not_utf8_is_answered);
+    g_test_add_func("/search/bounds/ten_thousand_results_are_counted_and_a_thousand_listed",
+                    ten_thousand_results_are_counted_and_a_thousand_listed);
+    g_test_add_func("/search/bounds/a_huge_class_loses_its_middle", a_huge_class_loses_its_middle_and_says_how_to_see_it);
+    g_test_add_func("/search/bounds/three_long_results_share_the_budget", three_long_results_share_the_budget);
+    g_test_add_func("/search/bounds/a_line_of_a_megabyte_is_cut", a_line_of_a_megabyte_is_cut);
+    g_test_add_func("/search/bounds/many_files_are_listed_up_to_a_bound", many_files_are_listed_up_to_a_bound);
+    g_test_add_func("/search/bounds/the_same_call_gives_the_same_bytes", the_same_call_gives_the_same_bytes);
+}
