@@ -3,9 +3,10 @@
  *   method+class  members of the class, inherited ones too; a file given narrows classes of one name
  *   method+file   functions and methods of that name in the files
  *   class+file, class, method, file
+ * A class field that names no class is read as a module (where no file is given) or as a method (where none is given).
  * At the first two levels and at `method` a hit inside a class brings the class's signatures as context; at the first two
  * also the nearest ancestor's method that it overrides. One location gives at most MAX_PER_LOCATION places: at level
- * `method` those in the named file's folder first, then the longest. A class or file too long to show whole is shown as
+ * `method` those in the named file's folder first, then the longest; a `__name__` that more define is no hit there. A class or file too long to show whole is shown as
  * signatures; a body too long loses its middle. Test files are no places.
  */
 #include <string.h>
@@ -241,11 +242,13 @@ static void add_classes(Locating *at, const GArray *ids, AcrLocateLevel level)
 
 static GArray *classes_named(const Locating *at)
 {
-    GArray *ids = acr_find_classes(at->search->index, &at->klass, NULL);
-    if (ids->len)
+    const AcrIndex *index = at->search->index;
+    GArray *ids = acr_find_classes(index, &at->klass, NULL);
+    g_autoptr(GArray) assigned = acr_find_by_name(index, ACR_SYMBOL_ASSIGN, at->klass.last);
+    if (ids->len || assigned->len)
         return ids;
     g_array_unref(ids);
-    return acr_find_by_name_folded(at->search->index, ACR_SYMBOL_CLASS, at->klass.last);
+    return acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, at->klass.last);
 }
 
 static GArray *defs_named(const Locating *at)
@@ -285,6 +288,20 @@ static bool try_method_class(Locating *at)
     return ids->len > 0;
 }
 
+/* What else of that name is in the named files: a class, an assigned name. */
+static GArray *others_in_files(const Locating *at)
+{
+    const AcrIndex *index = at->search->index;
+    g_autoptr(GArray) all = acr_find_functions(index, at->method.last);
+    for (AcrSymbolKind kind = ACR_SYMBOL_CLASS; kind <= ACR_SYMBOL_ASSIGN; kind++) {
+        g_autoptr(GArray) named = acr_find_by_name(index, kind, at->method.last);
+        if (named->len && kind != ACR_SYMBOL_FUNCTION && kind != ACR_SYMBOL_METHOD)
+            g_array_append_vals(all, named->data, named->len);
+    }
+    acr_find_unique(all);
+    return acr_find_in_files(at->search, all, &at->files);
+}
+
 static bool try_method_file(Locating *at)
 {
     if (!at->method.text || !at->has_file)
@@ -292,9 +309,8 @@ static bool try_method_file(Locating *at)
     g_autoptr(GArray) all = defs_named(at);
     g_autoptr(GArray) ids = acr_find_in_files(at->search, all, &at->files);
     if (ids->len == 0) {
-        g_autoptr(GArray) bare = acr_find_functions(at->search->index, at->method.last);
         g_array_unref(ids);
-        ids = acr_find_in_files(at->search, bare, &at->files);
+        ids = others_in_files(at);
     }
     add_defs(at, ids, ACR_LOCATE_METHOD_FILE);
     return ids->len > 0;
@@ -366,6 +382,8 @@ static bool try_method(Locating *at)
         g_array_unref(all);
         all = acr_find_classes(at->search->index, &at->method, NULL);
     }
+    if (all->len > MAX_PER_LOCATION && g_str_has_prefix(at->method.last, "__"))
+        return false;
     g_autoptr(GArray) ids = likeliest(at, all);
     add_defs(at, ids, ACR_LOCATE_METHOD);
     return ids->len > 0;
@@ -403,6 +421,23 @@ static void split_method(Locating *at)
         acr_name_arg_init(&at->klass, at->method.qualifier);
 }
 
+/* A class field that names no class: a module, else a method, where that is not given. */
+static void reread_class(Locating *at)
+{
+    g_autoptr(GArray) classes = at->klass.text ? classes_named(at) : NULL;
+    if (!classes || classes->len || !at->klass.is_name)
+        return;
+    if (!at->has_file && at->klass.qualifier) {
+        acr_file_match_clear(&at->files);
+        acr_file_match_init(&at->files, at->search, at->klass.text);
+        at->has_file = at->files.entries->len > 0 && !at->files.note;
+    }
+    if (!at->method.text && !(at->has_file && at->klass.qualifier)) {
+        at->method = at->klass;
+        at->klass = (AcrNameArg){0};
+    }
+}
+
 static void locate_one(Locating *at)
 {
     static bool (*const levels[])(Locating *) = {try_method_class, try_method_file, try_class_file,
@@ -415,6 +450,7 @@ static void locate_one(Locating *at)
     split_method(at);
     at->has_file = is_given(location->file);
     acr_file_match_init(&at->files, at->search, at->has_file ? location->file : "");
+    reread_class(at);
     for (gsize i = 0; i < G_N_ELEMENTS(levels) && !levels[i](at); i++)
         continue;
     acr_name_arg_clear(&at->klass);

@@ -112,7 +112,7 @@ static void add_lines(GArray *lines, guint32 first, guint32 last)
 }
 
 #define MAX_NESTED_SIGNATURES 5
-#define MAX_ASSIGN_LINES 8u /* of one class-level assignment */
+#define MAX_ASSIGN_LINES 20u /* of one class-level assignment */
 
 static void add_signatures(GArray *lines, const AcrIndex *index, guint32 class_id, int depth)
 {

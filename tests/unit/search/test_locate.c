@@ -195,6 +195,32 @@ static void long_code_is_shortened(void)
     g_assert_cmpstr(whole->code, ==, "class Huge:\n    def one(self):\n    def two(self):\n");
 }
 
+static void fields_that_name_another_kind_are_understood(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "pkg/shapes.py", shapes, "pkg/units.py", "SI = make()\n\ndef area():\n    pass\n\nclass Si:\n    pass\n",
+                 NULL);
+    expect(&fixture, "units.py", NULL, "SI", "bug method+file pkg/units.py:1-1 - -");
+    expect(&fixture, NULL, "pkg.units", "area", "bug method+file pkg/units.py:3-4 - area");
+    expect(&fixture, NULL, "pkg.units", NULL, "bug file pkg/units.py:1-7 - -");
+    expect(&fixture, NULL, "name", NULL, "bug method pkg/shapes.py:5-6 Base name\nclass method pkg/shapes.py:1-6 Base -");
+    expect(&fixture, NULL, "SI", "name", "bug method pkg/shapes.py:5-6 Base name\nclass method pkg/shapes.py:1-6 Base -");
+    expect(&fixture, NULL, "sI", NULL, "bug class pkg/units.py:6-7 Si -");
+    expect(&fixture, "shapes.py", NULL, "Square", "bug method+file pkg/shapes.py:9-13 Square -");
+}
+
+static void a_special_method_that_many_define_is_no_place(void)
+{
+    g_auto(Fixture) fixture;
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < 6; i++)
+        g_string_append_printf(text, "class C%d:\n    def __repr__(self):\n        pass\n", i);
+    fixture_init(&fixture, "a.py", text->str, NULL);
+    expect(&fixture, NULL, "Nobody", "__repr__", "");
+    expect(&fixture, NULL, "C1", "__repr__",
+           "bug method+class a.py:5-6 C1 __repr__\nclass method+class a.py:4-6 C1 -");
+}
+
 static void test_files_are_no_places(void)
 {
     g_auto(Fixture) fixture;
@@ -217,5 +243,9 @@ void add_locate_tests(void)
     g_test_add_func("/search/locate/a_common_method_gives_few_places", a_common_method_gives_few_places);
     g_test_add_func("/search/locate/all_places_together_are_bounded", all_places_together_are_bounded);
     g_test_add_func("/search/locate/long_code_is_shortened", long_code_is_shortened);
+    g_test_add_func("/search/locate/fields_that_name_another_kind_are_understood",
+                    fields_that_name_another_kind_are_understood);
+    g_test_add_func("/search/locate/a_special_method_that_many_define_is_no_place",
+                    a_special_method_that_many_define_is_no_place);
     g_test_add_func("/search/locate/test_files_are_no_places", test_files_are_no_places);
 }
