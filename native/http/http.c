@@ -1,7 +1,8 @@
 /*
- * One exchange: an easy handle in a multi handle of its own, driven in short steps so that interrupts and our own deadlines
- * are seen within a tenth of a second, whatever the transfer is waiting for. Ceilings are counted in the callbacks,
- * as libcurl's own do not bound chunked bodies. Connections are not kept between exchanges.
+ * One exchange: an easy handle in a multi handle of its own, driven in short steps so that
+ * interrupts and our own deadlines are seen within a tenth of a second, whatever the transfer is
+ * waiting for. Ceilings are counted in the callbacks, as libcurl's own do not bound chunked bodies.
+ * Connections are not kept between exchanges.
  */
 #include "http/http.h"
 
@@ -16,7 +17,7 @@
 #define IDLE_TIMEOUT_MS 120000
 #define TOTAL_TIMEOUT_MS 1800000
 
-G_DEFINE_QUARK(acr-http-error-quark, acr_http_error)
+G_DEFINE_QUARK(acr - http - error - quark, acr_http_error)
 
 /* Why we ended a transfer ourselves. */
 typedef enum {
@@ -40,7 +41,7 @@ typedef struct {
     GByteArray *body;     /* NULL when the caller takes the body */
     GHashTable *received; /* header names, lower case, and their values */
     gsize header_bytes, header_count, body_bytes, body_limit;
-    bool head_ended; /* the empty line behind the headers has come */
+    bool head_ended;                    /* the empty line behind the headers has come */
     gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
     End end;
     char detail[CURL_ERROR_SIZE];
@@ -52,7 +53,8 @@ bool acr_http_global_init(GError **error)
 
     if (code == CURLE_OK)
         return true;
-    g_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED, "cannot start libcurl: %s", curl_easy_strerror(code));
+    g_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED, "cannot start libcurl: %s",
+                curl_easy_strerror(code));
     return false;
 }
 
@@ -89,7 +91,8 @@ static void clear_exchange(Exchange *x)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Exchange, clear_exchange)
 
-/* ---- What comes in ------------------------------------------------------------------------------ */
+/* ---- What comes in ------------------------------------------------------------------------------
+ */
 
 static void note_bytes(Exchange *x)
 {
@@ -110,7 +113,8 @@ static void keep_header(Exchange *x, const char *line, gsize len)
                          g_strstrip(acr_utf8_repair(colon + 1, len - (gsize)(colon + 1 - line))));
 }
 
-/* Each header line, the status line and trailers too. A further status line begins a new set of headers. */
+/* Each header line, the status line and trailers too. A further status line begins a new set of
+ * headers. */
 static size_t on_header(char *line, size_t size, size_t count, void *ctx)
 {
     Exchange *x = ctx;
@@ -159,7 +163,8 @@ static size_t on_body(char *data, size_t size, size_t count, void *ctx)
     return CURL_WRITEFUNC_ERROR;
 }
 
-/* ---- What goes out ------------------------------------------------------------------------------ */
+/* ---- What goes out ------------------------------------------------------------------------------
+ */
 
 static bool refuse(GError **error, const char *what)
 {
@@ -176,7 +181,8 @@ static bool append_header(Exchange *x, const char *line)
     return longer != NULL;
 }
 
-/* Headers go out as they are given: libcurl adds neither an Expect nor a Content-Type of its own. */
+/* Headers go out as they are given: libcurl adds neither an Expect nor a Content-Type of its own.
+ */
 static bool set_headers(Exchange *x, GError **error)
 {
     bool typed = false;
@@ -234,7 +240,8 @@ static bool set_target(Exchange *x, GError **error)
 static void set_behaviour(Exchange *x)
 {
     const AcrHttpRequest *request = x->request;
-    gint64 connect_ms = request->connect_timeout_ms > 0 ? request->connect_timeout_ms : CONNECT_TIMEOUT_MS;
+    gint64 connect_ms =
+        request->connect_timeout_ms > 0 ? request->connect_timeout_ms : CONNECT_TIMEOUT_MS;
 
     curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(x->easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -271,7 +278,8 @@ static bool begin(Exchange *x, GError **error)
     return true;
 }
 
-/* ---- The wait ----------------------------------------------------------------------------------- */
+/* ---- The wait -----------------------------------------------------------------------------------
+ */
 
 static void look_at(Exchange *x, gint64 *left_ms, gint64 from_us, gint64 timeout_ms, End end)
 {
@@ -282,7 +290,8 @@ static void look_at(Exchange *x, gint64 *left_ms, gint64 from_us, gint64 timeout
     *left_ms = MIN(*left_ms, MAX(left, 0));
 }
 
-/* Ends the exchange when an interrupt or a deadline says so; returns how long the next step may wait. */
+/* Ends the exchange when an interrupt or a deadline says so; returns how long the next step may
+ * wait. */
 static gint64 next_step_ms(Exchange *x)
 {
     const AcrHttpRequest *request = x->request;
@@ -292,10 +301,12 @@ static gint64 next_step_ms(Exchange *x)
         x->end = END_INTERRUPTED;
         return 0;
     }
-    look_at(x, &left_ms, x->start_us, request->total_timeout_ms > 0 ? request->total_timeout_ms : TOTAL_TIMEOUT_MS,
+    look_at(x, &left_ms, x->start_us,
+            request->total_timeout_ms > 0 ? request->total_timeout_ms : TOTAL_TIMEOUT_MS,
             END_TOTAL);
     if (x->first_us > 0)
-        look_at(x, &left_ms, x->last_us, request->idle_timeout_ms > 0 ? request->idle_timeout_ms : IDLE_TIMEOUT_MS,
+        look_at(x, &left_ms, x->last_us,
+                request->idle_timeout_ms > 0 ? request->idle_timeout_ms : IDLE_TIMEOUT_MS,
                 END_IDLE);
     else if (request->first_byte_timeout_ms > 0)
         look_at(x, &left_ms, x->start_us, request->first_byte_timeout_ms, END_FIRST_BYTE);
@@ -330,9 +341,11 @@ static bool fail_ended(const Exchange *x, GError **error)
         const char *text;
     } ends[] = {
         [END_INTERRUPTED] = {ACR_HTTP_ERROR_INTERRUPTED, "interrupted"},
-        [END_FIRST_BYTE] = {ACR_HTTP_ERROR_TIMEOUT, "no response within the time for its first byte"},
+        [END_FIRST_BYTE] = {ACR_HTTP_ERROR_TIMEOUT,
+                            "no response within the time for its first byte"},
         [END_IDLE] = {ACR_HTTP_ERROR_TIMEOUT, "the response stopped coming"},
-        [END_TOTAL] = {ACR_HTTP_ERROR_TIMEOUT, "no whole response within the time for the exchange"},
+        [END_TOTAL] = {ACR_HTTP_ERROR_TIMEOUT,
+                       "no whole response within the time for the exchange"},
         [END_HEADER_BYTES] = {ACR_HTTP_ERROR_TOO_BIG, "the headers of the response are too large"},
         [END_HEADER_COUNT] = {ACR_HTTP_ERROR_TOO_BIG, "the response has too many headers"},
         [END_BODY_BYTES] = {ACR_HTTP_ERROR_TOO_BIG, "the response is larger than"},
@@ -340,7 +353,8 @@ static bool fail_ended(const Exchange *x, GError **error)
     };
 
     if (x->end == END_BODY_BYTES)
-        g_set_error(error, ACR_HTTP_ERROR, ends[x->end].code, "%s %zu bytes", ends[x->end].text, x->body_limit);
+        g_set_error(error, ACR_HTTP_ERROR, ends[x->end].code, "%s %zu bytes", ends[x->end].text,
+                    x->body_limit);
     else
         g_set_error_literal(error, ACR_HTTP_ERROR, ends[x->end].code, ends[x->end].text);
     return false;
@@ -381,7 +395,8 @@ static void hand_over(Exchange *x, AcrHttpResponse *out)
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
     *out = (AcrHttpResponse){
         .status = (int)status,
-        .body = x->body ? g_byte_array_free_to_bytes(g_steal_pointer(&x->body)) : g_bytes_new(NULL, 0),
+        .body =
+            x->body ? g_byte_array_free_to_bytes(g_steal_pointer(&x->body)) : g_bytes_new(NULL, 0),
         .headers = g_steal_pointer(&x->received),
         .wall_ms = (g_get_monotonic_time() - x->start_us) / 1000,
         .first_byte_ms = (x->first_us - x->start_us) / 1000,
@@ -396,7 +411,8 @@ static bool exchange(const AcrHttpRequest *request, AcrHttpResponse *out, GError
     if (!begin(&x, error))
         return false;
     code = drive(&x);
-    if (code == CURLE_OK && !x.head_ended) { /* libcurl takes what ends within its headers for a response */
+    if (code == CURLE_OK &&
+        !x.head_ended) { /* libcurl takes what ends within its headers for a response */
         code = CURLE_PARTIAL_FILE;
         g_strlcpy(x.detail, "the connection ended within the headers", sizeof x.detail);
     }
@@ -404,11 +420,13 @@ static bool exchange(const AcrHttpRequest *request, AcrHttpResponse *out, GError
         hand_over(&x, out);
         return true;
     }
-    curl_easy_setopt(x.easy, CURLOPT_QUICK_EXIT, 1L); /* else a name still being looked up is waited for */
+    curl_easy_setopt(x.easy, CURLOPT_QUICK_EXIT,
+                     1L); /* else a name still being looked up is waited for */
     return fail_transfer(&x, code, error);
 }
 
-/* TLS writes to a closed connection would raise SIGPIPE; the signal is blocked and taken off this thread only. */
+/* TLS writes to a closed connection would raise SIGPIPE; the signal is blocked and taken off this
+ * thread only. */
 bool acr_http_exchange(const AcrHttpRequest *request, AcrHttpResponse *out, GError **error)
 {
     const struct timespec now = {0};

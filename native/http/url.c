@@ -45,7 +45,8 @@ char *acr_http_url_authority(const char *url)
 /* All of 127.a.b.c, and nothing that only begins so. */
 static bool is_ipv4_loopback(const char *host)
 {
-    return g_str_has_prefix(host, "127.") && host[strspn(host, "0123456789.")] == '\0' && g_hostname_is_ip_address(host);
+    return g_str_has_prefix(host, "127.") && host[strspn(host, "0123456789.")] == '\0' &&
+           g_hostname_is_ip_address(host);
 }
 
 bool acr_http_url_is_loopback(const char *url)
@@ -55,5 +56,6 @@ bool acr_http_url_is_loopback(const char *url)
 
     if (!parsed || curl_url_get(parsed, CURLUPART_HOST, &host, 0) != CURLUE_OK)
         return false;
-    return g_ascii_strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 || is_ipv4_loopback(host);
+    return g_ascii_strcasecmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+           is_ipv4_loopback(host);
 }

@@ -1,7 +1,7 @@
 /*
- * Says where two requests differ: both trees are walked together until the first place that is not equal, and the
- * two sides are shown there. Texts are shown around their first different byte, as JSON strings so that the message stays
- * one line.
+ * Says where two requests differ: both trees are walked together until the first place that is not
+ * equal, and the two sides are shown there. Texts are shown around their first different byte, as
+ * JSON strings so that the message stays one line.
  */
 #include "journal/journal_private.h"
 
@@ -38,6 +38,12 @@ static char *excerpt(const char *text, gsize at)
     return g_strconcat(from > 0 ? "…" : "", quoted, to < len ? "…" : "", NULL);
 }
 
+/* At most `max` bytes of `text` on one line. */
+static char *shorten(const char *text, gsize max)
+{
+    return g_strdelimit(acr_text_shorten(text, max), "\n", ' ');
+}
+
 static char *shown(const AcrJson *value)
 {
     g_autofree char *text = NULL;
@@ -45,12 +51,12 @@ static char *shown(const AcrJson *value)
     if (!value)
         return g_strdup("nothing");
     text = acr_json_print(value);
-    return acr_text_shorten(text, SHOWN_BEFORE + SHOWN_AFTER);
+    return shorten(text, SHOWN_BEFORE + SHOWN_AFTER);
 }
 
 static bool found(Walk *w, char *recorded, char *asked)
 {
-    g_autofree char *path = acr_text_shorten(w->path->str, MAX_PATH);
+    g_autofree char *path = shorten(w->path->str, MAX_PATH);
 
     w->text = g_strdup_printf("request%s: recorded %s, now %s", path, recorded, asked);
     g_free(recorded);
@@ -101,7 +107,8 @@ static bool walk_array(Walk *w, const AcrJson *recorded, const AcrJson *asked)
     const AcrJson *a = acr_json_first(recorded);
     const AcrJson *b = acr_json_first(asked);
 
-    for (gsize i = 0; a || b; i++, a = a ? acr_json_next(a) : NULL, b = b ? acr_json_next(b) : NULL) {
+    for (gsize i = 0; a || b;
+         i++, a = a ? acr_json_next(a) : NULL, b = b ? acr_json_next(b) : NULL) {
         gsize len = w->path->len;
 
         g_string_append_printf(w->path, "[%zu]", i);

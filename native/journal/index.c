@@ -1,8 +1,8 @@
 /*
- * Finds the records of a journal file. Lines are found in blocks; of each line only the head is looked at, which holds
- * its number in every journal that this program wrote. A line that begins otherwise, and the last one, are parsed.
- * Only the last line may be cut or damaged: that is what a crash leaves behind. Damage inside a line is found when the
- * record is asked for.
+ * Finds the records of a journal file. Lines are found in blocks; of each line only the head is
+ * looked at, which holds its number in every journal that this program wrote. A line that begins
+ * otherwise, and the last one, are parsed. Only the last line may be cut or damaged: that is what a
+ * crash leaves behind. Damage inside a line is found when the record is asked for.
  */
 #include "journal/journal_private.h"
 
@@ -17,10 +17,10 @@
 typedef struct {
     int fd;
     GArray *entries;
-    guint64 line_off;  /* where the current line begins */
-    gsize head_len;    /* bytes of it in `head` */
+    guint64 line_off; /* where the current line begins */
+    gsize head_len;   /* bytes of it in `head` */
     char head[HEAD];
-    GError *bad;       /* owned; what is wrong with the newest whole line, or NULL */
+    GError *bad; /* owned; what is wrong with the newest whole line, or NULL */
 } Scan;
 
 static bool read_at(int fd, void *buffer, gsize len, guint64 off, gsize *out_got, GError **error)
@@ -33,8 +33,8 @@ static bool read_at(int fd, void *buffer, gsize len, guint64 off, gsize *out_got
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
-            g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED, "cannot read the journal: %s",
-                        g_strerror(errno));
+            g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                        "cannot read the journal: %s", g_strerror(errno));
             return false;
         }
         if (n == 0)
@@ -60,7 +60,8 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError 
 
     if (entry->len > ACR_JOURNAL_MAX_RECORD) {
         g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
-                    "line %zu of the journal is longer than %u bytes", n + 1, ACR_JOURNAL_MAX_RECORD);
+                    "line %zu of the journal is longer than %u bytes", n + 1,
+                    ACR_JOURNAL_MAX_RECORD);
         return NULL;
     }
     text = g_malloc(entry->len + 1);
@@ -74,7 +75,8 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError 
     }
     if (!is_record(json, n)) {
         g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
-                    "line %zu of the journal is damaged: not a record with the number %zu", n + 1, n);
+                    "line %zu of the journal is damaged: not a record with the number %zu", n + 1,
+                    n);
         return NULL;
     }
     return g_steal_pointer(&json);
@@ -119,7 +121,8 @@ static bool scan_block(Scan *scan, const char *block, gsize len, guint64 block_o
             break;
         entry.off = scan->line_off;
         entry.len = (gsize)(block_off + (guint64)(feed - block) - scan->line_off);
-        (void)check_line(scan, &entry, scan->entries->len); /* a bad line is remembered in the scan */
+        (void)check_line(scan, &entry,
+                         scan->entries->len); /* a bad line is remembered in the scan */
         g_array_append_val(scan->entries, entry);
         at = feed + 1;
         scan->line_off = block_off + (guint64)(at - block);
@@ -152,17 +155,20 @@ static void drop_tail(Scan *scan, guint64 size, char **out_remark)
     g_autoptr(AcrJson) last = NULL;
 
     if (size > scan->line_off) {
-        *out_remark = g_strdup_printf("the last record of the journal (line %u) was cut off and is dropped",
-                                      entries->len + 1);
+        *out_remark =
+            g_strdup_printf("the last record of the journal (line %u) was cut off and is dropped",
+                            entries->len + 1);
         return;
     }
     if (entries->len == 0)
         return;
     if (!scan->bad)
-        last = acr_journal_read(scan->fd, &g_array_index(entries, AcrJournalEntry, entries->len - 1),
-                                entries->len - 1, &scan->bad);
+        last =
+            acr_journal_read(scan->fd, &g_array_index(entries, AcrJournalEntry, entries->len - 1),
+                             entries->len - 1, &scan->bad);
     if (!last) {
-        *out_remark = g_strdup_printf("the last record of the journal is dropped: %s", scan->bad->message);
+        *out_remark =
+            g_strdup_printf("the last record of the journal is dropped: %s", scan->bad->message);
         g_array_set_size(entries, entries->len - 1);
     }
 }
@@ -177,7 +183,8 @@ bool acr_journal_index(int fd, guint64 size, GArray *entries, guint64 *out_end, 
     if (ok) {
         drop_tail(&scan, size, out_remark);
         if (entries->len > 0) {
-            const AcrJournalEntry *last = &g_array_index(entries, AcrJournalEntry, entries->len - 1);
+            const AcrJournalEntry *last =
+                &g_array_index(entries, AcrJournalEntry, entries->len - 1);
 
             *out_end = last->off + last->len + 1;
         }

@@ -1,8 +1,9 @@
 /*
- * The journal of a run: a file of JSON lines that is first read again, record by record, and then appended to. In memory
- * lie the places of the records and the answers that were asked for; a record is parsed when its turn comes.
- * A record is one write at the known end of the file, fsynced; what fails is truncated away, so that the file stays good.
- * It does not lock: who owns the run folder does.
+ * The journal of a run: a file of JSON lines that is first read again, record by record, and then
+ * appended to. In memory lie the places of the records and the answers that were asked for; a
+ * record is parsed when its turn comes. A record is one write at the known end of the file,
+ * fsynced; what fails is truncated away, so that the file stays good. It does not lock: who owns
+ * the run folder does.
  */
 #include "journal/journal.h"
 
@@ -14,10 +15,10 @@
 
 #include "journal/journal_private.h"
 
-G_DEFINE_QUARK(acr-journal-error-quark, acr_journal_error)
+G_DEFINE_QUARK(acr - journal - error - quark, acr_journal_error)
 
 struct AcrJournal {
-    char *path;         /* owned */
+    char *path; /* owned */
     int fd;
     AcrJournalMode mode;
     GArray *entries;    /* AcrJournalEntry of the records read at opening */
@@ -32,7 +33,8 @@ static void set_errno(GError **error, int number, const char *what, const char *
 {
     bool full = number == ENOSPC || number == EDQUOT || number == EROFS || number == EFBIG;
 
-    g_set_error(error, ACR_JOURNAL_ERROR, full ? ACR_JOURNAL_ERROR_NO_SPACE : ACR_JOURNAL_ERROR_FAILED,
+    g_set_error(error, ACR_JOURNAL_ERROR,
+                full ? ACR_JOURNAL_ERROR_NO_SPACE : ACR_JOURNAL_ERROR_FAILED,
                 "cannot %s journal '%s': %s", what, path, g_strerror(number));
 }
 
@@ -55,21 +57,24 @@ static bool open_file(AcrJournal *journal, guint64 *out_size, GError **error)
     }
     if ((guint64)st.st_size > ACR_JOURNAL_MAX_BYTES) {
         g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
-                    "cannot open journal '%s': larger than %llu bytes", journal->path, ACR_JOURNAL_MAX_BYTES);
+                    "cannot open journal '%s': larger than %llu bytes", journal->path,
+                    ACR_JOURNAL_MAX_BYTES);
         return false;
     }
     *out_size = (guint64)st.st_size;
     return true;
 }
 
-/* Makes the file's name survive a crash (a new journal), and takes a dropped last record off the file. */
+/* Makes the file's name survive a crash (a new journal), and takes a dropped last record off the
+ * file. */
 static bool settle_file(AcrJournal *journal, guint64 size, GError **error)
 {
     g_autofree char *folder = g_path_get_dirname(journal->path);
 
     if (journal->mode == ACR_JOURNAL_READ)
         return true;
-    if (size > journal->end && (ftruncate(journal->fd, (off_t)journal->end) != 0 || fsync(journal->fd) != 0)) {
+    if (size > journal->end &&
+        (ftruncate(journal->fd, (off_t)journal->end) != 0 || fsync(journal->fd) != 0)) {
         set_errno(error, errno, "repair", journal->path);
         return false;
     }
@@ -92,7 +97,8 @@ AcrJournal *acr_journal_open(const char *path, AcrJournalMode mode, GError **err
     journal->answers = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
     if (!open_file(journal, &size, error))
         return NULL;
-    if (!acr_journal_index(journal->fd, size, journal->entries, &journal->end, &journal->remark, error)) {
+    if (!acr_journal_index(journal->fd, size, journal->entries, &journal->end, &journal->remark,
+                           error)) {
         g_prefix_error(error, "journal '%s': ", path);
         return NULL;
     }
@@ -145,7 +151,8 @@ static bool check_same(const AcrJournal *journal, const AcrJson *record, const c
         g_autofree char *shown = acr_text_shorten(recorded, 200);
 
         g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
-                    "the run diverges from its journal at line %zu: recorded is the event '%s', now it is '%s'",
+                    "the run diverges from its journal at line %zu: recorded is the event '%s', "
+                    "now it is '%s'",
                     journal->position + 1, shown, event);
         return false;
     }
@@ -153,8 +160,8 @@ static bool check_same(const AcrJournal *journal, const AcrJson *record, const c
         return true;
     difference = acr_journal_difference(then, request);
     g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
-                "the run diverges from its journal at line %zu, event '%s', %s", journal->position + 1, event,
-                difference);
+                "the run diverges from its journal at line %zu, event '%s', %s",
+                journal->position + 1, event, difference);
     return false;
 }
 
@@ -167,9 +174,10 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
 
     if (acr_journal_is_live(journal)) {
         if (journal->mode == ACR_JOURNAL_READ) {
-            g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED,
-                        "journal '%s' ends after %zu records, and the run asks for a further event '%s'",
-                        journal->path, journal->position, event);
+            g_set_error(
+                error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED,
+                "journal '%s' ends after %zu records, and the run asks for a further event '%s'",
+                journal->path, journal->position, event);
             return false;
         }
         *out_answer = NULL;
@@ -183,7 +191,8 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
     }
     if (!check_same(journal, record, event, request, error))
         return false;
-    answer = acr_json_copy(acr_json_get(record, "answer")); /* the rest of the record need not stay in memory */
+    answer = acr_json_copy(
+        acr_json_get(record, "answer")); /* the rest of the record need not stay in memory */
     g_ptr_array_add(journal->answers, answer);
     journal->position++;
     *out_answer = answer;
@@ -191,8 +200,8 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
 }
 
 /* The record's line, its line feed included; owned. */
-static GString *record_line(gsize n, const char *event, const AcrJson *request, const AcrJson *answer,
-                            const AcrJson *time)
+static GString *record_line(gsize n, const char *event, const AcrJson *request,
+                            const AcrJson *answer, const AcrJson *time)
 {
     g_autoptr(AcrJson) name = acr_json_new_string(event);
     g_autofree char *event_text = acr_json_print(name);
@@ -210,7 +219,8 @@ static GString *record_line(gsize n, const char *event, const AcrJson *request, 
     return g_string_append(line, "}\n");
 }
 
-/* Returns 0, or the errno of what failed. Goes on after a short write: the next one tells why it was short. */
+/* Returns 0, or the errno of what failed. Goes on after a short write: the next one tells why it
+ * was short. */
 static int write_at(int fd, const char *data, gsize len, guint64 off)
 {
     while (len > 0) {
@@ -227,8 +237,8 @@ static int write_at(int fd, const char *data, gsize len, guint64 off)
     return fsync(fd) == 0 ? 0 : errno;
 }
 
-bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *request, const AcrJson *answer,
-                        AcrJson *time, GError **error)
+bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *request,
+                        const AcrJson *answer, AcrJson *time, GError **error)
 {
     g_autoptr(AcrJson) owned_time = time;
     g_autoptr(GString) line = NULL;
@@ -238,9 +248,10 @@ bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *r
     line = record_line(journal->position, event, request, answer, owned_time);
     if (journal->broken || line->len > ACR_JOURNAL_MAX_RECORD ||
         journal->end + line->len > ACR_JOURNAL_MAX_BYTES) {
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED, "cannot append to journal '%s': %s",
-                    journal->path,
-                    journal->broken ? "an earlier record could not be taken back" : "the record is too large");
+        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                    "cannot append to journal '%s': %s", journal->path,
+                    journal->broken ? "an earlier record could not be taken back"
+                                    : "the record is too large");
         return false;
     }
     failed = write_at(journal->fd, line->str, line->len, journal->end);

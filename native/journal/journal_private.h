@@ -1,4 +1,5 @@
-/* Shared inside the library: the index of a journal file's records, and the text of a divergence. */
+/* Shared inside the library: the index of a journal file's records, and the text of a divergence.
+ */
 #ifndef ACR_JOURNAL_PRIVATE_H
 #define ACR_JOURNAL_PRIVATE_H
 
@@ -21,14 +22,15 @@ bool acr_journal_index(int fd, guint64 size, GArray *entries, guint64 *out_end, 
                        GError **error) ACR_MUST_USE;
 
 /*
- * Reads and parses record `n` and checks its members; owned (acr_json_free). Errors: DAMAGED (names the line), FAILED.
+ * Reads and parses record `n` and checks its members; owned (acr_json_free). Errors: DAMAGED (names
+ * the line), FAILED.
  */
 AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n,
                           GError **error) ACR_MUST_USE;
 
 /*
- * One line that names the first place where two requests differ and shows both sides there, bounded; members named
- * "time" are left out. Owned (g_free).
+ * One line that names the first place where two requests differ and shows both sides there,
+ * bounded; members named "time" are left out. Owned (g_free).
  */
 char *acr_journal_difference(const AcrJson *recorded, const AcrJson *asked) ACR_MUST_USE;
 

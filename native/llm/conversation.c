@@ -1,6 +1,6 @@
 /*
- * A conversation: messages in order, under a name. It holds valid UTF-8 only, so that whatever is sent, journaled or
- * compared later needs no further check.
+ * A conversation: messages in order, under a name. It holds valid UTF-8 only, so that whatever is
+ * sent, journaled or compared later needs no further check.
  */
 #include "llm/llm.h"
 
@@ -71,7 +71,8 @@ const AcrMessage *acr_conversation_message(const AcrConversation *conversation, 
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content)
 {
     AcrMessage *message = NULL;
-    char *text = acr_utf8_repair(content, strlen(content)); /* first: `content` may be the old text */
+    char *text =
+        acr_utf8_repair(content, strlen(content)); /* first: `content` may be the old text */
 
     g_assert(n < conversation->messages->len);
     message = &g_array_index(conversation->messages, AcrMessage, n);

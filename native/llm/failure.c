@@ -1,7 +1,7 @@
 /*
- * What a server's refusal means. The body's code decides first, then its type, then its text (for overlong prompts, which
- * many servers tell in words only), then the status. The rows of the table are the words of OpenAI's dialect and of the
- * servers that speak it.
+ * What a server's refusal means. The body's code decides first, then its type, then its text (for
+ * overlong prompts, which many servers tell in words only), then the status. The rows of the table
+ * are the words of OpenAI's dialect and of the servers that speak it.
  */
 #include "llm/llm_private.h"
 
@@ -146,7 +146,8 @@ static const char *header(GHashTable *headers, const char *name)
     return headers ? g_hash_table_lookup(headers, name) : NULL;
 }
 
-/* Some servers (and proxies before them) know better than the status whether another try makes sense. */
+/* Some servers (and proxies before them) know better than the status whether another try makes
+ * sense. */
 static bool should_retry(AcrLlmError code, GHashTable *headers)
 {
     const char *said = header(headers, "x-should-retry");
@@ -158,7 +159,8 @@ static bool should_retry(AcrLlmError code, GHashTable *headers)
     return acr_failure_is_retryable(code);
 }
 
-static char *describe(int status, const AcrJson *error, const char *text, gsize len, GHashTable *headers)
+static char *describe(int status, const AcrJson *error, const char *text, gsize len,
+                      GHashTable *headers)
 {
     GString *out = g_string_new(NULL);
     const char *code = acr_json_get_string(error, "code");
@@ -179,15 +181,18 @@ static char *describe(int status, const AcrJson *error, const char *text, gsize 
     return g_string_free(out, FALSE);
 }
 
-void acr_failure_of_response(int status, const AcrJson *body, const char *text, gsize len, GHashTable *headers,
-                             AcrFailure *out)
+void acr_failure_of_response(int status, const AcrJson *body, const char *text, gsize len,
+                             GHashTable *headers, AcrFailure *out)
 {
     const AcrJson *error = acr_failure_in_body(body);
-    gint64 number = acr_json_get_int(error, "code", 0); /* some servers repeat the status here, under a 200 */
+    gint64 number =
+        acr_json_get_int(error, "code", 0); /* some servers repeat the status here, under a 200 */
     AcrLlmError code = class_of_error(error);
 
     if (code == ACR_LLM_ERRORS)
-        code = class_of_status(status < 300 && number >= 400 && number < 600 ? (int)number : status < 300 ? 500 : status);
+        code = class_of_status(status < 300 && number >= 400 && number < 600 ? (int)number
+                               : status < 300                                ? 500
+                                                                             : status);
     *out = (AcrFailure){
         .code = code,
         .retryable = should_retry(code, headers),
@@ -205,8 +210,8 @@ static gint64 parse_http_date(const char *text)
     char month[4] = "";
     const char *at = NULL;
 
-    if (sscanf(text, "%*3s, %2d %3s %4d %2d:%2d:%2d GMT", &tm.tm_mday, month, &tm.tm_year, &tm.tm_hour, &tm.tm_min,
-               &tm.tm_sec) != 6)
+    if (sscanf(text, "%*3s, %2d %3s %4d %2d:%2d:%2d GMT", &tm.tm_mday, month, &tm.tm_year,
+               &tm.tm_hour, &tm.tm_min, &tm.tm_sec) != 6)
         return -1;
     at = strlen(month) == 3 ? strstr(months, month) : NULL;
     if (!at || (at - months) % 3 != 0 || tm.tm_year < 1970)

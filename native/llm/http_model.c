@@ -1,7 +1,7 @@
 /*
- * A model behind HTTP: one exchange after another until there is an answer, a failure that no repetition mends, or the end
- * of the tries or of the time. What it says is the provider's affair (AcrProvider); waits, classes of failure and
- * secrecy of the key are the same for all.
+ * A model behind HTTP: one exchange after another until there is an answer, a failure that no
+ * repetition mends, or the end of the tries or of the time. What it says is the provider's affair
+ * (AcrProvider); waits, classes of failure and secrecy of the key are the same for all.
  */
 #include "llm/llm_private.h"
 
@@ -50,7 +50,8 @@ static void http_free(AcrModel *model)
     g_free(self);
 }
 
-/* ---- One exchange ------------------------------------------------------------------------------- */
+/* ---- One exchange -------------------------------------------------------------------------------
+ */
 
 static bool fail(AcrFailure *failure, AcrLlmError code, bool retryable, const char *message)
 {
@@ -72,15 +73,17 @@ bool acr_llm_read_response(const AcrProvider *provider, int status, const char *
         return false;
     }
     if (!body) {
-        g_autofree char *why = g_strdup_printf("HTTP %d with a body that is no JSON: %s", status, error->message);
+        g_autofree char *why =
+            g_strdup_printf("HTTP %d with a body that is no JSON: %s", status, error->message);
 
         return fail(out_failure, ACR_LLM_ERROR_MALFORMED, true, why);
     }
     if (!provider->answer(body, &answer, &error))
-        return fail(out_failure, (AcrLlmError)error->code, acr_failure_is_retryable((AcrLlmError)error->code),
-                    error->message);
+        return fail(out_failure, (AcrLlmError)error->code,
+                    acr_failure_is_retryable((AcrLlmError)error->code), error->message);
     if (strlen(answer.content) > ACR_LLM_MAX_ANSWER) {
-        g_autofree char *why = g_strdup_printf("the answer has more than %u bytes", ACR_LLM_MAX_ANSWER);
+        g_autofree char *why =
+            g_strdup_printf("the answer has more than %u bytes", ACR_LLM_MAX_ANSWER);
 
         return fail(out_failure, ACR_LLM_ERROR_MALFORMED, false, why);
     }
@@ -103,8 +106,8 @@ static bool fail_transport(AcrFailure *failure, const GError *error)
     return fail(failure, ACR_LLM_ERROR_FAILED, false, error->message);
 }
 
-static bool try_once(HttpModel *self, const AcrModelRequest *request, gint64 left_ms, AcrModelAnswer *out,
-                     AcrFailure *failure)
+static bool try_once(HttpModel *self, const AcrModelRequest *request, gint64 left_ms,
+                     AcrModelAnswer *out, AcrFailure *failure)
 {
     g_autoptr(AcrJson) json = self->provider->request(&self->dialect, request);
     g_autofree char *body = acr_json_print(json);
@@ -128,25 +131,29 @@ static bool try_once(HttpModel *self, const AcrModelRequest *request, gint64 lef
     if (!acr_http_exchange(&exchange, &response, &error))
         return fail_transport(failure, error);
     text = g_bytes_get_data(response.body, &len);
-    return acr_llm_read_response(self->provider, response.status, text ? text : "", len, response.headers, out,
-                                 failure);
+    return acr_llm_read_response(self->provider, response.status, text ? text : "", len,
+                                 response.headers, out, failure);
 }
 
-/* ---- Tries -------------------------------------------------------------------------------------- */
+/* ---- Tries --------------------------------------------------------------------------------------
+ */
 
 static bool give_up(const HttpModel *self, const AcrFailure *failure, GError **error)
 {
-    g_autofree char *text = acr_llm_public_text(failure->message, self->key, 2 * ACR_LLM_MAX_MESSAGE);
+    g_autofree char *text =
+        acr_llm_public_text(failure->message, self->key, 2 * ACR_LLM_MAX_MESSAGE);
 
-    g_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s", self->base.name, self->authority,
-                text);
+    g_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s", self->base.name,
+                self->authority, text);
     return false;
 }
 
-/* Waits before try `retry` + 1. False, with the failure made final: the time does not suffice, or an interrupt came. */
+/* Waits before try `retry` + 1. False, with the failure made final: the time does not suffice, or
+ * an interrupt came. */
 static bool wait_for_retry(HttpModel *self, guint retry, gint64 deadline_us, AcrFailure *failure)
 {
-    gint64 ms = acr_backoff_ms(self->retry_base_ms, retry, failure->retry_after_ms, g_rand_double(self->random));
+    gint64 ms = acr_backoff_ms(self->retry_base_ms, retry, failure->retry_after_ms,
+                               g_rand_double(self->random));
     g_autofree char *why = acr_llm_public_text(failure->message, self->key, 300);
     g_autofree char *told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
 
@@ -160,7 +167,8 @@ static bool wait_for_retry(HttpModel *self, guint retry, gint64 deadline_us, Acr
     return fail(failure, ACR_LLM_ERROR_INTERRUPTED, false, "interrupted");
 }
 
-static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
+static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
+                          GError **error)
 {
     HttpModel *self = (HttpModel *)model;
     gint64 deadline_us = g_get_monotonic_time() + self->timeout_ms * 1000;
@@ -173,13 +181,15 @@ static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
             return true;
         if (self->provider->correct(&self->dialect, &failure))
             continue;
-        if (!failure.retryable || retry >= self->max_retries || !wait_for_retry(self, retry, deadline_us, &failure))
+        if (!failure.retryable || retry >= self->max_retries ||
+            !wait_for_retry(self, retry, deadline_us, &failure))
             return give_up(self, &failure, error);
         retry++;
     }
 }
 
-/* ---- Making ------------------------------------------------------------------------------------- */
+/* ---- Making -------------------------------------------------------------------------------------
+ */
 
 char *acr_llm_join_url(const char *base, const char *path)
 {
@@ -201,15 +211,18 @@ static const char *variable(const char *name)
 
 static bool find_url(HttpModel *self, const AcrModelOptions *options, GError **error)
 {
-    const char *base = options->base_url ? options->base_url : variable(self->provider->base_variable);
+    const char *base =
+        options->base_url ? options->base_url : variable(self->provider->base_variable);
 
-    /* The provider's own models all know the newer name of the token limit, servers that imitate it often do not. */
+    /* The provider's own models all know the newer name of the token limit, servers that imitate it
+     * often do not. */
     self->dialect.max_completion_tokens = base == NULL;
     base = base ? base : self->provider->base_url;
     self->authority = strpbrk(base, "?#") ? NULL : acr_http_url_authority(base);
     if (!self->authority) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "the base URL of model '%s' is not http://HOST[/PATH] or https://HOST[/PATH]", self->base.name);
+                    "the base URL of model '%s' is not http://HOST[/PATH] or https://HOST[/PATH]",
+                    self->base.name);
         return false;
     }
     self->url = acr_llm_join_url(base, self->provider->path);
@@ -226,13 +239,14 @@ static bool find_key(HttpModel *self, GError **error)
     if (self->key && !*self->key)
         g_clear_pointer(&self->key, wipe);
     if (!self->key && name && !acr_http_url_is_loopback(self->url)) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "no key for model '%s': set %s", self->base.name, name);
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "no key for model '%s': set %s",
+                    self->base.name, name);
         return false;
     }
     for (const char *c = self->key; c && *c; c++) {
         if (!g_ascii_isgraph(*c)) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s holds a blank or a character that no key has",
-                        name);
+            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
+                        "%s holds a blank or a character that no key has", name);
             return false;
         }
     }
@@ -248,8 +262,8 @@ static void set_headers(HttpModel *self)
     g_ptr_array_add(self->headers, NULL);
 }
 
-AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, const AcrModelOptions *options,
-                             GError **error)
+AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name,
+                             const AcrModelOptions *options, GError **error)
 {
     static const AcrModelOps ops = {.complete = http_complete, .free = http_free};
     const char *ca_file = options->ca_file ? options->ca_file : variable("SSL_CERT_FILE");
@@ -263,7 +277,8 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     self->random = g_rand_new();
     self->max_retries = options->max_retries;
     self->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
-    self->retry_base_ms = options->retry_base_ms > 0 ? options->retry_base_ms : ACR_LLM_BACKOFF_BASE_MS;
+    self->retry_base_ms =
+        options->retry_base_ms > 0 ? options->retry_base_ms : ACR_LLM_BACKOFF_BASE_MS;
     self->interrupt = options->interrupt;
     self->on_wait = options->on_wait;
     self->on_wait_ctx = options->on_wait_ctx;

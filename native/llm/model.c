@@ -1,6 +1,6 @@
 /*
- * The one door to a model: takes its name apart, finds the backend, hands calls on. Also what all backends share: error
- * names and answers.
+ * The one door to a model: takes its name apart, finds the backend, hands calls on. Also what all
+ * backends share: error names and answers.
  */
 #include "llm/llm.h"
 
@@ -8,7 +8,7 @@
 
 #include "llm/llm_private.h"
 
-G_DEFINE_QUARK(acr-llm-error-quark, acr_llm_error)
+G_DEFINE_QUARK(acr - llm - error - quark, acr_llm_error)
 
 const char *acr_llm_error_name(AcrLlmError code)
 {
@@ -47,7 +47,8 @@ void acr_model_answer_clear(AcrModelAnswer *answer)
     memset(answer, 0, sizeof *answer);
 }
 
-bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
+bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
+                        GError **error)
 {
     return model->ops->complete(model, request, out, error);
 }
@@ -75,14 +76,16 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError
         return acr_script_model_new(name, name + strlen("script:"), options, error);
     if (!slash || slash == name || !slash[1]) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), nor script:FILE", shown,
-                    known);
+                    "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), "
+                    "nor script:FILE",
+                    shown, known);
         return NULL;
     }
     provider = acr_provider_find(name, (gsize)(slash - name));
     if (!provider) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "model '%s' names an unknown provider; known are: %s, and script:FILE", shown, known);
+                    "model '%s' names an unknown provider; known are: %s, and script:FILE", shown,
+                    known);
         return NULL;
     }
     return acr_http_model_new(provider, name, options, error);

@@ -1,6 +1,7 @@
 /*
- * OpenAI's chat completions dialect, which many servers speak: the request's JSON, the answer's JSON, and the two
- * corrections that a model may ask for (another name of the token limit; no temperature). Nothing is sent here.
+ * OpenAI's chat completions dialect, which many servers speak: the request's JSON, the answer's
+ * JSON, and the two corrections that a model may ask for (another name of the token limit; no
+ * temperature). Nothing is sent here.
  */
 #include "llm/llm_private.h"
 
@@ -31,7 +32,8 @@ static AcrJson *openai_request(const AcrDialect *dialect, const AcrModelRequest 
     if (dialect->temperature >= 0 && !dialect->no_temperature)
         acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
     if (request->max_tokens > 0)
-        acr_json_set_int(json, dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens",
+        acr_json_set_int(json,
+                         dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens",
                          request->max_tokens);
     if (request->json) {
         AcrJson *format = acr_json_new_object();
@@ -106,7 +108,8 @@ static bool check_no_content(const AcrJson *message, const char *finish, GError 
         return false;
     }
     if (strcmp(finish, "content_filter") == 0) {
-        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTENT_FILTER, "the answer was filtered");
+        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTENT_FILTER,
+                            "the answer was filtered");
         return false;
     }
     if (strcmp(finish, "length") == 0)
@@ -130,7 +133,8 @@ static bool openai_answer(const AcrJson *body, AcrModelAnswer *out, GError **err
         return false;
     }
     finish = finish ? finish : "";
-    if ((!text || (!*text && strcmp(finish, "stop") != 0)) && !check_no_content(message, finish, error))
+    if ((!text || (!*text && strcmp(finish, "stop") != 0)) &&
+        !check_no_content(message, finish, error))
         return false;
     *out = (AcrModelAnswer){
         .content = g_strdup(text ? text : ""),

@@ -1,5 +1,6 @@
 /*
- * Texts from servers and conversations made fit for a message: one line, bounded, the key taken out.
+ * Texts from servers and conversations made fit for a message: one line, bounded, the key taken
+ * out.
  */
 #include "llm/llm_private.h"
 

@@ -1,8 +1,9 @@
 /*
- * Scripted answers: a file of JSON lines that is read whole when the model is made. Each agent has a queue of its lines in
- * file order; a call takes the first that may serve it. A line bound to a retrieval round waits for that round and is
- * skipped once the round is gone by. When the rounds begin again (a further attempt), what the file still holds of the
- * earlier attempt counts as gone by: a fall of the round numbers divides the attempts.
+ * Scripted answers: a file of JSON lines that is read whole when the model is made. Each agent has
+ * a queue of its lines in file order; a call takes the first that may serve it. A line bound to a
+ * retrieval round waits for that round and is skipped once the round is gone by. When the rounds
+ * begin again (a further attempt), what the file still holds of the earlier attempt counts as gone
+ * by: a fall of the round numbers divides the attempts.
  */
 #include "llm/llm_private.h"
 
@@ -11,15 +12,16 @@
 #define SHOWN 2000u /* bytes of the newest messages in an EXPECT error */
 
 /* The agents that may be named, in the order of the queues. */
-static const char *const agents[] = {"search", "extract", "patch", "reproducible", "test", "review", "select"};
+static const char *const agents[] = {"search", "extract", "patch", "reproducible",
+                                     "test",   "review",  "select"};
 #define N_AGENTS G_N_ELEMENTS(agents)
 
 typedef struct {
-    char *content;   /* owned */
-    char **expect;   /* owned, NULL-terminated, or NULL */
-    guint number;    /* of the line in the file, from 1 */
-    guint round;     /* 0: any */
-    guint pass;      /* how often the round numbers fell before it, among its agent's lines */
+    char *content; /* owned */
+    char **expect; /* owned, NULL-terminated, or NULL */
+    guint number;  /* of the line in the file, from 1 */
+    guint round;   /* 0: any */
+    guint pass;    /* how often the round numbers fell before it, among its agent's lines */
 } Line;
 
 typedef struct {
@@ -60,7 +62,8 @@ static Queue *find_queue(AcrScript *script, const char *agent)
     return NULL;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------ */
+/* ---- Reading ------------------------------------------------------------------------------------
+ */
 
 G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
 {
@@ -80,7 +83,8 @@ static bool read_expect(const AcrJson *value, Line *line, GError **error)
     gsize n = 0;
 
     if (acr_json_type(value) != ACR_JSON_ARRAY || size > ACR_SCRIPT_MAX_EXPECT)
-        return refuse(error, "'expect' must be an array of at most %u strings", ACR_SCRIPT_MAX_EXPECT);
+        return refuse(error, "'expect' must be an array of at most %u strings",
+                      ACR_SCRIPT_MAX_EXPECT);
     line->expect = g_new0(char *, size + 1);
     for (const AcrJson *e = acr_json_first(value); e; e = acr_json_next(e)) {
         if (!acr_json_string(e))
@@ -142,8 +146,8 @@ static void enqueue(Queue *queue, Line *line)
 }
 
 /* Parses one line and queues it when it is for this task. */
-static bool add_line(AcrScript *script, const char *text, gsize len, guint number, const char *instance_id,
-                     GError **error)
+static bool add_line(AcrScript *script, const char *text, gsize len, guint number,
+                     const char *instance_id, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_parse(text, len, error);
     Line line = {.number = number};
@@ -190,7 +194,8 @@ AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const
             refuse(error, "script '%s' has more than %u lines", name, ACR_SCRIPT_MAX_LINES);
             return NULL;
         }
-        if (!is_blank(at, line_len) && !add_line(script, at, line_len, number, instance_id, &local)) {
+        if (!is_blank(at, line_len) &&
+            !add_line(script, at, line_len, number, instance_id, &local)) {
             refuse(error, "script '%s' is malformed at line %u: %s", name, number, local->message);
             return NULL;
         }
@@ -199,7 +204,8 @@ AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const
     return g_steal_pointer(&script);
 }
 
-/* ---- Answering ---------------------------------------------------------------------------------- */
+/* ---- Answering ----------------------------------------------------------------------------------
+ */
 
 /* Whether the round that the line waits for can no longer come. */
 static bool is_gone_by(const Line *line, const Queue *queue, guint round)
@@ -243,7 +249,8 @@ static char *newest_text(const AcrConversation *conversation)
     return g_string_free(text, FALSE);
 }
 
-static bool check_expect(const AcrScript *script, const Line *line, const AcrModelRequest *request, GError **error)
+static bool check_expect(const AcrScript *script, const Line *line, const AcrModelRequest *request,
+                         GError **error)
 {
     g_autofree char *got = line->expect ? newest_text(request->conversation) : NULL;
 
@@ -252,24 +259,27 @@ static bool check_expect(const AcrScript *script, const Line *line, const AcrMod
             g_autofree char *missing = acr_llm_quote(*e, SHOWN / 4);
             g_autofree char *shown = acr_llm_quote(got, SHOWN);
 
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
-                        "script '%s', line %u: the request to agent '%s' (round %u) lacks %s; it holds %s", script->name,
-                        line->number, request->agent, request->round, missing, shown);
+            g_set_error(
+                error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
+                "script '%s', line %u: the request to agent '%s' (round %u) lacks %s; it holds %s",
+                script->name, line->number, request->agent, request->round, missing, shown);
             return false;
         }
     }
     return true;
 }
 
-bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
+bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrModelAnswer *out,
+                       GError **error)
 {
     Queue *queue = find_queue(script, request->agent);
     bool left = false;
     const Line *line = queue ? take(queue, request->round, &left) : NULL;
 
     if (!line && !left) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP, "script '%s' is used up: no line is left for agent '%s'",
-                    script->name, request->agent);
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP,
+                    "script '%s' is used up: no line is left for agent '%s'", script->name,
+                    request->agent);
         return false;
     }
     if (line && !check_expect(script, line, request, error))
@@ -291,7 +301,8 @@ void acr_script_skip(AcrScript *script, const AcrModelRequest *request)
         take(queue, request->round, &left);
 }
 
-/* ---- Model -------------------------------------------------------------------------------------- */
+/* ---- Model --------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     AcrModel base;
@@ -299,7 +310,8 @@ typedef struct {
     const AcrInterrupt *interrupt; /* borrowed */
 } ScriptModel;
 
-static bool script_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
+static bool script_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
+                            GError **error)
 {
     ScriptModel *self = (ScriptModel *)model;
 
@@ -324,9 +336,11 @@ static void script_free(AcrModel *model)
     g_free(self);
 }
 
-AcrModel *acr_script_model_new(const char *name, const char *path, const AcrModelOptions *options, GError **error)
+AcrModel *acr_script_model_new(const char *name, const char *path, const AcrModelOptions *options,
+                               GError **error)
 {
-    static const AcrModelOps ops = {.complete = script_complete, .free = script_free, .skip = script_skip};
+    static const AcrModelOps ops = {
+        .complete = script_complete, .free = script_free, .skip = script_skip};
     g_autoptr(GError) local = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_SCRIPT_MAX_BYTES, &local);
     AcrScript *script = NULL;
@@ -336,7 +350,8 @@ AcrModel *acr_script_model_new(const char *name, const char *path, const AcrMode
         refuse(error, "cannot read script '%s': %s", path, local->message);
         return NULL;
     }
-    script = acr_script_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path, options->instance_id, error);
+    script = acr_script_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path,
+                              options->instance_id, error);
     if (!script)
         return NULL;
     self = g_new0(ScriptModel, 1);

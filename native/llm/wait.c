@@ -23,7 +23,9 @@ bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt)
     for (gint64 left_us = ms * 1000; left_us > 0; left_us = end_us - g_get_monotonic_time()) {
         if (acr_interrupted(interrupt))
             return false;
-        (void)poll(NULL, 0, (int)MIN(left_us / 1000 + 1, SLICE_MS)); /* a signal cuts it short: that is wanted */
+        (void)poll(
+            NULL, 0,
+            (int)MIN(left_us / 1000 + 1, SLICE_MS)); /* a signal cuts it short: that is wanted */
     }
     return !acr_interrupted(interrupt);
 }

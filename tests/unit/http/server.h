@@ -1,7 +1,8 @@
 /*
- * A small, strict HTTP server on loopback (or a unix socket) for tests, in a thread of its own. It serves scripted
- * replies, byte for byte as given, one for each connection, and keeps what it was sent. A request that is not
- * well formed, or that comes after the last reply, ends the test. Functions are static: included by each test that needs it.
+ * A small, strict HTTP server on loopback (or a unix socket) for tests, in a thread of its own. It
+ * serves scripted replies, byte for byte as given, one for each connection, and keeps what it was
+ * sent. A request that is not well formed, or that comes after the last reply, ends the test.
+ * Functions are static: included by each test that needs it.
  */
 #ifndef ACR_TEST_HTTP_SERVER_H
 #define ACR_TEST_HTTP_SERVER_H
@@ -20,24 +21,24 @@
 
 /* Zero-initialise. */
 typedef struct {
-    const char *raw;      /* sent as it is; NULL: nothing */
-    gint64 wait_ms;       /* before the first byte */
-    gint64 byte_ms;       /* between bytes of `raw`; 0: at once */
-    gsize fill;           /* this many 'x' are sent after `raw` */
-    gsize chunks;         /* this many chunks of 64 KiB are sent after that */
-    const char *after;    /* sent last */
-    bool hang;            /* the connection stays open until the server is stopped or the client goes */
+    const char *raw;   /* sent as it is; NULL: nothing */
+    gint64 wait_ms;    /* before the first byte */
+    gint64 byte_ms;    /* between bytes of `raw`; 0: at once */
+    gsize fill;        /* this many 'x' are sent after `raw` */
+    gsize chunks;      /* this many chunks of 64 KiB are sent after that */
+    const char *after; /* sent last */
+    bool hang; /* the connection stays open until the server is stopped or the client goes */
 } TestReply;
 
 typedef struct {
     int fd;
-    char *url;              /* owned; http://127.0.0.1:PORT */
+    char *url; /* owned; http://127.0.0.1:PORT */
     const TestReply *replies;
     gsize n_replies;
     pthread_t thread;
-    pthread_mutex_t mutex;  /* guards what stands below */
+    pthread_mutex_t mutex; /* guards what stands below */
     bool stop;
-    GPtrArray *requests;    /* owned strings: head and body of each */
+    GPtrArray *requests; /* owned strings: head and body of each */
 } TestServer;
 
 static inline bool server_stopped(TestServer *server)
@@ -72,7 +73,8 @@ static inline void server_send(int fd, const char *data, gsize len)
     }
 }
 
-/* Reads one request: a head that ends in an empty line, and as many bytes as its Content-Length says. */
+/* Reads one request: a head that ends in an empty line, and as many bytes as its Content-Length
+ * says. */
 static inline void server_read(TestServer *server, int fd)
 {
     GString *text = g_string_new(NULL);
@@ -95,7 +97,8 @@ static inline void server_read(TestServer *server, int fd)
         }
     }
     if (end) {
-        g_autofree char *line = g_strndup(text->str, (gsize)(strstr(text->str, "\r\n") - text->str));
+        g_autofree char *line =
+            g_strndup(text->str, (gsize)(strstr(text->str, "\r\n") - text->str));
 
         g_assert_true(g_str_has_suffix(line, " HTTP/1.1"));
         g_assert_cmpuint(text->len, ==, want);
@@ -149,7 +152,8 @@ static inline void *server_run(void *data)
     return NULL;
 }
 
-/* Serves `replies` (borrowed until stopped) in order; at a unix socket if `path` is given. Owned (server_stop). */
+/* Serves `replies` (borrowed until stopped) in order; at a unix socket if `path` is given. Owned
+ * (server_stop). */
 static inline TestServer *server_start_at(const char *path, const TestReply *replies, gsize n)
 {
     TestServer *server = g_new0(TestServer, 1);
@@ -160,11 +164,14 @@ static inline TestServer *server_start_at(const char *path, const TestReply *rep
 
     server->fd = socket(path ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     g_strlcpy(un.sun_path, path ? path : "", sizeof un.sun_path);
-    g_assert_cmpint(bind(server->fd, path ? (struct sockaddr *)&un : (struct sockaddr *)&in, path ? sizeof un : len), ==, 0);
+    g_assert_cmpint(bind(server->fd, path ? (struct sockaddr *)&un : (struct sockaddr *)&in,
+                         path ? sizeof un : len),
+                    ==, 0);
     g_assert_cmpint(listen(server->fd, 16), ==, 0);
     if (!path)
         g_assert_cmpint(getsockname(server->fd, (struct sockaddr *)&in, &len), ==, 0);
-    server->url = path ? g_strdup("http://localhost") : g_strdup_printf("http://127.0.0.1:%d", ntohs(in.sin_port));
+    server->url = path ? g_strdup("http://localhost")
+                       : g_strdup_printf("http://127.0.0.1:%d", ntohs(in.sin_port));
     server->replies = replies;
     server->n_replies = n;
     server->requests = g_ptr_array_new_with_free_func(g_free);

@@ -29,7 +29,8 @@ static gint64 now_ms(void)
     return g_get_monotonic_time() / 1000;
 }
 
-static bool exchange(const TestReply *reply, const AcrHttpRequest *given, AcrHttpResponse *out, GError **error)
+static bool exchange(const TestReply *reply, const AcrHttpRequest *given, AcrHttpResponse *out,
+                     GError **error)
 {
     g_autoptr(TestServer) server = server_start(reply, 1);
     g_autofree char *url = g_strconcat(server->url, "/secret/path?key=secret", NULL);
@@ -79,7 +80,8 @@ static void a_body_of_told_length_comes_whole(void)
 {
     g_auto(AcrHttpResponse) response = {0};
 
-    get_raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Two:  a \r\nx-TWO: b\r\nEmpty:\r\n\r\nhello", &response);
+    get_raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Two:  a \r\nx-TWO: b\r\nEmpty:\r\n\r\nhello",
+            &response);
     g_assert_cmpint(response.status, ==, 200);
     assert_body(&response, "hello");
     g_assert_cmpstr(header(&response, "x-two"), ==, "b");
@@ -93,7 +95,9 @@ static void chunked_and_close_delimited_bodies_come_whole(void)
     g_auto(AcrHttpResponse) closed = {0};
     g_auto(AcrHttpResponse) empty = {0};
 
-    get_raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n3;x=y\r\nbcd\r\n0\r\nX-Late: 1\r\n\r\n", &chunked);
+    get_raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+            "chunked\r\n\r\n1\r\na\r\n3;x=y\r\nbcd\r\n0\r\nX-Late: 1\r\n\r\n",
+            &chunked);
     assert_body(&chunked, "abcd");
     g_assert_null(header(&chunked, "x-late")); /* trailers are not headers */
     get_raw("HTTP/1.1 200 OK\r\n\r\nto the end", &closed);
@@ -109,8 +113,10 @@ static void every_status_is_a_response(void)
 
     for (gsize i = 0; i < G_N_ELEMENTS(statuses); i++) {
         g_auto(AcrHttpResponse) response = {0};
-        g_autofree char *raw = g_strdup_printf(
-            "HTTP/1.1 %d X\r\nLocation: http://127.0.0.1:1/\r\nWWW-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno", statuses[i]);
+        g_autofree char *raw =
+            g_strdup_printf("HTTP/1.1 %d X\r\nLocation: http://127.0.0.1:1/\r\nWWW-Authenticate: "
+                            "Basic\r\nContent-Length: 2\r\n\r\nno",
+                            statuses[i]);
 
         get_raw(raw, &response);
         g_assert_cmpint(response.status, ==, statuses[i]);
@@ -122,7 +128,9 @@ static void headers_of_an_interim_response_are_dropped(void)
 {
     g_auto(AcrHttpResponse) response = {0};
 
-    get_raw("HTTP/1.1 103 Early Hints\r\nX-Early: 1\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &response);
+    get_raw("HTTP/1.1 103 Early Hints\r\nX-Early: 1\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
+            "0\r\n\r\n",
+            &response);
     g_assert_cmpint(response.status, ==, 200);
     g_assert_null(header(&response, "x-early"));
 }
@@ -146,7 +154,8 @@ static void what_is_sent_is_what_was_given(void)
 
         g_assert_true(acr_http_exchange(requests[i], &response, NULL));
     }
-    g_assert_true(g_str_has_prefix(server_request(server, 0), "POST /v1/chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:"));
+    g_assert_true(g_str_has_prefix(server_request(server, 0),
+                                   "POST /v1/chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:"));
     g_assert_nonnull(strstr(server_request(server, 0), "\r\nAuthorization: Bearer k\r\n"));
     g_assert_nonnull(strstr(server_request(server, 0), "\r\nContent-Length: 3145728\r\n"));
     g_assert_null(strstr(server_request(server, 0), "Expect"));
@@ -163,8 +172,11 @@ static void bodies_over_the_ceiling_are_refused(void)
     AcrHttpRequest normal = {0};
     TestReply told = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n", .fill = 1001};
     TestReply exact = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", .fill = 1000};
-    TestReply chunked = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .chunks = 1, .after = "0\r\n\r\n"};
-    TestReply endless = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .chunks = 2000};
+    TestReply chunked = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                         .chunks = 1,
+                         .after = "0\r\n\r\n"};
+    TestReply endless = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                         .chunks = 2000};
     g_auto(AcrHttpResponse) response = {0};
 
     assert_fails(&told, &limited, ACR_HTTP_ERROR_TOO_BIG);
@@ -194,9 +206,14 @@ static void headers_over_the_ceilings_are_refused(void)
 static void transfers_that_break_off_are_network_errors(void)
 {
     static const char *const raws[] = {
-        NULL, "", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        "<html>no status line</html>", "SSH-2.0-OpenSSH_9\r\n",
+        NULL,
+        "",
+        "HTTP/1.1 200 OK\r\nContent-Le",
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "<html>no status line</html>",
+        "SSH-2.0-OpenSSH_9\r\n",
     };
     AcrHttpRequest request = {0};
 
@@ -227,11 +244,15 @@ static void each_deadline_ends_the_exchange(void)
 {
     TestReply silent = {.hang = true};
     TestReply half = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", .hang = true};
-    TestReply slow = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", .byte_ms = 50};
+    TestReply slow = {
+        .raw =
+            "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        .byte_ms = 50};
 
     assert_times_out(&silent, &(AcrHttpRequest){.first_byte_timeout_ms = 200});
     assert_times_out(&silent, &(AcrHttpRequest){.total_timeout_ms = 200});
-    assert_times_out(&half, &(AcrHttpRequest){.idle_timeout_ms = 200, .first_byte_timeout_ms = 5000});
+    assert_times_out(&half,
+                     &(AcrHttpRequest){.idle_timeout_ms = 200, .first_byte_timeout_ms = 5000});
     assert_times_out(&slow, &(AcrHttpRequest){.total_timeout_ms = 400});
 }
 
@@ -324,8 +345,10 @@ static bool take(void *ctx, int status, const char *data, gsize len)
 
 static void a_streamed_body_comes_in_pieces_and_can_be_stopped(void)
 {
-    TestReply reply = {.raw = "HTTP/1.1 418 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"};
-    TestReply endless = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", .hang = true};
+    TestReply reply = {.raw = "HTTP/1.1 418 X\r\nTransfer-Encoding: "
+                              "chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"};
+    TestReply endless = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+                         .hang = true};
     g_autoptr(GString) text = g_string_new(NULL);
     Sink sink = {.text = text, .stop_after = 100};
     AcrHttpRequest request = {.on_body = take, .on_body_ctx = &sink};
@@ -354,7 +377,8 @@ static void a_unix_socket_is_spoken_to(void)
 
     g_assert_true(acr_http_exchange(&request, &response, NULL));
     assert_body(&response, "ok");
-    g_assert_true(g_str_has_prefix(server_request(server, 0), "GET /version HTTP/1.1\r\nHost: engine\r\n"));
+    g_assert_true(
+        g_str_has_prefix(server_request(server, 0), "GET /version HTTP/1.1\r\nHost: engine\r\n"));
     request.unix_socket = deep;
     g_assert_false(acr_http_exchange(&request, &none, &error));
     g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
@@ -382,15 +406,20 @@ static void a_proxy_of_the_environment_is_used_for_other_hosts(void)
     g_setenv("http_proxy", server->url, TRUE);
     g_assert_true(acr_http_exchange(&request, &response, NULL));
     g_unsetenv("http_proxy");
-    g_assert_true(g_str_has_prefix(server_request(server, 0), "GET http://host.invalid/x HTTP/1.1\r\n"));
+    g_assert_true(
+        g_str_has_prefix(server_request(server, 0), "GET http://host.invalid/x HTTP/1.1\r\n"));
 }
 
 static void unusable_requests_are_refused_without_showing_them(void)
 {
     const char *const broken[] = {"Authorization: secret\r\nX: y", NULL};
     const AcrHttpRequest requests[] = {
-        {.url = "ftp://secret.invalid/x"}, {.url = "file:///etc/secret"}, {.url = "secret"},
-        {.url = ""}, {.url = "http://127.0.0.1:1/", .headers = broken}, {.url = "http://"},
+        {.url = "ftp://secret.invalid/x"},
+        {.url = "file:///etc/secret"},
+        {.url = "secret"},
+        {.url = ""},
+        {.url = "http://127.0.0.1:1/", .headers = broken},
+        {.url = "http://"},
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(requests); i++) {

@@ -1,4 +1,5 @@
-/* The journal, on real files: what a crash, a full disk or a strange folder may do to it, and what it says then. */
+/* The journal, on real files: what a crash, a full disk or a strange folder may do to it, and what
+ * it says then. */
 #include "journal/journal.h"
 
 #include <signal.h>
@@ -143,7 +144,8 @@ static void records_are_read_again_and_gone_on_from(Fixture *f, gconstpointer da
         g_assert_cmpuint(acr_journal_recorded(journal), ==, 2);
     }
     text = content(f, &len);
-    g_assert_true(g_str_has_prefix(text, "{\"n\":0,\"event\":\"model\",\"request\":{\"text\":\"line\\n\\\"0\\\" "));
+    g_assert_true(g_str_has_prefix(
+        text, "{\"n\":0,\"event\":\"model\",\"request\":{\"text\":\"line\\n\\\"0\\\" "));
     g_assert_true(g_str_has_suffix(text, ",\"answer\":20,\"time\":2}\n"));
 }
 
@@ -178,7 +180,8 @@ static void replay_ends_after_the_last_record_and_writes_nothing(Fixture *f, gco
     g_assert_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED);
 }
 
-/* The file ends at every byte of its last record in turn: it is dropped, the rest is whole, and the run goes on. */
+/* The file ends at every byte of its last record in turn: it is dropped, the rest is whole, and the
+ * run goes on. */
 static void every_cut_of_the_last_record_drops_it_alone(Fixture *f, gconstpointer data)
 {
     g_autofree char *two = NULL;
@@ -217,8 +220,13 @@ static void every_cut_of_the_last_record_drops_it_alone(Fixture *f, gconstpointe
 static void a_damaged_last_record_is_dropped(Fixture *f, gconstpointer data)
 {
     static const char *const tails[] = {
-        "{\"n\":1,\"event\":\"model\",\"request\":{},\"answer\"#1}\n", "{\"n\":1,\"event\":\"model\",\"request\":{}}\n",
-        "{\"n\":7,\"event\":\"model\",\"request\":{},\"answer\":1}\n", "\n", "[]\n", "\xff\xfe\n", "garbage",
+        "{\"n\":1,\"event\":\"model\",\"request\":{},\"answer\"#1}\n",
+        "{\"n\":1,\"event\":\"model\",\"request\":{}}\n",
+        "{\"n\":7,\"event\":\"model\",\"request\":{},\"answer\":1}\n",
+        "\n",
+        "[]\n",
+        "\xff\xfe\n",
+        "garbage",
     };
     g_autofree char *one = NULL;
     gsize len = 0;
@@ -256,9 +264,11 @@ static void zeros_behind_the_last_record_are_dropped(Fixture *f, gconstpointer d
     g_assert_nonnull(acr_journal_remark(journal));
 }
 
-static void damage_before_the_last_record_is_an_error_that_names_the_line(Fixture *f, gconstpointer data)
+static void damage_before_the_last_record_is_an_error_that_names_the_line(Fixture *f,
+                                                                          gconstpointer data)
 {
-    static const char *const middles[] = {"\n", "garbage\n", "{\"n\":2,\"event\":\"model\",\"request\":{},\"answer\":1}\n"};
+    static const char *const middles[] = {
+        "\n", "garbage\n", "{\"n\":2,\"event\":\"model\",\"request\":{},\"answer\":1}\n"};
     static const char last[] = "{\"n\":2,\"event\":\"model\",\"request\":{},\"answer\":1}\n";
     g_autofree char *one = NULL;
     gsize len = 0;
@@ -299,7 +309,8 @@ static void damage_inside_a_record_is_found_when_it_is_asked_for(Fixture *f, gco
 
 static void a_record_whose_members_stand_in_another_order_counts(Fixture *f, gconstpointer data)
 {
-    static const char text[] = "{\"event\":\"a\", \"answer\":7, \"request\":{\"x\":{\"time\":1},\"y\":2}, \"n\":0}\n";
+    static const char text[] =
+        "{\"event\":\"a\", \"answer\":7, \"request\":{\"x\":{\"time\":1},\"y\":2}, \"n\":0}\n";
     g_autoptr(AcrJson) asked = parse("{\"y\":2,\"x\":{}}");
     g_autoptr(GError) error = NULL;
     const AcrJson *answer = NULL;
@@ -313,7 +324,8 @@ static void a_record_whose_members_stand_in_another_order_counts(Fixture *f, gco
 
 static void assert_divergence(const char *then, const char *now, const char *const *words)
 {
-    g_autofree char *line = g_strdup_printf("{\"n\":0,\"event\":\"model\",\"request\":%s,\"answer\":1}\n", then);
+    g_autofree char *line =
+        g_strdup_printf("{\"n\":0,\"event\":\"model\",\"request\":%s,\"answer\":1}\n", then);
     g_autoptr(AcrJson) asked = parse(now);
     g_autoptr(AcrJournal) journal = NULL;
     g_autoptr(GError) error = NULL;
@@ -338,12 +350,18 @@ static void assert_divergence(const char *then, const char *now, const char *con
 static void a_divergence_shows_the_first_difference_of_both_texts(void)
 {
     g_autofree char *pad = g_strnfill(5000, 'p');
-    g_autofree char *then = g_strdup_printf("{\"time\":1,\"m\":[\"a\",{\"c\":\"%s\xc3\xa4 old\\n%s\"}]}", pad, pad);
-    g_autofree char *now = g_strdup_printf("{\"time\":2,\"m\":[\"a\",{\"c\":\"%s\xc3\xb6 new\\n%s\"}]}", pad, pad);
+    g_autofree char *then =
+        g_strdup_printf("{\"time\":1,\"m\":[\"a\",{\"c\":\"%s\xc3\xa4 old\\n%s\"}]}", pad, pad);
+    g_autofree char *now =
+        g_strdup_printf("{\"time\":2,\"m\":[\"a\",{\"c\":\"%s\xc3\xb6 new\\n%s\"}]}", pad, pad);
 
-    assert_divergence(then, now, (const char *[]){"request.m[1].c", "byte 5001", "\xc3\xa4 old", "\xc3\xb6 new", NULL});
-    assert_divergence("{\"a\":1}", "{\"a\":1,\"b\":[2]}", (const char *[]){"request.b", "recorded nothing", "now [2]", NULL});
-    assert_divergence("{\"a\":{\"b\":true}}", "{\"a\":{}}", (const char *[]){"request.a.b", "recorded true", "now nothing", NULL});
+    assert_divergence(
+        then, now,
+        (const char *[]){"request.m[1].c", "byte 5001", "\xc3\xa4 old", "\xc3\xb6 new", NULL});
+    assert_divergence("{\"a\":1}", "{\"a\":1,\"b\":[2]}",
+                      (const char *[]){"request.b", "recorded nothing", "now [2]", NULL});
+    assert_divergence("{\"a\":{\"b\":true}}", "{\"a\":{}}",
+                      (const char *[]){"request.a.b", "recorded true", "now nothing", NULL});
     assert_divergence("[1,2,3]", "[1,2]", (const char *[]){"request[2]", "recorded 3", NULL});
     assert_divergence("[\"1\"]", "[1]", (const char *[]){"recorded \"1\"", "now 1", NULL});
 }
@@ -452,7 +470,8 @@ static void a_large_journal_opens_and_answers_quickly(Fixture *f, gconstpointer 
     const AcrJson *answer = NULL;
 
     for (int i = 0; i < RECORDS; i++)
-        g_string_append_printf(text, "{\"n\":%d,\"event\":\"e\",\"request\":{},\"answer\":\"%s\"}\n", i, pad);
+        g_string_append_printf(
+            text, "{\"n\":%d,\"event\":\"e\",\"request\":{},\"answer\":\"%s\"}\n", i, pad);
     put(f, text->str, text->len);
     start = g_get_monotonic_time();
     journal = open_journal(f, ACR_JOURNAL_APPEND);
@@ -465,7 +484,7 @@ static void a_large_journal_opens_and_answers_quickly(Fixture *f, gconstpointer 
     g_assert_cmpint(g_get_monotonic_time() - start, <, 20 * G_USEC_PER_SEC);
 }
 
-#define TEST(group, name) \
+#define TEST(group, name)                                                                          \
     g_test_add("/journal/" group "/" #name, Fixture, NULL, set_up, name, tear_down)
 
 int main(int argc, char **argv)

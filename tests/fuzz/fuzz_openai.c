@@ -1,0 +1,48 @@
+/*
+ * Fuzzes the reader of OpenAI's chat dialect: any bytes, under any status, are an answer of valid
+ * text with sane usage or a failure with a class and a bounded message; what the failure says may
+ * be learned from without harm.
+ */
+#include "llm/llm_private.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_answer(const AcrModelAnswer *answer)
+{
+    g_assert_true(acr_utf8_is_text(answer->content, strlen(answer->content)));
+    g_assert_nonnull(answer->finish);
+    g_assert_cmpint(answer->usage.input, >=, -1);
+    g_assert_cmpint(answer->usage.cached, >=, -1);
+    g_assert_cmpint(answer->usage.output, >=, -1);
+}
+
+static void check_failure(const AcrFailure *failure)
+{
+    AcrDialect dialect = {.model = "m", .temperature = 0.5};
+    g_autofree char *shown = acr_llm_public_text(failure->message, "secret", ACR_LLM_MAX_MESSAGE);
+
+    g_assert_cmpint((int)failure->code, <, ACR_LLM_ERRORS);
+    g_assert_cmpuint(strlen(failure->message), <, 4 * ACR_LLM_MAX_MESSAGE);
+    g_assert_true(g_utf8_validate(shown, -1, NULL));
+    for (int corrections = 0; acr_provider_openai.correct(&dialect, failure); corrections++)
+        g_assert_cmpint(corrections, <, 2);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const int statuses[] = {200, 400, 401, 429, 503};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(statuses); i++) {
+        g_auto(AcrModelAnswer) answer = {0};
+        g_auto(AcrFailure) failure = {0};
+
+        if (acr_llm_read_response(&acr_provider_openai, statuses[i], (const char *)data, size, NULL,
+                                  &answer, &failure))
+            check_answer(&answer);
+        else
+            check_failure(&failure);
+    }
+    return 0;
+}

@@ -1,0 +1,16 @@
+/* Runs the tests of llm. */
+#include "test_llm.h"
+
+#include "http/http.h"
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_assert_true(acr_http_global_init(NULL));
+    add_conversation_tests();
+    add_script_tests();
+    add_failure_tests();
+    add_openai_tests();
+    add_http_model_tests();
+    return g_test_run();
+}

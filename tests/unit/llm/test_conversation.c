@@ -1,0 +1,112 @@
+/* Conversations, and the names that models and errors have. */
+#include "test_llm.h"
+
+#include <string.h>
+
+static void messages_stand_in_order_and_are_copied(void)
+{
+    g_autoptr(AcrConversation) c = acr_conversation_new("attempt_0/search");
+    char text[] = "first";
+
+    acr_conversation_add(c, ACR_ROLE_SYSTEM, text);
+    acr_conversation_add(c, ACR_ROLE_USER, "second");
+    acr_conversation_add(c, ACR_ROLE_ASSISTANT, "");
+    text[0] = 'X';
+    g_assert_cmpstr(acr_conversation_name(c), ==, "attempt_0/search");
+    g_assert_cmpuint(acr_conversation_size(c), ==, 3);
+    g_assert_cmpstr(acr_conversation_message(c, 0)->content, ==, "first");
+    g_assert_cmpint(acr_conversation_message(c, 1)->role, ==, ACR_ROLE_USER);
+}
+
+static void text_that_is_no_utf8_is_repaired(void)
+{
+    g_autoptr(AcrConversation) c = acr_conversation_new("c");
+
+    acr_conversation_add(c, ACR_ROLE_USER,
+                         "a\xff"
+                         "b");
+    g_assert_cmpstr(acr_conversation_message(c, 0)->content, ==,
+                    "a\xef\xbf\xbd"
+                    "b");
+    acr_conversation_replace(c, 0, "\xc3");
+    g_assert_cmpstr(acr_conversation_message(c, 0)->content, ==, "\xef\xbf\xbd");
+}
+
+static void a_message_can_be_replaced_by_a_part_of_itself(void)
+{
+    g_autoptr(AcrConversation) c = acr_conversation_new("c");
+
+    acr_conversation_add(c, ACR_ROLE_USER, "heading: body");
+    acr_conversation_replace(c, 0, acr_conversation_message(c, 0)->content + 9);
+    g_assert_cmpstr(acr_conversation_message(c, 0)->content, ==, "body");
+    g_assert_cmpint(acr_conversation_message(c, 0)->role, ==, ACR_ROLE_USER);
+}
+
+static void json_holds_the_messages_from_a_given_one_on(void)
+{
+    g_autoptr(AcrConversation) c = acr_conversation_new("c");
+    g_autoptr(AcrJson) json = NULL;
+    g_autoptr(AcrJson) none = NULL;
+    g_autofree char *text = NULL;
+    g_autofree char *none_text = NULL;
+
+    acr_conversation_add(c, ACR_ROLE_SYSTEM, "s");
+    acr_conversation_add(c, ACR_ROLE_USER, "u\n");
+    acr_conversation_add(c, ACR_ROLE_ASSISTANT, "a");
+    json = acr_conversation_to_json(c, 1);
+    text = acr_json_print(json);
+    g_assert_cmpstr(
+        text, ==,
+        "[{\"role\":\"user\",\"content\":\"u\\n\"},{\"role\":\"assistant\",\"content\":\"a\"}]");
+    none = acr_conversation_to_json(c, 3);
+    none_text = acr_json_print(none);
+    g_assert_cmpstr(none_text, ==, "[]");
+}
+
+static void a_model_name_without_a_known_provider_is_refused_with_the_known_ones(void)
+{
+    static const char *const names[] = {
+        "gpt-4.1", "openai/", "/x", "", "script:", "nobody/gpt", "OPENAI/gpt", "open/x", "a\nb"};
+    AcrModelOptions options = {.temperature = -1};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(AcrModel) model = acr_model_new(names[i], &options, &error);
+
+        g_assert_null(model);
+        g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+        g_assert_nonnull(strstr(error->message, "openai"));
+        g_assert_nonnull(strstr(error->message, "script:FILE"));
+        g_assert_null(strchr(error->message, '\n'));
+    }
+}
+
+static void every_error_has_a_name_of_its_own(void)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+
+    for (int code = 0; code < ACR_LLM_ERRORS; code++) {
+        const char *name = acr_llm_error_name((AcrLlmError)code);
+
+        g_assert_nonnull(name);
+        g_assert_true(g_hash_table_add(seen, (gpointer)name));
+    }
+    g_assert_cmpstr(acr_llm_error_name(ACR_LLM_ERROR_CONTEXT_OVERFLOW), ==, "context_overflow");
+}
+
+void add_conversation_tests(void)
+{
+    g_test_add_func("/llm/conversation/messages_stand_in_order_and_are_copied",
+                    messages_stand_in_order_and_are_copied);
+    g_test_add_func("/llm/conversation/text_that_is_no_utf8_is_repaired",
+                    text_that_is_no_utf8_is_repaired);
+    g_test_add_func("/llm/conversation/a_message_can_be_replaced_by_a_part_of_itself",
+                    a_message_can_be_replaced_by_a_part_of_itself);
+    g_test_add_func("/llm/conversation/json_holds_the_messages_from_a_given_one_on",
+                    json_holds_the_messages_from_a_given_one_on);
+    g_test_add_func(
+        "/llm/model/a_model_name_without_a_known_provider_is_refused_with_the_known_ones",
+        a_model_name_without_a_known_provider_is_refused_with_the_known_ones);
+    g_test_add_func("/llm/model/every_error_has_a_name_of_its_own",
+                    every_error_has_a_name_of_its_own);
+}
