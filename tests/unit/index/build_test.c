@@ -1,0 +1,142 @@
+/* Which files are indexed, and what becomes of those that fail. */
+#include "index_fixture.h"
+
+#include <string.h>
+
+static void test_paths(void)
+{
+    static const char *const tests[] = {
+        "test/a.py", "tests/a.py", "a/tests/b/c.py", "a/test/b.py", "test_a.py", "a/test_b.py", "a_test.py",
+        "a/b_test.py", "conftest.py", "a/conftest.py", "test_.py", "_test.py",
+    };
+    static const char *const others[] = {
+        "a.py", "testing/a.py", "a/testsuite/b.py", "atest.py", "contest.py", "a/latest.py", "test.py", "tests.py",
+        "testa.py", "Tests/a.py", "a/conftest.pyi", "test_a.txt", "a/b/test_data/c.py", "",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
+        g_assert_true(acr_index_is_test_path(tests[i]));
+    for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
+        g_assert_false(acr_index_is_test_path(others[i]));
+}
+
+static void files_chosen(void)
+{
+    static const TestFile files[] = {
+        {"b.py", "A|x|1|1||m\n"},    {"a/c.py", ""},       {"a/b.py", "A|y|1|1||m\n"}, {"a-b.py", ""},
+        {"tests/a.py", "!never"},    {"a.pyi", "!never"},  {"a.PY", "!never"},          {"a.py.txt", "!never"},
+        {"conftest.py", "!never"},   {NULL, NULL},
+    };
+    static const char *const expected[] = {"a-b.py", "a/b.py", "a/c.py", "b.py"};
+    g_autoptr(AcrIndex) index = index_of(files);
+    g_assert_cmpuint(acr_index_n_files(index), ==, G_N_ELEMENTS(expected));
+    for (gsize i = 0; i < G_N_ELEMENTS(expected); i++) {
+        const AcrIndexFile *file = acr_index_file(index, i);
+        g_assert_cmpstr(file->path, ==, expected[i]);
+        g_assert_cmpint(acr_index_find_file(index, expected[i]), ==, (gssize)i);
+        g_assert_cmpstr(acr_snapshot_entry(acr_index_snapshot(index), file->entry)->path, ==, expected[i]);
+        g_assert_null(file->unparsed);
+    }
+    g_assert_cmpint(acr_index_find_file(index, "a/d.py"), ==, -1);
+    g_assert_cmpint(acr_index_find_file(index, ""), ==, -1);
+    g_assert_cmpuint(acr_index_file(index, 1)->n_symbols, ==, 1);
+    g_assert_cmpuint(acr_index_file(index, 3)->first_symbol, ==, 1);
+}
+
+static void failing_files(void)
+{
+    static const TestFile files[] = {
+        {"a.py", "A|x|1|1||m\n"}, {"b.py", "!took too long\n"}, {"c.py", "X|3|bad syntax\n"},
+        {"d.py", "nonsense\n"},   {"e.py", "A|y|1|1||m\n"},     {NULL, NULL},
+    };
+    static const char *const expected[] = {NULL, "took too long", "line 3: bad syntax", "rows malformed (row 1)", NULL};
+    AcrIndexStats stats;
+    g_autoptr(AcrIndex) index = index_of(files);
+    for (gsize i = 0; i < G_N_ELEMENTS(expected); i++)
+        g_assert_cmpstr(acr_index_file(index, i)->unparsed, ==, expected[i]);
+    acr_index_stats(index, &stats);
+    g_assert_cmpuint(stats.files, ==, 5);
+    g_assert_cmpuint(stats.symbols, ==, 2);
+    g_assert_cmpuint(stats.unparsed, ==, 3);
+    g_assert_cmpuint(acr_index_symbol(index, 1)->file, ==, 4);
+}
+
+/* Files b00.py …, all of which fail, then one that does not. */
+static TestFile *failing(guint n, GPtrArray *names)
+{
+    TestFile *files = g_new0(TestFile, n + 2);
+    for (guint i = 0; i < n; i++) {
+        g_ptr_array_add(names, g_strdup_printf("b%02u.py", i));
+        files[i] = (TestFile){g_ptr_array_index(names, i), "!gone\n"};
+    }
+    files[n] = (TestFile){"c.py", ""};
+    return files;
+}
+
+static void outliner_gone(void)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autofree TestFile *files = failing(60, names);
+    g_autoptr(AcrSnapshot) snapshot = snapshot_of(files);
+    g_autoptr(GError) error = NULL;
+    AcrOutliner outliner = fake_outliner();
+    g_assert_null(acr_index_build(snapshot, &outliner, NULL, &error));
+    g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED);
+    g_assert_cmpstr(error->message, ==, "cannot outline any more files: gone");
+}
+
+static void some_failures(void)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autofree TestFile *files = failing(40, names);
+    g_autoptr(AcrIndex) index = index_of(files);
+    g_assert_cmpuint(acr_index_n_files(index), ==, 41);
+}
+
+static void interrupted(void)
+{
+    static const TestFile files[] = {{"a.py", ""}, {NULL, NULL}};
+    g_autoptr(AcrSnapshot) snapshot = snapshot_of(files);
+    g_autoptr(GError) error = NULL;
+    AcrOutliner outliner = fake_outliner();
+    AcrInterrupt interrupt = {.signal = SIGINT};
+    g_assert_null(acr_index_build(snapshot, &outliner, &interrupt, &error));
+    g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED);
+}
+
+static void nothing_to_index(void)
+{
+    static const TestFile files[] = {{"README", "text"}, {NULL, NULL}};
+    gsize n;
+    g_autoptr(AcrIndex) index = index_of(files);
+    g_assert_cmpuint(acr_index_n_files(index), ==, 0);
+    g_assert_cmpuint(acr_index_n_symbols(index), ==, 0);
+    g_assert_null(acr_index_lookup(index, ACR_SYMBOL_CLASS, "A", &n));
+    g_assert_cmpuint(n, ==, 0);
+    (void)acr_index_names(index, ACR_SYMBOL_CLASS, &n);
+    g_assert_cmpuint(n, ==, 0);
+    assert_names(index, acr_index_resolve_class(index, "A"), "");
+    assert_names(index, acr_index_resolve_class(index, "a.A"), "");
+}
+
+static void references(void)
+{
+    static const TestFile files[] = {{"a.py", "A|x|1|1||m\n"}, {NULL, NULL}};
+    AcrIndex *index = index_of(files);
+    g_assert_true(acr_index_ref(index) == index);
+    acr_index_unref(index);
+    g_assert_cmpstr(acr_index_symbol(index, 0)->name, ==, "x");
+    acr_index_unref(index);
+    acr_index_unref(NULL);
+}
+
+void add_build_tests(void)
+{
+    g_test_add_func("/index/build/test_paths_are_known_by_whole_parts", test_paths);
+    g_test_add_func("/index/build/only_python_files_that_are_no_tests", files_chosen);
+    g_test_add_func("/index/build/failing_file_costs_itself_only", failing_files);
+    g_test_add_func("/index/build/outliner_that_is_gone_is_an_error", outliner_gone);
+    g_test_add_func("/index/build/forty_failures_are_not_the_end", some_failures);
+    g_test_add_func("/index/build/interruption_ends_it", interrupted);
+    g_test_add_func("/index/build/repository_without_python_has_an_empty_index", nothing_to_index);
+    g_test_add_func("/index/build/references_are_counted", references);
+}
