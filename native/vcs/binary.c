@@ -1,8 +1,11 @@
 /*
- * Git's binary patches: both directions, each the whole content or a delta, deflated by libgit2 and written here in
- * git's base 85.
+ * Git's binary patches: both directions, each the whole content or a delta, in git's base 85.
+ *
+ * libgit2 makes the deltas and chooses; but it deflates at zlib's default level where git takes the fastest, so what it
+ * gives is inflated and deflated again.
  */
 #include <string.h>
+#include <zlib.h>
 
 #include "vcs_private.h"
 
@@ -24,29 +27,45 @@ static void append_base85(GString *out, const guint8 *data, gsize len)
     }
 }
 
-static void append_direction(GString *out, const git_diff_binary_file *file)
+/* Deflates again, as git does; owned, or NULL if libgit2's data is not what it says. */
+static GByteArray *deflate_again(const git_diff_binary_file *file)
 {
-    const guint8 *data = (const guint8 *)file->data;
+    uLongf len = file->inflatedlen, deflated_len = compressBound(file->inflatedlen);
+    g_autofree guint8 *data = g_malloc(file->inflatedlen + 1);
+    g_autoptr(GByteArray) deflated = g_byte_array_new();
+    g_byte_array_set_size(deflated, (guint)deflated_len);
+    if (uncompress(data, &len, (const Bytef *)file->data, file->datalen) != Z_OK || len != file->inflatedlen ||
+        compress2(deflated->data, &deflated_len, data, len, Z_BEST_SPEED) != Z_OK)
+        return NULL;
+    g_byte_array_set_size(deflated, (guint)deflated_len);
+    return g_steal_pointer(&deflated);
+}
+
+static bool append_direction(GString *out, const git_diff_binary_file *file)
+{
     const char *kind = file->type == GIT_DIFF_BINARY_DELTA ? "delta" : "literal";
+    g_autoptr(GByteArray) data = deflate_again(file);
+    if (!data)
+        return false;
     g_string_append_printf(out, "%s %" G_GSIZE_FORMAT "\n", kind, (gsize)file->inflatedlen);
-    for (gsize at = 0; at < file->datalen; at += LINE_BYTES) {
-        gsize len = MIN(file->datalen - at, LINE_BYTES);
+    for (gsize at = 0; at < data->len; at += LINE_BYTES) {
+        gsize len = MIN(data->len - at, LINE_BYTES);
         g_string_append_c(out, (char)(len <= 26 ? 'A' + len - 1 : 'a' + len - 27));
-        append_base85(out, data + at, len);
+        append_base85(out, data->data + at, len);
         g_string_append_c(out, '\n');
     }
     g_string_append_c(out, '\n');
+    return true;
 }
 
 static int on_binary(const git_diff_delta *delta, const git_diff_binary *binary, void *payload)
 {
     GString *out = payload;
-    if (!binary->contains_data)
-        return GIT_EUSER;
     g_string_append(out, "GIT binary patch\n");
-    append_direction(out, &binary->new_file);
-    append_direction(out, &binary->old_file);
-    return 0;
+    return binary->contains_data && append_direction(out, &binary->new_file) &&
+                   append_direction(out, &binary->old_file)
+               ? 0
+               : GIT_EUSER;
 }
 
 bool acr_vcs_binary_append(GString *out, GBytes *old, GBytes *new, GError **error)

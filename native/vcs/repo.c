@@ -156,6 +156,33 @@ static bool check_format(git_config *config, const char *path, GError **error)
     return true;
 }
 
+static bool is_set(git_config *config, const char *name)
+{
+    git_config_entry *entry = NULL;
+    bool set = git_config_get_entry(&entry, config, name) == 0;
+    git_config_entry_free(entry);
+    return set;
+}
+
+/*
+ * Whether libgit2's guess of a working tree is one. It takes the folder around any git folder that is not said to be
+ * bare; git does so only if the git folder is called ".git" or was found through a file of that name.
+ */
+static bool has_worktree(git_repository *git, git_config *config)
+{
+    int bare = 0;
+    struct stat st;
+    const char *workdir = git_repository_workdir(git);
+    if (!workdir || git_repository_is_worktree(git))
+        return workdir != NULL;
+    if (git_config_get_bool(&bare, config, "core.bare") == 0 && bare)
+        return false;
+    if (is_set(config, "core.worktree") || g_str_has_suffix(git_repository_path(git), "/.git/"))
+        return true;
+    g_autofree char *link = g_build_filename(workdir, ".git", NULL);
+    return lstat(link, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
 {
     g_autoptr(git_repository) mine = git;
@@ -167,12 +194,7 @@ static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
     add_worktree_config(git, config);
     if (!check_format(config, path, error))
         return NULL;
-    int bare = 0;
-    if (git_config_get_bool(&bare, config, "core.bare") < 0)
-        bare = git_repository_is_bare(git);
-    if (git_repository_is_worktree(git)) /* a linked working tree of a bare repository is none itself */
-        bare = 0;
-    const char *workdir = bare ? NULL : git_repository_workdir(git);
+    const char *workdir = has_worktree(git, config) ? git_repository_workdir(git) : NULL;
     return repo_new(g_steal_pointer(&mine), git_repository_path(git), workdir);
 }
 

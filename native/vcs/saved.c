@@ -248,7 +248,7 @@ static bool parse(Manifest *manifest, char *text, gsize len)
         return false;
     char *end = text + len - end_len;
     g_autofree char *sum = acr_sha256_hex(text, len - end_len);
-    if (strncmp(end, last, strlen(last)) || strncmp(end + strlen(last), sum, 64))
+    if (strncmp(end, last, strlen(last)) || strncmp(end + strlen(last), sum, 64) || text[len - 1] != '\n')
         return false;
     *end = '\0';
     for (char *line = strchr(text, '\n') + 1; *line;) {

@@ -95,6 +95,21 @@ bool acr_vcs_path_ok(const char *path);
 /* Adds all entries of commit `id` to `snapshot`. Errors: MISSING, TOO_BIG, FAILED. */
 bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error) ACR_MUST_USE;
 
+/* ---- wildmatch.c, ignore.c ---------------------------------------------------------------------- */
+
+/* Whether git's wildcard `pattern` matches all of `text`. A pattern that takes too many steps does not. */
+bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case);
+
+/* The ignore rules that hold in the folder a walk is in. */
+typedef struct AcrVcsIgnore AcrVcsIgnore;
+AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git) ACR_MUST_USE; /* owned; the rules outside the working tree */
+void acr_vcs_ignore_free(AcrVcsIgnore *ignore);
+/* Adds the rules of an open folder's .gitignore; `base` is the length of its path, with its slash (0 at the root). */
+void acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base);
+void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* takes off what the last enter added */
+/* Whether `path`, in the folder entered last, is ignored. `folder`: it is one (a symlink is none). */
+bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folder);
+
 /* ---- overlay.c ---------------------------------------------------------------------------------- */
 
 /* One changed file. */

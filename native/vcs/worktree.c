@@ -3,8 +3,8 @@
  *
  * Our own walk, not libgit2's status or diff: those may refresh the index file and compare converted contents. Every
  * folder is opened relative to its parent without following symlinks; every file is read and hashed, as the sizes and
- * times in the index say nothing about bytes that a filter has changed. libgit2 answers two questions only: what is in
- * the index, and which untracked paths are ignored.
+ * times in the index say nothing about bytes that a filter has changed. libgit2 answers one question only: what the index
+ * names.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,6 +22,7 @@ typedef struct {
     git_odb *odb;          /* borrowed by the walk; NULL without git */
     GPtrArray *tracked;    /* char *, sorted by byte */
     GPtrArray *submodules; /* char *, sorted by byte */
+    AcrVcsIgnore *ignore;  /* NULL without git */
     GHashTable *head;      /* ids of HEAD's blobs, each 20 bytes */
     GString *path;         /* of what is looked at, without a slash at its end */
     GByteArray *buffer;    /* the file being read */
@@ -36,7 +37,7 @@ typedef enum {
     TAKE_TRACKED,   /* the folder is ignored, or another repository: only what the index names */
 } Taking;
 
-static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth);
+static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
 
 /* ---- Sorted names ------------------------------------------------------------------------------- */
 
@@ -210,19 +211,6 @@ static bool add_link(Walk *walk, int folder, const char *name)
 
 /* ---- The walk ----------------------------------------------------------------------------------- */
 
-/* Whether git would ignore the path (which is untracked, in a folder that is not ignored). */
-static bool is_ignored(Walk *walk, bool folder)
-{
-    int ignored = 0;
-    if (folder)
-        g_string_append_c(walk->path, '/');
-    if (git_ignore_path_is_ignored(&ignored, walk->git, walk->path->str) < 0)
-        ignored = 0; /* an ignore file that cannot be read: git goes on without it, too */
-    if (folder)
-        g_string_truncate(walk->path, walk->path->len - 1);
-    return ignored != 0;
-}
-
 static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking, guint depth)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -234,12 +222,12 @@ static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking
     if (walk->git && faccessat(fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_NESTED, walk->path->str);
         taking = TAKE_TRACKED;
-    } else if (walk->git && taking == TAKE_ALL && is_ignored(walk, true)) {
+    } else if (walk->git && taking == TAKE_ALL && acr_vcs_ignore_has(walk->ignore, walk->path->str, true)) {
         taking = TAKE_TRACKED;
     }
     bool done = true;
     if (taking == TAKE_ALL || tracked)
-        done = walk_folder(walk, fd, taking, depth + 1);
+        done = walk_entered(walk, fd, taking, depth + 1);
     close(fd);
     return done;
 }
@@ -261,7 +249,8 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
     }
     if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
         return true;
-    if (walk->git && !has_name(walk->tracked, path) && (taking == TAKE_TRACKED || is_ignored(walk, false)))
+    if (walk->git && !has_name(walk->tracked, path) &&
+        (taking == TAKE_TRACKED || acr_vcs_ignore_has(walk->ignore, path, false)))
         return true;
     return S_ISLNK(st.st_mode) ? add_link(walk, folder, name) : add_file(walk, folder, name);
 }
@@ -312,6 +301,17 @@ static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
         g_string_truncate(walk->path, base);
     }
     return true;
+}
+
+/* Walks an open folder with its own ignore rules, if any count there. */
+static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
+{
+    if (!walk->git || taking == TAKE_TRACKED)
+        return walk_folder(walk, fd, taking, depth);
+    acr_vcs_ignore_enter(walk->ignore, fd, walk->path->len ? walk->path->len + 1 : 0);
+    bool done = walk_folder(walk, fd, taking, depth);
+    acr_vcs_ignore_leave(walk->ignore);
+    return done;
 }
 
 /* ---- What git knows ----------------------------------------------------------------------------- */
@@ -376,7 +376,7 @@ static bool walk_all(Walk *walk)
     }
     if (walk->git)
         learn(walk);
-    bool done = walk_folder(walk, fd, TAKE_ALL, 0);
+    bool done = walk_entered(walk, fd, TAKE_ALL, 0);
     close(fd);
     return done;
 }
@@ -395,6 +395,7 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
     walk.head = g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free, NULL);
     walk.path = g_string_new(NULL);
     walk.buffer = g_byte_array_new();
+    walk.ignore = repo->git ? acr_vcs_ignore_new(repo->git) : NULL;
     snapshot->worktree = true;
     bool done = walk_all(&walk);
     g_ptr_array_unref(walk.tracked);
@@ -402,6 +403,7 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
     g_hash_table_unref(walk.head);
     g_string_free(walk.path, TRUE);
     g_byte_array_unref(walk.buffer);
+    acr_vcs_ignore_free(walk.ignore);
     if (!done) {
         g_propagate_error(error, walk.error);
         return NULL;

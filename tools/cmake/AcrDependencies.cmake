@@ -19,6 +19,7 @@ endfunction()
 
 acr_dependency(glib glib-2.0 2.68 libglib2.0-dev)
 acr_dependency(git2 libgit2 1.5 libgit2-dev)
+acr_dependency(zlib zlib 1.2 zlib1g-dev)
 acr_dependency(curl libcurl 7.80 libcurl4-openssl-dev)
 acr_dependency(cjson libcjson 1.7.15 libcjson-dev)
 acr_dependency(pcre2 libpcre2-8 10.40 libpcre2-dev)

@@ -1,0 +1,90 @@
+/* Overlays: which paths, what is read, what counts as changed. */
+#include <string.h>
+#include <unistd.h>
+
+#include "vcs_fixture.h"
+
+static AcrSnapshot *sample(const Sandbox *box)
+{
+    make_repo(box, "r");
+    put(box, "r/a/f", "one\n");
+    put(box, "r/g", "two\n");
+    g_autofree char *link = sandbox_path(box, "r/link");
+    g_assert_cmpint(symlink("a", link), ==, 0);
+    commit_all(box, "r");
+    return commit_ok(box, "r", "HEAD");
+}
+
+static void paths(void)
+{
+    static const char *const allowed[] = {"a/f", "a/new", "new/deep/file", "a b", "..x", "x/..y", ".gitignore", ".github/x", "\xff"};
+    static const char *const refused[] = {"", "/", "/etc/passwd", "a/../g", "..", ".", "./g", "a//f", "a/", "a/.", ".git", ".git/config",
+                                          ".GIT/config", "a/.Git/x", "link/f", "link", "g/below", "a", "../x"};
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    g_autoptr(GBytes) text = bytes_of("x");
+    for (gsize i = 0; i < G_N_ELEMENTS(allowed); i++)
+        g_assert_true(acr_overlay_path_ok(overlay, allowed[i]));
+    for (gsize i = 0; i < G_N_ELEMENTS(refused); i++) {
+        g_autoptr(GError) error = NULL;
+        g_test_message("%s", refused[i]);
+        g_assert_false(acr_overlay_path_ok(overlay, refused[i]));
+        g_assert_false(acr_overlay_write(overlay, refused[i], 0, text, &error));
+        g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+    }
+    write_ok(overlay, "n", "x");
+    g_assert_false(acr_overlay_path_ok(overlay, "n/below"));
+    write_ok(overlay, "m/below", "x");
+    g_assert_false(acr_overlay_path_ok(overlay, "m"));
+    g_autofree char *long_path = g_strnfill(5000, 'x');
+    g_assert_false(acr_overlay_path_ok(overlay, long_path));
+}
+
+static void expect_changed(const AcrOverlay *overlay, const char *expected)
+{
+    g_auto(GStrv) changed = acr_overlay_changed(overlay);
+    g_autofree char *joined = g_strjoinv(" ", changed);
+    g_assert_cmpstr(joined, ==, expected);
+}
+
+static void changes(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    g_autoptr(GError) error = NULL;
+    expect_changed(overlay, "");
+    write_ok(overlay, "g", "changed\n");
+    write_ok(overlay, "b", "new\n");
+    g_assert_true(acr_overlay_remove(overlay, "a/f", &error));
+    expect_changed(overlay, "a/f b g");
+    g_assert_false(acr_overlay_has(overlay, "a/f"));
+    g_assert_true(acr_overlay_has(overlay, "b"));
+    g_assert_null(acr_overlay_read(overlay, "a/f", &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND);
+    g_clear_error(&error);
+    g_assert_false(acr_overlay_remove(overlay, "a/f", &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND);
+    g_clear_error(&error);
+    g_autoptr(AcrOverlay) copy = acr_overlay_copy(overlay);
+    write_ok(overlay, "g", "two\n"); /* as in the snapshot */
+    write_ok(overlay, "a/f", "one\n");
+    g_assert_true(acr_overlay_remove(overlay, "b", &error));
+    expect_changed(overlay, "");
+    g_autoptr(GBytes) nothing = acr_overlay_diff(overlay, &error);
+    g_assert_cmpuint(g_bytes_get_size(nothing), ==, 0);
+    expect_changed(copy, "a/f b g");
+    g_autoptr(GBytes) text = acr_overlay_read(copy, "g", &error);
+    g_assert_cmpmem(g_bytes_get_data(text, NULL), g_bytes_get_size(text), "changed\n", 8);
+    g_autoptr(GBytes) untouched = acr_overlay_read(copy, "link", &error);
+    g_assert_cmpmem(g_bytes_get_data(untouched, NULL), g_bytes_get_size(untouched), "a", 1);
+}
+
+void add_overlay_tests(void)
+{
+    g_test_add_func("/vcs/overlay/paths_that_may_be_written", paths);
+    g_test_add_func("/vcs/overlay/only_what_differs_counts_as_changed", changes);
+}

@@ -1,0 +1,204 @@
+/* Opening repositories of all kinds. */
+#include <string.h>
+#include <unistd.h>
+
+#include "vcs_fixture.h"
+
+static void open_fails(const Sandbox *sandbox, const char *dir, int code, const char *says)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = sandbox_path(sandbox, dir);
+    AcrRepo *repo = acr_repo_open(path, &error);
+    g_assert_null(repo);
+    g_assert_error(error, ACR_VCS_ERROR, code);
+    g_test_message("%s", error->message);
+    g_assert_nonnull(strstr(error->message, says));
+    g_assert_null(strchr(error->message, '\n'));
+}
+
+static void missing_and_file(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    put(&box, "file", "x");
+    open_fails(&box, "none", ACR_VCS_ERROR_NOT_FOUND, "no such folder");
+    open_fails(&box, "file/below", ACR_VCS_ERROR_NOT_FOUND, "no such folder");
+    open_fails(&box, "file", ACR_VCS_ERROR_FAILED, "is not a folder");
+}
+
+static void working_tree_and_folder_in_it(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/sub/deep/f", "x");
+    g_autoptr(AcrRepo) top = open_ok(&box, "r");
+    g_autoptr(AcrRepo) below = open_ok(&box, "r/sub/deep");
+    g_autofree char *expected = sandbox_path(&box, "r");
+    g_autofree char *git_folder = sandbox_path(&box, "r/.git");
+    g_assert_true(acr_repo_is_git(top));
+    g_assert_false(acr_repo_is_bare(top));
+    g_assert_cmpstr(acr_repo_workdir(top), ==, expected);
+    g_assert_cmpstr(acr_repo_path(top), ==, git_folder);
+    g_assert_cmpstr(acr_repo_workdir(below), ==, expected);
+}
+
+static void plain_folder(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    put(&box, "p/f", "x");
+    g_autoptr(AcrRepo) repo = open_ok(&box, "p");
+    g_autofree char *expected = sandbox_path(&box, "p");
+    g_assert_false(acr_repo_is_git(repo));
+    g_assert_false(acr_repo_is_bare(repo));
+    g_assert_cmpstr(acr_repo_workdir(repo), ==, expected);
+    g_autoptr(GError) error = NULL;
+    g_assert_null(acr_snapshot_of_commit(repo, "HEAD", &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND);
+}
+
+static void broken_git_file(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    put(&box, "p/.git", "gitdir: /nowhere/at/all\n");
+    open_fails(&box, "p", ACR_VCS_ERROR_FAILED, ".git");
+}
+
+static void bare_by_word_and_by_shape(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "x");
+    commit_all(&box, "r");
+    git(&box, "", "clone -q --bare r named.git");
+    g_autoptr(AcrRepo) named = open_ok(&box, "named.git");
+    g_assert_true(acr_repo_is_bare(named));
+    g_assert_null(acr_repo_workdir(named));
+    /* a git folder without a configuration file, and one whose configuration says it is not bare, lying about */
+    git(&box, "", "clone -q --bare r shape");
+    g_autofree char *config = sandbox_path(&box, "shape/config");
+    unlink(config);
+    g_autoptr(AcrRepo) shape = open_ok(&box, "shape");
+    g_assert_true(acr_repo_is_bare(shape));
+    put(&box, "shape/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n");
+    g_autoptr(AcrRepo) copied = open_ok(&box, "shape");
+    g_assert_true(acr_repo_is_bare(copied));
+    g_autoptr(GError) error = NULL;
+    g_assert_null(acr_snapshot_of_worktree(shape, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED);
+}
+
+static void linked_working_tree(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "one");
+    commit_all(&box, "r");
+    git(&box, "r", "worktree add -q -b other ../linked");
+    put(&box, "linked/f", "two");
+    put(&box, "linked/g", "new");
+    commit_all(&box, "linked");
+    put(&box, "linked/f", "three");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "linked");
+    g_autoptr(AcrSnapshot) head = commit_ok(&box, "linked", "HEAD");
+    g_autofree char *lying = content(tree, "f");
+    g_autofree char *committed = content(head, "f");
+    g_assert_cmpstr(lying, ==, "three");
+    g_assert_cmpstr(committed, ==, "two");
+    g_assert_cmpstr(acr_snapshot_commit(tree), ==, acr_snapshot_commit(head));
+    /* of a bare repository, too, with a folder inside */
+    git(&box, "", "clone -q --bare r bare.git");
+    git(&box, "bare.git", "worktree add -q ../of-bare main");
+    g_autoptr(AcrRepo) of_bare = open_ok(&box, "of-bare");
+    g_assert_false(acr_repo_is_bare(of_bare));
+}
+
+static void git_folder_elsewhere(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    git(&box, "", "init -q -b main --separate-git-dir=apart w");
+    put(&box, "w/f", "x");
+    commit_all(&box, "w");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "w");
+    g_autofree char *list = listing(tree);
+    g_assert_cmpstr(list, ==, "100644 f\n");
+}
+
+static void extensions(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "x");
+    commit_all(&box, "r");
+    git(&box, "r", "config core.repositoryformatversion 1");
+    git(&box, "r", "config extensions.partialclone origin");
+    git(&box, "r", "config extensions.worktreeConfig true");
+    git(&box, "r", "config extensions.preciousObjects true");
+    git(&box, "r", "config extensions.objectFormat sha1");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_assert_cmpuint(acr_snapshot_size(tree), ==, 1);
+    put(&box, "r/.git/config.worktree", "[core]\n\tbare = true\n");
+    g_autoptr(AcrRepo) bare = open_ok(&box, "r");
+    g_assert_true(acr_repo_is_bare(bare));
+}
+
+static void sha256_is_named(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    git(&box, "", "init -q --object-format=sha256 r");
+    put(&box, "r/f", "x");
+    commit_all(&box, "r");
+    open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "uses SHA-256 object ids, which cannot be read yet");
+}
+
+static void unknown_format(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/.git/config", "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n");
+    open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "another format");
+    put(&box, "r/.git/config", "[core]\nrepositoryformatversion = 1\n[extensions]\nsomethingNew = true\n");
+    open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "extensions.somethingnew");
+}
+
+static void another_owner(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root can give a folder away");
+        return;
+    }
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "x");
+    commit_all(&box, "r");
+    const char *argv[] = {"chown", "-R", "12345:12345", "r", NULL};
+    g_assert_cmpint(run_in(&box, "", argv, NULL, NULL), ==, 0);
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autoptr(AcrSnapshot) head = commit_ok(&box, "r", "HEAD");
+    g_assert_cmpuint(acr_snapshot_size(tree), ==, 1);
+    g_assert_cmpuint(acr_snapshot_size(head), ==, 1);
+}
+
+void add_repo_tests(void)
+{
+    g_test_add_func("/vcs/repo/missing_folder_and_file_are_told_apart", missing_and_file);
+    g_test_add_func("/vcs/repo/folder_in_a_working_tree_opens_the_repository_around_it", working_tree_and_folder_in_it);
+    g_test_add_func("/vcs/repo/plain_folder_has_no_git", plain_folder);
+    g_test_add_func("/vcs/repo/git_file_that_leads_nowhere_is_an_error", broken_git_file);
+    g_test_add_func("/vcs/repo/bare_is_seen_without_configuration", bare_by_word_and_by_shape);
+    g_test_add_func("/vcs/repo/linked_working_tree_has_its_own_head_and_files", linked_working_tree);
+    g_test_add_func("/vcs/repo/git_folder_may_lie_elsewhere", git_folder_elsewhere);
+    g_test_add_func("/vcs/repo/harmless_extensions_do_not_matter", extensions);
+    g_test_add_func("/vcs/repo/sha256_is_refused_by_name", sha256_is_named);
+    g_test_add_func("/vcs/repo/unknown_formats_are_unsupported", unknown_format);
+    g_test_add_func("/vcs/repo/owner_does_not_matter", another_owner);
+}

@@ -1,0 +1,220 @@
+/* Snapshots that are saved and loaded. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vcs_fixture.h"
+
+static void save_ok(const Sandbox *box, AcrSnapshot *snapshot, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *dir = sandbox_path(box, name);
+    bool done = acr_snapshot_save(snapshot, dir, &error);
+    g_assert_no_error(error);
+    g_assert_true(done);
+}
+
+static AcrSnapshot *load(const Sandbox *box, AcrRepo *repo, const char *name, GError **error)
+{
+    g_autofree char *dir = sandbox_path(box, name);
+    return acr_snapshot_load(repo, dir, error);
+}
+
+static void expect_same(AcrSnapshot *a, AcrSnapshot *b)
+{
+    g_autofree char *one = acr_snapshot_digest(a);
+    g_autofree char *two = acr_snapshot_digest(b);
+    g_assert_cmpstr(one, ==, two);
+    g_assert_cmpstr(acr_snapshot_commit(a), ==, acr_snapshot_commit(b));
+    g_assert_cmpstr(acr_snapshot_remarks(a), ==, acr_snapshot_remarks(b));
+    g_assert_cmpint(acr_snapshot_is_worktree(a), ==, acr_snapshot_is_worktree(b));
+    for (gsize i = 0; i < acr_snapshot_size(a); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GBytes) left = acr_snapshot_read(a, i, &error);
+        g_assert_no_error(error);
+        g_autoptr(GBytes) right = acr_snapshot_read(b, i, &error);
+        g_assert_no_error(error);
+        g_assert_true(g_bytes_equal(left, right));
+    }
+}
+
+static void remove_tree(const Sandbox *box, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = sandbox_path(box, name);
+    bool removed = acr_dir_remove(path, &error);
+    g_assert_no_error(error);
+    g_assert_true(removed);
+}
+
+static void dirty_repo(const Sandbox *box)
+{
+    make_repo(box, "r");
+    put(box, "r/d/f", "one\n");
+    put(box, "r/g", "two\n");
+    commit_all(box, "r");
+    put(box, "r/g", "changed\n");
+    put(box, "r/100% \xe9\n", "odd name\n");
+    put_bytes(box, "r/nul", "a\0b", 3);
+    make_repo(box, "r/inner");
+    put(box, "r/inner/x", "x");
+    g_autofree char *link = sandbox_path(box, "r/link");
+    g_assert_cmpint(symlink("d/f", link), ==, 0);
+}
+
+static void of_a_commit(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    dirty_repo(&box);
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    save_ok(&box, snapshot, "s/deep");
+    g_autoptr(AcrRepo) repo = open_ok(&box, "r");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrSnapshot) again = load(&box, repo, "s/deep", &error);
+    g_assert_no_error(error);
+    expect_same(snapshot, again);
+    g_assert_null(load(&box, NULL, "s/deep", &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
+    g_clear_error(&error);
+    make_repo(&box, "other");
+    commit_all(&box, "other");
+    g_autoptr(AcrRepo) other = open_ok(&box, "other");
+    g_assert_null(load(&box, other, "s/deep", &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
+}
+
+static void of_a_working_tree(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    dirty_repo(&box);
+    g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "r");
+    save_ok(&box, snapshot, "s");
+    save_ok(&box, snapshot, "s"); /* again, over itself */
+    g_autofree char *kept = sandbox_path(&box, "kept.git");
+    g_autofree char *dot_git = sandbox_path(&box, "r/.git");
+    g_assert_cmpint(rename(dot_git, kept), ==, 0);
+    remove_tree(&box, "r");
+    g_autoptr(AcrRepo) repo = open_ok(&box, "kept.git");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrSnapshot) again = load(&box, repo, "s", &error);
+    g_assert_no_error(error);
+    g_autofree char *odd = content(again, "100% \xe9\n");
+    g_assert_cmpstr(odd, ==, "odd name\n");
+    g_assert_nonnull(strstr(acr_snapshot_remarks(again), "inner"));
+    save_ok(&box, again, "s2"); /* a loaded one can be saved elsewhere */
+    g_autoptr(AcrSnapshot) third = load(&box, repo, "s2", &error);
+    g_assert_no_error(error);
+    expect_same(again, third);
+    g_autofree char *one = acr_snapshot_digest(snapshot);
+    g_autofree char *two = acr_snapshot_digest(again);
+    g_assert_cmpstr(one, ==, two);
+    g_assert_null(load(&box, NULL, "s", &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
+}
+
+static void of_a_plain_folder(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    put(&box, "p/d/f", "one\n");
+    put(&box, "p/empty", "");
+    g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "p");
+    save_ok(&box, snapshot, "s");
+    remove_tree(&box, "p");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrSnapshot) again = load(&box, NULL, "s", &error);
+    g_assert_no_error(error);
+    expect_same(snapshot, again);
+}
+
+static void before_the_first_commit(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "one\n");
+    git(&box, "r", "add f"); /* in the objects, but not in HEAD */
+    g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "r");
+    save_ok(&box, snapshot, "s");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrSnapshot) again = load(&box, NULL, "s", &error);
+    g_assert_no_error(error);
+    expect_same(snapshot, again);
+}
+
+static void load_damaged(const Sandbox *box, const char *says)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(load(box, NULL, "s", &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+    g_assert_nonnull(strstr(error->message, says));
+}
+
+static void damage(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_assert_null(load(&box, NULL, "s", &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND);
+    g_clear_error(&error);
+    put(&box, "p/f", "one\n");
+    g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "p");
+    save_ok(&box, snapshot, "s");
+    g_autofree char *whole = get(&box, "s/entries");
+    gsize len = strlen(whole);
+    for (gsize at = 0; at < len; at++) { /* any one bit */
+        g_autofree char *broken = g_memdup2(whole, len + 1);
+        broken[at] ^= 1;
+        put_bytes(&box, "s/entries", broken, len);
+        load_damaged(&box, "damaged");
+    }
+    for (gsize at = 0; at < len; at++) { /* any cut */
+        put_bytes(&box, "s/entries", whole, at);
+        load_damaged(&box, "damaged");
+    }
+    put(&box, "s/entries", whole);
+    g_autofree char *blob = g_strdup("s/blobs/5626abf0f72e58d7a153368ba57db4c673c0e171");
+    put(&box, blob, "two\n");
+    g_autoptr(AcrSnapshot) again = load(&box, NULL, "s", &error);
+    g_assert_no_error(error);
+    g_assert_null(acr_snapshot_read(again, 0, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+    g_clear_error(&error);
+    g_autofree char *file = sandbox_path(&box, blob);
+    g_assert_cmpint(unlink(file), ==, 0);
+    g_assert_null(acr_snapshot_read(again, 0, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
+    g_clear_error(&error);
+    put(&box, blob, "half"); /* what a crash may leave: saving again puts it right */
+    save_ok(&box, snapshot, "s");
+    g_autoptr(AcrSnapshot) third = load(&box, NULL, "s", &error);
+    g_assert_no_error(error);
+    expect_same(snapshot, third);
+}
+
+static void cannot_save(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    put(&box, "p/f", "one\n");
+    put(&box, "file", "");
+    g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "p");
+    g_autoptr(GError) error = NULL;
+    g_autofree char *dir = sandbox_path(&box, "file/s");
+    g_assert_false(acr_snapshot_save(snapshot, dir, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+}
+
+void add_saved_tests(void)
+{
+    g_test_add_func("/vcs/saved/commit_needs_its_repository", of_a_commit);
+    g_test_add_func("/vcs/saved/working_tree_may_be_gone", of_a_working_tree);
+    g_test_add_func("/vcs/saved/plain_folder_may_be_gone", of_a_plain_folder);
+    g_test_add_func("/vcs/saved/staged_contents_are_kept_too", before_the_first_commit);
+    g_test_add_func("/vcs/saved/damage_is_seen", damage);
+    g_test_add_func("/vcs/saved/folder_that_cannot_be_made_is_an_error", cannot_save);
+}

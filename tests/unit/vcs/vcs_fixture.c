@@ -1,0 +1,235 @@
+/*
+ * Helpers of the vcs tests: repositories made by the git command, and ways to look at folders and snapshots.
+ */
+#include "vcs_fixture.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const environment[] = {
+    "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",       "GIT_AUTHOR_NAME=A",
+    "GIT_AUTHOR_EMAIL=a@b.c",      "GIT_COMMITTER_NAME=A",        "GIT_COMMITTER_EMAIL=a@b.c",
+    "GIT_AUTHOR_DATE=1600000000 +0000", "GIT_COMMITTER_DATE=1600000000 +0000", "LC_ALL=C",
+    "PATH=/usr/local/bin:/usr/bin:/bin", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=1", "HOME=/nonexistent", NULL,
+};
+
+void sandbox_init(Sandbox *sandbox)
+{
+    g_autoptr(GError) error = NULL;
+    sandbox->root = g_dir_make_tmp("acr-vcs-XXXXXX", &error);
+    g_assert_no_error(error);
+}
+
+void sandbox_clear(Sandbox *sandbox)
+{
+    g_autoptr(GError) error = NULL;
+    bool removed = acr_dir_remove(sandbox->root, &error);
+    g_assert_no_error(error);
+    g_assert_true(removed);
+    g_clear_pointer(&sandbox->root, g_free);
+}
+
+char *sandbox_path(const Sandbox *sandbox, const char *name)
+{
+    return *name ? g_build_filename(sandbox->root, name, NULL) : g_strdup(sandbox->root);
+}
+
+int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBytes *input, GBytes **out_stdout)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *cwd = sandbox_path(sandbox, dir);
+    gsize len = 0;
+    AcrSpawn spawn = {.argv = argv, .envp = environment, .cwd = cwd, .timeout_ms = 60000};
+    spawn.input = input ? g_bytes_get_data(input, &len) : NULL;
+    spawn.input_len = len;
+    g_auto(AcrSpawnResult) result = {0};
+    bool started = acr_spawn_run(&spawn, &result, &error);
+    g_assert_no_error(error);
+    g_assert_true(started);
+    if (result.exit_code != 0 && result.err && !out_stdout)
+        g_test_message("%s: %.*s", argv[0], (int)g_bytes_get_size(result.err),
+                       (const char *)g_bytes_get_data(result.err, NULL));
+    if (out_stdout)
+        *out_stdout = g_bytes_ref(result.out);
+    return result.exit_code;
+}
+
+char *git_output(const Sandbox *sandbox, const char *dir, const char *arguments)
+{
+    g_autofree char *line = g_strconcat("git ", arguments, NULL);
+    g_auto(GStrv) argv = g_strsplit(line, " ", -1);
+    g_autoptr(GBytes) out = NULL;
+    int code = run_in(sandbox, dir, (const char *const *)argv, NULL, &out);
+    if (code != 0)
+        g_test_message("failed: %s", line);
+    g_assert_cmpint(code, ==, 0);
+    return g_strndup(g_bytes_get_data(out, NULL), g_bytes_get_size(out));
+}
+
+void git(const Sandbox *sandbox, const char *dir, const char *arguments)
+{
+    g_autofree char *out = git_output(sandbox, dir, arguments);
+}
+
+void make_repo(const Sandbox *sandbox, const char *dir)
+{
+    g_autofree char *init = g_strdup_printf("init -q -b main %s", dir);
+    git(sandbox, "", init);
+}
+
+void commit_all(const Sandbox *sandbox, const char *dir)
+{
+    git(sandbox, dir, "add -A");
+    git(sandbox, dir, "commit -q --allow-empty -m x");
+}
+
+void put_bytes(const Sandbox *sandbox, const char *path, const void *data, gsize len)
+{
+    g_autofree char *whole = sandbox_path(sandbox, path);
+    g_autofree char *folder = g_path_get_dirname(whole);
+    g_assert_cmpint(g_mkdir_with_parents(folder, 0755), ==, 0);
+    FILE *file = fopen(whole, "wb");
+    g_assert_nonnull(file);
+    g_assert_cmpuint(fwrite(data, 1, len, file), ==, len);
+    g_assert_cmpint(fclose(file), ==, 0);
+}
+
+void put(const Sandbox *sandbox, const char *path, const char *text)
+{
+    put_bytes(sandbox, path, text, strlen(text));
+}
+
+char *get(const Sandbox *sandbox, const char *path)
+{
+    char *text = NULL;
+    g_autofree char *whole = sandbox_path(sandbox, path);
+    return g_file_get_contents(whole, &text, NULL, NULL) ? text : NULL;
+}
+
+AcrRepo *open_ok(const Sandbox *sandbox, const char *dir)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = sandbox_path(sandbox, dir);
+    AcrRepo *repo = acr_repo_open(path, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(repo);
+    return repo;
+}
+
+AcrSnapshot *commit_ok(const Sandbox *sandbox, const char *dir, const char *rev)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrRepo) repo = open_ok(sandbox, dir);
+    AcrSnapshot *snapshot = acr_snapshot_of_commit(repo, rev, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(snapshot);
+    return snapshot;
+}
+
+AcrSnapshot *worktree_ok(const Sandbox *sandbox, const char *dir)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrRepo) repo = open_ok(sandbox, dir);
+    AcrSnapshot *snapshot = acr_snapshot_of_worktree(repo, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(snapshot);
+    return snapshot;
+}
+
+char *listing(const AcrSnapshot *snapshot)
+{
+    GString *out = g_string_new(NULL);
+    for (gsize i = 0; i < acr_snapshot_size(snapshot); i++) {
+        const AcrEntry *entry = acr_snapshot_entry(snapshot, i);
+        g_string_append_printf(out, "%o ", entry->mode);
+        for (const guchar *p = (const guchar *)entry->path; *p; p++)
+            g_string_append_printf(out, *p < 0x20 || *p >= 0x7f ? "\\x%02x" : "%c", *p);
+        g_string_append_c(out, '\n');
+    }
+    return g_string_free(out, FALSE);
+}
+
+char *content(AcrSnapshot *snapshot, const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    gssize at = acr_snapshot_find(snapshot, path);
+    g_assert_cmpint(at, >=, 0);
+    g_autoptr(GBytes) bytes = acr_snapshot_read(snapshot, (gsize)at, &error);
+    g_assert_no_error(error);
+    return g_strndup(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes));
+}
+
+GBytes *bytes_of(const char *text)
+{
+    return g_bytes_new(text, strlen(text));
+}
+
+void write_ok(AcrOverlay *overlay, const char *path, const char *text)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GBytes) bytes = bytes_of(text);
+    bool done = acr_overlay_write(overlay, path, 0, bytes, &error);
+    g_assert_no_error(error);
+    g_assert_true(done);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_state(GChecksum *sum, const char *path)
+{
+    struct stat st;
+    g_assert_cmpint(lstat(path, &st), ==, 0);
+    g_autofree char *facts = g_strdup_printf(
+        "%s %o %ld %ld.%09ld %ld.%09ld\n", path, st.st_mode, S_ISDIR(st.st_mode) ? 0L : (long)st.st_size,
+        (long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+    g_checksum_update(sum, (const guchar *)facts, -1);
+    if (S_ISREG(st.st_mode)) {
+        g_autofree char *text = NULL;
+        gsize len = 0;
+        if (g_file_get_contents(path, &text, &len, NULL))
+            g_checksum_update(sum, (const guchar *)text, (gssize)len);
+    }
+    DIR *dir = S_ISDIR(st.st_mode) ? opendir(path) : NULL;
+    if (!dir)
+        return;
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+            g_ptr_array_add(names, g_build_filename(path, entry->d_name, NULL));
+    }
+    closedir(dir);
+    g_ptr_array_sort(names, compare_names);
+    for (guint i = 0; i < names->len; i++)
+        add_state(sum, g_ptr_array_index(names, i));
+}
+
+char *state_of(const Sandbox *sandbox, const char *dir)
+{
+    g_autofree char *path = sandbox_path(sandbox, dir);
+    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA256);
+    add_state(sum, path);
+    char *digest = g_strdup(g_checksum_get_string(sum));
+    g_checksum_free(sum);
+    return digest;
+}
+
+int main(int argc, char **argv)
+{
+    g_setenv("HOME", "/nonexistent", TRUE);
+    g_setenv("XDG_CONFIG_HOME", "/nonexistent", TRUE);
+    g_test_init(&argc, &argv, NULL);
+    add_repo_tests();
+    add_snapshot_tests();
+    add_worktree_tests();
+    add_saved_tests();
+    add_overlay_tests();
+    add_diff_tests();
+    add_apply_tests();
+    return g_test_run();
+}

@@ -1,0 +1,56 @@
+/*
+ * Real repositories for the tests of vcs, made with the git command in a temporary folder.
+ */
+#ifndef VCS_FIXTURE_H
+#define VCS_FIXTURE_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/base.h"
+#include "vcs/vcs.h"
+
+/* A temporary folder, removed when cleared. */
+typedef struct {
+    char *root;
+} Sandbox;
+
+void sandbox_init(Sandbox *sandbox);
+void sandbox_clear(Sandbox *sandbox);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Sandbox, sandbox_clear)
+
+char *sandbox_path(const Sandbox *sandbox, const char *name); /* owned */
+/* Runs git in `dir` (below the root; "" is the root); the command line is split at blanks. Must succeed. Owned output. */
+char *git_output(const Sandbox *sandbox, const char *dir, const char *arguments);
+void git(const Sandbox *sandbox, const char *dir, const char *arguments);
+/* Runs a command with input; returns its exit code. */
+int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBytes *input, GBytes **out_stdout);
+/* Makes a repository with an identity and no automatic conversions. */
+void make_repo(const Sandbox *sandbox, const char *dir);
+void commit_all(const Sandbox *sandbox, const char *dir);
+/* Writes a file, making its folders. */
+void put_bytes(const Sandbox *sandbox, const char *path, const void *data, gsize len);
+void put(const Sandbox *sandbox, const char *path, const char *text);
+char *get(const Sandbox *sandbox, const char *path); /* owned; NULL if there is none */
+
+AcrRepo *open_ok(const Sandbox *sandbox, const char *dir);
+AcrSnapshot *commit_ok(const Sandbox *sandbox, const char *dir, const char *rev);
+AcrSnapshot *worktree_ok(const Sandbox *sandbox, const char *dir);
+/* "mode path" lines of all entries, non-printing bytes as \xNN; owned. */
+char *listing(const AcrSnapshot *snapshot);
+char *content(AcrSnapshot *snapshot, const char *path); /* owned, NUL-terminated; must be there */
+GBytes *bytes_of(const char *text); /* owned */
+void write_ok(AcrOverlay *overlay, const char *path, const char *text);
+
+/* A digest of every file below `dir`: path, mode, times, size, content. Owned. */
+char *state_of(const Sandbox *sandbox, const char *dir);
+
+void add_repo_tests(void);
+void add_snapshot_tests(void);
+void add_worktree_tests(void);
+void add_saved_tests(void);
+void add_overlay_tests(void);
+void add_diff_tests(void);
+void add_apply_tests(void);
+
+#endif

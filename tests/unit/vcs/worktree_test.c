@@ -1,0 +1,384 @@
+/* Snapshots of working trees and plain folders. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vcs_fixture.h"
+
+static void expect_listing(const Sandbox *box, const char *dir, const char *expected)
+{
+    g_autoptr(AcrSnapshot) tree = worktree_ok(box, dir);
+    g_autofree char *list = listing(tree);
+    g_assert_cmpstr(list, ==, expected);
+}
+
+static void as_it_lies(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/modified", "old");
+    put(&box, "r/deleted", "old");
+    put(&box, "r/staged", "old");
+    put(&box, "r/unstaged/x", "old");
+    put(&box, "r/same", "same");
+    commit_all(&box, "r");
+    put(&box, "r/modified", "new\r\n");
+    put(&box, "r/staged", "new");
+    put(&box, "r/added", "new");
+    git(&box, "r", "add staged added");
+    git(&box, "r", "rm -q --cached unstaged/x");
+    put(&box, "r/untracked/deep/file", "new");
+    g_autofree char *deleted = sandbox_path(&box, "r/deleted");
+    g_autofree char *same = sandbox_path(&box, "r/same");
+    g_assert_cmpint(unlink(deleted), ==, 0);
+    g_assert_cmpint(chmod(same, 0755), ==, 0);
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autofree char *list = listing(tree);
+    g_assert_cmpstr(list, ==, "100644 added\n100644 modified\n100755 same\n100644 staged\n100644 unstaged/x\n"
+                              "100644 untracked/deep/file\n");
+    g_assert_true(acr_snapshot_is_worktree(tree));
+    /* and it stays so */
+    put(&box, "r/modified", "later");
+    g_autofree char *text = content(tree, "modified");
+    g_autofree char *unchanged = content(tree, "same");
+    g_assert_cmpstr(text, ==, "new\r\n");
+    g_assert_cmpstr(unchanged, ==, "same");
+}
+
+static void ignored_in_every_way(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "excludes", "*.global\n");
+    g_autofree char *excludes = g_strdup_printf("config core.excludesFile %s/excludes", box.root);
+    git(&box, "r", excludes);
+    put(&box, "r/.gitignore", "*.o\nbuild/\n/top\n!keep.o\ndocs/**/gen\n");
+    put(&box, "r/.git/info/exclude", "*.local\n");
+    put(&box, "r/sub/.gitignore", "!x.o\nonly-here\n");
+    put(&box, "r/build/tracked", "x");
+    git(&box, "r", "add -f build/tracked");
+    put(&box, "r/build/other", "x");
+    put(&box, "r/build/more/below", "x");
+    put(&box, "r/a.o", "x");
+    put(&box, "r/keep.o", "x");
+    put(&box, "r/b.global", "x");
+    put(&box, "r/b.local", "x");
+    put(&box, "r/top", "x");
+    put(&box, "r/sub/top", "x");
+    put(&box, "r/sub/x.o", "x");
+    put(&box, "r/sub/y.o", "x");
+    put(&box, "r/sub/only-here", "x");
+    put(&box, "r/docs/a/b/gen", "x");
+    put(&box, "r/docs/a/b/src", "x");
+    expect_listing(&box, "r", "100644 .gitignore\n100644 build/tracked\n100644 docs/a/b/src\n100644 keep.o\n"
+                              "100644 sub/.gitignore\n100644 sub/top\n100644 sub/x.o\n");
+    g_autofree char *gits = git_output(&box, "r", "ls-files -co --exclude-standard");
+    g_assert_cmpstr(gits, ==, ".gitignore\ndocs/a/b/src\nkeep.o\nsub/.gitignore\nsub/top\nsub/x.o\nbuild/tracked\n");
+}
+
+/* Random trees and ignore rules: the same list as git's. */
+static void ignored_as_git_ignores(void)
+{
+    static const char *const names[] = {"a", "b", "c.o", "d.py", "gen", "build", "x-y"};
+    static const char *const rules[] = {"*.o", "gen", "build/", "/a", "!c.o", "a/b", "**/gen", "b/**", "!b/", "x-*", "/*/a", "*", "!*/", "!d.py"};
+    g_autoptr(GRand) rand = g_rand_new_with_seed(7);
+    for (int round = 0; round < 60; round++) {
+        g_auto(Sandbox) box;
+        sandbox_init(&box);
+        make_repo(&box, "r");
+        g_autofree char *inner = sandbox_path(&box, "r/a_d");
+        for (int i = 0; i < 30; i++) {
+            GString *path = g_string_new("r");
+            int depth = g_rand_int_range(rand, 1, 4);
+            for (int d = 0; d < depth; d++)
+                g_string_append_printf(path, "/%s%s", names[g_rand_int_range(rand, 0, G_N_ELEMENTS(names))],
+                                       d + 1 < depth && g_rand_boolean(rand) ? "_d" : "");
+            g_autofree char *whole = sandbox_path(&box, path->str);
+            g_autofree char *folder = g_path_get_dirname(whole);
+            if (g_mkdir_with_parents(folder, 0755) == 0 && !g_file_test(whole, G_FILE_TEST_EXISTS))
+                put(&box, path->str, "x");
+            g_string_free(path, TRUE);
+            if (i == 9)
+                git(&box, "r", "add -A");
+        }
+        g_autoptr(GString) ignore = g_string_new(NULL);
+        for (int i = g_rand_int_range(rand, 1, 5); i > 0; i--)
+            g_string_append_printf(ignore, "%s\n", rules[g_rand_int_range(rand, 0, G_N_ELEMENTS(rules))]);
+        put(&box, "r/.gitignore", ignore->str);
+        if (g_file_test(inner, G_FILE_TEST_IS_DIR)) {
+            g_autoptr(GString) more = g_string_new(NULL);
+            for (int i = g_rand_int_range(rand, 1, 5); i > 0; i--)
+                g_string_append_printf(more, "%s\n", rules[g_rand_int_range(rand, 0, G_N_ELEMENTS(rules))]);
+            put(&box, "r/a_d/.gitignore", more->str);
+            g_test_message("below:\n%s", more->str);
+        }
+        g_autofree char *gits = git_output(&box, "r", "-c core.quotePath=false ls-files -co --exclude-standard");
+        g_auto(GStrv) expected = g_strsplit(g_strchomp(gits), "\n", -1);
+        g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+        g_autofree char *list = listing(tree);
+        g_test_message("round %d rules:\n%s", round, ignore->str);
+        for (gsize i = 0; expected[i] && *expected[i]; i++) {
+            g_test_message("expects %s", expected[i]);
+            g_assert_cmpint(acr_snapshot_find(tree, expected[i]), >=, 0);
+        }
+        g_assert_cmpuint(acr_snapshot_size(tree), ==, *expected[0] ? g_strv_length(expected) : 0);
+    }
+}
+
+static void odd_files(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "outside/secret", "secret");
+    put(&box, "r/f", "x");
+    put(&box, "r/latin-\xe9/\xff", "x");
+    put(&box, "r/line\nbreak", "x");
+    g_autofree char *outside = sandbox_path(&box, "outside");
+    g_autofree char *link = sandbox_path(&box, "r/link");
+    g_autofree char *loop = sandbox_path(&box, "r/loop");
+    g_autofree char *fifo = sandbox_path(&box, "r/fifo");
+    g_assert_cmpint(symlink(outside, link), ==, 0);
+    g_assert_cmpint(symlink("loop", loop), ==, 0);
+    g_assert_cmpint(mkfifo(fifo, 0644), ==, 0);
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autofree char *list = listing(tree);
+    g_assert_cmpstr(list, ==, "100644 f\n100644 latin-\\xe9/\\xff\n100644 line\\x0abreak\n120000 link\n120000 loop\n");
+    g_autofree char *target = content(tree, "link");
+    g_assert_cmpstr(target, ==, outside);
+}
+
+static void folder_that_became_a_symlink(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/d/f", "inside");
+    put(&box, "outside/f", "secret");
+    commit_all(&box, "r");
+    g_autofree char *file = sandbox_path(&box, "r/d/f");
+    g_autofree char *folder = sandbox_path(&box, "r/d");
+    g_assert_cmpint(unlink(file), ==, 0);
+    g_assert_cmpint(rmdir(folder), ==, 0);
+    g_assert_cmpint(symlink("../outside", folder), ==, 0);
+    expect_listing(&box, "r", "120000 d\n");
+}
+
+static void nested_repositories(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "x");
+    make_repo(&box, "r/inner");
+    put(&box, "r/inner/g", "x");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autofree char *list = listing(tree);
+    g_assert_cmpstr(list, ==, "100644 f\n");
+    g_assert_cmpstr(acr_snapshot_remarks(tree), ==, "1 nested repository was left out: inner");
+}
+
+static void unreadable(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/open", "x");
+    put(&box, "r/shut", "x");
+    put(&box, "r/closed/f", "x");
+    g_autofree char *shut = sandbox_path(&box, "r/shut");
+    g_autofree char *closed = sandbox_path(&box, "r/closed");
+    g_assert_cmpint(chmod(shut, 0), ==, 0);
+    g_assert_cmpint(chmod(closed, 0), ==, 0);
+    if (access(shut, R_OK) == 0) {
+        g_test_skip("root reads everything");
+    } else {
+        g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+        g_autofree char *list = listing(tree);
+        g_assert_cmpstr(list, ==, "100644 open\n");
+        g_assert_cmpstr(acr_snapshot_remarks(tree), ==, "2 paths cannot be read and were left out: closed, shut");
+    }
+    g_assert_cmpint(chmod(closed, 0755), ==, 0);
+}
+
+static void plain_folder(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    put(&box, "p/a/f", "x");
+    put(&box, "p/.gitignore", "*");
+    make_repo(&box, "p/inner");
+    put(&box, "p/inner/g", "y");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "p");
+    g_autofree char *list = listing(tree);
+    g_assert_cmpstr(list, ==, "100644 .gitignore\n100644 a/f\n100644 inner/g\n");
+    g_assert_null(acr_snapshot_commit(tree));
+    g_autofree char *text = content(tree, "inner/g");
+    g_assert_cmpstr(text, ==, "y");
+}
+
+static void too_large_file(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/big", "");
+    put(&box, "r/small", "x");
+    g_autofree char *big = sandbox_path(&box, "r/big");
+    g_assert_cmpint(truncate(big, (off_t)ACR_VCS_MAX_FILE_BYTES + 1), ==, 0);
+    g_autofree char *id = git_output(&box, "r", "hash-object --no-filters big");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    gssize at = acr_snapshot_find(tree, "big");
+    g_assert_cmpint(at, >=, 0);
+    char hex[3];
+    for (gsize i = 0; i < ACR_BLOB_ID_LEN; i++) {
+        g_snprintf(hex, sizeof hex, "%02x", acr_snapshot_entry(tree, (gsize)at)->id[i]);
+        g_assert_cmpmem(hex, 2, id + 2 * i, 2);
+    }
+    g_autoptr(GError) error = NULL;
+    g_assert_null(acr_snapshot_read(tree, (gsize)at, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+    g_clear_error(&error);
+    commit_all(&box, "r");
+    g_autoptr(AcrSnapshot) head = commit_ok(&box, "r", "HEAD");
+    g_assert_null(acr_snapshot_read(head, (gsize)acr_snapshot_find(head, "big"), &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+}
+
+static void too_deep(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    GString *path = g_string_new("p");
+    for (int i = 0; i < 210; i++)
+        g_string_append(path, "/d");
+    g_string_append(path, "/f");
+    put(&box, path->str, "x");
+    g_string_free(path, TRUE);
+    g_autoptr(AcrRepo) plain = open_ok(&box, "p");
+    g_autoptr(GError) error = NULL;
+    g_assert_null(acr_snapshot_of_worktree(plain, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+    g_clear_error(&error);
+    make_repo(&box, "p");
+    commit_all(&box, "p");
+    g_autoptr(AcrRepo) repo = open_ok(&box, "p");
+    g_assert_null(acr_snapshot_of_commit(repo, "HEAD", &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+}
+
+static void converted_line_endings(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/.gitattributes", "* text eol=crlf\n");
+    put(&box, "r/f", "a\nb\n");
+    commit_all(&box, "r");
+    g_autofree char *file = sandbox_path(&box, "r/f");
+    g_assert_cmpint(unlink(file), ==, 0);
+    git(&box, "r", "checkout -q -- f");
+    g_autoptr(AcrSnapshot) head = commit_ok(&box, "r", "HEAD");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autofree char *committed = content(head, "f");
+    g_autofree char *lying = content(tree, "f");
+    g_assert_cmpstr(committed, ==, "a\nb\n");
+    g_assert_cmpstr(lying, ==, "a\r\nb\r\n");
+}
+
+static void split_index(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/.gitignore", "*.o\n");
+    put(&box, "r/kept.o", "x");
+    git(&box, "r", "add -f kept.o");
+    commit_all(&box, "r");
+    put(&box, "r/other.o", "x");
+    git(&box, "r", "update-index --split-index");
+    put(&box, "r/new", "x");
+    git(&box, "r", "add new");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autofree char *list = listing(tree);
+    g_assert_cmpstr(list, ==, "100644 .gitignore\n100644 kept.o\n100644 new\n");
+}
+
+static void conflict_and_sparse(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "base\n");
+    put(&box, "r/out/g", "x");
+    commit_all(&box, "r");
+    git(&box, "r", "checkout -q -b side");
+    put(&box, "r/f", "side\n");
+    commit_all(&box, "r");
+    git(&box, "r", "checkout -q main");
+    put(&box, "r/f", "main\n");
+    commit_all(&box, "r");
+    const char *argv[] = {"git", "merge", "-q", "side", NULL};
+    g_autoptr(GBytes) out = NULL;
+    g_assert_cmpint(run_in(&box, "r", argv, NULL, &out), !=, 0);
+    expect_listing(&box, "r", "100644 f\n100644 out/g\n");
+    git(&box, "r", "reset -q --hard");
+    git(&box, "r", "sparse-checkout set --cone --sparse-index other");
+    expect_listing(&box, "r", "100644 f\n");
+}
+
+static void nothing_is_written(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/.gitignore", "ignored\n");
+    put(&box, "r/f", "one\n");
+    put(&box, "r/g", "two\n");
+    commit_all(&box, "r");
+    put(&box, "r/f", "changed\n");
+    put(&box, "r/ignored", "x");
+    put(&box, "r/untracked", "x");
+    const char *touch[] = {"touch", "-d", "2001-01-01", "r/g", NULL}; /* makes the index stale */
+    g_assert_cmpint(run_in(&box, "", touch, NULL, NULL), ==, 0);
+    g_autofree char *before = state_of(&box, "r");
+    g_autoptr(GError) error = NULL;
+    g_autofree char *saved = sandbox_path(&box, "saved");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autoptr(AcrSnapshot) head = commit_ok(&box, "r", "HEAD");
+    g_autofree char *text = content(head, "g");
+    g_assert_true(acr_snapshot_save(tree, saved, &error));
+    AcrSnapshot *const snapshots[] = {tree, head};
+    for (gsize i = 0; i < G_N_ELEMENTS(snapshots); i++) {
+        g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshots[i]);
+        write_ok(overlay, "f", "overlaid\n");
+        write_ok(overlay, "new/file", "overlaid\n");
+        g_autoptr(GBytes) diff = acr_overlay_diff(overlay, &error);
+        g_assert_no_error(error);
+        g_assert_nonnull(diff);
+    }
+    g_autofree char *after = state_of(&box, "r");
+    g_assert_cmpstr(before, ==, after);
+}
+
+void add_worktree_tests(void)
+{
+    g_test_add_func("/vcs/worktree/files_are_taken_as_they_lie", as_it_lies);
+    g_test_add_func("/vcs/worktree/ignored_files_are_left_out_tracked_ones_not", ignored_in_every_way);
+    g_test_add_func("/vcs/worktree/random_ignore_rules_give_what_git_lists", ignored_as_git_ignores);
+    g_test_add_func("/vcs/worktree/odd_names_symlinks_and_fifos", odd_files);
+    g_test_add_func("/vcs/worktree/folder_that_became_a_symlink_is_not_followed", folder_that_became_a_symlink);
+    g_test_add_func("/vcs/worktree/nested_repositories_are_left_out", nested_repositories);
+    g_test_add_func("/vcs/worktree/unreadable_paths_are_left_out_and_said", unreadable);
+    g_test_add_func("/vcs/worktree/plain_folder_is_taken_whole", plain_folder);
+    g_test_add_func("/vcs/worktree/too_large_file_is_listed_not_read", too_large_file);
+    g_test_add_func("/vcs/worktree/too_deep_folders_are_refused", too_deep);
+    g_test_add_func("/vcs/worktree/line_endings_are_those_on_disk", converted_line_endings);
+    g_test_add_func("/vcs/worktree/split_index_is_survived", split_index);
+    g_test_add_func("/vcs/worktree/conflicts_and_sparse_checkouts", conflict_and_sparse);
+    g_test_add_func("/vcs/worktree/nothing_in_the_repository_changes", nothing_is_written);
+}
