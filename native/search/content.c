@@ -9,6 +9,7 @@ AcrSearch *acr_search_new(AcrIndex *index)
     AcrSearch *search = g_new0(AcrSearch, 1);
     search->index = acr_index_ref(index);
     search->snapshot = acr_index_snapshot(index);
+    search->kept_limit = ACR_SEARCH_KEPT_BYTES;
     gsize n = acr_snapshot_size(search->snapshot);
     search->contents = g_new0(AcrContent *, n + 1);
     search->file_of_entry = g_new(gint32, n + 1);
@@ -27,6 +28,7 @@ void acr_search_free(AcrSearch *search)
     for (gsize i = 0; i < n; i++)
         acr_content_free(search->contents[i]);
     acr_content_free(search->spare);
+    g_clear_pointer(&search->others, g_ptr_array_unref);
     g_free(search->contents);
     g_free(search->file_of_entry);
     acr_index_unref(search->index);
@@ -61,7 +63,7 @@ AcrContent *acr_search_content(AcrSearch *search, gsize entry, GError **error)
     const void *data = g_bytes_get_data(bytes, &len);
     AcrContent *content = g_new0(AcrContent, 1);
     acr_text_decode(data ? data : "", len, &content->text);
-    if (search->kept_bytes + content->text.len <= ACR_SEARCH_KEPT_BYTES) {
+    if (search->kept_bytes + content->text.len <= search->kept_limit) {
         search->kept_bytes += content->text.len;
         search->contents[entry] = content;
     } else {

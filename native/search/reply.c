@@ -170,7 +170,7 @@ static void list_methods(const AcrReply *reply, guint from, GString *out)
 {
     const GArray *hits = reply->hits;
     guint end = MIN(hits->len, from + ACR_SEARCH_LISTED_METHODS);
-    for (guint i = from; i < end; i++) {
+    for (guint i = from; i < end && out->len < ACR_SEARCH_MAX_OUTPUT - LIST_RESERVE / 2; i++) {
         const AcrHit *hit = &g_array_index(hits, AcrHit, i);
         acr_render_heading(out, acr_search_path(reply->search, hit->entry), hit->klass, hit->func, " ");
         g_string_append_printf(out, " line %u\n", hit->start);
@@ -194,6 +194,8 @@ static GPtrArray *places_of(const AcrReply *reply)
     GPtrArray *places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
     for (guint i = 0; i < reply->hits->len && places->len < ACR_SEARCH_MAX_PLACES; i++) {
         const AcrHit *hit = &g_array_index(reply->hits, AcrHit, i);
+        if (hit->start == ACR_HIT_COUNT_ONLY)
+            continue;
         const char *path = acr_search_path(reply->search, hit->entry);
         g_ptr_array_add(places, acr_place_new(path, hit->start, hit->end, hit->klass, hit->func));
     }
@@ -234,7 +236,8 @@ bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCol
         g_string_truncate(text, text->len - 1);
     out->places = places_of(reply);
     out->ok = true;
-    out->output = acr_utf8_repair(text->str, text->len);
+    g_autofree char *valid = acr_utf8_repair(text->str, text->len);
+    out->output = acr_text_shorten(valid, ACR_SEARCH_MAX_OUTPUT); /* names and paths may be of any length */
     return true;
 }
 

@@ -94,7 +94,7 @@ bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GErr
 
 /*
  * Lines first..last of a file of the snapshot as text for a model, each line numbered as search results number them, or
- * bare; owned (g_free); NULL if there is no such file or line.
+ * bare, ended by LF; owned (g_free); NULL if there is no such file or no line `first`. A `last` past the end is the end.
  */
 char *acr_search_code(AcrSearch *search, const char *file, guint first, guint last, bool numbered) ACR_MUST_USE;
 

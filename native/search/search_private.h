@@ -9,7 +9,7 @@
 #include "search/search.h"
 
 #define ACR_SEARCH_KEPT_BYTES (512u * 1024 * 1024)    /* decoded text kept in memory; what passes it is read again */
-#define ACR_SEARCH_MAX_HITS 200000u                   /* places counted by one call; the count then says "at least" */
+#define ACR_SEARCH_MAX_HITS 200000u                   /* symbols counted by one call; the count then says "at least" */
 #define ACR_SEARCH_MAX_LINE 2000u                     /* bytes shown of one line */
 #define ACR_SEARCH_CONTEXT_LINES 3u                   /* lines shown each way around a text hit */
 #define ACR_SEARCH_MAX_BLOCK 40u                      /* lines of neighbouring text hits shown as one */
@@ -27,13 +27,21 @@ typedef struct {
     GArray *starts; /* of gsize, as acr_text_lines makes them; NULL until lines are asked for */
 } AcrContent;
 
+/* A test file or one of another type: bytes as they are, only to count in. */
+typedef struct {
+    gsize entry;
+    GBytes *bytes;
+} AcrOther;
+
 struct AcrSearch {
     AcrIndex *index;       /* shared */
     AcrSnapshot *snapshot; /* borrowed from the index */
     gint32 *file_of_entry; /* owned; index file number by snapshot entry, -1 where it is not indexed */
     AcrContent **contents; /* owned; by snapshot entry, NULL until read */
-    gsize kept_bytes;
-    AcrContent *spare; /* the last content read beyond ACR_SEARCH_KEPT_BYTES */
+    gsize kept_bytes, kept_limit; /* the limit is ACR_SEARCH_KEPT_BYTES, less in tests */
+    AcrContent *spare;            /* the last content read beyond it */
+    GPtrArray *others;            /* owned; of AcrOther, NULL until a miss needs them */
+    bool others_partial;          /* a bound was hit: not all are there */
 };
 
 /*
@@ -88,12 +96,14 @@ typedef enum {
     ACR_VIEW_SIGNATURES, /* of the class `symbol` */
 } AcrView;
 
+#define ACR_HIT_COUNT_ONLY G_MAXUINT32
+
 typedef struct {
     gsize entry;
     guint32 rank; /* lower is shown first */
     guint32 start, end;
     gint32 symbol; /* -1: none */
-    guint32 count; /* matches that this place holds */
+    guint32 count; /* matches that this place holds; start ACR_HIT_COUNT_ONLY: a file's matches beyond those kept */
     AcrView view;
     const char *klass, *func; /* borrowed from the index or the reply; may be NULL */
 } AcrHit;

@@ -1,6 +1,7 @@
 /*
  * What a miss says: the nearest names, where the name is defined or occurs instead, what the named file or class holds.
- * Nearness: same name in another case, then a few edits, then one name inside the other. Few and good ones only.
+ * Nearness: same name in another case, then a few edits, then one name inside the other. Few and good ones only. Tests and
+ * files of other types are read when the first miss counts in them, and kept.
  */
 #include <string.h>
 
@@ -59,6 +60,7 @@ static guint distance(const char *wanted, gsize n, const char *name)
 typedef struct {
     const char *name;
     guint distance;
+    AcrSymbolKind kind;
 } Candidate;
 
 static int compare_candidates(const void *left, const void *right)
@@ -66,6 +68,8 @@ static int compare_candidates(const void *left, const void *right)
     const Candidate *a = left, *b = right;
     if (a->distance != b->distance)
         return a->distance < b->distance ? -1 : 1;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
     return strcmp(a->name, b->name);
 }
 
@@ -74,7 +78,7 @@ static void collect(GArray *found, const AcrIndex *index, AcrSymbolKind kind, co
     gsize n = 0, len = strlen(wanted);
     const char *const *names = acr_index_names(index, kind, &n);
     for (gsize i = 0; i < n; i++) {
-        Candidate candidate = {names[i], distance(wanted, len, names[i])};
+        Candidate candidate = {names[i], distance(wanted, len, names[i]), kind};
         if (candidate.distance < FAR)
             g_array_append_val(found, candidate);
     }
@@ -94,7 +98,7 @@ GPtrArray *acr_suggest_names(const AcrIndex *index, guint kinds, const char *nam
     g_array_sort(found, compare_candidates);
     for (guint i = 0; i < found->len && names->len < ACR_SEARCH_SUGGESTIONS; i++) {
         const char *next = g_array_index(found, Candidate, i).name;
-        if (names->len == 0 || strcmp(g_ptr_array_index(names, names->len - 1), next) != 0)
+        if (!g_ptr_array_find_with_equal_func(names, next, g_str_equal, NULL))
             g_ptr_array_add(names, (void *)next);
     }
     return names;
@@ -211,7 +215,7 @@ void acr_suggest_files(GString *out, AcrSearch *search, const char *argument)
     for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
         const char *path = acr_index_file(search->index, i)->path;
         const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-        Candidate candidate = {path, distance(wanted, strlen(wanted), base)};
+        Candidate candidate = {path, distance(wanted, strlen(wanted), base), ACR_SYMBOL_CLASS};
         if (candidate.distance < FAR)
             g_array_append_val(found, candidate);
     }
@@ -281,26 +285,48 @@ static bool tally_python(Tally *all, AcrSearch *search, const char *text, GError
     return true;
 }
 
-/* Tests and other types: raw bytes, within their own bounds; false when a bound was hit (the counts are then partial). */
-static bool tally_others(Tally *all, AcrSearch *search, const char *text)
+static void other_free(void *data)
+{
+    AcrOther *other = data;
+    g_bytes_unref(other->bytes);
+    g_free(other);
+}
+
+/* Reads the texts among tests and other types once, within their bounds, and keeps them. */
+static void read_others(AcrSearch *search)
 {
     gsize bytes = 0, files = 0;
+    search->others = g_ptr_array_new_with_free_func(other_free);
     for (gsize i = 0; i < acr_snapshot_size(search->snapshot); i++) {
-        const AcrEntry *entry = acr_snapshot_entry(search->snapshot, i);
-        if (search->file_of_entry[i] >= 0 || entry->mode == ACR_MODE_LINK)
+        if (search->file_of_entry[i] >= 0 || acr_snapshot_entry(search->snapshot, i)->mode == ACR_MODE_LINK)
             continue;
-        if (bytes > ACR_SEARCH_OTHER_BYTES || files++ >= ACR_SEARCH_OTHER_FILES)
-            return false;
+        if (bytes > ACR_SEARCH_OTHER_BYTES || files++ >= ACR_SEARCH_OTHER_FILES) {
+            search->others_partial = true;
+            return;
+        }
         g_autoptr(GBytes) content = acr_snapshot_read(search->snapshot, i, NULL);
-        if (!content)
-            continue;
-        gsize len = 0;
-        const char *data = g_bytes_get_data(content, &len);
+        gsize len = content ? g_bytes_get_size(content) : 0;
         bytes += len;
-        if (data && !memchr(data, 0, MIN(len, 8000)))
-            tally(all, entry->path, count_in(data, len, text));
+        if (len == 0 || memchr(g_bytes_get_data(content, NULL), 0, MIN(len, 8000)))
+            continue;
+        AcrOther *other = g_new(AcrOther, 1);
+        *other = (AcrOther){i, g_steal_pointer(&content)};
+        g_ptr_array_add(search->others, other);
     }
-    return true;
+}
+
+/* False when a bound was hit: the counts would be partial. */
+static bool tally_others(Tally *all, AcrSearch *search, const char *text)
+{
+    if (!search->others)
+        read_others(search);
+    for (guint i = 0; i < search->others->len && !search->others_partial; i++) {
+        const AcrOther *other = g_ptr_array_index(search->others, i);
+        gsize len;
+        const char *data = g_bytes_get_data(other->bytes, &len);
+        tally(all, acr_search_path(search, other->entry), count_in(data, len, text));
+    }
+    return !search->others_partial;
 }
 
 bool acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text, GError **error)

@@ -33,6 +33,18 @@ static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
     return near_it && same ? last : NULL;
 }
 
+/* Counts a match beyond the places that an answer can list: one hit a file. */
+static void add_count(AcrReply *reply, gsize entry, guint32 rank)
+{
+    AcrHit *last = &g_array_index(reply->hits, AcrHit, reply->hits->len - 1);
+    if (last->entry == entry && last->start == ACR_HIT_COUNT_ONLY) {
+        last->count++;
+        return;
+    }
+    AcrHit hit = {.entry = entry, .rank = rank, .symbol = -1, .count = 1, .start = ACR_HIT_COUNT_ONLY};
+    acr_reply_add(reply, &hit);
+}
+
 static bool add_match(AcrReply *reply, gsize entry, AcrContent *content, guint32 first, guint32 last, guint32 rank)
 {
     AcrHit hit = {.entry = entry, .rank = rank, .symbol = -1, .count = 1, .view = ACR_VIEW_WHOLE};
@@ -47,23 +59,33 @@ static bool add_match(AcrReply *reply, gsize entry, AcrContent *content, guint32
     return true;
 }
 
+/* Start of the line after the one that holds `at`; the end when there is none. */
+static const char *next_line(const char *at, const char *end)
+{
+    while (at < end && *at != '\n' && *at != '\r')
+        at++;
+    if (at < end && *at == '\r' && at + 1 < end && at[1] == '\n')
+        at++;
+    return at < end ? at + 1 : end;
+}
+
 /* One match per line in which one begins. */
 static void find_literal(AcrReply *reply, gsize entry, AcrContent *content, const char *text, guint32 rank)
 {
-    gsize len = strlen(text), off = 0;
-    const char *hay = content->text.text;
-    guint32 n_lines = 0;
-    while (off < content->text.len) {
-        const char *at = memmem(hay + off, content->text.len - off, text, len);
+    gsize len = strlen(text);
+    const char *hay = content->text.text, *end = hay + content->text.len;
+    for (const char *at = hay; at < end; at = next_line(at, end)) {
+        at = memmem(at, (gsize)(end - at), text, len);
         if (!at)
             return;
-        n_lines = n_lines ? n_lines : acr_content_n_lines(content);
+        if (reply->hits->len >= ACR_SEARCH_MAX_PLACES) {
+            add_count(reply, entry, rank);
+            continue;
+        }
         guint32 first = acr_content_line_at(content, (gsize)(at - hay));
         guint32 last = acr_content_line_at(content, (gsize)(at - hay) + len - 1);
-        if (!add_match(reply, entry, content, first, last, rank) || first >= n_lines)
+        if (!add_match(reply, entry, content, first, last, rank))
             return;
-        gsize line_len;
-        off = (gsize)(acr_content_line(content, first + 1, &line_len) - hay);
     }
 }
 

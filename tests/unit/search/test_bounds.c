@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "search/search_private.h"
 
 static void a_long_or_empty_argument_is_refused_in_words(void)
 {
@@ -107,6 +108,55 @@ static void many_files_are_listed_up_to_a_bound(void)
     g_assert_nonnull(strstr(answer.output, "… and 97 more in further files.\n"));
 }
 
+static void more_matches_than_places_are_counted_per_file(void)
+{
+    g_auto(Fixture) fixture;
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < 1500; i++)
+        g_string_append(text, "hit hit\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n");
+    fixture_init(&fixture, "a.py", text->str, "b.py", "hit\nhit", NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "hit", NULL, NULL);
+    g_assert_cmpuint(answer.places->len, ==, ACR_SEARCH_MAX_PLACES);
+    g_assert_nonnull(strstr(answer.output, "Found 1502 lines with hit:"));
+    g_assert_nonnull(strstr(answer.output, "<file>a.py</file> 1497\n<file>b.py</file> 2\n"));
+}
+
+static void contents_beyond_the_kept_ones_are_read_again(void)
+{
+    const char *text = "class A:\n    def f(self):\n        return needle\n";
+    g_auto(Fixture) kept, unkept;
+    fixture_init(&kept, "a.py", text, "b.py", text, "c.py", text, "d.py", text, NULL);
+    fixture_init(&unkept, "a.py", text, "b.py", text, "c.py", text, "d.py", text, NULL);
+    unkept.search->kept_limit = 0;
+    static const char *const calls[] = {"search_class", "search_method", "search_code"};
+    static const char *const arguments[] = {"A", "f", "needle", "nowhere"};
+    for (gsize i = 0; i < G_N_ELEMENTS(calls) * G_N_ELEMENTS(arguments); i++) {
+        g_auto(AcrAnswer) one = fixture_call(&kept, calls[i / 4], arguments[i % 4], NULL, NULL);
+        g_auto(AcrAnswer) two = fixture_call(&unkept, calls[i / 4], arguments[i % 4], NULL, NULL);
+        g_assert_cmpstr(one.output, ==, two.output);
+    }
+    g_assert_cmpuint(unkept.search->kept_bytes, ==, 0);
+}
+
+static void long_names_and_paths_stay_within_the_output(void)
+{
+    g_auto(Fixture) fixture;
+    g_autofree char *part = g_strnfill(200, 'p');
+    g_autofree char *folder = g_strjoin("/", part, part, part, part, part, part, part, part, part, part, NULL);
+    g_autofree char *name = g_strnfill(9000, 'n');
+    g_autofree char *text = g_strdup_printf("class %s:\n    def go(self):\n        pass\n", name);
+    char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
+    for (int i = 0; i < 40; i++) {
+        g_autofree char *path = g_strdup_printf("%s/%d.py", folder, i);
+        fixture_write(dir, path, text, strlen(text));
+    }
+    fixture_init_dir(&fixture, dir);
+    g_auto(AcrAnswer) methods = fixture_call(&fixture, "search_method", "go", NULL, NULL);
+    g_assert_cmpuint(methods.places->len, ==, 40);
+    g_auto(AcrAnswer) classes = fixture_call(&fixture, "search_class", name, NULL, NULL);
+    g_assert_cmpuint(classes.places->len, ==, 40);
+}
+
 static void the_same_call_gives_the_same_bytes(void)
 {
     const char *text = "class Aa:\n    pass\nclass Ab:\n    pass\nclass Ac:\n    pass\n";
@@ -136,5 +186,11 @@ void add_bound_tests(void)
     g_test_add_func("/search/bounds/three_long_results_share_the_budget", three_long_results_share_the_budget);
     g_test_add_func("/search/bounds/a_line_of_a_megabyte_is_cut", a_line_of_a_megabyte_is_cut);
     g_test_add_func("/search/bounds/many_files_are_listed_up_to_a_bound", many_files_are_listed_up_to_a_bound);
+    g_test_add_func("/search/bounds/more_matches_than_places_are_counted_per_file",
+                    more_matches_than_places_are_counted_per_file);
+    g_test_add_func("/search/bounds/contents_beyond_the_kept_ones_are_read_again",
+                    contents_beyond_the_kept_ones_are_read_again);
+    g_test_add_func("/search/bounds/long_names_and_paths_stay_within_the_output",
+                    long_names_and_paths_stay_within_the_output);
     g_test_add_func("/search/bounds/the_same_call_gives_the_same_bytes", the_same_call_gives_the_same_bytes);
 }
