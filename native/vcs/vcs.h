@@ -33,7 +33,9 @@ typedef struct AcrRepo AcrRepo;
 
 /*
  * Opens `path`: a working tree (or a folder in it: the repository around it), a bare repository, a linked worktree, or a
- * plain folder. Owner and unknown extensions do not matter. Errors: NOT_FOUND (no such folder), UNSUPPORTED, FAILED.
+ * plain folder. The owner does not matter, nor do extensions that concern writers only (partialClone, worktreeConfig,
+ * preciousObjects, relativeWorktrees); any other is UNSUPPORTED, by name. Errors: NOT_FOUND (no such folder),
+ * UNSUPPORTED, FAILED (a file; a `.git` that leads nowhere).
  */
 AcrRepo *acr_repo_open(const char *path, GError **error) ACR_MUST_USE;
 AcrRepo *acr_repo_ref(AcrRepo *repo);
@@ -115,10 +117,17 @@ AcrOverlay *acr_overlay_copy(const AcrOverlay *overlay) ACR_MUST_USE; /* owned *
 void acr_overlay_free(AcrOverlay *overlay);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrOverlay, acr_overlay_free)
 
-/* A path that may be written: relative, no empty, ".", ".." or ".git" (any case) part, no part that is a symlink in the snapshot. */
+/*
+ * A path that may be written: relative, no empty, ".", ".." or ".git" (any case) part; no leading part that is a file or
+ * symlink, or was left out of the snapshot; itself no symlink of the snapshot, no folder. (A symlink may be removed.)
+ */
 bool acr_overlay_path_ok(const AcrOverlay *overlay, const char *path);
-/* Sets a file's content. `mode` 0: the snapshot's, or ACR_MODE_FILE for a new file. Errors: FAILED (path not allowed). */
+/*
+ * Sets a file's content. `mode` 0: the snapshot's, or ACR_MODE_FILE for a new file; ACR_MODE_LINK: `content` is the
+ * target. Errors: FAILED (path not allowed).
+ */
 bool acr_overlay_write(AcrOverlay *overlay, const char *path, guint32 mode, GBytes *content, GError **error) ACR_MUST_USE;
+/* Errors: NOT_FOUND (no such file), FAILED (path not allowed). */
 bool acr_overlay_remove(AcrOverlay *overlay, const char *path, GError **error) ACR_MUST_USE;
 /* The file as it is in the overlay; owned. Errors: NOT_FOUND, and those of acr_snapshot_read. */
 GBytes *acr_overlay_read(const AcrOverlay *overlay, const char *path, GError **error) ACR_MUST_USE;
@@ -129,7 +138,10 @@ char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
 /*
  * The unified diff snapshot -> overlay, byte for byte what `git diff --full-index` prints for that change in a checkout
  * (default configuration; three lines of context; binary files as `git diff --full-index --binary` would: never dropped).
- * Any bytes; owned (g_bytes_unref); empty when nothing differs. Errors: FAILED.
+ * A removed file and a like new one are shown as such, as with --no-renames. The `diff` attribute of the overlay's own
+ * .gitattributes files counts; of its drivers only "python" changes the hunk headers. Contents are compared as they
+ * are: where attributes convert line endings, a working tree's diff is of the bytes on disk.
+ * Any bytes; owned (g_bytes_unref); empty when nothing differs. Errors: those of acr_snapshot_read.
  */
 GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE;
 
