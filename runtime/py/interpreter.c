@@ -2,7 +2,7 @@
  * Starts CPython on the calling thread, isolated from the user's environment and from whatever `python3` comes first in
  * PATH, and makes sure that it is the one the program was built against.
  */
-#include "py/py_private.h"
+#include "py/py_object.h"
 
 #include <string.h>
 
@@ -23,6 +23,11 @@ bool acr_py_version_fits(const char *built, const char *running)
     const char *dot = strchr(built, '.');
     gsize len = dot ? (gsize)(dot - built) + 1 + strcspn(dot + 1, ".") : strlen(built);
     return strncmp(built, running, len) == 0 && !g_ascii_isdigit(running[len]);
+}
+
+const char *acr_py_executable(void)
+{
+    return ACR_PYTHON_EXECUTABLE;
 }
 
 static PyStatus preinitialize(void)

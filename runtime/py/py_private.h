@@ -1,11 +1,8 @@
 /*
- * Shared inside the library. This folder alone includes Python.h; its types stay here.
+ * Shared inside the library, without Python's types (those are in py_object.h), so that its tests can include it too.
  */
 #ifndef ACR_PY_PRIVATE_H
 #define ACR_PY_PRIVATE_H
-
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 
 #include "py/py.h"
 
@@ -18,25 +15,15 @@
 #define ACR_PY_MAX_CALL_TEXT (256u * 1024) /* bytes of one call's text */
 #define ACR_PY_MAX_MESSAGE 1000            /* bytes of an exception's text */
 
-/* ---- _acr --------------------------------------------------------------------------------------- */
-
-PyMODINIT_FUNC acr_py_module_init(void);
-
-/* ---- Errors; all with the interpreter held ------------------------------------------------------- */
-
-/* Turns the exception that is set into a GError and clears it. `deadline_ms` is for the message of a timeout. */
-void acr_py_error_take(gint64 deadline_ms, GError **error);
-/* One line for a failed PyStatus. */
-void acr_py_error_status(PyStatus status, GError **error);
-
-/* ---- The interpreter on the calling thread ------------------------------------------------------- */
-
-/* Initialises, checks that it is the one that was built against, and imports the package. Errors: ENVIRONMENT. */
+/*
+ * Initialises the interpreter on the calling thread, checks that it is the one that was built against, and imports the
+ * package. Errors: ENVIRONMENT.
+ */
 bool acr_py_start(const char *package_dir, GError **error) ACR_MUST_USE;
 /* Whether a libpython of version `running` ("3.11.2 (main, …") can serve a program built for `built` ("3.11.2"). */
 bool acr_py_version_fits(const char *built, const char *running);
-/* Calls acr.MODULE.FUNCTION(argument) and leaves its result, or NULL with the exception set. */
-PyObject *acr_py_call(const char *module, const char *function, GBytes *argument) ACR_MUST_USE;
+/* The interpreter that was named when the program was built; borrowed for ever. */
+const char *acr_py_executable(void);
 
 /* ---- Fields: several byte strings as one, python/acr/fields.py ------------------------------------ */
 

@@ -1,0 +1,23 @@
+/*
+ * Shared by the files that handle Python's objects. All functions here need the interpreter held by the calling thread.
+ */
+#ifndef ACR_PY_OBJECT_H
+#define ACR_PY_OBJECT_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "py/py_private.h"
+
+/* The module `_acr`. */
+PyMODINIT_FUNC acr_py_module_init(void);
+
+/* Turns the exception that is set into a GError and clears it. `deadline_ms` is for the message of a timeout. */
+void acr_py_error_take(gint64 deadline_ms, GError **error);
+/* One line for a failed PyStatus. */
+void acr_py_error_status(PyStatus status, GError **error);
+
+/* Calls acr.MODULE.FUNCTION(argument): a new reference to bytes, or NULL with the exception set. */
+PyObject *acr_py_call(const char *module, const char *function, GBytes *argument) ACR_MUST_USE;
+
+#endif

@@ -1,0 +1,160 @@
+/* How the interpreter starts, and what keeps it from starting. */
+#include "py/py_private.h"
+#include "py_fixture.h"
+
+#include <signal.h>
+#include <string.h>
+
+static void isolated(void)
+{
+    g_autofree char *facts = probe(the_python(), "facts", "");
+    g_autofree char *expected =
+        g_strdup_printf("1\n1\nTrue\n%s\nutf-8\n0\nTrue\nFalse", acr_py_executable());
+    g_assert_cmpstr(facts, ==, expected);
+}
+
+static void version(void)
+{
+    g_autofree char *host = probe(the_python(), "version", "");
+    g_assert_cmpstr(host, ==, ACR_VERSION);
+    g_assert_true(g_str_has_prefix(acr_python_version(the_python()), "3."));
+    g_assert_null(strchr(acr_python_version(the_python()), ' '));
+}
+
+static void version_fits(void)
+{
+    g_assert_true(acr_py_version_fits("3.11.2", "3.11.2 (main, Nov 30 2024) [GCC 12.2.0]"));
+    g_assert_true(acr_py_version_fits("3.11.2", "3.11.9"));
+    g_assert_true(acr_py_version_fits("3.11", "3.11.9"));
+    g_assert_false(acr_py_version_fits("3.11.2", "3.1.2"));
+    g_assert_false(acr_py_version_fits("3.1.2", "3.11.2"));
+    g_assert_false(acr_py_version_fits("3.11.2", "3.12.0"));
+    g_assert_false(acr_py_version_fits("3.11.2", ""));
+}
+
+static void starts_again(void)
+{
+    g_autofree char *first = probe(the_python(), "hash_of_text", "text");
+    for (int i = 0; i < 3; i++) {
+        no_python();
+        g_autofree char *again = probe(the_python(), "hash_of_text", "text");
+        g_assert_cmpstr(again, ==, first);
+    }
+}
+
+static void only_one(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_nonnull(the_python());
+    g_assert_null(acr_python_new(package_dir(), &error));
+    g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
+    g_assert_cmpstr(error->message, ==, "there is a Python interpreter in this process already");
+    g_autofree char *still = probe(the_python(), "echo", "here");
+    g_assert_cmpstr(still, ==, "here");
+}
+
+static void environment_ignored(void)
+{
+    no_python();
+    g_setenv("PYTHONHOME", "/nonexistent", TRUE);
+    g_setenv("PYTHONPATH", "/nonexistent", TRUE);
+    g_setenv("PYTHONSTARTUP", "/nonexistent", TRUE);
+    g_autofree char *path = probe(the_python(), "search_path", "");
+    g_unsetenv("PYTHONHOME");
+    g_unsetenv("PYTHONPATH");
+    g_unsetenv("PYTHONSTARTUP");
+    g_assert_true(g_str_has_prefix(path, package_dir()));
+    g_assert_null(strstr(path, "/nonexistent"));
+}
+
+static void other_python_in_path(void)
+{
+    no_python();
+    g_autoptr(GError) error = NULL;
+    g_autofree char *dir = g_dir_make_tmp("acr-path-XXXXXX", &error);
+    g_assert_no_error(error);
+    g_autofree char *fake = g_build_filename(dir, "python3", NULL);
+    g_autofree char *before = g_strdup(g_getenv("PATH"));
+    bool ok = acr_file_write_atomic(fake, "#!/bin/sh\nexit 1\n", 17, 0755, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    g_setenv("PATH", dir, TRUE);
+    g_autofree char *facts = probe(the_python(), "facts", "");
+    g_setenv("PATH", before, TRUE);
+    g_assert_nonnull(strstr(facts, acr_py_executable()));
+    g_assert_true(acr_dir_remove(dir, NULL));
+}
+
+static void refused(const char *dir, const char *said)
+{
+    g_autoptr(GError) error = NULL;
+    no_python();
+    g_assert_null(acr_python_new(dir, &error));
+    g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
+    if (!strstr(error->message, said))
+        g_error("%s", error->message);
+    g_assert_null(strchr(error->message, '\n'));
+}
+
+static void missing_package(void)
+{
+    refused("/nonexistent", "the program's Python files are missing: no '/nonexistent/acr/__init__.py'");
+}
+
+static void broken_package(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *dir = g_dir_make_tmp("acr-py-XXXXXX", &error);
+    g_assert_no_error(error);
+    g_autofree char *package = g_build_filename(dir, "acr", NULL);
+    g_autofree char *init = g_build_filename(package, "__init__.py", NULL);
+    g_autofree char *outline = g_build_filename(package, "outline.py", NULL);
+    g_assert_true(acr_dir_make(package, NULL));
+    g_assert_true(g_file_set_contents(init, "", -1, NULL));
+    refused(dir, "No module named 'acr.outline'");
+    g_assert_true(g_file_set_contents(outline, "def outline(:\n", -1, NULL));
+    refused(dir, "SyntaxError");
+    g_assert_true(g_file_set_contents(outline, "raise SystemExit(0)\n", -1, NULL));
+    refused(dir, "SystemExit");
+    g_assert_true(acr_dir_remove(dir, NULL));
+    g_autofree char *later = probe(the_python(), "echo", "fine");
+    g_assert_cmpstr(later, ==, "fine");
+}
+
+static void no_bytecode(void)
+{
+    g_autofree char *cache = g_build_filename(package_dir(), "acr", "__pycache__", NULL);
+    g_autofree char *unused = probe(the_python(), "echo", "");
+    g_assert_false(g_file_test(cache, G_FILE_TEST_EXISTS));
+}
+
+static void signal_handlers_stay(void)
+{
+    struct sigaction before, after;
+    no_python();
+    g_assert_cmpint(sigaction(SIGINT, NULL, &before), ==, 0);
+    g_assert_nonnull(the_python());
+    g_assert_cmpint(sigaction(SIGINT, NULL, &after), ==, 0);
+    g_assert_true(before.sa_handler == after.sa_handler);
+}
+
+static void free_of_null(void)
+{
+    acr_python_free(NULL);
+}
+
+void add_interpreter_tests(void)
+{
+    g_test_add_func("/py/interpreter/starts_isolated_with_its_own_executable", isolated);
+    g_test_add_func("/py/interpreter/versions_are_known", version);
+    g_test_add_func("/py/interpreter/version_must_agree_in_two_parts", version_fits);
+    g_test_add_func("/py/interpreter/starts_again_with_the_same_hashes", starts_again);
+    g_test_add_func("/py/interpreter/second_one_is_refused", only_one);
+    g_test_add_func("/py/interpreter/python_variables_are_ignored", environment_ignored);
+    g_test_add_func("/py/interpreter/other_python_in_path_is_ignored", other_python_in_path);
+    g_test_add_func("/py/interpreter/missing_package_is_named", missing_package);
+    g_test_add_func("/py/interpreter/broken_package_is_told", broken_package);
+    g_test_add_func("/py/interpreter/no_bytecode_is_written", no_bytecode);
+    g_test_add_func("/py/interpreter/signal_handlers_stay", signal_handlers_stay);
+    g_test_add_func("/py/interpreter/free_takes_null", free_of_null);
+}

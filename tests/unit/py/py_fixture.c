@@ -1,0 +1,85 @@
+/* Runs the tests of py, and holds what its files share. */
+#include "py_fixture.h"
+
+#include <string.h>
+
+/* The tests' own state: one interpreter serves most of them. */
+static AcrPython *shared_python;
+static char *shared_dir;
+
+const char *package_dir(void)
+{
+    if (shared_dir)
+        return shared_dir;
+    g_autoptr(GError) error = NULL;
+    shared_dir = g_dir_make_tmp("acr-py-XXXXXX", &error);
+    g_assert_no_error(error);
+    g_autofree char *package = g_build_filename(shared_dir, "acr", NULL);
+    g_autofree char *init = g_build_filename(package, "__init__.py", NULL);
+    g_autofree char *module = g_build_filename(package, "probe.py", NULL);
+    g_autofree char *text = g_strdup_printf("__path__.append('%s/python/acr')\n", ACR_SOURCE_DIR);
+    g_autoptr(GBytes) source = acr_file_read(ACR_SOURCE_DIR "/tests/unit/py/probe.py", 1 << 20, &error);
+    g_assert_no_error(error);
+    g_assert_true(acr_dir_make(package, NULL));
+    g_assert_true(g_file_set_contents(init, text, -1, NULL));
+    g_assert_true(g_file_set_contents(module, g_bytes_get_data(source, NULL), (gssize)g_bytes_get_size(source), NULL));
+    return shared_dir;
+}
+
+AcrPython *the_python(void)
+{
+    g_autoptr(GError) error = NULL;
+    if (!shared_python)
+        shared_python = acr_python_new(package_dir(), &error);
+    g_assert_no_error(error);
+    return shared_python;
+}
+
+void no_python(void)
+{
+    acr_python_free(g_steal_pointer(&shared_python));
+}
+
+GBytes *bytes_of(const char *text)
+{
+    return g_bytes_new(text, strlen(text));
+}
+
+char *probe(AcrPython *python, const char *function, const char *argument)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GBytes) bytes = bytes_of(argument), out = NULL;
+    bool ok = acr_python_call(python, "probe", function, bytes, 0, &out, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    gsize len;
+    const char *data = g_bytes_get_data(out, &len);
+    return g_strndup(data, len);
+}
+
+void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code, const char *message)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GBytes) bytes = bytes_of("the\targument\nin two lines"), out = NULL;
+    g_assert_false(acr_python_call(python, "probe", function, bytes, deadline_ms, &out, &error));
+    g_assert_null(out);
+    g_assert_error(error, ACR_PY_ERROR, (gint)code);
+    if (message)
+        g_assert_cmpstr(error->message, ==, message);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    add_interpreter_tests();
+    add_worker_tests();
+    add_error_tests();
+    add_bind_tests();
+    add_tables_tests();
+    int failed = g_test_run();
+    no_python();
+    if (shared_dir)
+        g_assert_true(acr_dir_remove(shared_dir, NULL));
+    g_free(shared_dir);
+    return failed;
+}

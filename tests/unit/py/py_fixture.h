@@ -1,0 +1,28 @@
+/*
+ * The interpreter that the tests of py share, with a module of their own (probe.py) in the package.
+ */
+#ifndef PY_FIXTURE_H
+#define PY_FIXTURE_H
+
+#include "py/py.h"
+
+/* Started when first asked for, freed when the tests end. */
+AcrPython *the_python(void);
+/* Frees the shared one, so that a test may start its own. */
+void no_python(void);
+/* The folder that holds the package `acr` and in it the module `probe`; borrowed. */
+const char *package_dir(void);
+
+/* acr.probe.FUNCTION(argument) as text; owned; fails the test when it fails. */
+char *probe(AcrPython *python, const char *function, const char *argument);
+/* The same, which must fail with that code and exactly that message (NULL: any). */
+void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code, const char *message);
+GBytes *bytes_of(const char *text); /* owned */
+
+void add_interpreter_tests(void);
+void add_worker_tests(void);
+void add_error_tests(void);
+void add_bind_tests(void);
+void add_tables_tests(void);
+
+#endif
