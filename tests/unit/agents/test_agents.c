@@ -1,0 +1,235 @@
+/*
+ * Tests of the agents' texts: prompts and their placeholders, issue cleaning, and the reading of extract answers.
+ */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "agents/agents.h"
+
+#define PROMPTS ACR_SOURCE_DIR "/prompts"
+
+/* ---- Prompts ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    char *dir;
+} Folder;
+
+static void folder_set_up(Folder *folder, gconstpointer data)
+{
+    folder->dir = g_dir_make_tmp("acr-prompts-XXXXXX", NULL);
+    g_assert_nonnull(folder->dir);
+}
+
+static void folder_tear_down(Folder *folder, gconstpointer data)
+{
+    g_assert_true(acr_dir_remove(folder->dir, NULL));
+    g_free(folder->dir);
+}
+
+static void write_file(const Folder *folder, const char *name, const char *text)
+{
+    g_autofree char *path = g_build_filename(folder->dir, name, NULL);
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static void test_own_prompts_load_and_render(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, NULL, &error);
+    g_assert_no_error(error);
+    g_autofree char *text = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_START, "issue", "{{calls}} $1", "calls", "CALLS", NULL);
+    g_assert_nonnull(strstr(text, "{{calls}} $1")); /* what is filled in is not filled in again */
+    g_assert_nonnull(strstr(text, "CALLS"));
+    g_assert_null(strstr(text, "{{issue}}"));
+}
+
+static void test_an_override_takes_the_place_of_one_prompt(Folder *folder, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    write_file(folder, "extract.txt", "mine {{text}} and {{text}}");
+    g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, folder->dir, &error);
+    g_assert_no_error(error);
+    g_autofree char *text = acr_prompts_render(prompts, ACR_PROMPT_EXTRACT, "text", "X", NULL);
+    g_assert_cmpstr(text, ==, "mine X and X");
+    g_assert_nonnull(strstr(acr_prompts_text(prompts, ACR_PROMPT_SEARCH_START), "{{issue}}"));
+}
+
+static void expect_refusal(const Folder *folder, const char *word)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(acr_prompts_load(PROMPTS, folder->dir, &error));
+    g_assert_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT);
+    g_assert_nonnull(strstr(error->message, word));
+}
+
+static void test_a_missing_placeholder_is_refused(Folder *folder, gconstpointer data)
+{
+    write_file(folder, "search_start.txt", "only {{issue}}");
+    expect_refusal(folder, "{{calls}}");
+}
+
+static void test_an_unknown_placeholder_is_refused(Folder *folder, gconstpointer data)
+{
+    write_file(folder, "search_next.txt", "hello {{name}}");
+    expect_refusal(folder, "{{name}}");
+}
+
+static void test_an_unknown_file_is_refused(Folder *folder, gconstpointer data)
+{
+    write_file(folder, "serach_next.txt", "misspelt");
+    expect_refusal(folder, "serach_next.txt");
+}
+
+static void test_a_prompt_that_is_no_text_is_refused(Folder *folder, gconstpointer data)
+{
+    write_file(folder, "search_next.txt", "\xff\xfe");
+    expect_refusal(folder, "UTF-8");
+}
+
+static void test_a_missing_folder_is_refused(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_null(acr_prompts_load(PROMPTS, "/nonexistent/prompts", &error));
+    g_assert_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT);
+    g_clear_error(&error);
+    g_assert_null(acr_prompts_load("/nonexistent/prompts", NULL, &error));
+    g_assert_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT);
+}
+
+/* ---- Issue -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name, *text, *cleaned;
+} CleanCase;
+
+static const CleanCase clean_cases[] = {
+    {"plain_text_stays", "Title\n\nBody", "Title\n\nBody"},
+    {"a_comment_of_its_own_goes_with_its_line", "a\n\n<!-- fill in -->\n\nb", "a\n\nb"},
+    {"a_comment_over_lines_goes", "a\n<!-- one\ntwo\n-->\nb", "a\nb"},
+    {"a_comment_inside_a_line_leaves_the_rest", "a <!-- x --> b", "a b"},
+    {"several_comments_in_a_row_go", "<!-- 1 -->\n<!-- 2 -->\n\n### Bug\n", "### Bug"},
+    {"a_comment_in_a_fence_stays", "```html\n<!-- kept -->\n```\n<!-- gone -->\nz", "```html\n<!-- kept -->\n```\nz"},
+    {"a_tilde_fence_protects_too", "~~~\n<!-- kept -->\n~~~", "~~~\n<!-- kept -->\n~~~"},
+    {"an_unclosed_fence_protects_the_rest", "```\n<!-- kept -->", "```\n<!-- kept -->"},
+    {"an_unclosed_comment_stays", "a <!-- never closed", "a <!-- never closed"},
+    {"line_ends_become_lf", "a\r\nb\rc\n", "a\nb\nc"},
+    {"nothing_but_a_comment_leaves_nothing", "<!-- x -->", ""},
+    {"indented_code_keeps_its_blanks", "a\n\n    code\n\n\n    more", "a\n\n    code\n\n\n    more"},
+};
+
+static void test_clean(gconstpointer data)
+{
+    const CleanCase *one = data;
+    g_autofree char *cleaned = acr_issue_clean(one->text);
+    g_assert_cmpstr(cleaned, ==, one->cleaned);
+    g_autofree char *again = acr_issue_clean(cleaned);
+    g_assert_cmpstr(again, ==, cleaned);
+}
+
+/* ---- Extract ------------------------------------------------------------------------------------ */
+
+static AcrPython *python; /* started once, for the tests below */
+
+static void read_answer(const char *answer, AcrExtraction *out)
+{
+    g_autoptr(GError) error = NULL;
+    bool ok = acr_agent_extract_read(python, answer, out, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+}
+
+static void test_calls_and_locations_are_read(void)
+{
+    g_auto(AcrExtraction) read = {0};
+    read_answer("{\"API_calls\": [\"search_class('A')\", \"search_method_in_class(method_name='f', class_name='A')\"],"
+                " \"bug_locations\": [{\"file\": \" a.py \", \"class\": \"\", \"method\": \"`A.f`\", \"intended_behavior\": \"x\"}, {}]}",
+                &read);
+    g_assert_null(read.problem);
+    g_assert_cmpuint(read.calls->len, ==, 2);
+    g_autofree char *second = acr_call_print(read.calls->pdata[1]);
+    g_assert_cmpstr(second, ==, "search_method_in_class(\"f\", \"A\")");
+    g_assert_cmpuint(read.locations->len, ==, 1); /* the empty one names nothing */
+    const AcrBugLocation *location = read.locations->pdata[0];
+    g_assert_cmpstr(location->file, ==, "a.py");
+    g_assert_null(location->klass);
+    g_assert_cmpstr(location->method, ==, "A.f");
+    g_assert_cmpstr(location->intended_behavior, ==, "x");
+}
+
+static void test_an_object_in_a_fence_is_read(void)
+{
+    g_auto(AcrExtraction) read = {0};
+    read_answer("Here it is:\n```json\n{\"API_calls\": [\"search_code('x')\"], \"bug_locations\": []}\n```\n", &read);
+    g_assert_null(read.problem);
+    g_assert_cmpuint(read.calls->len, ==, 1);
+}
+
+static void test_valid_calls_go_on_beside_invalid_ones(void)
+{
+    g_auto(AcrExtraction) read = {0};
+    read_answer("{\"API_calls\": [\"search_class('A')\", \"search_class()\", \"open('x')\", 7]}", &read);
+    g_assert_null(read.problem);
+    g_assert_cmpuint(read.calls->len, ==, 1);
+    g_assert_cmpuint(read.remarks->len, ==, 3);
+    g_assert_nonnull(strstr(read.remarks->pdata[0], "search_class"));
+}
+
+static void test_useless_answers_are_problems(void)
+{
+    static const char *const answers[] = {
+        "", "no json here", "{", "{\"API_calls\": []}", "{\"API_calls\": [\"nonsense(\"]}", "[]", "{\"bug_locations\": [{}]}",
+        "{\"API_calls\": \"search_class('A')\"}",
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
+        g_auto(AcrExtraction) read = {0};
+        read_answer(answers[i], &read);
+        g_assert_nonnull(read.problem);
+        g_assert_cmpuint(strlen(read.problem), >, 0);
+    }
+}
+
+static void test_a_thousand_calls_are_bounded_and_said_so(void)
+{
+    g_autoptr(GString) answer = g_string_new("{\"API_calls\": [");
+    for (int i = 0; i < 1000; i++)
+        g_string_append_printf(answer, "%s\"search_class('C%d')\"", i ? "," : "", i);
+    g_string_append(answer, "]}");
+    g_auto(AcrExtraction) read = {0};
+    read_answer(answer->str, &read);
+    g_assert_cmpuint(read.calls->len, ==, ACR_EXTRACT_MAX_CALLS);
+    g_assert_cmpuint(read.remarks->len, ==, 1);
+    g_assert_nonnull(strstr(read.remarks->pdata[0], "1000"));
+}
+
+static void add_folder_test(const char *path, void (*test)(Folder *, gconstpointer))
+{
+    g_test_add(path, Folder, NULL, folder_set_up, test, folder_tear_down);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/agents/prompts/own_prompts_load_and_render", test_own_prompts_load_and_render);
+    add_folder_test("/agents/prompts/an_override_takes_the_place_of_one_prompt", test_an_override_takes_the_place_of_one_prompt);
+    add_folder_test("/agents/prompts/a_missing_placeholder_is_refused", test_a_missing_placeholder_is_refused);
+    add_folder_test("/agents/prompts/an_unknown_placeholder_is_refused", test_an_unknown_placeholder_is_refused);
+    add_folder_test("/agents/prompts/an_unknown_file_is_refused", test_an_unknown_file_is_refused);
+    add_folder_test("/agents/prompts/a_prompt_that_is_no_text_is_refused", test_a_prompt_that_is_no_text_is_refused);
+    g_test_add_func("/agents/prompts/a_missing_folder_is_refused", test_a_missing_folder_is_refused);
+    for (guint i = 0; i < G_N_ELEMENTS(clean_cases); i++) {
+        g_autofree char *path = g_strconcat("/agents/issue/", clean_cases[i].name, NULL);
+        g_test_add_data_func(path, &clean_cases[i], test_clean);
+    }
+    g_test_add_func("/agents/extract/calls_and_locations_are_read", test_calls_and_locations_are_read);
+    g_test_add_func("/agents/extract/an_object_in_a_fence_is_read", test_an_object_in_a_fence_is_read);
+    g_test_add_func("/agents/extract/valid_calls_go_on_beside_invalid_ones", test_valid_calls_go_on_beside_invalid_ones);
+    g_test_add_func("/agents/extract/useless_answers_are_problems", test_useless_answers_are_problems);
+    g_test_add_func("/agents/extract/a_thousand_calls_are_bounded_and_said_so", test_a_thousand_calls_are_bounded_and_said_so);
+    g_autoptr(GError) error = NULL;
+    python = acr_python_new(ACR_SOURCE_DIR "/python", &error);
+    g_assert_no_error(error);
+    int code = g_test_run();
+    acr_python_free(python);
+    return code;
+}
