@@ -1,6 +1,7 @@
 /*
- * search_class and search_class_in_file. A name that is no class is answered with what else is defined under it: a
- * function, an assigned name; then in another case. What is shown instead of a class is said in a note.
+ * search_class and search_class_in_file. A name that is no class is answered with what else is
+ * defined under it: a function, an assigned name; then in another case. What is shown instead of a
+ * class is said in a note.
  */
 #include "search/search_private.h"
 
@@ -45,11 +46,13 @@ static void note_bases(AcrReply *reply, const GArray *classes)
                                    acr_index_file(index, base->file)->path);
         }
         if (line->len)
-            acr_reply_note(reply, "%s inherits from %s.", acr_index_symbol(index, id)->qualname, line->str);
+            acr_reply_note(reply, "%s inherits from %s.", acr_index_symbol(index, id)->qualname,
+                           line->str);
     }
 }
 
-static bool finish(AcrReply *reply, const char *kind, const AcrNameArg *arg, AcrAnswer *out, GError **error)
+static bool finish(AcrReply *reply, const char *kind, const AcrNameArg *arg, AcrAnswer *out,
+                   GError **error)
 {
     g_autofree char *shown = acr_search_shown(arg->text);
     g_autofree char *one = g_strdup_printf("%s for %s", kind, shown);
@@ -79,14 +82,18 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
     const char *kind = "result";
     if (ids->len) {
         note_bases(&reply, ids);
-        acr_reply_note(&reply, "Signatures only; search_method_in_class and search_class_in_file show the bodies.");
+        acr_reply_note(
+            &reply,
+            "Signatures only; search_method_in_class and search_class_in_file show the bodies.");
     } else {
         g_clear_pointer(&ids, g_array_unref);
         ids = other_than_class(&reply, &arg);
     }
-    if (ids->len == 0)
-        return miss(&reply, &arg, out, error);
     acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
+    if (ids->len == 0 && !acr_find_text_defs_unparsed(&reply, arg.last, error))
+        return false;
+    if (reply.hits->len == 0)
+        return miss(&reply, &arg, out, error);
     return finish(&reply, kind, &arg, out, error);
 }
 
@@ -100,7 +107,8 @@ static bool is_known_in_files(const AcrSearch *search, const char *name, const A
     return imported->len + assigned->len > 0;
 }
 
-/* Classes of that name in the files; else, where the files know the name, the classes that it stands for. */
+/* Classes of that name in the files; else, where the files know the name, the classes that it
+ * stands for. */
 static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     AcrSearch *search = reply->search;
@@ -120,8 +128,8 @@ static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const Ac
     return here;
 }
 
-static bool miss_in_file(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files, const char *file,
-                         AcrAnswer *out, GError **error)
+static bool miss_in_file(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files,
+                         const char *file, AcrAnswer *out, GError **error)
 {
     AcrSearch *search = reply->search;
     g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
@@ -143,7 +151,8 @@ static bool miss_in_file(AcrReply *reply, const AcrNameArg *arg, const AcrFileMa
     return true;
 }
 
-bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                              GError **error)
 {
     g_auto(AcrNameArg) arg;
     g_auto(AcrFileMatch) files;

@@ -1,20 +1,22 @@
 /*
- * search_code, search_code_in_file and get_code_around_line. search_code reads every non-test .py file of the snapshot,
- * also those that cannot be parsed; a file argument may name any file.
+ * search_code, search_code_in_file and get_code_around_line. search_code reads every non-test .py
+ * file of the snapshot, also those that cannot be parsed; a file argument may name any file.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "search/search_private.h"
 
-/* Looks for the text in the files, or in all indexed files; looser steps only where a stricter one found nothing. */
+/* Looks for the text in the files, or in all indexed files; looser steps only where a stricter one
+ * found nothing. */
 static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *files, GError **error)
 {
     AcrSearch *search = reply->search;
     gsize n = files ? files->entries->len : acr_index_n_files(search->index);
     for (int step = ACR_TEXT_LITERAL; step < ACR_TEXT_STEPS && reply->hits->len == 0; step++) {
         for (gsize i = 0; i < n && !reply->overfull; i++) {
-            gsize entry = files ? g_array_index(files->entries, gsize, i) : acr_index_file(search->index, i)->entry;
+            gsize entry = files ? g_array_index(files->entries, gsize, i)
+                                : acr_index_file(search->index, i)->entry;
             g_autoptr(GError) local = NULL;
             AcrContent *content = acr_search_content(search, entry, &local);
             if (local) {
@@ -26,13 +28,15 @@ static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *fil
         }
         if (reply->hits->len && step != ACR_TEXT_LITERAL)
             acr_reply_note(reply, "Not found as written; found with other %s.",
-                           step == ACR_TEXT_INDENT ? "indentation or line ends" : "blanks at line ends");
+                           step == ACR_TEXT_INDENT ? "indentation or line ends"
+                                                   : "blanks at line ends");
     }
     return true;
 }
 
 /* As written, else without the quotes or backticks around it. */
-static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMatch *files, GError **error)
+static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMatch *files,
+                              GError **error)
 {
     if (!find_text(reply, text, files, error))
         return false;
@@ -60,7 +64,9 @@ static bool append_hints(GString *out, AcrSearch *search, const char *text, GErr
     if (!arg.is_name || strlen(arg.last) < 3)
         return true;
     acr_suggest_append(out, search->index,
-                       ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD), arg.last);
+                       ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_FUNCTION) |
+                           ACR_KIND(ACR_SYMBOL_METHOD),
+                       arg.last);
     return strcmp(arg.last, text) == 0 || acr_suggest_occurrences(out, search, arg.last, error);
 }
 
@@ -81,8 +87,8 @@ bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GEr
     return true;
 }
 
-static bool miss_in_file(AcrReply *reply, const char *wanted, const AcrFileMatch *files, const char *file, AcrAnswer *out,
-                         GError **error)
+static bool miss_in_file(AcrReply *reply, const char *wanted, const AcrFileMatch *files,
+                         const char *file, AcrAnswer *out, GError **error)
 {
     g_autofree char *shown = acr_search_shown(wanted), *shown_file = acr_search_shown(file);
     g_autoptr(GString) text = g_string_new(NULL);
@@ -113,7 +119,8 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
     return miss_in_file(&reply, call->values[0], &files, call->values[1], out, error);
 }
 
-/* ---- Around a line ------------------------------------------------------------------------------ */
+/* ---- Around a line ------------------------------------------------------------------------------
+ */
 
 /* The integer of an argument, kept within least..most; *out_cut tells whether it had to be. */
 static gint64 bounded(const char *value, gint64 least, gint64 most, bool *out_cut)
@@ -124,11 +131,13 @@ static gint64 bounded(const char *value, gint64 least, gint64 most, bool *out_cu
 }
 
 /* Adds the window of one file; false when the file has no such line. */
-static bool add_window(AcrReply *reply, gsize entry, AcrContent *content, gint64 line, gint64 window)
+static bool add_window(AcrReply *reply, gsize entry, AcrContent *content, gint64 line,
+                       gint64 window)
 {
     guint32 n = acr_content_n_lines(content);
     if (line > n) {
-        acr_reply_note(reply, "%s has only %u line%s.", acr_search_path(reply->search, entry), n, n == 1 ? "" : "s");
+        acr_reply_note(reply, "%s has only %u line%s.", acr_search_path(reply->search, entry), n,
+                       n == 1 ? "" : "s");
         return false;
     }
     AcrHit hit = {.entry = entry, .symbol = -1, .count = 1, .view = ACR_VIEW_WHOLE};
@@ -150,7 +159,8 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
     if (files.note)
         acr_reply_note(&reply, "%s", files.note);
     if (window_cut)
-        acr_reply_note(&reply, "window_size is taken as %d: it may be 0 to %d.", (int)window, ACR_SEARCH_MAX_WINDOW);
+        acr_reply_note(&reply, "window_size is taken as %d: it may be 0 to %d.", (int)window,
+                       ACR_SEARCH_MAX_WINDOW);
     for (guint i = 0; i < files.entries->len; i++) {
         gsize entry = g_array_index(files.entries, gsize, i);
         g_autoptr(GError) local = NULL;

@@ -1,7 +1,7 @@
 /*
- * search_method, search_method_in_file and search_method_in_class. A name that is no function is answered with what else
- * it is: a class (its signatures), an assigned name, the same in another case; a note says so. Members that a class
- * inherits are shown where they are defined.
+ * search_method, search_method_in_file and search_method_in_class. A name that is no function is
+ * answered with what else it is: a class (its signatures), an assigned name, the same in another
+ * case; a note says so. Members that a class inherits are shown where they are defined.
  */
 #include <string.h>
 
@@ -14,16 +14,19 @@
 static GArray *other_than_def(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     const AcrIndex *index = reply->search->index;
-    static const char *const what[] = {"a class", "an assigned name", "a function but for upper and lower case"};
+    static const char *const what[] = {"a class", "an assigned name",
+                                       "a function but for upper and lower case"};
     for (guint step = 0; step < G_N_ELEMENTS(what); step++) {
         g_autoptr(GArray) ids = step == 0   ? acr_find_classes(index, arg, NULL)
                                 : step == 1 ? acr_find_by_name(index, ACR_SYMBOL_ASSIGN, arg->last)
                                             : acr_find_functions_folded(index, arg->last);
-        g_autoptr(GArray) kept = files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
+        g_autoptr(GArray) kept =
+            files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
         if (kept->len == 0)
             continue;
         g_autofree char *shown = acr_search_shown(arg->text);
-        acr_reply_note(reply, "There is no function or method named %s; it is %s.", shown, what[step]);
+        acr_reply_note(reply, "There is no function or method named %s; it is %s.", shown,
+                       what[step]);
         return g_steal_pointer(&kept);
     }
     return g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -60,16 +63,19 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
         g_clear_pointer(&ids, g_array_unref);
         ids = other_than_def(&reply, &arg, NULL);
     }
-    if (ids->len == 0)
-        return miss(&reply, &arg, out, error);
     acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
+    if (ids->len == 0 && !acr_find_text_defs_unparsed(&reply, arg.last, error))
+        return false;
+    if (reply.hits->len == 0)
+        return miss(&reply, &arg, out, error);
     return finish(&reply, &arg, out, error);
 }
 
-/* ---- In a file ---------------------------------------------------------------------------------- */
+/* ---- In a file ----------------------------------------------------------------------------------
+ */
 
-static bool miss_in_file(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files, const char *file,
-                         AcrAnswer *out, GError **error)
+static bool miss_in_file(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files,
+                         const char *file, AcrAnswer *out, GError **error)
 {
     AcrSearch *search = reply->search;
     g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
@@ -107,7 +113,8 @@ static GArray *defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFi
     return here;
 }
 
-bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                               GError **error)
 {
     g_auto(AcrNameArg) arg;
     g_auto(AcrFileMatch) files;
@@ -130,7 +137,8 @@ bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer
     return finish(&reply, &arg, out, error);
 }
 
-/* ---- In a class --------------------------------------------------------------------------------- */
+/* ---- In a class ---------------------------------------------------------------------------------
+ */
 
 /* Adds the members of that name that the class has or inherits. */
 static void add_members(AcrReply *reply, guint32 class_id, const char *name)
@@ -139,10 +147,11 @@ static void add_members(AcrReply *reply, guint32 class_id, const char *name)
     guint32 owner = class_id;
     g_autoptr(GArray) ids = acr_find_members(index, class_id, name, &owner);
     if (ids->len && owner != class_id) {
-        const AcrSymbol *klass = acr_index_symbol(index, class_id), *from = acr_index_symbol(index, owner);
-        acr_reply_note(reply, "%s (%s) does not define %s itself: it inherits that from %s (%s).", klass->qualname,
-                       acr_index_file(index, klass->file)->path, name, from->qualname,
-                       acr_index_file(index, from->file)->path);
+        const AcrSymbol *klass = acr_index_symbol(index, class_id),
+                        *from = acr_index_symbol(index, owner);
+        acr_reply_note(reply, "%s (%s) does not define %s itself: it inherits that from %s (%s).",
+                       klass->qualname, acr_index_file(index, klass->file)->path, name,
+                       from->qualname, acr_index_file(index, from->file)->path);
     }
     acr_reply_add_symbols(reply, ids, ACR_VIEW_WHOLE);
 }
@@ -174,24 +183,30 @@ static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
         classes = assigned->len ? g_array_new(FALSE, FALSE, sizeof(guint32))
                                 : acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, klass->last);
         if (classes->len)
-            acr_reply_note(reply, "Upper and lower case were ignored to find class %s.", klass->text);
+            acr_reply_note(reply, "Upper and lower case were ignored to find class %s.",
+                           klass->text);
         if (assigned->len)
-            acr_reply_note(reply, "%s is no class but a name assigned in %s.", klass->text,
-                           acr_index_file(index, acr_index_symbol(index, g_array_index(assigned, guint32, 0))->file)->path);
+            acr_reply_note(
+                reply, "%s is no class but a name assigned in %s.", klass->text,
+                acr_index_file(index,
+                               acr_index_symbol(index, g_array_index(assigned, guint32, 0))->file)
+                    ->path);
     }
     if (classes->len > MAX_CLASSES)
         g_array_set_size(classes, MAX_CLASSES);
     return classes;
 }
 
-static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass, const GArray *classes,
-                          AcrAnswer *out, GError **error)
+static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
+                          const GArray *classes, AcrAnswer *out, GError **error)
 {
     AcrSearch *search = reply->search;
-    g_autofree char *shown = acr_search_shown(arg->text), *shown_class = acr_search_shown(klass->text);
+    g_autofree char *shown = acr_search_shown(arg->text),
+                    *shown_class = acr_search_shown(klass->text);
     g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "Found no method %s in class %s, nor in the classes it inherits from here.\n", shown,
-                           shown_class);
+    g_string_append_printf(
+        text, "Found no method %s in class %s, nor in the classes it inherits from here.\n", shown,
+        shown_class);
     for (guint i = 0; i < MIN(classes->len, ACR_RESULT_SHOW_LIMIT); i++)
         acr_suggest_class_contents(text, search, g_array_index(classes, guint32, i));
     if (classes->len == 0) {
@@ -226,7 +241,8 @@ static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *mo
         acr_reply_note(reply, "%s is no class but a module.", shown);
 }
 
-bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
+bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                                GError **error)
 {
     g_auto(AcrNameArg) arg, klass;
     g_auto(AcrReply) reply;

@@ -1,18 +1,26 @@
 /*
- * The table of search calls: names, parameters and the sentence that the model reads about each. It is the only place
- * that knows them; run.c pairs each name with the function that answers it. The names are a contract.
+ * The table of search calls: names, parameters and the sentence that the model reads about each. It
+ * is the only place that knows them; run.c pairs each name with the function that answers it. The
+ * names are a contract.
  */
 #include <string.h>
 
 #include "search/search.h"
 
-#define STR(param) {param, ACR_PARAM_STRING}
-#define INT(param) {param, ACR_PARAM_INTEGER}
+#define STR(param)                                                                                 \
+    {                                                                                              \
+        param, ACR_PARAM_STRING                                                                    \
+    }
+#define INT(param)                                                                                 \
+    {                                                                                              \
+        param, ACR_PARAM_INTEGER                                                                   \
+    }
 
 static const AcrCallSpec calls[] = {
     {"search_class",
      {STR("class_name")},
-     "Shows the signatures of every class of that name: bases, methods with decorators, class-level assignments."},
+     "Shows the signatures of every class of that name: bases, methods with decorators, "
+     "class-level assignments."},
     {"search_class_in_file",
      {STR("class_name"), STR("file_name")},
      "Shows the whole source of a class in the files of that name."},

@@ -1,6 +1,7 @@
 /*
- * File contents for searching: each entry's text is decoded when first needed and kept, up to ACR_SEARCH_KEPT_BYTES;
- * beyond that a content lives until the next one is asked for. Line starts are made when a line is first asked for.
+ * File contents for searching: each entry's text is decoded when first needed and kept, up to
+ * ACR_SEARCH_KEPT_BYTES; beyond that a content lives until the next one is asked for. Line starts
+ * are made when a line is first asked for.
  */
 #include "search/search_private.h"
 
@@ -104,7 +105,8 @@ const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len)
 guint32 acr_content_line_at(AcrContent *content, gsize off)
 {
     const GArray *starts = starts_of(content);
-    guint32 low = 0, high = starts->len - 1; /* starts[low] <= off < starts[high], but for off == len */
+    guint32 low = 0,
+            high = starts->len - 1; /* starts[low] <= off < starts[high], but for off == len */
     while (high - low > 1) {
         guint32 middle = low + (high - low) / 2;
         if (g_array_index(starts, gsize, middle) <= off)

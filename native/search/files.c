@@ -1,7 +1,8 @@
 /*
- * Which files a file argument names. Paths match on whole parts from the right, ignoring case: first as written, then as
- * a module (`pkg.mod` is pkg/mod.py or pkg/mod/__init__.py), then without leading parts that this tree does not have,
- * last as a folder. At each step files with symbols win over tests and other types. The first step that hits decides.
+ * Which files a file argument names. Paths match on whole parts from the right, ignoring case:
+ * first as written, then as a module (`pkg.mod` is pkg/mod.py or pkg/mod/__init__.py), then without
+ * leading parts that this tree does not have, last as a folder. At each step files with symbols win
+ * over tests and other types. The first step that hits decides.
  */
 #include <string.h>
 
@@ -31,7 +32,8 @@ static char *plain_path(const char *argument)
 static bool ends_in_parts(const char *path, const char *tail)
 {
     gsize n = strlen(path), m = strlen(tail);
-    return m && m <= n && g_ascii_strcasecmp(path + n - m, tail) == 0 && (m == n || path[n - m - 1] == '/');
+    return m && m <= n && g_ascii_strcasecmp(path + n - m, tail) == 0 &&
+           (m == n || path[n - m - 1] == '/');
 }
 
 static bool is_below_folder(const char *path, const char *folder)
@@ -131,7 +133,8 @@ static bool match_folder(AcrFileMatch *match, AcrSearch *search, const char *pat
     }
     if (match->entries->len) {
         g_autofree char *shown = acr_search_shown(path);
-        match->note = g_strdup_printf("%s is a folder: all of its %u Python files are meant.", shown, match->entries->len);
+        match->note = g_strdup_printf("%s is a folder: all of its %u Python files are meant.",
+                                      shown, match->entries->len);
     }
     return match->entries->len > 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Finds symbols by the names that models use: bare, dotted by class or module, through aliases, inherited, or in another
- * case. Results are sorted arrays of symbol ids.
+ * Finds symbols by the names that models use: bare, dotted by class or module, through aliases,
+ * inherited, or in another case. Results are sorted arrays of symbol ids.
  */
 #include <string.h>
 
@@ -103,7 +103,8 @@ GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrF
 }
 
 /* Says which alias or renamed import led to a class of another name. */
-static void note_renamed(GString *notes, const AcrIndex *index, const AcrNameArg *arg, const GArray *classes)
+static void note_renamed(GString *notes, const AcrIndex *index, const AcrNameArg *arg,
+                         const GArray *classes)
 {
     if (!notes || classes->len == 0)
         return;
@@ -120,7 +121,8 @@ GArray *acr_find_classes(const AcrIndex *index, const AcrNameArg *arg, GString *
         g_array_unref(ids);
         ids = acr_index_resolve_class(index, arg->last);
         if (ids->len && notes)
-            g_string_append_printf(notes, "There is no %s here; taken as %s.\n", arg->text, arg->last);
+            g_string_append_printf(notes, "There is no %s here; taken as %s.\n", arg->text,
+                                   arg->last);
     }
     acr_find_unique(ids);
     note_renamed(notes, index, arg, ids);
@@ -130,11 +132,14 @@ GArray *acr_find_classes(const AcrIndex *index, const AcrNameArg *arg, GString *
 static bool qualname_fits(const char *qualname, const char *dotted)
 {
     gsize n = strlen(qualname), m = strlen(dotted);
-    return m <= n && strcmp(qualname + n - m, dotted) == 0 && (m == n || qualname[n - m - 1] == '.');
+    return m <= n && strcmp(qualname + n - m, dotted) == 0 &&
+           (m == n || qualname[n - m - 1] == '.');
 }
 
-/* Of `ids` those whose qualified name ends in `dotted`, or that are top-level names of the module `module`. */
-static GArray *narrow(const AcrIndex *index, const GArray *ids, const char *dotted, const char *module)
+/* Of `ids` those whose qualified name ends in `dotted`, or that are top-level names of the module
+ * `module`. */
+static GArray *narrow(const AcrIndex *index, const GArray *ids, const char *dotted,
+                      const char *module)
 {
     GArray *kept = ids_new();
     for (guint i = 0; i < ids->len; i++) {
@@ -150,7 +155,8 @@ static GArray *narrow(const AcrIndex *index, const GArray *ids, const char *dott
 }
 
 /* Members called `name` of every class that `owner` stands for, also inherited ones. */
-static GArray *members_of_named(const AcrIndex *index, const char *owner, const char *name, GString *notes)
+static GArray *members_of_named(const AcrIndex *index, const char *owner, const char *name,
+                                GString *notes)
 {
     GArray *found = ids_new();
     g_autoptr(GArray) classes = acr_index_resolve_class(index, owner);
@@ -158,7 +164,8 @@ static GArray *members_of_named(const AcrIndex *index, const char *owner, const 
         guint32 id = g_array_index(classes, guint32, i), where = id;
         g_autoptr(GArray) members = acr_find_members(index, id, name, &where);
         if (members->len && where != id && notes)
-            g_string_append_printf(notes, "%s does not define %s itself: it inherits that from %s.\n",
+            g_string_append_printf(notes,
+                                   "%s does not define %s itself: it inherits that from %s.\n",
                                    acr_index_symbol(index, id)->qualname, name,
                                    acr_index_symbol(index, where)->qualname);
         append_all(found, members);
@@ -183,7 +190,8 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
     }
     if (narrowed->len == 0 && all->len) {
         if (notes)
-            g_string_append_printf(notes, "There is no %s here; taken as %s.\n", arg->text, arg->last);
+            g_string_append_printf(notes, "There is no %s here; taken as %s.\n", arg->text,
+                                   arg->last);
         g_array_append_vals(narrowed, all->data, all->len);
     }
     g_array_unref(all);
@@ -208,7 +216,8 @@ static void append_own(GArray *found, const AcrIndex *index, guint32 class_id, c
     acr_find_unique(found);
 }
 
-GArray *acr_find_members(const AcrIndex *index, guint32 class_id, const char *name, guint32 *out_owner)
+GArray *acr_find_members(const AcrIndex *index, guint32 class_id, const char *name,
+                         guint32 *out_owner)
 {
     GArray *found = ids_new();
     *out_owner = class_id;

@@ -1,32 +1,35 @@
 /*
- * Resolves bug locations, as models name them, to code. Six levels from exact to loose; per location the first that hits:
- *   method+class  members of the class, inherited ones too; a file given narrows classes of one name
- *   method+file   functions and methods of that name in the files
+ * Resolves bug locations, as models name them, to code. Six levels from exact to loose; per
+ * location the first that hits: method+class  members of the class, inherited ones too; a file
+ * given narrows classes of one name method+file   functions and methods of that name in the files
  *   class+file, class, method, file
- * A class field that names no class is read as a module (where no file is given) or as a method (where none is given).
- * At the first two levels and at `method` a hit inside a class brings the class's signatures as context; at the first two
- * also the nearest ancestor's method that it overrides. One location gives at most MAX_PER_LOCATION places: at level
- * `method` those in the named file's folder first, then the longest; a `__name__` that more define is no hit there. A class or file too long to show whole is shown as
- * signatures; a body too long loses its middle. Test files are no places.
+ * A class field that names no class is read as a module (where no file is given) or as a method
+ * (where none is given). At the first two levels and at `method` a hit inside a class brings the
+ * class's signatures as context; at the first two also the nearest ancestor's method that it
+ * overrides. One location gives at most MAX_PER_LOCATION places: at level `method` those in the
+ * named file's folder first, then the longest; a `__name__` that more define is no hit there. A
+ * class or file too long to show whole is shown as signatures; a body too long loses its middle.
+ * Test files are no places.
  */
 #include <string.h>
 
 #include "search/search_private.h"
 
 #define MAX_PER_LOCATION 5u
-#define MAX_CODE (32u * 1024)   /* bytes of one place's code */
+#define MAX_CODE (32u * 1024) /* bytes of one place's code */
 #define MAX_WHOLE_FILE_LINES 300u
 
 typedef struct {
     AcrSearch *search;
-    GPtrArray *found;       /* of AcrLocated; borrowed */
+    GPtrArray *found; /* of AcrLocated; borrowed */
     const AcrBugLocation *location;
     AcrNameArg klass, method; /* text NULL where not given */
     AcrFileMatch files;
     bool has_file;
 } Locating;
 
-/* ---- Code --------------------------------------------------------------------------------------- */
+/* ---- Code ---------------------------------------------------------------------------------------
+ */
 
 static gsize lines_cost(AcrContent *content, const GArray *lines)
 {
@@ -39,7 +42,8 @@ static gsize lines_cost(AcrContent *content, const GArray *lines)
     return cost;
 }
 
-static void append_bare(GString *out, AcrContent *content, const GArray *lines, guint from, guint to)
+static void append_bare(GString *out, AcrContent *content, const GArray *lines, guint from,
+                        guint to)
 {
     for (guint i = from; i < to; i++) {
         gsize len;
@@ -112,8 +116,10 @@ static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrH
     GArray *lines = g_array_new(FALSE, FALSE, sizeof(guint32));
     if (hit->view == ACR_VIEW_WHOLE)
         append_range(lines, hit->start, MIN(hit->end, n));
-    bool is_class = hit->symbol >= 0 && acr_index_symbol(search->index, (guint32)hit->symbol)->kind == ACR_SYMBOL_CLASS;
-    bool too_long = lines_cost(content, lines) > MAX_CODE || (hit->symbol < 0 && lines->len > MAX_WHOLE_FILE_LINES);
+    bool is_class = hit->symbol >= 0 &&
+                    acr_index_symbol(search->index, (guint32)hit->symbol)->kind == ACR_SYMBOL_CLASS;
+    bool too_long = lines_cost(content, lines) > MAX_CODE ||
+                    (hit->symbol < 0 && lines->len > MAX_WHOLE_FILE_LINES);
     if (hit->view == ACR_VIEW_WHOLE && (!too_long || (!is_class && hit->symbol >= 0)))
         return lines;
     g_array_unref(lines);
@@ -124,7 +130,8 @@ static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrH
     return lines;
 }
 
-/* ---- Places ------------------------------------------------------------------------------------- */
+/* ---- Places -------------------------------------------------------------------------------------
+ */
 
 static AcrLocated *find_located(const GPtrArray *found, const char *file, const AcrHit *hit)
 {
@@ -206,7 +213,8 @@ static void add_overridden(Locating *at, guint32 class_id, const char *name, Acr
     const AcrIndex *index = at->search->index;
     g_autoptr(GArray) ancestors = acr_index_ancestors(index, class_id);
     for (guint i = 0; i < ancestors->len; i++) {
-        g_autoptr(GArray) methods = acr_index_methods(index, g_array_index(ancestors, guint32, i), name);
+        g_autoptr(GArray) methods =
+            acr_index_methods(index, g_array_index(ancestors, guint32, i), name);
         if (methods->len) {
             add_symbol(at, g_array_index(methods, guint32, 0), ACR_LOCATED_OVERRIDDEN, level);
             return;
@@ -238,7 +246,8 @@ static void add_classes(Locating *at, const GArray *ids, AcrLocateLevel level)
         add_symbol(at, g_array_index(ids, guint32, i), ACR_LOCATED_BUG, level);
 }
 
-/* ---- Levels ------------------------------------------------------------------------------------- */
+/* ---- Levels -------------------------------------------------------------------------------------
+ */
 
 static GArray *classes_named(const Locating *at)
 {
@@ -278,8 +287,8 @@ static bool try_method_class(Locating *at)
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(guint32));
     for (guint i = 0; i < classes->len && ids->len < MAX_PER_LOCATION; i++) {
         guint32 owner;
-        g_autoptr(GArray) members =
-            acr_find_members(at->search->index, g_array_index(classes, guint32, i), at->method.last, &owner);
+        g_autoptr(GArray) members = acr_find_members(
+            at->search->index, g_array_index(classes, guint32, i), at->method.last, &owner);
         if (members->len)
             g_array_append_vals(ids, members->data, members->len);
     }
@@ -341,8 +350,8 @@ static bool in_named_folder(const Locating *at, const AcrSymbol *symbol)
     const char *path = acr_index_file(at->search->index, symbol->file)->path;
     g_autofree char *folder = g_path_get_dirname(path);
     for (guint i = 0; i < MIN(at->files.entries->len, MAX_PER_LOCATION); i++) {
-        g_autofree char *named =
-            g_path_get_dirname(acr_search_path(at->search, g_array_index(at->files.entries, gsize, i)));
+        g_autofree char *named = g_path_get_dirname(
+            acr_search_path(at->search, g_array_index(at->files.entries, gsize, i)));
         if (strcmp(folder, named) == 0)
             return true;
     }
@@ -357,7 +366,8 @@ static GArray *likeliest(const Locating *at, const GArray *ids)
     for (guint i = 0; i < ids->len; i++) {
         guint32 id = g_array_index(ids, guint32, i);
         const AcrSymbol *symbol = acr_index_symbol(at->search->index, id);
-        guint64 score = ((guint64)in_named_folder(at, symbol) << 33) + (symbol->last - symbol->first);
+        guint64 score =
+            ((guint64)in_named_folder(at, symbol) << 33) + (symbol->last - symbol->first);
         guint pos = best->len;
         while (pos > 0 && scores[pos - 1] < score)
             pos--;
@@ -407,11 +417,13 @@ static bool try_file(Locating *at)
     return hit;
 }
 
-/* ---- All ---------------------------------------------------------------------------------------- */
+/* ---- All ----------------------------------------------------------------------------------------
+ */
 
 static bool is_given(const char *text)
 {
-    return text && *text && strspn(text, " \t\r\n") != strlen(text) && strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
+    return text && *text && strspn(text, " \t\r\n") != strlen(text) &&
+           strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
 }
 
 /* `A.b` in the method field: A is the class, unless one is named. */
@@ -462,7 +474,8 @@ GPtrArray *acr_search_locate(AcrSearch *search, const GPtrArray *locations)
 {
     GPtrArray *found = g_ptr_array_new_with_free_func((GDestroyNotify)acr_located_free);
     for (guint i = 0; i < locations->len && found->len < ACR_LOCATE_MAX_PLACES; i++) {
-        Locating at = {.search = search, .found = found, .location = g_ptr_array_index(locations, i)};
+        Locating at = {
+            .search = search, .found = found, .location = g_ptr_array_index(locations, i)};
         locate_one(&at);
     }
     return found;

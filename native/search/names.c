@@ -1,13 +1,14 @@
 /*
- * Makes plain what a model wrote as a name: quotes, keywords, decorators' signs, parentheses and parameters are taken
- * off until a dotted name is left. An argument without that shape is kept as it is; it then matches no symbol.
+ * Makes plain what a model wrote as a name: quotes, keywords, decorators' signs, parentheses and
+ * parameters are taken off until a dotted name is left. An argument without that shape is kept as
+ * it is; it then matches no symbol.
  */
 #include <string.h>
 
 #include "search/search_private.h"
 
-static const char *const prefixes[] = {"async ", "def ",      "class ",  "@",       "self.",
-                                       "cls.",   "super().",  "method ", "function ", "await "};
+static const char *const prefixes[] = {"async ", "def ",     "class ",  "@",         "self.",
+                                       "cls.",   "super().", "method ", "function ", "await "};
 static const char *const suffixes[] = {"class", "method", "function", "decorator", "property"};
 
 static bool is_quote(char c)

@@ -1,9 +1,10 @@
 /*
- * The small values of this library: errors, calls, places, answers, bug locations, and the words for levels and roles.
+ * The small values of this library: errors, calls, places, answers, bug locations, and the words
+ * for levels and roles.
  */
 #include "search/search.h"
 
-G_DEFINE_QUARK(acr-search-error-quark, acr_search_error)
+G_DEFINE_QUARK(acr - search - error - quark, acr_search_error)
 
 void acr_call_clear(AcrCall *call)
 {
@@ -50,7 +51,8 @@ char *acr_call_print(const AcrCall *call)
     return g_string_free(out, FALSE);
 }
 
-AcrPlace *acr_place_new(const char *file, guint start, guint end, const char *klass, const char *func)
+AcrPlace *acr_place_new(const char *file, guint start, guint end, const char *klass,
+                        const char *func)
 {
     AcrPlace *place = g_new0(AcrPlace, 1);
     place->file = g_strdup(file);
@@ -94,7 +96,8 @@ void acr_answer_clear(AcrAnswer *answer)
     answer->ok = false;
 }
 
-AcrBugLocation *acr_bug_location_new(const char *file, const char *klass, const char *method, const char *intended)
+AcrBugLocation *acr_bug_location_new(const char *file, const char *klass, const char *method,
+                                     const char *intended)
 {
     AcrBugLocation *location = g_new0(AcrBugLocation, 1);
     location->file = g_strdup(file);
@@ -117,7 +120,8 @@ void acr_bug_location_free(AcrBugLocation *location)
 
 const char *acr_locate_level_name(AcrLocateLevel level)
 {
-    static const char *const names[] = {"method+class", "method+file", "class+file", "class", "method", "file"};
+    static const char *const names[] = {"method+class", "method+file", "class+file",
+                                        "class",        "method",      "file"};
     return names[level];
 }
 

@@ -1,6 +1,7 @@
 /*
- * How code is written for a model: headings, numbered lines, signatures of a class. A block that is longer than its
- * budget loses its middle; line numbers stay, and a line says how to see what is missing.
+ * How code is written for a model: headings, numbered lines, signatures of a class. A block that is
+ * longer than its budget loses its middle; line numbers stay, and a line says how to see what is
+ * missing.
  */
 #include <string.h>
 
@@ -24,7 +25,8 @@ static void append_tag(GString *out, const char *tag, const char *text)
     g_string_append_printf(out, "</%s>", tag);
 }
 
-void acr_render_heading(GString *out, const char *path, const char *klass, const char *func, const char *separator)
+void acr_render_heading(GString *out, const char *path, const char *klass, const char *func,
+                        const char *separator)
 {
     append_tag(out, "file", path);
     if (klass || func)
@@ -86,7 +88,8 @@ static void append_gap(GString *out, const char *path, guint32 first, guint32 la
                            last - first > 2 * half ? "the middle of them" : "them");
 }
 
-void acr_render_lines(GString *out, AcrContent *content, const GArray *lines, gsize budget, const char *path)
+void acr_render_lines(GString *out, AcrContent *content, const GArray *lines, gsize budget,
+                      const char *path)
 {
     guint head = fitting(content, lines, budget, false), tail = 0;
     if (head < lines->len) {
@@ -127,7 +130,8 @@ static void add_signatures(GArray *lines, const AcrIndex *index, guint32 class_i
         else if (member->kind == ACR_SYMBOL_METHOD || member->kind == ACR_SYMBOL_FUNCTION)
             add_lines(lines, member->first, member->sig_last);
         else if (member->kind == ACR_SYMBOL_ASSIGN && strcmp(member->name, "__doc__") != 0)
-            add_lines(lines, member->first, MIN(member->last, member->first + MAX_ASSIGN_LINES - 1));
+            add_lines(lines, member->first,
+                      MIN(member->last, member->first + MAX_ASSIGN_LINES - 1));
     }
 }
 

@@ -1,6 +1,7 @@
 /*
- * An answer in the making: notes, then hits. Finishing sorts the hits by (rank, file, line), shows the first
- * ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT, and lists the others.
+ * An answer in the making: notes, then hits. Finishing sorts the hits by (rank, file, line), shows
+ * the first ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT, and
+ * lists the others.
  */
 #include <string.h>
 
@@ -96,8 +97,9 @@ static void sort_unique(GArray *hits)
     for (guint i = 0; i < hits->len; i++) {
         const AcrHit *hit = &g_array_index(hits, AcrHit, i);
         const AcrHit *last = kept ? &g_array_index(hits, AcrHit, kept - 1) : NULL;
-        if (last && last->entry == hit->entry && last->start == hit->start && last->end == hit->end &&
-            g_strcmp0(last->func, hit->func) == 0 && g_strcmp0(last->klass, hit->klass) == 0)
+        if (last && last->entry == hit->entry && last->start == hit->start &&
+            last->end == hit->end && g_strcmp0(last->func, hit->func) == 0 &&
+            g_strcmp0(last->klass, hit->klass) == 0)
             continue;
         g_array_index(hits, AcrHit, kept) = *hit;
         kept++;
@@ -125,7 +127,8 @@ static void drop_lines_past(GArray *lines, guint32 n_lines)
         g_array_set_size(lines, lines->len - 1);
 }
 
-static bool show_hit(const AcrReply *reply, const AcrHit *hit, gsize budget, GString *out, GError **error)
+static bool show_hit(const AcrReply *reply, const AcrHit *hit, gsize budget, GString *out,
+                     GError **error)
 {
     g_autoptr(GError) local = NULL;
     AcrContent *content = acr_search_content(reply->search, hit->entry, &local);
@@ -150,7 +153,8 @@ static void list_files(const AcrReply *reply, guint from, GString *out)
 {
     const GArray *hits = reply->hits;
     guint listed = 0, i = from;
-    while (i < hits->len && listed < ACR_SEARCH_LISTED_FILES && out->len < ACR_SEARCH_MAX_OUTPUT - 2048) {
+    while (i < hits->len && listed < ACR_SEARCH_LISTED_FILES &&
+           out->len < ACR_SEARCH_MAX_OUTPUT - 2048) {
         gsize entry = g_array_index(hits, AcrHit, i).entry;
         guint count = 0;
         for (; i < hits->len && g_array_index(hits, AcrHit, i).entry == entry; i++)
@@ -172,7 +176,8 @@ static void list_methods(const AcrReply *reply, guint from, GString *out)
     guint end = MIN(hits->len, from + ACR_SEARCH_LISTED_METHODS);
     for (guint i = from; i < end && out->len < ACR_SEARCH_MAX_OUTPUT - LIST_RESERVE / 2; i++) {
         const AcrHit *hit = &g_array_index(hits, AcrHit, i);
-        acr_render_heading(out, acr_search_path(reply->search, hit->entry), hit->klass, hit->func, " ");
+        acr_render_heading(out, acr_search_path(reply->search, hit->entry), hit->klass, hit->func,
+                           " ");
         g_string_append_printf(out, " line %u\n", hit->start);
     }
     if (end < hits->len) {
@@ -216,13 +221,16 @@ static bool show_hits(const AcrReply *reply, guint shown, GString *out, GError *
     return true;
 }
 
-bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse, AcrAnswer *out,
-                      GError **error)
+bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse,
+                      AcrAnswer *out, GError **error)
 {
     sort_unique(reply->hits);
-    guint n = reply->hits->len, shown = MIN(n, ACR_RESULT_SHOW_LIMIT), total = total_count(reply->hits);
-    g_autoptr(GString) text = g_string_new_len(reply->notes->str, (gssize)MIN(reply->notes->len, NOTES_MAX));
-    g_string_append_printf(text, "Found %s%u %s:\n\n", reply->overfull ? "at least " : "", total, total == 1 ? one : many);
+    guint n = reply->hits->len, shown = MIN(n, ACR_RESULT_SHOW_LIMIT),
+          total = total_count(reply->hits);
+    g_autoptr(GString) text =
+        g_string_new_len(reply->notes->str, (gssize)MIN(reply->notes->len, NOTES_MAX));
+    g_string_append_printf(text, "Found %s%u %s:\n\n", reply->overfull ? "at least " : "", total,
+                           total == 1 ? one : many);
     if (!show_hits(reply, shown, text, error))
         return false;
     if (n > shown) {
@@ -237,13 +245,15 @@ bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCol
     out->places = places_of(reply);
     out->ok = true;
     g_autofree char *valid = acr_utf8_repair(text->str, text->len);
-    out->output = acr_text_shorten(valid, ACR_SEARCH_MAX_OUTPUT); /* names and paths may be of any length */
+    out->output =
+        acr_text_shorten(valid, ACR_SEARCH_MAX_OUTPUT); /* names and paths may be of any length */
     return true;
 }
 
 void acr_reply_miss(AcrReply *reply, char *text, AcrAnswer *out)
 {
-    g_autoptr(GString) all = g_string_new_len(reply->notes->str, (gssize)MIN(reply->notes->len, NOTES_MAX));
+    g_autoptr(GString) all =
+        g_string_new_len(reply->notes->str, (gssize)MIN(reply->notes->len, NOTES_MAX));
     g_string_append(all, text);
     g_free(text);
     g_autofree char *valid = acr_utf8_repair(all->str, all->len);

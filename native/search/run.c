@@ -1,6 +1,6 @@
 /*
- * Answers a call: pairs each row of the table of calls with its function, checks the arguments' bounds, and repairs text
- * that is not UTF-8 before anything looks at it.
+ * Answers a call: pairs each row of the table of calls with its function, checks the arguments'
+ * bounds, and repairs text that is not UTF-8 before anything looks at it.
  */
 #include <string.h>
 
@@ -34,12 +34,17 @@ static bool refuse(AcrReply *reply, const AcrParam *param, const char *value, Ac
 {
     g_autofree char *trimmed = g_strstrip(g_strdup(value));
     if (strlen(value) > ACR_SEARCH_MAX_ARGUMENT) {
-        acr_reply_miss(reply, g_strdup_printf("The argument %s is too long: at most %u bytes are searched for.\n",
-                                              param->name, ACR_SEARCH_MAX_ARGUMENT), out);
+        acr_reply_miss(
+            reply,
+            g_strdup_printf("The argument %s is too long: at most %u bytes are searched for.\n",
+                            param->name, ACR_SEARCH_MAX_ARGUMENT),
+            out);
         return true;
     }
     if (!*trimmed) {
-        acr_reply_miss(reply, g_strdup_printf("The argument %s is empty: say what to look for.\n", param->name), out);
+        acr_reply_miss(
+            reply,
+            g_strdup_printf("The argument %s is empty: say what to look for.\n", param->name), out);
         return true;
     }
     return false;
@@ -58,8 +63,9 @@ bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GErr
     acr_reply_init(&reply, search);
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++) {
         if (!call->values[i]) {
-            g_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL, "%s: argument '%s' is missing",
-                        call->spec->name, call->spec->params[i].name);
+            g_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL,
+                        "%s: argument '%s' is missing", call->spec->name,
+                        call->spec->params[i].name);
             return false;
         }
         if (refuse(&reply, &call->spec->params[i], call->values[i], out))

@@ -1,26 +1,33 @@
 /*
- * What the files of this library share: contents, arguments made plain, replies being built, finders.
+ * What the files of this library share: contents, arguments made plain, replies being built,
+ * finders.
  *
- * Order everywhere: snapshot entries and symbol ids grow with (path, line), so sorting by number sorts by path.
+ * Order everywhere: snapshot entries and symbol ids grow with (path, line), so sorting by number
+ * sorts by path.
  */
 #ifndef ACR_SEARCH_PRIVATE_H
 #define ACR_SEARCH_PRIVATE_H
 
 #include "search/search.h"
 
-#define ACR_SEARCH_KEPT_BYTES (512u * 1024 * 1024)    /* decoded text kept in memory; what passes it is read again */
-#define ACR_SEARCH_MAX_HITS 200000u                   /* symbols counted by one call; the count then says "at least" */
-#define ACR_SEARCH_MAX_LINE 2000u                     /* bytes shown of one line */
-#define ACR_SEARCH_CONTEXT_LINES 3u                   /* lines shown each way around a text hit */
-#define ACR_SEARCH_MAX_BLOCK 40u                      /* lines of neighbouring text hits shown as one */
-#define ACR_SEARCH_LISTED_METHODS 20u                 /* collapsed places named one by one; more become counts per file */
-#define ACR_SEARCH_LISTED_FILES 200u                  /* collapsed files named with their counts */
-#define ACR_SEARCH_OTHER_BYTES (32u * 1024 * 1024)    /* bytes of tests and other file types read for a miss's counts */
-#define ACR_SEARCH_OTHER_FILES 20000u                 /* files read for that */
+#define ACR_SEARCH_KEPT_BYTES                                                                      \
+    (512u * 1024 * 1024) /* decoded text kept in memory; what passes it is read again */
+#define ACR_SEARCH_MAX_HITS                                                                        \
+    200000u                       /* symbols counted by one call; the count then says "at least" */
+#define ACR_SEARCH_MAX_LINE 2000u /* bytes shown of one line */
+#define ACR_SEARCH_CONTEXT_LINES 3u /* lines shown each way around a text hit */
+#define ACR_SEARCH_MAX_BLOCK 40u    /* lines of neighbouring text hits shown as one */
+#define ACR_SEARCH_LISTED_METHODS                                                                  \
+    20u /* collapsed places named one by one; more become counts per file */
+#define ACR_SEARCH_LISTED_FILES 200u /* collapsed files named with their counts */
+#define ACR_SEARCH_OTHER_BYTES                                                                     \
+    (32u * 1024 * 1024) /* bytes of tests and other file types read for a miss's counts */
+#define ACR_SEARCH_OTHER_FILES 20000u /* files read for that */
 #define ACR_SEARCH_SUGGESTIONS 6u
-#define ACR_SEARCH_MAX_NAME 200u                      /* bytes of a name that is compared for nearness or echoed */
+#define ACR_SEARCH_MAX_NAME 200u /* bytes of a name that is compared for nearness or echoed */
 
-/* ---- Contents ----------------------------------------------------------------------------------- */
+/* ---- Contents -----------------------------------------------------------------------------------
+ */
 
 typedef struct {
     AcrText text;
@@ -36,8 +43,9 @@ typedef struct {
 struct AcrSearch {
     AcrIndex *index;       /* shared */
     AcrSnapshot *snapshot; /* borrowed from the index */
-    gint32 *file_of_entry; /* owned; index file number by snapshot entry, -1 where it is not indexed */
-    AcrContent **contents; /* owned; by snapshot entry, NULL until read */
+    gint32
+        *file_of_entry; /* owned; index file number by snapshot entry, -1 where it is not indexed */
+    AcrContent **contents;        /* owned; by snapshot entry, NULL until read */
     gsize kept_bytes, kept_limit; /* the limit is ACR_SEARCH_KEPT_BYTES, less in tests */
     AcrContent *spare;            /* the last content read beyond it */
     GPtrArray *others;            /* owned; of AcrOther, NULL until a miss needs them */
@@ -45,26 +53,30 @@ struct AcrSearch {
 };
 
 /*
- * The text of a snapshot entry, borrowed until the next call for an entry. NULL without error: the file has none that can be
- * shown (symlink, too big, unreadable). Errors: FAILED (an object is missing).
+ * The text of a snapshot entry, borrowed until the next call for an entry. NULL without error: the
+ * file has none that can be shown (symlink, too big, unreadable). Errors: FAILED (an object is
+ * missing).
  */
 AcrContent *acr_search_content(AcrSearch *search, gsize entry, GError **error);
 guint32 acr_content_n_lines(AcrContent *content);
 /* Line `line` without its end; borrowed with the content; line must exist. */
 const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len);
-guint32 acr_content_line_at(AcrContent *content, gsize off); /* number of the line that holds byte `off` */
+guint32 acr_content_line_at(AcrContent *content,
+                            gsize off); /* number of the line that holds byte `off` */
 void acr_content_free(AcrContent *content);
 
 const char *acr_search_path(const AcrSearch *search, gsize entry); /* borrowed */
 
-/* ---- Arguments ---------------------------------------------------------------------------------- */
+/* ---- Arguments ----------------------------------------------------------------------------------
+ */
 
-/* A name as a model writes it, made plain: "`def Foo.bar(self):`" is text Foo.bar, last bar, qualifier Foo. All owned. */
+/* A name as a model writes it, made plain: "`def Foo.bar(self):`" is text Foo.bar, last bar,
+ * qualifier Foo. All owned. */
 typedef struct {
     char *text;
     char *last;
     char *qualifier; /* NULL if undotted */
-    bool is_name;    /* has the shape of a dotted name; else text and last are the argument, trimmed */
+    bool is_name; /* has the shape of a dotted name; else text and last are the argument, trimmed */
 } AcrNameArg;
 void acr_name_arg_init(AcrNameArg *arg, const char *argument);
 void acr_name_arg_clear(AcrNameArg *arg);
@@ -77,9 +89,9 @@ char *acr_search_shown(const char *text) ACR_MUST_USE;
 
 /* Files that an argument names: snapshot entries, best first. */
 typedef struct {
-    GArray *entries;  /* owned; of gsize; empty when nothing matches */
-    GHashTable *set;  /* owned; the same entries */
-    char *note;       /* owned; what the reader should know about the match, or NULL */
+    GArray *entries; /* owned; of gsize; empty when nothing matches */
+    GHashTable *set; /* owned; the same entries */
+    char *note;      /* owned; what the reader should know about the match, or NULL */
 } AcrFileMatch;
 void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *argument);
 void acr_file_match_clear(AcrFileMatch *match);
@@ -88,7 +100,8 @@ bool acr_file_match_has(const AcrFileMatch *match, gsize entry);
 /* Whether the file of that path is the module `dotted`, or its last parts. */
 bool acr_search_is_module(const char *path, const char *dotted);
 
-/* ---- Replies ------------------------------------------------------------------------------------ */
+/* ---- Replies ------------------------------------------------------------------------------------
+ */
 
 typedef enum {
     ACR_VIEW_WHOLE,      /* lines start..end */
@@ -103,7 +116,8 @@ typedef struct {
     guint32 rank; /* lower is shown first */
     guint32 start, end;
     gint32 symbol; /* -1: none */
-    guint32 count; /* matches that this place holds; start ACR_HIT_COUNT_ONLY: a file's matches beyond those kept */
+    guint32 count; /* matches that this place holds; start ACR_HIT_COUNT_ONLY: a file's matches
+                      beyond those kept */
     AcrView view;
     const char *klass, *func; /* borrowed from the index or the reply; may be NULL */
 } AcrHit;
@@ -118,7 +132,8 @@ typedef struct {
 void acr_reply_init(AcrReply *reply, AcrSearch *search);
 void acr_reply_clear(AcrReply *reply);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReply, acr_reply_clear)
-void acr_reply_note(AcrReply *reply, const char *format, ...) G_GNUC_PRINTF(2, 3); /* adds one line */
+void acr_reply_note(AcrReply *reply, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);                                /* adds one line */
 bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* false when it is full */
 void acr_reply_add_symbol(AcrReply *reply, guint32 id, AcrView view, guint32 rank);
 void acr_reply_add_symbols(AcrReply *reply, const GArray *ids, AcrView view);
@@ -127,46 +142,63 @@ typedef enum {
     ACR_COLLAPSE_FILES,   /* path and count */
     ACR_COLLAPSE_METHODS, /* path, class, function and line; counts per file when there are many */
 } AcrCollapse;
-/* Sorts, shows and lists the hits. `thing` is what was found, e.g. "class named Foo", "classes named Foo". */
-bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse, AcrAnswer *out,
-                      GError **error) ACR_MUST_USE;
+/* Sorts, shows and lists the hits. `thing` is what was found, e.g. "class named Foo", "classes
+ * named Foo". */
+bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse,
+                      AcrAnswer *out, GError **error) ACR_MUST_USE;
 /* Gives `text` (taken) as a miss, notes first. */
 void acr_reply_miss(AcrReply *reply, char *text, AcrAnswer *out);
 
-/* `<file>…</file>` and, where there are any, ` <class>…</class> <func>…</func>` after `separator`. */
-void acr_render_heading(GString *out, const char *path, const char *klass, const char *func, const char *separator);
+/* `<file>…</file>` and, where there are any, ` <class>…</class> <func>…</func>` after `separator`.
+ */
+void acr_render_heading(GString *out, const char *path, const char *klass, const char *func,
+                        const char *separator);
 /* The lines (of guint32) with their numbers, at most `budget` bytes, shortened in the middle. */
-void acr_render_lines(GString *out, AcrContent *content, const GArray *lines, gsize budget, const char *path);
-/* Line numbers of a class's signatures: header, decorators and headers of methods, assignments; owned. */
+void acr_render_lines(GString *out, AcrContent *content, const GArray *lines, gsize budget,
+                      const char *path);
+/* Line numbers of a class's signatures: header, decorators and headers of methods, assignments;
+ * owned. */
 GArray *acr_render_signature_lines(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 
-/* ---- Finders (owned arrays of guint32 symbol ids, sorted, unique) -------------------------------- */
+/* ---- Finders (owned arrays of guint32 symbol ids, sorted, unique)
+ * -------------------------------- */
 
 GArray *acr_find_by_name(const AcrIndex *index, AcrSymbolKind kind, const char *name) ACR_MUST_USE;
-GArray *acr_find_by_name_folded(const AcrIndex *index, AcrSymbolKind kind, const char *name) ACR_MUST_USE;
-GArray *acr_find_functions(const AcrIndex *index, const char *name) ACR_MUST_USE; /* functions and methods */
+GArray *acr_find_by_name_folded(const AcrIndex *index, AcrSymbolKind kind,
+                                const char *name) ACR_MUST_USE;
+GArray *acr_find_functions(const AcrIndex *index,
+                           const char *name) ACR_MUST_USE; /* functions and methods */
 GArray *acr_find_functions_folded(const AcrIndex *index, const char *name) ACR_MUST_USE;
-/* Classes that the argument names; a qualifier that fits none is dropped and noted (`notes` may be NULL). */
+/* Classes that the argument names; a qualifier that fits none is dropped and noted (`notes` may be
+ * NULL). */
 GArray *acr_find_classes(const AcrIndex *index, const AcrNameArg *arg, GString *notes) ACR_MUST_USE;
 /* Functions and methods that the argument names, as Class.method also inherited; as above. */
 GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *notes) ACR_MUST_USE;
 /*
- * What `name` is in a class: its methods, nested classes and assignments of that name (an assignment that stands for
- * another method brings that too), else those of the nearest ancestor that has some; *out_owner says which.
+ * What `name` is in a class: its methods, nested classes and assignments of that name (an
+ * assignment that stands for another method brings that too), else those of the nearest ancestor
+ * that has some; *out_owner says which.
  */
-GArray *acr_find_members(const AcrIndex *index, guint32 class_id, const char *name, guint32 *out_owner) ACR_MUST_USE;
-GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrFileMatch *files) ACR_MUST_USE;
+GArray *acr_find_members(const AcrIndex *index, guint32 class_id, const char *name,
+                         guint32 *out_owner) ACR_MUST_USE;
+GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids,
+                          const AcrFileMatch *files) ACR_MUST_USE;
 void acr_find_unique(GArray *ids);
 
 /*
- * Definitions read from the text of a file that has no symbols (tests, files that cannot be parsed): `class name` or
- * `def name` and the more deeply indented lines after it.
+ * Definitions read from the text of a file that has no symbols (tests, files that cannot be
+ * parsed): `class name` or `def name` and the more deeply indented lines after it.
  */
-bool acr_find_text_defs(AcrReply *reply, gsize entry, const char *name, GError **error) ACR_MUST_USE;
+bool acr_find_text_defs(AcrReply *reply, gsize entry, const char *name,
+                        GError **error) ACR_MUST_USE;
 /* The same in those of the files that have no symbols. */
-bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const char *name, GError **error) ACR_MUST_USE;
+bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const char *name,
+                           GError **error) ACR_MUST_USE;
+/* The same in every non-test file that could not be parsed. */
+bool acr_find_text_defs_unparsed(AcrReply *reply, const char *name, GError **error) ACR_MUST_USE;
 
-/* ---- Text search -------------------------------------------------------------------------------- */
+/* ---- Text search --------------------------------------------------------------------------------
+ */
 
 /* Sets class and function to those around a line. */
 void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line);
@@ -174,13 +206,16 @@ void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line);
 /* How the text was matched. */
 typedef enum { ACR_TEXT_LITERAL, ACR_TEXT_LINE_ENDS, ACR_TEXT_INDENT, ACR_TEXT_STEPS } AcrTextStep;
 /* Adds the places in one file's content. */
-void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text, AcrTextStep step, guint32 rank);
+void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text,
+                   AcrTextStep step, guint32 rank);
 
-/* ---- Misses ------------------------------------------------------------------------------------- */
+/* ---- Misses -------------------------------------------------------------------------------------
+ */
 
 /* Symbol kinds as a set. */
 #define ACR_KIND(kind) (1u << (kind))
-/* Names of those kinds nearest to `name`, nearest first, at most ACR_SEARCH_SUGGESTIONS; owned, elements borrowed. */
+/* Names of those kinds nearest to `name`, nearest first, at most ACR_SEARCH_SUGGESTIONS; owned,
+ * elements borrowed. */
 GPtrArray *acr_suggest_names(const AcrIndex *index, guint kinds, const char *name) ACR_MUST_USE;
 /* Adds "Nearest names: …" with the file of each. */
 void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const char *name);
@@ -193,18 +228,25 @@ void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_i
 /* Adds files whose names are near to the argument. */
 void acr_suggest_files(GString *out, AcrSearch *search, const char *argument);
 /* Adds the files that hold `text`, with counts: Python, then tests and other types. */
-bool acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text, GError **error) ACR_MUST_USE;
+bool acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text,
+                             GError **error) ACR_MUST_USE;
 
-/* ---- Calls -------------------------------------------------------------------------------------- */
+/* ---- Calls --------------------------------------------------------------------------------------
+ */
 
-typedef bool (*AcrCallAnswer)(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
+typedef bool (*AcrCallAnswer)(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                              GError **error);
 bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
-bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
+bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                              GError **error);
 bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
-bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
-bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
+bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                               GError **error);
+bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                                GError **error);
 bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
-bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
+bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                             GError **error);
 bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
 
 #endif

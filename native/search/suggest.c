@@ -1,7 +1,8 @@
 /*
- * What a miss says: the nearest names, where the name is defined or occurs instead, what the named file or class holds.
- * Nearness: same name in another case, then a few edits, then one name inside the other. Few and good ones only. Tests and
- * files of other types are read when the first miss counts in them, and kept.
+ * What a miss says: the nearest names, where the name is defined or occurs instead, what the named
+ * file or class holds. Nearness: same name in another case, then a few edits, then one name inside
+ * the other. Few and good ones only. Tests and files of other types are read when the first miss
+ * counts in them, and kept.
  */
 #include <string.h>
 
@@ -12,7 +13,8 @@
 #define LISTED_ELSEWHERE 10u
 #define LISTED_OCCURRENCES 10u
 
-/* ---- Nearest names ------------------------------------------------------------------------------ */
+/* ---- Nearest names ------------------------------------------------------------------------------
+ */
 
 /* Levenshtein distance of two lower-case names, or FAR when it passes `max`. */
 static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint max)
@@ -104,7 +106,8 @@ GPtrArray *acr_suggest_names(const AcrIndex *index, guint kinds, const char *nam
     return names;
 }
 
-/* ---- Definitions -------------------------------------------------------------------------------- */
+/* ---- Definitions --------------------------------------------------------------------------------
+ */
 
 static const char *kind_word(const AcrSymbol *symbol)
 {
@@ -115,7 +118,8 @@ static const char *kind_word(const AcrSymbol *symbol)
 static void append_symbol(GString *out, const AcrIndex *index, guint32 id)
 {
     const AcrSymbol *symbol = acr_index_symbol(index, id);
-    g_string_append_printf(out, "%s %s, line %u of ", kind_word(symbol), symbol->qualname, symbol->first);
+    g_string_append_printf(out, "%s %s, line %u of ", kind_word(symbol), symbol->qualname,
+                           symbol->first);
     acr_render_heading(out, acr_index_file(index, symbol->file)->path, NULL, NULL, "");
     g_string_append_c(out, '\n');
 }
@@ -136,7 +140,8 @@ void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const 
                 continue;
             append_symbol(out, index, ids[0]);
             if (n > 1)
-                g_string_append_printf(out, "  (and %" G_GSIZE_FORMAT " more of that name)\n", n - 1);
+                g_string_append_printf(out, "  (and %" G_GSIZE_FORMAT " more of that name)\n",
+                                       n - 1);
         }
     }
 }
@@ -161,7 +166,8 @@ static void append_names(GString *out, const AcrIndex *index, const GArray *ids)
         const AcrSymbol *symbol = acr_index_symbol(index, g_array_index(ids, guint32, i));
         if (symbol->kind == ACR_SYMBOL_IMPORT || !g_hash_table_add(seen, (void *)symbol->qualname))
             continue;
-        g_string_append_printf(out, "%s%s", listed ? ", " : "", symbol->kind == ACR_SYMBOL_CLASS ? "class " : "");
+        g_string_append_printf(out, "%s%s", listed ? ", " : "",
+                               symbol->kind == ACR_SYMBOL_CLASS ? "class " : "");
         g_string_append(out, symbol->name);
         listed++;
     }
@@ -203,7 +209,8 @@ void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_i
     append_names(out, search->index, members);
 }
 
-/* ---- Files -------------------------------------------------------------------------------------- */
+/* ---- Files --------------------------------------------------------------------------------------
+ */
 
 void acr_suggest_files(GString *out, AcrSearch *search, const char *argument)
 {
@@ -228,7 +235,8 @@ void acr_suggest_files(GString *out, AcrSearch *search, const char *argument)
     }
 }
 
-/* ---- Occurrences of a text ---------------------------------------------------------------------- */
+/* ---- Occurrences of a text ----------------------------------------------------------------------
+ */
 
 static guint count_in(const char *hay, gsize len, const char *text)
 {
@@ -298,7 +306,8 @@ static void read_others(AcrSearch *search)
     gsize bytes = 0, files = 0;
     search->others = g_ptr_array_new_with_free_func(other_free);
     for (gsize i = 0; i < acr_snapshot_size(search->snapshot); i++) {
-        if (search->file_of_entry[i] >= 0 || acr_snapshot_entry(search->snapshot, i)->mode == ACR_MODE_LINK)
+        if (search->file_of_entry[i] >= 0 ||
+            acr_snapshot_entry(search->snapshot, i)->mode == ACR_MODE_LINK)
             continue;
         if (bytes > ACR_SEARCH_OTHER_BYTES || files++ >= ACR_SEARCH_OTHER_FILES) {
             search->others_partial = true;
@@ -345,6 +354,7 @@ bool acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text, 
     else
         others.files = 0;
     if (python.files == 0 && others.files == 0)
-        g_string_append_printf(out, "The text %s occurs in no Python file outside the tests.\n", shown);
+        g_string_append_printf(out, "The text %s occurs in no Python file outside the tests.\n",
+                               shown);
     return true;
 }

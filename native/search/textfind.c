@@ -1,7 +1,8 @@
 /*
- * Literal text in file contents. Step by step looser, and a looser step is taken only where the stricter ones found
- * nothing anywhere: as written; blanks at line ends ignored; indentation ignored too. The looser steps compare line by
- * line. Neighbouring matches in the same class and function become one place.
+ * Literal text in file contents. Step by step looser, and a looser step is taken only where the
+ * stricter ones found nothing anywhere: as written; blanks at line ends ignored; indentation
+ * ignored too. The looser steps compare line by line. Neighbouring matches in the same class and
+ * function become one place.
  *
  * Also definitions by text, for files that have no symbols.
  */
@@ -26,10 +27,10 @@ static AcrHit *mergeable(const AcrReply *reply, const AcrHit *hit)
     if (reply->hits->len == 0)
         return NULL;
     AcrHit *last = &g_array_index(reply->hits, AcrHit, reply->hits->len - 1);
-    bool near_it = last->entry == hit->entry && hit->start <= last->end + 1 && hit->start >= last->start &&
-                   hit->end - last->start < ACR_SEARCH_MAX_BLOCK;
-    bool same = last->view == ACR_VIEW_WHOLE && last->symbol < 0 && g_strcmp0(last->klass, hit->klass) == 0 &&
-                g_strcmp0(last->func, hit->func) == 0;
+    bool near_it = last->entry == hit->entry && hit->start <= last->end + 1 &&
+                   hit->start >= last->start && hit->end - last->start < ACR_SEARCH_MAX_BLOCK;
+    bool same = last->view == ACR_VIEW_WHOLE && last->symbol < 0 &&
+                g_strcmp0(last->klass, hit->klass) == 0 && g_strcmp0(last->func, hit->func) == 0;
     return near_it && same ? last : NULL;
 }
 
@@ -41,11 +42,13 @@ static void add_count(AcrReply *reply, gsize entry, guint32 rank)
         last->count++;
         return;
     }
-    AcrHit hit = {.entry = entry, .rank = rank, .symbol = -1, .count = 1, .start = ACR_HIT_COUNT_ONLY};
+    AcrHit hit = {
+        .entry = entry, .rank = rank, .symbol = -1, .count = 1, .start = ACR_HIT_COUNT_ONLY};
     acr_reply_add(reply, &hit);
 }
 
-static bool add_match(AcrReply *reply, gsize entry, AcrContent *content, guint32 first, guint32 last, guint32 rank)
+static bool add_match(AcrReply *reply, gsize entry, AcrContent *content, guint32 first,
+                      guint32 last, guint32 rank)
 {
     AcrHit hit = {.entry = entry, .rank = rank, .symbol = -1, .count = 1, .view = ACR_VIEW_WHOLE};
     acr_hit_set_names(reply, &hit, first);
@@ -70,7 +73,8 @@ static const char *next_line(const char *at, const char *end)
 }
 
 /* One match per line in which one begins. */
-static void find_literal(AcrReply *reply, gsize entry, AcrContent *content, const char *text, guint32 rank)
+static void find_literal(AcrReply *reply, gsize entry, AcrContent *content, const char *text,
+                         guint32 rank)
 {
     gsize len = strlen(text);
     const char *hay = content->text.text, *end = hay + content->text.len;
@@ -101,7 +105,8 @@ static const char *bare_line(const char *line, gsize *len, AcrTextStep step)
     return line;
 }
 
-/* Whether the wanted line fits: the first may begin within the file's line, the last may end within it. */
+/* Whether the wanted line fits: the first may begin within the file's line, the last may end within
+ * it. */
 static bool line_fits(const char *line, gsize len, const char *want, bool is_first, bool is_last)
 {
     gsize n = strlen(want);
@@ -137,7 +142,8 @@ static guint anchor_of(char **wanted, guint n)
     return best;
 }
 
-static void find_lines(AcrReply *reply, gsize entry, AcrContent *content, const char *text, AcrTextStep step, guint32 rank)
+static void find_lines(AcrReply *reply, gsize entry, AcrContent *content, const char *text,
+                       AcrTextStep step, guint32 rank)
 {
     g_auto(GStrv) wanted = g_strsplit(text, "\n", -1);
     guint n = g_strv_length(wanted);
@@ -154,8 +160,10 @@ static void find_lines(AcrReply *reply, gsize entry, AcrContent *content, const 
         const char *at = memmem(hay + off, content->text.len - off, wanted[anchor], anchor_len);
         if (!at)
             return;
-        guint32 line = acr_content_line_at(content, (gsize)(at - hay)), n_lines = acr_content_n_lines(content);
-        if (line > anchor && line - anchor + n - 1 <= n_lines && block_fits(content, line - anchor, wanted, n, step)) {
+        guint32 line = acr_content_line_at(content, (gsize)(at - hay)),
+                n_lines = acr_content_n_lines(content);
+        if (line > anchor && line - anchor + n - 1 <= n_lines &&
+            block_fits(content, line - anchor, wanted, n, step)) {
             if (!add_match(reply, entry, content, line - anchor, line - anchor + n - 1, rank))
                 return;
         }
@@ -166,7 +174,8 @@ static void find_lines(AcrReply *reply, gsize entry, AcrContent *content, const 
     }
 }
 
-void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text, AcrTextStep step, guint32 rank)
+void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text,
+                   AcrTextStep step, guint32 rank)
 {
     if (!*text)
         return;
@@ -176,7 +185,8 @@ void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char
         find_lines(reply, entry, content, text, step, rank);
 }
 
-/* ---- Definitions by text ------------------------------------------------------------------------ */
+/* ---- Definitions by text ------------------------------------------------------------------------
+ */
 
 static gsize indent_of(const char *line, gsize len)
 {
@@ -254,7 +264,14 @@ bool acr_find_text_defs(AcrReply *reply, gsize entry, const char *name, GError *
     return true;
 }
 
-bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const char *name, GError **error)
+static void note_text_only(AcrReply *reply)
+{
+    if (reply->hits->len)
+        acr_reply_note(reply, "Read from the text alone: the file is a test or cannot be parsed.");
+}
+
+bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const char *name,
+                           GError **error)
 {
     const AcrSearch *search = reply->search;
     for (guint i = 0; i < files->entries->len; i++) {
@@ -265,7 +282,18 @@ bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const cha
         if (!acr_find_text_defs(reply, entry, name, error))
             return false;
     }
-    if (reply->hits->len)
-        acr_reply_note(reply, "Read from the text alone: the file is a test or cannot be parsed.");
+    note_text_only(reply);
+    return true;
+}
+
+bool acr_find_text_defs_unparsed(AcrReply *reply, const char *name, GError **error)
+{
+    const AcrIndex *index = reply->search->index;
+    for (gsize i = 0; i < acr_index_n_files(index); i++) {
+        const AcrIndexFile *file = acr_index_file(index, i);
+        if (file->unparsed && !acr_find_text_defs(reply, file->entry, name, error))
+            return false;
+    }
+    note_text_only(reply);
     return true;
 }

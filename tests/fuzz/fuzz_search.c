@@ -1,6 +1,6 @@
 /*
- * Any bytes as the argument of every search call, and as a bug location, on a small fixed repository. An answer must come,
- * within its bounds and in UTF-8.
+ * Any bytes as the argument of every search call, and as a bug location, on a small fixed
+ * repository. An answer must come, within its bounds and in UTF-8.
  */
 #include <glib.h>
 #include <stdint.h>
@@ -10,8 +10,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char source[] = "class Base:\n    def run(self):\n        return 1\n\n\nclass Leaf(Base):\n    x = 1\n";
-static const char rows[] = "C\tBase\t1\t1\t1\t3\t\nD\tBase.run\t2\t2\t2\t3\tc\t\nC\tLeaf\t6\t6\t6\t7\tBase\nA\tLeaf.x\t7\t7\t\tc\n";
+static const char source[] =
+    "class Base:\n    def run(self):\n        return 1\n\n\nclass Leaf(Base):\n    x = 1\n";
+static const char rows[] =
+    "C\tBase\t1\t1\t1\t3\t\nD\tBase.run\t2\t2\t2\t3\tc\t\nC\tLeaf\t6\t6\t6\t7\tBase\nA\tLeaf."
+    "x\t7\t7\t\tc\n";
 
 static bool outline(void *ctx, const char *path, GBytes *bytes, GBytes **out_rows, GError **error)
 {
@@ -69,13 +72,16 @@ static void run_calls(AcrSearch *search, char *const arguments[3])
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static AcrSearch *search; /* made once: contents are kept in memory, so the folder is gone by then */
+    static AcrSearch
+        *search; /* made once: contents are kept in memory, so the folder is gone by then */
     search = search ? search : make_search();
     char *arguments[3];
     split(data, size, arguments);
     run_calls(search, arguments);
-    g_autoptr(GPtrArray) locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
-    g_ptr_array_add(locations, acr_bug_location_new(arguments[0], arguments[1], arguments[2], arguments[0]));
+    g_autoptr(GPtrArray) locations =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_ptr_array_add(locations,
+                    acr_bug_location_new(arguments[0], arguments[1], arguments[2], arguments[0]));
     g_autoptr(GPtrArray) found = acr_search_locate(search, locations);
     g_assert_cmpuint(found->len, <=, ACR_LOCATE_MAX_PLACES);
     for (int i = 0; i < 3; i++)

@@ -1,6 +1,7 @@
 /*
- * A small outliner for tests: plain Python by indentation and parentheses. Enough for classes, defs with decorators and
- * headers over several lines, assignments of one name, imports; a line `!syntax` makes the file unparsable.
+ * A small outliner for tests: plain Python by indentation and parentheses. Enough for classes, defs
+ * with decorators and headers over several lines, assignments of one name, imports; a line
+ * `!syntax` makes the file unparsable.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@ typedef struct {
     int indent;
     bool is_class;
     char *qualname;
-    gsize row;   /* number of its row */
+    gsize row; /* number of its row */
 } Open;
 
 typedef struct {
@@ -93,7 +94,8 @@ static char *bases_of(const char *header)
     return g_strjoinv("\x1f", parts);
 }
 
-static void add_definition(Outline *outline, const char *text, int indent, int line, int sig_last, bool is_class)
+static void add_definition(Outline *outline, const char *text, int indent, int line, int sig_last,
+                           bool is_class)
 {
     const char *name = text + (is_class ? 6 : g_str_has_prefix(text, "async ") ? 10 : 4);
     g_autofree char *bare = g_strndup(name, word_length(name));
@@ -127,8 +129,11 @@ static void add_assign(Outline *outline, const char *text, int line, int last)
         return;
     g_autofree char *name = g_strndup(text, n);
     g_autofree char *value = g_strstrip(g_strdup(after + 1));
-    bool dotted = *value && strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.") == strlen(value) &&
-                  !g_ascii_isdigit(*value);
+    bool dotted =
+        *value &&
+        strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.") ==
+            strlen(value) &&
+        !g_ascii_isdigit(*value);
     g_autofree char *qualname = qualified(outline, name);
     Row *row = g_new0(Row, 1);
     row->first = line;
@@ -182,7 +187,8 @@ static char *row_text(const Row *row)
         return g_strdup_printf("%s\t%d\t%d\t%s\n", row->head, row->first, row->last, row->tail);
     if (row->head[0] == 'I')
         return g_strdup_printf("%s\t%d\t%s\n", row->head, row->first, row->tail);
-    return g_strdup_printf("%s\t%d\t%d\t%d\t%d\t%s\n", row->head, row->first, row->def, row->sig_last, row->last, row->tail);
+    return g_strdup_printf("%s\t%d\t%d\t%d\t%d\t%s\n", row->head, row->first, row->def,
+                           row->sig_last, row->last, row->tail);
 }
 
 bool mini_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error)
@@ -191,7 +197,8 @@ bool mini_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows
     const char *data = g_bytes_get_data(source, &len);
     g_autofree char *text = acr_utf8_repair(data ? data : "", len);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    Outline outline = {.open = g_ptr_array_new_with_free_func(open_free), .rows = g_ptr_array_new_with_free_func(row_free)};
+    Outline outline = {.open = g_ptr_array_new_with_free_func(open_free),
+                       .rows = g_ptr_array_new_with_free_func(row_free)};
     GString *out = g_string_new(NULL);
     bool broken = strstr(text, "!syntax") != NULL;
     for (int line = 1; !broken && lines[line - 1]; line++) {

@@ -1,4 +1,5 @@
 /* What has a ceiling, and answers that stay the same. */
+#include <glib/gstdio.h>
 #include <string.h>
 
 #include "fixture.h"
@@ -104,7 +105,8 @@ static void many_files_are_listed_up_to_a_bound(void)
     fixture_init_dir(&fixture, dir);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "needle", NULL, NULL);
     g_assert_cmpuint(answer.places->len, ==, 300);
-    g_assert_nonnull(strstr(answer.output, "<file>package_with_a_long_name_202/module.py</file> 1\n"));
+    g_assert_nonnull(
+        strstr(answer.output, "<file>package_with_a_long_name_202/module.py</file> 1\n"));
     g_assert_nonnull(strstr(answer.output, "… and 97 more in further files.\n"));
 }
 
@@ -142,7 +144,8 @@ static void long_names_and_paths_stay_within_the_output(void)
 {
     g_auto(Fixture) fixture;
     g_autofree char *part = g_strnfill(200, 'p');
-    g_autofree char *folder = g_strjoin("/", part, part, part, part, part, part, part, part, part, part, NULL);
+    g_autofree char *folder =
+        g_strjoin("/", part, part, part, part, part, part, part, part, part, part, NULL);
     g_autofree char *name = g_strnfill(9000, 'n');
     g_autofree char *text = g_strdup_printf("class %s:\n    def go(self):\n        pass\n", name);
     char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
@@ -155,6 +158,55 @@ static void long_names_and_paths_stay_within_the_output(void)
     g_assert_cmpuint(methods.places->len, ==, 40);
     g_auto(AcrAnswer) classes = fixture_call(&fixture, "search_class", name, NULL, NULL);
     g_assert_cmpuint(classes.places->len, ==, 40);
+}
+
+/* Runs git in a folder; its output without the line end; owned. */
+static char *git(const char *dir, const char *const *arguments)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) argv = g_ptr_array_new();
+    g_ptr_array_add(argv, "git");
+    g_ptr_array_add(argv, "-C");
+    g_ptr_array_add(argv, (void *)dir);
+    for (; *arguments; arguments++)
+        g_ptr_array_add(argv, (void *)*arguments);
+    g_ptr_array_add(argv, NULL);
+    AcrSpawn spawn = {.argv = (const char *const *)argv->pdata};
+    g_auto(AcrSpawnResult) result = {0};
+    g_assert_true(acr_spawn_run(&spawn, &result, &error));
+    g_assert_cmpint(result.exit_code, ==, 0);
+    gsize len = 0;
+    const char *text = g_bytes_get_data(result.out, &len);
+    return g_strchomp(g_strndup(text ? text : "", len));
+}
+
+static void a_missing_object_is_an_error(void)
+{
+    g_auto(Fixture) fixture;
+    g_autoptr(GError) error = NULL;
+    char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
+    fixture_write(dir, "m.py", "class Here:\n    pass\n", 21);
+    g_free(git(dir, (const char *const[]){"init", "-q", NULL}));
+    g_free(git(dir, (const char *const[]){"add", "m.py", NULL}));
+    g_free(git(dir, (const char *const[]){"-c", "user.name=a", "-c", "user.email=a@b", "-c",
+                                          "commit.gpgsign=false", "commit", "-qm", "one", NULL}));
+    fixture_init_commit(&fixture, dir);
+    g_autofree char *id = git(dir, (const char *const[]){"rev-parse", "HEAD:m.py", NULL});
+    g_autofree char *object = g_strdup_printf("%s/.git/objects/%.2s/%s", dir, id, id + 2);
+    g_assert_cmpint(g_unlink(object), ==, 0);
+    g_auto(AcrCall) call = {.spec = acr_search_call_spec("search_code")};
+    call.values[0] = g_strdup("Here");
+    g_auto(AcrAnswer) answer = {0};
+    g_assert_false(acr_search_run(fixture.search, &call, &answer, &error));
+    g_assert_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_FAILED);
+    g_assert_nonnull(strstr(error->message, "cannot read 'm.py'"));
+    g_assert_null(answer.output);
+    g_assert_null(acr_search_code(fixture.search, "m.py", 1, 1, true));
+    g_autoptr(GPtrArray) locations =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_ptr_array_add(locations, acr_bug_location_new("m.py", "Here", NULL, NULL));
+    g_autoptr(GPtrArray) found = acr_search_locate(fixture.search, locations);
+    g_assert_cmpuint(found->len, ==, 0);
 }
 
 static void the_same_call_gives_the_same_bytes(void)
@@ -179,18 +231,24 @@ void add_bound_tests(void)
 {
     g_test_add_func("/search/bounds/a_long_or_empty_argument_is_refused_in_words",
                     a_long_or_empty_argument_is_refused_in_words);
-    g_test_add_func("/search/bounds/text_that_is_not_utf8_is_answered", text_that_is_not_utf8_is_answered);
+    g_test_add_func("/search/bounds/text_that_is_not_utf8_is_answered",
+                    text_that_is_not_utf8_is_answered);
     g_test_add_func("/search/bounds/ten_thousand_results_are_counted_and_a_thousand_listed",
                     ten_thousand_results_are_counted_and_a_thousand_listed);
-    g_test_add_func("/search/bounds/a_huge_class_loses_its_middle", a_huge_class_loses_its_middle_and_says_how_to_see_it);
-    g_test_add_func("/search/bounds/three_long_results_share_the_budget", three_long_results_share_the_budget);
+    g_test_add_func("/search/bounds/a_huge_class_loses_its_middle",
+                    a_huge_class_loses_its_middle_and_says_how_to_see_it);
+    g_test_add_func("/search/bounds/three_long_results_share_the_budget",
+                    three_long_results_share_the_budget);
     g_test_add_func("/search/bounds/a_line_of_a_megabyte_is_cut", a_line_of_a_megabyte_is_cut);
-    g_test_add_func("/search/bounds/many_files_are_listed_up_to_a_bound", many_files_are_listed_up_to_a_bound);
+    g_test_add_func("/search/bounds/many_files_are_listed_up_to_a_bound",
+                    many_files_are_listed_up_to_a_bound);
     g_test_add_func("/search/bounds/more_matches_than_places_are_counted_per_file",
                     more_matches_than_places_are_counted_per_file);
     g_test_add_func("/search/bounds/contents_beyond_the_kept_ones_are_read_again",
                     contents_beyond_the_kept_ones_are_read_again);
     g_test_add_func("/search/bounds/long_names_and_paths_stay_within_the_output",
                     long_names_and_paths_stay_within_the_output);
-    g_test_add_func("/search/bounds/the_same_call_gives_the_same_bytes", the_same_call_gives_the_same_bytes);
+    g_test_add_func("/search/bounds/a_missing_object_is_an_error", a_missing_object_is_an_error);
+    g_test_add_func("/search/bounds/the_same_call_gives_the_same_bytes",
+                    the_same_call_gives_the_same_bytes);
 }

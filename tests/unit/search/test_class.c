@@ -40,10 +40,13 @@ static void shows_signatures_only(void)
     fixture_init(&fixture, "shapes.py", shapes, NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class", "Shape", NULL, NULL);
     g_assert_true(answer.ok);
-    assert_has(&answer, "<file>shapes.py</file>\n<class>Shape</class>\n<code>\n"
-                        "1 @register\n2 class Shape(Base):\n4     sides = 0\n6     @property\n7     def area(self):\n"
-                        "11     def scale(\n12         self,\n13         by,\n14     ):\n17     class Meta:\n"
-                        "18         ordered = True\n</code>");
+    assert_has(
+        &answer,
+        "<file>shapes.py</file>\n<class>Shape</class>\n<code>\n"
+        "1 @register\n2 class Shape(Base):\n4     sides = 0\n6     @property\n7     def "
+        "area(self):\n"
+        "11     def scale(\n12         self,\n13         by,\n14     ):\n17     class Meta:\n"
+        "18         ordered = True\n</code>");
     assert_lacks(&answer, "<func>");
     assert_lacks(&answer, "__doc__");
     assert_lacks(&answer, "body = 1");
@@ -53,7 +56,8 @@ static void in_file_shows_the_whole_class(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "shapes.py", shapes, "b/shapes.py", "class Other:\n    pass\n", NULL);
-    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class_in_file", "Shape", "shapes.py", NULL);
+    g_auto(AcrAnswer) answer =
+        fixture_call(&fixture, "search_class_in_file", "Shape", "shapes.py", NULL);
     fixture_assert_places(&answer, "shapes.py:1-18 Shape -");
     assert_has(&answer, "8         body = 1\n9         return body\n10 \n11     def scale(");
 }
@@ -62,9 +66,12 @@ static void repeated_names_are_all_listed(void)
 {
     g_auto(Fixture) fixture;
     const char *text = "class Twin:\n    pass\n";
-    fixture_init(&fixture, "e.py", text, "b.py", text, "a.py", text, "d.py", text, "c.py", text, NULL);
+    fixture_init(&fixture, "e.py", text, "b.py", text, "a.py", text, "d.py", text, "c.py", text,
+                 NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class", "Twin", NULL, NULL);
-    fixture_assert_places(&answer, "a.py:1-2 Twin -\nb.py:1-2 Twin -\nc.py:1-2 Twin -\nd.py:1-2 Twin -\ne.py:1-2 Twin -");
+    fixture_assert_places(
+        &answer,
+        "a.py:1-2 Twin -\nb.py:1-2 Twin -\nc.py:1-2 Twin -\nd.py:1-2 Twin -\ne.py:1-2 Twin -");
     assert_has(&answer, "Found 5 results");
     assert_has(&answer, "<file>d.py</file> 1\n<file>e.py</file> 1\n");
     char *code = answer.output;
@@ -79,7 +86,9 @@ static void repeated_names_are_all_listed(void)
 static void an_alias_leads_to_its_class(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "m.py", "class MutableDense:\n    def go(self):\n        pass\n\nMatrix = MutableDense\n", NULL);
+    fixture_init(&fixture, "m.py",
+                 "class MutableDense:\n    def go(self):\n        pass\n\nMatrix = MutableDense\n",
+                 NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class", "Matrix", NULL, NULL);
     fixture_assert_places(&answer, "m.py:1-3 MutableDense -");
     assert_has(&answer, "Matrix is another name of class MutableDense.");
@@ -89,8 +98,10 @@ static void an_alias_leads_to_its_class(void)
 static void a_reexported_class_is_found_in_the_file_that_imports_it(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "pkg/__init__.py", "from .impl import Thing\n", "pkg/impl.py", "class Thing:\n    pass\n", NULL);
-    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class_in_file", "Thing", "pkg/__init__.py", NULL);
+    fixture_init(&fixture, "pkg/__init__.py", "from .impl import Thing\n", "pkg/impl.py",
+                 "class Thing:\n    pass\n", NULL);
+    g_auto(AcrAnswer) answer =
+        fixture_call(&fixture, "search_class_in_file", "Thing", "pkg/__init__.py", NULL);
     fixture_assert_places(&answer, "pkg/impl.py:1-2 Thing -");
     assert_has(&answer, "gets it from elsewhere");
 }
@@ -98,7 +109,8 @@ static void a_reexported_class_is_found_in_the_file_that_imports_it(void)
 static void a_name_that_is_no_class_is_said_so(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "m.py", "def build():\n    pass\n\nLIMIT = 3\n\nclass Tree:\n    pass\n", NULL);
+    fixture_init(&fixture, "m.py", "def build():\n    pass\n\nLIMIT = 3\n\nclass Tree:\n    pass\n",
+                 NULL);
     g_auto(AcrAnswer) function = fixture_call(&fixture, "search_class", "build", NULL, NULL);
     fixture_assert_places(&function, "m.py:1-2 - build");
     assert_has(&function, "There is no class named build; it is a function or method.");
@@ -111,9 +123,10 @@ static void a_name_that_is_no_class_is_said_so(void)
 static void a_miss_names_the_nearest_and_where_the_text_occurs(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "t.py", "class SeasonalTariff:\n    pass\n\nclass Unrelated:\n    pass\n", "u.py",
-                 "# SeasonTariff once, SeasonTariff twice\n", "doc.rst", "SeasonTariff\n", "tests/test_t.py",
-                 "SeasonTariff = 1\n", NULL);
+    fixture_init(&fixture, "t.py",
+                 "class SeasonalTariff:\n    pass\n\nclass Unrelated:\n    pass\n", "u.py",
+                 "# SeasonTariff once, SeasonTariff twice\n", "doc.rst", "SeasonTariff\n",
+                 "tests/test_t.py", "SeasonTariff = 1\n", NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class", "SeasonTariff", NULL, NULL);
     g_assert_false(answer.ok);
     assert_has(&answer, "class SeasonalTariff, line 1 of <file>t.py</file>");
@@ -126,7 +139,8 @@ static void a_miss_names_the_nearest_and_where_the_text_occurs(void)
 static void a_miss_in_a_file_says_where_the_class_is_and_what_the_file_holds(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "a.py", "class A:\n    pass\n", "b.py", "class B:\n    pass\n\ndef run():\n    pass\n", NULL);
+    fixture_init(&fixture, "a.py", "class A:\n    pass\n", "b.py",
+                 "class B:\n    pass\n\ndef run():\n    pass\n", NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class_in_file", "A", "b.py", NULL);
     g_assert_false(answer.ok);
     assert_has(&answer, "It is defined elsewhere:\nclass A, line 1 of <file>a.py</file>");
@@ -136,10 +150,25 @@ static void a_miss_in_a_file_says_where_the_class_is_and_what_the_file_holds(voi
 static void test_files_are_read_as_text_when_named(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "tests/test_a.py", "class Helper:\n    x = 1\n\n    y = 2\n\nz = 3\n", "a.py", "x = 1\n", NULL);
+    fixture_init(&fixture, "tests/test_a.py", "class Helper:\n    x = 1\n\n    y = 2\n\nz = 3\n",
+                 "a.py", "x = 1\n", NULL);
     fixture_expect(&fixture, "search_class", "Helper", NULL, "");
-    fixture_expect(&fixture, "search_class_in_file", "Helper", "tests/test_a.py", "tests/test_a.py:1-4 Helper -");
-    fixture_expect(&fixture, "search_method_in_file", "Helper", "test_a.py", "tests/test_a.py:1-4 Helper -");
+    fixture_expect(&fixture, "search_class_in_file", "Helper", "tests/test_a.py",
+                   "tests/test_a.py:1-4 Helper -");
+    fixture_expect(&fixture, "search_method_in_file", "Helper", "test_a.py",
+                   "tests/test_a.py:1-4 Helper -");
+}
+
+static void files_that_cannot_be_parsed_are_read_as_text(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "old.py", "!syntax\nclass Old:\n    def go(self):\n        print 1\n",
+                 NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class", "Old", NULL, NULL);
+    fixture_assert_places(&answer, "old.py:2-4 Old -");
+    assert_has(&answer, "Read from the text alone");
+    fixture_expect(&fixture, "search_method", "go", NULL, "old.py:3-4 - go");
+    fixture_expect(&fixture, "search_method_in_file", "go", "old.py", "old.py:3-4 - go");
 }
 
 void add_class_tests(void)
@@ -150,10 +179,14 @@ void add_class_tests(void)
     g_test_add_func("/search/class/an_alias_leads_to_its_class", an_alias_leads_to_its_class);
     g_test_add_func("/search/class/a_reexported_class_is_found_in_the_file_that_imports_it",
                     a_reexported_class_is_found_in_the_file_that_imports_it);
-    g_test_add_func("/search/class/a_name_that_is_no_class_is_said_so", a_name_that_is_no_class_is_said_so);
+    g_test_add_func("/search/class/a_name_that_is_no_class_is_said_so",
+                    a_name_that_is_no_class_is_said_so);
     g_test_add_func("/search/class/a_miss_names_the_nearest_and_where_the_text_occurs",
                     a_miss_names_the_nearest_and_where_the_text_occurs);
     g_test_add_func("/search/class/a_miss_in_a_file_says_where_the_class_is",
                     a_miss_in_a_file_says_where_the_class_is_and_what_the_file_holds);
-    g_test_add_func("/search/class/test_files_are_read_as_text_when_named", test_files_are_read_as_text_when_named);
+    g_test_add_func("/search/class/test_files_are_read_as_text_when_named",
+                    test_files_are_read_as_text_when_named);
+    g_test_add_func("/search/class/files_that_cannot_be_parsed_are_read_as_text",
+                    files_that_cannot_be_parsed_are_read_as_text);
 }

@@ -55,7 +55,8 @@ static void neighbouring_lines_are_one_place_but_counted(void)
 static void others_collapse_to_files_with_counts(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "a.py", "hit\n", "b.py", "hit\n", "c.py", "hit\n", "d/e.py", "hit\nx\nhit\n", "f.py", "hit\n", NULL);
+    fixture_init(&fixture, "a.py", "hit\n", "b.py", "hit\n", "c.py", "hit\n", "d/e.py",
+                 "hit\nx\nhit\n", "f.py", "hit\n", NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "hit", NULL, NULL);
     assert_has(&answer, "Found 6 lines with hit:");
     assert_has(&answer, "<file>d/e.py</file> 2\n<file>f.py</file> 1\n");
@@ -64,7 +65,8 @@ static void others_collapse_to_files_with_counts(void)
 static void unparsable_files_are_searched_and_tests_are_not(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "old.py", "!syntax needle\n", "test_x.py", "needle\n", "notes.txt", "needle\n", NULL);
+    fixture_init(&fixture, "old.py", "!syntax needle\n", "test_x.py", "needle\n", "notes.txt",
+                 "needle\n", NULL);
     fixture_expect(&fixture, "search_code", "needle", NULL, "old.py:1-1 - -");
     fixture_expect(&fixture, "search_code_in_file", "needle", "notes.txt", "notes.txt:1-1 - -");
     fixture_expect(&fixture, "search_code_in_file", "needle", "test_x.py", "test_x.py:1-1 - -");
@@ -74,10 +76,12 @@ static void blanks_and_indentation_differ_only_as_a_second_step(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "m.py", "def f():\r\n    if a:  \r\n        return b\r\n", NULL);
-    g_auto(AcrAnswer) ends = fixture_call(&fixture, "search_code", "    if a:\n        return b", NULL, NULL);
+    g_auto(AcrAnswer) ends =
+        fixture_call(&fixture, "search_code", "    if a:\n        return b", NULL, NULL);
     fixture_assert_places(&ends, "m.py:1-3 - f");
     assert_has(&ends, "found with other blanks at line ends");
-    g_auto(AcrAnswer) indent = fixture_call(&fixture, "search_code", "if a:\nreturn b\n", NULL, NULL);
+    g_auto(AcrAnswer) indent =
+        fixture_call(&fixture, "search_code", "if a:\nreturn b\n", NULL, NULL);
     g_assert_true(indent.ok);
     assert_has(&indent, "found with other indentation");
     fixture_expect(&fixture, "search_code", "if a:\nreturn c", NULL, "");
@@ -88,7 +92,8 @@ static void blanks_and_indentation_differ_only_as_a_second_step(void)
 static void other_encodings_are_searched_as_text(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "m.py", "# -*- coding: latin-1 -*-\nname = '\xe9t\xe9'\n", "n.py", "\xef\xbb\xbfname = 'été'\n", NULL);
+    fixture_init(&fixture, "m.py", "# -*- coding: latin-1 -*-\nname = '\xe9t\xe9'\n", "n.py",
+                 "\xef\xbb\xbfname = 'été'\n", NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "été", NULL, NULL);
     fixture_assert_places(&answer, "m.py:1-2 - -\nn.py:1-1 - -");
     assert_has(&answer, "1 name = 'été'\n");
@@ -98,7 +103,8 @@ static void a_miss_in_a_file_counts_where_the_text_occurs(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py", "wanted = 1\nwanted += wanted\n", "b.py", "x = 1\n", NULL);
-    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code_in_file", "wanted", "b.py", NULL);
+    g_auto(AcrAnswer) answer =
+        fixture_call(&fixture, "search_code_in_file", "wanted", "b.py", NULL);
     g_assert_false(answer.ok);
     assert_has(&answer, "occurs 3 times in 1 Python file:\n<file>a.py</file> 3\n");
 }
@@ -114,7 +120,8 @@ static void code_around_a_line_is_shown(void)
     g_auto(AcrAnswer) wide = fixture_call(&fixture, "get_code_around_line", "m.py", "12", "100000");
     fixture_assert_places(&wide, "m.py:1-12 A go");
     assert_has(&wide, "window_size is taken as 500");
-    g_auto(AcrAnswer) past = fixture_call(&fixture, "get_code_around_line", "m.py", "99999999999999999999", "1");
+    g_auto(AcrAnswer) past =
+        fixture_call(&fixture, "get_code_around_line", "m.py", "99999999999999999999", "1");
     g_assert_false(past.ok);
     assert_has(&past, "m.py has only 12 lines.");
     g_auto(AcrAnswer) negative = fixture_call(&fixture, "get_code_around_line", "m.py", "-3", "-3");
@@ -145,12 +152,14 @@ void add_code_tests(void)
     g_test_add_func("/search/code/text_is_taken_literally", text_is_taken_literally);
     g_test_add_func("/search/code/neighbouring_lines_are_one_place_but_counted",
                     neighbouring_lines_are_one_place_but_counted);
-    g_test_add_func("/search/code/others_collapse_to_files_with_counts", others_collapse_to_files_with_counts);
+    g_test_add_func("/search/code/others_collapse_to_files_with_counts",
+                    others_collapse_to_files_with_counts);
     g_test_add_func("/search/code/unparsable_files_are_searched_and_tests_are_not",
                     unparsable_files_are_searched_and_tests_are_not);
     g_test_add_func("/search/code/blanks_and_indentation_differ_only_as_a_second_step",
                     blanks_and_indentation_differ_only_as_a_second_step);
-    g_test_add_func("/search/code/other_encodings_are_searched_as_text", other_encodings_are_searched_as_text);
+    g_test_add_func("/search/code/other_encodings_are_searched_as_text",
+                    other_encodings_are_searched_as_text);
     g_test_add_func("/search/code/a_miss_in_a_file_counts_where_the_text_occurs",
                     a_miss_in_a_file_counts_where_the_text_occurs);
     g_test_add_func("/search/code/around_a_line_is_shown", code_around_a_line_is_shown);

@@ -27,9 +27,10 @@ static char *described(const GPtrArray *found)
     GString *text = g_string_new(NULL);
     for (guint i = 0; i < found->len; i++) {
         const AcrLocated *at = g_ptr_array_index(found, i);
-        g_string_append_printf(text, "%s%s %s %s:%u-%u %s %s", i ? "\n" : "", acr_located_role_name(at->role),
-                               acr_locate_level_name(at->level), at->place->file, at->place->start, at->place->end,
-                               at->place->klass ? at->place->klass : "-", at->place->func ? at->place->func : "-");
+        g_string_append_printf(
+            text, "%s%s %s %s:%u-%u %s %s", i ? "\n" : "", acr_located_role_name(at->role),
+            acr_locate_level_name(at->level), at->place->file, at->place->start, at->place->end,
+            at->place->klass ? at->place->klass : "-", at->place->func ? at->place->func : "-");
         g_assert_nonnull(at->code);
         g_assert_true(g_utf8_validate(at->code, -1, NULL));
     }
@@ -38,12 +39,14 @@ static char *described(const GPtrArray *found)
 
 static GPtrArray *locate(Fixture *fixture, const char *file, const char *klass, const char *method)
 {
-    g_autoptr(GPtrArray) locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_autoptr(GPtrArray) locations =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     g_ptr_array_add(locations, acr_bug_location_new(file, klass, method, "be right"));
     return acr_search_locate(fixture->search, locations);
 }
 
-static void expect(Fixture *fixture, const char *file, const char *klass, const char *method, const char *expected)
+static void expect(Fixture *fixture, const char *file, const char *klass, const char *method,
+                   const char *expected)
 {
     g_autoptr(GPtrArray) found = locate(fixture, file, klass, method);
     g_autofree char *text = described(found);
@@ -55,10 +58,12 @@ static void each_level_hits_in_its_turn(void)
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "pkg/shapes.py", shapes, "pkg/other.py", "x = 1\n", NULL);
     expect(&fixture, NULL, "Square", "area",
-           "bug method+class pkg/shapes.py:12-13 Square area\nclass method+class pkg/shapes.py:9-13 Square -\n"
+           "bug method+class pkg/shapes.py:12-13 Square area\nclass method+class "
+           "pkg/shapes.py:9-13 Square -\n"
            "overridden method+class pkg/shapes.py:2-3 Base area");
-    expect(&fixture, "shapes.py", NULL, "name",
-           "bug method+file pkg/shapes.py:5-6 Base name\nclass method+file pkg/shapes.py:1-6 Base -");
+    expect(
+        &fixture, "shapes.py", NULL, "name",
+        "bug method+file pkg/shapes.py:5-6 Base name\nclass method+file pkg/shapes.py:1-6 Base -");
     expect(&fixture, "shapes.py", "Square", NULL, "bug class+file pkg/shapes.py:9-13 Square -");
     expect(&fixture, "pkg/other.py", "Square", NULL, "bug class pkg/shapes.py:9-13 Square -");
     expect(&fixture, "pkg/none.py", "Nobody", "name",
@@ -117,7 +122,8 @@ static void a_file_narrows_classes_of_one_name(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py", shapes, "b.py", shapes, NULL);
-    expect(&fixture, "b.py", "Base", "name", "bug method+class b.py:5-6 Base name\nclass method+class b.py:1-6 Base -");
+    expect(&fixture, "b.py", "Base", "name",
+           "bug method+class b.py:5-6 Base name\nclass method+class b.py:1-6 Base -");
     expect(&fixture, NULL, "Base", "name",
            "bug method+class a.py:5-6 Base name\nbug method+class b.py:5-6 Base name\n"
            "class method+class a.py:1-6 Base -\nclass method+class b.py:1-6 Base -");
@@ -127,14 +133,16 @@ static void places_are_unique_and_their_intentions_joined(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "shapes.py", shapes, NULL);
-    g_autoptr(GPtrArray) locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_autoptr(GPtrArray) locations =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     g_ptr_array_add(locations, acr_bug_location_new("shapes.py", "Base", "name", "first"));
     g_ptr_array_add(locations, acr_bug_location_new(NULL, NULL, "Base.name", "second"));
     g_ptr_array_add(locations, acr_bug_location_new(NULL, "Base", "name", "first"));
     g_ptr_array_add(locations, acr_bug_location_new(NULL, "Base", NULL, "third"));
     g_autoptr(GPtrArray) found = acr_search_locate(fixture.search, locations);
     g_autofree char *text = described(found);
-    g_assert_cmpstr(text, ==, "bug method+class shapes.py:5-6 Base name\nbug class shapes.py:1-6 Base -");
+    g_assert_cmpstr(text, ==,
+                    "bug method+class shapes.py:5-6 Base name\nbug class shapes.py:1-6 Base -");
     const AcrLocated *method = g_ptr_array_index(found, 0), *klass = g_ptr_array_index(found, 1);
     g_assert_cmpstr(method->intended_behavior, ==, "first\nsecond");
     g_assert_cmpstr(klass->intended_behavior, ==, "third");
@@ -146,8 +154,10 @@ static void a_common_method_gives_few_places(void)
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
     for (int i = 0; i < 100; i++)
-        g_string_append_printf(text, "class C%d:\n    def run(self):\n%s        pass\n", i, i == 70 ? "        x = 1\n" : "");
-    fixture_init(&fixture, "a.py", text->str, "z/b.py", "def run():\n    pass\n", "z/c.py", "x = 1\n", NULL);
+        g_string_append_printf(text, "class C%d:\n    def run(self):\n%s        pass\n", i,
+                               i == 70 ? "        x = 1\n" : "");
+    fixture_init(&fixture, "a.py", text->str, "z/b.py", "def run():\n    pass\n", "z/c.py",
+                 "x = 1\n", NULL);
     g_autoptr(GPtrArray) found = locate(&fixture, "z/c.py", NULL, "run");
     g_autofree char *all = described(found);
     g_assert_nonnull(strstr(all, "bug method a.py:212-214 C70 run"));
@@ -162,7 +172,8 @@ static void all_places_together_are_bounded(void)
 {
     g_auto(Fixture) fixture;
     g_autoptr(GString) text = g_string_new(NULL);
-    g_autoptr(GPtrArray) locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
+    g_autoptr(GPtrArray) locations =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     for (int i = 0; i < 200; i++) {
         g_autofree char *name = g_strdup_printf("f%d", i);
         g_string_append_printf(text, "def %s():\n    pass\n", name);
@@ -198,13 +209,15 @@ static void long_code_is_shortened(void)
 static void fields_that_name_another_kind_are_understood(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "pkg/shapes.py", shapes, "pkg/units.py", "SI = make()\n\ndef area():\n    pass\n\nclass Si:\n    pass\n",
-                 NULL);
+    fixture_init(&fixture, "pkg/shapes.py", shapes, "pkg/units.py",
+                 "SI = make()\n\ndef area():\n    pass\n\nclass Si:\n    pass\n", NULL);
     expect(&fixture, "units.py", NULL, "SI", "bug method+file pkg/units.py:1-1 - -");
     expect(&fixture, NULL, "pkg.units", "area", "bug method+file pkg/units.py:3-4 - area");
     expect(&fixture, NULL, "pkg.units", NULL, "bug file pkg/units.py:1-7 - -");
-    expect(&fixture, NULL, "name", NULL, "bug method pkg/shapes.py:5-6 Base name\nclass method pkg/shapes.py:1-6 Base -");
-    expect(&fixture, NULL, "SI", "name", "bug method pkg/shapes.py:5-6 Base name\nclass method pkg/shapes.py:1-6 Base -");
+    expect(&fixture, NULL, "name", NULL,
+           "bug method pkg/shapes.py:5-6 Base name\nclass method pkg/shapes.py:1-6 Base -");
+    expect(&fixture, NULL, "SI", "name",
+           "bug method pkg/shapes.py:5-6 Base name\nclass method pkg/shapes.py:1-6 Base -");
     expect(&fixture, NULL, "sI", NULL, "bug class pkg/units.py:6-7 Si -");
     expect(&fixture, "shapes.py", NULL, "Square", "bug method+file pkg/shapes.py:9-13 Square -");
 }
@@ -236,12 +249,16 @@ void add_locate_tests(void)
                     an_inherited_method_is_located_in_its_class);
     g_test_add_func("/search/locate/the_nearest_overridden_method_is_found_breadth_first",
                     the_nearest_overridden_method_is_found_breadth_first);
-    g_test_add_func("/search/locate/code_is_bare_and_context_is_signatures", code_is_bare_and_context_is_signatures);
-    g_test_add_func("/search/locate/a_file_narrows_classes_of_one_name", a_file_narrows_classes_of_one_name);
+    g_test_add_func("/search/locate/code_is_bare_and_context_is_signatures",
+                    code_is_bare_and_context_is_signatures);
+    g_test_add_func("/search/locate/a_file_narrows_classes_of_one_name",
+                    a_file_narrows_classes_of_one_name);
     g_test_add_func("/search/locate/places_are_unique_and_their_intentions_joined",
                     places_are_unique_and_their_intentions_joined);
-    g_test_add_func("/search/locate/a_common_method_gives_few_places", a_common_method_gives_few_places);
-    g_test_add_func("/search/locate/all_places_together_are_bounded", all_places_together_are_bounded);
+    g_test_add_func("/search/locate/a_common_method_gives_few_places",
+                    a_common_method_gives_few_places);
+    g_test_add_func("/search/locate/all_places_together_are_bounded",
+                    all_places_together_are_bounded);
     g_test_add_func("/search/locate/long_code_is_shortened", long_code_is_shortened);
     g_test_add_func("/search/locate/fields_that_name_another_kind_are_understood",
                     fields_that_name_another_kind_are_understood);

@@ -32,7 +32,8 @@ static const char family[] = "class Base:\n"
 static void finds_functions_and_methods_everywhere(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "b.py", "def run():\n    def inner():\n        pass\n", "a.py", family, NULL);
+    fixture_init(&fixture, "b.py", "def run():\n    def inner():\n        pass\n", "a.py", family,
+                 NULL);
     fixture_expect(&fixture, "search_method", "run", NULL, "a.py:4-5 Base run\nb.py:1-3 - run");
     fixture_expect(&fixture, "search_method", "inner", NULL, "b.py:2-3 - inner");
     fixture_expect(&fixture, "search_method", "run.inner", NULL, "b.py:2-3 - inner");
@@ -43,7 +44,8 @@ static void finds_functions_and_methods_everywhere(void)
 static void shows_a_method_with_decorators_and_line_numbers(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "a.py", "class A:\r\n    @cached\r\n    def go(self):\r\n        return 1\r\n", NULL);
+    fixture_init(&fixture, "a.py",
+                 "class A:\r\n    @cached\r\n    def go(self):\r\n        return 1\r\n", NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_method", "go", NULL, NULL);
     assert_has(&answer, "<file>a.py</file>\n<class>A</class> <func>go</func>\n<code>\n"
                         "2     @cached\n3     def go(self):\n4         return 1\n</code>\n");
@@ -53,9 +55,11 @@ static void an_inherited_method_is_shown_where_it_is_defined(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py", family, NULL);
-    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_method_in_class", "run", "Leaf", NULL);
+    g_auto(AcrAnswer) answer =
+        fixture_call(&fixture, "search_method_in_class", "run", "Leaf", NULL);
     fixture_assert_places(&answer, "a.py:4-5 Base run");
-    assert_has(&answer, "Leaf (a.py) does not define run itself: it inherits that from Base (a.py).");
+    assert_has(&answer,
+               "Leaf (a.py) does not define run itself: it inherits that from Base (a.py).");
     fixture_expect(&fixture, "search_method", "Leaf.run", NULL, "a.py:4-5 Base run");
 }
 
@@ -72,7 +76,8 @@ static void a_miss_in_a_class_says_what_the_class_has_and_where_the_method_is(vo
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py", family, "b.py", "def elsewhere():\n    pass\n", NULL);
-    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_method_in_class", "elsewhere", "Leaf", NULL);
+    g_auto(AcrAnswer) answer =
+        fixture_call(&fixture, "search_method_in_class", "elsewhere", "Leaf", NULL);
     g_assert_false(answer.ok);
     assert_has(&answer, "Class Leaf in <file>a.py</file> defines: own\n");
     assert_has(&answer, "function elsewhere, line 1 of <file>b.py</file>");
@@ -81,7 +86,8 @@ static void a_miss_in_a_class_says_what_the_class_has_and_where_the_method_is(vo
 static void a_class_argument_that_is_a_module_is_understood(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "pkg/tools.py", "def f():\n    pass\n", "pkg/more.py", "def f():\n    pass\n", NULL);
+    fixture_init(&fixture, "pkg/tools.py", "def f():\n    pass\n", "pkg/more.py",
+                 "def f():\n    pass\n", NULL);
     fixture_expect(&fixture, "search_method_in_class", "f", "pkg.tools", "pkg/tools.py:1-2 - f");
     fixture_expect(&fixture, "search_method_in_class", "f", "more.py", "pkg/more.py:1-2 - f");
 }
@@ -102,7 +108,8 @@ static void an_assigned_name_in_the_file_is_shown(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "v.py", "class V:\n    regex = r'x'\n", NULL);
-    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_method_in_file", "regex", "v.py", NULL);
+    g_auto(AcrAnswer) answer =
+        fixture_call(&fixture, "search_method_in_file", "regex", "v.py", NULL);
     fixture_assert_places(&answer, "v.py:2-2 V -");
     assert_has(&answer, "it is an assigned name");
     assert_has(&answer, "1 class V:\n2     regex = r'x'\n");
@@ -132,18 +139,24 @@ static void a_qualifier_that_fits_nothing_is_dropped_and_said(void)
 
 void add_method_tests(void)
 {
-    g_test_add_func("/search/method/finds_functions_and_methods_everywhere", finds_functions_and_methods_everywhere);
-    g_test_add_func("/search/method/shows_decorators_and_line_numbers", shows_a_method_with_decorators_and_line_numbers);
+    g_test_add_func("/search/method/finds_functions_and_methods_everywhere",
+                    finds_functions_and_methods_everywhere);
+    g_test_add_func("/search/method/shows_decorators_and_line_numbers",
+                    shows_a_method_with_decorators_and_line_numbers);
     g_test_add_func("/search/method/an_inherited_method_is_shown_where_it_is_defined",
                     an_inherited_method_is_shown_where_it_is_defined);
-    g_test_add_func("/search/method/assigned_members_bring_what_they_stand_for", assigned_members_bring_what_they_stand_for);
+    g_test_add_func("/search/method/assigned_members_bring_what_they_stand_for",
+                    assigned_members_bring_what_they_stand_for);
     g_test_add_func("/search/method/a_miss_in_a_class_says_what_the_class_has",
                     a_miss_in_a_class_says_what_the_class_has_and_where_the_method_is);
     g_test_add_func("/search/method/a_class_argument_that_is_a_module_is_understood",
                     a_class_argument_that_is_a_module_is_understood);
-    g_test_add_func("/search/method/in_file_does_not_leave_the_file", in_file_does_not_leave_the_file);
-    g_test_add_func("/search/method/an_assigned_name_in_the_file_is_shown", an_assigned_name_in_the_file_is_shown);
-    g_test_add_func("/search/method/many_are_listed_one_by_one", many_methods_are_listed_one_by_one);
+    g_test_add_func("/search/method/in_file_does_not_leave_the_file",
+                    in_file_does_not_leave_the_file);
+    g_test_add_func("/search/method/an_assigned_name_in_the_file_is_shown",
+                    an_assigned_name_in_the_file_is_shown);
+    g_test_add_func("/search/method/many_are_listed_one_by_one",
+                    many_methods_are_listed_one_by_one);
     g_test_add_func("/search/method/a_qualifier_that_fits_nothing_is_dropped_and_said",
                     a_qualifier_that_fits_nothing_is_dropped_and_said);
 }

@@ -18,10 +18,27 @@ static const char code[] = "class Outer(object):\n"
 static void method_arguments_of_any_shape_are_understood(void)
 {
     static const char *const shapes[] = {
-        "plain",        " plain ",      "plain()",          "plain(self, x)",         "def plain(self, x):", "def plain(",
-        "`plain`",      "'plain'",      "\"plain\"",        "(plain)",                "self.plain",          "Outer.plain",
-        "Outer::plain", "pkg.mod.Outer.plain", "async def plain(self):", "method plain", "plain method", "`plain` method",
-        "Outer.plain(x)", "plain.", "`Outer.plain()`",
+        "plain",
+        " plain ",
+        "plain()",
+        "plain(self, x)",
+        "def plain(self, x):",
+        "def plain(",
+        "`plain`",
+        "'plain'",
+        "\"plain\"",
+        "(plain)",
+        "self.plain",
+        "Outer.plain",
+        "Outer::plain",
+        "pkg.mod.Outer.plain",
+        "async def plain(self):",
+        "method plain",
+        "plain method",
+        "`plain` method",
+        "Outer.plain(x)",
+        "plain.",
+        "`Outer.plain()`",
     };
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "pkg/mod.py", code, NULL);
@@ -34,8 +51,8 @@ static void method_arguments_of_any_shape_are_understood(void)
 static void class_arguments_of_any_shape_are_understood(void)
 {
     static const char *const shapes[] = {
-        "Outer",         "class Outer",   "class Outer(object):", "class Outer:", "Outer()", "@Outer", "`Outer`", "'Outer'",
-        "pkg.mod.Outer", "mod.Outer",     "Outer class",          "Outer:",
+        "Outer",   "class Outer", "class Outer(object):", "class Outer:", "Outer()",     "@Outer",
+        "`Outer`", "'Outer'",     "pkg.mod.Outer",        "mod.Outer",    "Outer class", "Outer:",
     };
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "pkg/mod.py", code, NULL);
@@ -44,8 +61,10 @@ static void class_arguments_of_any_shape_are_understood(void)
         fixture_expect(&fixture, "search_class", shapes[i], NULL, "pkg/mod.py:1-7 Outer -");
     }
     fixture_expect(&fixture, "search_class", "Outer.Inner", NULL, "pkg/mod.py:2-4 Outer.Inner -");
-    fixture_expect(&fixture, "search_method_in_class", "deep", "Outer.Inner", "pkg/mod.py:3-4 Outer.Inner deep");
-    fixture_expect(&fixture, "search_method", "Outer.Inner.deep", NULL, "pkg/mod.py:3-4 Outer.Inner deep");
+    fixture_expect(&fixture, "search_method_in_class", "deep", "Outer.Inner",
+                   "pkg/mod.py:3-4 Outer.Inner deep");
+    fixture_expect(&fixture, "search_method", "Outer.Inner.deep", NULL,
+                   "pkg/mod.py:3-4 Outer.Inner deep");
 }
 
 static void sentences_are_not_taken_for_names(void)
@@ -59,30 +78,46 @@ static void sentences_are_not_taken_for_names(void)
 static void file_arguments_match_whole_parts_from_the_right(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "a/add.py", "def f():\n    pass\n", "a/badd.py", "def f():\n    return 1\n", "b/x/add.py",
-                 "def f():\n    return 2\n", NULL);
-    fixture_expect(&fixture, "search_method_in_file", "f", "add.py", "a/add.py:1-2 - f\nb/x/add.py:1-2 - f");
+    fixture_init(&fixture, "a/add.py", "def f():\n    pass\n", "a/badd.py",
+                 "def f():\n    return 1\n", "b/x/add.py", "def f():\n    return 2\n", NULL);
+    fixture_expect(&fixture, "search_method_in_file", "f", "add.py",
+                   "a/add.py:1-2 - f\nb/x/add.py:1-2 - f");
     fixture_expect(&fixture, "search_method_in_file", "f", "x/add.py", "b/x/add.py:1-2 - f");
     fixture_expect(&fixture, "search_method_in_file", "f", "dd.py", "");
     fixture_expect(&fixture, "search_method_in_file", "f", "BADD.PY", "a/badd.py:1-2 - f");
-    fixture_expect(&fixture, "search_method_in_file", "f", "/add.py", "a/add.py:1-2 - f\nb/x/add.py:1-2 - f");
+    fixture_expect(&fixture, "search_method_in_file", "f", "/add.py",
+                   "a/add.py:1-2 - f\nb/x/add.py:1-2 - f");
 }
 
 static void file_arguments_of_any_shape_are_understood(void)
 {
     static const char *const shapes[] = {
-        "pkg/core/expr.py", "./pkg/core/expr.py", "/pkg/core/expr.py", "core/expr.py", "pkg.core.expr", "core.expr",
-        "pkg.core.expr.py", "pkg/core/expr",      "pkg\\core\\expr.py", "`pkg/core/expr.py`", "expr.py:12",
-        "PKG/Core/Expr.py", "/home/me/checkout/pkg/core/expr.py", "pkg.core.expr.Klass", "../pkg//core/./expr.py",
+        "pkg/core/expr.py",
+        "./pkg/core/expr.py",
+        "/pkg/core/expr.py",
+        "core/expr.py",
+        "pkg.core.expr",
+        "core.expr",
+        "pkg.core.expr.py",
+        "pkg/core/expr",
+        "pkg\\core\\expr.py",
+        "`pkg/core/expr.py`",
+        "expr.py:12",
+        "PKG/Core/Expr.py",
+        "/home/me/checkout/pkg/core/expr.py",
+        "pkg.core.expr.Klass",
+        "../pkg//core/./expr.py",
     };
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "pkg/core/expr.py", "def f():\n    pass\n", "pkg/core/__init__.py", "def f():\n    return 1\n",
-                 "pkg/other/expr.txt", "f\n", NULL);
+    fixture_init(&fixture, "pkg/core/expr.py", "def f():\n    pass\n", "pkg/core/__init__.py",
+                 "def f():\n    return 1\n", "pkg/other/expr.txt", "f\n", NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(shapes); i++) {
         g_test_message("%s", shapes[i]);
-        fixture_expect(&fixture, "search_method_in_file", "f", shapes[i], "pkg/core/expr.py:1-2 - f");
+        fixture_expect(&fixture, "search_method_in_file", "f", shapes[i],
+                       "pkg/core/expr.py:1-2 - f");
     }
-    fixture_expect(&fixture, "search_method_in_file", "f", "pkg.core", "pkg/core/__init__.py:1-2 - f");
+    fixture_expect(&fixture, "search_method_in_file", "f", "pkg.core",
+                   "pkg/core/__init__.py:1-2 - f");
     fixture_expect(&fixture, "search_method_in_file", "f", "pkg/core/",
                    "pkg/core/__init__.py:1-2 - f");
     fixture_expect(&fixture, "search_method_in_file", "f", "pkg",
@@ -130,10 +165,15 @@ void add_name_tests(void)
                     method_arguments_of_any_shape_are_understood);
     g_test_add_func("/search/names/class_arguments_of_any_shape_are_understood",
                     class_arguments_of_any_shape_are_understood);
-    g_test_add_func("/search/names/sentences_are_not_taken_for_names", sentences_are_not_taken_for_names);
-    g_test_add_func("/search/files/match_whole_parts_from_the_right", file_arguments_match_whole_parts_from_the_right);
-    g_test_add_func("/search/files/arguments_of_any_shape_are_understood", file_arguments_of_any_shape_are_understood);
+    g_test_add_func("/search/names/sentences_are_not_taken_for_names",
+                    sentences_are_not_taken_for_names);
+    g_test_add_func("/search/files/match_whole_parts_from_the_right",
+                    file_arguments_match_whole_parts_from_the_right);
+    g_test_add_func("/search/files/arguments_of_any_shape_are_understood",
+                    file_arguments_of_any_shape_are_understood);
     g_test_add_func("/search/calls/print_as_python", a_call_prints_as_python);
-    g_test_add_func("/search/calls/every_row_of_the_table_is_answered", every_call_of_the_table_is_answered);
-    g_test_add_func("/search/calls/a_missing_argument_is_a_bad_call", a_missing_argument_is_a_bad_call);
+    g_test_add_func("/search/calls/every_row_of_the_table_is_answered",
+                    every_call_of_the_table_is_answered);
+    g_test_add_func("/search/calls/a_missing_argument_is_a_bad_call",
+                    a_missing_argument_is_a_bad_call);
 }
