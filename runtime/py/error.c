@@ -1,7 +1,7 @@
 /*
  * From Python's exceptions to GError, in one place. Never PyErr_Print: on SystemExit it would end the process.
  */
-#include "py/py_object.h"
+#include "py/py_object_private.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Starts CPython on the calling thread, isolated from the user's environment and from whatever `python3` comes first in
  * PATH, and makes sure that it is the one the program was built against.
  */
-#include "py/py_object.h"
+#include "py/py_object_private.h"
 
 #include <string.h>
 

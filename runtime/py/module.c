@@ -2,7 +2,7 @@
  * The module `_acr`, by which the embedded Python files know the host: its version, its search calls, and the exception
  * that ends a job whose deadline has passed. Multi-phase, with per-module state; described in python/acr/_acr.pyi.
  */
-#include "py/py_object.h"
+#include "py/py_object_private.h"
 
 typedef struct {
     PyObject *deadline; /* class Deadline(BaseException) */

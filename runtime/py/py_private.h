@@ -1,5 +1,5 @@
 /*
- * Shared inside the library, without Python's types (those are in py_object.h), so that its tests can include it too.
+ * Shared inside the library, without Python's types (those are in py_object_private.h), so that its tests can include it too.
  */
 #ifndef ACR_PY_PRIVATE_H
 #define ACR_PY_PRIVATE_H

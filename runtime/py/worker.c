@@ -6,7 +6,7 @@
  * does not end (stuck in C code) is given up after a grace: its caller returns, and the interpreter counts as lost.
  * Lock order: the interpreter before the mutex.
  */
-#include "py/py_object.h"
+#include "py/py_object_private.h"
 
 #include <errno.h>
 #include <pthread.h>

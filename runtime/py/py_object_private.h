@@ -1,8 +1,8 @@
 /*
  * Shared by the files that handle Python's objects. All functions here need the interpreter held by the calling thread.
  */
-#ifndef ACR_PY_OBJECT_H
-#define ACR_PY_OBJECT_H
+#ifndef ACR_PY_OBJECT_PRIVATE_H
+#define ACR_PY_OBJECT_PRIVATE_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
