@@ -2,7 +2,6 @@
  * search_code, search_code_in_file and get_code_around_line. search_code reads every non-test .py
  * file of the snapshot, also those that cannot be parsed; a file argument may name any file.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "search/search_private.h"
@@ -46,11 +45,39 @@ static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMa
     return find_text(reply, bare, files, error);
 }
 
+/*
+ * Text that is nowhere but has the shape of a definition (`def f(x):`) or of a qualified name
+ * (`pkg.mod.Class`): what it names, in the files where some are given.
+ */
+static void find_definition(AcrReply *reply, const char *text, const AcrFileMatch *files)
+{
+    const AcrIndex *index = reply->search->index;
+    static const char *const heads[] = {"def ", "class ", "async def "};
+    g_auto(AcrNameArg) arg;
+    acr_name_arg_init(&arg, text);
+    bool is_head = false;
+    for (gsize i = 0; i < G_N_ELEMENTS(heads); i++)
+        is_head = is_head || g_str_has_prefix(text + strspn(text, " \t"), heads[i]);
+    if (!arg.is_name || !(is_head || arg.qualifier))
+        return;
+    g_autoptr(GArray) ids = acr_index_resolve_class(index, arg.text);
+    if (is_head && ids->len == 0) {
+        g_array_unref(ids);
+        ids = acr_find_functions(index, arg.last);
+    }
+    g_autoptr(GArray) kept =
+        files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
+    if (kept->len)
+        acr_reply_note(reply, "Not found as written; this is what %s is.", arg.text);
+    acr_reply_add_symbols(reply, kept, ACR_VIEW_SIGNATURES);
+}
+
 static bool finish(AcrReply *reply, const char *text, AcrAnswer *out, GError **error)
 {
+    bool is_text = g_array_index(reply->hits, AcrHit, 0).symbol < 0;
     g_autofree char *shown = acr_search_shown(text);
-    g_autofree char *one = g_strdup_printf("line with %s", shown);
-    g_autofree char *many = g_strdup_printf("lines with %s", shown);
+    g_autofree char *one = g_strdup_printf("%s %s", is_text ? "line with" : "result for", shown);
+    g_autofree char *many = g_strdup_printf("%s %s", is_text ? "lines with" : "results for", shown);
     return acr_reply_finish(reply, one, many, ACR_COLLAPSE_FILES, out, error);
 }
 
@@ -76,6 +103,8 @@ bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GEr
     acr_reply_init(&reply, search);
     if (!find_text_or_bare(&reply, call->values[0], NULL, error))
         return false;
+    if (reply.hits->len == 0)
+        find_definition(&reply, call->values[0], NULL);
     if (reply.hits->len)
         return finish(&reply, call->values[0], out, error);
     g_autofree char *shown = acr_search_shown(call->values[0]);
@@ -114,6 +143,8 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
         acr_reply_note(&reply, "%s", files.note);
     if (!find_text_or_bare(&reply, call->values[0], &files, error))
         return false;
+    if (reply.hits->len == 0)
+        find_definition(&reply, call->values[0], &files);
     if (reply.hits->len)
         return finish(&reply, call->values[0], out, error);
     return miss_in_file(&reply, call->values[0], &files, call->values[1], out, error);

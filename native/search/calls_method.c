@@ -3,8 +3,6 @@
  * answered with what else it is: a class (its signatures), an assigned name, the same in another
  * case; a note says so. Members that a class inherits are shown where they are defined.
  */
-#include <string.h>
-
 #include "search/search_private.h"
 
 #define DEF_KINDS (ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD))
@@ -172,6 +170,18 @@ static void add_members_folded(AcrReply *reply, guint32 class_id, const char *na
     }
 }
 
+/* Where the class, else the nearest ancestor that does, sets an attribute of that name on self. */
+static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, GError **error)
+{
+    g_autoptr(GArray) all = acr_index_ancestors(reply->search->index, class_id);
+    g_array_prepend_val(all, class_id);
+    for (guint i = 0; i < all->len && reply->hits->len == 0; i++) {
+        if (!acr_text_find_attribute(reply, g_array_index(all, guint32, i), name, error))
+            return false;
+    }
+    return true;
+}
+
 /* Classes that the argument names; in another case only where nothing has that name. */
 static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
 {
@@ -227,8 +237,6 @@ static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
 /* A class argument that is a module or a file: the functions in it. */
 static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *module)
 {
-    if (!strpbrk(module, "./"))
-        return;
     g_auto(AcrFileMatch) files;
     acr_file_match_init(&files, reply->search, module);
     if (files.note) /* not that file itself */
@@ -254,6 +262,10 @@ bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswe
         add_members(&reply, g_array_index(classes, guint32, i), arg.last);
     for (guint i = 0; i < classes->len && reply.hits->len == 0; i++)
         add_members_folded(&reply, g_array_index(classes, guint32, i), arg.last);
+    for (guint i = 0; i < classes->len && reply.hits->len == 0; i++) {
+        if (!add_attribute(&reply, g_array_index(classes, guint32, i), arg.last, error))
+            return false;
+    }
     if (classes->len == 0)
         add_of_module(&reply, &arg, call->values[1]);
     if (reply.hits->len == 0)

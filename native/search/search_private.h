@@ -209,6 +209,10 @@ typedef enum { ACR_TEXT_LITERAL, ACR_TEXT_LINE_ENDS, ACR_TEXT_INDENT, ACR_TEXT_S
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text,
                    AcrTextStep step, guint32 rank);
 
+/* Adds the lines of a class that assign `self.name`; a note says what they are. */
+bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name,
+                             GError **error) ACR_MUST_USE;
+
 /* ---- Misses -------------------------------------------------------------------------------------
  */
 

@@ -4,7 +4,8 @@
  * ignored too. The looser steps compare line by line. Neighbouring matches in the same class and
  * function become one place.
  *
- * Also definitions by text, for files that have no symbols.
+ * Also attributes that a class sets on self, and definitions by text, for files that have no
+ * symbols.
  */
 #include <string.h>
 
@@ -183,6 +184,43 @@ void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char
         find_literal(reply, entry, content, text, rank);
     else
         find_lines(reply, entry, content, text, step, rank);
+}
+
+/* Whether the line assigns to, or annotates, the attribute `wanted` ("self.name"). */
+static bool assigns(const char *line, gsize len, const char *wanted)
+{
+    gsize n = strlen(wanted);
+    const char *at = memmem(line, len, wanted, n), *end = line + len;
+    if (!at)
+        return false;
+    for (at += n; at < end && *at == ' '; at++)
+        continue;
+    return at < end && ((*at == '=' && (at + 1 == end || at[1] != '=')) || *at == ':');
+}
+
+bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name, GError **error)
+{
+    const AcrSymbol *klass = acr_index_symbol(reply->search->index, class_id);
+    gsize entry = acr_index_file(reply->search->index, klass->file)->entry;
+    g_autoptr(GError) local = NULL;
+    AcrContent *content = acr_search_content(reply->search, entry, &local);
+    if (local) {
+        g_propagate_error(error, g_steal_pointer(&local));
+        return false;
+    }
+    g_autofree char *wanted = g_strconcat("self.", name, NULL);
+    guint32 last = content ? MIN(klass->last, acr_content_n_lines(content)) : 0;
+    guint before = reply->hits->len;
+    for (guint32 line = klass->first; line <= last; line++) {
+        gsize len;
+        const char *text = acr_content_line(content, line, &len);
+        if (assigns(text, len, wanted) && !add_match(reply, entry, content, line, line, 0))
+            break;
+    }
+    if (reply->hits->len > before)
+        acr_reply_note(reply, "%s is no method of %s but an attribute, set here.", name,
+                       klass->qualname);
+    return true;
 }
 
 /* ---- Definitions by text ------------------------------------------------------------------------

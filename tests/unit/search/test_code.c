@@ -145,6 +145,22 @@ static void lines_of_a_file_are_text(void)
     g_assert_null(acr_search_code(fixture.search, "empty.py", 1, 1, true));
 }
 
+static void a_definition_written_otherwise_is_found_by_its_name(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "pkg/m.py",
+                 "def area(shape, unit=1):\n    return 1\n\nclass Box:\n    pass\n", NULL);
+    g_auto(AcrAnswer) answer =
+        fixture_call(&fixture, "search_code", "def area(shape):", NULL, NULL);
+    fixture_assert_places(&answer, "pkg/m.py:1-2 - area");
+    assert_has(&answer, "Not found as written; this is what area is.\nFound 1 result for def area");
+    fixture_expect(&fixture, "search_code", "pkg.m.Box", NULL, "pkg/m.py:4-5 Box -");
+    fixture_expect(&fixture, "search_code", "numpy.Box", NULL, "");
+    fixture_expect(&fixture, "search_code_in_file", "class Box(object):", "m.py",
+                   "pkg/m.py:4-5 Box -");
+    fixture_expect(&fixture, "search_code", "area(shape):", NULL, "");
+}
+
 void add_code_tests(void)
 {
     g_test_add_func("/search/code/shows_three_lines_around_with_class_and_function",
@@ -164,4 +180,6 @@ void add_code_tests(void)
                     a_miss_in_a_file_counts_where_the_text_occurs);
     g_test_add_func("/search/code/around_a_line_is_shown", code_around_a_line_is_shown);
     g_test_add_func("/search/code/lines_of_a_file_are_text", lines_of_a_file_are_text);
+    g_test_add_func("/search/code/a_definition_written_otherwise_is_found_by_its_name",
+                    a_definition_written_otherwise_is_found_by_its_name);
 }

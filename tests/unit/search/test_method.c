@@ -90,6 +90,7 @@ static void a_class_argument_that_is_a_module_is_understood(void)
                  "def f():\n    pass\n", NULL);
     fixture_expect(&fixture, "search_method_in_class", "f", "pkg.tools", "pkg/tools.py:1-2 - f");
     fixture_expect(&fixture, "search_method_in_class", "f", "more.py", "pkg/more.py:1-2 - f");
+    fixture_expect(&fixture, "search_method_in_class", "f", "tools", "pkg/tools.py:1-2 - f");
 }
 
 static void in_file_does_not_leave_the_file(void)
@@ -137,6 +138,20 @@ static void a_qualifier_that_fits_nothing_is_dropped_and_said(void)
     assert_has(&answer, "There is no Nothing.go here; taken as go.");
 }
 
+static void an_attribute_set_on_self_is_shown(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "m.py",
+                 "class R:\n    def __init__(self):\n        self.encoding = None\n\n\n\n\n\n\n"
+                 "    def use(self):\n        return self.encoding == 1\n\nclass S(R):\n    pass\n",
+                 NULL);
+    g_auto(AcrAnswer) answer =
+        fixture_call(&fixture, "search_method_in_class", "encoding", "R", NULL);
+    fixture_assert_places(&answer, "m.py:1-6 R __init__");
+    fixture_expect(&fixture, "search_method_in_class", "encoding", "S", "m.py:1-6 R __init__");
+    assert_has(&answer, "encoding is no method of R but an attribute, set here.");
+}
+
 void add_method_tests(void)
 {
     g_test_add_func("/search/method/finds_functions_and_methods_everywhere",
@@ -159,4 +174,6 @@ void add_method_tests(void)
                     many_methods_are_listed_one_by_one);
     g_test_add_func("/search/method/a_qualifier_that_fits_nothing_is_dropped_and_said",
                     a_qualifier_that_fits_nothing_is_dropped_and_said);
+    g_test_add_func("/search/method/an_attribute_set_on_self_is_shown",
+                    an_attribute_set_on_self_is_shown);
 }
