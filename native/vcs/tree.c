@@ -99,36 +99,46 @@ static bool has_no_refs(git_repository *git)
 /* Says why `rev` could not be resolved, after libgit2 answered `rc`. */
 static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **error)
 {
-    g_autofree char *cause = g_strdup(git_error_last() ? git_error_last()->message : "");
+    const git_error *last = git_error_last();
+    g_autofree char *cause = acr_vcs_show_path(last && last->message ? last->message : "");
     g_autofree char *shown = acr_vcs_show_path(rev);
-    g_autoptr(git_reference) reference = NULL;
-    git_oid id;
     bool head = g_str_equal(rev, "HEAD") || g_str_equal(rev, "@");
-    if (git_repository_head_unborn(repo->git) == 1 && (head || has_no_refs(repo->git))) {
+    if (git_repository_head_unborn(repo->git) == 1 && (head || has_no_refs(repo->git)))
         g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_EMPTY, "'%s' has no commits yet", repo->path);
-    } else if (rc == GIT_ENOTFOUND && git_reference_dwim(&reference, repo->git, rev) == 0 &&
-               git_reference_name_to_id(&id, repo->git, git_reference_name(reference)) == 0) {
-        fail_object(repo->path, &id, GIT_ENOTFOUND, error);
-    } else if (rc == GIT_ENOTFOUND) {
+    else if (rc == GIT_ENOTFOUND)
         g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s'%s", shown, repo->path,
                     git_repository_is_shallow(repo->git) == 1 ? ", which is a shallow clone" : "");
-    } else {
-        g_autofree char *one_line = acr_vcs_show_path(cause);
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s': %s", shown,
-                    repo->path, one_line);
+    else
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s': %s", shown, repo->path,
+                    cause);
+}
+
+/* The object that `rev` names; NULL and `error`. References come first, as libgit2 leaks those whose object is missing. */
+static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
+{
+    git_object *object = NULL;
+    g_autoptr(git_reference) reference = NULL;
+    git_oid id;
+    int rc = *rev ? git_reference_dwim(&reference, repo->git, rev) : GIT_ENOTFOUND; /* "" would be HEAD */
+    if (rc == 0 && git_reference_name_to_id(&id, repo->git, git_reference_name(reference)) == 0) {
+        rc = git_object_lookup(&object, repo->git, &id, GIT_OBJECT_ANY);
+        if (rc < 0)
+            fail_object(repo->path, &id, rc, error);
+        return object;
     }
+    rc = git_revparse_single(&object, repo->git, rev);
+    if (rc < 0)
+        explain_revision(repo, rev, rc, error);
+    return object;
 }
 
 static bool resolve(AcrRepo *repo, const char *rev, git_oid *out_id, GError **error)
 {
-    g_autoptr(git_object) object = NULL;
     g_autoptr(git_object) commit = NULL;
-    int rc = git_revparse_single(&object, repo->git, rev);
-    if (rc < 0) {
-        explain_revision(repo, rev, rc, error);
+    g_autoptr(git_object) object = find_object(repo, rev, error);
+    if (!object)
         return false;
-    }
-    rc = git_object_peel(&commit, object, GIT_OBJECT_COMMIT);
+    int rc = git_object_peel(&commit, object, GIT_OBJECT_COMMIT);
     if (rc < 0) {
         g_autofree char *shown = acr_vcs_show_path(rev);
         acr_vcs_set_git_error(error, rc == GIT_ENOTFOUND ? ACR_VCS_ERROR_MISSING : ACR_VCS_ERROR_NOT_FOUND,
