@@ -418,18 +418,25 @@ static void readings_inside(const Fit *fit, GArray *readings)
 
 /* ---- Readings ------------------------------------------------------------------------------------ */
 
-/* A replacement that begins in the first column although the quote does not was written relative to its first line. */
-static bool begins_relative(const AcrMatch *match)
+/*
+ * The order in which readings are tried. A quote at its exact place was written in the file's coordinates, and so was the
+ * replacement, unless it begins in the first column; of a quote that was shifted as a whole the replacement may not be.
+ */
+static const Reading *reading_order(const AcrMatch *match)
 {
+    static const Reading orders[][3] = {{READ_AS_ORIGINAL, READ_RELATIVE, READ_ABSOLUTE},
+                                        {READ_RELATIVE, READ_AS_ORIGINAL, READ_ABSOLUTE},
+                                        {READ_RELATIVE, READ_ABSOLUTE, READ_AS_ORIGINAL}};
     gssize o = first_code(&match->original), p = first_code(&match->patched);
-    return o >= 0 && p >= 0 && match->patched.line[p].lead == 0 && match->original.line[o].lead > 0;
+    if (match->level == ACR_LEVEL_INDENT)
+        return orders[1];
+    bool flush_left = o >= 0 && p >= 0 && match->patched.line[p].lead == 0 && match->original.line[o].lead > 0;
+    return orders[flush_left ? 2 : 0];
 }
 
 static void readings_of_lines(Fit *fit, GArray *readings, char **out_why)
 {
-    static const Reading orders[2][3] = {{READ_AS_ORIGINAL, READ_RELATIVE, READ_ABSOLUTE},
-                                         {READ_RELATIVE, READ_ABSOLUTE, READ_AS_ORIGINAL}};
-    const Reading *order = orders[begins_relative(fit->match) && !fit->place->map];
+    const Reading *order = reading_order(fit->match);
     gsize n = fit->place->map ? 1 : 3;
     for (gsize i = 0; i < n; i++) {
         AcrSplice splice;

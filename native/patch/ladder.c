@@ -279,12 +279,27 @@ typedef struct {
     gsize work;
 } Elided;
 
-/* End of the block that begins at line `first`: the next line with code that is indented less. */
-static gsize block_end(const AcrLines *file, gsize first)
+/* Columns that every line between the segments must have at least: what is indented less is another block. */
+static gsize block_width(const Elided *e, gsize start)
 {
-    gsize width = acr_line_width(file->line[first].s, file->line[first].lead), i = first + 1;
-    for (; i < file->n; i++) {
-        const AcrLine *line = &file->line[i];
+    const AcrLine *head = &e->quote->line[0], *theirs = &e->file->line[start];
+    gsize quoted = acr_line_width(head->s, head->lead), width = acr_line_width(theirs->s, theirs->lead), least = G_MAXSIZE;
+    for (gsize j = 1; j < e->quote->n; j++) {
+        const AcrLine *line = &e->quote->line[j];
+        if (!acr_line_is_blank(line) && !acr_line_is_elision(line))
+            least = MIN(least, acr_line_width(line->s, line->lead));
+    }
+    if (least > quoted)
+        return head->lead == theirs->lead ? width + 1 : width;
+    return width > quoted - least ? width - (quoted - least) : 0;
+}
+
+/* The line at which the block of the quote's first line ends. */
+static gsize block_end(const Elided *e, gsize start)
+{
+    gsize width = block_width(e, start), i = start + 1;
+    for (; i < e->file->n; i++) {
+        const AcrLine *line = &e->file->line[i];
         if (line->core > 0 && line->s[line->lead] != '#' && acr_line_width(line->s, line->lead) < width)
             break;
     }
@@ -306,7 +321,7 @@ static bool segment_at(Elided *e, gsize line, gsize from, gsize to, gsize limit)
 /* Follows the segments from a start; each must occur exactly once in what is left of the block. Returns the end, or 0. */
 static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
 {
-    gsize limit = block_end(e->file, start), line = start + first_len, j = first_len;
+    gsize limit = block_end(e, start), line = start + first_len, j = first_len;
     for (gsize k = 0; k < first_len; k++)
         map[k] = (gssize)(start + k);
     while (j < e->quote->n) {
@@ -463,6 +478,35 @@ static bool find_whole(const AcrSource *source, guint64 *file_hash, AcrMatch *ma
     return found;
 }
 
+/* An elision at the same end of both parts says only that the code goes on: it is taken off. */
+static bool trim_elisions(AcrMatch *match)
+{
+    AcrLines *o = &match->original, *p = &match->patched;
+    bool any = false;
+    while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[0]) && acr_line_is_elision(&p->line[0])) {
+        replace_lines(o, 1, o->n);
+        replace_lines(p, 1, p->n);
+        any = true;
+    }
+    while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[o->n - 1]) && acr_line_is_elision(&p->line[p->n - 1])) {
+        replace_lines(o, 0, o->n - 1);
+        replace_lines(p, 0, p->n - 1);
+        any = true;
+    }
+    if (any)
+        trim_blank_lines(match);
+    return any;
+}
+
+static bool find_with_elisions(const AcrSource *source, guint64 *file_hash, AcrMatch *match)
+{
+    bool open = trim_elisions(match);
+    bool found = (open && find_whole(source, file_hash, match)) || find_elided(&source->lines, &match->original, match);
+    if (found)
+        match->level = ACR_LEVEL_ELISION;
+    return found;
+}
+
 static bool find_numbered(const AcrSource *source, guint64 *file_hash, AcrMatch *match)
 {
     gsize first = 0;
@@ -575,12 +619,12 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
     bool found = find_whole(source, file_hash, out);
     if (!found && trim_blank_lines(out))
         found = find_whole(source, file_hash, out);
-    found = found || find_inside(&source->lines, &out->original, out) || find_elided(&source->lines, &out->original, out) ||
+    found = found || find_inside(&source->lines, &out->original, out) || find_with_elisions(source, file_hash, out) ||
             find_numbered(source, file_hash, out) || find_unescaped(source, file_hash, original, patched, out);
     if (!found) {
         read_quote(out, original, patched);
         trim_blank_lines(out);
-        found = find_similar(source, out);
+        found = count_elisions(&out->original) == 0 && find_similar(source, out);
     }
     if (found)
         check_elisions(out);

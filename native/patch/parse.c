@@ -288,11 +288,13 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
     gsize i = open + 1;
     for (; i < p->n_tags && !stops(&p->tag[i]); i++) {
         const Tag *tag = &p->tag[i];
+        if (clean >= 0 && parted(p, p->tag[i - 1].end, tag->off))
+            break;
         if (!tag->closing || tag->kind != kind)
             continue;
         if (any < 0)
             any = (gssize)i;
-        if (!tag->good || (clean >= 0 && parted(p, p->tag[clean].end, tag->off)))
+        if (!tag->good)
             continue;
         bool last_word = kind == TAG_PATCHED ||
                          (i + 1 < p->n_tags && p->tag[i + 1].kind == TAG_PATCHED && stops(&p->tag[i + 1]));

@@ -1,0 +1,233 @@
+/*
+ * Golden cases: tests/cases/patch/NAME.txt, one case a file; the README there tells the format.
+ */
+#include <string.h>
+
+#include "support.h"
+
+typedef struct {
+    char *kind, *rest; /* "== kind rest" */
+    char *body;        /* up to the next heading, its last line end included */
+} Section;
+
+static void section_free(gpointer data)
+{
+    Section *section = data;
+    g_free(section->kind);
+    g_free(section->rest);
+    g_free(section->body);
+    g_free(section);
+}
+
+static GPtrArray *read_case(const char *path)
+{
+    GPtrArray *sections = g_ptr_array_new_with_free_func(section_free);
+    g_autofree char *text = NULL;
+    g_autoptr(GError) error = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, &error));
+    const char *at = text;
+    while (*at) {
+        const char *next = strstr(at, "\n== ");
+        gsize len = next ? (gsize)(next + 1 - at) : strlen(at);
+        if (g_str_has_prefix(at, "== ")) {
+            g_autofree char *all = g_strndup(at + 3, len - 3);
+            char *body = strchr(all, '\n');
+            g_assert_nonnull(body);
+            *body++ = '\0';
+            char *rest = strchr(all, ' ');
+            Section *section = g_new0(Section, 1);
+            section->rest = g_strdup(rest ? g_strstrip(rest) : "");
+            if (rest)
+                *rest = '\0';
+            section->kind = g_strdup(all);
+            section->kind[strcspn(section->kind, " ")] = '\0';
+            section->body = g_strdup(body);
+            g_ptr_array_add(sections, section);
+        }
+        at += len;
+    }
+    return sections;
+}
+
+static bool has_word(char **words, const char *word)
+{
+    return g_strv_contains((const char *const *)words, word);
+}
+
+/* A file's bytes: the section's text with its words applied. `\t`, `\s` and `\\` stand for tab, blank, backslash. */
+static GBytes *section_bytes(const Section *section, char **words)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(GError) error = NULL;
+    if (has_word(words, "bom"))
+        g_string_append(text, "\xef\xbb\xbf");
+    bool escapes = has_word(words, "escapes");
+    for (const char *at = section->body; *at; at++) {
+        if (*at == '\n' && has_word(words, "crlf"))
+            g_string_append(text, "\r\n");
+        else if (*at == '\n' && has_word(words, "cr"))
+            g_string_append(text, "\r");
+        else if (escapes && *at == '\\' && (at[1] == 't' || at[1] == 's' || at[1] == '\\'))
+            g_string_append_c(text, *++at == 't' ? '\t' : *at == 's' ? ' ' : '\\');
+        else
+            g_string_append_c(text, *at);
+    }
+    while (has_word(words, "no-newline") && text->len > 0 && strchr("\r\n", text->str[text->len - 1]))
+        g_string_truncate(text, text->len - 1);
+    if (!has_word(words, "latin-1"))
+        return g_string_free_to_bytes(g_steal_pointer(&text));
+    gsize len = 0;
+    char *latin = g_convert(text->str, (gssize)text->len, "ISO-8859-1", "UTF-8", NULL, &len, &error);
+    g_assert_no_error(error);
+    return g_bytes_new_take(latin, len);
+}
+
+typedef struct {
+    Fixture fixture;
+    GPtrArray *sections;
+    GArray *hints;
+    GBytes *answer;
+    const AcrReferee *referee;
+    AcrPatchResult result;
+} Run;
+
+static void run_answer(Run *run)
+{
+    g_autoptr(GError) error = NULL;
+    gsize len = 0;
+    const char *answer = g_bytes_get_data(run->answer, &len);
+    AcrPatchContext context = {.snapshot = run->fixture.snapshot,
+                               .index = run->fixture.index,
+                               .referee = run->referee,
+                               .hints = (const AcrPatchHint *)(void *)run->hints->data,
+                               .n_hints = run->hints->len};
+    g_assert_true(acr_patch_apply(&context, answer, len, &run->result, &error));
+    g_assert_no_error(error);
+}
+
+static void set_up(Run *run)
+{
+    fixture_init(&run->fixture);
+    run->hints = g_array_new(FALSE, FALSE, sizeof(AcrPatchHint));
+    run->referee = stub_referee();
+    for (guint i = 0; i < run->sections->len; i++) {
+        const Section *section = run->sections->pdata[i];
+        g_auto(GStrv) words = g_strsplit(section->rest, " ", -1);
+        if (strcmp(section->kind, "repo") == 0) {
+            g_autoptr(GBytes) bytes = section_bytes(section, words);
+            gsize len = 0;
+            const void *data = g_bytes_get_data(bytes, &len);
+            fixture_write(&run->fixture, words[0], data ? data : "", len);
+        } else if (strcmp(section->kind, "answer") == 0) {
+            run->answer = section_bytes(section, words);
+        } else if (strcmp(section->kind, "hint") == 0) {
+            AcrPatchHint hint = {g_intern_string(words[0]), (guint)g_ascii_strtoull(words[1], NULL, 10),
+                                 (guint)g_ascii_strtoull(words[2], NULL, 10)};
+            g_array_append_val(run->hints, hint);
+        } else if (strcmp(section->kind, "referee") == 0) {
+            run->referee = strcmp(section->rest, "none") == 0 ? NULL : stub_referee_without_lint();
+        }
+    }
+    fixture_open(&run->fixture);
+    g_assert_nonnull(run->answer);
+}
+
+static char *edits_text(const AcrPatchResult *result)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (guint i = 0; i < result->edits->len; i++) {
+        const AcrEditOutcome *outcome = result->edits->pdata[i];
+        g_string_append_printf(text, "%s %s %s %u-%u\n", outcome->file ? outcome->file : "-", acr_level_name(outcome->level),
+                               acr_edit_status_name(outcome->status), outcome->start, outcome->end);
+    }
+    return g_strdup(text->str);
+}
+
+static void check_file(const Run *run, const Section *section)
+{
+    g_auto(GStrv) words = g_strsplit(section->rest, " ", -1);
+    g_autoptr(GBytes) wanted = section_bytes(section, words);
+    g_autoptr(GError) error = NULL;
+    g_assert_nonnull(run->result.overlay);
+    g_autoptr(GBytes) got = acr_overlay_read(run->result.overlay, words[0], &error);
+    g_assert_no_error(error);
+    gsize wanted_len = 0, got_len = 0;
+    const void *wanted_data = g_bytes_get_data(wanted, &wanted_len), *got_data = g_bytes_get_data(got, &got_len);
+    if (!g_bytes_equal(wanted, got))
+        g_test_message("got:\n%.*s", (int)got_len, (const char *)got_data);
+    g_assert_cmpmem(got_data, got_len, wanted_data, wanted_len);
+}
+
+static void check_message(const Run *run, const Section *section, bool wanted)
+{
+    g_auto(GStrv) lines = g_strsplit(section->body, "\n", -1);
+    for (guint i = 0; lines[i]; i++) {
+        if (*lines[i] == '\0')
+            continue;
+        if ((strstr(run->result.message, lines[i]) != NULL) != wanted)
+            g_test_message("message:\n%s", run->result.message);
+        g_assert_true((strstr(run->result.message, lines[i]) != NULL) == wanted);
+    }
+}
+
+static void check_section(const Run *run, const Section *section)
+{
+    if (strcmp(section->kind, "status") == 0) {
+        if (strcmp(acr_extract_status_name(run->result.status), section->rest) != 0)
+            g_test_message("message:\n%s", run->result.message);
+        g_assert_cmpstr(acr_extract_status_name(run->result.status), ==, section->rest);
+    } else if (strcmp(section->kind, "edits") == 0) {
+        g_autofree char *edits = edits_text(&run->result);
+        g_assert_cmpstr(edits, ==, section->body);
+    } else if (strcmp(section->kind, "file") == 0) {
+        check_file(run, section);
+    } else if (strcmp(section->kind, "message") == 0) {
+        check_message(run, section, true);
+    } else if (strcmp(section->kind, "not-in-message") == 0) {
+        check_message(run, section, false);
+    }
+}
+
+static void test_case(gconstpointer data)
+{
+    Run run = {.sections = read_case(data)};
+    guint checks = 0;
+    set_up(&run);
+    run_answer(&run);
+    for (guint i = 0; i < run.sections->len; i++) {
+        const Section *section = run.sections->pdata[i];
+        check_section(&run, section);
+        checks += strcmp(section->kind, "status") == 0;
+    }
+    g_assert_cmpuint(checks, ==, 1);
+    g_assert_cmpuint(strlen(run.result.message), <=, ACR_PATCH_MAX_MESSAGE);
+    g_assert_true(acr_utf8_is_text(run.result.message, strlen(run.result.message)));
+    acr_patch_result_clear(&run.result);
+    fixture_clear(&run.fixture);
+    g_ptr_array_unref(run.sections);
+    g_array_unref(run.hints);
+    g_bytes_unref(run.answer);
+}
+
+static void nothing_found(void)
+{
+    g_assert_not_reached();
+}
+
+void add_case_tests(void)
+{
+    const char *folder = ACR_SOURCE_DIR "/tests/cases/patch";
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    const char *name = NULL;
+    guint n = 0;
+    while (dir && (name = g_dir_read_name(dir))) {
+        if (!g_str_has_suffix(name, ".txt"))
+            continue;
+        g_autofree char *stem = g_strndup(name, strlen(name) - strlen(".txt"));
+        g_autofree char *path = g_strdup_printf("/patch/cases/%s", stem);
+        g_test_add_data_func_full(path, g_build_filename(folder, name, NULL), test_case, g_free);
+        n++;
+    }
+    if (n == 0)
+        g_test_add_func("/patch/cases/there_are_cases", nothing_found);
+}

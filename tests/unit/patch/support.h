@@ -1,0 +1,36 @@
+/*
+ * Shared by the tests of patch: repositories made from texts, a small outliner and a small referee in place of Python's.
+ */
+#ifndef ACR_TEST_PATCH_SUPPORT_H
+#define ACR_TEST_PATCH_SUPPORT_H
+
+#include "patch/patch.h"
+
+/* A folder with files, and what is made from it. */
+typedef struct {
+    char *dir;
+    AcrRepo *repo;
+    AcrSnapshot *snapshot;
+    AcrIndex *index;
+} Fixture;
+
+void fixture_init(Fixture *fixture);
+void fixture_write(Fixture *fixture, const char *path, const void *data, gsize len);
+void fixture_open(Fixture *fixture); /* after the last write */
+void fixture_clear(Fixture *fixture);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fixture, fixture_clear)
+
+/*
+ * Compiles when brackets close and indentation is that of a block: deeper after a colon, else a level that is open.
+ * Lint errors are lines that name `undefined_name` or are deeper than `# depth N` allows.
+ */
+const AcrReferee *stub_referee(void);
+/* A referee whose lint always fails. */
+const AcrReferee *stub_referee_without_lint(void);
+
+void add_parse_tests(void);
+void add_case_tests(void);
+void add_property_tests(void);
+void add_limit_tests(void);
+
+#endif

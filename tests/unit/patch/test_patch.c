@@ -1,0 +1,14 @@
+/*
+ * The tests of patch, in one executable.
+ */
+#include "support.h"
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    add_parse_tests();
+    add_case_tests();
+    add_property_tests();
+    add_limit_tests();
+    return g_test_run();
+}
