@@ -43,6 +43,12 @@ static void stage(const AcrHost *host, const char *name)
 
 /* ---- Models ------------------------------------------------------------------------------------- */
 
+static void on_wait(void *ctx, const char *why, gint64 wait_ms)
+{
+    g_autofree char *line = g_strdup_printf("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);
+    note(ctx, line);
+}
+
 /* The models that are asked when the journal has no answer; owned array of AcrModel. */
 static GPtrArray *make_live_models(const char *const *names, const Task *task, GError **error)
 {
@@ -50,8 +56,10 @@ static GPtrArray *make_live_models(const char *const *names, const Task *task, G
     AcrModelOptions options = {
         .instance_id = task->options->instance_id,
         .temperature = task->options->temperature,
-        .max_retries = ACR_LLM_RETRIES,
+        .max_retries = task->options->retries,
         .interrupt = task->host->interrupt,
+        .on_wait = on_wait,
+        .on_wait_ctx = (void *)task->host,
     };
     for (guint i = 0; names[i]; i++) {
         AcrModel *model = acr_model_new(names[i], &options, error);

@@ -58,7 +58,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 
 /* ---- Task --------------------------------------------------------------------------------------- */
 
-/* What makes a run. A run folder is bound to all of it but `out`. All borrowed. */
+/* What makes a run. A run folder is bound to all of it but `out`, `retries` and `apply`. All borrowed. */
 typedef struct {
     const char *out;         /* the run folder */
     const char *repo;
@@ -67,6 +67,7 @@ typedef struct {
     const char *instance_id; /* of a benchmark task, or NULL */
     const char *const *models; /* NULL-terminated, at least one */
     guint rounds, tries, attempts;
+    guint retries;           /* of a model call that failed for the moment */
     AcrVerify verify;
     double temperature;      /* below 0: the model's own */
     const char *prompts;     /* folder of prompts that take the place of the program's, or NULL */

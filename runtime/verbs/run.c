@@ -114,6 +114,7 @@ static int run_task(const AcrProgram *program, const Options *options)
         .rounds = (guint)options->run.rounds,
         .tries = (guint)options->run.tries,
         .attempts = (guint)options->run.attempts,
+        .retries = (guint)options->run.retries,
         .verify = options->run.verify,
         .temperature = options->run.temperature,
         .prompts = options->run.prompts,

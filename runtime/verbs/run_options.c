@@ -8,6 +8,7 @@
 #define MAX_ROUNDS 1000
 #define MAX_TRIES 100
 #define MAX_ATTEMPTS 100
+#define MAX_RETRIES 20
 #define SCRIPT "script:"
 
 GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry *own)
@@ -18,6 +19,8 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
         {"rounds", 0, 0, G_OPTION_ARG_INT, &options->rounds, "Retrieval rounds at most (default 15)", "N"},
         {"tries", 0, 0, G_OPTION_ARG_INT, &options->tries, "Answers of the patch writer at most (default 3)", "N"},
         {"attempts", 0, 0, G_OPTION_ARG_INT, &options->attempts, "Fresh attempts at most (default 1)", "N"},
+        {"retries", 0, 0, G_OPTION_ARG_INT, &options->retries,
+         "How often a model call that failed for the moment is made again (default 6)", "N"},
         {"verify", 0, 0, G_OPTION_ARG_FILENAME, &options->verify_name,
          "Prove the patch by running code: auto, always or never (default auto)", "WHEN"},
         {"temperature", 0, 0, G_OPTION_ARG_DOUBLE, &options->temperature, "Sampling temperature (default: the model's)",
@@ -35,11 +38,11 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
     return entries;
 }
 
-static bool check_range(const char *verb, const char *name, int value, int max)
+static bool check_range(const char *verb, const char *name, int value, int min, int max)
 {
-    if (value >= 1 && value <= max)
+    if (value >= min && value <= max)
         return true;
-    acr_verb_usage(verb, "--%s must be from 1 to %d, not %d", name, max, value);
+    acr_verb_usage(verb, "--%s must be from %d to %d, not %d", name, min, max, value);
     return false;
 }
 
@@ -81,9 +84,10 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
         acr_verb_usage(verb, "--temperature must be from 0 to 2");
         return false;
     }
-    return check_range(verb, "rounds", options->rounds, MAX_ROUNDS) &&
-           check_range(verb, "tries", options->tries, MAX_TRIES) &&
-           check_range(verb, "attempts", options->attempts, MAX_ATTEMPTS) && check_verify(options, verb);
+    return check_range(verb, "rounds", options->rounds, 1, MAX_ROUNDS) &&
+           check_range(verb, "tries", options->tries, 1, MAX_TRIES) &&
+           check_range(verb, "attempts", options->attempts, 1, MAX_ATTEMPTS) &&
+           check_range(verb, "retries", options->retries, 0, MAX_RETRIES) && check_verify(options, verb);
 }
 
 void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
@@ -93,6 +97,7 @@ void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
     g_ptr_array_add(argv, g_strdup_printf("--rounds=%d", options->rounds));
     g_ptr_array_add(argv, g_strdup_printf("--tries=%d", options->tries));
     g_ptr_array_add(argv, g_strdup_printf("--attempts=%d", options->attempts));
+    g_ptr_array_add(argv, g_strdup_printf("--retries=%d", options->retries));
     if (options->verify_name)
         g_ptr_array_add(argv, g_strdup_printf("--verify=%s", options->verify_name));
     if (options->temperature >= 0) {

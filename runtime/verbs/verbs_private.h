@@ -35,7 +35,7 @@ GBytes *acr_read_stdin(gsize max, GError **error) ACR_MUST_USE;
 typedef struct {
     char **models; /* scripts made absolute by acr_run_options_check */
     char **models_as_given;
-    int rounds, tries, attempts;
+    int rounds, tries, attempts, retries;
     char *verify_name;
     AcrVerify verify;
     double temperature;
@@ -43,7 +43,8 @@ typedef struct {
     gboolean verbose;
 } AcrRunOptions;
 #define ACR_RUN_OPTIONS_INIT                                                                                           \
-    {.rounds = ACR_ROUNDS_DEFAULT, .tries = ACR_TRIES_DEFAULT, .attempts = ACR_ATTEMPTS_DEFAULT, .temperature = -1}
+    {.rounds = ACR_ROUNDS_DEFAULT, .tries = ACR_TRIES_DEFAULT, .attempts = ACR_ATTEMPTS_DEFAULT, .retries = ACR_LLM_RETRIES,    \
+     .temperature = -1}
 /* `own` and the shared entries, bound to `options`; owned (g_free). */
 GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry *own) ACR_MUST_USE;
 /* False, with a usage message printed, when they cannot be. */
