@@ -1,6 +1,7 @@
 /*
- * Builds an index: goes through the snapshot's .py files, has each outlined, collects the symbols, then sorts them into
- * the tables. A file that fails costs that file only; that many in a row fail means that the outliner itself is gone.
+ * Builds an index: goes through the snapshot's .py files, has each outlined, collects the symbols,
+ * then sorts them into the tables. A file that fails costs that file only; that many in a row fail
+ * means that the outliner itself is gone.
  */
 #include "index/index_private.h"
 
@@ -9,11 +10,12 @@
 
 #define MAX_FAILURES_IN_A_ROW 50u
 
-G_DEFINE_QUARK(acr-index-error-quark, acr_index_error)
+G_DEFINE_QUARK(acr - index - error - quark, acr_index_error)
 
 static bool part_is_test(const char *part, gsize len)
 {
-    return (len == 4 && memcmp(part, "test", 4) == 0) || (len == 5 && memcmp(part, "tests", 5) == 0);
+    return (len == 4 && memcmp(part, "test", 4) == 0) ||
+           (len == 5 && memcmp(part, "tests", 5) == 0);
 }
 
 bool acr_index_is_test_path(const char *path)
@@ -24,7 +26,8 @@ bool acr_index_is_test_path(const char *path)
             return true;
     if (part_is_test(part, strlen(part)) || strcmp(part, "conftest.py") == 0)
         return true;
-    return g_str_has_suffix(part, ".py") && (g_str_has_prefix(part, "test_") || g_str_has_suffix(part, "_test.py"));
+    return g_str_has_suffix(part, ".py") &&
+           (g_str_has_prefix(part, "test_") || g_str_has_suffix(part, "_test.py"));
 }
 
 AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot)
@@ -64,7 +67,8 @@ void acr_index_unref(AcrIndex *index)
     g_free(index);
 }
 
-/* ---- Freezing ----------------------------------------------------------------------------------- */
+/* ---- Freezing -----------------------------------------------------------------------------------
+ */
 
 static int compare_names(gconstpointer a, gconstpointer b, gpointer user_data)
 {
@@ -110,7 +114,8 @@ static int compare_stems(gconstpointer a, gconstpointer b)
     return (left->file > right->file) - (left->file < right->file);
 }
 
-/* The part of a path that a module name ends with; a file at the root named __init__.py has none. */
+/* The part of a path that a module name ends with; a file at the root named __init__.py has none.
+ */
 static bool stem_of(const char *path, AcrStem *out)
 {
     const char *end = path + strlen(path) - strlen(".py");
@@ -134,7 +139,8 @@ void acr_index_freeze(AcrIndex *index)
     g_ptr_array_add(index->bases, NULL); /* so that the pool is there even when empty */
     for (guint i = 0; i < index->symbols->len; i++)
         if (symbols[i].kind == ACR_SYMBOL_CLASS)
-            symbols[i].bases = (const char *const *)index->bases->pdata + GPOINTER_TO_SIZE(symbols[i].bases);
+            symbols[i].bases =
+                (const char *const *)index->bases->pdata + GPOINTER_TO_SIZE(symbols[i].bases);
     for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++)
         make_table(index, (AcrSymbolKind)kind);
     for (guint32 i = 0; i < index->files->len; i++) {
@@ -145,11 +151,13 @@ void acr_index_freeze(AcrIndex *index)
     g_array_sort(index->stems, compare_stems);
 }
 
-/* ---- Outlining ---------------------------------------------------------------------------------- */
+/* ---- Outlining ----------------------------------------------------------------------------------
+ */
 
-/* Reads and outlines one file into `index`. Returns why it has no symbols, or NULL; owned by the index. */
-static const char *add_file(AcrIndex *index, const AcrOutliner *outliner, const AcrIndexFile *file, bool *out_failed,
-                            GError **error)
+/* Reads and outlines one file into `index`. Returns why it has no symbols, or NULL; owned by the
+ * index. */
+static const char *add_file(AcrIndex *index, const AcrOutliner *outliner, const AcrIndexFile *file,
+                            bool *out_failed, GError **error)
 {
     g_autoptr(GError) why = NULL;
     const char *unparsed = NULL;
@@ -174,15 +182,18 @@ static const char *add_file(AcrIndex *index, const AcrOutliner *outliner, const 
     return unparsed;
 }
 
-static bool outline_all(AcrIndex *index, const AcrOutliner *outliner, const AcrInterrupt *interrupt, GError **error)
+static bool outline_all(AcrIndex *index, const AcrOutliner *outliner, const AcrInterrupt *interrupt,
+                        GError **error)
 {
     guint failures = 0;
     for (gsize i = 0; i < acr_snapshot_size(index->snapshot); i++) {
         const AcrEntry *entry = acr_snapshot_entry(index->snapshot, i);
-        if (entry->mode == ACR_MODE_LINK || !g_str_has_suffix(entry->path, ".py") || acr_index_is_test_path(entry->path))
+        if (entry->mode == ACR_MODE_LINK || !g_str_has_suffix(entry->path, ".py") ||
+            acr_index_is_test_path(entry->path))
             continue;
         if (acr_interrupted(interrupt)) {
-            g_set_error_literal(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED, "interrupted while indexing");
+            g_set_error_literal(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
+                                "interrupted while indexing");
             return false;
         }
         g_autoptr(GError) why = NULL;
@@ -194,14 +205,16 @@ static bool outline_all(AcrIndex *index, const AcrOutliner *outliner, const AcrI
         g_array_append_val(index->files, file);
         failures = failed ? failures + 1 : 0;
         if (failures == MAX_FAILURES_IN_A_ROW) {
-            g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "cannot outline any more files: %s", why->message);
+            g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
+                        "cannot outline any more files: %s", why->message);
             return false;
         }
     }
     return true;
 }
 
-AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrOutliner *outliner, const AcrInterrupt *interrupt, GError **error)
+AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrOutliner *outliner,
+                          const AcrInterrupt *interrupt, GError **error)
 {
     g_autoptr(AcrIndex) index = acr_index_new_empty(snapshot);
     gint64 start = g_get_monotonic_time();

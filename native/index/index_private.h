@@ -1,21 +1,22 @@
 /*
- * Shared inside the library. A builder collects symbols file by file; freezing it makes the immutable index.
+ * Shared inside the library. A builder collects symbols file by file; freezing it makes the
+ * immutable index.
  */
 #ifndef ACR_INDEX_PRIVATE_H
 #define ACR_INDEX_PRIVATE_H
 
 #include "index/index.h"
 
-#define ACR_INDEX_MAX_BASES 1000u     /* bases of one class */
-#define ACR_INDEX_MAX_DEPTH 200u      /* definitions within each other */
+#define ACR_INDEX_MAX_BASES 1000u      /* bases of one class */
+#define ACR_INDEX_MAX_DEPTH 200u       /* definitions within each other */
 #define ACR_INDEX_MAX_FIELD (1u << 20) /* bytes of one field of a row */
 
 /* Symbols of one kind, sorted by (name, id), and where each distinct name begins among them. */
 typedef struct {
-    guint32 *ids;       /* n_ids of them */
+    guint32 *ids; /* n_ids of them */
     gsize n_ids;
     const char **names; /* n_names of them, sorted, distinct */
-    guint32 *starts;    /* n_names + 1: ids of names[i] are ids[starts[i]] … ids[starts[i + 1] - 1] */
+    guint32 *starts; /* n_names + 1: ids of names[i] are ids[starts[i]] … ids[starts[i + 1] - 1] */
     gsize n_names;
 } AcrNameTable;
 
@@ -31,9 +32,9 @@ struct AcrIndex {
     AcrSnapshot *snapshot;
     GStringChunk *strings; /* all text of symbols and files */
     GArray *symbols;       /* AcrSymbol; parent < id always; `first` never falls within a file */
-    GPtrArray *bases;      /* const char *: the NULL-terminated lists that AcrSymbol.bases point into */
-    GArray *files;         /* AcrIndexFile, sorted by path */
-    GArray *stems;         /* AcrStem, sorted by (stem, file) */
+    GPtrArray *bases; /* const char *: the NULL-terminated lists that AcrSymbol.bases point into */
+    GArray *files;    /* AcrIndexFile, sorted by path */
+    GArray *stems;    /* AcrStem, sorted by (stem, file) */
     AcrNameTable tables[ACR_SYMBOL_KINDS];
     AcrIndexStats stats;
 };
@@ -41,20 +42,23 @@ struct AcrIndex {
 /* An empty index that files may be added to; owned (acr_index_unref). */
 AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot) ACR_MUST_USE;
 /*
- * Decodes the rows of file number `file` and appends its symbols. `*out_unparsed`: the message of an X row, kept by the
- * index, else NULL. Errors: MALFORMED; the index is then as it was (but for unused text).
+ * Decodes the rows of file number `file` and appends its symbols. `*out_unparsed`: the message of
+ * an X row, kept by the index, else NULL. Errors: MALFORMED; the index is then as it was (but for
+ * unused text).
  */
-bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize len, const char **out_unparsed,
-                        GError **error) ACR_MUST_USE;
+bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize len,
+                        const char **out_unparsed, GError **error) ACR_MUST_USE;
 /* Makes the tables; no rows may be added afterwards. */
 void acr_index_freeze(AcrIndex *index);
 
-/* The symbols of one kind and name that lie in one file, as a part of what acr_index_lookup gives. */
-const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kind, const char *name, gsize file,
-                                        gsize *out_n);
+/* The symbols of one kind and name that lie in one file, as a part of what acr_index_lookup gives.
+ */
+const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kind, const char *name,
+                                        gsize file, gsize *out_n);
 /*
- * Files that a module name as written in file `from` (-1: nowhere in particular) may mean: relative ones by folder,
- * others by the parts of the path, from a folder that is no package itself. Appends to `out` (guint32).
+ * Files that a module name as written in file `from` (-1: nowhere in particular) may mean: relative
+ * ones by folder, others by the parts of the path, from a folder that is no package itself. Appends
+ * to `out` (guint32).
  */
 void acr_index_module_files(const AcrIndex *index, gssize from, const char *module, GArray *out);
 
@@ -64,10 +68,13 @@ typedef enum {
     ACR_RESOLVE_OUTSIDE, /* imported from a module that the repository does not have */
     ACR_RESOLVE_UNKNOWN,
 } AcrResolution;
-/* Classes that `dotted` means at module level of `file`; appended to `out` (guint32) where they are not there yet. */
-AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted, GArray *out);
+/* Classes that `dotted` means at module level of `file`; appended to `out` (guint32) where they are
+ * not there yet. */
+AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
+                                        GArray *out);
 /* The same where class `class_id` names its bases: its scopes first, never itself. */
-AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted, GArray *out);
+AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,
+                                     GArray *out);
 /* Appends an id unless it is there. */
 void acr_index_add_unique(GArray *ids, guint32 id);
 

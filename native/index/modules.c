@@ -1,7 +1,8 @@
 /*
- * From module names to files. A relative name goes by folders from the file that holds the import. An absolute one is
- * compared with the paths from the right, whole parts at a time: where a repository's packages begin (at its root, in
- * src/, in lib/) is not known, only that such a folder is no package itself.
+ * From module names to files. A relative name goes by folders from the file that holds the import.
+ * An absolute one is compared with the paths from the right, whole parts at a time: where a
+ * repository's packages begin (at its root, in src/, in lib/) is not known, only that such a folder
+ * is no package itself.
  */
 #include "index/index_private.h"
 
@@ -20,10 +21,12 @@ static gsize dir_len(const char *path)
     return slash ? (gsize)(slash - path) : 0;
 }
 
-/* Adds `base`.py and `base`/__init__.py where they are; `base` is a path without slash at its end, maybe empty. */
+/* Adds `base`.py and `base`/__init__.py where they are; `base` is a path without slash at its end,
+ * maybe empty. */
 static void add_at(const AcrIndex *index, const char *base, GArray *out)
 {
-    g_autofree char *package = *base ? g_strconcat(base, "/__init__.py", NULL) : g_strdup("__init__.py");
+    g_autofree char *package =
+        *base ? g_strconcat(base, "/__init__.py", NULL) : g_strdup("__init__.py");
     g_autofree char *module = g_strconcat(base, ".py", NULL);
     gssize found = acr_index_find_file(index, package);
     if (found >= 0)
@@ -49,7 +52,8 @@ static void add_relative(const AcrIndex *index, gsize from, const char *module, 
     add_at(index, base, out);
 }
 
-/* Whether the first `len` bytes of `path` are a folder from which packages are imported; 0 is the root. */
+/* Whether the first `len` bytes of `path` are a folder from which packages are imported; 0 is the
+ * root. */
 static bool is_import_root(const AcrIndex *index, const char *path, gsize len)
 {
     if (len == 0)
@@ -58,7 +62,8 @@ static bool is_import_root(const AcrIndex *index, const char *path, gsize len)
     return acr_index_find_file(index, init) < 0;
 }
 
-/* Length of the folder in front of `tail` ("a/b") in a path ".../a/b.py" or ".../a/b/__init__.py"; -1 if it is not so. */
+/* Length of the folder in front of `tail` ("a/b") in a path ".../a/b.py" or ".../a/b/__init__.py";
+ * -1 if it is not so. */
 static gssize root_len(const char *path, const char *tail)
 {
     static const char init[] = "/__init__.py";
@@ -71,11 +76,13 @@ static gssize root_len(const char *path, const char *tail)
     return path[len - tail_len - 1] == '/' ? (gssize)(len - tail_len - 1) : -1;
 }
 
-/* How well a root suits the importing file: its own folders, the nearer the better, before others. */
+/* How well a root suits the importing file: its own folders, the nearer the better, before others.
+ */
 static gssize rank(const AcrIndex *index, gssize from, const char *path, gsize root)
 {
-    bool above = from >= 0 && (root == 0 || (strncmp(path_of(index, (gsize)from), path, root) == 0 &&
-                                             path_of(index, (gsize)from)[root] == '/'));
+    bool above =
+        from >= 0 && (root == 0 || (strncmp(path_of(index, (gsize)from), path, root) == 0 &&
+                                    path_of(index, (gsize)from)[root] == '/'));
     if (is_import_root(index, path, root))
         return above ? (gssize)root + 2 : 1;
     /* Python 2 looks beside the importing file first. */

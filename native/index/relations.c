@@ -1,6 +1,7 @@
 /*
- * class_relation_index: from a class to its bases, from them to all ancestors, and from a name to the classes it stands
- * for. Bases are kept as written and resolved when asked, since few classes of a repository ever are.
+ * class_relation_index: from a class to its bases, from them to all ancestors, and from a name to
+ * the classes it stands for. Bases are kept as written and resolved when asked, since few classes
+ * of a repository ever are.
  */
 #include "index/index_private.h"
 
@@ -10,12 +11,55 @@
 
 /* Bases that the interpreter itself has; sorted. A class of such a name elsewhere is not meant. */
 static const char *const BUILTINS[] = {
-    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "DeprecationWarning", "EnvironmentError",
-    "Exception", "FutureWarning", "IOError", "ImportError", "IndexError", "KeyError", "KeyboardInterrupt", "LookupError",
-    "NameError", "NotImplementedError", "OSError", "OverflowError", "RuntimeError", "RuntimeWarning", "StopIteration",
-    "SyntaxError", "SyntaxWarning", "SystemExit", "TypeError", "UnicodeError", "UserWarning", "ValueError", "Warning",
-    "ZeroDivisionError", "bool", "bytearray", "bytes", "classmethod", "complex", "dict", "float", "frozenset", "int",
-    "list", "object", "property", "set", "slice", "staticmethod", "str", "super", "tuple", "type",
+    "ArithmeticError",
+    "AssertionError",
+    "AttributeError",
+    "BaseException",
+    "DeprecationWarning",
+    "EnvironmentError",
+    "Exception",
+    "FutureWarning",
+    "IOError",
+    "ImportError",
+    "IndexError",
+    "KeyError",
+    "KeyboardInterrupt",
+    "LookupError",
+    "NameError",
+    "NotImplementedError",
+    "OSError",
+    "OverflowError",
+    "RuntimeError",
+    "RuntimeWarning",
+    "StopIteration",
+    "SyntaxError",
+    "SyntaxWarning",
+    "SystemExit",
+    "TypeError",
+    "UnicodeError",
+    "UserWarning",
+    "ValueError",
+    "Warning",
+    "ZeroDivisionError",
+    "bool",
+    "bytearray",
+    "bytes",
+    "classmethod",
+    "complex",
+    "dict",
+    "float",
+    "frozenset",
+    "int",
+    "list",
+    "object",
+    "property",
+    "set",
+    "slice",
+    "staticmethod",
+    "str",
+    "super",
+    "tuple",
+    "type",
 };
 
 static bool is_builtin(const char *name)
@@ -75,7 +119,8 @@ static const char *skip_brackets(const char *open)
 }
 
 /* `with_metaclass(Meta, Base, …)` stands for its arguments from the second on. */
-static void add_with_metaclass(const AcrIndex *index, guint32 class_id, const char *open, GArray *out)
+static void add_with_metaclass(const AcrIndex *index, guint32 class_id, const char *open,
+                               GArray *out)
 {
     const char *end = skip_brackets(open), *start = open + 1;
     guint n = 0;
@@ -134,14 +179,17 @@ GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id)
     return found;
 }
 
-/* ---- Names -------------------------------------------------------------------------------------- */
+/* ---- Names --------------------------------------------------------------------------------------
+ */
 
-/* Whether "pkg.mod.Outer.Inner" (made of path and qualname) ends in `dotted`, at a part's border. */
+/* Whether "pkg.mod.Outer.Inner" (made of path and qualname) ends in `dotted`, at a part's border.
+ */
 static bool full_name_ends_in(const AcrIndex *index, guint32 id, const char *dotted)
 {
     const AcrSymbol *symbol = acr_index_symbol(index, id);
     const char *path = acr_index_file(index, symbol->file)->path;
-    gsize len = strlen(path) - strlen(g_str_has_suffix(path, "/__init__.py") ? "/__init__.py" : ".py");
+    gsize len =
+        strlen(path) - strlen(g_str_has_suffix(path, "/__init__.py") ? "/__init__.py" : ".py");
     g_autofree char *module = g_strdelimit(g_strndup(path, len), "/", '.');
     g_autofree char *full = g_strconcat(".", module, ".", symbol->qualname, NULL);
     g_autofree char *tail = g_strconcat(".", dotted, NULL);

@@ -1,7 +1,8 @@
 /*
- * What class a dotted name means at a place of a file: classes of the file, then its aliases (`Matrix =
- * MutableDenseMatrix`), then its imports, followed from module to module. It is no inference: the last binding that runs
- * is not known, so every definition of the name counts (one for each branch of an `if`).
+ * What class a dotted name means at a place of a file: classes of the file, then its aliases
+ * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. It is no
+ * inference: the last binding that runs is not known, so every definition of the name counts (one
+ * for each branch of an `if`).
  *
  * A walk is bounded by depth and by steps, so circular imports and aliases end.
  */
@@ -38,15 +39,18 @@ static const char *last_part(const char *dotted)
     return dot ? dot + 1 : dotted;
 }
 
-/* Classes of the file whose qualified name is `qualname`; of several, those before the asking class if there are any. */
+/* Classes of the file whose qualified name is `qualname`; of several, those before the asking class
+ * if there are any. */
 static bool classes_in_file(Walk *walk, gsize file, const char *qualname)
 {
     gsize n;
     guint before = walk->out->len;
-    const guint32 *ids = acr_index_lookup_in_file(walk->index, ACR_SYMBOL_CLASS, last_part(qualname), file, &n);
+    const guint32 *ids =
+        acr_index_lookup_in_file(walk->index, ACR_SYMBOL_CLASS, last_part(qualname), file, &n);
     bool earlier = false;
     for (gsize i = 0; i < n; i++) {
-        if (strcmp(acr_index_symbol(walk->index, ids[i])->qualname, qualname) != 0 || ids[i] == walk->self)
+        if (strcmp(acr_index_symbol(walk->index, ids[i])->qualname, qualname) != 0 ||
+            ids[i] == walk->self)
             continue;
         bool is_earlier = (gint64)ids[i] < walk->self;
         if (earlier && !is_earlier)
@@ -76,7 +80,8 @@ static AcrResolution through_aliases(Walk *walk, gsize file, const char *dotted,
 }
 
 /* `dotted` in a module as imported by `from`; its first part may be a submodule. */
-static AcrResolution in_module(Walk *walk, gsize from, const char *module, const char *dotted, int depth)
+static AcrResolution in_module(Walk *walk, gsize from, const char *module, const char *dotted,
+                               int depth)
 {
     g_autoptr(GArray) files = g_array_new(FALSE, FALSE, sizeof(guint32));
     AcrResolution result = ACR_RESOLVE_OUTSIDE;
@@ -90,13 +95,15 @@ static AcrResolution in_module(Walk *walk, gsize from, const char *module, const
     if (!dot || walk->steps <= 0 || depth >= MAX_DEPTH)
         return result;
     g_autofree char *head = g_strndup(dotted, (gsize)(dot - dotted));
-    g_autofree char *submodule = g_strconcat(module, g_str_has_suffix(module, ".") ? "" : ".", head, NULL);
+    g_autofree char *submodule =
+        g_strconcat(module, g_str_has_suffix(module, ".") ? "" : ".", head, NULL);
     AcrResolution below = in_module(walk, from, submodule, dot + 1, depth + 1);
     return below == ACR_RESOLVE_OUTSIDE ? result : below;
 }
 
 /* Imports whose local name is the first `len` bytes of `dotted`. */
-static AcrResolution through_imports_of(Walk *walk, gsize file, const char *dotted, gsize len, int depth)
+static AcrResolution through_imports_of(Walk *walk, gsize file, const char *dotted, gsize len,
+                                        int depth)
 {
     gsize n;
     g_autofree char *local = g_strndup(dotted, len);
@@ -107,7 +114,8 @@ static AcrResolution through_imports_of(Walk *walk, gsize file, const char *dott
         if (import->parent >= 0)
             continue;
         const char *rest = dotted + len;
-        g_autofree char *target = import->value ? g_strconcat(import->value, rest, NULL) : g_strdup(*rest ? rest + 1 : "");
+        g_autofree char *target = import->value ? g_strconcat(import->value, rest, NULL)
+                                                : g_strdup(*rest ? rest + 1 : "");
         if (!*target)
             continue; /* the module itself */
         AcrResolution its = in_module(walk, file, import->module, target, depth);
@@ -134,7 +142,8 @@ static AcrResolution through_stars(Walk *walk, gsize file, const char *dotted, i
     gsize n;
     const guint32 *ids = acr_index_lookup_in_file(walk->index, ACR_SYMBOL_IMPORT, "*", file, &n);
     for (gsize i = 0; i < n; i++)
-        if (in_module(walk, file, acr_index_symbol(walk->index, ids[i])->module, dotted, depth) == ACR_RESOLVED)
+        if (in_module(walk, file, acr_index_symbol(walk->index, ids[i])->module, dotted, depth) ==
+            ACR_RESOLVED)
             return ACR_RESOLVED;
     return ACR_RESOLVE_UNKNOWN;
 }
@@ -151,13 +160,15 @@ static AcrResolution in_file(Walk *walk, gsize file, const char *dotted, int dep
     return result == ACR_RESOLVE_UNKNOWN ? through_stars(walk, file, dotted, depth) : result;
 }
 
-AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted, GArray *out)
+AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
+                                        GArray *out)
 {
     Walk walk = {.index = index, .out = out, .self = -1, .steps = MAX_STEPS};
     return in_file(&walk, file, dotted, 0);
 }
 
-AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted, GArray *out)
+AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,
+                                     GArray *out)
 {
     Walk walk = {.index = index, .out = out, .self = class_id, .steps = MAX_STEPS};
     const AcrSymbol *klass = acr_index_symbol(index, class_id);

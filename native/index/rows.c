@@ -1,10 +1,11 @@
 /*
- * Decodes the outline rows of one file into symbols. Rows come from outside (another process may have made them, a cache
- * may have kept them), so every count, line and nesting is checked: rows that are not of the format stated in index.h
- * are MALFORMED and leave the index as it was.
+ * Decodes the outline rows of one file into symbols. Rows come from outside (another process may
+ * have made them, a cache may have kept them), so every count, line and nesting is checked: rows
+ * that are not of the format stated in index.h are MALFORMED and leave the index as it was.
  *
- * A stack of open definitions gives each row its parent: rows stand in the order of the file, a parent before its
- * children, so the parent is the nearest open definition whose qualified name is the row's without its last part.
+ * A stack of open definitions gives each row its parent: rows stand in the order of the file, a
+ * parent before its children, so the parent is the nearest open definition whose qualified name is
+ * the row's without its last part.
  */
 #include "index/index_private.h"
 
@@ -92,7 +93,8 @@ static const char *name_of(Decoder *d, Span span)
     return text && !strpbrk(text, " \t\r\n\x1f") ? text : NULL;
 }
 
-/* Finds the parent by qualified name and leaves it on top of the stack; -1 at module level, -2 when there is none. */
+/* Finds the parent by qualified name and leaves it on top of the stack; -1 at module level, -2 when
+ * there is none. */
 static gint32 parent_by_name(Decoder *d, const char *qualname, const char **out_name)
 {
     const char *dot = strrchr(qualname, '.');
@@ -121,8 +123,9 @@ static gint32 parent_by_line(Decoder *d, guint32 line)
 /* Checks lines against each other, the row before and the parent, and appends. */
 static bool append(Decoder *d, AcrSymbol *symbol, bool opens)
 {
-    if (symbol->first > symbol->def || symbol->def > symbol->sig_last || symbol->sig_last > symbol->last ||
-        symbol->first < d->last_first || d->n_symbols >= ACR_INDEX_MAX_SYMBOLS_PER_FILE)
+    if (symbol->first > symbol->def || symbol->def > symbol->sig_last ||
+        symbol->sig_last > symbol->last || symbol->first < d->last_first ||
+        d->n_symbols >= ACR_INDEX_MAX_SYMBOLS_PER_FILE)
         return false;
     if (symbol->parent >= 0 && symbol->last > symbol_at(d, (guint32)symbol->parent)->last)
         return false;
@@ -174,7 +177,8 @@ static bool add_bases(Decoder *d, Span span, AcrSymbol *symbol)
 static bool class_row(Decoder *d)
 {
     AcrSymbol symbol = {.kind = ACR_SYMBOL_CLASS};
-    return d->n_fields == 7 && common(d, &symbol) && add_bases(d, d->fields[6], &symbol) && append(d, &symbol, true);
+    return d->n_fields == 7 && common(d, &symbol) && add_bases(d, d->fields[6], &symbol) &&
+           append(d, &symbol, true);
 }
 
 /* Whether the letter of a scope agrees with the parent. */
@@ -206,10 +210,12 @@ static bool assign_row(Decoder *d)
     if (d->n_fields != 6)
         return false;
     symbol.qualname = name_of(d, d->fields[1]);
-    if (!symbol.qualname || !parse_line(d->fields[2], &symbol.first) || !parse_line(d->fields[3], &symbol.last))
+    if (!symbol.qualname || !parse_line(d->fields[2], &symbol.first) ||
+        !parse_line(d->fields[3], &symbol.last))
         return false;
     symbol.parent = parent_by_name(d, symbol.qualname, &symbol.name);
-    if (symbol.parent < -1 || !scope_fits(d, d->fields[5], symbol.parent) || *d->fields[5].at == 'f')
+    if (symbol.parent < -1 || !scope_fits(d, d->fields[5], symbol.parent) ||
+        *d->fields[5].at == 'f')
         return false;
     symbol.def = symbol.first;
     symbol.sig_last = symbol.last;
@@ -281,8 +287,8 @@ static bool decode_all(Decoder *d, const char *rows, gsize len, guint *out_row)
     return true;
 }
 
-bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize len, const char **out_unparsed,
-                        GError **error)
+bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize len,
+                        const char **out_unparsed, GError **error)
 {
     g_autoptr(GString) scratch = g_string_sized_new(256);
     Decoder decoder = {.index = index, .file = file, .last_first = 1, .scratch = scratch};
@@ -291,7 +297,8 @@ bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize l
     if (!decode_all(&decoder, rows, len, &row)) {
         g_array_set_size(index->symbols, symbols);
         g_ptr_array_set_size(index->bases, (gint)bases);
-        g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED, "rows malformed (row %u)", row);
+        g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED, "rows malformed (row %u)",
+                    row);
         return false;
     }
     *out_unparsed = decoder.unparsed;

@@ -1,6 +1,6 @@
 /*
- * Answers from a built index by name, by file and by line: binary searches in flat sorted arrays. Nothing here changes
- * the index, so it may be read from several threads.
+ * Answers from a built index by name, by file and by line: binary searches in flat sorted arrays.
+ * Nothing here changes the index, so it may be read from several threads.
  */
 #include "index/index_private.h"
 
@@ -54,7 +54,8 @@ const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id)
     return &g_array_index(index->symbols, AcrSymbol, id);
 }
 
-const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name, gsize *out_n)
+const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name,
+                                gsize *out_n)
 {
     const AcrNameTable *table = &index->tables[kind];
     gsize low = 0, high = table->n_names;
@@ -88,7 +89,8 @@ static gsize count_below(const guint32 *ids, gsize n, guint32 limit)
     return low;
 }
 
-const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kind, const char *name, gsize file, gsize *out_n)
+const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kind, const char *name,
+                                        gsize file, gsize *out_n)
 {
     gsize n;
     const AcrIndexFile *in = acr_index_file(index, file);
@@ -138,7 +140,8 @@ static gint32 last_begun(const AcrIndex *index, const AcrIndexFile *file, guint3
     return low == file->first_symbol ? -1 : (gint32)low - 1;
 }
 
-void acr_index_enclosing(const AcrIndex *index, gsize file, guint32 line, gint32 *out_class, gint32 *out_func)
+void acr_index_enclosing(const AcrIndex *index, gsize file, guint32 line, gint32 *out_class,
+                         gint32 *out_func)
 {
     gint32 id = last_begun(index, acr_index_file(index, file), line);
     for (; id >= 0; id = acr_index_symbol(index, (guint32)id)->parent) {

@@ -1,5 +1,6 @@
 /*
- * The text of a search call -> a bound AcrCall, by Python's ast and signatures (python/acr/calls.py).
+ * The text of a search call -> a bound AcrCall, by Python's ast and signatures
+ * (python/acr/calls.py).
  */
 #include "py/py_private.h"
 
@@ -46,7 +47,8 @@ static bool take_fields(GPtrArray *fields, AcrCall *out, GError **error)
         return bad_call(error, second);
     const AcrCallSpec *spec = second ? acr_search_call_spec(second) : NULL;
     if (g_strcmp0(status, "ok") || !spec || fields->len != 2 + n_params(spec)) {
-        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "calls.bind gave no bound call");
+        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
+                            "calls.bind gave no bound call");
         return false;
     }
     if (!check_lengths(fields, error))

@@ -1,11 +1,12 @@
 /*
- * From Python's exceptions to GError, in one place. Never PyErr_Print: on SystemExit it would end the process.
+ * From Python's exceptions to GError, in one place. Never PyErr_Print: on SystemExit it would end
+ * the process.
  */
 #include "py/py_object_private.h"
 
 #include <string.h>
 
-G_DEFINE_QUARK(acr-py-error-quark, acr_py_error)
+G_DEFINE_QUARK(acr - py - error - quark, acr_py_error)
 
 /* The text of an object on one line, shortened; owned (g_free); "" when even that fails. */
 static char *text_of(PyObject *object)
@@ -62,18 +63,20 @@ void acr_py_error_take(gint64 deadline_ms, GError **error)
 {
     PyObject *value = fetch();
     if (!value) {
-        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "python failed without an exception");
+        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
+                            "python failed without an exception");
         return;
     }
     PyObject *type = (PyObject *)Py_TYPE(value);
     if (is_deadline(type)) {
-        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT, "python took longer than %" G_GINT64_FORMAT " ms",
-                    deadline_ms);
+        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
+                    "python took longer than %" G_GINT64_FORMAT " ms", deadline_ms);
     } else {
         g_autofree char *text = text_of(value);
         const char *name = Py_TYPE(value)->tp_name;
         const char *dot = strrchr(name, '.');
-        g_set_error(error, ACR_PY_ERROR, code_of(type), "%s%s%s", dot ? dot + 1 : name, *text ? ": " : "", text);
+        g_set_error(error, ACR_PY_ERROR, code_of(type), "%s%s%s", dot ? dot + 1 : name,
+                    *text ? ": " : "", text);
     }
     Py_DECREF(value);
 }
@@ -81,8 +84,8 @@ void acr_py_error_take(gint64 deadline_ms, GError **error)
 void acr_py_error_status(PyStatus status, GError **error)
 {
     if (PyStatus_IsExit(status))
-        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start python: it asked to exit with %d",
-                    status.exitcode);
+        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT,
+                    "cannot start python: it asked to exit with %d", status.exitcode);
     else
         g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start python: %s: %s",
                     status.func ? status.func : "?", status.err_msg ? status.err_msg : "?");

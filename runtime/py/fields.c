@@ -1,6 +1,6 @@
 /*
- * Lists of byte strings as one byte string, the way python/acr/fields.py writes them: each field is its length (8 bytes,
- * little-endian) and its bytes.
+ * Lists of byte strings as one byte string, the way python/acr/fields.py writes them: each field is
+ * its length (8 bytes, little-endian) and its bytes.
  */
 #include "py/py_private.h"
 

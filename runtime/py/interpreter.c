@@ -1,6 +1,6 @@
 /*
- * Starts CPython on the calling thread, isolated from the user's environment and from whatever `python3` comes first in
- * PATH, and makes sure that it is the one the program was built against.
+ * Starts CPython on the calling thread, isolated from the user's environment and from whatever
+ * `python3` comes first in PATH, and makes sure that it is the one the program was built against.
  */
 #include "py/py_object_private.h"
 
@@ -80,8 +80,9 @@ static bool check_prefix(GError **error)
     PyErr_Clear();
     if (text && strcmp(text, ACR_PYTHON_PREFIX) == 0)
         return true;
-    return environment_error(error, "python's standard library is in '%s', but this program was built for '%s' (%s)",
-                             text ? text : "?", ACR_PYTHON_PREFIX, ACR_PYTHON_EXECUTABLE);
+    return environment_error(
+        error, "python's standard library is in '%s', but this program was built for '%s' (%s)",
+        text ? text : "?", ACR_PYTHON_PREFIX, ACR_PYTHON_EXECUTABLE);
 }
 
 static bool add_package(const char *package_dir, GError **error)
@@ -97,7 +98,8 @@ static bool add_package(const char *package_dir, GError **error)
     if (ok)
         return true;
     acr_py_error_take(0, &why);
-    return environment_error(error, "cannot import the program's Python files from '%s': %s", package_dir, why->message);
+    return environment_error(error, "cannot import the program's Python files from '%s': %s",
+                             package_dir, why->message);
 }
 
 bool acr_py_start(const char *package_dir, GError **error)
@@ -106,8 +108,8 @@ bool acr_py_start(const char *package_dir, GError **error)
     if (!g_file_test(init, G_FILE_TEST_IS_REGULAR))
         return environment_error(error, "the program's Python files are missing: no '%s'", init);
     if (!acr_py_version_fits(ACR_PYTHON_VERSION, Py_GetVersion()))
-        return environment_error(error, "libpython is %.20s, but this program was built for %s", Py_GetVersion(),
-                                 ACR_PYTHON_VERSION);
+        return environment_error(error, "libpython is %.20s, but this program was built for %s",
+                                 Py_GetVersion(), ACR_PYTHON_VERSION);
     if (Py_IsInitialized())
         return environment_error(error, "there is a Python interpreter in this process already");
     if (!initialize(error))
@@ -129,7 +131,8 @@ PyObject *acr_py_call(const char *module, const char *function, GBytes *argument
     Py_XDECREF(bytes);
     Py_XDECREF(imported);
     if (result && !PyBytes_Check(result)) {
-        PyErr_Format(PyExc_TypeError, "%s.%s gave %s, not bytes", name, function, Py_TYPE(result)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s.%s gave %s, not bytes", name, function,
+                     Py_TYPE(result)->tp_name);
         Py_CLEAR(result);
     }
     return result;

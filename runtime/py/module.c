@@ -1,6 +1,7 @@
 /*
- * The module `_acr`, by which the embedded Python files know the host: its version, its search calls, and the exception
- * that ends a job whose deadline has passed. Multi-phase, with per-module state; described in python/acr/_acr.pyi.
+ * The module `_acr`, by which the embedded Python files know the host: its version, its search
+ * calls, and the exception that ends a job whose deadline has passed. Multi-phase, with per-module
+ * state; described in python/acr/_acr.pyi.
  */
 #include "py/py_object_private.h"
 
@@ -22,7 +23,8 @@ static PyObject *params_of(const AcrCallSpec *spec)
     PyObject *params = PyTuple_New(n);
     for (Py_ssize_t i = 0; params && i < n; i++) {
         const AcrParam *param = &spec->params[i];
-        PyObject *pair = Py_BuildValue("(ss)", param->name, param->type == ACR_PARAM_INTEGER ? "int" : "str");
+        PyObject *pair =
+            Py_BuildValue("(ss)", param->name, param->type == ACR_PARAM_INTEGER ? "int" : "str");
         if (!pair) {
             Py_CLEAR(params);
             break;
@@ -53,7 +55,8 @@ static PyObject *module_calls(PyObject *module, PyObject *Py_UNUSED(ignored))
 static int module_exec(PyObject *module)
 {
     ModuleState *state = state_of(module);
-    state->deadline = PyErr_NewExceptionWithDoc("_acr.Deadline", "The job's deadline has passed.", PyExc_BaseException, NULL);
+    state->deadline = PyErr_NewExceptionWithDoc("_acr.Deadline", "The job's deadline has passed.",
+                                                PyExc_BaseException, NULL);
     if (!state->deadline)
         return -1;
     Py_INCREF(state->deadline); /* the module's, taken only on success */

@@ -1,5 +1,6 @@
 /*
- * Shared by the files that handle Python's objects. All functions here need the interpreter held by the calling thread.
+ * Shared by the files that handle Python's objects. All functions here need the interpreter held by
+ * the calling thread.
  */
 #ifndef ACR_PY_OBJECT_PRIVATE_H
 #define ACR_PY_OBJECT_PRIVATE_H
@@ -12,7 +13,8 @@
 /* The module `_acr`. */
 PyMODINIT_FUNC acr_py_module_init(void);
 
-/* Turns the exception that is set into a GError and clears it. `deadline_ms` is for the message of a timeout. */
+/* Turns the exception that is set into a GError and clears it. `deadline_ms` is for the message of
+ * a timeout. */
 void acr_py_error_take(gint64 deadline_ms, GError **error);
 /* One line for a failed PyStatus. */
 void acr_py_error_status(PyStatus status, GError **error);

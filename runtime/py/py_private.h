@@ -1,12 +1,14 @@
 /*
- * Shared inside the library, without Python's types (those are in py_object_private.h), so that its tests can include it too.
+ * Shared inside the library, without Python's types (those are in py_object_private.h), so that its
+ * tests can include it too.
  */
 #ifndef ACR_PY_PRIVATE_H
 #define ACR_PY_PRIVATE_H
 
 #include "py/py.h"
 
-#define ACR_PY_STACK_BYTES (16u * 1024 * 1024) /* a 2,900-deep expression needs more than 256 KiB */
+#define ACR_PY_STACK_BYTES (16u * 1024 * 1024) /* a 2,900-deep expression needs more than 256 KiB  \
+                                                */
 #define ACR_PY_GRACE_MS 5000                   /* a job past its deadline is given up after that */
 #define ACR_PY_AGAIN_MS 200                    /* between two Deadlines raised in one job */
 #define ACR_PY_COMPILE_TIMEOUT_MS 20000
@@ -16,25 +18,30 @@
 #define ACR_PY_MAX_MESSAGE 1000            /* bytes of an exception's text */
 
 /*
- * Initialises the interpreter on the calling thread, checks that it is the one that was built against, and imports the
- * package. Errors: ENVIRONMENT.
+ * Initialises the interpreter on the calling thread, checks that it is the one that was built
+ * against, and imports the package. Errors: ENVIRONMENT.
  */
 bool acr_py_start(const char *package_dir, GError **error) ACR_MUST_USE;
-/* Whether a libpython of version `running` ("3.11.2 (main, …") can serve a program built for `built` ("3.11.2"). */
+/* Whether a libpython of version `running` ("3.11.2 (main, …") can serve a program built for
+ * `built` ("3.11.2"). */
 bool acr_py_version_fits(const char *built, const char *running);
 /* The interpreter that was named when the program was built; borrowed for ever. */
 const char *acr_py_executable(void);
 
-/* ---- Fields: several byte strings as one, python/acr/fields.py ------------------------------------ */
+/* ---- Fields: several byte strings as one, python/acr/fields.py
+ * ------------------------------------ */
 
 void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
 /* Owned array of GBytes (freed with its elements), or NULL when `data` is no list of fields. */
 GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
 
-/* ---- Tables -------------------------------------------------------------------------------------- */
+/* ---- Tables
+ * -------------------------------------------------------------------------------------- */
 
 bool acr_py_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error);
-bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message, GError **error);
-bool acr_py_new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count, GError **error);
+bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
+                     GError **error);
+bool acr_py_new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count,
+                       GError **error);
 
 #endif

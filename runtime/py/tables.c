@@ -1,5 +1,6 @@
 /*
- * What native/ is handed of Python: the outliner and the referee, as tables of functions over acr_python_call.
+ * What native/ is handed of Python: the outliner and the referee, as tables of functions over
+ * acr_python_call.
  */
 #include "py/py_private.h"
 
@@ -7,7 +8,8 @@
 
 bool acr_py_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error)
 {
-    return acr_python_call(ctx, "outline", "outline", source, ACR_INDEX_FILE_TIMEOUT_MS, out_rows, error);
+    return acr_python_call(ctx, "outline", "outline", source, ACR_INDEX_FILE_TIMEOUT_MS, out_rows,
+                           error);
 }
 
 static void add_bytes(GByteArray *fields, GBytes *bytes)
@@ -17,14 +19,16 @@ static void add_bytes(GByteArray *fields, GBytes *bytes)
     acr_py_fields_add(fields, data, len);
 }
 
-bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message, GError **error)
+bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
+                     GError **error)
 {
     GByteArray *fields = g_byte_array_new();
     acr_py_fields_add(fields, path, strlen(path));
     add_bytes(fields, source);
     g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
     g_autoptr(GBytes) result = NULL;
-    if (!acr_python_call(ctx, "lint", "compiles", argument, ACR_PY_COMPILE_TIMEOUT_MS, &result, error))
+    if (!acr_python_call(ctx, "lint", "compiles", argument, ACR_PY_COMPILE_TIMEOUT_MS, &result,
+                         error))
         return false;
     gsize len;
     const char *data = g_bytes_get_data(result, &len);
@@ -49,14 +53,16 @@ static void add_file(GByteArray *fields, const AcrRefereeFile *file)
     add_bytes(fields, file->after);
 }
 
-bool acr_py_new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count, GError **error)
+bool acr_py_new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count,
+                       GError **error)
 {
     GByteArray *fields = g_byte_array_new();
     for (gsize i = 0; i < n; i++)
         add_file(fields, &files[i]);
     g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
     g_autoptr(GBytes) result = NULL;
-    if (!acr_python_call(ctx, "lint", "new_errors", argument, ACR_PY_LINT_TIMEOUT_MS, &result, error))
+    if (!acr_python_call(ctx, "lint", "new_errors", argument, ACR_PY_LINT_TIMEOUT_MS, &result,
+                         error))
         return false;
     gsize len;
     const char *data = g_bytes_get_data(result, &len);

@@ -1,10 +1,12 @@
 /*
- * The thread that owns the interpreter, its queue of jobs, and the watchdog that ends a job whose deadline has passed.
+ * The thread that owns the interpreter, its queue of jobs, and the watchdog that ends a job whose
+ * deadline has passed.
  *
- * A job moves from the queue to `running` to done, under one mutex. The worker holds the interpreter (the GIL) only while
- * a job runs; the watchdog takes it to raise _acr.Deadline in the worker, again and again until the job ends. A job that
- * does not end (stuck in C code) is given up after a grace: its caller returns, and the interpreter counts as lost.
- * Lock order: the interpreter before the mutex.
+ * A job moves from the queue to `running` to done, under one mutex. The worker holds the
+ * interpreter (the GIL) only while a job runs; the watchdog takes it to raise _acr.Deadline in the
+ * worker, again and again until the job ends. A job that does not end (stuck in C code) is given up
+ * after a grace: its caller returns, and the interpreter counts as lost. Lock order: the
+ * interpreter before the mutex.
  */
 #include "py/py_object_private.h"
 
@@ -45,7 +47,8 @@ struct AcrPython {
     AcrReferee referee;
 };
 
-/* ---- Jobs ---------------------------------------------------------------------------------------- */
+/* ---- Jobs
+ * ---------------------------------------------------------------------------------------- */
 
 static Job *job_new(const char *module, const char *function, GBytes *argument, gint64 deadline_ms)
 {
@@ -77,13 +80,16 @@ static void wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, gint64 unti
         pthread_cond_wait(cond, mutex);
         return;
     }
-    struct timespec until = {.tv_sec = until_us / G_USEC_PER_SEC, .tv_nsec = until_us % G_USEC_PER_SEC * 1000};
+    struct timespec until = {.tv_sec = until_us / G_USEC_PER_SEC,
+                             .tv_nsec = until_us % G_USEC_PER_SEC * 1000};
     pthread_cond_timedwait(cond, mutex, &until);
 }
 
-/* ---- The watchdog -------------------------------------------------------------------------------- */
+/* ---- The watchdog
+ * -------------------------------------------------------------------------------- */
 
-/* Raises Deadline in the worker if `job` still runs. Waits for the interpreter: for ever where a job never lets go. */
+/* Raises Deadline in the worker if `job` still runs. Waits for the interpreter: for ever where a
+ * job never lets go. */
 static void raise_deadline(AcrPython *python, const Job *job)
 {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -119,9 +125,11 @@ static void *watchdog_main(void *data)
     return NULL;
 }
 
-/* ---- The worker ---------------------------------------------------------------------------------- */
+/* ---- The worker
+ * ---------------------------------------------------------------------------------- */
 
-/* With the mutex held and without the interpreter: the next job, or NULL when it is time to stop. */
+/* With the mutex held and without the interpreter: the next job, or NULL when it is time to stop.
+ */
 static Job *next_job(AcrPython *python)
 {
     while (!python->stopping && g_queue_is_empty(&python->jobs))
@@ -135,14 +143,16 @@ static Job *next_job(AcrPython *python)
     job->give_up_us = job->deadline_ms > 0 ? job->raise_us + ACR_PY_GRACE_MS * 1000 : G_MAXINT64;
     python->running = job;
     if (job->deadline_ms > 0) {
-        pthread_cond_broadcast(&python->to_callers); /* the caller waits no longer than give_up_us from now on */
+        pthread_cond_broadcast(
+            &python->to_callers); /* the caller waits no longer than give_up_us from now on */
         if (job->raise_us < python->watch_until_us)
             pthread_cond_signal(&python->to_watchdog);
     }
     return job;
 }
 
-/* With the interpreter held: no Deadline comes any more, and one that was raised but not delivered is gone. */
+/* With the interpreter held: no Deadline comes any more, and one that was raised but not delivered
+ * is gone. */
 static void end_running(AcrPython *python)
 {
     pthread_mutex_lock(&python->mutex);
@@ -158,8 +168,8 @@ static void run_job(AcrPython *python, Job *job)
     end_running(python);
     if (job->fired) {
         /* Even when it came to a result: the exception may have been swallowed half-way. */
-        g_set_error(&job->error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT, "python took longer than %" G_GINT64_FORMAT " ms",
-                    job->deadline_ms);
+        g_set_error(&job->error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
+                    "python took longer than %" G_GINT64_FORMAT " ms", job->deadline_ms);
         PyErr_Clear();
     } else if (result) {
         job->result = g_bytes_new(PyBytes_AS_STRING(result), (gsize)PyBytes_GET_SIZE(result));
@@ -203,7 +213,8 @@ static bool prepare(AcrPython *python, GError **error)
     }
     int failed = pthread_create(&python->watchdog, NULL, watchdog_main, python);
     if (failed)
-        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s", g_strerror(failed));
+        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",
+                    g_strerror(failed));
     return !failed;
 }
 
@@ -234,7 +245,8 @@ static void *worker_main(void *data)
     return NULL;
 }
 
-/* ---- Life ---------------------------------------------------------------------------------------- */
+/* ---- Life
+ * ---------------------------------------------------------------------------------------- */
 
 static void init_conds(AcrPython *python)
 {
@@ -260,7 +272,8 @@ static void destroy(AcrPython *python)
     g_free(python);
 }
 
-/* Starts the worker with all signals blocked: they are the main thread's. The watchdog inherits that. */
+/* Starts the worker with all signals blocked: they are the main thread's. The watchdog inherits
+ * that. */
 static int start_worker(AcrPython *python)
 {
     sigset_t all, before;
@@ -283,10 +296,12 @@ AcrPython *acr_python_new(const char *package_dir, GError **error)
     python->watch_until_us = G_MAXINT64;
     python->package_dir = g_canonicalize_filename(package_dir, NULL);
     python->outliner = (AcrOutliner){.ctx = python, .outline = acr_py_outline};
-    python->referee = (AcrReferee){.ctx = python, .compiles = acr_py_compiles, .new_errors = acr_py_new_errors};
+    python->referee =
+        (AcrReferee){.ctx = python, .compiles = acr_py_compiles, .new_errors = acr_py_new_errors};
     int failed = start_worker(python);
     if (failed) {
-        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s", g_strerror(failed));
+        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",
+                    g_strerror(failed));
         destroy(python);
         return NULL;
     }
@@ -333,12 +348,14 @@ const AcrReferee *acr_python_referee(AcrPython *python)
     return &python->referee;
 }
 
-/* ---- Calls --------------------------------------------------------------------------------------- */
+/* ---- Calls
+ * --------------------------------------------------------------------------------------- */
 
 static bool lost_error(GError **error)
 {
-    g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
-                        "the Python interpreter is lost: an earlier job did not end at its deadline");
+    g_set_error_literal(
+        error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
+        "the Python interpreter is lost: an earlier job did not end at its deadline");
     return false;
 }
 
@@ -355,10 +372,12 @@ static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
             python->lost = true;
             pthread_cond_broadcast(&python->to_callers);
             g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
-                        "python took longer than %" G_GINT64_FORMAT " ms and did not end", job->deadline_ms);
+                        "python took longer than %" G_GINT64_FORMAT " ms and did not end",
+                        job->deadline_ms);
             return false;
         }
-        wait_until(&python->to_callers, &python->mutex, job->started ? job->give_up_us : G_MAXINT64);
+        wait_until(&python->to_callers, &python->mutex,
+                   job->started ? job->give_up_us : G_MAXINT64);
     }
     if (job->error) {
         g_propagate_error(error, g_steal_pointer(&job->error));
@@ -368,8 +387,8 @@ static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
     return true;
 }
 
-bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument, gint64 deadline_ms,
-                     GBytes **out, GError **error)
+bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument,
+                     gint64 deadline_ms, GBytes **out, GError **error)
 {
     bool ok;
     Job *job = job_new(module, function, argument, deadline_ms);

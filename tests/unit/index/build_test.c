@@ -6,12 +6,13 @@
 static void test_paths(void)
 {
     static const char *const tests[] = {
-        "test/a.py", "tests/a.py", "a/tests/b/c.py", "a/test/b.py", "test_a.py", "a/test_b.py", "a_test.py",
-        "a/b_test.py", "conftest.py", "a/conftest.py", "test_.py", "_test.py",
+        "test/a.py", "tests/a.py",  "a/tests/b/c.py", "a/test/b.py",   "test_a.py", "a/test_b.py",
+        "a_test.py", "a/b_test.py", "conftest.py",    "a/conftest.py", "test_.py",  "_test.py",
     };
     static const char *const others[] = {
-        "a.py", "testing/a.py", "a/testsuite/b.py", "atest.py", "contest.py", "a/latest.py", "test.py", "tests.py",
-        "testa.py", "Tests/a.py", "a/conftest.pyi", "test_a.txt", "a/b/test_data/c.py", "",
+        "a.py",           "testing/a.py", "a/testsuite/b.py",   "atest.py", "contest.py",
+        "a/latest.py",    "test.py",      "tests.py",           "testa.py", "Tests/a.py",
+        "a/conftest.pyi", "test_a.txt",   "a/b/test_data/c.py", "",
     };
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++)
         g_assert_true(acr_index_is_test_path(tests[i]));
@@ -22,9 +23,11 @@ static void test_paths(void)
 static void files_chosen(void)
 {
     static const TestFile files[] = {
-        {"b.py", "A|x|1|1||m\n"},    {"a/c.py", ""},       {"a/b.py", "A|y|1|1||m\n"}, {"a-b.py", ""},
-        {"tests/a.py", "!never"},    {"a.pyi", "!never"},  {"a.PY", "!never"},          {"a.py.txt", "!never"},
-        {"conftest.py", "!never"},   {NULL, NULL},
+        {"b.py", "A|x|1|1||m\n"},   {"a/c.py", ""},
+        {"a/b.py", "A|y|1|1||m\n"}, {"a-b.py", ""},
+        {"tests/a.py", "!never"},   {"a.pyi", "!never"},
+        {"a.PY", "!never"},         {"a.py.txt", "!never"},
+        {"conftest.py", "!never"},  {NULL, NULL},
     };
     static const char *const expected[] = {"a-b.py", "a/b.py", "a/c.py", "b.py"};
     g_autoptr(AcrIndex) index = index_of(files);
@@ -33,7 +36,8 @@ static void files_chosen(void)
         const AcrIndexFile *file = acr_index_file(index, i);
         g_assert_cmpstr(file->path, ==, expected[i]);
         g_assert_cmpint(acr_index_find_file(index, expected[i]), ==, (gssize)i);
-        g_assert_cmpstr(acr_snapshot_entry(acr_index_snapshot(index), file->entry)->path, ==, expected[i]);
+        g_assert_cmpstr(acr_snapshot_entry(acr_index_snapshot(index), file->entry)->path, ==,
+                        expected[i]);
         g_assert_null(file->unparsed);
     }
     g_assert_cmpint(acr_index_find_file(index, "a/d.py"), ==, -1);
@@ -48,7 +52,8 @@ static void failing_files(void)
         {"a.py", "A|x|1|1||m\n"}, {"b.py", "!took too long\n"}, {"c.py", "X|3|bad syntax\n"},
         {"d.py", "nonsense\n"},   {"e.py", "A|y|1|1||m\n"},     {NULL, NULL},
     };
-    static const char *const expected[] = {NULL, "took too long", "line 3: bad syntax", "rows malformed (row 1)", NULL};
+    static const char *const expected[] = {NULL, "took too long", "line 3: bad syntax",
+                                           "rows malformed (row 1)", NULL};
     AcrIndexStats stats;
     g_autoptr(AcrIndex) index = index_of(files);
     for (gsize i = 0; i < G_N_ELEMENTS(expected); i++)
@@ -58,6 +63,31 @@ static void failing_files(void)
     g_assert_cmpuint(stats.symbols, ==, 2);
     g_assert_cmpuint(stats.unparsed, ==, 3);
     g_assert_cmpuint(acr_index_symbol(index, 1)->file, ==, 4);
+}
+
+static void missing_objects(void)
+{
+    static const TestFile files[] = {{"a.py", "!never"}, {NULL, NULL}};
+    g_autoptr(AcrSnapshot) snapshot = snapshot_without_objects(files);
+    g_autoptr(GError) error = NULL;
+    AcrOutliner outliner = fake_outliner();
+    g_autoptr(AcrIndex) index = acr_index_build(snapshot, &outliner, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(acr_index_n_files(index), ==, 1);
+    g_assert_nonnull(acr_index_file(index, 0)->unparsed);
+    g_assert_cmpstr(acr_index_file(index, 0)->unparsed, !=, "never");
+    g_assert_cmpuint(acr_index_n_symbols(index), ==, 0);
+}
+
+static void large_file(void)
+{
+    g_autofree char *most = g_strnfill(ACR_INDEX_MAX_SOURCE_BYTES, '!');
+    g_autofree char *more = g_strnfill(ACR_INDEX_MAX_SOURCE_BYTES + 1, '!');
+    memcpy(most, "!read\n", 6);
+    const TestFile files[] = {{"a.py", most}, {"b.py", more}, {NULL, NULL}};
+    g_autoptr(AcrIndex) index = index_of(files);
+    g_assert_cmpstr(acr_index_file(index, 0)->unparsed, ==, "read");
+    g_assert_cmpstr(acr_index_file(index, 1)->unparsed, ==, "larger than 32 MiB");
 }
 
 /* Files b00.py …, all of which fail, then one that does not. */
@@ -134,6 +164,8 @@ void add_build_tests(void)
     g_test_add_func("/index/build/test_paths_are_known_by_whole_parts", test_paths);
     g_test_add_func("/index/build/only_python_files_that_are_no_tests", files_chosen);
     g_test_add_func("/index/build/failing_file_costs_itself_only", failing_files);
+    g_test_add_func("/index/build/file_whose_object_is_missing_has_no_symbols", missing_objects);
+    g_test_add_func("/index/build/size_of_a_file_has_a_limit", large_file);
     g_test_add_func("/index/build/outliner_that_is_gone_is_an_error", outliner_gone);
     g_test_add_func("/index/build/forty_failures_are_not_the_end", some_failures);
     g_test_add_func("/index/build/interruption_ends_it", interrupted);

@@ -7,7 +7,8 @@ static void git(const char *dir, const char *const *arguments)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) argv = g_ptr_array_new();
-    static const char *const head[] = {"git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "core.autocrlf=false"};
+    static const char *const head[] = {
+        "git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "core.autocrlf=false"};
     for (gsize i = 0; i < G_N_ELEMENTS(head); i++)
         g_ptr_array_add(argv, (gpointer)head[i]);
     for (; *arguments; arguments++)
@@ -26,7 +27,7 @@ static void remove_folder(gpointer path)
     g_free(path);
 }
 
-AcrSnapshot *snapshot_of(const TestFile *files)
+static AcrSnapshot *make_snapshot(const TestFile *files, bool keep_objects)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *root = g_dir_make_tmp("acr-index-XXXXXX", &error);
@@ -44,8 +45,21 @@ AcrSnapshot *snapshot_of(const TestFile *files)
     g_assert_no_error(error);
     AcrSnapshot *snapshot = acr_snapshot_of_commit(repo, "HEAD", &error);
     g_assert_no_error(error);
+    g_autofree char *objects = g_build_filename(root, ".git", "objects", NULL);
+    if (!keep_objects)
+        g_assert_true(acr_dir_remove(objects, NULL));
     g_test_queue_destroy(remove_folder, g_steal_pointer(&root));
     return snapshot;
+}
+
+AcrSnapshot *snapshot_of(const TestFile *files)
+{
+    return make_snapshot(files, true);
+}
+
+AcrSnapshot *snapshot_without_objects(const TestFile *files)
+{
+    return make_snapshot(files, false);
 }
 
 static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error)
@@ -53,7 +67,8 @@ static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_ro
     gsize len;
     const char *data = g_bytes_get_data(source, &len);
     if (len > 0 && *data == '!') {
-        g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "%.*s", (int)strcspn(data + 1, "\n"), data + 1);
+        g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "%.*s",
+                    (int)strcspn(data + 1, "\n"), data + 1);
         return false;
     }
     char *rows = g_malloc(len + 1);
@@ -84,7 +99,8 @@ char *names_of(const AcrIndex *index, GArray *ids)
     GString *names = g_string_new(NULL);
     for (guint i = 0; i < ids->len; i++) {
         const AcrSymbol *symbol = acr_index_symbol(index, g_array_index(ids, guint32, i));
-        g_string_append_printf(names, "%s%s:%s", i ? " " : "", acr_index_file(index, symbol->file)->path, symbol->qualname);
+        g_string_append_printf(names, "%s%s:%s", i ? " " : "",
+                               acr_index_file(index, symbol->file)->path, symbol->qualname);
     }
     g_array_unref(ids);
     return g_string_free(names, FALSE);

@@ -1,6 +1,6 @@
 /*
- * Indexes of real repositories with a fake outliner: the files' contents are the rows themselves, with `|` for TAB and `^`
- * for the separator of lists.
+ * Indexes of real repositories with a fake outliner: the files' contents are the rows themselves,
+ * with `|` for TAB and `^` for the separator of lists.
  */
 #ifndef INDEX_FIXTURE_H
 #define INDEX_FIXTURE_H
@@ -12,8 +12,11 @@ typedef struct {
     const char *rows;
 } TestFile;
 
-/* Commits the files (ended by a NULL path) to a new repository and takes its snapshot; the folder goes when the test ends. */
+/* Commits the files (ended by a NULL path) to a new repository and takes its snapshot; the folder
+ * goes when the test ends. */
 AcrSnapshot *snapshot_of(const TestFile *files);
+/* The same with the repository's objects gone, so that no file can be read. */
+AcrSnapshot *snapshot_without_objects(const TestFile *files);
 /* The index of the files; must succeed. */
 AcrIndex *index_of(const TestFile *files);
 /* What the fake outliner does; a source that begins with `!` fails with the rest of its line. */
@@ -22,12 +25,13 @@ AcrOutliner fake_outliner(void);
 /* "path:qualname" of the ids, joined by blanks; owned. Frees the array. */
 char *names_of(const AcrIndex *index, GArray *ids);
 /* The only symbol of that kind and qualified name; must be there. */
-guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path, const char *qualname);
+guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path,
+                  const char *qualname);
 
-#define assert_names(index, ids, expected)                                                                             \
-    do {                                                                                                               \
-        g_autofree char *names_ = names_of(index, ids);                                                                \
-        g_assert_cmpstr(names_, ==, expected);                                                                         \
+#define assert_names(index, ids, expected)                                                         \
+    do {                                                                                           \
+        g_autofree char *names_ = names_of(index, ids);                                            \
+        g_assert_cmpstr(names_, ==, expected);                                                     \
     } while (0)
 
 void add_rows_tests(void);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static void expect_bases(const AcrIndex *index, const char *path, const char *qualname, const char *expected)
+static void expect_bases(const AcrIndex *index, const char *path, const char *qualname,
+                         const char *expected)
 {
     guint32 id = symbol_of(index, ACR_SYMBOL_CLASS, path, qualname);
     assert_names(index, acr_index_bases(index, id), expected);
@@ -35,10 +36,13 @@ static void imported(void)
         {"pkg/__init__.py", "I|Base|1|.core.base|Base\n"},
         {"pkg/core/__init__.py", ""},
         {"pkg/core/base.py", "C|Base|1|1|1|2|\n"},
-        {"pkg/core/user.py", "I|Base|1|.base|Base\nI|B|2|pkg|Base\nI|core|3|pkg|core\nI|pkg.core.base|4|pkg.core.base|\n"
-                             "I|b|5|pkg.core.base|\nI|up|6|..|core\n"
-                             "C|U1|11|11|11|12|Base\nC|U2|13|13|13|14|B\nC|U3|15|15|15|16|core.base.Base\n"
-                             "C|U4|17|17|17|18|pkg.core.base.Base\nC|U5|19|19|19|20|b.Base\nC|U6|21|21|21|22|up.base.Base\n"},
+        {"pkg/core/user.py",
+         "I|Base|1|.base|Base\nI|B|2|pkg|Base\nI|core|3|pkg|core\nI|pkg.core.base|4|pkg.core.base|"
+         "\n"
+         "I|b|5|pkg.core.base|\nI|up|6|..|core\n"
+         "C|U1|11|11|11|12|Base\nC|U2|13|13|13|14|B\nC|U3|15|15|15|16|core.base.Base\n"
+         "C|U4|17|17|17|18|pkg.core.base.Base\nC|U5|19|19|19|20|b.Base\nC|U6|21|21|21|22|up.base."
+         "Base\n"},
         {"other/base.py", "C|Base|1|1|1|2|\n"},
         {NULL, NULL},
     };
@@ -52,8 +56,10 @@ static void outside(void)
 {
     static const TestFile files[] = {
         {"a.py", "C|Enum|1|1|1|2|\nC|Model|3|3|3|4|\nC|Exception|5|5|5|6|\n"},
-        {"b.py", "I|Enum|1|enum|Enum\nI|models|2|elsewhere|models\nI|abc|3|abc|\nC|X|4|4|4|5|Enum\nC|Y|6|6|6|7|models.Model\n"
-                 "C|Z|8|8|8|9|Exception\nC|W|10|10|10|11|abc.Enum\nC|V|12|12|12|13|namedtuple('V', 'a b')\n"},
+        {"b.py", "I|Enum|1|enum|Enum\nI|models|2|elsewhere|models\nI|abc|3|abc|\nC|X|4|4|4|5|"
+                 "Enum\nC|Y|6|6|6|7|models.Model\n"
+                 "C|Z|8|8|8|9|Exception\nC|W|10|10|10|11|abc.Enum\nC|V|12|12|12|13|namedtuple('V', "
+                 "'a b')\n"},
         {NULL, NULL},
     };
     g_autoptr(AcrIndex) index = index_of(files);
@@ -68,9 +74,11 @@ static void aliased(void)
 {
     static const TestFile files[] = {
         {"m/__init__.py", "I|Matrix|1|.dense|MutableMatrix\n"},
-        {"m/dense.py", "C|MutableDense|1|1|1|2|\nA|MutableMatrix|3|3|MutableDense|m\nA|Matrix|4|4|MutableMatrix|m\n"
+        {"m/dense.py", "C|MutableDense|1|1|1|2|\nA|MutableMatrix|3|3|MutableDense|m\nA|Matrix|4|4|"
+                       "MutableMatrix|m\n"
                        "A|Odd|5|5|Odd|m\nA|Loop1|6|6|Loop2|m\nA|Loop2|7|7|Loop1|m\n"},
-        {"u.py", "I|Matrix|1|m|Matrix\nI|dense|2|m|dense\nC|U|3|3|3|4|Matrix\nC|V|5|5|5|6|dense.Matrix\n"},
+        {"u.py",
+         "I|Matrix|1|m|Matrix\nI|dense|2|m|dense\nC|U|3|3|3|4|Matrix\nC|V|5|5|5|6|dense.Matrix\n"},
         {NULL, NULL},
     };
     g_autoptr(AcrIndex) index = index_of(files);
@@ -117,8 +125,10 @@ static void attribute_bases(void)
 static void nearest_root(void)
 {
     static const TestFile files[] = {
-        {"build/lib/pkg/__init__.py", ""}, {"build/lib/pkg/a.py", "C|A|1|1|1|2|\n"},
-        {"src/pkg/__init__.py", ""},       {"src/pkg/a.py", "C|A|1|1|1|2|\n"},
+        {"build/lib/pkg/__init__.py", ""},
+        {"build/lib/pkg/a.py", "C|A|1|1|1|2|\n"},
+        {"src/pkg/__init__.py", ""},
+        {"src/pkg/a.py", "C|A|1|1|1|2|\n"},
         {"src/pkg/b.py", "I|A|1|pkg.a|A\nC|B|2|2|2|3|A\n"},
         {"src/pkg/enum.py", "C|Enum|1|1|1|2|\n"},
         {"src/pkg/sub/__init__.py", ""},
@@ -149,7 +159,8 @@ static void redefined(void)
 static void scoped(void)
 {
     static const TestFile files[] = {
-        {"a.py", "C|Out|1|1|1|9|\nC|Out.A|2|2|2|3|\nC|Out.B|4|4|4|8|A\nC|Out.B.C|5|5|5|6|A\nC|A|10|10|10|11|\n"},
+        {"a.py", "C|Out|1|1|1|9|\nC|Out.A|2|2|2|3|\nC|Out.B|4|4|4|8|A\nC|Out.B.C|5|5|5|6|A\nC|A|10|"
+                 "10|10|11|\n"},
         {NULL, NULL},
     };
     g_autoptr(AcrIndex) index = index_of(files);
@@ -160,7 +171,8 @@ static void scoped(void)
 static void metaclass_helper(void)
 {
     static const TestFile files[] = {
-        {"a.py", "C|M|1|1|1|2|\nC|B|3|3|3|4|\nC|C|5|5|5|6|six.with_metaclass(M, B, D[int, str])\nC|D|7|7|7|8|\n"
+        {"a.py", "C|M|1|1|1|2|\nC|B|3|3|3|4|\nC|C|5|5|5|6|six.with_metaclass(M, B, D[int, "
+                 "str])\nC|D|7|7|7|8|\n"
                  "C|E|9|9|9|10|with_metaclass(M)\nC|F|11|11|11|12|with_metaclass(f(a, b), B)\n"
                  "C|G|13|13|13|14|with_metaclass(M, (\nC|H|15|15|15|16|other(M, B)\n"},
         {NULL, NULL},
@@ -176,11 +188,13 @@ static void metaclass_helper(void)
 static void ancestors(void)
 {
     static const TestFile files[] = {
-        {"a.py", "C|A|1|1|1|2|\nC|B|3|3|3|4|A\nC|C|5|5|5|6|A\nC|D|7|7|7|8|B^C\nC|X|9|9|9|10|Y\nC|Y|11|11|11|12|X^D\n"},
+        {"a.py", "C|A|1|1|1|2|\nC|B|3|3|3|4|A\nC|C|5|5|5|6|A\nC|D|7|7|7|8|B^C\nC|X|9|9|9|10|Y\nC|Y|"
+                 "11|11|11|12|X^D\n"},
         {NULL, NULL},
     };
     g_autoptr(AcrIndex) index = index_of(files);
-    guint32 d = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "D"), x = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "X");
+    guint32 d = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "D"),
+            x = symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "X");
     assert_names(index, acr_index_ancestors(index, d), "a.py:B a.py:C a.py:A");
     assert_names(index, acr_index_ancestors(index, x), "a.py:Y a.py:D a.py:B a.py:C a.py:A");
 }
@@ -189,10 +203,12 @@ static void many_ancestors(void)
 {
     g_autoptr(GString) rows = g_string_new("C|K0|1|1|1|1|\n");
     for (guint i = 1; i <= 600; i++)
-        g_string_append_printf(rows, "C|K%u|%u|%u|%u|%u|K%u\n", i, i + 1, i + 1, i + 1, i + 1, i - 1);
+        g_string_append_printf(rows, "C|K%u|%u|%u|%u|%u|K%u\n", i, i + 1, i + 1, i + 1, i + 1,
+                               i - 1);
     const TestFile files[] = {{"a.py", rows->str}, {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
-    g_autoptr(GArray) found = acr_index_ancestors(index, symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "K600"));
+    g_autoptr(GArray) found =
+        acr_index_ancestors(index, symbol_of(index, ACR_SYMBOL_CLASS, "a.py", "K600"));
     g_assert_cmpuint(found->len, ==, ACR_INDEX_MAX_ANCESTORS);
 }
 
@@ -227,7 +243,8 @@ static void hostile_names(void)
     g_autofree char *parts = g_strnfill(200000, 'a');
     for (gsize i = 1; i < 200000; i += 2)
         parts[i] = '.';
-    g_autofree char *rows = g_strdup_printf("C|A|1|1|1|2|%s^%s^%s\nI|x|3|%s|y\nC|B|4|4|4|5|x\n", dots, long_name, parts, dots);
+    g_autofree char *rows = g_strdup_printf("C|A|1|1|1|2|%s^%s^%s\nI|x|3|%s|y\nC|B|4|4|4|5|x\n",
+                                            dots, long_name, parts, dots);
     const TestFile files[] = {{"a.py", rows}, {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     expect_bases(index, "a.py", "A", "");

@@ -1,10 +1,12 @@
-/* Decoding of outline rows: every field as written, and every kind of damage refused without a trace. */
+/* Decoding of outline rows: every field as written, and every kind of damage refused without a
+ * trace. */
 #include "index/index_private.h"
 #include "index_fixture.h"
 
 #include <string.h>
 
-/* Decodes rows (`|` for TAB, `^` for the list separator) into a fresh index; NULL with the error when refused. */
+/* Decodes rows (`|` for TAB, `^` for the list separator) into a fresh index; NULL with the error
+ * when refused. */
 static AcrIndex *decode(const char *text, const char **out_unparsed, GError **error)
 {
     g_autofree char *rows = g_strdelimit(g_strdelimit(g_strdup(text), "|", '\t'), "^", '\x1f');
@@ -65,9 +67,10 @@ static void no_bases(void)
 
 static void parents(void)
 {
-    g_autoptr(AcrIndex) index = decode_ok("C|A|1|1|1|20|\nD|A.f|2|2|2|9|c|\nD|A.f.g|3|3|3|4|f|a\nC|A.f.L|5|5|5|8|\n"
-                                          "D|A.f.L.m|6|6|6|7|c|\nA|A.x|10|10|y.z|c\nD|A.f|11|11|11|12|c|p\n"
-                                          "I|os|13|os|\nC|A|21|21|21|22|\nA|A.w|22|22||c\nI|np|23|numpy|\n");
+    g_autoptr(AcrIndex) index =
+        decode_ok("C|A|1|1|1|20|\nD|A.f|2|2|2|9|c|\nD|A.f.g|3|3|3|4|f|a\nC|A.f.L|5|5|5|8|\n"
+                  "D|A.f.L.m|6|6|6|7|c|\nA|A.x|10|10|y.z|c\nD|A.f|11|11|11|12|c|p\n"
+                  "I|os|13|os|\nC|A|21|21|21|22|\nA|A.w|22|22||c\nI|np|23|numpy|\n");
     static const gint32 expected[] = {-1, 0, 1, 1, 3, 0, 0, 0, -1, 8, -1};
     g_assert_cmpuint(acr_index_n_symbols(index), ==, G_N_ELEMENTS(expected));
     for (guint32 i = 0; i < G_N_ELEMENTS(expected); i++)
@@ -111,47 +114,47 @@ static void escapes(void)
 static void damage(void)
 {
     static const char *const damaged[] = {
-        "C|A|1|1|1|1|",                 /* no line end */
-        "\n",                           /* empty row */
-        "Q|A|1|1|1|1|\n",               /* unknown kind */
-        "CC|A|1|1|1|1|\n",              /* longer kind */
-        "C|A|1|1|1|1\n",                /* too few fields */
-        "C|A|1|1|1|1||\n",              /* too many */
-        "D|f|1|1|1|1|m|a|x\n",          /* more than any row has */
-        "C||1|1|1|1|\n",                /* no name */
-        "C|A.|1|1|1|1|\n",              /* empty last part */
-        "C|.A|1|1|1|1|\n",              /* empty first part */
-        "C|A B|1|1|1|1|\n",             /* no identifier */
-        "C|A|0|1|1|1|\n",               /* lines count from 1 */
-        "C|A|-1|1|1|1|\n",              /* no number */
-        "C|A|1|1|1|9999999999|\n",      /* too large */
-        "C|A|1|1|1||\n",                /* no number */
-        "C|A|2|1|2|2|\n",               /* def before first */
-        "C|A|1|2|1|2|\n",               /* header ends before def */
-        "C|A|1|1|3|2|\n",               /* last before the header's end */
-        "C|A.B|1|1|1|1|\n",             /* parent unknown */
+        "C|A|1|1|1|1|",                     /* no line end */
+        "\n",                               /* empty row */
+        "Q|A|1|1|1|1|\n",                   /* unknown kind */
+        "CC|A|1|1|1|1|\n",                  /* longer kind */
+        "C|A|1|1|1|1\n",                    /* too few fields */
+        "C|A|1|1|1|1||\n",                  /* too many */
+        "D|f|1|1|1|1|m|a|x\n",              /* more than any row has */
+        "C||1|1|1|1|\n",                    /* no name */
+        "C|A.|1|1|1|1|\n",                  /* empty last part */
+        "C|.A|1|1|1|1|\n",                  /* empty first part */
+        "C|A B|1|1|1|1|\n",                 /* no identifier */
+        "C|A|0|1|1|1|\n",                   /* lines count from 1 */
+        "C|A|-1|1|1|1|\n",                  /* no number */
+        "C|A|1|1|1|9999999999|\n",          /* too large */
+        "C|A|1|1|1||\n",                    /* no number */
+        "C|A|2|1|2|2|\n",                   /* def before first */
+        "C|A|1|2|1|2|\n",                   /* header ends before def */
+        "C|A|1|1|3|2|\n",                   /* last before the header's end */
+        "C|A.B|1|1|1|1|\n",                 /* parent unknown */
         "C|A|1|1|1|5|\nD|B.f|2|2|2|2|c|\n", /* another parent */
         "C|A|1|1|1|5|\nD|A.f|2|2|2|6|c|\n", /* longer than its parent */
         "C|A|2|2|2|5|\nD|f|1|1|1|1|m|\n",   /* out of order */
-        "D|f|1|1|1|1|c|\n",             /* scope without class */
-        "D|f|1|1|1|1|f|\n",             /* scope without function */
+        "D|f|1|1|1|1|c|\n",                 /* scope without class */
+        "D|f|1|1|1|1|f|\n",                 /* scope without function */
         "C|A|1|1|1|5|\nD|A.f|2|2|2|2|m|\n", /* scope in spite of class */
         "C|A|1|1|1|5|\nD|A.f|2|2|2|2|f|\n", /* the wrong one */
-        "D|f|1|1|1|1|mm|\n",            /* no scope */
-        "D|f|1|1|1|1|m|A\n",            /* no flag */
-        "D|f|1|1|1|3|m|\nA|f.x|2|2||f\n", /* local assignment */
-        "A|x|1|1|a b|m\n",              /* value is no name */
-        "A|x|2|1||m\n",                 /* ends before it begins */
-        "I|x|1||\n",                    /* no module */
-        "I||1|m|\n",                    /* no local name */
-        "X|1|a\nX|2|b\n",               /* not the only row */
-        "X|1|a\nA|x|1|1||m\n",          /* rows after it */
-        "A|x|1|1||m\nX|1|a\n",          /* rows before it */
-        "X|0|a\n",                      /* no line */
-        "C|A|1|1|1|1|a\\\n",            /* half an escape */
-        "C|A|1|1|1|1|a\\x\n",           /* unknown escape */
-        "C|A\xff|1|1|1|1|\n",           /* not UTF-8 */
-        "C|A|1|1|1|1|\xc3\n",           /* cut UTF-8 */
+        "D|f|1|1|1|1|mm|\n",                /* no scope */
+        "D|f|1|1|1|1|m|A\n",                /* no flag */
+        "D|f|1|1|1|3|m|\nA|f.x|2|2||f\n",   /* local assignment */
+        "A|x|1|1|a b|m\n",                  /* value is no name */
+        "A|x|2|1||m\n",                     /* ends before it begins */
+        "I|x|1||\n",                        /* no module */
+        "I||1|m|\n",                        /* no local name */
+        "X|1|a\nX|2|b\n",                   /* not the only row */
+        "X|1|a\nA|x|1|1||m\n",              /* rows after it */
+        "A|x|1|1||m\nX|1|a\n",              /* rows before it */
+        "X|0|a\n",                          /* no line */
+        "C|A|1|1|1|1|a\\\n",                /* half an escape */
+        "C|A|1|1|1|1|a\\x\n",               /* unknown escape */
+        "C|A\xff|1|1|1|1|\n",               /* not UTF-8 */
+        "C|A|1|1|1|1|\xc3\n",               /* cut UTF-8 */
     };
     for (gsize i = 0; i < G_N_ELEMENTS(damaged); i++)
         refused(damaged[i]);
@@ -162,7 +165,8 @@ static void earlier_files_stay(void)
     const char *unparsed;
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrIndex) index = acr_index_new_empty(NULL);
-    static const char good[] = "C\tA\t1\t1\t1\t1\tB\n", bad[] = "C\tC\t1\t1\t1\t1\tD\nC\tE\t1\t1\t1\n";
+    static const char good[] = "C\tA\t1\t1\t1\t1\tB\n",
+                      bad[] = "C\tC\t1\t1\t1\t1\tD\nC\tE\t1\t1\t1\n";
     g_assert_true(acr_index_add_rows(index, 0, good, strlen(good), &unparsed, &error));
     g_assert_false(acr_index_add_rows(index, 1, bad, strlen(bad), &unparsed, &error));
     g_assert_cmpstr(error->message, ==, "rows malformed (row 2)");

@@ -21,7 +21,8 @@ static const TestFile FILES[] = {
     {NULL, NULL},
 };
 
-static void expect(const AcrIndex *index, AcrSymbolKind kind, const char *name, const char *expected)
+static void expect(const AcrIndex *index, AcrSymbolKind kind, const char *name,
+                   const char *expected)
 {
     gsize n;
     const guint32 *ids = acr_index_lookup(index, kind, name, &n);
@@ -70,10 +71,10 @@ static void enclosing(void)
         guint32 from, to;
         const char *klass, *func;
     } expected[] = {
-        {1, 1, NULL, NULL},   {2, 7, "A", NULL},     {8, 11, "A", "f"},   {12, 14, "A", "g"},   {15, 15, "A", "f"},
-        {16, 17, "A.f.L", "m"}, {18, 20, "A", "f"},  {21, 23, "A", "f"},  {24, 24, "A", NULL},  {25, 25, "A.B", NULL},
-        {26, 28, "A.B", "f"}, {29, 30, "A.B", NULL}, {31, 40, "A", NULL}, {41, 41, NULL, NULL}, {42, 44, NULL, "f"},
-        {45, 1000, NULL, NULL},
+        {1, 1, NULL, NULL},  {2, 7, "A", NULL},      {8, 11, "A", "f"},    {12, 14, "A", "g"},
+        {15, 15, "A", "f"},  {16, 17, "A.f.L", "m"}, {18, 20, "A", "f"},   {21, 23, "A", "f"},
+        {24, 24, "A", NULL}, {25, 25, "A.B", NULL},  {26, 28, "A.B", "f"}, {29, 30, "A.B", NULL},
+        {31, 40, "A", NULL}, {41, 41, NULL, NULL},   {42, 44, NULL, "f"},  {45, 1000, NULL, NULL},
     };
     g_autoptr(AcrIndex) index = index_of(FILES);
     guint32 line = 1;
@@ -82,8 +83,10 @@ static void enclosing(void)
         for (; line <= expected[i].to; line++) {
             gint32 klass, func;
             acr_index_enclosing(index, 0, line, &klass, &func);
-            g_assert_cmpstr(klass < 0 ? NULL : acr_index_symbol(index, (guint32)klass)->qualname, ==, expected[i].klass);
-            g_assert_cmpstr(func < 0 ? NULL : acr_index_symbol(index, (guint32)func)->name, ==, expected[i].func);
+            g_assert_cmpstr(klass < 0 ? NULL : acr_index_symbol(index, (guint32)klass)->qualname,
+                            ==, expected[i].klass);
+            g_assert_cmpstr(func < 0 ? NULL : acr_index_symbol(index, (guint32)func)->name, ==,
+                            expected[i].func);
         }
     }
 }

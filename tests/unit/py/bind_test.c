@@ -36,8 +36,9 @@ static void every_call(void)
         g_autoptr(GError) error = NULL;
         g_string_append_c(text, '(');
         for (guint p = 0; p < ACR_CALL_MAX_PARAMS && specs[i].params[p].name; p++)
-            g_string_append_printf(text, specs[i].params[p].type == ACR_PARAM_INTEGER ? "%s%s=1%u" : "%s%s='v%u'", p ? ", " : "",
-                                   specs[i].params[p].name, p);
+            g_string_append_printf(
+                text, specs[i].params[p].type == ACR_PARAM_INTEGER ? "%s%s=1%u" : "%s%s='v%u'",
+                p ? ", " : "", specs[i].params[p].name, p);
         g_string_append_c(text, ')');
         bool ok = acr_python_bind_call(the_python(), text->str, &call, &error);
         g_assert_no_error(error);
@@ -55,14 +56,17 @@ static void as_models_write(void)
     binds(" search_class ( 'Prefix' ) \n", "search_class(\"Prefix\")");
     binds("search_method_in_class(class_name=\"P\", method_name='__mul__')",
           "search_method_in_class(\"__mul__\", \"P\")");
-    binds("get_code_around_line('a.py', '10', window_size=0x5)", "get_code_around_line(\"a.py\", 10, 5)");
+    binds("get_code_around_line('a.py', '10', window_size=0x5)",
+          "get_code_around_line(\"a.py\", 10, 5)");
 }
 
 static void misfits(void)
 {
     refused("", "not a Python call");
     refused("search_class(", "not a Python call");
-    refused("search_class()", "missing a required argument: 'class_name'; it is called as search_class(class_name: str)");
+    refused(
+        "search_class()",
+        "missing a required argument: 'class_name'; it is called as search_class(class_name: str)");
     refused("drop_table('x')", "there are: search_class");
     refused("search_class(x)", "in quotes");
     refused("search_class('\\ud800')", "surrogate");
@@ -109,7 +113,8 @@ static void listed(void)
         g_assert_true(g_str_has_prefix(lines[i], specs[i].name));
         g_assert_true(g_str_has_suffix(lines[i], specs[i].summary));
     }
-    g_assert_nonnull(strstr(text, "get_code_around_line(file_name: str, line_number: int, window_size: int) "));
+    g_assert_nonnull(
+        strstr(text, "get_code_around_line(file_name: str, line_number: int, window_size: int) "));
 }
 
 void add_bind_tests(void)

@@ -28,14 +28,16 @@ static void own_codes(void)
 {
     fails("raise_exit", ACR_PY_ERROR_EXIT, "SystemExit: 3");
     fails("raise_memory", ACR_PY_ERROR_MEMORY, "MemoryError");
-    fails("raise_import", ACR_PY_ERROR_ENVIRONMENT, "ModuleNotFoundError: No module named 'no_such_module_anywhere'");
+    fails("raise_import", ACR_PY_ERROR_ENVIRONMENT,
+          "ModuleNotFoundError: No module named 'no_such_module_anywhere'");
     fails("recurse", ACR_PY_ERROR_FAILED, NULL);
 }
 
 static void wrong_calls(void)
 {
     fails("not_bytes", ACR_PY_ERROR_FAILED, "TypeError: acr.probe.not_bytes gave str, not bytes");
-    fails("no_such_function", ACR_PY_ERROR_FAILED, "AttributeError: module 'acr.probe' has no attribute 'no_such_function'");
+    fails("no_such_function", ACR_PY_ERROR_FAILED,
+          "AttributeError: module 'acr.probe' has no attribute 'no_such_function'");
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) out = NULL;
     g_assert_false(acr_python_call(the_python(), "no_such_module", "f", NULL, 0, &out, &error));

@@ -18,11 +18,13 @@ const char *package_dir(void)
     g_autofree char *init = g_build_filename(package, "__init__.py", NULL);
     g_autofree char *module = g_build_filename(package, "probe.py", NULL);
     g_autofree char *text = g_strdup_printf("__path__.append('%s/python/acr')\n", ACR_SOURCE_DIR);
-    g_autoptr(GBytes) source = acr_file_read(ACR_SOURCE_DIR "/tests/unit/py/probe.py", 1 << 20, &error);
+    g_autoptr(GBytes) source =
+        acr_file_read(ACR_SOURCE_DIR "/tests/unit/py/probe.py", 1 << 20, &error);
     g_assert_no_error(error);
     g_assert_true(acr_dir_make(package, NULL));
     g_assert_true(g_file_set_contents(init, text, -1, NULL));
-    g_assert_true(g_file_set_contents(module, g_bytes_get_data(source, NULL), (gssize)g_bytes_get_size(source), NULL));
+    g_assert_true(g_file_set_contents(module, g_bytes_get_data(source, NULL),
+                                      (gssize)g_bytes_get_size(source), NULL));
     return shared_dir;
 }
 
@@ -57,7 +59,8 @@ char *probe(AcrPython *python, const char *function, const char *argument)
     return g_strndup(data, len);
 }
 
-void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code, const char *message)
+void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code,
+                 const char *message)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = bytes_of("the\targument\nin two lines"), out = NULL;

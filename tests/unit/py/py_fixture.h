@@ -16,7 +16,8 @@ const char *package_dir(void);
 /* acr.probe.FUNCTION(argument) as text; owned; fails the test when it fails. */
 char *probe(AcrPython *python, const char *function, const char *argument);
 /* The same, which must fail with that code and exactly that message (NULL: any). */
-void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code, const char *message);
+void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, AcrPyError code,
+                 const char *message);
 GBytes *bytes_of(const char *text); /* owned */
 
 void add_interpreter_tests(void);

@@ -27,7 +27,8 @@ static AcrIndex *real_index(const char *root)
     g_autoptr(GError) error = NULL;
     git(root, (const char *const[]){"git", "init", "-q", NULL});
     git(root, (const char *const[]){"git", "add", "-A", NULL});
-    git(root, (const char *const[]){"git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "one", NULL});
+    git(root, (const char *const[]){"git", "-c", "user.name=t", "-c", "user.email=t@t", "commit",
+                                    "-q", "-m", "one", NULL});
     g_autoptr(AcrRepo) repo = acr_repo_open(root, &error);
     g_assert_no_error(error);
     g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_commit(repo, "HEAD", &error);
@@ -40,10 +41,13 @@ static AcrIndex *real_index(const char *root)
 static void put_package(const char *root)
 {
     put(root, "pkg/__init__.py", "from .dense import MutableMatrix as Matrix\n");
-    put(root, "pkg/dense.py", "from .base import Base\n\n\nclass MutableMatrix(Base):\n    \"\"\"doc\"\"\"\n\n"
-                              "    def __mul__(self, other):\n        return other\n\n    __rmul__ = __mul__\n");
-    put(root, "pkg/base.py", "import abc\n\n\nclass Base(abc.ABC):\n    @property\n    def shape(\n        self,\n    ):\n"
-                             "        return 1\n\n    @shape.setter\n    def shape(self, v): pass\n");
+    put(root, "pkg/dense.py",
+        "from .base import Base\n\n\nclass MutableMatrix(Base):\n    \"\"\"doc\"\"\"\n\n"
+        "    def __mul__(self, other):\n        return other\n\n    __rmul__ = __mul__\n");
+    put(root, "pkg/base.py",
+        "import abc\n\n\nclass Base(abc.ABC):\n    @property\n    def shape(\n        self,\n    "
+        "):\n"
+        "        return 1\n\n    @shape.setter\n    def shape(self, v): pass\n");
     put(root, "old.py", "print 'python 2'\n");
     put(root, "odd.py", "x = '\xe9'\nclass Latin: pass\n");
     put(root, "tests/test_a.py", "class NotHere: pass\n");
@@ -68,7 +72,8 @@ static void index_of_files(void)
     g_assert_cmpstr(acr_index_symbol(index, id)->qualname, ==, "MutableMatrix");
     g_autoptr(GArray) ancestors = acr_index_ancestors(index, id);
     g_assert_cmpuint(ancestors->len, ==, 1);
-    g_autoptr(GArray) shapes = acr_index_methods(index, g_array_index(ancestors, guint32, 0), "shape");
+    g_autoptr(GArray) shapes =
+        acr_index_methods(index, g_array_index(ancestors, guint32, 0), "shape");
     g_assert_cmpuint(shapes->len, ==, 2);
     const AcrSymbol *shape = acr_index_symbol(index, g_array_index(shapes, guint32, 0));
     g_assert_cmpuint(shape->first, ==, 5);
@@ -86,7 +91,8 @@ static void compiles(void)
 {
     g_autoptr(GError) error = NULL;
     const AcrReferee *referee = acr_python_referee(the_python());
-    g_autoptr(GBytes) good = bytes_of("def f():\n    return 1\n"), bad = bytes_of("def f():\nreturn 1\n");
+    g_autoptr(GBytes) good = bytes_of("def f():\n    return 1\n"),
+                      bad = bytes_of("def f():\nreturn 1\n");
     g_autofree char *message = NULL;
     bool ok = false;
     g_assert_true(referee->compiles(referee->ctx, "a/b.py", good, &ok, &message, &error));
@@ -104,7 +110,8 @@ static void new_errors(void)
     g_autoptr(GError) error = NULL;
     const AcrReferee *referee = acr_python_referee(the_python());
     g_autoptr(GBytes) before = bytes_of("def f():\n    return no_such\n");
-    g_autoptr(GBytes) after = bytes_of("import os\n\n\ndef f():\n    return no_such\n\n\ndef g():\n    return nor_such\n");
+    g_autoptr(GBytes) after = bytes_of(
+        "import os\n\n\ndef f():\n    return no_such\n\n\ndef g():\n    return nor_such\n");
     g_autoptr(GBytes) fresh = bytes_of("a = b\n");
     const AcrRefereeFile files[] = {{"pkg/a.py", before, after}, {"pkg/new.py", NULL, fresh}};
     guint count = 99;

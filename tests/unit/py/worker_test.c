@@ -29,7 +29,8 @@ static void bytes_pass(void)
 static void ended(const char *function, gint64 at_most_ms)
 {
     gint64 start = g_get_monotonic_time();
-    probe_fails(the_python(), function, 100, ACR_PY_ERROR_TIMEOUT, "python took longer than 100 ms");
+    probe_fails(the_python(), function, 100, ACR_PY_ERROR_TIMEOUT,
+                "python took longer than 100 ms");
     gint64 took_ms = (g_get_monotonic_time() - start) / 1000;
     g_assert_cmpint(took_ms, >=, 99);
     g_assert_cmpint(took_ms, <, at_most_ms);
@@ -178,7 +179,8 @@ void add_worker_tests(void)
     g_test_add_func("/py/worker/deadline_is_raised_again", stubborn);
     g_test_add_func("/py/worker/late_deadline_does_not_hit_the_next_job", deadlines_at_the_end);
     g_test_add_func("/py/worker/threads_get_their_own_answers", many_threads);
-    g_test_add_func("/py/worker/deadline_counts_from_the_start_of_the_job", deadline_counts_from_start);
+    g_test_add_func("/py/worker/deadline_counts_from_the_start_of_the_job",
+                    deadline_counts_from_start);
     g_test_add_func("/py/worker/job_stuck_in_c_does_not_hang_the_caller", lost);
     g_test_add_func("/py/worker/deep_expression_does_not_crash", deep_expression);
 }
