@@ -48,7 +48,9 @@ bool acr_python_bind_call(AcrPython *python, const char *text, AcrCall *out, GEr
 
 /*
  * Runs `module.function(argument)` of the package `acr`: bytes in, bytes out (owned). The seam for what comes later.
- * `deadline_ms` 0: none.
+ * `deadline_ms` counts from when the job starts; 0: none. At the deadline _acr.Deadline is raised in it, and the answer is
+ * TIMEOUT even where it was swallowed. A job that has not ended some seconds later (stuck in C code) is given up: TIMEOUT,
+ * and the interpreter is lost: every later call is TIMEOUT at once, and acr_python_free leaves its thread behind.
  */
 bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument, gint64 deadline_ms,
                      GBytes **out, GError **error) ACR_MUST_USE;

@@ -10,7 +10,6 @@
  */
 #include "py/py_object_private.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>

@@ -39,22 +39,22 @@ static void ended(const char *function, gint64 at_most_ms)
 
 static void endless(void)
 {
-    ended("spin", 3000);
+    ended("spin", ACR_PY_GRACE_MS);
 }
 
 static void careless(void)
 {
-    ended("spin_careless", 3000);
+    ended("spin_careless", ACR_PY_GRACE_MS);
 }
 
 static void swallowing(void)
 {
-    ended("spin_swallowing", 3000);
+    ended("spin_swallowing", ACR_PY_GRACE_MS);
 }
 
 static void stubborn(void)
 {
-    ended("spin_stubborn", 4500);
+    ended("spin_stubborn", ACR_PY_GRACE_MS);
 }
 
 static void deadlines_at_the_end(void)
@@ -98,7 +98,7 @@ static void many_threads(void)
 
 static void *spin_once(void *python)
 {
-    probe_fails(python, "spin", 300, ACR_PY_ERROR_TIMEOUT, "python took longer than 300 ms");
+    probe_fails(python, "spin", 2000, ACR_PY_ERROR_TIMEOUT, "python took longer than 2000 ms");
     return NULL;
 }
 
@@ -110,7 +110,7 @@ static void deadline_counts_from_start(void)
     g_usleep(50 * 1000);
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) in = bytes_of("waited"), out = NULL;
-    bool ok = acr_python_call(python, "probe", "echo", in, 100, &out, &error);
+    bool ok = acr_python_call(python, "probe", "echo", in, 1000, &out, &error);
     g_assert_no_error(error);
     g_assert_true(ok);
     g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
@@ -136,7 +136,7 @@ static void lost_alone(void)
     g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT);
     g_assert_cmpstr(error->message, ==, "python took longer than 100 ms and did not end");
     g_assert_cmpint(took_ms, >=, ACR_PY_GRACE_MS);
-    g_assert_cmpint(took_ms, <, ACR_PY_GRACE_MS + 3000);
+    g_assert_cmpint(took_ms, <, ACR_PY_GRACE_MS + 20000);
     g_assert_cmpint(pthread_join(waiting, NULL), ==, 0);
     probe_fails(python, "echo", 0, ACR_PY_ERROR_TIMEOUT,
                 "the Python interpreter is lost: an earlier job did not end at its deadline");
@@ -144,7 +144,7 @@ static void lost_alone(void)
     g_autoptr(GError) again = NULL;
     g_assert_null(acr_python_new(package_dir(), &again));
     g_assert_error(again, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
-    g_assert_cmpint((g_get_monotonic_time() - start) / 1000, <, ACR_PY_GRACE_MS + 5000);
+    g_assert_cmpint((g_get_monotonic_time() - start) / 1000, <, ACR_PY_GRACE_MS + 30000);
 }
 
 static void lost(void)
