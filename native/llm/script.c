@@ -253,9 +253,10 @@ static bool check_expect(const AcrScript *script, const Line *line, const AcrMod
                          GError **error)
 {
     g_autofree char *got = line->expect ? newest_text(request->conversation) : NULL;
+    gsize got_len = got ? strlen(got) : 0;
 
     for (char **e = line->expect; e && *e; e++) {
-        if (!strstr(got, *e)) {
+        if (!memmem(got, got_len, *e, strlen(*e))) { /* strstr is quadratic on periodic text */
             g_autofree char *missing = acr_llm_quote(*e, SHOWN / 4);
             g_autofree char *shown = acr_llm_quote(got, SHOWN);
 
