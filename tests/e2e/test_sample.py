@@ -1,0 +1,341 @@
+"""The bundled sample from wherever it may lie, and all that a run of it leaves behind."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from host import Result
+from repos import Repo, digest, sample_repo
+from runs import (
+    ARTIFACTS,
+    CALLS,
+    CHANGED,
+    EXTRACT_1,
+    ISSUE,
+    SAMPLE,
+    arguments,
+    broken_script,
+    check_patch,
+    contents,
+    failed_tests,
+    files_of,
+    fixed,
+    journal,
+    read_json,
+    script_lines,
+)
+
+RunHost = Callable[..., Result]
+
+
+@pytest.fixture
+def finished(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> Path:
+    """The folder of a finished run of the sample."""
+    run_host(*arguments(sample_repo, tmp_path / "out")).check()
+    return tmp_path / "out"
+
+
+def plain_folder(path: Path) -> Path:
+    """The sample as a folder without git."""
+    shutil.copytree(SAMPLE / "repo", path, ignore=shutil.ignore_patterns("__pycache__"))
+    return path
+
+
+def as_commit(repo: Repo, tmp_path: Path) -> tuple[Path, list[str]]:
+    repo.write({CHANGED: "this is not the commit's\n", "untracked.py": "x = 1\n"})
+    return repo.path, ["--rev", "HEAD"]
+
+
+def as_working_tree(repo: Repo, tmp_path: Path) -> tuple[Path, list[str]]:
+    return repo.path, []
+
+
+def as_dirty_tree(repo: Repo, tmp_path: Path) -> tuple[Path, list[str]]:
+    committed = (repo.path / CHANGED).read_bytes()
+    repo.commit({CHANGED: b"# an older state\n"})
+    repo.write({CHANGED: committed, "brookbill/extra.py": "EXTRA = 1\n"})
+    repo.git("add", CHANGED)
+    return repo.path, []
+
+
+def as_plain_folder(repo: Repo, tmp_path: Path) -> tuple[Path, list[str]]:
+    return plain_folder(tmp_path / "plain"), []
+
+
+def as_bare_clone(repo: Repo, tmp_path: Path) -> tuple[Path, list[str]]:
+    repo.git("clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
+    return tmp_path / "bare.git", []
+
+
+def as_linked_worktree(repo: Repo, tmp_path: Path) -> tuple[Path, list[str]]:
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    repo.write({CHANGED: None})
+    return tmp_path / "linked", []
+
+
+def as_subfolder(repo: Repo, tmp_path: Path) -> tuple[Path, list[str]]:
+    return repo.path / "brookbill" / "tariffs", []
+
+
+PLACES = [
+    as_commit,
+    as_working_tree,
+    as_dirty_tree,
+    as_plain_folder,
+    as_bare_clone,
+    as_linked_worktree,
+    as_subfolder,
+]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__[3:])
+def test_same_change_from(
+    place: Callable[[Repo, Path], tuple[Path, list[str]]],
+    run_host: RunHost,
+    sample_repo: Repo,
+    tmp_path: Path,
+) -> None:
+    checkout = sample_repo.clone(tmp_path / "checkout")
+    repo, options = place(sample_repo, tmp_path)
+    before = digest(sample_repo.path), digest(repo)
+    result = run_host(*arguments(repo, tmp_path / "out", *options)).check()
+    assert (digest(sample_repo.path), digest(repo)) == before
+    assert result.err == ""
+    check_patch(result.stdout, checkout)
+    assert (tmp_path / "out" / "patch.diff").read_bytes() == result.stdout
+
+
+def test_change_is_against_the_tree_as_it_lies(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Dirty where the fix goes: the change fits what is there, with its own text left as it is."""
+    dirty = b"# my own note\n" + (sample_repo.path / CHANGED).read_bytes()
+    sample_repo.write({CHANGED: dirty})
+    checkout = sample_repo.clone(tmp_path / "checkout")
+    checkout.write({CHANGED: dirty})
+    result = run_host(*arguments(sample_repo, tmp_path / "out")).check()
+    check_patch(result.stdout, checkout)
+
+
+def test_its_tests_are_red_before_and_green_after(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    red = failed_tests(sample_repo.path)
+    assert len(red) == 2
+    text = (sample_repo.path / "tests" / "test_season_change.py").read_text()
+    assert all(f"def {name}(" in text for name in red)
+    result = run_host(*arguments(sample_repo, tmp_path / "out")).check()
+    sample_repo.apply(result.stdout)
+    assert failed_tests(sample_repo.path) == set()
+
+
+def test_run_folder_holds_what_the_contract_names(finished: Path) -> None:
+    files = files_of(finished)
+    own = {name for name in files if not name.startswith(("prompts/", "snapshot/"))}
+    assert own == ARTIFACTS
+    prompts = {
+        path.name for path in (SAMPLE.parents[2] / "prompts").iterdir() if path.is_file()
+    } - {"README.md"}
+    assert {name[8:] for name in files if name.startswith("prompts/")} == prompts
+    meta = read_json(finished / "meta.json")
+    assert meta["state"] == "done"
+    assert meta["options"]["rounds"] == 15
+    assert meta["result"] == {"patch": True, "status": "APPLICABLE_PATCH"}
+    assert (finished / "issue.md").read_bytes() == ISSUE.read_bytes()
+    selected = read_json(finished / "selected_patch.json")
+    assert selected["selected"] == "attempt_0/extracted_patch_2.diff"
+    assert (finished / selected["selected"]).read_bytes() == (
+        finished / "patch.diff"
+    ).read_bytes()
+
+
+def test_conversations_are_kept_as_they_were(finished: Path) -> None:
+    lines = script_lines()
+    said = [line["content"] for line in lines if line["agent"] == "search"]
+    for number, answers in ((1, said[:2]), (2, said[:4]), (3, said)):
+        talk = read_json(finished / f"attempt_0/search/search_round_{number}.json")
+        assert [m["role"] for m in talk[:2]] == ["system", "user"]
+        assert [m["content"] for m in talk if m["role"] == "assistant"] == answers
+        assert "Two-month bill with domestic-seasonal" in talk[1]["content"]
+        assert "<!--" not in talk[1]["content"], "a template's comment was shown"
+    results = [m["content"] for m in talk if "<file>" in m["content"]]
+    assert "<class>BillingRun</class> <func>invoice</func>" in results[0]
+    assert "SeasonalTariff" in results[0], "a miss names the nearest class"
+    assert "<file>brookbill/tariffs/blocks.py</file>" in results[1]
+    extracts = [line["content"] for line in lines if line["agent"] == "extract"]
+    for number, answers in ((1, extracts[:1]), (2, extracts[1:3]), (3, extracts[3:])):
+        talk = read_json(finished / f"attempt_0/search/agent_proxy_{number}.json")
+        assert [m["content"] for m in talk if m["role"] == "assistant"] == answers
+
+
+def test_round_is_on_disk_before_it_is_parsed(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """The run stops at the first extract call: what was selected in that round is there."""
+    model = broken_script(tmp_path / "script.jsonl", EXTRACT_1)
+    result = run_host(*arguments(sample_repo, tmp_path / "out", model=model))
+    result.one_line(1, "what no request ever says")
+    search = tmp_path / "out" / "attempt_0" / "search"
+    assert files_of(search) == {"search_round_1.json"}
+    talk = read_json(search / "search_round_1.json")
+    assert talk[-1] == {"role": "assistant", "content": script_lines()[0]["content"]}
+    assert len(journal(tmp_path / "out")) == 1
+
+
+def test_calls_and_places_are_kept(finished: Path) -> None:
+    search = finished / "attempt_0" / "search"
+    layers = read_json(search / "tool_call_layers.json")
+    assert [[(c["func_name"], c["call_ok"]) for c in layer] for layer in layers] == [
+        [("search_method_in_class", True), ("search_class", False)],
+        [
+            ("search_class_in_file", True),
+            ("search_method_in_class", True),
+            ("search_method", True),
+            ("search_method_in_class", True),
+        ],
+    ]
+    assert layers[0][1]["arguments"] == {"class_name": "SeasonTariff"}
+    (named,) = read_json(search / "bug_locations_before_process.json")
+    assert named["file"] == "tariff/seasonal.py"
+    assert named["class"] is None
+    assert named["method"] == "SeasonalTariff.usage_charge"
+    places = read_json(search / "bug_locations_after_process.json")
+    assert [(p["role"], p["file"], p["class"], p["func"]) for p in places] == [
+        ("bug", CHANGED, "SeasonalTariff", "usage_charge"),
+        ("class", CHANGED, "SeasonalTariff", None),
+        ("overridden", "brookbill/tariffs/stepped.py", "SteppedTariff", "usage_charge"),
+    ]
+    assert places[0]["intended_behavior"] == named["intended_behavior"]
+    assert places[0]["intended_behavior"].startswith("Scale the block limits")
+    lines = (SAMPLE / "repo" / CHANGED).read_text().splitlines(keepends=True)
+    method = "".join(lines[places[0]["start"] - 1 : places[0]["end"]])
+    assert places[0]["code"].rstrip("\n") == method.rstrip("\n")
+    signatures = places[1]["code"]
+    assert "class SeasonalTariff(BlockTariff):" in signatures
+    assert "def describe(self) -> str:" in signatures
+    assert "total +=" not in signatures
+
+
+def test_tries_are_kept(finished: Path) -> None:
+    first, second = read_json(finished / "attempt_0" / "extract_status.json")
+    assert (first["try"], first["status"]) == (1, "RAW_PATCH_BUT_UNMATCHED")
+    assert [edit["status"] for edit in first["edits"]] == ["ambiguous"]
+    assert "brookbill/tariffs/seasonal.py, lines" in first["message"]
+    assert (second["try"], second["status"]) == (2, "APPLICABLE_PATCH")
+    assert [(e["level"], e["status"], e["file"]) for e in second["edits"]] == [
+        ("indent", "applied", CHANGED),
+        ("trailing", "applied", CHANGED),
+    ]
+    said = [line["content"] for line in script_lines() if line["agent"] == "patch"]
+    for number, text in enumerate(said, 1):
+        raw = finished / "attempt_0" / f"patch_raw_{number}.md"
+        assert raw.read_text("utf-8") == text
+        talk = read_json(finished / "attempt_0" / f"conv_patch_{number}.json")
+        assert [m["content"] for m in talk if m["role"] == "assistant"] == said[:number]
+    assert first["message"].strip() in talk[-2]["content"], "feedback was not given"
+
+
+def test_journal_and_cost_hold_every_call(finished: Path) -> None:
+    agents = [line["agent"] for line in script_lines()]
+    records = journal(finished)
+    assert [record["request"]["agent"] for record in records] == agents
+    assert [record["n"] for record in records] == list(range(CALLS))
+    cost = read_json(finished / "cost.json")
+    assert cost["total"]["calls"] == CALLS
+    by_agent = {name: sums["calls"] for name, sums in cost["by_agent"].items()}
+    assert by_agent == {name: agents.count(name) for name in set(agents)}
+
+
+def test_apply_writes_the_change_and_nothing_else(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    sample_repo.write({"notes.txt": "mine\n", "README.md": "changed, not committed\n"})
+    before = digest(sample_repo.path)
+    text = (sample_repo.path / CHANGED).read_bytes()
+    result = run_host(*arguments(sample_repo, tmp_path / "out", "--apply")).check()
+    assert (sample_repo.path / CHANGED).read_bytes() == fixed(text)
+    after = digest(sample_repo.path)
+    assert before.keys() == after.keys()
+    changed = {name for name in before if before[name] != after[name]}
+    parent = str(Path(CHANGED).parent)  # its time: a file was renamed in it
+    assert changed == {CHANGED, parent}
+    assert before[CHANGED][0] == after[CHANGED][0], "the mode changed"
+    assert result.stdout == (tmp_path / "out" / "patch.diff").read_bytes()
+    assert failed_tests(sample_repo.path) == set()
+
+
+def test_apply_after_the_run(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """A finished run can be applied later, unless the file has changed meanwhile."""
+    text = (sample_repo.path / CHANGED).read_bytes()
+    run_host(*arguments(sample_repo, tmp_path / "out")).check()
+    sample_repo.write({CHANGED: text + b"# changed meanwhile\n"})
+    before = contents(sample_repo.path)
+    result = run_host(*arguments(sample_repo, tmp_path / "out", "--apply"))
+    result.one_line(3, CHANGED)
+    assert contents(sample_repo.path) == before
+    sample_repo.write({CHANGED: text})
+    run_host(*arguments(sample_repo, tmp_path / "out", "--apply")).check()
+    assert (sample_repo.path / CHANGED).read_bytes() == fixed(text)
+
+
+def test_verbose_shows_each_round(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    result = run_host(*arguments(sample_repo, tmp_path / "out", "--verbose")).check()
+    steps = [line for line in result.err.splitlines() if line[:1] not in (" ", "")]
+    rounds = ["select", "extract", "search", "analyse"]
+    assert steps == [
+        *("snapshot", "index"),
+        *(f"round 1: {step}" for step in rounds),
+        *(f"round 2: {step}" for step in [*rounds[:2], *rounds[1:]]),
+        *(f"round 3: {step}" for step in ("select", "extract", "locate")),
+        *("try 1: patch", "try 2: patch"),
+    ]
+    for words in (
+        'search_class("SeasonTariff"): nothing found',
+        "the extract answer cannot be used: the answer holds no JSON object",
+        f"bug by method+class: {CHANGED} lines 55-70",
+        "edit 1: ambiguous",
+        "APPLICABLE_PATCH",
+        "the issue is not reproduced: ",
+    ):
+        assert words in result.err
+    assert result.stdout == (tmp_path / "out" / "patch.diff").read_bytes()
+
+
+def test_issue_from_text_and_from_stdin(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    model = ["--model", f"script:{SAMPLE / 'answers.jsonl'}"]
+    text = run_host(
+        *("run", "--repo", sample_repo, "--issue-text", ISSUE.read_text(), *model),
+        *("--out", tmp_path / "text"),
+    ).check()
+    piped = run_host(
+        *("run", "--repo", sample_repo, "--issue", "-", *model),
+        *("--out", tmp_path / "piped"),
+        input=ISSUE.read_bytes(),
+    ).check()
+    file = run_host(*arguments(sample_repo, tmp_path / "file")).check()
+    assert text.stdout == piped.stdout == file.stdout != b""
+    issues = {(tmp_path / n / "issue.md").read_bytes() for n in ("text", "piped")}
+    assert issues == {ISSUE.read_bytes()}
+
+
+def test_run_folder_inside_the_working_tree_is_not_seen(
+    run_host: RunHost, tmp_path: Path
+) -> None:
+    """--out below the repository: git does not see it, and a second run does not either."""
+    repo = sample_repo(tmp_path / "own")
+    first = run_host(*arguments(repo, repo.path / "out")).check()
+    assert repo.git("status", "--porcelain") == ""
+    second = run_host(*arguments(repo, repo.path / "again")).check()
+    assert first.stdout == second.stdout
+    entries = (repo.path / "again" / "snapshot" / "entries").read_bytes()
+    assert b"out/" not in entries
