@@ -1,9 +1,10 @@
 /*
  * Writing an overlay into a working tree: the only writer.
  *
- * Three passes over the changed files. Check: each is still what the snapshot says. Stage: new contents go into
- * temporary files beside them. Commit: rename and unlink, each after a last look that the file is the one checked. All
- * names are opened relative to their folder, part by part, and no part may be a symlink.
+ * Three passes over the changed files. Check: each is still what the snapshot says. Stage: new
+ * contents go into temporary files beside them. Commit: rename and unlink, each after a last look
+ * that the file is the one checked. All names are opened relative to their folder, part by part,
+ * and no part may be a symlink.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,8 @@ static bool fail_errno(GError **error, const char *path, const char *what)
 {
     int code = errno;
     g_autofree char *shown = acr_vcs_show_path(path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s", what, shown, g_strerror(code));
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s", what, shown,
+                g_strerror(code));
     return false;
 }
 
@@ -51,8 +53,9 @@ static const char *base_name(const char *path)
 }
 
 /*
- * Opens the folder that holds `path`; the caller closes it. With `make`, missing folders are made. -1 and errno: ENOENT
- * when a folder is missing, ELOOP or ENOTDIR when a part is a symlink or a file.
+ * Opens the folder that holds `path`; the caller closes it. With `make`, missing folders are made.
+ * -1 and errno: ENOENT when a folder is missing, ELOOP or ENOTDIR when a part is a symlink or a
+ * file.
  */
 static int open_parent(int root, const char *path, bool make)
 {
@@ -74,7 +77,8 @@ static int open_parent(int root, const char *path, bool make)
     return fd;
 }
 
-/* ---- Check -------------------------------------------------------------------------------------- */
+/* ---- Check --------------------------------------------------------------------------------------
+ */
 
 static bool same_link(int folder, const Step *step)
 {
@@ -113,7 +117,8 @@ static bool same_bytes(int fd, goffset size, const guint8 *id)
 
 static bool same_file(int folder, Step *step)
 {
-    int fd = openat(folder, base_name(step->path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = openat(folder, base_name(step->path),
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return false;
     bool same = fstat(fd, &step->seen) == 0 && S_ISREG(step->seen.st_mode);
@@ -128,8 +133,9 @@ static bool check_existing(int folder, Step *step)
 {
     if (fstatat(folder, base_name(step->path), &step->seen, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
-    return step->entry->mode == ACR_MODE_LINK ? S_ISLNK(step->seen.st_mode) && same_link(folder, step)
-                                              : same_file(folder, step);
+    return step->entry->mode == ACR_MODE_LINK
+               ? S_ISLNK(step->seen.st_mode) && same_link(folder, step)
+               : same_file(folder, step);
 }
 
 static bool check(int root, Step *step, GError **error)
@@ -140,17 +146,20 @@ static bool check(int root, Step *step, GError **error)
     if (folder < 0)
         return fail_errno(error, step->path, "open the folder of");
     struct stat st;
-    bool unchanged = step->entry ? check_existing(folder, step)
-                                 : fstatat(folder, base_name(step->path), &st, AT_SYMLINK_NOFOLLOW) < 0 &&
-                                       errno == ENOENT;
+    bool unchanged = step->entry
+                         ? check_existing(folder, step)
+                         : fstatat(folder, base_name(step->path), &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+                               errno == ENOENT;
     close(folder);
     if (unchanged)
         return true;
-    return fail_path(error, step->path, step->entry ? "has changed since: nothing was written"
-                                                    : "is there already: nothing was written");
+    return fail_path(error, step->path,
+                     step->entry ? "has changed since: nothing was written"
+                                 : "is there already: nothing was written");
 }
 
-/* ---- Stage -------------------------------------------------------------------------------------- */
+/* ---- Stage --------------------------------------------------------------------------------------
+ */
 
 static bool write_all(int fd, GBytes *content)
 {
@@ -168,7 +177,8 @@ static bool write_all(int fd, GBytes *content)
     return fsync(fd) == 0;
 }
 
-/* The permissions, and where possible the owner, of the file that is replaced; x bits follow a change of mode. */
+/* The permissions, and where possible the owner, of the file that is replaced; x bits follow a
+ * change of mode. */
 static bool copy_permissions(int fd, const Step *step)
 {
     mode_t mode = step->seen.st_mode & 07777;
@@ -191,7 +201,8 @@ static bool stage_link(int folder, Step *step)
 
 static bool stage_file(int folder, Step *step)
 {
-    mode_t mode = step->change->mode == ACR_MODE_EXEC ? 0777 : 0666; /* less the umask: what git does */
+    mode_t mode =
+        step->change->mode == ACR_MODE_EXEC ? 0777 : 0666; /* less the umask: what git does */
     int fd = openat(folder, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return false;
@@ -212,7 +223,8 @@ static bool stage(int root, Step *step, GError **error)
         return fail_errno(error, step->path, "make the folder of");
     g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
     step->temp = g_strdup_printf(".acr-%ld-%.16s.tmp", (long)getpid(), hash);
-    bool done = step->change->mode == ACR_MODE_LINK ? stage_link(folder, step) : stage_file(folder, step);
+    bool done =
+        step->change->mode == ACR_MODE_LINK ? stage_link(folder, step) : stage_file(folder, step);
     if (!done)
         fail_errno(error, step->path, "write");
     close(folder);
@@ -228,13 +240,15 @@ static void unstage(int root, Step *step)
     close(folder);
 }
 
-/* ---- Commit ------------------------------------------------------------------------------------- */
+/* ---- Commit -------------------------------------------------------------------------------------
+ */
 
 static bool same_stat(const struct stat *a, const struct stat *b)
 {
-    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size && a->st_mode == b->st_mode &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mode == b->st_mode && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+           a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
 static bool put(int folder, Step *step, GError **error)
@@ -282,7 +296,8 @@ static bool commit(int root, Step *step, GError **error)
     return done;
 }
 
-/* ---- All ---------------------------------------------------------------------------------------- */
+/* ---- All ----------------------------------------------------------------------------------------
+ */
 
 typedef bool (*Pass)(int root, Step *step, GError **error);
 

@@ -1,8 +1,9 @@
 /*
- * The `diff` attribute of changed files, as the snapshot's own .gitattributes files (with the overlay's changes) set it.
+ * The `diff` attribute of changed files, as the snapshot's own .gitattributes files (with the
+ * overlay's changes) set it.
  *
- * libgit2 does the matching: the .gitattributes files on the way to each changed path are put into a commit of a
- * repository that exists in memory only, and attributes are asked of that commit.
+ * libgit2 does the matching: the .gitattributes files on the way to each changed path are put into
+ * a commit of a repository that exists in memory only, and attributes are asked of that commit.
  */
 #include <git2/sys/mempack.h>
 #include <git2/sys/repository.h>
@@ -36,7 +37,8 @@ static GHashTable *find_files(const AcrOverlay *overlay, char **paths)
     for (gsize i = 0; paths[i]; i++) {
         const char *name = paths[i]; /* behind the folder whose file is looked for */
         while (name) {
-            g_autofree char *file = g_strdup_printf("%.*s.gitattributes", (int)(name - paths[i]), paths[i]);
+            g_autofree char *file =
+                g_strdup_printf("%.*s.gitattributes", (int)(name - paths[i]), paths[i]);
             if (acr_overlay_has(overlay, file))
                 g_hash_table_add(files, g_steal_pointer(&file));
             const char *slash = strchr(name, '/');
@@ -58,7 +60,8 @@ static bool open_memory(AcrVcsAttributes *attributes)
     return done;
 }
 
-static bool add_file(AcrVcsAttributes *attributes, git_index *index, const char *path, GBytes *content)
+static bool add_file(AcrVcsAttributes *attributes, git_index *index, const char *path,
+                     GBytes *content)
 {
     gsize len;
     const void *data = g_bytes_get_data(content, &len);
@@ -75,14 +78,15 @@ static bool commit(AcrVcsAttributes *attributes, git_index *index)
     bool done = git_index_write_tree_to(&id, index, attributes->git) == 0 &&
                 git_tree_lookup(&tree, attributes->git, &id) == 0 &&
                 git_signature_new(&nobody, "acr-host", "acr-host", 0, 0) == 0 &&
-                git_commit_create(&attributes->commit, attributes->git, NULL, nobody, nobody, NULL, "", tree, 0,
-                                  NULL) == 0;
+                git_commit_create(&attributes->commit, attributes->git, NULL, nobody, nobody, NULL,
+                                  "", tree, 0, NULL) == 0;
     git_signature_free(nobody);
     git_tree_free(tree);
     return done;
 }
 
-static bool load(AcrVcsAttributes *attributes, const AcrOverlay *overlay, GHashTable *files, GError **error)
+static bool load(AcrVcsAttributes *attributes, const AcrOverlay *overlay, GHashTable *files,
+                 GError **error)
 {
     g_autoptr(git_index) index = NULL;
     if (!open_memory(attributes) || git_index_new(&index) < 0)
@@ -115,7 +119,8 @@ AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const
     if (!attributes->git)
         return ACR_VCS_DIFF_AUTO;
     git_attr_options options = {.version = GIT_ATTR_OPTIONS_VERSION};
-    options.flags = GIT_ATTR_CHECK_INDEX_ONLY | GIT_ATTR_CHECK_NO_SYSTEM | GIT_ATTR_CHECK_INCLUDE_COMMIT;
+    options.flags =
+        GIT_ATTR_CHECK_INDEX_ONLY | GIT_ATTR_CHECK_NO_SYSTEM | GIT_ATTR_CHECK_INCLUDE_COMMIT;
     git_oid_cpy(&options.attr_commit_id, &attributes->commit);
     if (git_attr_get_ext(&value, attributes->git, &options, path, "diff") < 0)
         return ACR_VCS_DIFF_AUTO;

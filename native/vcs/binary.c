@@ -1,8 +1,8 @@
 /*
  * Git's binary patches: both directions, each the whole content or a delta, in git's base 85.
  *
- * libgit2 makes the deltas and chooses; but it deflates at zlib's default level where git takes the fastest, so what it
- * gives is inflated and deflated again.
+ * libgit2 makes the deltas and chooses; but it deflates at zlib's default level where git takes the
+ * fastest, so what it gives is inflated and deflated again.
  */
 #include <string.h>
 #include <zlib.h>
@@ -13,7 +13,8 @@
 
 static void append_base85(GString *out, const guint8 *data, gsize len)
 {
-    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+    static const char digits[] =
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
     for (gsize at = 0; at < len; at += 4) {
         guint32 word = 0;
         for (gsize i = 0; i < 4; i++)
@@ -34,7 +35,8 @@ static GByteArray *deflate_again(const git_diff_binary_file *file)
     g_autofree guint8 *data = g_malloc(file->inflatedlen + 1);
     g_autoptr(GByteArray) deflated = g_byte_array_new();
     g_byte_array_set_size(deflated, (guint)deflated_len);
-    if (uncompress(data, &len, (const Bytef *)file->data, file->datalen) != Z_OK || len != file->inflatedlen ||
+    if (uncompress(data, &len, (const Bytef *)file->data, file->datalen) != Z_OK ||
+        len != file->inflatedlen ||
         compress2(deflated->data, &deflated_len, data, len, Z_BEST_SPEED) != Z_OK)
         return NULL;
     g_byte_array_set_size(deflated, (guint)deflated_len);
@@ -76,8 +78,8 @@ bool acr_vcs_binary_append(GString *out, GBytes *old, GBytes *new, GError **erro
     git_diff_options options;
     git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
     options.flags = GIT_DIFF_SHOW_BINARY | GIT_DIFF_FORCE_BINARY;
-    int rc = git_diff_buffers(old_data ? old_data : "", old_len, NULL, new_data ? new_data : "", new_len, NULL,
-                              &options, NULL, on_binary, NULL, NULL, out);
+    int rc = git_diff_buffers(old_data ? old_data : "", old_len, NULL, new_data ? new_data : "",
+                              new_len, NULL, &options, NULL, on_binary, NULL, NULL, out);
     if (rc == 0)
         return true;
     acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot make a binary patch");

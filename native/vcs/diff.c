@@ -1,8 +1,9 @@
 /*
  * The diff of an overlay, as `git diff --full-index --binary --no-renames` prints it.
  *
- * Headers (modes, ids, quoting) are written here, since libgit2 loses modes of buffers, shortens ids and leaves out the
- * tab after names with blanks; hunks.c and binary.c take the bodies from libgit2.
+ * Headers (modes, ids, quoting) are written here, since libgit2 loses modes of buffers, shortens
+ * ids and leaves out the tab after names with blanks; hunks.c and binary.c take the bodies from
+ * libgit2.
  */
 #include <string.h>
 
@@ -15,7 +16,8 @@ typedef struct {
     GBytes *content;
 } Side;
 
-/* Appends a path as git shows it: in quotes and escaped if any byte needs that (core.quotePath on). */
+/* Appends a path as git shows it: in quotes and escaped if any byte needs that (core.quotePath on).
+ */
 static void append_quoted(GString *out, const char *prefix, const char *path)
 {
     static const char escapes[] = "abtnvfr"; /* for bytes 7 to 13 */
@@ -40,8 +42,10 @@ static void append_quoted(GString *out, const char *prefix, const char *path)
     g_string_append_c(out, '"');
 }
 
-/* "--- a/path" or "+++ b/path", or /dev/null; a tab after a name with blanks, so that patch(1) finds its end. */
-static void append_label(GString *out, const char *mark, const char *prefix, const char *path, bool there)
+/* "--- a/path" or "+++ b/path", or /dev/null; a tab after a name with blanks, so that patch(1)
+ * finds its end. */
+static void append_label(GString *out, const char *mark, const char *prefix, const char *path,
+                         bool there)
 {
     g_autoptr(GString) label = g_string_new(NULL);
     if (there)
@@ -89,8 +93,8 @@ static bool is_binary(const Side *side, AcrVcsDiffKind kind)
     return kind == ACR_VCS_DIFF_BINARY;
 }
 
-static bool append_pair(GString *out, const char *path, const Side *old, const Side *new, AcrVcsDiffKind kind,
-                        GError **error)
+static bool append_pair(GString *out, const char *path, const Side *old, const Side *new,
+                        AcrVcsDiffKind kind, GError **error)
 {
     append_header(out, path, old, new);
     if (g_str_equal(old->hex, new->hex))
@@ -101,7 +105,8 @@ static bool append_pair(GString *out, const char *path, const Side *old, const S
         return true;
     append_label(out, "---", "a/", path, old->mode != 0);
     append_label(out, "+++", "b/", path, new->mode != 0);
-    return acr_vcs_hunks_append(out, old->content, new->content, kind == ACR_VCS_DIFF_PYTHON, error);
+    return acr_vcs_hunks_append(out, old->content, new->content, kind == ACR_VCS_DIFF_PYTHON,
+                                error);
 }
 
 static void side_init(Side *side, GBytes *content)
@@ -121,13 +126,14 @@ static bool is_link(guint32 mode)
     return mode == ACR_MODE_LINK;
 }
 
-static bool append_file(GString *out, const AcrOverlay *overlay, const char *path, AcrVcsDiffKind kind,
-                        GError **error)
+static bool append_file(GString *out, const AcrOverlay *overlay, const char *path,
+                        AcrVcsDiffKind kind, GError **error)
 {
     const AcrVcsChange *change = g_hash_table_lookup(overlay->changes, path);
     gssize at = acr_snapshot_find(overlay->snapshot, path);
     g_autoptr(GBytes) nothing = g_bytes_new(NULL, 0);
-    g_autoptr(GBytes) before = at < 0 ? g_bytes_ref(nothing) : acr_snapshot_read(overlay->snapshot, (gsize)at, error);
+    g_autoptr(GBytes) before =
+        at < 0 ? g_bytes_ref(nothing) : acr_snapshot_read(overlay->snapshot, (gsize)at, error);
     if (!before)
         return false;
     g_auto(Side) none, old, new;
@@ -144,7 +150,8 @@ static bool append_file(GString *out, const AcrOverlay *overlay, const char *pat
         acr_vcs_id_hex(change->id, new.hex);
     /* a change of type is shown as a removal and a new file */
     if (old.mode && new.mode && is_link(old.mode) != is_link(new.mode))
-        return append_pair(out, path, &old, &none, kind, error) && append_pair(out, path, &none, &new, kind, error);
+        return append_pair(out, path, &old, &none, kind, error) &&
+               append_pair(out, path, &none, &new, kind, error);
     return append_pair(out, path, &old, &new, kind, error);
 }
 

@@ -1,16 +1,18 @@
 /*
  * The library's error domain, and how libgit2's errors become ours.
  *
- * libgit2 keeps its last message per thread until the next failure, so it is copied right after the call that failed.
+ * libgit2 keeps its last message per thread until the next failure, so it is copied right after the
+ * call that failed.
  */
 #include "vcs_private.h"
 
-G_DEFINE_QUARK(acr-vcs-error-quark, acr_vcs_error)
+G_DEFINE_QUARK(acr - vcs - error - quark, acr_vcs_error)
 
 void acr_vcs_set_git_error(GError **error, AcrVcsError code, const char *format, ...)
 {
     const git_error *last = git_error_last();
-    g_autofree char *foreign = acr_vcs_show_path(last && last->message ? last->message : "unknown error");
+    g_autofree char *foreign =
+        acr_vcs_show_path(last && last->message ? last->message : "unknown error");
     va_list args;
     va_start(args, format);
     g_autofree char *text = g_strdup_vprintf(format, args);

@@ -1,6 +1,7 @@
 /*
- * Hunks of two texts. libgit2 finds and groups the changed lines as git does; what stands behind the second "@@" (the
- * line of the function around) is looked up here by git's rules, since its driver for Python is not applied to buffers.
+ * Hunks of two texts. libgit2 finds and groups the changed lines as git does; what stands behind
+ * the second "@@" (the line of the function around) is looked up here by git's rules, since its
+ * driver for Python is not applied to buffers.
  */
 #include <string.h>
 
@@ -12,9 +13,12 @@ typedef struct {
     GString *out;
     const char *old, *new; /* borrowed */
     gsize old_len, new_len;
-    const char *old_seen, *new_seen; /* what libgit2 compares: the texts, or neutral copies of them */
-    GArray *starts;   /* gsize: where each line of `old` begins, and its length at the end; NULL until needed */
-    gssize last;      /* first line of the previous hunk, 0-based, less one: where the search backwards ends */
+    const char *old_seen,
+        *new_seen;  /* what libgit2 compares: the texts, or neutral copies of them */
+    GArray *starts; /* gsize: where each line of `old` begins, and its length at the end; NULL until
+                       needed */
+    gssize last; /* first line of the previous hunk, 0-based, less one: where the search backwards
+                    ends */
     bool python;
     char context[MAX_CONTEXT];
     gsize context_len; /* kept from hunk to hunk: a hunk without such a line shows the one before */
@@ -25,7 +29,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Whether `line` names what is defined: its first byte to show, or NULL. Git's rule without a driver. */
+/* Whether `line` names what is defined: its first byte to show, or NULL. Git's rule without a
+ * driver. */
 static const char *match_default(const char *line, const char *end)
 {
     return line < end && (g_ascii_isalpha(*line) || *line == '_' || *line == '$') ? line : NULL;
@@ -62,7 +67,8 @@ static bool set_context(Hunks *hunks, gsize line)
     const char *shown = hunks->python ? match_python(start, end) : match_default(start, end);
     if (!shown)
         return false;
-    if (hunks->python && end > start && end[-1] == '\n') /* the driver sees no line end, also not a CR before it */
+    if (hunks->python && end > start &&
+        end[-1] == '\n') /* the driver sees no line end, also not a CR before it */
         end -= end - start > 1 && end[-2] == '\r' ? 2 : 1;
     gsize len = MIN((gsize)(end - shown), MAX_CONTEXT);
     while (len > 0 && is_blank(shown[len - 1]))
@@ -125,14 +131,16 @@ static int on_hunk(const git_diff_delta *delta, const git_diff_hunk *hunk, void 
 /* The bytes of a line that libgit2 shows in one of the texts it has seen. */
 static const char *real_content(const Hunks *hunks, const char *content)
 {
-    guintptr at = (guintptr)content, old = (guintptr)hunks->old_seen, new = (guintptr)hunks->new_seen;
+    guintptr at = (guintptr)content, old = (guintptr)hunks->old_seen,
+             new = (guintptr)hunks->new_seen;
     if (at >= old && at <= old + hunks->old_len)
         return hunks->old + (at - old);
-    g_assert(at >= new && at <= new + hunks->new_len);
+    g_assert(at >= new &&at <= new + hunks->new_len);
     return hunks->new + (at - new);
 }
 
-static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk, const git_diff_line *line, void *payload)
+static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
+                   const git_diff_line *line, void *payload)
 {
     GString *out = ((Hunks *)payload)->out;
     if (line->origin != GIT_DIFF_LINE_CONTEXT && line->origin != GIT_DIFF_LINE_ADDITION &&
@@ -145,7 +153,8 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk, const
     return 0;
 }
 
-/* ---- Form feeds --------------------------------------------------------------------------------- */
+/* ---- Form feeds ---------------------------------------------------------------------------------
+ */
 
 static bool has_feed(const char *data, gsize len)
 {
@@ -155,7 +164,8 @@ static bool has_feed(const char *data, gsize len)
 /* Two byte values that occur in neither text and are no blanks; false if there are none. */
 static bool unused_bytes(const Hunks *hunks, char out_bytes[2])
 {
-    bool used[256] = {[' '] = true, ['\t'] = true, ['\n'] = true, ['\v'] = true, ['\f'] = true, ['\r'] = true};
+    bool used[256] = {
+        [' '] = true, ['\t'] = true, ['\n'] = true, ['\v'] = true, ['\f'] = true, ['\r'] = true};
     for (gsize i = 0; i < hunks->old_len; i++)
         used[(guchar)hunks->old[i]] = true;
     for (gsize i = 0; i < hunks->new_len; i++)
@@ -176,7 +186,8 @@ static char *neutral_copy(const char *data, gsize len, const char bytes[2])
     return copy;
 }
 
-/* ---- Comparing ---------------------------------------------------------------------------------- */
+/* ---- Comparing ----------------------------------------------------------------------------------
+ */
 
 static int compare(Hunks *hunks)
 {
@@ -184,8 +195,8 @@ static int compare(Hunks *hunks)
     git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
     options.flags = GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC;
     options.context_lines = 3;
-    return git_diff_buffers(hunks->old_seen, hunks->old_len, NULL, hunks->new_seen, hunks->new_len, NULL, &options,
-                            NULL, NULL, on_hunk, on_line, hunks);
+    return git_diff_buffers(hunks->old_seen, hunks->old_len, NULL, hunks->new_seen, hunks->new_len,
+                            NULL, &options, NULL, NULL, on_hunk, on_line, hunks);
 }
 
 bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python, GError **error)
@@ -195,10 +206,12 @@ bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python, G
     const char *new_data = g_bytes_get_data(new, &hunks.new_len);
     hunks.old = hunks.old_seen = old_data ? old_data : "";
     hunks.new = hunks.new_seen = new_data ? new_data : "";
-    /* Which of several equal diffs is chosen depends on indents, and libgit2, unlike git, takes form feeds for blanks. */
+    /* Which of several equal diffs is chosen depends on indents, and libgit2, unlike git, takes
+     * form feeds for blanks. */
     g_autofree char *old_copy = NULL, *new_copy = NULL;
     char bytes[2];
-    if ((has_feed(hunks.old, hunks.old_len) || has_feed(hunks.new, hunks.new_len)) && unused_bytes(&hunks, bytes)) {
+    if ((has_feed(hunks.old, hunks.old_len) || has_feed(hunks.new, hunks.new_len)) &&
+        unused_bytes(&hunks, bytes)) {
         hunks.old_seen = old_copy = neutral_copy(hunks.old, hunks.old_len, bytes);
         hunks.new_seen = new_copy = neutral_copy(hunks.new, hunks.new_len, bytes);
     }

@@ -1,10 +1,11 @@
 /*
- * Which untracked paths git ignores: rules of .gitignore files on the way to a path, of info/exclude, and of
- * core.excludesFile; the nearest file with a matching rule decides, in it the last such rule.
+ * Which untracked paths git ignores: rules of .gitignore files on the way to a path, of
+ * info/exclude, and of core.excludesFile; the nearest file with a matching rule decides, in it the
+ * last such rule.
  *
- * Our own, since libgit2 drops a rule that takes back what a file further up ignores, and follows symlinks. The rules
- * are a stack: the walk pushes those of each folder it enters. No rule can bring back what lies in an ignored folder, as
- * the walk does not ask there.
+ * Our own, since libgit2 drops a rule that takes back what a file further up ignores, and follows
+ * symlinks. The rules are a stack: the walk pushes those of each folder it enters. No rule can
+ * bring back what lies in an ignored folder, as the walk does not ask there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,7 +47,8 @@ static void level_free(Level *level)
     g_free(level);
 }
 
-/* ---- Reading rules ------------------------------------------------------------------------------ */
+/* ---- Reading rules ------------------------------------------------------------------------------
+ */
 
 /* Takes off blanks at the end that no backslash protects. */
 static void trim_blanks(char *line)
@@ -100,7 +102,8 @@ static void push(AcrVcsIgnore *ignore, char *text, gsize base)
     }
 }
 
-/* The text of an ignore file in an open folder; a symlink is not followed. NULL if there is none. */
+/* The text of an ignore file in an open folder; a symlink is not followed. NULL if there is none.
+ */
 static char *read_in_folder(int folder, const char *name)
 {
     struct stat st;
@@ -124,7 +127,8 @@ static char *read_in_folder(int folder, const char *name)
 static void push_file(AcrVcsIgnore *ignore, const char *path)
 {
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_FILE_BYTES, NULL);
-    g_autofree char *text = bytes ? g_strndup(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes)) : NULL;
+    g_autofree char *text =
+        bytes ? g_strndup(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes)) : NULL;
     push(ignore, text, 0);
 }
 
@@ -157,7 +161,8 @@ AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
             push_file(ignore, excludes);
         ignore->ignore_case = git_config_get_bool(&folds, config, "core.ignorecase") == 0 && folds;
     }
-    g_autofree char *exclude = g_build_filename(git_repository_commondir(git), "info", "exclude", NULL);
+    g_autofree char *exclude =
+        g_build_filename(git_repository_commondir(git), "info", "exclude", NULL);
     push_file(ignore, exclude);
     return ignore;
 }
@@ -181,9 +186,11 @@ void acr_vcs_ignore_leave(AcrVcsIgnore *ignore)
     g_ptr_array_set_size(ignore->levels, (gint)ignore->levels->len - 1);
 }
 
-/* ---- Asking ------------------------------------------------------------------------------------- */
+/* ---- Asking -------------------------------------------------------------------------------------
+ */
 
-static bool rule_matches(const AcrVcsIgnore *ignore, const Rule *rule, const Level *level, const char *path, bool folder)
+static bool rule_matches(const AcrVcsIgnore *ignore, const Rule *rule, const Level *level,
+                         const char *path, bool folder)
 {
     if (rule->folder_only && !folder)
         return false;

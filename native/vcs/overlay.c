@@ -1,6 +1,6 @@
 /*
- * Overlay: a snapshot and, by path, the files that differ from it. Writing the snapshot's own bytes again takes the path
- * off the list, so what is listed is what a diff shows.
+ * Overlay: a snapshot and, by path, the files that differ from it. Writing the snapshot's own bytes
+ * again takes the path off the list, so what is listed is what a diff shows.
  */
 #include <string.h>
 
@@ -50,7 +50,8 @@ void acr_overlay_free(AcrOverlay *overlay)
     g_free(overlay);
 }
 
-/* ---- Which paths -------------------------------------------------------------------------------- */
+/* ---- Which paths --------------------------------------------------------------------------------
+ */
 
 /* Whether anything lies below `path` in the snapshot. */
 static bool snapshot_has_folder(const AcrSnapshot *snapshot, const char *path)
@@ -68,14 +69,16 @@ static bool snapshot_has_folder(const AcrSnapshot *snapshot, const char *path)
            g_str_has_prefix(g_array_index(snapshot->entries, AcrEntry, low).path, prefix);
 }
 
-/* Whether `folder`, a leading part of a path to be written, is something else than a folder of ours. */
+/* Whether `folder`, a leading part of a path to be written, is something else than a folder of
+ * ours. */
 static bool blocks(const AcrOverlay *overlay, const char *folder)
 {
     const AcrVcsChange *change = g_hash_table_lookup(overlay->changes, folder);
     if ((change && change->content) || acr_snapshot_find(overlay->snapshot, folder) >= 0)
         return true;
     for (gsize why = 0; why < ACR_VCS_LEFT_LAST; why++) {
-        if (g_ptr_array_find_with_equal_func(overlay->snapshot->left[why], folder, g_str_equal, NULL))
+        if (g_ptr_array_find_with_equal_func(overlay->snapshot->left[why], folder, g_str_equal,
+                                             NULL))
             return true;
     }
     return false;
@@ -89,7 +92,8 @@ static bool overlay_has_folder(const AcrOverlay *overlay, const char *path)
     gpointer name, change;
     g_hash_table_iter_init(&iter, overlay->changes);
     while (g_hash_table_iter_next(&iter, &name, &change)) {
-        if (((AcrVcsChange *)change)->content && g_str_has_prefix(name, path) && ((char *)name)[len] == '/')
+        if (((AcrVcsChange *)change)->content && g_str_has_prefix(name, path) &&
+            ((char *)name)[len] == '/')
             return true;
     }
     return false;
@@ -112,7 +116,8 @@ static const char *refusal(const AcrOverlay *overlay, const char *path, bool rem
         return NULL;
     if (at >= 0 && acr_snapshot_entry(overlay->snapshot, (gsize)at)->mode == ACR_MODE_LINK)
         return "it is a symlink";
-    if (at < 0 && (snapshot_has_folder(overlay->snapshot, path) || overlay_has_folder(overlay, path)))
+    if (at < 0 &&
+        (snapshot_has_folder(overlay->snapshot, path) || overlay_has_folder(overlay, path)))
         return "it is a folder";
     for (gsize why = 0; why < ACR_VCS_LEFT_LAST; why++) {
         if (g_ptr_array_find_with_equal_func(overlay->snapshot->left[why], path, g_str_equal, NULL))
@@ -132,14 +137,16 @@ static bool check_path(const AcrOverlay *overlay, const char *path, bool removin
     if (!why)
         return true;
     g_autofree char *shown = acr_vcs_show_path(path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s", removing ? "remove" : "write", shown,
-                why);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s",
+                removing ? "remove" : "write", shown, why);
     return false;
 }
 
-/* ---- Changing and reading ----------------------------------------------------------------------- */
+/* ---- Changing and reading -----------------------------------------------------------------------
+ */
 
-bool acr_overlay_write(AcrOverlay *overlay, const char *path, guint32 mode, GBytes *content, GError **error)
+bool acr_overlay_write(AcrOverlay *overlay, const char *path, guint32 mode, GBytes *content,
+                       GError **error)
 {
     g_assert(mode == 0 || mode == ACR_MODE_FILE || mode == ACR_MODE_EXEC || mode == ACR_MODE_LINK);
     if (!check_path(overlay, path, false, error))

@@ -1,8 +1,9 @@
 /*
  * Opening: which kind of folder a path is, and the libgit2 handle behind it.
  *
- * Nothing here runs a hook or a filter, so neither the owner of a repository nor extensions that only concern writers
- * matter. Object ids and ref storage that libgit2 cannot read are refused here, by name.
+ * Nothing here runs a hook or a filter, so neither the owner of a repository nor extensions that
+ * only concern writers matter. Object ids and ref storage that libgit2 cannot read are refused
+ * here, by name.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,13 +12,15 @@
 
 #include "vcs_private.h"
 
-/* libgit2's options are process-wide and not thread-safe to set, hence one pthread_once; this is all of our state. */
+/* libgit2's options are process-wide and not thread-safe to set, hence one pthread_once; this is
+ * all of our state. */
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 
 static void init_libgit2(void)
 {
     static const char *const extensions[] = {
-        "noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees",
+        "noop",         "noop-v1",        "preciousobjects",
+        "partialclone", "worktreeconfig", "relativeworktrees",
         "objectformat", "refstorage", /* their values are checked after opening */
     };
     if (git_libgit2_init() < 1)
@@ -96,7 +99,8 @@ static bool check_folder(const char *path, GError **error)
     if (stat(path, &st) < 0) {
         bool missing = errno == ENOENT || errno == ENOTDIR;
         g_set_error(error, ACR_VCS_ERROR, missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED,
-                    missing ? "no such folder '%s'" : "cannot open '%s': %s", path, g_strerror(errno));
+                    missing ? "no such folder '%s'" : "cannot open '%s': %s", path,
+                    g_strerror(errno));
         return false;
     }
     if (S_ISDIR(st.st_mode))
@@ -105,24 +109,28 @@ static bool check_folder(const char *path, GError **error)
     return false;
 }
 
-/* A folder that no repository is around. A `.git` in it that libgit2 did not know is an error, not a plain folder. */
+/* A folder that no repository is around. A `.git` in it that libgit2 did not know is an error, not
+ * a plain folder. */
 static AcrRepo *open_plain(const char *path, GError **error)
 {
     struct stat st;
     g_autofree char *dot_git = g_build_filename(path, ".git", NULL);
     if (lstat(dot_git, &st) == 0) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' is no repository that git knows", dot_git);
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED,
+                    "'%s' is no repository that git knows", dot_git);
         return NULL;
     }
     g_autofree char *whole = realpath(path, NULL);
     if (!whole) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot open '%s': %s", path, g_strerror(errno));
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot open '%s': %s", path,
+                    g_strerror(errno));
         return NULL;
     }
     return repo_new(NULL, whole, whole);
 }
 
-/* Settings of one working tree (extensions.worktreeConfig), which libgit2 1.5 does not read by itself. */
+/* Settings of one working tree (extensions.worktreeConfig), which libgit2 1.5 does not read by
+ * itself. */
 static void add_worktree_config(git_repository *git, git_config *config)
 {
     int enabled = 0;
@@ -136,7 +144,8 @@ static void add_worktree_config(git_repository *git, git_config *config)
 static bool value_is(git_config *config, const char *name, const char *expected)
 {
     git_buf value = GIT_BUF_INIT;
-    bool same = git_config_get_string_buf(&value, config, name) < 0 || !g_ascii_strcasecmp(value.ptr, expected);
+    bool same = git_config_get_string_buf(&value, config, name) < 0 ||
+                !g_ascii_strcasecmp(value.ptr, expected);
     git_buf_dispose(&value);
     return same;
 }
@@ -150,7 +159,8 @@ static bool check_format(git_config *config, const char *path, GError **error)
     }
     if (!value_is(config, "extensions.refstorage", "files")) {
         g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED,
-                    "'%s' keeps its refs in another format than files, which cannot be read yet", path);
+                    "'%s' keeps its refs in another format than files, which cannot be read yet",
+                    path);
         return false;
     }
     return true;
@@ -165,8 +175,9 @@ static bool is_set(git_config *config, const char *name)
 }
 
 /*
- * Whether libgit2's guess of a working tree is one. It takes the folder around any git folder that is not said to be
- * bare; git does so only if the git folder is called ".git" or was found through a file of that name.
+ * Whether libgit2's guess of a working tree is one. It takes the folder around any git folder that
+ * is not said to be bare; git does so only if the git folder is called ".git" or was found through
+ * a file of that name.
  */
 static bool has_worktree(git_repository *git, git_config *config)
 {
@@ -188,7 +199,8 @@ static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
     g_autoptr(git_repository) mine = git;
     g_autoptr(git_config) config = NULL;
     if (git_repository_config(&config, git) < 0) {
-        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read the configuration of '%s'", path);
+        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read the configuration of '%s'",
+                              path);
         return NULL;
     }
     add_worktree_config(git, config);

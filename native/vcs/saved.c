@@ -1,9 +1,9 @@
 /*
  * Saving a snapshot into a folder, and having it again.
  *
- * `entries` is written last, atomically, one line a fact: words, then escaped text. Of a commit it holds the id and the
- * digest only. Of a working tree it holds every entry, and `blobs/ID` the contents that HEAD lacks. The last line is a
- * checksum of all before it.
+ * `entries` is written last, atomically, one line a fact: words, then escaped text. Of a commit it
+ * holds the id and the digest only. Of a working tree it holds every entry, and `blobs/ID` the
+ * contents that HEAD lacks. The last line is a checksum of all before it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 #define FORMAT_LINE "acr-snapshot 1"
 #define MAX_MANIFEST_BYTES (1024u * 1024 * 1024)
 
-static const char *const left_words[ACR_VCS_LEFT_LAST] = {"submodule", "nested", "unreadable", "bad-name"};
+static const char *const left_words[ACR_VCS_LEFT_LAST] = {"submodule", "nested", "unreadable",
+                                                          "bad-name"};
 static const char *const where_words[ACR_VCS_WHERE_LAST] = {"head", "kept", "none"};
 
 /* Passes on an error of base, in our domain unless its code means something to callers. */
@@ -30,7 +31,8 @@ static bool fail_base(GError **error, GError *cause)
     return false;
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------ */
+/* ---- Writing ------------------------------------------------------------------------------------
+ */
 
 static bool already_saved(const char *file, const guint8 *id)
 {
@@ -99,7 +101,8 @@ static void append_worktree(GString *out, const AcrSnapshot *snapshot)
         char hex[41];
         const AcrEntry *entry = &g_array_index(snapshot->entries, AcrEntry, i);
         acr_vcs_id_hex(entry->id, hex);
-        g_string_append_printf(out, "entry %06o %s %s ", entry->mode, hex, where_words[snapshot->where->data[i]]);
+        g_string_append_printf(out, "entry %06o %s %s ", entry->mode, hex,
+                               where_words[snapshot->where->data[i]]);
         append_escaped(out, entry->path);
     }
 }
@@ -129,7 +132,8 @@ bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error)
     return acr_file_write_atomic(file, out->str, out->len, 0, &cause) || fail_base(error, cause);
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------ */
+/* ---- Reading ------------------------------------------------------------------------------------
+ */
 
 /* The facts of a manifest, while its lines are read. */
 typedef struct {
@@ -228,7 +232,8 @@ static bool parse_line(Manifest *manifest, char *line)
     if (g_str_equal(line, "commit"))
         return parse_commit(manifest, value);
     if (g_str_equal(line, "digest"))
-        return g_strlcpy(manifest->digest, value, sizeof manifest->digest) < sizeof manifest->digest;
+        return g_strlcpy(manifest->digest, value, sizeof manifest->digest) <
+               sizeof manifest->digest;
     if (g_str_equal(line, "note") && unescape(value)) {
         g_free(snapshot->note);
         snapshot->note = g_strdup(value);
@@ -248,7 +253,8 @@ static bool parse(Manifest *manifest, char *text, gsize len)
         return false;
     char *end = text + len - end_len;
     g_autofree char *sum = acr_sha256_hex(text, len - end_len);
-    if (strncmp(end, last, strlen(last)) || strncmp(end + strlen(last), sum, 64) || text[len - 1] != '\n')
+    if (strncmp(end, last, strlen(last)) || strncmp(end + strlen(last), sum, 64) ||
+        text[len - 1] != '\n')
         return false;
     *end = '\0';
     for (char *line = strchr(text, '\n') + 1; *line;) {
@@ -266,11 +272,12 @@ static bool parse(Manifest *manifest, char *text, gsize len)
 static AcrSnapshot *load_commit(AcrRepo *repo, const Manifest *manifest, GError **error)
 {
     if (!repo || !repo->git) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, "the repository with commit %s is needed",
-                    manifest->snapshot->commit);
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING,
+                    "the repository with commit %s is needed", manifest->snapshot->commit);
         return NULL;
     }
-    g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_commit(repo, manifest->snapshot->commit, error);
+    g_autoptr(AcrSnapshot) snapshot =
+        acr_snapshot_of_commit(repo, manifest->snapshot->commit, error);
     if (snapshot)
         return g_steal_pointer(&snapshot);
     if (g_error_matches(error ? *error : NULL, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND))
@@ -282,8 +289,8 @@ static AcrSnapshot *load_worktree(const Manifest *manifest, const char *dir, GEr
 {
     AcrSnapshot *snapshot = manifest->snapshot;
     if (manifest->needs_repo && (!snapshot->repo || !snapshot->repo->git)) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, "the repository with commit %s is needed",
-                    snapshot->commit);
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING,
+                    "the repository with commit %s is needed", snapshot->commit);
         return NULL;
     }
     snapshot->blob_dir = g_build_filename(dir, "blobs", NULL);
@@ -298,8 +305,8 @@ AcrSnapshot *acr_snapshot_load(AcrRepo *repo, const char *dir, GError **error)
     g_autoptr(GBytes) bytes = acr_file_read(file, MAX_MANIFEST_BYTES, &cause);
     if (!bytes) {
         bool missing = g_error_matches(cause, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND);
-        g_set_error(error, ACR_VCS_ERROR, missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED, "%s",
-                    cause->message);
+        g_set_error(error, ACR_VCS_ERROR, missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED,
+                    "%s", cause->message);
         return NULL;
     }
     gsize len = g_bytes_get_size(bytes);
@@ -309,7 +316,8 @@ AcrSnapshot *acr_snapshot_load(AcrRepo *repo, const char *dir, GError **error)
     GError *failure = NULL;
     g_autoptr(AcrSnapshot) snapshot = NULL;
     if (parse(&manifest, text, len))
-        snapshot = base->worktree ? load_worktree(&manifest, dir, &failure) : load_commit(repo, &manifest, &failure);
+        snapshot = base->worktree ? load_worktree(&manifest, dir, &failure)
+                                  : load_commit(repo, &manifest, &failure);
     g_autofree char *digest = snapshot ? acr_snapshot_digest(snapshot) : NULL;
     if (digest && g_str_equal(digest, manifest.digest))
         return g_steal_pointer(&snapshot);

@@ -1,15 +1,16 @@
 /*
  * The snapshot type: a sorted array of entries, where each content is, and what was left out.
  *
- * tree.c and worktree.c fill it, saved.c writes and reads it; once sealed it never changes. Contents in the repository
- * are read when asked for, under the repository's lock.
+ * tree.c and worktree.c fill it, saved.c writes and reads it; once sealed it never changes.
+ * Contents in the repository are read when asked for, under the repository's lock.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "vcs_private.h"
 
-/* ---- Ids and paths ------------------------------------------------------------------------------ */
+/* ---- Ids and paths ------------------------------------------------------------------------------
+ */
 
 void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN])
 {
@@ -35,10 +36,12 @@ void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41])
 
 bool acr_vcs_id_parse(const char *hex, guint8 out_id[ACR_BLOB_ID_LEN])
 {
-    if (strlen(hex) != 2 * ACR_BLOB_ID_LEN || strspn(hex, "0123456789abcdef") != 2 * ACR_BLOB_ID_LEN)
+    if (strlen(hex) != 2 * ACR_BLOB_ID_LEN ||
+        strspn(hex, "0123456789abcdef") != 2 * ACR_BLOB_ID_LEN)
         return false;
     for (gsize i = 0; i < ACR_BLOB_ID_LEN; i++)
-        out_id[i] = (guint8)(g_ascii_xdigit_value(hex[2 * i]) << 4 | g_ascii_xdigit_value(hex[2 * i + 1]));
+        out_id[i] =
+            (guint8)(g_ascii_xdigit_value(hex[2 * i]) << 4 | g_ascii_xdigit_value(hex[2 * i + 1]));
     return true;
 }
 
@@ -56,7 +59,8 @@ gboolean acr_vcs_id_equal(gconstpointer a, gconstpointer b)
 
 bool acr_vcs_part_ok(const char *part, gsize len)
 {
-    if (len == 0 || memchr(part, '/', len) || (part[0] == '.' && (len == 1 || (len == 2 && part[1] == '.'))))
+    if (len == 0 || memchr(part, '/', len) ||
+        (part[0] == '.' && (len == 1 || (len == 2 && part[1] == '.'))))
         return false;
     return !(len == 4 && !g_ascii_strncasecmp(part, ".git", 4));
 }
@@ -75,7 +79,8 @@ bool acr_vcs_path_ok(const char *path)
     }
 }
 
-/* ---- Life --------------------------------------------------------------------------------------- */
+/* ---- Life ---------------------------------------------------------------------------------------
+ */
 
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo)
 {
@@ -85,7 +90,8 @@ AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo)
     snapshot->paths = g_string_chunk_new(16 * 1024);
     snapshot->entries = g_array_new(FALSE, FALSE, sizeof(AcrEntry));
     snapshot->where = g_byte_array_new();
-    snapshot->kept = g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free, (GDestroyNotify)g_bytes_unref);
+    snapshot->kept = g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free,
+                                           (GDestroyNotify)g_bytes_unref);
     for (gsize i = 0; i < ACR_VCS_LEFT_LAST; i++)
         snapshot->left[i] = g_ptr_array_new_with_free_func(g_free);
     return snapshot;
@@ -118,7 +124,8 @@ bool acr_vcs_snapshot_add(AcrSnapshot *snapshot, const char *path, guint32 mode,
                           AcrVcsWhere where, GError **error)
 {
     if (snapshot->entries->len >= ACR_VCS_MAX_FILES) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG, "more than %u files", ACR_VCS_MAX_FILES);
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG, "more than %u files",
+                    ACR_VCS_MAX_FILES);
         return false;
     }
     AcrEntry entry = {.path = g_string_chunk_insert(snapshot->paths, path), .mode = mode};
@@ -134,7 +141,8 @@ void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *p
     g_ptr_array_add(snapshot->left[why], g_strdup(path));
 }
 
-/* ---- Sealing ------------------------------------------------------------------------------------ */
+/* ---- Sealing ------------------------------------------------------------------------------------
+ */
 
 /* An entry with the byte of `where` that belongs to it, so that both can be sorted. */
 typedef struct {
@@ -150,7 +158,8 @@ static int compare_rows(const void *a, const void *b)
 static bool is_sorted(const GArray *entries)
 {
     for (guint i = 1; i < entries->len; i++) {
-        if (strcmp(g_array_index(entries, AcrEntry, i - 1).path, g_array_index(entries, AcrEntry, i).path) >= 0)
+        if (strcmp(g_array_index(entries, AcrEntry, i - 1).path,
+                   g_array_index(entries, AcrEntry, i).path) >= 0)
             return false;
     }
     return true;
@@ -213,7 +222,8 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot)
     snapshot->remarks = g_string_free(out, empty);
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------ */
+/* ---- Reading ------------------------------------------------------------------------------------
+ */
 
 gsize acr_snapshot_size(const AcrSnapshot *snapshot)
 {
@@ -236,7 +246,8 @@ gssize acr_snapshot_find(const AcrSnapshot *snapshot, const char *path)
     if (!snapshot->entries->len)
         return -1;
     const AcrEntry *first = (const AcrEntry *)(void *)snapshot->entries->data;
-    const AcrEntry *found = bsearch(path, first, snapshot->entries->len, sizeof *first, compare_path);
+    const AcrEntry *found =
+        bsearch(path, first, snapshot->entries->len, sizeof *first, compare_path);
     return found ? found - first : -1;
 }
 
@@ -284,11 +295,13 @@ static GBytes *fail_missing(const AcrEntry *entry, const char *where, GError **e
     char hex[41];
     g_autofree char *shown = acr_vcs_show_path(entry->path);
     acr_vcs_id_hex(entry->id, hex);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, "object %s of '%s' is not in '%s'", hex, shown, where);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, "object %s of '%s' is not in '%s'",
+                hex, shown, where);
     return NULL;
 }
 
-/* git_odb_object keeps the inflated object; the bytes borrow from it until the last reference goes. */
+/* git_odb_object keeps the inflated object; the bytes borrow from it until the last reference goes.
+ */
 static GBytes *bytes_of_object(git_odb_object *object)
 {
     return g_bytes_new_with_free_func(git_odb_object_data(object), git_odb_object_size(object),
@@ -316,9 +329,11 @@ static GBytes *read_object(AcrRepo *repo, const AcrEntry *entry, GError **error)
         return fail_missing(entry, repo->path, error);
     g_autofree char *shown = acr_vcs_show_path(entry->path);
     if (rc == 0)
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the object of '%s' is no blob", shown);
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the object of '%s' is no blob",
+                    shown);
     else
-        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read '%s' from '%s'", shown, repo->path);
+        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read '%s' from '%s'", shown,
+                              repo->path);
     return NULL;
 }
 

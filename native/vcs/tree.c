@@ -1,7 +1,8 @@
 /*
  * Snapshot of a commit: a revision becomes a commit, its trees become entries. No blob is read.
  *
- * Trees come from strangers: depth and number are bounded, and names that no checkout could hold are left out.
+ * Trees come from strangers: depth and number are bounded, and names that no checkout could hold
+ * are left out.
  */
 #include <string.h>
 
@@ -24,7 +25,8 @@ static bool fail_object(const char *path, const git_oid *id, int rc, GError **er
         g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING,
                     "object %s is not in '%s' (a shallow or partial clone?)", hex, path);
     else
-        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read object %s of '%s'", hex, path);
+        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read object %s of '%s'", hex,
+                              path);
     return false;
 }
 
@@ -40,11 +42,14 @@ static bool list_entry(Listing *listing, const git_tree_entry *entry, guint dept
         acr_vcs_snapshot_leave(listing->snapshot, ACR_VCS_LEFT_SUBMODULE, path);
         return true;
     case GIT_FILEMODE_LINK:
-        return acr_vcs_snapshot_add(listing->snapshot, path, ACR_MODE_LINK, id->id, ACR_VCS_IN_ODB, error);
+        return acr_vcs_snapshot_add(listing->snapshot, path, ACR_MODE_LINK, id->id, ACR_VCS_IN_ODB,
+                                    error);
     case GIT_FILEMODE_BLOB_EXECUTABLE:
-        return acr_vcs_snapshot_add(listing->snapshot, path, ACR_MODE_EXEC, id->id, ACR_VCS_IN_ODB, error);
+        return acr_vcs_snapshot_add(listing->snapshot, path, ACR_MODE_EXEC, id->id, ACR_VCS_IN_ODB,
+                                    error);
     default:
-        return acr_vcs_snapshot_add(listing->snapshot, path, ACR_MODE_FILE, id->id, ACR_VCS_IN_ODB, error);
+        return acr_vcs_snapshot_add(listing->snapshot, path, ACR_MODE_FILE, id->id, ACR_VCS_IN_ODB,
+                                    error);
     }
 }
 
@@ -52,7 +57,8 @@ static bool list_tree(Listing *listing, const git_oid *id, guint depth, GError *
 {
     g_autoptr(git_tree) tree = NULL;
     if (depth > ACR_VCS_MAX_DEPTH || ++listing->trees > ACR_VCS_MAX_FILES) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG, "too many folders in a tree, or inside each other");
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG,
+                    "too many folders in a tree, or inside each other");
         return false;
     }
     int rc = git_tree_lookup(&tree, listing->git, id);
@@ -104,22 +110,26 @@ static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **er
     g_autofree char *shown = acr_vcs_show_path(rev);
     bool head = g_str_equal(rev, "HEAD") || g_str_equal(rev, "@");
     if (git_repository_head_unborn(repo->git) == 1 && (head || has_no_refs(repo->git)))
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_EMPTY, "'%s' has no commits yet", repo->path);
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_EMPTY, "'%s' has no commits yet",
+                    repo->path);
     else if (rc == GIT_ENOTFOUND)
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s'%s", shown, repo->path,
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s'%s",
+                    shown, repo->path,
                     git_repository_is_shallow(repo->git) == 1 ? ", which is a shallow clone" : "");
     else
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s': %s", shown, repo->path,
-                    cause);
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s': %s",
+                    shown, repo->path, cause);
 }
 
-/* The object that `rev` names; NULL and `error`. References come first, as libgit2 leaks those whose object is missing. */
+/* The object that `rev` names; NULL and `error`. References come first, as libgit2 leaks those
+ * whose object is missing. */
 static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
 {
     git_object *object = NULL;
     g_autoptr(git_reference) reference = NULL;
     git_oid id;
-    int rc = *rev ? git_reference_dwim(&reference, repo->git, rev) : GIT_ENOTFOUND; /* "" would be HEAD */
+    int rc = *rev ? git_reference_dwim(&reference, repo->git, rev)
+                  : GIT_ENOTFOUND; /* "" would be HEAD */
     if (rc == 0 && git_reference_name_to_id(&id, repo->git, git_reference_name(reference)) == 0) {
         rc = git_object_lookup(&object, repo->git, &id, GIT_OBJECT_ANY);
         if (rc < 0)
@@ -141,7 +151,8 @@ static bool resolve(AcrRepo *repo, const char *rev, git_oid *out_id, GError **er
     int rc = git_object_peel(&commit, object, GIT_OBJECT_COMMIT);
     if (rc < 0) {
         g_autofree char *shown = acr_vcs_show_path(rev);
-        acr_vcs_set_git_error(error, rc == GIT_ENOTFOUND ? ACR_VCS_ERROR_MISSING : ACR_VCS_ERROR_NOT_FOUND,
+        acr_vcs_set_git_error(error,
+                              rc == GIT_ENOTFOUND ? ACR_VCS_ERROR_MISSING : ACR_VCS_ERROR_NOT_FOUND,
                               "revision '%s' of '%s' leads to no commit", shown, repo->path);
         return false;
     }
@@ -165,8 +176,8 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, const char *rev, GError **err
 AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **error)
 {
     if (!repo->git) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "'%s' is a folder without git: no revision '%s'",
-                    repo->path, rev);
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND,
+                    "'%s' is a folder without git: no revision '%s'", repo->path, rev);
         return NULL;
     }
     pthread_mutex_lock(&repo->lock);

@@ -14,58 +14,62 @@
 #define ACR_VCS_MAX_LEFT_SHOWN 10u /* names listed in a remark */
 #define ACR_VCS_MODE_SUBMODULE 0160000u
 
-/* ---- error.c ------------------------------------------------------------------------------------ */
+/* ---- error.c ------------------------------------------------------------------------------------
+ */
 
-/* Sets `error` to the formatted text, a colon and libgit2's message: call it right after the failed call. */
+/* Sets `error` to the formatted text, a colon and libgit2's message: call it right after the failed
+ * call. */
 void acr_vcs_set_git_error(GError **error, AcrVcsError code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 /* `path` on one line, as UTF-8 that can be printed; owned (g_free). */
 char *acr_vcs_show_path(const char *path) ACR_MUST_USE;
 
-/* ---- repo.c ------------------------------------------------------------------------------------- */
+/* ---- repo.c -------------------------------------------------------------------------------------
+ */
 
 struct AcrRepo {
     gatomicrefcount refs;
     char *path;
-    char *workdir;       /* NULL if bare */
-    git_repository *git; /* NULL: a folder without git */
+    char *workdir;        /* NULL if bare */
+    git_repository *git;  /* NULL: a folder without git */
     pthread_mutex_t lock; /* held around every use of `git` by a snapshot */
 };
 
 /* Initialises libgit2 and its process-wide options, once. Errors: FAILED. */
 bool acr_vcs_init(GError **error) ACR_MUST_USE;
 
-/* ---- snapshot.c --------------------------------------------------------------------------------- */
+/* ---- snapshot.c ---------------------------------------------------------------------------------
+ */
 
 /* Where the content of an entry is. */
 typedef enum {
-    ACR_VCS_IN_ODB,     /* in the repository */
-    ACR_VCS_KEPT,       /* in `kept`, or a file in `blob_dir` */
-    ACR_VCS_NOT_KEPT,   /* over ACR_VCS_MAX_FILE_BYTES: nowhere */
+    ACR_VCS_IN_ODB,   /* in the repository */
+    ACR_VCS_KEPT,     /* in `kept`, or a file in `blob_dir` */
+    ACR_VCS_NOT_KEPT, /* over ACR_VCS_MAX_FILE_BYTES: nowhere */
     ACR_VCS_WHERE_LAST,
 } AcrVcsWhere;
 
 /* Why a path was left out. */
 typedef enum {
     ACR_VCS_LEFT_SUBMODULE,
-    ACR_VCS_LEFT_NESTED,     /* a repository inside the working tree */
+    ACR_VCS_LEFT_NESTED, /* a repository inside the working tree */
     ACR_VCS_LEFT_UNREADABLE,
-    ACR_VCS_LEFT_BAD_NAME,   /* a tree entry called "..", ".git" or the like */
+    ACR_VCS_LEFT_BAD_NAME, /* a tree entry called "..", ".git" or the like */
     ACR_VCS_LEFT_LAST,
 } AcrVcsLeft;
 
 struct AcrSnapshot {
     gatomicrefcount refs;
-    AcrRepo *repo;        /* NULL: loaded without one */
+    AcrRepo *repo; /* NULL: loaded without one */
     GStringChunk *paths;
-    GArray *entries;      /* AcrEntry, sorted by path, unique once sealed */
-    GByteArray *where;    /* AcrVcsWhere of each entry */
-    GHashTable *kept;     /* id (20 bytes) -> GBytes */
-    char *blob_dir;       /* of a loaded snapshot: where KEPT contents are files named by id; else NULL */
+    GArray *entries;   /* AcrEntry, sorted by path, unique once sealed */
+    GByteArray *where; /* AcrVcsWhere of each entry */
+    GHashTable *kept;  /* id (20 bytes) -> GBytes */
+    char *blob_dir; /* of a loaded snapshot: where KEPT contents are files named by id; else NULL */
     GPtrArray *left[ACR_VCS_LEFT_LAST]; /* paths left out, by reason */
-    char *note;           /* one more remark, or NULL */
-    char *remarks;        /* made when sealed */
-    char commit[41];      /* empty: none */
+    char *note;                         /* one more remark, or NULL */
+    char *remarks;                      /* made when sealed */
+    char commit[41];                    /* empty: none */
     bool worktree;
 };
 
@@ -80,7 +84,8 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot);
 /* Git's id of a blob with that content. */
 void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN]);
 void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41]);
-bool acr_vcs_id_parse(const char *hex, guint8 out_id[ACR_BLOB_ID_LEN]); /* exactly 40 hex digits, then NUL */
+bool acr_vcs_id_parse(const char *hex,
+                      guint8 out_id[ACR_BLOB_ID_LEN]); /* exactly 40 hex digits, then NUL */
 /* For GHashTable: keys are pointers to 20 bytes. */
 guint acr_vcs_id_hash(gconstpointer id);
 gboolean acr_vcs_id_equal(gconstpointer a, gconstpointer b);
@@ -90,31 +95,38 @@ bool acr_vcs_part_ok(const char *part, gsize len);
 /* A relative path of such parts, at most ACR_VCS_MAX_PATH bytes. */
 bool acr_vcs_path_ok(const char *path);
 
-/* ---- tree.c ------------------------------------------------------------------------------------- */
+/* ---- tree.c -------------------------------------------------------------------------------------
+ */
 
 /* Adds all entries of commit `id` to `snapshot`. Errors: MISSING, TOO_BIG, FAILED. */
 bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error) ACR_MUST_USE;
 
-/* ---- wildmatch.c, ignore.c ---------------------------------------------------------------------- */
+/* ---- wildmatch.c, ignore.c ----------------------------------------------------------------------
+ */
 
-/* Whether git's wildcard `pattern` matches all of `text`. A pattern that takes too many steps does not. */
+/* Whether git's wildcard `pattern` matches all of `text`. A pattern that takes too many steps does
+ * not. */
 bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case);
 
 /* The ignore rules that hold in the folder a walk is in. */
 typedef struct AcrVcsIgnore AcrVcsIgnore;
-AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git) ACR_MUST_USE; /* owned; the rules outside the working tree */
+AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
+    ACR_MUST_USE; /* owned; the rules outside the working tree */
 void acr_vcs_ignore_free(AcrVcsIgnore *ignore);
-/* Adds the rules of an open folder's .gitignore; `base` is the length of its path, with its slash (0 at the root). */
+/* Adds the rules of an open folder's .gitignore; `base` is the length of its path, with its slash
+ * (0 at the root). */
 void acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base);
 void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* takes off what the last enter added */
-/* Whether `path`, in the folder entered last, is ignored. `folder`: it is one (a symlink is none). */
+/* Whether `path`, in the folder entered last, is ignored. `folder`: it is one (a symlink is none).
+ */
 bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folder);
 
-/* ---- overlay.c ---------------------------------------------------------------------------------- */
+/* ---- overlay.c ----------------------------------------------------------------------------------
+ */
 
 /* One changed file. */
 typedef struct {
-    guint32 mode;    /* 0: removed */
+    guint32 mode; /* 0: removed */
     guint8 id[ACR_BLOB_ID_LEN];
     GBytes *content; /* NULL: removed */
 } AcrVcsChange;
@@ -124,7 +136,8 @@ struct AcrOverlay {
     GHashTable *changes; /* char * -> AcrVcsChange *, only what differs from the snapshot */
 };
 
-/* ---- attributes.c ------------------------------------------------------------------------------- */
+/* ---- attributes.c -------------------------------------------------------------------------------
+ */
 
 /* What the `diff` attribute of a path says. */
 typedef enum {
@@ -142,10 +155,12 @@ void acr_vcs_attributes_free(AcrVcsAttributes *attributes);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrVcsAttributes, acr_vcs_attributes_free)
 AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path);
 
-/* ---- hunks.c, binary.c -------------------------------------------------------------------------- */
+/* ---- hunks.c, binary.c --------------------------------------------------------------------------
+ */
 
 /* Appends the hunks old -> new as git prints them. */
-bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python, GError **error) ACR_MUST_USE;
+bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python,
+                          GError **error) ACR_MUST_USE;
 /* Appends git's binary patch, both directions. */
 bool acr_vcs_binary_append(GString *out, GBytes *old, GBytes *new, GError **error) ACR_MUST_USE;
 

@@ -1,7 +1,9 @@
 /*
- * Git's wildcards, as gitignore(5) states them: "*" and "?" stop at slashes, "**" between slashes does not.
+ * Git's wildcards, as gitignore(5) states them: "*" and "?" stop at slashes, "**" between slashes
+ * does not.
  *
- * Backtracking, as a pattern may hold several stars; its steps are counted, so that no pattern takes long.
+ * Backtracking, as a pattern may hold several stars; its steps are counted, so that no pattern
+ * takes long.
  */
 #include <string.h>
 
@@ -28,9 +30,10 @@ static bool in_class(const char *name, gsize len, guchar c)
         const char *name;
         GAsciiType type;
     } classes[] = {
-        {"alnum", G_ASCII_ALNUM}, {"alpha", G_ASCII_ALPHA}, {"cntrl", G_ASCII_CNTRL}, {"digit", G_ASCII_DIGIT},
-        {"graph", G_ASCII_GRAPH}, {"lower", G_ASCII_LOWER}, {"print", G_ASCII_PRINT}, {"punct", G_ASCII_PUNCT},
-        {"space", G_ASCII_SPACE}, {"upper", G_ASCII_UPPER}, {"xdigit", G_ASCII_XDIGIT},
+        {"alnum", G_ASCII_ALNUM}, {"alpha", G_ASCII_ALPHA},   {"cntrl", G_ASCII_CNTRL},
+        {"digit", G_ASCII_DIGIT}, {"graph", G_ASCII_GRAPH},   {"lower", G_ASCII_LOWER},
+        {"print", G_ASCII_PRINT}, {"punct", G_ASCII_PUNCT},   {"space", G_ASCII_SPACE},
+        {"upper", G_ASCII_UPPER}, {"xdigit", G_ASCII_XDIGIT},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(classes); i++) {
         if (strlen(classes[i].name) == len && !memcmp(classes[i].name, name, len))
@@ -49,8 +52,8 @@ static const char *bracket_char(const char *p, char *out)
 }
 
 /*
- * Matches one character against the bracket that begins behind `p`'s "[". Returns what follows its "]", or NULL if it has
- * none; *out_in says whether the character is in it.
+ * Matches one character against the bracket that begins behind `p`'s "[". Returns what follows its
+ * "]", or NULL if it has none; *out_in says whether the character is in it.
  */
 static const char *match_bracket(const Match *m, const char *p, char text, bool *out_in)
 {
@@ -81,7 +84,8 @@ static const char *match_bracket(const Match *m, const char *p, char text, bool 
 }
 
 /* Tries what follows a star at every place it may reach. */
-static bool match_star(Match *m, const char *rest, const char *text, const char *start, bool over_slashes)
+static bool match_star(Match *m, const char *rest, const char *text, const char *start,
+                       bool over_slashes)
 {
     for (;; text++) {
         if (match(m, rest, text, start))

@@ -1,10 +1,10 @@
 /*
  * Snapshot of a working tree as it lies, or of a folder without git.
  *
- * Our own walk, not libgit2's status or diff: those may refresh the index file and compare converted contents. Every
- * folder is opened relative to its parent without following symlinks; every file is read and hashed, as the sizes and
- * times in the index say nothing about bytes that a filter has changed. libgit2 answers one question only: what the index
- * names.
+ * Our own walk, not libgit2's status or diff: those may refresh the index file and compare
+ * converted contents. Every folder is opened relative to its parent without following symlinks;
+ * every file is read and hashed, as the sizes and times in the index say nothing about bytes that a
+ * filter has changed. libgit2 answers one question only: what the index names.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -28,18 +28,19 @@ typedef struct {
     GByteArray *buffer;    /* the file being read */
     guint64 kept_bytes;
     gsize seen;
-    GError *error;         /* the first failure ends the walk */
+    GError *error; /* the first failure ends the walk */
 } Walk;
 
 /* What of a folder is taken. */
 typedef enum {
-    TAKE_ALL,       /* tracked files and those that are not ignored */
-    TAKE_TRACKED,   /* the folder is ignored, or another repository: only what the index names */
+    TAKE_ALL,     /* tracked files and those that are not ignored */
+    TAKE_TRACKED, /* the folder is ignored, or another repository: only what the index names */
 } Taking;
 
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
 
-/* ---- Sorted names ------------------------------------------------------------------------------- */
+/* ---- Sorted names -------------------------------------------------------------------------------
+ */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -73,7 +74,8 @@ static bool has_below(const GPtrArray *names, const char *folder)
     return at < names->len && g_str_has_prefix(g_ptr_array_index(names, at), prefix);
 }
 
-/* ---- Contents ----------------------------------------------------------------------------------- */
+/* ---- Contents -----------------------------------------------------------------------------------
+ */
 
 /* Keeps `data` in the snapshot unless HEAD has it. */
 static bool keep(Walk *walk, const guint8 *id, const void *data, gsize len, AcrVcsWhere *out_where)
@@ -91,10 +93,12 @@ static bool keep(Walk *walk, const guint8 *id, const void *data, gsize len, AcrV
     if (walk->kept_bytes > ACR_VCS_MAX_WORKTREE_BYTES) {
         g_set_error(&walk->error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG,
                     "the changed and untracked files of '%s' hold more than %u MiB",
-                    walk->snapshot->repo->workdir, (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)));
+                    walk->snapshot->repo->workdir,
+                    (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)));
         return false;
     }
-    g_hash_table_insert(walk->snapshot->kept, g_memdup2(id, ACR_BLOB_ID_LEN), g_bytes_new(data, len));
+    g_hash_table_insert(walk->snapshot->kept, g_memdup2(id, ACR_BLOB_ID_LEN),
+                        g_bytes_new(data, len));
     return true;
 }
 
@@ -132,13 +136,15 @@ static int read_whole(Walk *walk, int fd, goffset size)
         if (got == 0)
             break;
         if (len == walk->buffer->len)
-            g_byte_array_set_size(walk->buffer, MIN(walk->buffer->len * 2, ACR_VCS_MAX_FILE_BYTES + 1));
+            g_byte_array_set_size(walk->buffer,
+                                  MIN(walk->buffer->len * 2, ACR_VCS_MAX_FILE_BYTES + 1));
     }
     g_byte_array_set_size(walk->buffer, (guint)len);
     return 1;
 }
 
-/* The id of a file that is too large to be kept, piece by piece; false if its size changes meanwhile. */
+/* The id of a file that is too large to be kept, piece by piece; false if its size changes
+ * meanwhile. */
 static bool hash_large(Walk *walk, int fd, guint8 *out_id)
 {
     struct stat st;
@@ -152,7 +158,8 @@ static bool hash_large(Walk *walk, int fd, guint8 *out_id)
     int head_len = g_snprintf(head, sizeof head, "blob %" G_GINT64_FORMAT, (gint64)st.st_size);
     g_checksum_update(sum, (const guchar *)head, head_len + 1);
     while (left > 0) {
-        gssize got = read_some(fd, walk->buffer->data, (gsize)MIN(left, (goffset)walk->buffer->len));
+        gssize got =
+            read_some(fd, walk->buffer->data, (gsize)MIN(left, (goffset)walk->buffer->len));
         if (got <= 0)
             break;
         g_checksum_update(sum, walk->buffer->data, got);
@@ -183,7 +190,8 @@ static bool add_open_file(Walk *walk, int fd)
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
         return true;
     }
-    return acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, ACR_VCS_NOT_KEPT, &walk->error);
+    return acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, ACR_VCS_NOT_KEPT,
+                                &walk->error);
 }
 
 static bool add_file(Walk *walk, int folder, const char *name)
@@ -209,7 +217,8 @@ static bool add_link(Walk *walk, int folder, const char *name)
     return add_content(walk, ACR_MODE_LINK, target, (gsize)len);
 }
 
-/* ---- The walk ----------------------------------------------------------------------------------- */
+/* ---- The walk -----------------------------------------------------------------------------------
+ */
 
 static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking, guint depth)
 {
@@ -222,7 +231,8 @@ static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking
     if (walk->git && faccessat(fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_NESTED, walk->path->str);
         taking = TAKE_TRACKED;
-    } else if (walk->git && taking == TAKE_ALL && acr_vcs_ignore_has(walk->ignore, walk->path->str, true)) {
+    } else if (walk->git && taking == TAKE_ALL &&
+               acr_vcs_ignore_has(walk->ignore, walk->path->str, true)) {
         taking = TAKE_TRACKED;
     }
     bool done = true;
@@ -314,9 +324,11 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
     return done;
 }
 
-/* ---- What git knows ----------------------------------------------------------------------------- */
+/* ---- What git knows -----------------------------------------------------------------------------
+ */
 
-/* HEAD's commit, and its tree if it is there: the ids of its blobs, and with `also_track` its paths. */
+/* HEAD's commit, and its tree if it is there: the ids of its blobs, and with `also_track` its
+ * paths. */
 static void learn_head(Walk *walk, bool also_track)
 {
     git_oid id;
@@ -343,7 +355,8 @@ static bool learn_index(Walk *walk)
     if (git_repository_index(&index, walk->git) < 0) {
         const git_error *last = git_error_last();
         g_autofree char *cause = acr_vcs_show_path(last ? last->message : "");
-        walk->snapshot->note = g_strdup_printf("the index cannot be read (%s): the files of HEAD count as tracked", cause);
+        walk->snapshot->note = g_strdup_printf(
+            "the index cannot be read (%s): the files of HEAD count as tracked", cause);
         return false;
     }
     for (size_t i = 0; i < git_index_entrycount(index); i++) {
@@ -361,7 +374,8 @@ static void learn(Walk *walk)
     g_ptr_array_sort(walk->tracked, compare_names);
     g_ptr_array_sort(walk->submodules, compare_names);
     for (guint i = 0; i < walk->submodules->len; i++)
-        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SUBMODULE, g_ptr_array_index(walk->submodules, i));
+        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SUBMODULE,
+                               g_ptr_array_index(walk->submodules, i));
 }
 
 static bool walk_all(Walk *walk)
@@ -370,7 +384,8 @@ static bool walk_all(Walk *walk)
     int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         bool missing = errno == ENOENT || errno == ENOTDIR;
-        g_set_error(&walk->error, ACR_VCS_ERROR, missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED,
+        g_set_error(&walk->error, ACR_VCS_ERROR,
+                    missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED,
                     "cannot open '%s': %s", root, g_strerror(errno));
         return false;
     }
@@ -386,7 +401,8 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
     g_autoptr(AcrSnapshot) snapshot = acr_vcs_snapshot_new(repo);
     g_autoptr(git_odb) odb = NULL;
     if (repo->git && git_repository_odb(&odb, repo->git) < 0) {
-        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot open the objects of '%s'", repo->path);
+        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot open the objects of '%s'",
+                              repo->path);
         return NULL;
     }
     Walk walk = {.snapshot = snapshot, .git = repo->git, .odb = odb};
@@ -415,8 +431,8 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
 AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error)
 {
     if (!repo->workdir) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED, "'%s' is a bare repository: it has no working tree",
-                    repo->path);
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED,
+                    "'%s' is a bare repository: it has no working tree", repo->path);
         return NULL;
     }
     pthread_mutex_lock(&repo->lock);

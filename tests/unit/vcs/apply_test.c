@@ -76,7 +76,8 @@ static void everything(void)
     /* what lies there now is the overlay, and nothing else */
     g_autoptr(AcrSnapshot) after = worktree_ok(&box, "r");
     g_autofree char *list = listing(after);
-    g_assert_cmpstr(list, ==, "100644 a/f\n100755 a/g\n100644 b/deep/new\n100755 b/script\n100755 run\n");
+    g_assert_cmpstr(list, ==,
+                    "100644 a/f\n100755 a/g\n100644 b/deep/new\n100755 b/script\n100755 run\n");
 }
 
 /* Changes something in the tree, then applying must refuse and write nothing. */

@@ -1,5 +1,6 @@
 /*
- * Diffs: the same bytes as the git command prints in a checkout after the same change, and fit for git apply.
+ * Diffs: the same bytes as the git command prints in a checkout after the same change, and fit for
+ * git apply.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -7,7 +8,8 @@
 
 #include "vcs_fixture.h"
 
-static void write_mode(AcrOverlay *overlay, const char *path, guint32 mode, const void *data, gsize len)
+static void write_mode(AcrOverlay *overlay, const char *path, guint32 mode, const void *data,
+                       gsize len)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) bytes = g_bytes_new(data, len);
@@ -17,7 +19,8 @@ static void write_mode(AcrOverlay *overlay, const char *path, guint32 mode, cons
 }
 
 /* Brings the files of folder "w" to what `overlay` holds, by hand. */
-static void lay_out(const Sandbox *box, const AcrOverlay *overlay, const AcrSnapshot *snapshot, const char *dir)
+static void lay_out(const Sandbox *box, const AcrOverlay *overlay, const AcrSnapshot *snapshot,
+                    const char *dir)
 {
     g_auto(GStrv) paths = acr_overlay_changed(overlay);
     for (gsize i = 0; paths[i]; i++) {
@@ -45,8 +48,9 @@ static void print_difference(const char *label, GBytes *bytes)
 static void expect_gits(const Sandbox *box, const AcrOverlay *overlay, const AcrSnapshot *snapshot,
                         const char *const *exec, const char *const *not_exec)
 {
-    static const char *const diff_argv[] = {"git", "-c", "core.pager=cat", "diff", "--cached", "--full-index", "--binary",
-                                            "--no-renames", NULL};
+    static const char *const diff_argv[] = {"git",      "-c",           "core.pager=cat",
+                                            "diff",     "--cached",     "--full-index",
+                                            "--binary", "--no-renames", NULL};
     static const char *const apply_argv[] = {"git", "apply", "--index", "-", NULL};
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) ours = acr_overlay_diff(overlay, &error);
@@ -130,9 +134,10 @@ static void kinds_of_change(void)
 
 static void odd_names(void)
 {
-    static const char *const names[] = {"with blank",   "tab\there",    "new\nline", "quote\"d",  "back\\slash", "caf\xc3\xa9",
-                                        "latin-\xe9",   "bell\a\b\v\f\r", "del\x7f", "esc\x1b ", "-dash",       "blank \xe9",
-                                        "d r/with \"q", " lead",        "trail "};
+    static const char *const names[] = {
+        "with blank",  "tab\there",  "new\nline",      "quote\"d", "back\\slash",
+        "caf\xc3\xa9", "latin-\xe9", "bell\a\b\v\f\r", "del\x7f",  "esc\x1b ",
+        "-dash",       "blank \xe9", "d r/with \"q",   " lead",    "trail "};
     g_auto(Sandbox) box;
     sandbox_init(&box);
     make_repo(&box, "r");
@@ -226,17 +231,45 @@ static void symlinks(void)
     g_assert_cmpmem(g_bytes_get_data(ours, NULL), g_bytes_get_size(ours), theirs, strlen(theirs));
 }
 
-/* ---- Attributes and random cases ---------------------------------------------------------------- */
+/* ---- Attributes and random cases ----------------------------------------------------------------
+ */
 
 /* A line as it may stand in a source file. */
 static void append_line(GString *out, GRand *rand, const char *end)
 {
     static const char *const lines[] = {
-        "",          "def f(x):",      "    def method(self):", "class A(B):",  "    return x",  "\tasync def g():",
-        "async  def h(): pass", "  class Inner:", "x = 1",  "_private = 2",   "$odd = 3",     "}",
-        "    # comment", "deffed = 1", "classy", "if x:", "        pass", "\"\"\"text", "caf\xc3\xa9 = 1", "@decorator", "\f",
-        "def a_very_long_name_of_a_function_that_goes_on_and_on_and_on(with_arguments, that_go_on, too, and_more): pass",
-        "class T:   ", "    pass  \t", "async", "def", "def\tt():", "asyncdef x", "   ", "\xe9t\xe9 = 1", "def \xe9():",
+        "",
+        "def f(x):",
+        "    def method(self):",
+        "class A(B):",
+        "    return x",
+        "\tasync def g():",
+        "async  def h(): pass",
+        "  class Inner:",
+        "x = 1",
+        "_private = 2",
+        "$odd = 3",
+        "}",
+        "    # comment",
+        "deffed = 1",
+        "classy",
+        "if x:",
+        "        pass",
+        "\"\"\"text",
+        "caf\xc3\xa9 = 1",
+        "@decorator",
+        "\f",
+        "def a_very_long_name_of_a_function_that_goes_on_and_on_and_on(with_arguments, that_go_on, "
+        "too, and_more): pass",
+        "class T:   ",
+        "    pass  \t",
+        "async",
+        "def",
+        "def\tt():",
+        "asyncdef x",
+        "   ",
+        "\xe9t\xe9 = 1",
+        "def \xe9():",
     };
     g_string_append(out, lines[g_rand_int_range(rand, 0, G_N_ELEMENTS(lines))]);
     if (g_rand_int_range(rand, 0, 4) == 0)
@@ -298,7 +331,8 @@ static const char *random_attributes(GRand *rand)
 
 static void random_case(guint32 seed)
 {
-    static const char *const names[] = {"a.py", "sub/b.py", "sub/deep/c.py", "d.txt", "sub/e.py", "name with blank.py"};
+    static const char *const names[] = {"a.py",  "sub/b.py", "sub/deep/c.py",
+                                        "d.txt", "sub/e.py", "name with blank.py"};
     const char *const ends[] = {"\n", "\n", "\r\n"};
     g_auto(Sandbox) box;
     sandbox_init(&box);
@@ -345,11 +379,13 @@ static void changed_attributes(void)
     sandbox_init(&box);
     make_repo(&box, "r");
     put(&box, "r/.gitattributes", "*.py -diff\n");
-    put(&box, "r/a.py", "class A:\n    def f(self):\n        1\n        2\n        3\n        4\n        5\n");
+    put(&box, "r/a.py",
+        "class A:\n    def f(self):\n        1\n        2\n        3\n        4\n        5\n");
     commit_all(&box, "r");
     g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
-    write_ok(overlay, "a.py", "class A:\n    def f(self):\n        1\n        2\n        3\n        4\n        6\n");
+    write_ok(overlay, "a.py",
+             "class A:\n    def f(self):\n        1\n        2\n        3\n        4\n        6\n");
     expect_gits(&box, overlay, snapshot, NULL, NULL);
     write_ok(overlay, ".gitattributes", "*.py diff=python\n");
     g_autoptr(GError) error = NULL;
@@ -367,7 +403,8 @@ static void missing_content(void)
     put(&box, "r/f", "one\n");
     commit_all(&box, "r");
     g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
-    g_autofree char *object = sandbox_path(&box, "r/.git/objects/56/26abf0f72e58d7a153368ba57db4c673c0e171");
+    g_autofree char *object =
+        sandbox_path(&box, "r/.git/objects/56/26abf0f72e58d7a153368ba57db4c673c0e171");
     g_assert_cmpint(unlink(object), ==, 0);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     write_ok(overlay, "f", "two\n");

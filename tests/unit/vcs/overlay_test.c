@@ -17,9 +17,12 @@ static AcrSnapshot *sample(const Sandbox *box)
 
 static void paths(void)
 {
-    static const char *const allowed[] = {"a/f", "a/new", "new/deep/file", "a b", "..x", "x/..y", ".gitignore", ".github/x", "\xff"};
-    static const char *const refused[] = {"", "/", "/etc/passwd", "a/../g", "..", ".", "./g", "a//f", "a/", "a/.", ".git", ".git/config",
-                                          ".GIT/config", "a/.Git/x", "link/f", "link", "g/below", "a", "../x"};
+    static const char *const allowed[] = {"a/f",   "a/new",      "new/deep/file", "a b", "..x",
+                                          "x/..y", ".gitignore", ".github/x",     "\xff"};
+    static const char *const refused[] = {
+        "",       "/",    "/etc/passwd", "a/../g", "..",          ".",           "./g",
+        "a//f",   "a/",   "a/.",         ".git",   ".git/config", ".GIT/config", "a/.Git/x",
+        "link/f", "link", "g/below",     "a",      "../x"};
     g_auto(Sandbox) box;
     sandbox_init(&box);
     g_autoptr(AcrSnapshot) snapshot = sample(&box);

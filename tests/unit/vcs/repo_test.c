@@ -77,7 +77,8 @@ static void bare_by_word_and_by_shape(void)
     g_autoptr(AcrRepo) named = open_ok(&box, "named.git");
     g_assert_true(acr_repo_is_bare(named));
     g_assert_null(acr_repo_workdir(named));
-    /* a git folder without a configuration file, and one whose configuration says it is not bare, lying about */
+    /* a git folder without a configuration file, and one whose configuration says it is not bare,
+     * lying about */
     git(&box, "", "clone -q --bare r shape");
     g_autofree char *config = sandbox_path(&box, "shape/config");
     unlink(config);
@@ -155,7 +156,8 @@ static void sha256_is_named(void)
     git(&box, "", "init -q --object-format=sha256 r");
     put(&box, "r/f", "x");
     commit_all(&box, "r");
-    open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "uses SHA-256 object ids, which cannot be read yet");
+    open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED,
+               "uses SHA-256 object ids, which cannot be read yet");
 }
 
 static void unknown_format(void)
@@ -163,9 +165,11 @@ static void unknown_format(void)
     g_auto(Sandbox) box;
     sandbox_init(&box);
     make_repo(&box, "r");
-    put(&box, "r/.git/config", "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n");
+    put(&box, "r/.git/config",
+        "[core]\nrepositoryformatversion = 1\n[extensions]\nrefStorage = reftable\n");
     open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "another format");
-    put(&box, "r/.git/config", "[core]\nrepositoryformatversion = 1\n[extensions]\nsomethingNew = true\n");
+    put(&box, "r/.git/config",
+        "[core]\nrepositoryformatversion = 1\n[extensions]\nsomethingNew = true\n");
     open_fails(&box, "r", ACR_VCS_ERROR_UNSUPPORTED, "extensions.somethingnew");
 }
 
@@ -191,11 +195,13 @@ static void another_owner(void)
 void add_repo_tests(void)
 {
     g_test_add_func("/vcs/repo/missing_folder_and_file_are_told_apart", missing_and_file);
-    g_test_add_func("/vcs/repo/folder_in_a_working_tree_opens_the_repository_around_it", working_tree_and_folder_in_it);
+    g_test_add_func("/vcs/repo/folder_in_a_working_tree_opens_the_repository_around_it",
+                    working_tree_and_folder_in_it);
     g_test_add_func("/vcs/repo/plain_folder_has_no_git", plain_folder);
     g_test_add_func("/vcs/repo/git_file_that_leads_nowhere_is_an_error", broken_git_file);
     g_test_add_func("/vcs/repo/bare_is_seen_without_configuration", bare_by_word_and_by_shape);
-    g_test_add_func("/vcs/repo/linked_working_tree_has_its_own_head_and_files", linked_working_tree);
+    g_test_add_func("/vcs/repo/linked_working_tree_has_its_own_head_and_files",
+                    linked_working_tree);
     g_test_add_func("/vcs/repo/git_folder_may_lie_elsewhere", git_folder_elsewhere);
     g_test_add_func("/vcs/repo/harmless_extensions_do_not_matter", extensions);
     g_test_add_func("/vcs/repo/sha256_is_refused_by_name", sha256_is_named);

@@ -6,7 +6,8 @@
 
 #include "vcs_fixture.h"
 
-static void commit_fails(const Sandbox *sandbox, const char *dir, const char *rev, int code, const char *says)
+static void commit_fails(const Sandbox *sandbox, const char *dir, const char *rev, int code,
+                         const char *says)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrRepo) repo = open_ok(sandbox, dir);
@@ -38,8 +39,9 @@ static void entries_as_git_lists_them(void)
     commit_all(&box, "r");
     g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
     g_autofree char *list = listing(snapshot);
-    g_assert_cmpstr(list, ==, "100644 a-b\n100644 a.c\n100644 a/z\n100644 empty\n100644 latin-\\xe9\n"
-                              "100644 line\\x0abreak\n120000 link\n100755 run.sh\n");
+    g_assert_cmpstr(list, ==,
+                    "100644 a-b\n100644 a.c\n100644 a/z\n100644 empty\n100644 latin-\\xe9\n"
+                    "100644 line\\x0abreak\n120000 link\n100755 run.sh\n");
     g_autofree char *target = content(snapshot, "link");
     g_autofree char *nothing = content(snapshot, "empty");
     g_assert_cmpstr(target, ==, "../outside");
@@ -96,7 +98,8 @@ static void revisions(void)
     commit_fails(&box, "r", "HEAD:f", ACR_VCS_ERROR_NOT_FOUND, "no commit");
     commit_fails(&box, "r", "", ACR_VCS_ERROR_NOT_FOUND, "no revision");
     commit_fails(&box, "r", "a\nb", ACR_VCS_ERROR_NOT_FOUND, "a\\x0ab");
-    commit_fails(&box, "r", "0123456789012345678901234567890123456789", ACR_VCS_ERROR_NOT_FOUND, "0123456789");
+    commit_fails(&box, "r", "0123456789012345678901234567890123456789", ACR_VCS_ERROR_NOT_FOUND,
+                 "0123456789");
 }
 
 static void no_commits(void)
@@ -184,7 +187,8 @@ static void shallow_and_partial_clones(void)
     commit_all(&box, "r");
     git(&box, "r", "config uploadpack.allowFilter true");
     g_autofree char *shallow = g_strdup_printf("clone -q --depth 1 file://%s/r shallow", box.root);
-    g_autofree char *partial = g_strdup_printf("clone -q --filter=blob:none file://%s/r partial", box.root);
+    g_autofree char *partial =
+        g_strdup_printf("clone -q --filter=blob:none file://%s/r partial", box.root);
     git(&box, "", shallow);
     git(&box, "", partial);
     g_autoptr(AcrSnapshot) there = commit_ok(&box, "shallow", "HEAD");
@@ -250,7 +254,8 @@ static void forbidden_names(void)
     g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", g_strchomp(commit));
     g_autofree char *list = listing(snapshot);
     g_assert_cmpstr(list, ==, "100644 ok\n");
-    g_assert_cmpstr(acr_snapshot_remarks(snapshot), ==, "2 entries with forbidden names were left out: .., .GIT");
+    g_assert_cmpstr(acr_snapshot_remarks(snapshot), ==,
+                    "2 entries with forbidden names were left out: .., .GIT");
 }
 
 static void *read_often(void *data)
@@ -302,11 +307,13 @@ static void damaged_object(void)
 
 void add_snapshot_tests(void)
 {
-    g_test_add_func("/vcs/snapshot/entries_are_sorted_with_modes_and_any_names", entries_as_git_lists_them);
+    g_test_add_func("/vcs/snapshot/entries_are_sorted_with_modes_and_any_names",
+                    entries_as_git_lists_them);
     g_test_add_func("/vcs/snapshot/ids_and_digests_are_of_contents", ids_are_gits);
     g_test_add_func("/vcs/snapshot/revisions_of_all_shapes", revisions);
     g_test_add_func("/vcs/snapshot/repository_without_commits_is_empty", no_commits);
-    g_test_add_func("/vcs/snapshot/packed_and_borrowed_objects_are_read", packed_and_borrowed_objects);
+    g_test_add_func("/vcs/snapshot/packed_and_borrowed_objects_are_read",
+                    packed_and_borrowed_objects);
     g_test_add_func("/vcs/snapshot/missing_objects_are_named", missing_objects);
     g_test_add_func("/vcs/snapshot/shallow_and_partial_clones", shallow_and_partial_clones);
     g_test_add_func("/vcs/snapshot/submodules_are_left_out_and_said", submodules);

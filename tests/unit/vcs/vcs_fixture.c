@@ -1,5 +1,6 @@
 /*
- * Helpers of the vcs tests: repositories made by the git command, and ways to look at folders and snapshots.
+ * Helpers of the vcs tests: repositories made by the git command, and ways to look at folders and
+ * snapshots.
  */
 #include "vcs_fixture.h"
 
@@ -10,10 +11,20 @@
 #include <unistd.h>
 
 static const char *const environment[] = {
-    "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",       "GIT_AUTHOR_NAME=A",
-    "GIT_AUTHOR_EMAIL=a@b.c",      "GIT_COMMITTER_NAME=A",        "GIT_COMMITTER_EMAIL=a@b.c",
-    "GIT_AUTHOR_DATE=1600000000 +0000", "GIT_COMMITTER_DATE=1600000000 +0000", "LC_ALL=C",
-    "PATH=/usr/local/bin:/usr/bin:/bin", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=1", "HOME=/nonexistent", NULL,
+    "GIT_CONFIG_GLOBAL=/dev/null",
+    "GIT_CONFIG_NOSYSTEM=1",
+    "GIT_AUTHOR_NAME=A",
+    "GIT_AUTHOR_EMAIL=a@b.c",
+    "GIT_COMMITTER_NAME=A",
+    "GIT_COMMITTER_EMAIL=a@b.c",
+    "GIT_AUTHOR_DATE=1600000000 +0000",
+    "GIT_COMMITTER_DATE=1600000000 +0000",
+    "LC_ALL=C",
+    "PATH=/usr/local/bin:/usr/bin:/bin",
+    "GIT_TERMINAL_PROMPT=0",
+    "GIT_OPTIONAL_LOCKS=1",
+    "HOME=/nonexistent",
+    NULL,
 };
 
 void sandbox_init(Sandbox *sandbox)
@@ -37,7 +48,8 @@ char *sandbox_path(const Sandbox *sandbox, const char *name)
     return *name ? g_build_filename(sandbox->root, name, NULL) : g_strdup(sandbox->root);
 }
 
-int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBytes *input, GBytes **out_stdout)
+int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBytes *input,
+           GBytes **out_stdout)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *cwd = sandbox_path(sandbox, dir);
@@ -93,7 +105,7 @@ void put_bytes(const Sandbox *sandbox, const char *path, const void *data, gsize
     g_assert_cmpint(g_mkdir_with_parents(folder, 0755), ==, 0);
     FILE *file = fopen(whole, "wb");
     g_assert_nonnull(file);
-    g_assert_cmpuint(fwrite(data, 1, len, file), ==, len);
+    g_assert_cmpuint(fwrite(data ? data : "", 1, len, file), ==, len);
     g_assert_cmpint(fclose(file), ==, 0);
 }
 
@@ -185,9 +197,10 @@ static void add_state(GChecksum *sum, const char *path)
 {
     struct stat st;
     g_assert_cmpint(lstat(path, &st), ==, 0);
-    g_autofree char *facts = g_strdup_printf(
-        "%s %o %ld %ld.%09ld %ld.%09ld\n", path, st.st_mode, S_ISDIR(st.st_mode) ? 0L : (long)st.st_size,
-        (long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+    g_autofree char *facts =
+        g_strdup_printf("%s %o %ld %ld.%09ld %ld.%09ld\n", path, st.st_mode,
+                        S_ISDIR(st.st_mode) ? 0L : (long)st.st_size, (long)st.st_mtim.tv_sec,
+                        st.st_mtim.tv_nsec, (long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
     g_checksum_update(sum, (const guchar *)facts, -1);
     if (S_ISREG(st.st_mode)) {
         g_autofree char *text = NULL;

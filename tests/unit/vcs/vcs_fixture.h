@@ -20,11 +20,13 @@ void sandbox_clear(Sandbox *sandbox);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Sandbox, sandbox_clear)
 
 char *sandbox_path(const Sandbox *sandbox, const char *name); /* owned */
-/* Runs git in `dir` (below the root; "" is the root); the command line is split at blanks. Must succeed. Owned output. */
+/* Runs git in `dir` (below the root; "" is the root); the command line is split at blanks. Must
+ * succeed. Owned output. */
 char *git_output(const Sandbox *sandbox, const char *dir, const char *arguments);
 void git(const Sandbox *sandbox, const char *dir, const char *arguments);
 /* Runs a command with input; returns its exit code. */
-int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBytes *input, GBytes **out_stdout);
+int run_in(const Sandbox *sandbox, const char *dir, const char *const *argv, GBytes *input,
+           GBytes **out_stdout);
 /* Makes a repository with an identity and no automatic conversions. */
 void make_repo(const Sandbox *sandbox, const char *dir);
 void commit_all(const Sandbox *sandbox, const char *dir);
@@ -39,7 +41,7 @@ AcrSnapshot *worktree_ok(const Sandbox *sandbox, const char *dir);
 /* "mode path" lines of all entries, non-printing bytes as \xNN; owned. */
 char *listing(const AcrSnapshot *snapshot);
 char *content(AcrSnapshot *snapshot, const char *path); /* owned, NUL-terminated; must be there */
-GBytes *bytes_of(const char *text); /* owned */
+GBytes *bytes_of(const char *text);                     /* owned */
 void write_ok(AcrOverlay *overlay, const char *path, const char *text);
 
 /* A digest of every file below `dir`: path, mode, times, size, content. Owned. */

@@ -37,8 +37,9 @@ static void as_it_lies(void)
     g_assert_cmpint(chmod(same, 0755), ==, 0);
     g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
     g_autofree char *list = listing(tree);
-    g_assert_cmpstr(list, ==, "100644 added\n100644 modified\n100755 same\n100644 staged\n100644 unstaged/x\n"
-                              "100644 untracked/deep/file\n");
+    g_assert_cmpstr(list, ==,
+                    "100644 added\n100644 modified\n100755 same\n100644 staged\n100644 unstaged/x\n"
+                    "100644 untracked/deep/file\n");
     g_assert_true(acr_snapshot_is_worktree(tree));
     /* and it stays so */
     put(&box, "r/modified", "later");
@@ -74,17 +75,21 @@ static void ignored_in_every_way(void)
     put(&box, "r/sub/only-here", "x");
     put(&box, "r/docs/a/b/gen", "x");
     put(&box, "r/docs/a/b/src", "x");
-    expect_listing(&box, "r", "100644 .gitignore\n100644 build/tracked\n100644 docs/a/b/src\n100644 keep.o\n"
-                              "100644 sub/.gitignore\n100644 sub/top\n100644 sub/x.o\n");
+    expect_listing(&box, "r",
+                   "100644 .gitignore\n100644 build/tracked\n100644 docs/a/b/src\n100644 keep.o\n"
+                   "100644 sub/.gitignore\n100644 sub/top\n100644 sub/x.o\n");
     g_autofree char *gits = git_output(&box, "r", "ls-files -co --exclude-standard");
-    g_assert_cmpstr(gits, ==, ".gitignore\ndocs/a/b/src\nkeep.o\nsub/.gitignore\nsub/top\nsub/x.o\nbuild/tracked\n");
+    g_assert_cmpstr(
+        gits, ==,
+        ".gitignore\ndocs/a/b/src\nkeep.o\nsub/.gitignore\nsub/top\nsub/x.o\nbuild/tracked\n");
 }
 
 /* Random trees and ignore rules: the same list as git's. */
 static void ignored_as_git_ignores(void)
 {
     static const char *const names[] = {"a", "b", "c.o", "d.py", "gen", "build", "x-y"};
-    static const char *const rules[] = {"*.o", "gen", "build/", "/a", "!c.o", "a/b", "**/gen", "b/**", "!b/", "x-*", "/*/a", "*", "!*/", "!d.py"};
+    static const char *const rules[] = {"*.o",  "gen", "build/", "/a",   "!c.o", "a/b", "**/gen",
+                                        "b/**", "!b/", "x-*",    "/*/a", "*",    "!*/", "!d.py"};
     g_autoptr(GRand) rand = g_rand_new_with_seed(7);
     for (int round = 0; round < 60; round++) {
         g_auto(Sandbox) box;
@@ -95,7 +100,8 @@ static void ignored_as_git_ignores(void)
             GString *path = g_string_new("r");
             int depth = g_rand_int_range(rand, 1, 4);
             for (int d = 0; d < depth; d++)
-                g_string_append_printf(path, "/%s%s", names[g_rand_int_range(rand, 0, G_N_ELEMENTS(names))],
+                g_string_append_printf(path, "/%s%s",
+                                       names[g_rand_int_range(rand, 0, G_N_ELEMENTS(names))],
                                        d + 1 < depth && g_rand_boolean(rand) ? "_d" : "");
             g_autofree char *whole = sandbox_path(&box, path->str);
             g_autofree char *folder = g_path_get_dirname(whole);
@@ -107,16 +113,19 @@ static void ignored_as_git_ignores(void)
         }
         g_autoptr(GString) ignore = g_string_new(NULL);
         for (int i = g_rand_int_range(rand, 1, 5); i > 0; i--)
-            g_string_append_printf(ignore, "%s\n", rules[g_rand_int_range(rand, 0, G_N_ELEMENTS(rules))]);
+            g_string_append_printf(ignore, "%s\n",
+                                   rules[g_rand_int_range(rand, 0, G_N_ELEMENTS(rules))]);
         put(&box, "r/.gitignore", ignore->str);
         if (g_file_test(inner, G_FILE_TEST_IS_DIR)) {
             g_autoptr(GString) more = g_string_new(NULL);
             for (int i = g_rand_int_range(rand, 1, 5); i > 0; i--)
-                g_string_append_printf(more, "%s\n", rules[g_rand_int_range(rand, 0, G_N_ELEMENTS(rules))]);
+                g_string_append_printf(more, "%s\n",
+                                       rules[g_rand_int_range(rand, 0, G_N_ELEMENTS(rules))]);
             put(&box, "r/a_d/.gitignore", more->str);
             g_test_message("below:\n%s", more->str);
         }
-        g_autofree char *gits = git_output(&box, "r", "-c core.quotePath=false ls-files -co --exclude-standard");
+        g_autofree char *gits =
+            git_output(&box, "r", "-c core.quotePath=false ls-files -co --exclude-standard");
         g_auto(GStrv) expected = g_strsplit(g_strchomp(gits), "\n", -1);
         g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
         g_autofree char *list = listing(tree);
@@ -147,7 +156,9 @@ static void odd_files(void)
     g_assert_cmpint(mkfifo(fifo, 0644), ==, 0);
     g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
     g_autofree char *list = listing(tree);
-    g_assert_cmpstr(list, ==, "100644 f\n100644 latin-\\xe9/\\xff\n100644 line\\x0abreak\n120000 link\n120000 loop\n");
+    g_assert_cmpstr(
+        list, ==,
+        "100644 f\n100644 latin-\\xe9/\\xff\n100644 line\\x0abreak\n120000 link\n120000 loop\n");
     g_autofree char *target = content(tree, "link");
     g_assert_cmpstr(target, ==, outside);
 }
@@ -200,7 +211,8 @@ static void unreadable(void)
         g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
         g_autofree char *list = listing(tree);
         g_assert_cmpstr(list, ==, "100644 open\n");
-        g_assert_cmpstr(acr_snapshot_remarks(tree), ==, "2 paths cannot be read and were left out: closed, shut");
+        g_assert_cmpstr(acr_snapshot_remarks(tree), ==,
+                        "2 paths cannot be read and were left out: closed, shut");
     }
     g_assert_cmpint(chmod(closed, 0755), ==, 0);
 }
@@ -368,10 +380,13 @@ static void nothing_is_written(void)
 void add_worktree_tests(void)
 {
     g_test_add_func("/vcs/worktree/files_are_taken_as_they_lie", as_it_lies);
-    g_test_add_func("/vcs/worktree/ignored_files_are_left_out_tracked_ones_not", ignored_in_every_way);
-    g_test_add_func("/vcs/worktree/random_ignore_rules_give_what_git_lists", ignored_as_git_ignores);
+    g_test_add_func("/vcs/worktree/ignored_files_are_left_out_tracked_ones_not",
+                    ignored_in_every_way);
+    g_test_add_func("/vcs/worktree/random_ignore_rules_give_what_git_lists",
+                    ignored_as_git_ignores);
     g_test_add_func("/vcs/worktree/odd_names_symlinks_and_fifos", odd_files);
-    g_test_add_func("/vcs/worktree/folder_that_became_a_symlink_is_not_followed", folder_that_became_a_symlink);
+    g_test_add_func("/vcs/worktree/folder_that_became_a_symlink_is_not_followed",
+                    folder_that_became_a_symlink);
     g_test_add_func("/vcs/worktree/nested_repositories_are_left_out", nested_repositories);
     g_test_add_func("/vcs/worktree/unreadable_paths_are_left_out_and_said", unreadable);
     g_test_add_func("/vcs/worktree/plain_folder_is_taken_whole", plain_folder);
