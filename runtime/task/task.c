@@ -385,18 +385,29 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
     return NULL;
 }
 
-static bool check_result(const AcrFolder *folder, const AcrRunResult *result, GHashTable *artifacts, GError **error)
+static void keep_json(GHashTable *kept, const char *name, AcrJson *json)
 {
-    g_auto(AcrTaskResult) recorded = {0};
-    g_autofree char *different = find_difference(folder, artifacts);
-    if (!read_result(folder, &recorded, error))
-        return false;
-    bool same = (!recorded.diff && !result->diff) ||
-                (recorded.diff && result->diff && g_bytes_equal(recorded.diff, result->diff));
-    if (same && !different)
+    g_autoptr(AcrJson) owned = json;
+    char *text = acr_json_print_pretty(owned);
+    g_hash_table_insert(kept, g_strdup(name), g_bytes_new_take(text, strlen(text)));
+}
+
+/* What a run writes when it is over. */
+static void keep_result(GHashTable *kept, const AcrRunResult *result, const AcrCost *cost)
+{
+    GBytes *diff = result->diff ? g_bytes_ref(result->diff) : g_bytes_new_static("", 0);
+    g_hash_table_insert(kept, g_strdup("patch.diff"), diff);
+    keep_json(kept, "selected_patch.json", describe_selection(result));
+    keep_json(kept, "cost.json", acr_cost_to_json(cost));
+}
+
+static bool check_result(const AcrFolder *folder, GHashTable *kept, GError **error)
+{
+    g_autofree char *different = find_difference(folder, kept);
+    if (!different)
         return true;
     g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT, "the replay of '%s' gives another %s than was recorded",
-                folder->path, same ? different : "patch.diff");
+                folder->path, different);
     return false;
 }
 
@@ -424,7 +435,10 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
         g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED, "the run in '%s' is not finished: its journal ends here",
                     task->folder.path);
     }
-    ok = ok && (task->folder.state != ACR_FOLDER_DONE || check_result(&task->folder, &result, kept, error));
+    if (ok && task->folder.state == ACR_FOLDER_DONE) {
+        keep_result(kept, &result, cost);
+        ok = check_result(&task->folder, kept, error);
+    }
     out->status = result.status;
     out->diff = ok ? g_steal_pointer(&result.diff) : NULL;
     return ok;

@@ -28,6 +28,7 @@ static const ExitRow exit_rows[] = {
     {acr_task_error_quark, ACR_TASK_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_task_error_quark, ACR_TASK_ERROR_UNFINISHED, ACR_EXIT_NONE},
     {acr_task_error_quark, ACR_TASK_ERROR_DIFFERENT, ACR_EXIT_NONE},
+    {acr_journal_error_quark, ACR_JOURNAL_ERROR_DIVERGED, ACR_EXIT_NONE},
     {acr_agents_error_quark, ACR_AGENTS_ERROR_PROMPT, ACR_EXIT_USAGE},
     {acr_llm_error_quark, ACR_LLM_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_llm_error_quark, ACR_LLM_ERROR_EXPECT, ACR_EXIT_NONE},

@@ -23,8 +23,10 @@ static int run(const AcrProgram *program, int argc, char **argv)
         g_clear_pointer(&console, acr_console_free);
         return acr_verb_fail(program, acr_verb_replay.name, error);
     }
-    if (!result.diff)
+    if (!result.diff) {
+        acr_console_say(console, "acr-host replay: no patch (%s), as recorded", acr_extract_status_name(result.status));
         return ACR_EXIT_NONE;
+    }
     gsize len;
     const void *diff = g_bytes_get_data(result.diff, &len);
     acr_out(diff, len);
