@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Iterable
 
 from host import ROOT
-from repos import Repo
+from repos import Digest, Repo, digest
 
 SAMPLE = ROOT / "tests" / "fixtures" / "sample"
 ISSUE = SAMPLE / "issue.md"
@@ -99,6 +99,11 @@ def files_of(folder: Path) -> set[str]:
     """The names of all files below a folder."""
     paths = (path for path in folder.rglob("*") if not path.is_dir())
     return {str(path.relative_to(folder)) for path in paths}
+
+
+def folder_digest(out: Path) -> Digest:
+    """The digest of a run folder; its lock is left out, which every process takes."""
+    return {name: entry for name, entry in digest(out).items() if name != "lock"}
 
 
 def contents(folder: Path) -> dict[str, bytes]:

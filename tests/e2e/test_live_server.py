@@ -1,0 +1,283 @@
+"""A live model server on loopback drives `run`: the same diff as the script, whatever the server does in between."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from host import Host, Result
+from loopback import KEY, Failure, LoopbackOpenAI, rate_limited, too_long
+from repos import Repo
+from runs import (
+    ANALYSE_2,
+    CALLS,
+    CHANGED,
+    PATCH_2,
+    SCRIPT,
+    SELECT_3,
+    arguments,
+    check_patch,
+    contents,
+    journal,
+    read_json,
+    script_lines,
+)
+
+RunHost = Callable[..., Result]
+Serve = Callable[..., LoopbackOpenAI]
+
+UNAUTHORIZED = Failure(
+    "status",
+    401,
+    {},
+    {
+        "error": {
+            "message": f"Incorrect API key provided: {KEY}.",
+            "type": "invalid_request_error",
+            "code": "invalid_api_key",
+        }
+    },
+)
+
+
+@pytest.fixture
+def server(loopback_openai: Serve) -> LoopbackOpenAI:
+    """A server that answers with the sample's script."""
+    return loopback_openai(SCRIPT)
+
+
+def live(server: LoopbackOpenAI, repo: object, out: Path, *more: object) -> list[object]:
+    """The arguments of a run of the sample with that server's model."""
+    return arguments(repo, out, *more, model=server.model)
+
+
+def scripted(run_host: RunHost, repo: Repo, out: Path) -> bytes:
+    """The diff that the script gives."""
+    return run_host(*arguments(repo, out)).check().stdout
+
+
+def check_no_key(out: Path, *results: Result) -> None:
+    """The key is in no file of the run folder and in nothing that was printed."""
+    secret = KEY.encode()
+    assert [name for name, data in contents(out).items() if secret in data] == []
+    assert [r.told() for r in results if secret in r.stdout + r.stderr] == []
+
+
+def test_same_diff_as_the_script(
+    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+) -> None:
+    checkout = sample_repo.clone(tmp_path / "checkout")
+    result = run_host(
+        *live(server, sample_repo, tmp_path / "live", "--verbose"),
+        env=server.environment,
+    ).check()
+    assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
+    check_patch(result.stdout, checkout)
+    assert len(server.requests) == server.position == CALLS
+    check_no_key(tmp_path / "live", result)
+    cost = read_json(tmp_path / "live" / "cost.json")
+    assert cost["total"]["calls"] == CALLS
+    assert cost["total"]["input_tokens"] > 1000 < cost["total"]["output_tokens"]
+    server.stop()
+    again = run_host("replay", tmp_path / "live").check()
+    assert again.stdout == result.stdout
+
+
+def test_requests_are_the_journal_s(
+    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """What went over the wire is what the journal says was asked: message for message."""
+    args = live(server, sample_repo, tmp_path / "out", "--temperature", "0.25")
+    run_host(*args, env=server.environment).check()
+    talks: dict[str, list[dict[str, str]]] = {}
+    for sent, record in zip(server.requests, journal(tmp_path / "out"), strict=True):
+        request = record["request"]
+        name = request["conversation"]
+        talk = talks.get(name, [])[: request["from"]] + request["messages"]
+        talks[name] = talk
+        assert sent["messages"] == talk
+        assert sent["temperature"] == 0.25
+        assert (sent.get("response_format") is not None) == request["json"]
+        talk.append({"role": "assistant", "content": record["answer"]["content"]})
+
+
+def test_rate_limit_is_waited_out(
+    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+) -> None:
+    server.fail(rate_limited(1), at=SELECT_3)
+    begun = time.monotonic()
+    result = run_host(
+        *live(server, sample_repo, tmp_path / "out", "--verbose"),
+        env=server.environment,
+    ).check()
+    assert time.monotonic() - begun >= 1, "Retry-After was not kept"
+    assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
+    assert len(server.requests) == CALLS + 1
+    assert server.requests[SELECT_3] == server.requests[SELECT_3 + 1]
+    assert len(journal(tmp_path / "out")) == CALLS
+    assert "waiting 1." in result.err
+
+
+@pytest.mark.parametrize("kind", ["cut", "close", "garbage", "status"])
+def test_passing_failure_is_got_over(
+    run_host: RunHost,
+    server: LoopbackOpenAI,
+    sample_repo: Repo,
+    tmp_path: Path,
+    kind: str,
+) -> None:
+    server.fail(Failure(kind, 503), at=PATCH_2)
+    result = run_host(
+        *live(server, sample_repo, tmp_path / "out"), env=server.environment
+    ).check()
+    assert result.err == ""
+    assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
+    assert server.requests[PATCH_2] == server.requests[PATCH_2 + 1]
+
+
+def test_refused_key(
+    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Not tried again; the folder goes on once the key is right."""
+    server.fail(UNAUTHORIZED, at=SELECT_3)
+    run = live(server, sample_repo, tmp_path / "out")
+    result = run_host(*run, env=server.environment)
+    result.one_line(3, server.model, "Incorrect API key")
+    assert result.stdout == b""
+    assert len(server.requests) == SELECT_3 + 1
+    check_no_key(tmp_path / "out", result)
+    second = run_host(*run, env=server.environment).check()
+    assert second.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
+    assert len(server.requests) == CALLS + 1
+
+
+def test_missing_key(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    """Found before anything is asked or written; only a server of one's own may do without."""
+    run = arguments(sample_repo, tmp_path / "out", model="openai/some-model")
+    run_host(*run).one_line(3, "OPENAI_API_KEY", "openai/some-model")
+    run_host(*run, env={"OPENAI_API_KEY": ""}).one_line(3, "OPENAI_API_KEY")
+    assert not (tmp_path / "out").exists()
+
+
+def test_overflow_shortens_the_oldest_results(
+    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+) -> None:
+    server.fail(too_long(), at=ANALYSE_2)
+    run = live(server, sample_repo, tmp_path / "out", "--verbose")
+    result = run_host(*run, env=server.environment).check()
+    assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
+    assert "the context overflowed, older results are shortened" in result.err
+    full, short = server.requests[ANALYSE_2], server.requests[ANALYSE_2 + 1]
+    (at,) = [
+        n for n, m in enumerate(short["messages"]) if m != full["messages"][n]
+    ]
+    was, now = full["messages"][at]["content"], short["messages"][at]["content"]
+    assert "def invoice(" in was and "def invoice(" not in now
+    assert (
+        'search_method_in_class("invoice", "BillingRun"): brookbill/billing/run.py '
+        "BillingRun.invoice lines"
+    ) in now
+    assert 'search_class("SeasonTariff"): nothing found' in now
+    path = tmp_path / "out/attempt_0/search/search_round_2.json"
+    kept = [message["content"] for message in read_json(path)]
+    assert now in kept and was not in kept
+    assert any("def split_at(" in text for text in kept), "too much was shortened"
+    server.stop()
+    again = run_host("replay", tmp_path / "out").check()
+    assert again.stdout == result.stdout
+
+
+def test_overflow_with_nothing_left_to_shorten(
+    run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Retrieval ends there; the patch is written from the conversation as it is."""
+    lines = [line | {"expect": []} for line in script_lines()]
+    server = loopback_openai(lines[:ANALYSE_2] + lines[-1:])
+    server.fail(too_long(), too_long(), too_long(), at=ANALYSE_2)
+    run = live(server, sample_repo, tmp_path / "out", "--verbose")
+    result = run_host(*run, env=server.environment).check()
+    assert "retrieval is exhausted after round 2" in result.err
+    assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
+    assert len(server.requests) == ANALYSE_2 + 4
+    search = tmp_path / "out" / "attempt_0" / "search"
+    assert not (search / "bug_locations_after_process.json").exists()
+    asked = server.requests[-1]["messages"]
+    assert any("Two-month bill" in message["content"] for message in asked)
+
+
+def test_stopped_server_and_the_run_goes_on(
+    host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    server.fail(Failure("hang"), at=SELECT_3)
+    run = live(server, sample_repo, out)
+    child = host.start(*run, "--retries", 0, env=server.environment)
+    server.wait_for(SELECT_3 + 1)
+    server.stop()
+    stdout, stderr = child.communicate(timeout=60)
+    assert (child.returncode, stdout) == (3, b"")
+    assert len(stderr.splitlines()) == 1 and server.model.encode() in stderr
+    assert len(journal(out)) == SELECT_3
+    assert read_json(out / "meta.json")["state"] == "ready"
+    refused = host.run(*run, "--retries", 1, env=server.environment)
+    refused.one_line(3, server.model, str(server.port))
+    assert len(journal(out)) == SELECT_3
+    server.start()
+    result = host.run(*run, env=server.environment).check()
+    assert result.err == ""
+    assert result.stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
+    assert len(server.requests) == CALLS + 1, "an answered call was made again"
+    assert server.position == CALLS
+    check_no_key(out, result, refused)
+
+
+def test_waits_for_a_server_that_comes_back(
+    host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """One run, not ended: the server goes and comes again while it waits."""
+    server.fail(Failure("hang"), at=SELECT_3)
+    run = live(server, sample_repo, tmp_path / "out")
+    child = host.start(*run, "--retries", 20, env=server.environment)
+    server.wait_for(SELECT_3 + 1)
+    server.stop()
+    time.sleep(0.5)
+    assert child.poll() is None
+    server.start()
+    stdout, stderr = child.communicate(timeout=120)
+    assert (child.returncode, stderr) == (0, b"")
+    assert stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
+    assert CHANGED.encode() in stdout
+
+
+def test_killed_in_a_call_and_started_again(
+    host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+) -> None:
+    server.fail(Failure("hang"), at=PATCH_2)
+    run = live(server, sample_repo, tmp_path / "out")
+    child = host.start(*run, env=server.environment)
+    server.wait_for(PATCH_2 + 1)
+    child.kill()
+    child.wait()
+    result = host.run(*run, env=server.environment).check()
+    assert result.stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
+    assert len(server.requests) == CALLS + 1
+
+
+def test_finished_folder_needs_no_server(
+    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+) -> None:
+    run = live(server, sample_repo, tmp_path / "out")
+    first = run_host(*run, env=server.environment).check()
+    server.stop()
+    again = run_host(*run, env={"OPENAI_API_KEY": None}).check()
+    assert again.stdout == first.stdout
+    assert again.err == ""
+
+
+def test_bad_retries(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    for number in (-1, 21):
+        run = arguments(sample_repo, tmp_path / "out", f"--retries={number}")
+        run_host(*run).one_line(2, f"--retries must be from 0 to 20, not {number}")

@@ -1,0 +1,243 @@
+"""The same command into a run folder goes on where it was; another command is refused and told why."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from host import ROOT, Result
+from repos import Repo, digest, sample_repo as make_sample
+from runs import (
+    ANALYSE_2,
+    CALLS,
+    CHANGED,
+    EXTRACT_1,
+    ISSUE,
+    PATCH_2,
+    SCRIPT,
+    SELECT_3,
+    arguments,
+    broken_script,
+    fixed,
+    folder_digest,
+    journal,
+    read_json,
+)
+
+RunHost = Callable[..., Result]
+
+
+@pytest.fixture
+def prompts(tmp_path: Path) -> Path:
+    """A copy of the program's prompts, to be changed."""
+    return Path(shutil.copytree(ROOT / "prompts", tmp_path / "prompts"))
+
+
+@pytest.fixture
+def expected(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> bytes:
+    """The diff of a run in one go."""
+    run = arguments(sample_repo, tmp_path / "in-one-go")
+    return run_host(*run).check().stdout
+
+
+def another_repo(tmp_path: Path) -> Path:
+    return make_sample(tmp_path / "another").path
+
+
+def another_issue(tmp_path: Path) -> Path:
+    path = tmp_path / "another.md"
+    path.write_text(ISSUE.read_text("utf-8") + "PS: please hurry\n", "utf-8")
+    return path
+
+
+def another_script(tmp_path: Path) -> str:
+    return f"script:{shutil.copy(SCRIPT, tmp_path / 'another.jsonl')}"
+
+
+OPTIONS: list[tuple[str, str, object]] = [
+    ("--rounds", "rounds", 3),
+    ("--tries", "tries", 4),
+    ("--attempts", "attempts", 2),
+    ("--verify", "verify", "never"),
+    ("--temperature", "temperature", "0.5"),
+    ("--rev", "rev", "HEAD"),
+    ("--instance-id", "instance_id", "brook__bill-1"),
+    ("--repo", "repo", another_repo),
+    ("--issue", "issue", another_issue),
+    ("--model", "model", another_script),
+]
+
+
+@pytest.mark.parametrize("state", ["finished", "unfinished"])
+def test_other_options_are_refused_by_name(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, state: str
+) -> None:
+    out, script = tmp_path / "out", tmp_path / "script.jsonl"
+    shutil.copy(SCRIPT, script)
+    if state == "unfinished":
+        broken_script(script, SELECT_3)
+    run = {
+        "--repo": sample_repo,
+        "--issue": ISSUE,
+        "--model": f"script:{script}",
+        "--out": out,
+    }
+    words = [word for pair in run.items() for word in pair]
+    run_host("run", *words).check(0 if state == "finished" else 1)
+    before = folder_digest(out)
+    for option, field, value in OPTIONS:
+        other = run | {option: value(tmp_path) if callable(value) else value}
+        result = run_host("run", *[word for pair in other.items() for word in pair])
+        result.one_line(2, f"begun with another {field} (then ", str(out))
+        assert result.stdout == b""
+    added = run_host("run", *words, "--model", f"script:{SCRIPT}")
+    added.one_line(2, "begun with another model (then ")
+    assert folder_digest(out) == before
+
+
+def test_other_prompts_are_refused(
+    run_host: RunHost, sample_repo: Repo, prompts: Path, tmp_path: Path
+) -> None:
+    """By what they say, not by where they lie."""
+    run = arguments(sample_repo, tmp_path / "out")
+    first = run_host(*run).check()
+    same = run_host(*run, "--prompts", prompts).check()
+    assert same.stdout == first.stdout
+    text = (prompts / "patch_retry.txt").read_text("utf-8")
+    (prompts / "patch_retry.txt").write_text(text + "Be careful.\n", "utf-8")
+    result = run_host(*run, "--prompts", prompts)
+    result.one_line(2, "begun with another prompt patch_retry.txt (then ")
+
+
+def test_same_options_otherwise_spelled_are_the_same(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Paths as the shell gives them; only verbosity and patience differ."""
+    first = run_host(*arguments(sample_repo, tmp_path / "out")).check()
+    (tmp_path / "link").symlink_to(sample_repo.path)
+    second = run_host(
+        *("run", "--repo", "../link", "--issue-text", ISSUE.read_text("utf-8")),
+        *("--model", f"script:{SCRIPT}", "--out", "../out", "--rounds=15", "-v"),
+        *("--retries", 1),
+        cwd=sample_repo.path,
+    ).check()
+    assert second.stdout == first.stdout
+
+
+def test_finished_folder_answers_at_once(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """From its files: without script, without the repository's files, and nothing is written."""
+    script = tmp_path / "script.jsonl"
+    shutil.copy(SCRIPT, script)
+    run = arguments(sample_repo, tmp_path / "out", model=f"script:{script}")
+    first = run_host(*run).check()
+    script.unlink()
+    shutil.rmtree(sample_repo.path)
+    sample_repo.path.mkdir()
+    before = folder_digest(tmp_path / "out")
+    second = run_host(*run).check()
+    assert second.stdout == first.stdout != b""
+    assert second.err == ""
+    assert folder_digest(tmp_path / "out") == before
+
+
+def test_finished_folder_without_a_patch_says_so_again(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    run = arguments(sample_repo, tmp_path / "out", "--tries", 1)
+    first = run_host(*run)
+    line = first.one_line(1, "no patch (RAW_PATCH_BUT_UNMATCHED)")
+    assert run_host(*run).one_line(1) == line
+
+
+@pytest.mark.parametrize("number", [0, EXTRACT_1, ANALYSE_2, PATCH_2])
+def test_goes_on_where_it_was(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes, number: int
+) -> None:
+    """The answers that are recorded are not asked for again, whatever the script now says there."""
+    out, script = tmp_path / "out", tmp_path / "script.jsonl"
+    run = arguments(sample_repo, out, model=broken_script(script, number))
+    first = run_host(*run)
+    first.one_line(1, "what no request ever says", f"line {number + 1}")
+    begun = (out / "journal.jsonl").read_bytes()
+    assert len(begun.splitlines()) == number
+    shutil.copy(SCRIPT, script)
+    second = run_host(*run).check()
+    assert second.stdout == expected
+    whole = (out / "journal.jsonl").read_bytes()
+    assert whole.startswith(begun)
+    assert [record["n"] for record in journal(out)] == list(range(CALLS))
+    in_one_go = tmp_path / "in-one-go"
+    assert read_json(out / "cost.json") == read_json(in_one_go / "cost.json")
+    for path in (in_one_go / "attempt_0").rglob("*.*"):
+        name = path.relative_to(in_one_go)
+        assert (out / name).read_bytes() == path.read_bytes(), name
+
+
+def test_goes_on_with_the_tree_of_its_beginning(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes
+) -> None:
+    """The working tree changes between the halves: edited, deleted, committed."""
+    out, script = tmp_path / "out", tmp_path / "script.jsonl"
+    model = broken_script(script, ANALYSE_2)
+    run = arguments(sample_repo, out, model=model)
+    run_host(*run).check(1)
+    text = (sample_repo.path / CHANGED).read_bytes()
+    sample_repo.write({CHANGED: b"pass\n", "brookbill/tariffs/blocks.py": None})
+    sample_repo.commit({"brookbill/periods.py": "pass\n"})
+    shutil.copy(SCRIPT, script)
+    changed = digest(sample_repo.path)
+    result = run_host(*run).check()
+    assert result.stdout == expected
+    assert digest(sample_repo.path) == changed
+    sample_repo.write({CHANGED: text})
+    sample_repo.apply(result.stdout)
+    assert (sample_repo.path / CHANGED).read_bytes() == fixed(text)
+
+
+def test_dirty_tree_goes_on_with_what_was_not_committed(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """The uncommitted text is gone from the tree; the folder has kept it."""
+    dirty = b"# my note\n" + (sample_repo.path / CHANGED).read_bytes()
+    sample_repo.write({CHANGED: dirty})
+    whole = run_host(*arguments(sample_repo, tmp_path / "whole")).check()
+    out, script = tmp_path / "out", tmp_path / "script.jsonl"
+    run = arguments(sample_repo, out, model=broken_script(script, ANALYSE_2))
+    run_host(*run).check(1)
+    sample_repo.git("checkout", "-q", "--", CHANGED)
+    shutil.copy(SCRIPT, script)
+    assert run_host(*run).check().stdout == whole.stdout
+    result = run_host(*run, "--apply")
+    result.one_line(3, CHANGED)
+    assert (sample_repo.path / CHANGED).read_bytes() != fixed(dirty)
+
+
+def test_moving_branch_does_not_move_the_run(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """--rev main is the commit that it was when the run began."""
+    out, script = tmp_path / "out", tmp_path / "script.jsonl"
+    whole = run_host(*arguments(sample_repo, tmp_path / "whole", "--rev", "main"))
+    model = broken_script(script, SELECT_3)
+    run = arguments(sample_repo, out, "--rev", "main", model=model)
+    run_host(*run).check(1)
+    sample_repo.commit({CHANGED: "pass\n"})
+    shutil.copy(SCRIPT, script)
+    assert run_host(*run).check().stdout == whole.check().stdout
+
+
+def test_unfinished_folder_needs_its_script(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    out, script = tmp_path / "out", tmp_path / "script.jsonl"
+    run = arguments(sample_repo, out, model=broken_script(script, SELECT_3))
+    run_host(*run).check(1)
+    script.unlink()
+    before = (out / "journal.jsonl").read_bytes()
+    run_host(*run).one_line(2, str(script))
+    assert (out / "journal.jsonl").read_bytes() == before
