@@ -80,7 +80,7 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
     options->models = g_new0(char *, n + 1);
     for (guint i = 0; i < n; i++)
         options->models[i] = settle_model(options->models_as_given[i]);
-    if (options->temperature != -1 && (options->temperature < 0 || options->temperature > 2)) {
+    if (options->temperature != -1 && !(options->temperature >= 0 && options->temperature <= 2)) { /* a NaN too */
         acr_verb_usage(verb, "--temperature must be from 0 to 2");
         return false;
     }
