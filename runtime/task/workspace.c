@@ -5,9 +5,31 @@
 
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
+    if (rev && !*rev) { /* a script's unset variable, which is not HEAD */
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "there is no revision '' in '%s'", acr_repo_path(repo));
+        return NULL;
+    }
     if (rev || acr_repo_is_bare(repo))
         return acr_snapshot_of_commit(repo, rev ? rev : "HEAD", error);
     return acr_snapshot_of_worktree(repo, error);
+}
+
+/*
+ * Whether all code can be read, as far as git holds it. What is too large or cannot be parsed stays so, but an object
+ * that is missing now may be there next time: the index would then be another one, and the run would not repeat.
+ */
+static bool check_readable(const AcrWorkspace *workspace, GError **error)
+{
+    for (gsize i = 0; i < acr_index_n_files(workspace->index); i++) {
+        const AcrIndexFile *file = acr_index_file(workspace->index, i);
+        g_autoptr(GError) why = NULL;
+        g_autoptr(GBytes) bytes = file->unparsed ? acr_snapshot_read(workspace->snapshot, file->entry, &why) : NULL;
+        if (why && !g_error_matches(why, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG)) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+    }
+    return true;
 }
 
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GError **error)
@@ -19,7 +41,7 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GError **
     gint64 started = g_get_monotonic_time();
     workspace->index =
         acr_index_build(workspace->snapshot, acr_python_outliner(workspace->python), host->interrupt, error);
-    if (!workspace->index)
+    if (!workspace->index || !check_readable(workspace, error))
         return false;
     workspace->search = acr_search_new(workspace->index);
     workspace->python_ms = (started - start) / 1000;
