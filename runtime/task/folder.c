@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #define META "meta.json"
+#define LOCK "lock"
+#define GITIGNORE "*\n"
 
 static const char *const state_names[] = {
     [ACR_FOLDER_NEW] = "new", [ACR_FOLDER_READY] = "ready", [ACR_FOLDER_DONE] = "done"};
@@ -50,10 +52,37 @@ static bool refuse(GError **error, const char *path, const char *why)
     return false;
 }
 
-/* Names that a run which was killed at its very beginning can have left. */
-static bool is_beginning(const char *name)
+/* Whether a file is a regular one (no link) that holds nothing, or what `is_own` takes for a run's. */
+static bool holds_own(const char *path, bool (*is_own)(const char *text))
 {
-    return strcmp(name, "lock") == 0 || strcmp(name, ".gitignore") == 0 || acr_file_is_temporary(name);
+    g_autoptr(GBytes) bytes = g_file_test(path, G_FILE_TEST_IS_SYMLINK) ? NULL : acr_file_read(path, 32, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    g_autofree char *text = g_strndup(data ? data : "", len);
+    return bytes && strlen(text) == len && (len == 0 || is_own(text));
+}
+
+static bool is_gitignore(const char *text)
+{
+    return strcmp(text, GITIGNORE) == 0;
+}
+
+/* A process id and a line feed. */
+static bool is_lock(const char *text)
+{
+    gsize digits = strspn(text, "0123456789");
+    return digits > 0 && strcmp(text + digits, "\n") == 0;
+}
+
+/* A file that a run which was killed at its very beginning can have left, and none of the user's by the same name. */
+static bool is_beginning(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    if (strcmp(name, LOCK) == 0)
+        return holds_own(path, is_lock);
+    if (strcmp(name, ".gitignore") == 0)
+        return holds_own(path, is_gitignore);
+    return acr_file_is_temporary(name) && g_file_test(path, G_FILE_TEST_IS_REGULAR);
 }
 
 /* Whether a folder without meta.json may become a run folder: it is missing or empty, or a run was killed right there. */
@@ -61,15 +90,13 @@ static bool check_free(const char *path, GError **error)
 {
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return true;
-    if (!g_file_test(path, G_FILE_TEST_IS_DIR))
-        return refuse(error, path, "is not a folder");
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
     if (!dir) {
         g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "cannot read the folder '%s'", path);
         return false;
     }
     for (const char *name; (name = g_dir_read_name(dir));)
-        if (!is_beginning(name))
+        if (!is_beginning(path, name))
             return refuse(error, path, "holds something else than a run; give a new or empty folder as --out");
     return true;
 }
@@ -89,6 +116,8 @@ static bool read_state(AcrFolder *folder, GError **error)
 /* Reads meta.json; true without it when there is none. */
 static bool read_meta(AcrFolder *folder, GError **error)
 {
+    if (g_file_test(folder->path, G_FILE_TEST_EXISTS) && !g_file_test(folder->path, G_FILE_TEST_IS_DIR))
+        return refuse(error, folder->path, "is not a folder");
     g_autofree char *path = acr_folder_path(folder, META);
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_META_MAX_BYTES, &reason);
@@ -111,13 +140,28 @@ static bool read_meta(AcrFolder *folder, GError **error)
 /* The folder is new: it is made, and hidden from git in case it lies in a working tree. */
 static bool make_folder(const AcrFolder *folder, GError **error)
 {
-    return acr_dir_make(folder->path, error) && acr_folder_write(folder, ".gitignore", "*\n", 2, error);
+    return acr_dir_make(folder->path, error) && acr_folder_write(folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error);
 }
 
 bool acr_folder_exists(const char *path)
 {
     g_autofree char *meta = g_build_filename(path, META, NULL);
     return g_file_test(meta, G_FILE_TEST_EXISTS);
+}
+
+/* The lock file is written to, so it must be a run's own: a folder from elsewhere may hold a link there. */
+static bool take_lock(AcrFolder *folder, const char *path, GError **error)
+{
+    g_autofree char *lock = acr_folder_path(folder, LOCK);
+    bool exists = g_file_test(lock, G_FILE_TEST_EXISTS) || g_file_test(lock, G_FILE_TEST_IS_SYMLINK);
+    if (exists && !holds_own(lock, is_lock))
+        return refuse(error, path, "holds a lock that is not a run's");
+    folder->lock = acr_lock_take(lock, error);
+    if (folder->lock)
+        return true;
+    if (error && g_error_matches(*error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY))
+        g_prefix_error(error, "another run is at work in '%s': ", path);
+    return false;
 }
 
 bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
@@ -127,12 +171,8 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
         return false;
     if (!folder.meta && (!check_free(folder.path, error) || !make_folder(&folder, error)))
         return false;
-    g_autofree char *lock = acr_folder_path(&folder, "lock");
-    folder.lock = acr_lock_take(lock, error);
-    if (!folder.lock) {
-        g_prefix_error(error, "another run is at work in '%s': ", path);
+    if (!take_lock(&folder, path, error))
         return false;
-    }
     g_clear_pointer(&folder.meta, acr_json_free);
     if (!read_meta(&folder, error)) /* once more, now that nobody else can write it */
         return false;
