@@ -121,6 +121,20 @@ static AcrJson *new_meta(AcrJson *bound)
     return meta;
 }
 
+/* Whether there is a file to work on: found before a folder is made that would be bound to a snapshot without any. */
+static bool check_code(const Task *task, GError **error)
+{
+    const AcrSnapshot *snapshot = task->workspace.snapshot;
+    for (gsize i = 0; i < acr_snapshot_size(snapshot); i++) {
+        const AcrEntry *entry = acr_snapshot_entry(snapshot, i);
+        if (entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") && !acr_index_is_test_path(entry->path))
+            return true;
+    }
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "no Python files outside tests in '%s'",
+                task->options->repo);
+    return false;
+}
+
 /* What can be wrong with the task itself is found before a folder is made: repository, revision, models. */
 static bool prepare(Task *task, GError **error)
 {
@@ -130,7 +144,7 @@ static bool prepare(Task *task, GError **error)
     if (!task->workspace.repo)
         return false;
     task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, task->options->rev, error);
-    if (!task->workspace.snapshot)
+    if (!task->workspace.snapshot || !check_code(task, error))
         return false;
     note(task->host, acr_snapshot_remarks(task->workspace.snapshot));
     return true;
@@ -173,16 +187,6 @@ static bool load_snapshot(Task *task, GError **error)
     if (g_strcmp0(digest, acr_json_get_string(described, "digest")) == 0)
         return true;
     g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "the snapshot in '%s' is damaged", task->folder.path);
-    return false;
-}
-
-static bool check_code(const Task *task, GError **error)
-{
-    if (acr_index_n_files(task->workspace.index) > 0)
-        return true;
-    const char *repo = acr_json_get_string(acr_json_get(task->folder.meta, "options"), "repo");
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "no Python files outside tests in '%s'",
-                repo ? repo : "the repository");
     return false;
 }
 
@@ -296,7 +300,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, task->models, recorder);
     stage(task->host, "index");
-    if (!acr_workspace_index(&task->workspace, task->host, error) || !check_code(task, error))
+    if (!acr_workspace_index(&task->workspace, task->host, error))
         return false;
     AcrArtifacts artifacts = {&task->folder, write_artifact};
     g_auto(AcrRunResult) result = {0};
