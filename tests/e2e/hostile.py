@@ -1,0 +1,165 @@
+"""What the hostile tests share: runs of the sample, how they end, and repositories and places with something wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any, Iterable, Iterator
+
+import pytest
+
+from host import ROOT, Host, Result
+from loopback import Failure, LoopbackOpenAI
+
+SAMPLE = ROOT / "tests" / "fixtures" / "sample"
+ISSUE = SAMPLE / "issue.md"
+SCRIPT = SAMPLE / "answers.jsonl"
+CALLS = len(SCRIPT.read_text(encoding="utf-8").splitlines())
+
+#: A module with one bug, and answers that mend it in one round.
+TINY = {"app.py": "def half(n):\n    return n // 3\n"}
+_LOCATION = {"file": "app.py", "method": "half", "intended_behavior": "halve"}
+_EDIT = (
+    "<file>app.py</file>\n<original>    return n // 3</original>\n"
+    "<patched>    return n // 2</patched>"
+)
+TINY_ANSWERS: list[dict[str, Any]] = [
+    {"agent": "search", "content": "The bug is in half."},
+    {
+        "agent": "extract",
+        "content": json.dumps({"API_calls": [], "bug_locations": [_LOCATION]}),
+    },
+    {"agent": "patch", "content": f"```\n{_EDIT}\n```"},
+]
+
+Arguments = list[object]
+
+
+def sample_run(repo: object, out: object, model: str | None = None) -> Arguments:
+    """The arguments of a run of the sample's issue; `model` is the sample's script where none is given."""
+    name = model or f"script:{SCRIPT}"
+    return ["run", "--repo", repo, "--issue", ISSUE, "--model", name, "--out", out]
+
+
+def tiny_run(repo: object, out: object, script: Path) -> Arguments:
+    """The arguments of a run on a repository of TINY."""
+    issue, model = "half(4) is 1", f"script:{script}"
+    return ["run", "--repo", repo, "--issue-text", issue, "--model", model, "--out", out]
+
+
+def write_script(path: Path, lines: Iterable[dict[str, Any]] = TINY_ANSWERS) -> Path:
+    """A script file of those lines."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return path
+
+
+def without_time(value: Any) -> Any:
+    """A JSON value without the members named "time"."""
+    if isinstance(value, dict):
+        return {n: without_time(v) for n, v in value.items() if n != "time"}
+    return [without_time(v) for v in value] if isinstance(value, list) else value
+
+
+def journal_of(folder: Path) -> list[Any]:
+    """The records of a run folder, without what may differ from run to run."""
+    lines = (folder / "journal.jsonl").read_bytes().splitlines()
+    return [without_time(json.loads(line)) for line in lines]
+
+
+def outcome(folder: Path) -> tuple[Any, ...]:
+    """What must be the same however often a run was stopped: patch, journal, and the other artifacts."""
+    artifacts = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted((folder / "attempt_0").rglob("*"))
+        if path.is_file()
+    }
+    names = ("patch.diff", "cost.json", "selected_patch.json")
+    return journal_of(folder), artifacts, [(folder / n).read_bytes() for n in names]
+
+
+def strays(*folders: Path) -> list[Path]:
+    """Temporary files that were left in those trees."""
+    return [p for folder in folders for p in folder.rglob(".acr-*")]
+
+
+def state_of(folder: Path) -> str:
+    """The state in a run folder's meta.json."""
+    return json.loads((folder / "meta.json").read_bytes())["state"]
+
+
+def deep_digest(path: Path) -> dict[str, tuple[Any, ...]]:
+    """Everything below a folder: mode, owner, size, mtime and ctime in ns, inode, content. Reads change none of it."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for folder, folders, names in os.walk(os.fsencode(path)):
+        for name in [b".", *folders, *names]:
+            entry = os.path.join(folder, name)
+            at = os.lstat(entry)
+            content: object = None
+            if stat.S_ISREG(at.st_mode):
+                with open(entry, "rb") as file:
+                    content = hash(file.read())
+            elif stat.S_ISLNK(at.st_mode):
+                content = os.readlink(entry)
+            times = (at.st_mtime_ns, at.st_ctime_ns, at.st_ino, at.st_nlink)
+            found[os.fsdecode(entry)] = (at.st_mode, at.st_uid, at.st_size, *times, content)
+    return found
+
+
+def stop_in_call(
+    host: Host, server: LoopbackOpenAI, number: int, arguments: Arguments, signal: int
+) -> Result:
+    """Start a run on a server, send it a signal while its model call `number` (from 0) hangs, and wait for its end."""
+    server.fail(Failure("hang"), at=number)
+    before = len(server.requests)
+    child = host.start(*arguments, env=server.environment)
+    server.wait_for(before + number + 1 - _answered(server, number))
+    child.send_signal(signal)
+    out, err = child.communicate(timeout=60)
+    return Result([str(a) for a in arguments], child.returncode, out, err, 0)
+
+
+def _answered(server: LoopbackOpenAI, number: int) -> int:
+    """How many of the answers before `number` were given before this run."""
+    return min(server.position, number)
+
+
+def mounted(target: Path, *arguments: str) -> Iterator[Path]:
+    """Mount something at a folder, yield it, unmount it. Skips where one may not."""
+    target.mkdir(exist_ok=True)
+    command = ["mount", *arguments, str(target)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("only root may mount a file system of its own")
+    try:
+        yield target
+    finally:
+        subprocess.run(["umount", "-l", str(target)], check=True)
+
+
+@contextlib.contextmanager
+def small_disk(target: Path, kilobytes: int) -> Iterator[Path]:
+    """A folder on a file system of that size."""
+    yield from mounted(target, "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs")
+
+
+def grow(disk: Path, kilobytes: int) -> None:
+    """Give a small disk another size."""
+    options = f"remount,size={kilobytes}k"
+    subprocess.run(["mount", "-o", options, str(disk)], check=True)
+
+
+@contextlib.contextmanager
+def read_only(folder: Path) -> Iterator[Path]:
+    """A folder in which nothing can be written."""
+    folder.mkdir(exist_ok=True)
+    if os.geteuid() != 0:
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o755)
+        return
+    for _ in mounted(folder, "--bind", str(folder)):
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(folder)], check=True)
+        yield folder
