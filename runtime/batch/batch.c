@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SAID_BYTES (1024u * 1024)
 
@@ -24,6 +25,7 @@ static GPtrArray *make_argv(const Batch *batch, const AcrInstance *instance, con
     GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(argv, g_strdup(options->exe));
     g_ptr_array_add(argv, g_strdup("run"));
+    g_ptr_array_add(argv, g_strdup_printf("--parent=%ld", (long)getpid()));
     g_ptr_array_add(argv, g_strdup_printf("--repo=%s", repo));
     g_ptr_array_add(argv, g_strdup_printf("--rev=%s", instance->base_commit));
     g_ptr_array_add(argv, g_strdup("--issue=-"));

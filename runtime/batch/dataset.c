@@ -71,6 +71,8 @@ static bool read_list(GPtrArray *rows, GHashTable *seen, const char *data, gsize
 {
     g_autoptr(AcrJson) list = acr_json_parse(data, len, error);
     guint number = 0;
+    if (!list)
+        g_prefix_error(error, "'%s': ", path);
     for (const AcrJson *row = acr_json_first(list); row; row = acr_json_next(row))
         if (!add_row(rows, seen, row, path, ++number, error))
             return false;

@@ -3,11 +3,15 @@
  */
 #include "verbs/verbs_private.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 typedef struct {
     char *repo, *rev, *issue, *issue_text, *instance_id, *out;
     gboolean apply;
+    gint64 parent; /* the process that this one must not outlive; 0: none */
     AcrRunOptions run;
 } Options;
 
@@ -130,6 +134,13 @@ static int run_task(const AcrProgram *program, const Options *options)
     return acr_verb_fail(program, acr_verb_run.name, error);
 }
 
+/* A task of a batch that was killed would hold its run folder, and spend, with nobody left to know. */
+static void die_with(gint64 parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
+        _exit(ACR_EXIT_INTERRUPTED); /* it was gone already */
+}
+
 static int run(const AcrProgram *program, int argc, char **argv)
 {
     g_auto(Options) options = {.run = ACR_RUN_OPTIONS_INIT};
@@ -143,6 +154,7 @@ static int run(const AcrProgram *program, int argc, char **argv)
         {"instance-id", 0, 0, G_OPTION_ARG_FILENAME, &options.instance_id, "Name of a benchmark task", "ID"},
         {"apply", 0, 0, G_OPTION_ARG_NONE, &options.apply, "Write the change into the working tree, if it is still as it was",
          NULL},
+        {"parent", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_INT64, &options.parent, NULL, NULL},
         G_OPTION_ENTRY_NULL,
     };
     g_autofree GOptionEntry *entries = acr_run_option_entries(&options.run, own);
@@ -151,6 +163,8 @@ static int run(const AcrProgram *program, int argc, char **argv)
         return code;
     if (argc > 1)
         return acr_verb_usage(acr_verb_run.name, "unexpected argument '%s'", argv[1]);
+    if (options.parent)
+        die_with(options.parent);
     return check(&options) ? run_task(program, &options) : ACR_EXIT_USAGE;
 }
 
