@@ -1,0 +1,379 @@
+"""`swe-bench`: many tasks, none of which stops another, and predictions that are complete after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterable
+
+import pytest
+
+from host import Host, Result
+from loopback import Failure, LoopbackOpenAI
+from repos import Repo, digest, sample_repo
+from runs import (
+    ANALYSE_2,
+    CALLS,
+    ISSUE,
+    SCRIPT,
+    check_patch,
+    read_json,
+    script_lines,
+    write_script,
+)
+
+RunHost = Callable[..., Result]
+
+GOOD, GONE, EMPTY = "brook__bill-1", "gone__gone-2", "brook__bill-3"
+
+
+@pytest.fixture
+def repos(tmp_path: Path) -> Path:
+    """A folder with one repository, brook/bill."""
+    sample_repo(tmp_path / "repos" / "brook" / "bill")
+    return tmp_path / "repos"
+
+
+@pytest.fixture
+def rows(repos: Path) -> list[dict[str, str]]:
+    """Three tasks: one that is solved, one without a repository, one that ends without a patch."""
+    commit = Repo(repos / "brook" / "bill").head
+    issue = ISSUE.read_text("utf-8")
+    names = [(GOOD, "brook/bill"), (GONE, "gone/gone"), (EMPTY, "brook/bill")]
+    return [
+        {
+            "instance_id": instance,
+            "repo": repo,
+            "base_commit": commit,
+            "problem_statement": issue,
+            "patch": "diff --git a/secret b/secret\n",
+            "FAIL_TO_PASS": '["test_secret"]',
+        }
+        for instance, repo in names
+    ]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """A script that solves every task but EMPTY, for which it has no lines."""
+    mine = [line | {"instance_id": GOOD} for line in script_lines()]
+    other = [line | {"instance_id": "brook__bill-4"} for line in script_lines()]
+    return write_script(tmp_path / "script.jsonl", [*mine, *other])
+
+
+def write_lines(path: Path, rows: Iterable[Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def write_list(path: Path, rows: Iterable[Any]) -> Path:
+    path.write_text(json.dumps(list(rows), indent=1), "utf-8")
+    return path
+
+
+def batch(
+    dataset: Path, repos: Path, model: str, out: Path, *more: object
+) -> list[object]:
+    """The arguments of a batch."""
+    return ["swe-bench", "--dataset", dataset, "--repos", repos, "--model", model] + [
+        *("--out", out, *more)
+    ]
+
+
+def predictions(out: Path) -> list[dict[str, str]]:
+    """The lines of preds.jsonl, each with just the three members of the format."""
+    lines = (out / "preds.jsonl").read_text("utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    for line in found:
+        assert set(line) == {"instance_id", "model_patch", "model_name_or_path"}
+    return found
+
+
+def ids(out: Path) -> list[str]:
+    """The instances of preds.jsonl in its order."""
+    return [line["instance_id"] for line in predictions(out)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("write", [write_list, write_lines])
+def test_no_task_stops_another(
+    run_host: RunHost,
+    repos: Path,
+    rows: list[dict[str, str]],
+    model: str,
+    tmp_path: Path,
+    write: Callable[[Path, Any], Path],
+    jobs: int,
+) -> None:
+    dataset, out = write(tmp_path / "tasks.json", rows), tmp_path / "out"
+    before = digest(repos)
+    result = run_host(*batch(dataset, repos, model, out, "--jobs", jobs)).check(3)
+    assert digest(repos) == before
+    assert result.stdout == b""
+    said = result.err.splitlines()
+    assert len(said) == 4, result.told()
+    assert any(line.endswith(f"{GOOD}: patch") for line in said)
+    assert any(line.endswith(f"{EMPTY}: no patch") for line in said)
+    gone = next(line for line in said if GONE in line)
+    assert "exit 3" in gone and "gone/gone" in gone
+    assert "3 tasks: 1 with a patch, 1 without, 1 failed" in said[-1]
+    good, empty = predictions(out)
+    assert (good["instance_id"], empty["instance_id"]) == (GOOD, EMPTY)
+    assert empty["model_patch"] == ""
+    assert good["model_name_or_path"] == empty["model_name_or_path"] == model
+    checkout = Repo(repos / "brook" / "bill").clone(tmp_path / "checkout")
+    check_patch(good["model_patch"].encode(), checkout)
+    meta = read_json(out / GOOD / "meta.json")
+    assert meta["options"]["instance_id"] == GOOD
+    assert (out / GOOD / "issue.md").read_bytes() == ISSUE.read_bytes()
+    replayed = run_host("replay", out / GOOD).check()
+    assert replayed.out == good["model_patch"]
+
+
+def test_order_is_the_dataset_s(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
+) -> None:
+    """Whatever ends first: names that sort the other way round, two at a time."""
+    many = [rows[0] | {"instance_id": f"brook__bill-{9 - n}"} for n in range(6)]
+    dataset, out = write_lines(tmp_path / "t.jsonl", many), tmp_path / "out"
+    model = f"script:{SCRIPT}"
+    result = run_host(*batch(dataset, repos, model, out, "--jobs", 2)).check()
+    assert ids(out) == [row["instance_id"] for row in many]
+    assert len({line["model_patch"] for line in predictions(out)}) == 1
+    assert "6 tasks: 6 with a patch, 0 without, 0 failed" in result.err
+
+
+def test_exit_codes(
+    run_host: RunHost,
+    repos: Path,
+    rows: list[dict[str, str]],
+    model: str,
+    tmp_path: Path,
+) -> None:
+    dataset = write_lines(tmp_path / "tasks.jsonl", rows)
+    for instance, code in ((GOOD, 0), (EMPTY, 1), (GONE, 3)):
+        run = batch(dataset, repos, model, tmp_path / f"out-{code}")
+        run_host(*run, "--instance", instance).check(code)
+
+
+def test_given_instances_leave_other_lines_alone(
+    run_host: RunHost,
+    repos: Path,
+    rows: list[dict[str, str]],
+    model: str,
+    tmp_path: Path,
+) -> None:
+    fourth = rows[0] | {"instance_id": "brook__bill-4"}
+    dataset = write_lines(tmp_path / "tasks.jsonl", [*rows, fourth])
+    out = tmp_path / "out"
+    out.mkdir()
+    foreign = {
+        "instance_id": "else__where-1",
+        "model_patch": "x",
+        "model_name_or_path": "y",
+    }
+    write_lines(out / "preds.jsonl", [foreign])
+    run = batch(dataset, repos, model, out)
+    run_host(*run, "--instance", GOOD).check()
+    assert ids(out) == ["else__where-1", GOOD]
+    first = predictions(out)
+    run_host(*run, "--instance", "brook__bill-4", "--instance", EMPTY).check()
+    assert sorted(ids(out)) == sorted(["else__where-1", GOOD, EMPTY, "brook__bill-4"])
+    assert [line for line in predictions(out) if line in first] == first
+    assert not (out / GONE).exists()
+    unknown = run_host(*run, "--instance", "no__such-1")
+    unknown.one_line(2, "no__such-1")
+
+
+def test_again_is_the_same_and_at_once(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.jsonl"
+    model = write_script(script, script_lines())
+    dataset, out = write_lines(tmp_path / "t.jsonl", rows[:1]), tmp_path / "out"
+    run = batch(dataset, repos, model, out)
+    run_host(*run).check()
+    first = (out / "preds.jsonl").read_bytes()
+    script.unlink()
+    run_host(*run).check()
+    assert (out / "preds.jsonl").read_bytes() == first
+    other = run_host(*run, "--rounds", 3).check(3)
+    assert "begun with another rounds" in other.err
+    assert (out / "preds.jsonl").read_bytes() == first
+
+
+def session_of(pid: int) -> list[int]:
+    """The processes of a session, told by its leader."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(") ")[2].split()
+            except OSError:
+                continue  # it has ended
+            if int(fields[3]) == pid and fields[0] != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)
+
+
+def kill_everything(pid: int) -> None:
+    """SIGKILL to every process of the batch."""
+    for number in session_of(pid):
+        os.kill(number, signal.SIGKILL)
+
+
+def kill_the_parent(pid: int) -> None:
+    """SIGKILL to the batch itself: its tasks must not go on without it."""
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("kill", [kill_everything, kill_the_parent])
+def test_killed_and_started_again(
+    host: Host,
+    loopback_openai: Callable[..., LoopbackOpenAI],
+    repos: Path,
+    rows: list[dict[str, str]],
+    tmp_path: Path,
+    kill: Callable[[int], None],
+) -> None:
+    """In the middle of the second of three tasks: the first line is there, then all of them."""
+    server = loopback_openai(script_lines() * 3)
+    server.fail(Failure("hang"), at=CALLS + ANALYSE_2)
+    three = [rows[0] | {"instance_id": f"brook__bill-{n}"} for n in (1, 2, 3)]
+    dataset, out = write_lines(tmp_path / "t.jsonl", three), tmp_path / "out"
+    run = batch(dataset, repos, server.model, out)
+    child = host.start(*run, env=server.environment)
+    server.wait_for(CALLS + ANALYSE_2 + 1)
+    (first,) = predictions(out)
+    kill(child.pid)
+    child.wait()
+    wait_until(lambda: session_of(child.pid) == [])
+    assert ids(out) == ["brook__bill-1"]
+    assert read_json(out / "brook__bill-2" / "meta.json")["state"] == "ready"
+    host.run(*run, env=server.environment).check()
+    assert ids(out) == [row["instance_id"] for row in three]
+    assert {line["model_patch"] for line in predictions(out)} == {first["model_patch"]}
+    assert len(server.requests) == 3 * CALLS + 1, "an answered call was made again"
+
+
+def test_interrupted(
+    host: Host,
+    loopback_openai: Callable[..., LoopbackOpenAI],
+    repos: Path,
+    rows: list[dict[str, str]],
+    tmp_path: Path,
+) -> None:
+    """SIGTERM ends the batch and its tasks, no further one is begun, and it goes on later."""
+    server = loopback_openai(script_lines() * 2)
+    server.fail(Failure("hang"), at=ANALYSE_2)
+    two = [rows[0] | {"instance_id": f"brook__bill-{n}"} for n in (1, 2)]
+    dataset, out = write_lines(tmp_path / "t.jsonl", two), tmp_path / "out"
+    run = batch(dataset, repos, server.model, out)
+    child = host.start(*run, env=server.environment)
+    server.wait_for(ANALYSE_2 + 1)
+    child.terminate()
+    child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert session_of(child.pid) == []
+    assert not (out / "brook__bill-2").exists()
+    host.run(*run, env=server.environment).check()
+    assert ids(out) == ["brook__bill-1", "brook__bill-2"]
+    assert len(server.requests) == 2 * CALLS + 1
+
+
+def without(name: str) -> Callable[[dict[str, str]], Any]:
+    """A row that lacks a member."""
+    return lambda row: {key: value for key, value in row.items() if key != name}
+
+
+BAD_ROWS: list[tuple[str, Callable[[dict[str, str]], Any], list[str]]] = [
+    ("no JSON", lambda row: "x", ["line 2"]),
+    ("no object", lambda row: [1, 2], ["row 2"]),
+    ("no repo", without("repo"), ["row 2", '"repo"']),
+    ("no commit", without("base_commit"), ["row 2", '"base_commit"']),
+    ("id is a number", lambda row: row | {"instance_id": 7}, ["row 2"]),
+    ("slash", lambda row: row | {"instance_id": "a/b"}, ["row 2", "a/b"]),
+    ("dots", lambda row: row | {"instance_id": ".."}, ["row 2", "'..'"]),
+    ("inner dots", lambda row: row | {"instance_id": "a..b"}, ["row 2", "a..b"]),
+    ("empty id", lambda row: row | {"instance_id": ""}, ["row 2"]),
+    ("dash", lambda row: row | {"instance_id": "-x"}, ["row 2", "-x"]),
+    ("repo dots", lambda row: row | {"repo": "../../etc"}, ["row 2", "../../etc"]),
+    ("twice", lambda row: row | {"instance_id": GOOD}, ["row 2", GOOD]),
+]
+
+
+@pytest.mark.parametrize(
+    "change,words", [row[1:] for row in BAD_ROWS], ids=[row[0] for row in BAD_ROWS]
+)
+def test_bad_row_is_named(
+    run_host: RunHost,
+    repos: Path,
+    rows: list[dict[str, str]],
+    tmp_path: Path,
+    change: Callable[[dict[str, str]], Any],
+    words: list[str],
+) -> None:
+    """Before anything is begun."""
+    bad = change(rows[2])
+    dataset = tmp_path / "tasks.jsonl"
+    second = '{"instance_id": "b' if bad == "x" else json.dumps(bad)
+    lines = [json.dumps(rows[0]), second, json.dumps(rows[1])]
+    dataset.write_text("\n".join(lines) + "\n", "utf-8")
+    run = batch(dataset, repos, f"script:{SCRIPT}", tmp_path / "out")
+    run_host(*run).one_line(2, str(dataset), *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_datasets(
+    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
+) -> None:
+    dataset = tmp_path / "tasks.json"
+    run = batch(dataset, repos, f"script:{SCRIPT}", tmp_path / "out")
+    run_host(*run).one_line(2, str(dataset))
+    dataset.write_text("")
+    run_host(*run).one_line(2, "empty", str(dataset))
+    dataset.write_text("[]")
+    run_host(*run).one_line(2, "empty", str(dataset))
+    dataset.write_text(json.dumps(rows)[:-5])
+    run_host(*run).one_line(2, str(dataset))
+    write_list(dataset, [rows[0], rows[0] | {"instance_id": "x/../y"}])
+    run_host(*run).one_line(2, "row 2", "x/../y")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["brook/bill.git", "brook+bill", "brook__bill", "brook__bill.git"]
+)
+def test_names_of_repositories(
+    run_host: RunHost,
+    repos: Path,
+    rows: list[dict[str, str]],
+    tmp_path: Path,
+    name: str,
+) -> None:
+    (repos / name).parent.mkdir(exist_ok=True)
+    (repos / "brook" / "bill").rename(repos / name)
+    dataset = write_list(tmp_path / "tasks.json", rows[:1])
+    run = batch(dataset, repos, f"script:{SCRIPT}", tmp_path / "out")
+    run_host(*run).check()
+    assert ids(tmp_path / "out") == [GOOD]
+
+
+def test_missing_options(run_host: RunHost, tmp_path: Path) -> None:
+    words = {"--dataset": "d", "--repos": "r", "--out": "o", "--model": "openai/x"}
+    for left_out in words:
+        given = [w for pair in words.items() if pair[0] != left_out for w in pair]
+        run_host("swe-bench", *given).one_line(2, f"{left_out} is missing")
+    given = [word for pair in words.items() for word in pair]
+    for jobs in ("0", "-1", "100000"):
+        run_host("swe-bench", *given, "--jobs", jobs).one_line(2, "--jobs must be from")
