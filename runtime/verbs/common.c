@@ -70,7 +70,7 @@ AcrExit acr_verb_usage(const char *verb, const char *format, ...)
 
 /* ---- Standard output ---------------------------------------------------------------------------- */
 
-bool acr_out(const void *data, gsize len)
+AcrOut acr_out(const void *data, gsize len)
 {
     const char *at = data;
     while (len > 0) {
@@ -78,25 +78,31 @@ bool acr_out(const void *data, gsize len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
-            if (errno != EPIPE)
-                fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(errno));
-            return false;
+            if (errno == EPIPE)
+                return ACR_OUT_CLOSED;
+            fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(errno));
+            return ACR_OUT_FAILED;
         }
         at += n;
         len -= (gsize)n;
     }
-    return true;
+    return ACR_OUT_WRITTEN;
 }
 
-bool acr_out_text(const char *text)
+AcrOut acr_out_text(const char *text)
 {
     return acr_out(text, strlen(text));
 }
 
-bool acr_out_json(const AcrJson *json)
+AcrOut acr_out_json(const AcrJson *json)
 {
-    g_autofree char *text = acr_json_print(json);
-    return acr_out_text(text) && acr_out_text("\n");
+    g_autofree char *text = acr_json_print(json), *line = g_strconcat(text, "\n", NULL);
+    return acr_out_text(line);
+}
+
+AcrExit acr_out_exit(AcrOut out, AcrExit code)
+{
+    return out == ACR_OUT_FAILED ? ACR_EXIT_ENVIRONMENT : code;
 }
 
 /* ---- Options and input -------------------------------------------------------------------------- */
@@ -120,8 +126,7 @@ bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOption
     }
     if (help) {
         g_autofree char *text = g_option_context_get_help(context, TRUE, NULL);
-        acr_out_text(text);
-        *out_exit = ACR_EXIT_OK;
+        *out_exit = acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
         return false;
     }
     if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {

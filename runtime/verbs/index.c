@@ -40,13 +40,14 @@ static AcrJson *describe(const AcrWorkspace *workspace, bool verbose)
     return json;
 }
 
-static void print_text(const AcrJson *json)
+static AcrOut print_text(const AcrJson *json)
 {
+    g_autoptr(GString) text = g_string_new(NULL);
     for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at)) {
         g_autofree char *value = acr_json_print(at);
-        g_autofree char *line = g_strdup_printf("%-16s %s\n", acr_json_key(at), value);
-        acr_out_text(line);
+        g_string_append_printf(text, "%-16s %s\n", acr_json_key(at), value);
     }
+    return acr_out_text(text->str);
 }
 
 static int run(const AcrProgram *program, int argc, char **argv)
@@ -74,11 +75,7 @@ static int run(const AcrProgram *program, int argc, char **argv)
     if (acr_snapshot_remarks(workspace.snapshot))
         fprintf(stderr, "acr-host index: %s\n", acr_snapshot_remarks(workspace.snapshot));
     g_autoptr(AcrJson) described = describe(&workspace, verbose);
-    if (json)
-        acr_out_json(described);
-    else
-        print_text(described);
-    return ACR_EXIT_OK;
+    return acr_out_exit(json ? acr_out_json(described) : print_text(described), ACR_EXIT_OK);
 }
 
 const AcrVerb acr_verb_index = {"index", "Index a repository; prints counts and times", run};

@@ -41,20 +41,17 @@ static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
     return json;
 }
 
-static void print_result(const char *file, const AcrPatchResult *result, bool json)
+static AcrOut print_result(const char *file, const AcrPatchResult *result, bool json)
 {
     if (json) {
         g_autoptr(AcrJson) object = result_to_json(file, result);
-        acr_out_json(object);
-        return;
-    }
-    if (result->diff) {
-        gsize len;
-        const void *diff = g_bytes_get_data(result->diff, &len);
-        acr_out(diff, len);
+        return acr_out_json(object);
     }
     if (*result->message)
         fprintf(stderr, "%s: %s\n%s\n", file, acr_extract_status_name(result->status), result->message);
+    gsize len = 0;
+    const void *diff = result->diff ? g_bytes_get_data(result->diff, &len) : NULL;
+    return acr_out(diff, len);
 }
 
 static bool apply_answer(const AcrWorkspace *workspace, GBytes *answer, AcrPatchResult *out, GError **error)
@@ -70,8 +67,8 @@ static bool apply_answer(const AcrWorkspace *workspace, GBytes *answer, AcrPatch
     return acr_patch_apply(&context, text, strlen(text), out, error);
 }
 
-/* One answer, of a file or (NULL) of standard input. */
-static int handle(const AcrProgram *program, const AcrWorkspace *workspace, const char *file, bool json)
+/* One answer, of a file or (NULL) of standard input. *out_more: whether standard output still takes more. */
+static int handle(const AcrProgram *program, const AcrWorkspace *workspace, const char *file, bool json, bool *out_more)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) answer =
@@ -83,8 +80,9 @@ static int handle(const AcrProgram *program, const AcrWorkspace *workspace, cons
     g_auto(AcrPatchResult) result = {0};
     if (!apply_answer(workspace, answer, &result, &error))
         return acr_verb_fail(program, acr_verb_patch.name, error);
-    print_result(file ? file : "-", &result, json);
-    return result.status == ACR_APPLICABLE_PATCH ? ACR_EXIT_OK : ACR_EXIT_NONE;
+    AcrOut out = print_result(file ? file : "-", &result, json);
+    *out_more = out == ACR_OUT_WRITTEN;
+    return acr_out_exit(out, result.status == ACR_APPLICABLE_PATCH ? ACR_EXIT_OK : ACR_EXIT_NONE);
 }
 
 static int run(const AcrProgram *program, int argc, char **argv)
@@ -96,6 +94,7 @@ static int run(const AcrProgram *program, int argc, char **argv)
         {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "One JSON object for each answer", NULL},
         G_OPTION_ENTRY_NULL,
     };
+    bool more = true;
     int code;
     if (!acr_options_parse(&acr_verb_patch, "[FILE…] - files with model answers; none: one from stdin", entries, &argc, &argv,
                            &code))
@@ -108,10 +107,12 @@ static int run(const AcrProgram *program, int argc, char **argv)
     if (!acr_workspace_open(options.repo, options.rev, &host, &workspace, &error))
         return acr_verb_fail(program, acr_verb_patch.name, error);
     if (argc < 2)
-        return handle(program, &workspace, NULL, options.json);
+        return handle(program, &workspace, NULL, options.json, &more);
     code = ACR_EXIT_OK;
-    for (int i = 1; i < argc; i++)
-        code = MAX(code, handle(program, &workspace, argv[i], options.json));
+    for (int i = 1; i < argc && more; i++) {
+        int ended = handle(program, &workspace, argv[i], options.json, &more);
+        code = MAX(code, ended);
+    }
     return code;
 }
 

@@ -29,8 +29,7 @@ static int run(const AcrProgram *program, int argc, char **argv)
     }
     gsize len;
     const void *diff = g_bytes_get_data(result.diff, &len);
-    acr_out(diff, len);
-    return ACR_EXIT_OK;
+    return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);
 }
 
 const AcrVerb acr_verb_replay = {"replay", "Repeat a finished run offline; prints the same patch", run};

@@ -97,8 +97,7 @@ static int report(const Options *options, const AcrTaskResult *result, AcrConsol
     }
     gsize len;
     const void *diff = g_bytes_get_data(result->diff, &len);
-    acr_out(diff, len);
-    return ACR_EXIT_OK;
+    return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);
 }
 
 static int run_task(const AcrProgram *program, const Options *options)

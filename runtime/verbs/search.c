@@ -46,11 +46,18 @@ static bool answer_text(AcrWorkspace *workspace, const char *text, AcrAnswer *ou
     return true;
 }
 
-static bool print_answer(const char *text, const AcrAnswer *answer, bool json, bool first)
+/* Answers are kept apart by an empty line. */
+static AcrOut print_text(const char *output, bool first)
+{
+    const char *end = g_str_has_suffix(output, "\n") ? "" : "\n";
+    g_autofree char *text = g_strconcat(first ? "" : "\n", output, end, NULL);
+    return acr_out_text(text);
+}
+
+static AcrOut print_answer(const char *text, const AcrAnswer *answer, bool json, bool first)
 {
     if (!json)
-        return (first || acr_out_text("\n")) && acr_out_text(answer->output) &&
-               (g_str_has_suffix(answer->output, "\n") || acr_out_text("\n"));
+        return print_text(answer->output, first);
     g_autoptr(AcrJson) object = answer_to_json(text, answer);
     return acr_out_json(object);
 }
@@ -65,8 +72,9 @@ static int answer_all(const AcrProgram *program, AcrWorkspace *workspace, char *
             return acr_verb_fail(program, acr_verb_search.name, error);
         if (!answer.ok)
             code = ACR_EXIT_NONE;
-        if (!print_answer(calls[i], &answer, json, i == 0))
-            return code;
+        AcrOut out = print_answer(calls[i], &answer, json, i == 0);
+        if (out != ACR_OUT_WRITTEN)
+            return acr_out_exit(out, code);
     }
     return acr_interrupted(program->interrupt) ? ACR_EXIT_INTERRUPTED : code;
 }

@@ -15,10 +15,17 @@ AcrExit acr_verb_usage(const char *verb, const char *format, ...) G_GNUC_PRINTF(
 
 /* ---- Standard output ---------------------------------------------------------------------------- */
 
-/* Writes all to stdout. A reader that has gone away (| head) is no error: false, and silence. Others are told once. */
-bool acr_out(const void *data, gsize len);
-bool acr_out_text(const char *text);
-bool acr_out_json(const AcrJson *json); /* one line */
+typedef enum {
+    ACR_OUT_WRITTEN,
+    ACR_OUT_CLOSED, /* the reader has gone away (| head): no error, and silence */
+    ACR_OUT_FAILED, /* told on stderr */
+} AcrOut;
+/* Writes all to stdout. After anything but WRITTEN the caller writes no more. */
+AcrOut acr_out(const void *data, gsize len) ACR_MUST_USE;
+AcrOut acr_out_text(const char *text) ACR_MUST_USE;
+AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
+/* `code`, unless what was to be written could not be. */
+AcrExit acr_out_exit(AcrOut out, AcrExit code);
 
 /* ---- Options ------------------------------------------------------------------------------------ */
 
