@@ -1,0 +1,444 @@
+"""The verbs as a person or another program meets them: options, JSON, exit codes, streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from host import Host, Result
+from repos import Repo, digest
+from runs import CHANGED, ISSUE, SCRIPT, arguments, check_patch, fixed, script_lines
+
+RunHost = Callable[..., Result]
+
+VERBS = ["run", "search", "patch", "index", "swe-bench", "replay"]
+ANSWERS = [line["content"] for line in script_lines() if line["agent"] == "patch"]
+
+# Each search call with the places that it finds, as (file, class, func).
+FOUND = {
+    'search_class("SeasonalTariff")': [(CHANGED, "SeasonalTariff", None)],
+    'search_class_in_file("SeasonalTariff", "seasonal.py")': [
+        (CHANGED, "SeasonalTariff", None)
+    ],
+    'search_method("cost_in_blocks")': [
+        ("brookbill/tariffs/blocks.py", None, "cost_in_blocks")
+    ],
+    'search_method_in_file("split_at", "brookbill/periods.py")': [
+        ("brookbill/periods.py", "Period", "split_at")
+    ],
+    'search_method_in_class("usage_charge", "BlockTariff")': [
+        ("brookbill/tariffs/stepped.py", "SteppedTariff", "usage_charge")
+    ],
+    'search_code("def cost_in_blocks(")': [
+        ("brookbill/tariffs/blocks.py", None, "cost_in_blocks")
+    ],
+    'search_code_in_file("left -= share", "tariffs/seasonal.py")': [
+        (CHANGED, "SeasonalTariff", "usage_charge")
+    ],
+    'get_code_around_line("brookbill/tariffs/seasonal.py", 66, 2)': [
+        (CHANGED, "SeasonalTariff", "usage_charge")
+    ],
+}
+MISSED = {
+    'search_class("Nowhere")': "Nowhere",
+    'search_class("SeasonTariff")': "SeasonalTariff",
+    'search_method_in_file("split_at", "nofile.py")': "nofile.py",
+    'search_code("no such text anywhere")': "no such text anywhere",
+    "search_class(1, 2, 3)": "search_class(class_name: str)",
+    'frobnicate("x")': "frobnicate",
+    "not a call": "",
+    'search_class(open("/etc/passwd"))': "",
+}
+
+
+def check_search_row(row: dict[str, Any]) -> None:
+    """The members of the contract, each of its type, and no others."""
+    assert list(row) == ["call", "ok", "output", "results"]
+    assert isinstance(row["ok"], bool) and isinstance(row["output"], str)
+    for place in row["results"]:
+        assert set(place) == {"file", "start", "end", "class", "func"}
+        assert 1 <= place["start"] <= place["end"]
+
+
+def test_search_json(run_host: RunHost, sample_repo: Repo) -> None:
+    before = digest(sample_repo.path)
+    result = run_host("search", "--repo", sample_repo, "--json", *FOUND).check()
+    assert result.err == ""
+    assert [row["call"] for row in result.rows()] == list(FOUND)
+    for row in result.rows():
+        check_search_row(row)
+        assert row["ok"] is True
+        places = [(p["file"], p["class"], p["func"]) for p in row["results"]]
+        assert places == FOUND[row["call"]], row["call"]
+        for file, klass, func in places:
+            assert f"<file>{file}</file>" in row["output"]
+            assert klass is None or f"<class>{klass}</class>" in row["output"]
+            if func:
+                assert f"<func>{func}</func>" in row["output"]
+    assert digest(sample_repo.path) == before
+
+
+def test_search_places_are_where_the_code_is(
+    run_host: RunHost, sample_repo: Repo
+) -> None:
+    calls = [
+        'search_method_in_class("usage_charge", "SeasonalTariff")',
+        'search_class("SeasonalTariff")',
+    ]
+    method, klass = run_host(
+        "search", "--repo", sample_repo, "--json", *calls
+    ).rows()
+    lines = (sample_repo.path / CHANGED).read_text().splitlines()
+    (place,) = method["results"]
+    assert lines[place["start"] - 1].strip().startswith("def usage_charge(")
+    assert lines[place["end"] - 1].strip() == "return total"
+    for number in range(place["start"], place["end"] + 1):
+        line = f"{number} {lines[number - 1]}".rstrip()
+        assert line in [text.rstrip() for text in method["output"].splitlines()]
+    assert "class SeasonalTariff(BlockTariff):" in klass["output"]
+    assert "total +=" not in klass["output"], "signatures only"
+
+
+def test_search_misses(run_host: RunHost, sample_repo: Repo) -> None:
+    result = run_host("search", "--repo", sample_repo, "--json", *MISSED).check(1)
+    assert result.err == ""
+    assert [row["call"] for row in result.rows()] == list(MISSED)
+    for row in result.rows():
+        check_search_row(row)
+        assert (row["ok"], row["results"]) == (False, [])
+        assert row["output"].strip() and MISSED[row["call"]] in row["output"]
+
+
+def test_search_one_miss_is_exit_1(run_host: RunHost, sample_repo: Repo) -> None:
+    good, bad = 'search_class("Period")', 'search_class("Nowhere")'
+    result = run_host("search", "--repo", sample_repo, "--json", bad, good).check(1)
+    assert [row["ok"] for row in result.rows()] == [False, True]
+
+
+def test_search_from_stdin(run_host: RunHost, sample_repo: Repo) -> None:
+    """A call a line; empty lines and CRLF do no harm; the same answers as from arguments."""
+    lines = "\n\r\n".join(FOUND) + "\r\n\n"
+    piped = run_host("search", "--repo", sample_repo, "--json", input=lines).check()
+    given = run_host("search", "--repo", sample_repo, "--json", *FOUND).check()
+    assert piped.stdout == given.stdout
+    text = run_host("search", "--repo", sample_repo, input=lines).check().out
+    outputs = [row["output"] for row in given.rows()]
+    assert text == "\n".join(output.rstrip("\n") + "\n" for output in outputs)
+
+
+def test_search_of_a_commit_and_of_the_tree(
+    run_host: RunHost, sample_repo: Repo
+) -> None:
+    sample_repo.write({"brookbill/extra.py": "class Extra:\n    pass\n"})
+    call = 'search_class("Extra")'
+    tree = run_host("search", "--repo", sample_repo, "--json", call).check()
+    assert tree.rows()[0]["results"] == [
+        {"file": "brookbill/extra.py", "start": 1, "end": 2}
+        | {"class": "Extra", "func": None}
+    ]
+    run_host("search", "--repo", sample_repo, "--rev", "HEAD", call).check(1)
+
+
+def test_search_names_nested_classes_with_dots(
+    run_host: RunHost, make_repo: Callable[..., Repo]
+) -> None:
+    text = "class A:\n    class B:\n        def f(self):\n            def g():\n"
+    repo = make_repo({"m.py": text + "                return 'needle'\n"})
+    result = run_host("search", "--repo", repo, "--json", 'search_code("needle")')
+    (place,) = result.check().rows()[0]["results"]
+    assert (place["class"], place["func"]) == ("A.B", "g")
+
+
+def test_patch_of_files(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    for number, text in enumerate([*ANSWERS, "I do not know."], 1):
+        (tmp_path / f"{number}.md").write_text(text, "utf-8")
+    files = [tmp_path / f"{number}.md" for number in (1, 2, 3)]
+    before = digest(sample_repo.path)
+    result = run_host("patch", "--repo", sample_repo, "--json", *files).check(1)
+    assert digest(sample_repo.path) == before
+    assert result.err == ""
+    refused, applied, prose = result.rows()
+    for row, file in zip(result.rows(), files, strict=True):
+        assert list(row) == ["file", "status", "message", "diff", "edits"]
+        assert row["file"] == str(file)
+        for edit in row["edits"]:
+            assert set(edit) == {"file", "level", "start", "end", "status"}
+    assert (refused["status"], refused["diff"]) == ("RAW_PATCH_BUT_UNMATCHED", None)
+    assert [edit["status"] for edit in refused["edits"]] == ["ambiguous"]
+    assert "lines 66-66, 69-69" in refused["message"]
+    assert (applied["status"], applied["message"]) == ("APPLICABLE_PATCH", "")
+    assert [
+        (e["file"], e["level"], e["start"], e["end"], e["status"])
+        for e in applied["edits"]
+    ] == [
+        (CHANGED, "indent", 63, 67, "applied"),
+        (CHANGED, "trailing", 68, 70, "applied"),
+    ]
+    assert (prose["status"], prose["diff"]) == ("RAW_PATCH_BUT_UNPARSED", None)
+    assert (prose["edits"], bool(prose["message"])) == ([], True)
+    check_patch(applied["diff"].encode(), sample_repo.clone(tmp_path / "checkout"))
+
+
+def test_patch_as_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    """Diffs on stdout, from stdin and from files; what is refused is told once on stderr."""
+    good, bad = tmp_path / "good.md", tmp_path / "bad.md"
+    good.write_text(ANSWERS[1], "utf-8")
+    bad.write_text(ANSWERS[0], "utf-8")
+    piped = run_host("patch", "--repo", sample_repo, input=ANSWERS[1]).check()
+    run = run_host(*arguments(sample_repo, tmp_path / "out")).check()
+    assert piped.stdout == run.stdout
+    both = run_host("patch", "--repo", sample_repo, bad, good).check(1)
+    assert both.stdout == piped.stdout
+    assert both.err.count("RAW_PATCH_BUT_UNMATCHED") == 1
+    assert both.err.startswith(f"{bad}: ")
+    sample_repo.apply(piped.stdout)
+    again = run_host("patch", "--repo", sample_repo, good).check(1)
+    assert again.stdout == b""
+    old = run_host("patch", "--repo", sample_repo, "--rev", "HEAD", good).check()
+    assert old.stdout == piped.stdout
+
+
+def test_patch_of_a_file_that_is_missing(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    good = tmp_path / "good.md"
+    good.write_text(ANSWERS[1], "utf-8")
+    missing = tmp_path / "missing.md"
+    result = run_host("patch", "--repo", sample_repo, missing, good)
+    result.one_line(2, str(missing))
+    assert CHANGED in result.out, "the other answer is still handled"
+
+
+def test_index_json(run_host: RunHost, sample_repo: Repo) -> None:
+    sample_repo.write({"brookbill/broken.py": "def f(:\n", "notes.txt": "x\n"})
+    result = run_host("index", "--repo", sample_repo, "--json").check()
+    (row,) = result.rows()
+    python = [
+        path
+        for path in sample_repo.path.rglob("*.py")
+        if "tests" not in path.relative_to(sample_repo.path).parts
+    ]
+    assert row["files"] == len(python)
+    assert row["unparsable"] == 1
+    assert row["symbols"] > 100
+    assert row["entries"] == len(sample_repo.git("ls-files").splitlines()) + 2
+    text = run_host("index", "--repo", sample_repo).check().out
+    assert re.search(rf"^files +{row['files']}$", text, re.MULTILINE)
+    told = run_host("index", "--repo", sample_repo, "--json", "--verbose").check()
+    (bad,) = told.rows()[0]["unparsable_files"]
+    assert bad["file"] == "brookbill/broken.py" and bad["reason"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help(run_host: RunHost, verb: str) -> None:
+    result = run_host(verb, "--help").check()
+    assert result.err == ""
+    assert f"acr-host {verb}" in result.out.splitlines()[1]
+    wanted = {
+        "run": ["--repo", "--rev", "--issue", "--issue-text", "--model", "--out"]
+        + ["--rounds", "--tries", "--attempts", "--verify", "--temperature"]
+        + ["--prompts", "--retries", "--apply", "--verbose"],
+        "search": ["--repo", "--rev", "--json"],
+        "patch": ["--repo", "--rev", "--json"],
+        "index": ["--repo", "--rev", "--json"],
+        "swe-bench": ["--dataset", "--repos", "--instance", "--model", "--out"]
+        + ["--jobs", "--rounds", "--retries"],
+        "replay": ["RUNDIR"],
+    }[verb]
+    assert [word for word in wanted if word not in result.out] == []
+    assert "--parent" not in result.out
+    assert run_host(verb, "-h").check().stdout == result.stdout
+
+
+def test_usage_and_version(run_host: RunHost) -> None:
+    version = run_host("--version").check()
+    assert re.fullmatch(r"acr-host \d+\.\d+\.\d+\n", version.out)
+    text = run_host("--help").check().out
+    assert [verb for verb in VERBS if not re.search(rf"^  {verb} ", text, re.M)] == []
+    bare = run_host().check(2)
+    assert (bare.out, bare.err) == ("", text)
+
+
+@pytest.mark.parametrize(
+    "words,said",
+    [
+        (["frobnicate"], "there is no verb 'frobnicate'"),
+        (["--frobnicate"], "there is no verb '--frobnicate'"),
+        (["run", "--frobnicate"], "--frobnicate"),
+        (["run", "--out", "o", "--issue", "i", "--model", "m"], "--repo is missing"),
+        (["run", "--repo", ".", "--issue", "i", "--model", "m"], "--out is missing"),
+        (["run", "--repo", ".", "--issue", "i", "--out", "o"], "--model is missing"),
+        (["run", "--repo", ".", "--model", "m", "--out", "o"], "--issue"),
+        (["run", "--rounds", "many"], "many"),
+        (["run", "--repo"], "--repo"),
+        (["search", "--frobnicate"], "--frobnicate"),
+        (["search", 'search_class("A")'], "--repo is missing"),
+        (["patch", "file.md"], "--repo is missing"),
+        (["index"], "--repo is missing"),
+        (["index", "--repo", ".", "more"], "'more'"),
+        (["replay", "a", "b"], "give one run folder"),
+    ],
+)
+def test_wrong_usage(
+    run_host: RunHost, tmp_path: Path, words: list[str], said: str
+) -> None:
+    result = run_host(*words, cwd=tmp_path)
+    line = result.one_line(2, said)
+    assert line.startswith("acr-host")
+    assert result.stdout == b""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "options,said",
+    [
+        (["--rounds", "0"], "--rounds must be from 1 to 1000, not 0"),
+        (["--tries", "101"], "--tries must be from 1 to 100, not 101"),
+        (["--attempts", "-1"], "--attempts must be from 1 to 100, not -1"),
+        (["--temperature", "2.5"], "--temperature"),
+        (["--verify", "maybe"], "--verify is auto, always or never, not 'maybe'"),
+        (["--issue-text", "x"], "--issue"),
+        (["--model", "nobody/x"], "nobody"),
+        (["more"], "'more'"),
+    ],
+)
+def test_options_that_cannot_be(
+    run_host: RunHost,
+    sample_repo: Repo,
+    tmp_path: Path,
+    options: list[str],
+    said: str,
+) -> None:
+    run = arguments(sample_repo, tmp_path / "out", *options)
+    run_host(*run).one_line(2, said)
+    assert not (tmp_path / "out").exists()
+
+
+def test_always_verifying_is_no_pretence(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Without a sandbox it cannot be done, and says so."""
+    run = arguments(sample_repo, tmp_path / "out", "--verify", "always")
+    run_host(*run).one_line(3, "cannot verify by running code")
+
+
+def closed_pipe(host: Host, *args: object) -> tuple[int, bytes]:
+    """Run with a standard output whose reader has gone; exit code and stderr."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    child = host.start(*args, stdout=writer)
+    os.close(writer)
+    _, stderr = child.communicate(timeout=60)
+    return child.returncode, stderr
+
+
+def test_reader_that_has_gone(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
+    (tmp_path / "answer.md").write_text(ANSWERS[1], "utf-8")
+    calls = ['search_code("e")'] * 50
+    repo = ["--repo", sample_repo]
+    assert closed_pipe(host, "search", *repo, *calls) == (0, b"")
+    assert closed_pipe(host, "index", *repo) == (0, b"")
+    assert closed_pipe(host, "patch", *repo, tmp_path / "answer.md") == (0, b"")
+    assert closed_pipe(host, "run", "--help") == (0, b"")
+    run = arguments(sample_repo, tmp_path / "out")
+    assert closed_pipe(host, *run) == (0, b"")
+    assert CHANGED in (tmp_path / "out" / "patch.diff").read_text()
+    assert closed_pipe(host, "replay", tmp_path / "out") == (0, b"")
+
+
+def test_head_of_many_answers(host: Host, sample_repo: Repo) -> None:
+    calls = ['search_code("e")'] * 200
+    command = [str(host.program), "search", "--repo", str(sample_repo), *calls]
+    head = subprocess.run(
+        ["bash", "-c", '"$@" | head -1; exit "${PIPESTATUS[0]}"', "-", *command],
+        env=host.environment({}),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (head.returncode, head.stderr) == (0, b"")
+    assert len(head.stdout.splitlines()) == 1 and b"lines with e" in head.stdout
+
+
+def test_standard_output_that_is_full(
+    host: Host, sample_repo: Repo, tmp_path: Path
+) -> None:
+    calls = ['search_class("Period")'] * 3
+    run = arguments(sample_repo, tmp_path / "out")
+    repo = ["--repo", sample_repo]
+    for args in (["search", *repo, *calls], ["index", *repo], run):
+        with open("/dev/full", "wb") as full:
+            result = host.run(*args, stdout=full)
+        result.one_line(3, "cannot write to standard output")
+    assert CHANGED in (tmp_path / "out" / "patch.diff").read_text()
+
+
+def on_terminal(host: Host, *args: object) -> tuple[int, bytes, str]:
+    """Run with stderr on a terminal; exit code, stdout, and what the terminal got."""
+    main, side = pty.openpty()
+    child = host.start(*args, stderr=side)
+    os.close(side)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(main, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(main)
+    assert child.stdout is not None
+    stdout = child.stdout.read()
+    return child.wait(60), stdout, seen.decode()
+
+
+def test_progress_on_a_terminal_only(
+    host: Host, sample_repo: Repo, tmp_path: Path
+) -> None:
+    code, stdout, seen = on_terminal(host, *arguments(sample_repo, tmp_path / "out"))
+    assert code == 0
+    assert stdout == (tmp_path / "out" / "patch.diff").read_bytes()
+    for words in ("snapshot", "index", "select · round 1", "extract · round 3"):
+        assert words in seen
+    assert "patch · try 2" in seen
+    assert "\n" not in seen, "one line that rewrites itself"
+    assert seen.endswith("\r\x1b[K"), "the line is wiped at the end"
+    piped = host.run(*arguments(sample_repo, tmp_path / "piped")).check()
+    assert (piped.stdout, piped.err) == (stdout, "")
+
+
+def test_batch_progress_on_a_terminal(
+    host: Host, sample_repo: Repo, tmp_path: Path
+) -> None:
+    row = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": "HEAD"}
+    row["problem_statement"] = ISSUE.read_text("utf-8")
+    (tmp_path / "tasks.json").write_text(json.dumps([row]), "utf-8")
+    (tmp_path / "repos").mkdir()
+    sample_repo.path.rename(tmp_path / "repos" / "a__b")
+    code, stdout, seen = on_terminal(
+        host,
+        *("swe-bench", "--dataset", tmp_path / "tasks.json", "--out", tmp_path / "out"),
+        *("--repos", tmp_path / "repos", "--model", f"script:{SCRIPT}"),
+    )
+    assert (code, stdout) == (0, b"")
+    assert "1/1 a__b-1: patch" in seen
+
+
+def test_apply_needs_the_working_tree(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    run = arguments(sample_repo, tmp_path / "out", "--apply", "--rev", "HEAD")
+    run_host(*run).one_line(2, "--apply", "--rev")
+    before = (sample_repo.path / CHANGED).read_bytes()
+    assert before != fixed(before)
+    assert not (tmp_path / "out").exists()
