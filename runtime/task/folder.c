@@ -10,6 +10,7 @@
 
 #define META "meta.json"
 #define LOCK "lock"
+#define SWEEP_DEPTH 3u /* attempt_0/search/… is 2 */
 #define GITIGNORE "*\n"
 
 static const char *const state_names[] = {
@@ -164,6 +165,24 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
     return false;
 }
 
+/*
+ * Removes what kills in the middle of a write have left. The lock is held, so nobody is at work on these files. What
+ * cannot be removed harms nothing.
+ */
+static void sweep(const char *path, guint depth)
+{
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        g_autofree char *entry = g_build_filename(path, name, NULL);
+        if (g_file_test(entry, G_FILE_TEST_IS_SYMLINK))
+            continue;
+        if (acr_file_is_temporary(name) && g_file_test(entry, G_FILE_TEST_IS_REGULAR))
+            (void)unlink(entry);
+        else if (depth < SWEEP_DEPTH && g_file_test(entry, G_FILE_TEST_IS_DIR))
+            sweep(entry, depth + 1);
+    }
+}
+
 bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
 {
     g_auto(AcrFolder) folder = {.path = g_canonicalize_filename(path, NULL)};
@@ -176,6 +195,8 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
     g_clear_pointer(&folder.meta, acr_json_free);
     if (!read_meta(&folder, error)) /* once more, now that nobody else can write it */
         return false;
+    if (folder.state != ACR_FOLDER_DONE)
+        sweep(folder.path, 0);
     *out = folder;
     memset(&folder, 0, sizeof folder);
     return true;
