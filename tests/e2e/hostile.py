@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -79,6 +80,19 @@ def outcome(folder: Path) -> tuple[Any, ...]:
     }
     names = ("patch.diff", "cost.json", "selected_patch.json")
     return journal_of(folder), artifacts, [(folder / n).read_bytes() for n in names]
+
+
+def take_back(folder: Path, records: int) -> None:
+    """Take a finished run folder back to where its journal had that many records."""
+    journal, meta = folder / "journal.jsonl", folder / "meta.json"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:records]))
+    shutil.rmtree(folder / "attempt_0")
+    for name in ("patch.diff", "cost.json", "selected_patch.json"):
+        (folder / name).unlink()
+    begun = json.loads(meta.read_bytes()) | {"state": "ready"}
+    del begun["result"]
+    meta.write_text(json.dumps(begun))
 
 
 def strays(*folders: Path) -> list[Path]:

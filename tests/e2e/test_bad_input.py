@@ -32,6 +32,7 @@ from hostile import (
     state_of,
     stop_in_call,
     strays,
+    take_back,
     tiny_run,
     write_script,
 )
@@ -265,24 +266,11 @@ def test_a_read_only_place_is_told(run_host: Run, tiny: Repo, script: Path, tmp_
         run_host(*tiny_run(tiny, place / "out", script)).one_line(ENVIRONMENT, str(place))
     run_host(*tiny_run(tiny, place / "out", script), "--rounds", "2").check()
     shutil.copytree(place / "out", tmp_path / "begun")
-    _begin_again(tmp_path / "begun", 1)
+    take_back(tmp_path / "begun", 1)
     with read_only(tmp_path / "begun"):
         arguments = [*tiny_run(tiny, tmp_path / "begun", script), "--rounds", "2"]
         run_host(*arguments).one_line(ENVIRONMENT, str(tmp_path / "begun"))
     run_host(*arguments).check()
-
-
-def _begin_again(folder: Path, records: int) -> None:
-    """Take a finished run folder back to where it had that many records."""
-    lines = (folder / "journal.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "journal.jsonl").write_bytes(b"".join(lines[:records]))
-    shutil.rmtree(folder / "attempt_0")
-    for name in ("patch.diff", "cost.json", "selected_patch.json"):
-        (folder / name).unlink()
-    meta = json.loads((folder / "meta.json").read_bytes())
-    meta["state"] = "ready"
-    del meta["result"]
-    (folder / "meta.json").write_text(json.dumps(meta))
 
 
 def test_a_disk_that_fills_up_in_mid_run_loses_nothing(
@@ -330,7 +318,7 @@ def test_other_options_in_a_begun_folder_are_refused_by_name(
         run_host(*arguments, *change).one_line(USAGE, f"another {field} ")
         if before:
             assert deep_digest(out / "attempt_0") == before
-            _begin_again(out, 1)
+            take_back(out, 1)
     run_host(*arguments).check()
 
 
@@ -381,7 +369,7 @@ def test_a_journal_that_is_a_folder_is_told(
     """As is one that is a symbolic link: nothing is written through it."""
     out, arguments = tmp_path / "out", tiny_run(tiny, tmp_path / "out", script)
     run_host(*arguments).check()
-    _begin_again(out, 1)
+    take_back(out, 1)
     kept = (out / "journal.jsonl").rename(tmp_path / "kept")
     (out / "journal.jsonl").mkdir()
     run_host(*arguments).one_line(ENVIRONMENT, "journal.jsonl")
@@ -411,7 +399,7 @@ def test_artifacts_are_not_written_through_links(
     """A link at an artifact's name is replaced, not followed."""
     out, precious = tmp_path / "out", tmp_path / "precious"
     run_host(*tiny_run(tiny, out, script)).check()
-    _begin_again(out, 1)
+    take_back(out, 1)
     precious.write_text("mine")
     (out / "patch.diff").symlink_to(precious)
     run_host(*tiny_run(tiny, out, script)).check()

@@ -1,0 +1,299 @@
+"""A run that is killed, wherever, goes on to the same end; a journal that is damaged is mended or refused."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from hostile import (
+    CALLS,
+    SCRIPT,
+    journal_of,
+    outcome,
+    sample_run,
+    strays,
+    take_back,
+)
+from host import Host, Result, kill
+from loopback import Failure, LoopbackOpenAI
+from repos import Repo
+
+Run = Callable[..., Result]
+Serve = Callable[..., LoopbackOpenAI]
+NONE, ENVIRONMENT = 1, 3
+
+
+@pytest.fixture
+def finished(host: Host, sample_repo: Repo, tmp_path: Path) -> Path:
+    """A finished run of the sample, that must not be changed."""
+    host.run(*sample_run(sample_repo, tmp_path / "finished")).check()
+    return tmp_path / "finished"
+
+
+def _copy(finished: Path, records: int) -> Path:
+    """A copy of a finished run, taken back to where it had that many records."""
+    copy = finished.with_name("copy")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(finished, copy)
+    take_back(copy, records)
+    return copy
+
+
+@pytest.mark.parametrize("number", range(CALLS))
+def test_a_run_killed_in_a_model_call_goes_on_to_the_same_end(
+    host: Host,
+    loopback_openai: Serve,
+    sample_repo: Repo,
+    tmp_path: Path,
+    number: int,
+) -> None:
+    """After each record of the journal; no call is made twice but the one that was under way."""
+    server, out = loopback_openai(SCRIPT), tmp_path / "out"
+    arguments = sample_run(sample_repo, out, server.model)
+    server.fail(Failure("hang"), at=number)
+    child = host.start(*arguments, env=server.environment)
+    server.wait_for(number + 1)
+    kill(child)
+    assert len(journal_of(out)) == number
+    host.run(*arguments, env=server.environment).check()
+    assert len(server.requests) == CALLS + 1
+    whole = loopback_openai(SCRIPT)
+    host.run(
+        *sample_run(sample_repo, tmp_path / "whole", server.model), env=whole.environment
+    ).check()
+    assert outcome(out) == outcome(tmp_path / "whole")
+
+
+def test_a_run_killed_after_every_record_goes_on_to_the_same_end(
+    host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """One run that is killed in each of its calls in turn."""
+    server, out = loopback_openai(SCRIPT), tmp_path / "out"
+    arguments = sample_run(sample_repo, out, server.model)
+    for number in range(CALLS):
+        server.fail(Failure("hang"), at=number)
+        child = host.start(*arguments, env=server.environment)
+        server.wait_for(2 * number + 1)
+        kill(child)
+    host.run(*arguments, env=server.environment).check()
+    whole = loopback_openai(SCRIPT)
+    host.run(
+        *sample_run(sample_repo, tmp_path / "whole", server.model), env=whole.environment
+    ).check()
+    assert outcome(out) == outcome(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("records", range(CALLS + 1))
+def test_a_journal_with_some_of_its_records_is_gone_on_with(
+    host: Host, sample_repo: Repo, finished: Path, records: int
+) -> None:
+    """Also with the scripted model, which moves on past the lines that the journal answers."""
+    copy = _copy(finished, records)
+    host.run(*sample_run(sample_repo, copy)).check()
+    assert outcome(copy) == outcome(finished)
+
+
+def _killed_at_random(host: Host, arguments: list[object], seconds: float) -> bool:
+    """Start a run and kill it after so long; whether it was still at work."""
+    child = host.start(*arguments)
+    time.sleep(seconds)
+    alive = child.poll() is None
+    kill(child)
+    assert alive or child.returncode == 0
+    return alive
+
+
+def _kill_often(
+    host: Host, repo: Repo, finished: Path, out: Path, times: int, seed: int
+) -> int:
+    """Begin runs and kill each several times at random moments; how many kills met a run at work."""
+    chance, kills = random.Random(seed), 0
+    arguments = sample_run(repo, out)
+    begun = time.monotonic()
+    host.run(*sample_run(repo, out.with_name("timing"))).check()
+    whole = time.monotonic() - begun
+    while kills < times:
+        shutil.rmtree(out, ignore_errors=True)
+        while _killed_at_random(host, arguments, chance.uniform(0, 1.1 * whole)):
+            kills += 1
+        assert outcome(out) == outcome(finished) and strays(out) == []
+        host.run(*arguments).check()
+        assert host.run("replay", out).check().stdout == (out / "patch.diff").read_bytes()
+    return kills
+
+
+def test_a_run_killed_at_random_moments_goes_on_to_the_same_end(
+    host: Host, sample_repo: Repo, finished: Path, tmp_path: Path
+) -> None:
+    """Real SIGKILLs, each run several times."""
+    assert _kill_often(host, sample_repo, finished, tmp_path / "out", 25, seed=1) >= 25
+
+
+@pytest.mark.full
+def test_a_run_killed_five_hundred_times_goes_on_to_the_same_end(
+    host: Host, sample_repo: Repo, finished: Path, tmp_path: Path
+) -> None:
+    """As above, for longer."""
+    assert _kill_often(host, sample_repo, finished, tmp_path / "out", 500, seed=2) >= 500
+
+
+def _cut(host: Host, repo: Repo, finished: Path, records: int, kept: int) -> None:
+    """The last of some records is cut after `kept` bytes: it is dropped, said so, and made again."""
+    copy = _copy(finished, records)
+    journal = copy / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-1]) + lines[-1][:kept])
+    result = host.run(*sample_run(repo, copy), "-v").check()
+    assert (0 < kept < len(lines[-1])) == ("the last record" in result.err), result.told()
+    assert outcome(copy) == outcome(finished)
+
+
+def _cuts(finished: Path, count: int | None) -> list[tuple[int, int]]:
+    """Places to cut: (records, bytes of the last one); at its ends, and `count` others or all."""
+    lines = (finished / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    chance, cuts = random.Random(3), []
+    for records in (1, 4, CALLS) if count else (CALLS,):
+        length = len(lines[records - 1])
+        places = range(length) if count is None else chance.sample(range(length), count)
+        cuts += [(records, at) for at in {0, 1, length - 2, length - 1, length, *places}]
+    return cuts
+
+
+def test_a_last_record_that_was_cut_is_dropped(
+    host: Host, sample_repo: Repo, finished: Path
+) -> None:
+    """With a line that says so."""
+    for records, kept in _cuts(finished, 8):
+        _cut(host, sample_repo, finished, records, kept)
+
+
+@pytest.mark.full
+def test_a_last_record_that_was_cut_at_any_byte_is_dropped(
+    host: Host, sample_repo: Repo, finished: Path
+) -> None:
+    """Every single one."""
+    for records, kept in _cuts(finished, None):
+        _cut(host, sample_repo, finished, records, kept)
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "zeros": lambda line: b"\0" * len(line),
+    "zeros and line feed": lambda line: b"\0" * (len(line) - 1) + b"\n",
+    "half zeros": lambda line: line[: len(line) // 2] + b"\0" * (len(line) // 2),
+    "no UTF-8": lambda line: line.replace(b"model", b"mod\xffl", 1),
+    "no brace": lambda line: line[1:],
+    "other number": lambda line: line.replace(b'"n":', b'"n":7', 1),
+    "empty line": lambda line: b"\n",
+    "no record": lambda line: b'{"n": 3}\n',
+    "number": lambda line: b"17\n",
+    "deep": lambda line: b"[" * 100_000 + b"\n",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_last_record_that_was_damaged_is_dropped(
+    host: Host, sample_repo: Repo, finished: Path, damage: str
+) -> None:
+    """With a line that says so, and the run goes on to the same end."""
+    copy = _copy(finished, 4)
+    lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    lines[-1] = DAMAGES[damage](lines[-1])
+    (copy / "journal.jsonl").write_bytes(b"".join(lines))
+    result = host.run(*sample_run(sample_repo, copy), "-v").check()
+    assert "the last record" in result.err, result.told()
+    assert outcome(copy) == outcome(finished)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_before_the_last_record_is_refused(
+    host: Host, sample_repo: Repo, finished: Path, damage: str
+) -> None:
+    """It names the line, and nothing is changed."""
+    copy = _copy(finished, 6)
+    lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    damaged = DAMAGES[damage](lines[2])
+    lines[2] = damaged if damaged.endswith(b"\n") else damaged[:-1] + b"\n"
+    (copy / "journal.jsonl").write_bytes(b"".join(lines))
+    before = (copy / "journal.jsonl").read_bytes(), (copy / "meta.json").read_bytes()
+    host.run(*sample_run(sample_repo, copy)).one_line(ENVIRONMENT, "journal.jsonl", "line 3")
+    assert ((copy / "journal.jsonl").read_bytes(), (copy / "meta.json").read_bytes()) == before
+    host.run("replay", copy).one_line(ENVIRONMENT, "line 3")
+
+
+def _edit(line: bytes, change: Callable[[Any], None]) -> bytes:
+    """A record, changed."""
+    record = json.loads(line)
+    change(record)
+    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+FOREIGN: dict[str, Callable[[Any], None]] = {
+    "request": lambda r: r["request"]["messages"][-1].update(content="Something else."),
+    "event": lambda r: r.update(event="sandbox"),
+    "agent": lambda r: r["request"].update(agent="review"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_foreign_record_in_the_middle_is_a_divergence(
+    host: Host, sample_repo: Repo, finished: Path, kind: str
+) -> None:
+    """Both sides are shown, and the journal stays as it is."""
+    copy = _copy(finished, 6)
+    lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    lines[2] = _edit(lines[2], FOREIGN[kind])
+    (copy / "journal.jsonl").write_bytes(b"".join(lines))
+    before = (copy / "journal.jsonl").read_bytes()
+    host.run(*sample_run(sample_repo, copy)).one_line(NONE, "diverges", "line 3")
+    assert (copy / "journal.jsonl").read_bytes() == before
+
+
+ANSWERS: dict[str, Callable[[Any], None]] = {
+    "none": lambda r: r.update(answer=None),
+    "number": lambda r: r.update(answer=7),
+    "no content": lambda r: r["answer"].pop("content"),
+    "content no text": lambda r: r["answer"].update(content=[1]),
+    "usage of text": lambda r: r["answer"].update(usage={"input": "x", "output": -9e99}),
+    "error no object": lambda r: r.update(answer={"error": 7}),
+    "unknown error": lambda r: r.update(answer={"error": {"class": "x", "message": 3}}),
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_a_recorded_answer_out_of_shape_is_no_crash(
+    host: Host, sample_repo: Repo, finished: Path, kind: str
+) -> None:
+    """A journal may come from a stranger. It ends with one of the program's own exit codes."""
+    copy = _copy(finished, 6)
+    lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    lines[2] = _edit(lines[2], ANSWERS[kind])
+    (copy / "journal.jsonl").write_bytes(b"".join(lines))
+    result = host.run(*sample_run(sample_repo, copy))
+    assert result.exit in (0, 1, ENVIRONMENT), result.told()
+    assert len(result.err.splitlines()) <= 1, result.told()
+
+
+def test_what_a_kill_at_the_beginning_leaves_is_taken_up(
+    host: Host, sample_repo: Repo, finished: Path, tmp_path: Path
+) -> None:
+    """Lock, .gitignore and a temporary file, but no meta.json yet; and a folder in the state "new"."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "lock").write_text("12345\n")
+    (out / ".gitignore").write_text("*\n")
+    (out / ".acr-AbC123").write_text('{"form')
+    host.run(*sample_run(sample_repo, out)).check()
+    assert outcome(out) == outcome(finished)
+    meta = json.loads((out / "meta.json").read_bytes())
+    assert meta.pop("result") and meta.pop("snapshot")
+    shutil.rmtree(out)
+    out.mkdir()
+    (out / "meta.json").write_text(json.dumps(meta | {"state": "new"}))
+    host.run(*sample_run(sample_repo, out)).check()
+    assert outcome(out) == outcome(finished)
