@@ -135,13 +135,30 @@ static bool check_code(const Task *task, GError **error)
     return false;
 }
 
+/* The folder that --apply writes to, borrowed: that of the repository, or the plain folder; NULL in a bare repository. */
+static const char *work_tree(const Task *task)
+{
+    if (task->workspace.repo)
+        return acr_repo_is_git(task->workspace.repo) ? acr_repo_workdir(task->workspace.repo) : acr_repo_path(task->workspace.repo);
+    return acr_json_get_string(acr_json_get(task->folder.meta, "snapshot"), "git_dir");
+}
+
+static bool check_work_tree(const Task *task, GError **error)
+{
+    if (!task->options->apply || work_tree(task))
+        return true;
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "--apply needs a working tree, and '%s' has none",
+                task->options->repo);
+    return false;
+}
+
 /* What can be wrong with the task itself is found before a folder is made: repository, revision, models. */
 static bool prepare(Task *task, GError **error)
 {
     stage(task->host, "snapshot");
     task->models = make_live_models(task->options->models, task, error);
     task->workspace.repo = task->models ? acr_repo_open(task->options->repo, error) : NULL;
-    if (!task->workspace.repo)
+    if (!task->workspace.repo || !check_work_tree(task, error))
         return false;
     task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, task->options->rev, error);
     if (!task->workspace.snapshot || !check_code(task, error))
@@ -289,6 +306,8 @@ static bool run_attempts(Task *task, const GPtrArray *models, const AcrArtifacts
 /* Everything after the folder is ready: index, journal, attempts, result. */
 static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **error)
 {
+    if (!check_work_tree(task, error))
+        return false;
     if (!task->models && !(task->models = make_live_models(task->options->models, task, error)))
         return false;
     g_autofree char *journal_path = acr_folder_path(&task->folder, "journal.jsonl");
@@ -314,8 +333,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
         return false;
     if (ok && !finish(task, &result, error))
         return false;
-    const char *workdir = task->workspace.repo ? acr_repo_workdir(task->workspace.repo) : NULL;
-    if (ok && task->options->apply && result.overlay && !acr_overlay_apply(result.overlay, workdir, error))
+    if (ok && task->options->apply && result.overlay && !acr_overlay_apply(result.overlay, work_tree(task), error))
         return false;
     out->status = result.status;
     out->diff = g_steal_pointer(&result.diff);
