@@ -1,0 +1,134 @@
+"""The build as a packager does it: plain cmake, install, and an installed tree that is moved away from its source."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from host import ROOT, SLOWNESS, Host
+from repos import sample_repo
+from runs import SCRIPT, arguments, check_patch, files_of
+
+SOURCES = ["CMakeLists.txt", "native", "runtime", "python", "prompts", "tools"]
+BUILD_SECONDS = 600
+SHARE = Path("share") / "acr-host"
+
+
+def cmake(*words: object) -> str:
+    """Run cmake; its output. Errors: AssertionError with the end of it."""
+    done = subprocess.run(
+        ["cmake", *map(str, words)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=BUILD_SECONDS,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installed tree, moved after it was installed; its source and build tree are deleted.
+
+    Built by hand from a copy of the sources, without a generator or a build type being named.
+    """
+    if SLOWNESS != 1:
+        pytest.skip("built once, in the ordinary build's tests")
+    if not shutil.which("cmake"):
+        pytest.skip("there is no cmake")
+    folder = tmp_path_factory.mktemp("install")
+    source, build = folder / "source", folder / "build"
+    source.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
+    for name in SOURCES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, source / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, source / name)
+    cmake("-S", source, "-B", build, "-DBUILD_TESTING=OFF")
+    cmake("--build", build, "-j", os.cpu_count() or 1)
+    cmake("--install", build, "--prefix", folder / "prefix")
+    shutil.rmtree(source)
+    shutil.rmtree(build)
+    (folder / "elsewhere").mkdir()
+    return (folder / "prefix").rename(folder / "elsewhere" / "acr host")
+
+
+@pytest.fixture
+def moved(installed: Path, tmp_path: Path) -> Host:
+    """Starts the installed program."""
+    (tmp_path / "home").mkdir()
+    return Host(tmp_path / "home", installed / "bin" / "acr-host")
+
+
+def test_installed_files(installed: Path) -> None:
+    files = files_of(installed)
+    prompts = {
+        str(SHARE / "prompts" / path.name) for path in (ROOT / "prompts").glob("*.txt")
+    }
+    package = {
+        str(SHARE / path.relative_to(ROOT))
+        for path in (ROOT / "python" / "acr").rglob("*.py*")
+        if path.suffix in (".py", ".pyi")
+    }
+    assert prompts and package
+    assert files == {"bin/acr-host"} | prompts | package
+    text = (installed / "bin" / "acr-host").stat()
+    assert text.st_mode & 0o111, "not executable"
+
+
+def test_solves_the_sample_without_its_source(moved: Host, tmp_path: Path) -> None:
+    repo = sample_repo(tmp_path / "sample")
+    result = moved.run(*arguments(repo, tmp_path / "out")).check()
+    assert result.err == ""
+    check_patch(result.stdout, repo)
+    assert moved.run("replay", tmp_path / "out").check().stdout == result.stdout
+
+
+def test_found_through_a_link_and_from_any_folder(
+    moved: Host, installed: Path, tmp_path: Path
+) -> None:
+    repo = sample_repo(tmp_path / "sample")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "acr").symlink_to(installed / "bin" / "acr-host")
+    linked = Host(moved.home, tmp_path / "bin" / "acr")
+    call = 'search_method_in_class("usage_charge", "BlockTariff")'
+    result = linked.run("search", "--repo", repo, call, cwd=tmp_path / "bin").check()
+    assert "<file>brookbill/tariffs/stepped.py</file>" in result.out
+
+
+def test_batch_starts_itself(moved: Host, tmp_path: Path) -> None:
+    """The tasks of a batch are processes of the same program, wherever it lies."""
+    repo = sample_repo(tmp_path / "repos" / "a__b")
+    row = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": repo.head}
+    row["problem_statement"] = "The bill is wrong: domestic-seasonal, SeasonTariff"
+    row["problem_statement"] += ", 72.90 + 62.31"
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    moved.run(
+        *("swe-bench", "--dataset", tmp_path / "tasks.jsonl", "--out", tmp_path / "out"),
+        *("--repos", tmp_path / "repos", "--model", f"script:{SCRIPT}"),
+    ).check()
+    (line,) = (tmp_path / "out" / "preds.jsonl").read_text("utf-8").splitlines()
+    check_patch(json.loads(line)["model_patch"].encode(), repo)
+
+
+def test_missing_part_is_told(installed: Path, tmp_path: Path) -> None:
+    """A tree that lost its Python package, or its prompts: a clear line, no traceback."""
+    broken = Path(shutil.copytree(installed, tmp_path / "broken"))
+    repo = sample_repo(tmp_path / "sample")
+    host = Host(tmp_path / "home", broken / "bin" / "acr-host")
+    (tmp_path / "home").mkdir()
+    shutil.rmtree(broken / SHARE / "prompts")
+    lost = host.run(*arguments(repo, tmp_path / "out"))
+    assert lost.exit in (2, 3), lost.told()
+    assert len(lost.err.splitlines()) == 1 and "prompts" in lost.err, lost.told()
+    shutil.rmtree(broken / SHARE / "python")
+    lost = host.run("index", "--repo", repo)
+    assert lost.exit == 3, lost.told()
+    assert len(lost.err.splitlines()) == 1 and "python" in lost.err, lost.told()
