@@ -49,7 +49,9 @@ def server(loopback_openai: Serve) -> LoopbackOpenAI:
     return loopback_openai(SCRIPT)
 
 
-def live(server: LoopbackOpenAI, repo: object, out: Path, *more: object) -> list[object]:
+def live(
+    server: LoopbackOpenAI, repo: object, out: Path, *more: object
+) -> list[object]:
     """The arguments of a run of the sample with that server's model."""
     return arguments(repo, out, *more, model=server.model)
 
@@ -171,9 +173,7 @@ def test_overflow_shortens_the_oldest_results(
     assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
     assert "the context overflowed, older results are shortened" in result.err
     full, short = server.requests[ANALYSE_2], server.requests[ANALYSE_2 + 1]
-    (at,) = [
-        n for n, m in enumerate(short["messages"]) if m != full["messages"][n]
-    ]
+    (at,) = [n for n, m in enumerate(short["messages"]) if m != full["messages"][n]]
     was, now = full["messages"][at]["content"], short["messages"][at]["content"]
     assert "def invoice(" in was and "def invoice(" not in now
     assert (

@@ -9,7 +9,8 @@ from typing import Callable
 import pytest
 
 from host import ROOT, Result
-from repos import Repo, digest, sample_repo as make_sample
+from repos import Repo, digest
+from repos import sample_repo as make_sample
 from runs import (
     ANALYSE_2,
     CALLS,

@@ -138,7 +138,9 @@ def test_run_folder_holds_what_the_contract_names(finished: Path) -> None:
     own = {name for name in files if not name.startswith(("prompts/", "snapshot/"))}
     assert own == ARTIFACTS
     prompts = {
-        path.name for path in (SAMPLE.parents[2] / "prompts").iterdir() if path.is_file()
+        path.name
+        for path in (SAMPLE.parents[2] / "prompts").iterdir()
+        if path.is_file()
     } - {"README.md"}
     assert {name[8:] for name in files if name.startswith("prompts/")} == prompts
     meta = read_json(finished / "meta.json")
@@ -186,9 +188,8 @@ def test_round_is_on_disk_before_it_is_parsed(
     assert len(journal(tmp_path / "out")) == 1
 
 
-def test_calls_and_places_are_kept(finished: Path) -> None:
-    search = finished / "attempt_0" / "search"
-    layers = read_json(search / "tool_call_layers.json")
+def test_calls_are_kept(finished: Path) -> None:
+    layers = read_json(finished / "attempt_0" / "search" / "tool_call_layers.json")
     assert [[(c["func_name"], c["call_ok"]) for c in layer] for layer in layers] == [
         [("search_method_in_class", True), ("search_class", False)],
         [
@@ -199,6 +200,10 @@ def test_calls_and_places_are_kept(finished: Path) -> None:
         ],
     ]
     assert layers[0][1]["arguments"] == {"class_name": "SeasonTariff"}
+
+
+def test_places_are_kept_as_named_and_as_found(finished: Path) -> None:
+    search = finished / "attempt_0" / "search"
     (named,) = read_json(search / "bug_locations_before_process.json")
     assert named["file"] == "tariff/seasonal.py"
     assert named["class"] is None

@@ -97,6 +97,18 @@ def ids(out: Path) -> list[str]:
     return [line["instance_id"] for line in predictions(out)]
 
 
+def check_said(result: Result) -> None:
+    """A line for each of the three tasks, in the order of their ends, and one for all."""
+    assert result.stdout == b""
+    said = result.err.splitlines()
+    assert len(said) == 4, result.told()
+    assert any(line.endswith(f"{GOOD}: patch") for line in said)
+    assert any(line.endswith(f"{EMPTY}: no patch") for line in said)
+    gone = next(line for line in said if GONE in line)
+    assert "exit 3" in gone and "gone/gone" in gone
+    assert "3 tasks: 1 with a patch, 1 without, 1 failed" in said[-1]
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("write", [write_list, write_lines])
 def test_no_task_stops_another(
@@ -112,14 +124,7 @@ def test_no_task_stops_another(
     before = digest(repos)
     result = run_host(*batch(dataset, repos, model, out, "--jobs", jobs)).check(3)
     assert digest(repos) == before
-    assert result.stdout == b""
-    said = result.err.splitlines()
-    assert len(said) == 4, result.told()
-    assert any(line.endswith(f"{GOOD}: patch") for line in said)
-    assert any(line.endswith(f"{EMPTY}: no patch") for line in said)
-    gone = next(line for line in said if GONE in line)
-    assert "exit 3" in gone and "gone/gone" in gone
-    assert "3 tasks: 1 with a patch, 1 without, 1 failed" in said[-1]
+    check_said(result)
     good, empty = predictions(out)
     assert (good["instance_id"], empty["instance_id"]) == (GOOD, EMPTY)
     assert empty["model_patch"] == ""

@@ -92,9 +92,7 @@ def test_search_places_are_where_the_code_is(
         'search_method_in_class("usage_charge", "SeasonalTariff")',
         'search_class("SeasonalTariff")',
     ]
-    method, klass = run_host(
-        "search", "--repo", sample_repo, "--json", *calls
-    ).rows()
+    method, klass = run_host("search", "--repo", sample_repo, "--json", *calls).rows()
     lines = (sample_repo.path / CHANGED).read_text().splitlines()
     (place,) = method["results"]
     assert lines[place["start"] - 1].strip().startswith("def usage_charge(")
@@ -156,9 +154,7 @@ def test_search_names_nested_classes_with_dots(
     assert (place["class"], place["func"]) == ("A.B", "g")
 
 
-def test_patch_of_files(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_patch_of_files(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     for number, text in enumerate([*ANSWERS, "I do not know."], 1):
         (tmp_path / f"{number}.md").write_text(text, "utf-8")
     files = [tmp_path / f"{number}.md" for number in (1, 2, 3)]
