@@ -18,10 +18,11 @@ void acr_instance_free(AcrInstance *instance)
     g_free(instance);
 }
 
-/* A name that may become a folder's: letters, digits, "_", "-", ".", not at the start a dot or a dash. */
+/* A name that may become a folder's: letters, digits, "_", "-", ".", at the start a letter, digit or "_"; not that of the
+ * predictions. */
 static bool is_safe_name(const char *name, const char *also)
 {
-    if (!*name || *name == '.' || *name == '-')
+    if ((!g_ascii_isalnum(*name) && *name != '_') || strcmp(name, "preds.jsonl") == 0)
         return false;
     for (const char *at = name; *at; at++)
         if (!g_ascii_isalnum(*at) && !strchr("_-.", *at) && !strchr(also, *at))
@@ -85,12 +86,15 @@ static bool read_lines(GPtrArray *rows, GHashTable *seen, const char *data, gsiz
     for (const char *line = data, *end = data + len; line < end;) {
         const char *stop = memchr(line, '\n', (gsize)(end - line));
         gsize size = (gsize)((stop ? stop : end) - line);
-        g_autofree char *text = g_strndup(line, size);
+        const char *text = line;
+        gsize blank = 0;
+        while (blank < size && strchr(" \t\r", text[blank]) && text[blank])
+            blank++;
         number++;
         line += size + (stop ? 1 : 0);
-        if (!*g_strstrip(text))
+        if (blank == size)
             continue;
-        g_autoptr(AcrJson) row = acr_json_parse(text, strlen(text), error);
+        g_autoptr(AcrJson) row = acr_json_parse(text, size, error);
         if (!row) {
             g_prefix_error(error, "line %u of '%s': ", number, path);
             return false;

@@ -18,10 +18,15 @@ static bool in_batch(const GPtrArray *instances, const char *id)
     return false;
 }
 
-/* Lines of other batches, each as it stands; what is no prediction is dropped. */
-static void keep_others(const char *path, const GPtrArray *instances, GString *out)
+/* Lines of other batches, each as it stands; what is no prediction is dropped. A file that cannot be read is not replaced. */
+static bool keep_others(const char *path, const GPtrArray *instances, GString *out, GError **error)
 {
-    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PREDS_BYTES, NULL);
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PREDS_BYTES, &reason);
+    if (!bytes && !g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND)) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
     gsize len = 0;
     const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
     g_autofree char *text = g_strndup(data ? data : "", len);
@@ -32,6 +37,7 @@ static void keep_others(const char *path, const GPtrArray *instances, GString *o
         if (id && !in_batch(instances, id))
             g_string_append_printf(out, "%s\n", lines[i]);
     }
+    return true;
 }
 
 /* Whether the run folder says that it is done. */
@@ -70,9 +76,15 @@ bool acr_predictions_write(const AcrBatchOptions *options, const GPtrArray *inst
 {
     g_autofree char *path = g_build_filename(options->out, PREDS, NULL);
     g_autoptr(GString) text = g_string_new(NULL);
-    keep_others(path, instances, text);
+    if (!keep_others(path, instances, text, error))
+        return false;
+    g_autoptr(GError) damaged = NULL; /* the first; a folder that is damaged does not cost the others their lines */
+    bool complete = true;
     for (guint i = 0; i < instances->len; i++)
-        if (!add_prediction(options, instances->pdata[i], text, error))
-            return false;
-    return acr_file_write_atomic(path, text->str, text->len, 0644, error);
+        complete = add_prediction(options, instances->pdata[i], text, damaged ? NULL : &damaged) && complete;
+    if (!acr_file_write_atomic(path, text->str, text->len, 0644, error))
+        return false;
+    if (!complete)
+        g_propagate_error(error, g_steal_pointer(&damaged));
+    return complete;
 }
