@@ -1,0 +1,162 @@
+/* Which folders become a run's, which are refused untouched, and how a run folder's states follow each other. */
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test_task.h"
+
+/* Opens the folder "out"; its state, or the error's code below zero as -1 - code. */
+static int open_out(const Place *place, AcrFolder *out)
+{
+    g_autofree char *path = place_path(place, "out");
+    g_autoptr(GError) error = NULL;
+    if (acr_folder_open(path, out, &error))
+        return (int)out->state;
+    g_assert_nonnull(error);
+    g_assert_nonnull(strstr(error->message, path));
+    g_assert_true(error->domain == ACR_TASK_ERROR || error->domain == ACR_BASE_ERROR);
+    return -1 - error->code;
+}
+
+static bool exists(const Place *place, const char *name)
+{
+    g_autofree char *path = place_path(place, name);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+static void test_a_missing_folder_is_made(Place *place, gconstpointer data)
+{
+    g_auto(AcrFolder) folder = {0};
+    g_assert_cmpint(open_out(place, &folder), ==, ACR_FOLDER_NEW);
+    g_assert_null(folder.meta);
+    g_autofree char *ignore = place_read(place, "out/.gitignore");
+    g_assert_cmpstr(ignore, ==, "*\n");
+}
+
+static void test_states_follow_each_other(Place *place, gconstpointer data)
+{
+    static const AcrFolderState states[] = {ACR_FOLDER_NEW, ACR_FOLDER_READY, ACR_FOLDER_DONE};
+    g_autofree char *path = place_path(place, "out");
+    for (guint i = 0; i < G_N_ELEMENTS(states); i++) {
+        g_auto(AcrFolder) folder = {0}, read = {0};
+        g_autoptr(GError) error = NULL;
+        g_autoptr(AcrJson) meta = acr_json_new_object();
+        acr_json_set_int(meta, "format", ACR_META_FORMAT);
+        g_assert_cmpint(open_out(place, &folder), ==, i == 0 ? ACR_FOLDER_NEW : states[i - 1]);
+        g_assert_true(acr_folder_write_meta(&folder, meta, states[i], &error));
+        g_assert_cmpint(folder.state, ==, states[i]);
+        g_assert_true(acr_folder_read(path, &read, NULL) == (states[i] != ACR_FOLDER_NEW));
+        g_assert_true(acr_folder_exists(path));
+    }
+}
+
+static void test_a_folder_has_one_process_at_a_time(Place *place, gconstpointer data)
+{
+    g_auto(AcrFolder) first = {0}, second = {0};
+    g_autofree char *path = place_path(place, "out"), *pid = g_strdup_printf("process %ld", (long)getpid());
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpint(open_out(place, &first), ==, ACR_FOLDER_NEW);
+    g_assert_false(acr_folder_open(path, &second, &error));
+    g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY);
+    g_assert_nonnull(strstr(error->message, pid));
+    acr_folder_clear(&first);
+    g_assert_cmpint(open_out(place, &second), ==, ACR_FOLDER_NEW);
+}
+
+static void test_what_a_kill_left_is_taken_up(Place *place, gconstpointer data)
+{
+    g_auto(AcrFolder) folder = {0};
+    place_write(place, "out/lock", "4711\n");
+    place_write(place, "out/.gitignore", "*\n");
+    place_write(place, "out/.acr-aB3dEf", "{\"form");
+    g_assert_cmpint(open_out(place, &folder), ==, ACR_FOLDER_NEW);
+    g_assert_false(exists(place, "out/.acr-aB3dEf"));
+}
+
+static void test_unfinished_writes_are_removed_from_a_run_that_goes_on(Place *place, gconstpointer data)
+{
+    g_auto(AcrFolder) folder = {0};
+    place_write(place, "out/meta.json", "{\"format\": 1, \"state\": \"ready\"}");
+    place_write(place, "out/attempt_0/search/.acr-aB3dEf", "{");
+    place_write(place, "out/attempt_0/.acr-notes", "mine");
+    place_write(place, "elsewhere/.acr-aB3dEf", "mine");
+    g_autofree char *link = place_path(place, "out/attempt_0/link"), *target = place_path(place, "elsewhere");
+    g_assert_cmpint(symlink(target, link), ==, 0);
+    g_assert_cmpint(open_out(place, &folder), ==, ACR_FOLDER_READY);
+    g_assert_false(exists(place, "out/attempt_0/search/.acr-aB3dEf"));
+    g_assert_true(exists(place, "elsewhere/.acr-aB3dEf"));
+}
+
+/* That "out" is refused as a mistake of usage, and holds this file with this text as before. */
+static void check_refused(const Place *place, const char *name, const char *text)
+{
+    g_auto(AcrFolder) folder = {0};
+    g_autofree char *inside = g_build_filename("out", name, NULL);
+    place_write(place, inside, text);
+    g_assert_cmpint(open_out(place, &folder), ==, -1 - ACR_TASK_ERROR_USAGE);
+    g_autofree char *now = place_read(place, inside);
+    g_assert_cmpstr(now, ==, text);
+    g_autofree char *path = place_path(place, inside), *out = place_path(place, "out");
+    g_assert_cmpint(g_unlink(path), ==, 0);
+    g_assert_cmpint(g_rmdir(out), ==, 0); /* nothing else was made in it */
+}
+
+static void test_other_folders_are_refused_untouched(Place *place, gconstpointer data)
+{
+    static const char *const metas[] = {"",     "{",  "[]", "7", "{}", "{\"format\": 1}", "{\"format\": \"1\", \"state\": \"done\"}",
+                                        "{\"format\": 2, \"state\": \"done\"}", "{\"format\": 1, \"state\": \"over\"}",
+                                        "{\"format\": 1, \"state\": 3}"};
+    check_refused(place, "thesis.tex", "mine");
+    check_refused(place, ".gitignore", "*.o\n");
+    check_refused(place, "lock", "locked by me");
+    check_refused(place, "lock", "12 monkeys\n");
+    for (guint i = 0; i < G_N_ELEMENTS(metas); i++)
+        check_refused(place, "meta.json", metas[i]);
+}
+
+static void test_a_file_is_no_folder(Place *place, gconstpointer data)
+{
+    g_auto(AcrFolder) folder = {0};
+    place_write(place, "out", "mine");
+    g_assert_cmpint(open_out(place, &folder), ==, -1 - ACR_TASK_ERROR_USAGE);
+    g_autofree char *text = place_read(place, "out");
+    g_assert_cmpstr(text, ==, "mine");
+}
+
+static void test_nothing_is_written_through_a_linked_lock(Place *place, gconstpointer data)
+{
+    g_autofree char *link = place_path(place, "out/lock"), *target = place_path(place, "precious");
+    place_write(place, "out/meta.json", "{\"format\": 1, \"state\": \"ready\"}");
+    place_write(place, "precious", "4711\n");
+    g_assert_cmpint(symlink(target, link), ==, 0);
+    g_auto(AcrFolder) folder = {0};
+    g_assert_cmpint(open_out(place, &folder), ==, -1 - ACR_TASK_ERROR_USAGE);
+    g_autofree char *text = place_read(place, "precious");
+    g_assert_cmpstr(text, ==, "4711\n");
+}
+
+static void test_artifacts_get_their_folders(Place *place, gconstpointer data)
+{
+    g_auto(AcrFolder) folder = {0};
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpint(open_out(place, &folder), ==, ACR_FOLDER_NEW);
+    g_assert_true(acr_folder_write(&folder, "a/b/c.txt", "x\0y", 3, &error));
+    g_assert_no_error(error);
+    g_autofree char *path = acr_folder_path(&folder, "a/b/c.txt");
+    g_autoptr(GBytes) bytes = acr_file_read(path, 100, &error);
+    g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), "x\0y", 3);
+}
+
+void add_folder_tests(void)
+{
+    PLACE_TEST("/task/folder/a_missing_folder_is_made", test_a_missing_folder_is_made);
+    PLACE_TEST("/task/folder/states_follow_each_other", test_states_follow_each_other);
+    PLACE_TEST("/task/folder/a_folder_has_one_process_at_a_time", test_a_folder_has_one_process_at_a_time);
+    PLACE_TEST("/task/folder/what_a_kill_left_is_taken_up", test_what_a_kill_left_is_taken_up);
+    PLACE_TEST("/task/folder/unfinished_writes_are_removed_from_a_run_that_goes_on",
+               test_unfinished_writes_are_removed_from_a_run_that_goes_on);
+    PLACE_TEST("/task/folder/other_folders_are_refused_untouched", test_other_folders_are_refused_untouched);
+    PLACE_TEST("/task/folder/a_file_is_no_folder", test_a_file_is_no_folder);
+    PLACE_TEST("/task/folder/nothing_is_written_through_a_linked_lock", test_nothing_is_written_through_a_linked_lock);
+    PLACE_TEST("/task/folder/artifacts_get_their_folders", test_artifacts_get_their_folders);
+}

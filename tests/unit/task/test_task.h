@@ -1,0 +1,26 @@
+/* What the tests of task share: a temporary folder for each test, and the files' entry points. */
+#ifndef TEST_TASK_H
+#define TEST_TASK_H
+
+#include "task/task_private.h"
+
+typedef struct {
+    char *dir; /* owned; a new folder */
+} Place;
+
+void place_set_up(Place *place, gconstpointer data);
+void place_tear_down(Place *place, gconstpointer data);
+/* A path in it; owned. */
+char *place_path(const Place *place, const char *name);
+/* Writes a file in it, its folders made. */
+void place_write(const Place *place, const char *name, const char *text);
+/* The text of a file in it; owned. */
+char *place_read(const Place *place, const char *name);
+
+#define PLACE_TEST(path, test) g_test_add(path, Place, NULL, place_set_up, test, place_tear_down)
+
+void add_folder_tests(void);
+void add_meta_tests(void);
+void add_recorded_model_tests(void);
+
+#endif
