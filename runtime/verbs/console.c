@@ -15,6 +15,7 @@ struct AcrConsole {
     gint64 start_us;
     guint attempt, number;
     char *stage;
+    char *status; /* shown in place of attempt, stage and number */
     gint64 cost_microusd, tokens;
 };
 
@@ -26,10 +27,13 @@ static void wipe(AcrConsole *console)
 
 static void draw(AcrConsole *console)
 {
-    if (!console->terminal || console->verbose || !console->stage)
+    if (!console->terminal || console->verbose || (!console->stage && !console->status))
         return;
     wipe(console);
-    fprintf(stderr, "attempt %u · %s", console->attempt + 1, console->stage);
+    if (console->status)
+        fputs(console->status, stderr);
+    else
+        fprintf(stderr, "attempt %u · %s", console->attempt + 1, console->stage);
     if (console->number)
         fprintf(stderr, " · %s %u", strcmp(console->stage, "patch") == 0 ? "try" : "round", console->number);
     if (console->tokens)
@@ -85,12 +89,26 @@ void acr_console_free(AcrConsole *console)
         return;
     wipe(console);
     g_free(console->stage);
+    g_free(console->status);
     g_free(console);
 }
 
 const AcrProgress *acr_console_progress(AcrConsole *console)
 {
     return &console->progress;
+}
+
+void acr_console_status(AcrConsole *console, const char *text)
+{
+    g_free(console->status);
+    console->status = g_strdup(text);
+    draw(console);
+}
+
+void acr_console_log(AcrConsole *console, const char *line)
+{
+    if (console->terminal || console->verbose)
+        acr_console_say(console, "%s", line);
 }
 
 void acr_console_say(AcrConsole *console, const char *format, ...)

@@ -5,6 +5,8 @@
 
 #include "batch/batch.h"
 
+#define MAX_COST_BYTES (1024u * 1024)
+
 typedef struct {
     char *dataset, *repos, *out;
     char **instances;
@@ -38,13 +40,49 @@ static bool check(Options *options)
     return false;
 }
 
+/* What is shown while tasks run. */
+typedef struct {
+    AcrConsole *console;
+    const char *out;
+    guint patches;
+    gint64 cost_microusd, tokens;
+} Watch;
+
+static void show(const Watch *watch, guint ended, guint total)
+{
+    g_autofree char *text = g_strdup_printf("%u of %u tasks · %u with a patch", ended, total, watch->patches);
+    acr_console_status(watch->console, text);
+    const AcrProgress *progress = acr_console_progress(watch->console);
+    progress->cost(progress->ctx, watch->cost_microusd, watch->tokens);
+}
+
+/* Adds what a task used, as its run folder says. */
+static void add_cost(Watch *watch, const char *instance_id)
+{
+    g_autofree char *path = g_build_filename(watch->out, instance_id, "cost.json", NULL);
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_COST_BYTES, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    g_autoptr(AcrJson) cost = data ? acr_json_parse(data, len, NULL) : NULL;
+    const AcrJson *total = acr_json_get(cost, "total");
+    watch->cost_microusd += acr_json_get_int(total, "cost_microusd", 0);
+    watch->tokens += acr_json_get_int(total, "input_tokens", 0) + acr_json_get_int(total, "cached_tokens", 0) +
+                     acr_json_get_int(total, "output_tokens", 0);
+}
+
 static void on_task(void *ctx, const AcrInstance *instance, int exit_code, const char *said, guint ended, guint total)
 {
-    static const char *const words[] = {"patch", "no patch"};
-    if (exit_code == 0 || exit_code == 1)
-        acr_console_say(ctx, "%u/%u %s: %s", ended, total, instance->instance_id, words[exit_code]);
-    else
-        acr_console_say(ctx, "%u/%u %s: exit %d: %s", ended, total, instance->instance_id, exit_code, said);
+    Watch *watch = ctx;
+    watch->patches += exit_code == 0;
+    add_cost(watch, instance->instance_id);
+    if (exit_code == 0 || exit_code == 1) {
+        g_autofree char *line = g_strdup_printf("%u/%u %s: %s", ended, total, instance->instance_id,
+                                                exit_code == 0 ? "patch" : "no patch");
+        acr_console_log(watch->console, line);
+    } else {
+        acr_console_say(watch->console, "%u/%u %s: exit %d: %s", ended, total, instance->instance_id, exit_code, said);
+    }
+    show(watch, ended, total);
 }
 
 static int run_batch(const AcrProgram *program, const Options *options)
@@ -61,6 +99,7 @@ static int run_batch(const AcrProgram *program, const Options *options)
     acr_run_options_to_argv(&options->run, arguments);
     g_ptr_array_add(arguments, NULL);
     g_autofree char *model_name = g_strjoinv("+", options->run.models_as_given);
+    Watch watch = {.console = console, .out = options->out};
     AcrBatchOptions batch = {
         .exe = program->exe,
         .repos = options->repos,
@@ -70,8 +109,9 @@ static int run_batch(const AcrProgram *program, const Options *options)
         .jobs = (guint)options->jobs,
         .interrupt = program->interrupt,
         .on_task = on_task,
-        .on_task_ctx = console,
+        .on_task_ctx = &watch,
     };
+    show(&watch, 0, instances->len);
     AcrBatchResult result;
     if (!acr_batch_run(&batch, instances, &result, &error))
         return acr_verb_fail(program, acr_verb_swe_bench.name, error);

@@ -69,6 +69,10 @@ AcrConsole *acr_console_new(bool verbose) ACR_MUST_USE; /* owned */
 void acr_console_free(AcrConsole *console);             /* wipes its line */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConsole, acr_console_free)
 const AcrProgress *acr_console_progress(AcrConsole *console); /* borrowed */
+/* Shows `text` in place of the stage of one task, for a verb that runs many. Copied. */
+void acr_console_status(AcrConsole *console, const char *text);
+/* A line of progress that stays: on a terminal, or with `verbose`. */
+void acr_console_log(AcrConsole *console, const char *line);
 /* A line that stays, whatever the mode. */
 void acr_console_say(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
 

@@ -427,7 +427,10 @@ def test_batch_progress_on_a_terminal(
         *("--repos", tmp_path / "repos", "--model", f"script:{SCRIPT}"),
     )
     assert (code, stdout) == (0, b"")
-    assert "1/1 a__b-1: patch" in seen
+    assert "0 of 1 tasks · 0 with a patch · 0 s" in seen
+    assert "1/1 a__b-1: patch\r\n" in seen
+    assert "1 of 1 tasks · 1 with a patch" in seen
+    assert seen.endswith("\r\x1b[K")
 
 
 def test_apply_needs_the_working_tree(
