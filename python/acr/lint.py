@@ -69,8 +69,14 @@ def new_errors(payload: bytes) -> bytes:
     paths = [os.fsdecode(path) for path in fields[0::3]]
     before = {path: text[1:] for path, text in zip(paths, fields[1::3]) if text}
     after = dict(zip(paths, fields[2::3]))
-    new = errors(after) - errors(before)
+    new = errors(after) - _errors_before(tuple(before.items()))
     return str(sum(new.values())).encode()
+
+
+@functools.lru_cache(maxsize=4)
+def _errors_before(files: tuple[tuple[str, bytes], ...]) -> Counter[Finding]:
+    """What the files had before: asked again for each reading of the same edit, and linted once."""
+    return errors(dict(files))
 
 
 def errors(files: dict[str, bytes]) -> Counter[Finding]:
