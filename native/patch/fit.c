@@ -434,10 +434,30 @@ static const Reading *reading_order(const AcrMatch *match)
     return orders[flush_left ? 2 : 0];
 }
 
+/*
+ * A line behind the first stands in both parts, blanks included, and no line is left of the quote's: the replacement has
+ * the quote's coordinates.
+ */
+static bool shares_coordinates(const Fit *fit)
+{
+    gsize least = G_MAXSIZE;
+    for (gsize j = fit->first_lost ? 1 : 0; j < fit->match->original.n; j++)
+        if (!acr_line_is_blank(&fit->match->original.line[j]))
+            least = MIN(least, width_of(&fit->match->original.line[j]));
+    for (gsize k = 1; k < fit->match->patched.n; k++)
+        if (!acr_line_is_blank(&fit->match->patched.line[k]) && width_of(&fit->match->patched.line[k]) < least)
+            return false;
+    for (gsize k = 1; k < fit->match->patched.n; k++)
+        if (fit->paired[k] > 0 && fit->match->patched.line[k].core > 3)
+            return true;
+    return false;
+}
+
 static void readings_of_lines(Fit *fit, GArray *readings, char **out_why)
 {
-    const Reading *order = reading_order(fit->match);
-    gsize n = fit->place->map ? 1 : 3;
+    bool one = fit->place->map || shares_coordinates(fit);
+    const Reading *order = one ? (const Reading[]){READ_AS_ORIGINAL} : reading_order(fit->match);
+    gsize n = one ? 1 : 3;
     for (gsize i = 0; i < n; i++) {
         AcrSplice splice;
         make_lines(fit, order[i]);

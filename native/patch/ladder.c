@@ -592,22 +592,43 @@ static bool find_similar(const AcrSource *source, AcrMatch *match)
     return true;
 }
 
+static bool has_core(const AcrLines *lines, const AcrLine *line)
+{
+    for (gsize k = 0; k < lines->n; k++)
+        if (acr_line_same_core(&lines->line[k], line))
+            return true;
+    return false;
+}
+
+/* Whether a line of code of the quote is in no line of the replacement. Bounded: very long parts count as lacking one. */
+static bool lacks_code(const AcrMatch *match)
+{
+    if (match->original.n > 0 && match->patched.n > ACR_PATCH_MAX_SCAN / match->original.n)
+        return true;
+    for (gsize j = 0; j < match->original.n; j++)
+        if (!acr_line_is_blank(&match->original.line[j]) && !has_core(&match->patched, &match->original.line[j]))
+            return true;
+    return false;
+}
+
 /* A replacement that leaves code out where the quote did not: what should stay there is unknown. */
 static void check_elisions(AcrMatch *match)
 {
     gsize left_out = count_elisions(&match->patched), quoted = count_elisions(&match->original);
-    bool literal = match->level != ACR_LEVEL_ELISION;
-    for (gsize j = 0; literal && j < match->patched.n; j++) {
-        const AcrLine *line = &match->patched.line[j];
-        if (acr_line_is_elision(line) && line->s[line->lead] == '#' && left_out > quoted) {
-            match->why = g_strdup_printf("<patched> leaves code out (\"%.*s\"), but <original> quotes it: "
-                                         "write the replacement in full", (int)line->core, line->s + line->lead);
-            return;
-        }
+    if (match->level == ACR_LEVEL_ELISION) {
+        if (left_out != quoted)
+            match->why = g_strdup_printf("<original> leaves code out in %" G_GSIZE_FORMAT " places, <patched> in %" G_GSIZE_FORMAT
+                                         ": quote the code in full", quoted, left_out);
+        return;
     }
-    if (!literal && left_out != quoted)
-        match->why = g_strdup_printf("<original> leaves code out in %" G_GSIZE_FORMAT " places, <patched> in %" G_GSIZE_FORMAT
-                                     ": quote the code in full", quoted, left_out);
+    for (gsize j = 0; left_out > quoted && j < match->patched.n; j++) {
+        const AcrLine *line = &match->patched.line[j];
+        if (!acr_line_is_elision(line) || line->s[line->lead] != '#' || !lacks_code(match))
+            continue;
+        match->why = g_strdup_printf("<patched> leaves code out (\"%.*s\"), but <original> quotes it: "
+                                     "write the replacement in full", (int)line->core, line->s + line->lead);
+        return;
+    }
 }
 
 void acr_ladder_find(const AcrSource *source, const char *original, const char *patched, AcrMatch *out)
