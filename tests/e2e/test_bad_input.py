@@ -34,6 +34,7 @@ from hostile import (
     strays,
     take_back,
     tiny_run,
+    whole_stacks,
     write_script,
 )
 from host import Host, Result
@@ -129,7 +130,8 @@ def test_a_partial_clone_without_its_blobs_names_the_missing_object(
     tiny.git("clone", "-q", "-n", "--filter=blob:none", f"file://{tiny}", str(clone))
     before = deep_digest(clone)
     blob, arguments = tiny.git("rev-parse", "HEAD:app.py"), tiny_run(clone, tmp_path / "out", script)
-    run_host(*arguments, "--rev", "HEAD").one_line(ENVIRONMENT, blob)
+    result = run_host(*arguments, "--rev", "HEAD", env=whole_stacks())
+    result.one_line(ENVIRONMENT, blob)
     assert deep_digest(clone) == before
 
 
@@ -164,7 +166,8 @@ def test_a_sha256_repository_is_refused(run_host: Run, script: Path, tmp_path: P
     repo = Repo(path)
     repo.git("init", "-q", "--object-format=sha256")
     repo.commit(TINY)
-    run_host(*tiny_run(repo, tmp_path / "out", script)).one_line(ENVIRONMENT, "SHA-256")
+    result = run_host(*tiny_run(repo, tmp_path / "out", script), env=whole_stacks())
+    result.one_line(ENVIRONMENT, "SHA-256")
     assert not (tmp_path / "out").exists()
 
 

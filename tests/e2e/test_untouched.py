@@ -356,9 +356,12 @@ def test_files_that_are_large_or_no_text(host: Host, make_repo: Make) -> None:
     repo.write({"line.py": b"x = '" + b"a" * 5_000_000 + b"'\n", "feeds.py": b"\n" * 3_000_000})
     with open(repo.path / "large.py", "wb") as file:
         for _ in range(100):
-            file.write(b"y = 1\n" * 174_763)
+            file.write(b"z = 2\n" * 174_763)
+        file.write(b"y = 1\n")
     rows = _json(host, repo, 'search_method("here")', 'search_code("y = 1")', timeout=120)
-    assert rows[0]["ok"] and len(json.dumps(rows[1])) < 2_000_000
+    assert rows[0]["ok"] and len(json.dumps(rows[1])) < 100_000
+    [place] = rows[1]["results"]
+    assert (place["file"], place["func"]) == ("large.py", None)
 
 
 def test_a_tree_that_changes_while_it_is_read_is_no_crash(
