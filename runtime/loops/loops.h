@@ -43,6 +43,8 @@ typedef struct {
     void (*note)(void *ctx, const char *line);
     /* What the run has used so far. */
     void (*cost)(void *ctx, gint64 cost_microusd, gint64 tokens);
+    /* One line that a user must not miss: something was left out or mended. */
+    void (*warn)(void *ctx, const char *line);
 } AcrProgress;
 
 typedef enum { ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS, ACR_VERIFY_NEVER } AcrVerify;

@@ -35,6 +35,12 @@ static void note(const AcrHost *host, const char *line)
         host->progress->note(host->progress->ctx, line);
 }
 
+static void warn(const AcrHost *host, const char *line)
+{
+    if (line && host->progress && host->progress->warn)
+        host->progress->warn(host->progress->ctx, line);
+}
+
 static void stage(const AcrHost *host, const char *name)
 {
     if (host->progress && host->progress->stage)
@@ -163,7 +169,7 @@ static bool prepare(Task *task, GError **error)
     task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, task->options->rev, error);
     if (!task->workspace.snapshot || !check_code(task, error))
         return false;
-    note(task->host, acr_snapshot_remarks(task->workspace.snapshot));
+    warn(task->host, acr_snapshot_remarks(task->workspace.snapshot));
     return true;
 }
 
@@ -314,7 +320,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     g_autoptr(AcrJournal) journal = acr_journal_open(journal_path, ACR_JOURNAL_APPEND, error);
     if (!journal)
         return false;
-    note(task->host, acr_journal_remark(journal));
+    warn(task->host, acr_journal_remark(journal));
     g_autoptr(AcrCost) cost = acr_cost_new();
     g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, task->models, recorder);
@@ -441,7 +447,7 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
     g_autoptr(AcrJournal) journal = issue ? acr_journal_open(journal_path, ACR_JOURNAL_READ, error) : NULL;
     if (!journal || !acr_workspace_index(&task->workspace, task->host, error))
         return false;
-    note(task->host, acr_journal_remark(journal));
+    warn(task->host, acr_journal_remark(journal));
     gsize len;
     const char *data = g_bytes_get_data(issue, &len);
     g_autofree char *text = acr_utf8_repair(data, len);

@@ -65,6 +65,11 @@ static void on_note(void *ctx, const char *line)
         fprintf(stderr, "    %s\n", line);
 }
 
+static void on_warn(void *ctx, const char *line)
+{
+    acr_console_say(ctx, "%s: %s", g_get_prgname(), line);
+}
+
 static void on_cost(void *ctx, gint64 cost_microusd, gint64 tokens)
 {
     AcrConsole *console = ctx;
@@ -79,7 +84,7 @@ AcrConsole *acr_console_new(bool verbose)
     console->verbose = verbose;
     console->terminal = isatty(STDERR_FILENO);
     console->start_us = g_get_monotonic_time();
-    console->progress = (AcrProgress){console, on_stage, on_note, on_cost};
+    console->progress = (AcrProgress){console, on_stage, on_note, on_cost, on_warn};
     return console;
 }
 

@@ -232,6 +232,21 @@ def test_moving_branch_does_not_move_the_run(
     assert run_host(*run).check().stdout == whole.check().stdout
 
 
+def test_cut_journal_is_mended_aloud(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes
+) -> None:
+    """Also when nobody asked for words: one line, then silence once it is mended."""
+    out, script = tmp_path / "out", tmp_path / "script.jsonl"
+    run = arguments(sample_repo, out, model=broken_script(script, SELECT_3))
+    run_host(*run).check(1)
+    path = out / "journal.jsonl"
+    path.write_bytes(path.read_bytes()[:-10])
+    assert "the last record" in run_host(*run).check(1).err.splitlines()[0]
+    shutil.copy(SCRIPT, script)
+    result = run_host(*run).check()
+    assert (result.stdout, result.err) == (expected, "")
+
+
 def test_unfinished_folder_needs_its_script(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:

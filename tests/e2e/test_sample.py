@@ -333,6 +333,23 @@ def test_issue_from_text_and_from_stdin(
     assert issues == {ISSUE.read_bytes()}
 
 
+def test_submodule_is_left_out_and_said_once(
+    run_host: RunHost, sample_repo: Repo, make_repo: Callable[..., Repo], tmp_path: Path
+) -> None:
+    other = make_repo({"m.py": "class BillingRun:\n    pass\n"}, "other")
+    sample_repo.git(
+        *("-c", "protocol.file.allow=always", "submodule", "--quiet", "add"),
+        *(str(other), "vendored"),
+    )
+    sample_repo.git("commit", "-q", "-m", "with a submodule")
+    for options in ([], ["--rev", "HEAD"]):
+        out = tmp_path / f"out-{len(options)}"
+        result = run_host(*arguments(sample_repo, out, *options)).check()
+        (line,) = result.err.splitlines()
+        assert line == "acr-host run: 1 submodule was left out: vendored"
+        assert run_host(*arguments(sample_repo, out, *options)).check().err == ""
+
+
 def test_run_folder_inside_the_working_tree_is_not_seen(
     run_host: RunHost, tmp_path: Path
 ) -> None:
