@@ -482,11 +482,12 @@ def test_replay_tells_same_other_none_and_crash(project: Path, tmp_path: Path) -
     assert "| acme/maths | 4 | 0 | 2 | 2 | 0 | 1 | 1 | 2 | 2 |" in text
 
 
-def test_replay_leaves_out_answers_that_tests_refused(
+def test_replay_leaves_out_answers_that_were_refused(
     project: Path, tmp_path: Path
 ) -> None:
     fix, other = diff_of(project, FIX), diff_of(project, OTHER)
-    runs = [run_of("early", (tasks.APPLICABLE, other), (tasks.APPLICABLE, fix))]
+    unmatched = ("RAW_PATCH_BUT_UNMATCHED", other)
+    runs = [run_of("early", (tasks.APPLICABLE, other), unmatched, (tasks.APPLICABLE, fix))]
     rows = replay(tmp_path, write_data(tmp_path, project, runs), validated=True)
     assert rows[0]["kind"] == "same"
 

@@ -97,16 +97,17 @@ def offline_prefix() -> tuple[str, ...]:
 
 
 def without_refused(script: bytes, run: Run) -> bytes:
-    """The script without the patch answers that applied but were not the last to do so.
+    """The script without the patch answers before the last one that applied when it was recorded.
 
-    When they were recorded, tests refused them; a replay that runs no tests would stop there.
+    They were refused then, by tests or because they did not fit the code; a replay that runs no
+    tests, or fits what did not fit then, would stop there.
     """
     applied = [n for n, (status, _) in enumerate(run.patches) if status == APPLICABLE]
-    refused, kept, answer = set(applied[:-1]), [], 0
+    accepted, kept, answer = (applied or [0])[-1], [], 0
     for line in script.splitlines(keepends=True):
         if json.loads(line)["agent"] == "patch":
             answer += 1
-            if answer - 1 in refused:
+            if answer - 1 < accepted:
                 continue
         kept.append(line)
     return b"".join(kept)
@@ -117,7 +118,7 @@ def write_inputs(
 ) -> None:
     """Write issue.md and script.jsonl of a run into an empty `folder`.
 
-    `validated` leaves out the answers that tests refused. Errors: CalledProcessError where the
+    `validated` leaves out the answers that were refused then. Errors: CalledProcessError where the
     script cannot be made.
     """
     shutil.rmtree(folder, ignore_errors=True)

@@ -194,7 +194,7 @@ def grade_rows(places: Places, rows: list[dict[str, Any]]) -> None:
 _SWITCHES = {
     "--resolved": "only runs recorded as resolved",
     "--expect": "scripts that expect what was found",
-    "--validated": "leave out answers that tests refused then",
+    "--validated": "leave out answers that were refused then",
     "--properties": "check git apply and replay",
     "--grade": "run the projects' own tests",
 }
