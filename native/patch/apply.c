@@ -1,10 +1,11 @@
 /*
  * An answer's edits -> an overlay and a diff, or a refusal.
  *
- * All edits are located in the snapshot's text, as the model saw it, and applied together; an edit whose code is not
- * there is looked for once more in the text that the answer's other edits of the file have made. Quoted regions may
- * overlap, changed lines may not. An edit that stands twice in an answer counts once. Nothing is written to the overlay
- * unless every edit that is not dropped has its place.
+ * All edits are located in the snapshot's text, as the model saw it, and applied together; an edit
+ * whose code is not there is looked for once more in the text that the answer's other edits of the
+ * file have made. Quoted regions may overlap, changed lines may not. An edit that stands twice in
+ * an answer counts once. Nothing is written to the overlay unless every edit that is not dropped
+ * has its place.
  */
 #include <string.h>
 
@@ -14,22 +15,22 @@ typedef struct {
     const AcrPatchContext *context;
     const char *answer; /* UTF-8 */
     gsize len;
-    char *repaired;         /* owned; what `answer` is, when it came as something else */
-    bool cut;               /* the answer was longer than is read */
+    char *repaired; /* owned; what `answer` is, when it came as something else */
+    bool cut;       /* the answer was longer than is read */
     AcrFileNames *names;
-    GPtrArray *edits;       /* of AcrEdit */
-    GPtrArray *outcomes;    /* of AcrEditOutcome */
-    GPtrArray *files;       /* of File */
-    GHashTable *by_path;    /* path -> File, borrowed */
-    GHashTable *places;     /* edit number -> GArray of AcrPlace, of ambiguous edits */
+    GPtrArray *edits;    /* of AcrEdit */
+    GPtrArray *outcomes; /* of AcrEditOutcome */
+    GPtrArray *files;    /* of File */
+    GHashTable *by_path; /* path -> File, borrowed */
+    GHashTable *places;  /* edit number -> GArray of AcrPlace, of ambiguous edits */
     AcrOverlay *overlay;
-    GString *broken;        /* the message about files that do not compile any more */
+    GString *broken; /* the message about files that do not compile any more */
 } Work;
 
 /* A file that the answer edits. */
 typedef struct {
     char *path;
-    AcrSource *source; /* as in the snapshot; NULL: a new file */
+    AcrSource *source;  /* as in the snapshot; NULL: a new file */
     GPtrArray *located; /* of Located */
     GArray *waiting;    /* of guint: edits not found in the snapshot's text */
     GBytes *after;      /* with the edits applied */
@@ -85,7 +86,8 @@ static bool is_blank_text(const char *text)
     return text[strspn(text, " \t\r\n\f\v")] == '\0';
 }
 
-/* ---- Files --------------------------------------------------------------------------------------- */
+/* ---- Files
+ * --------------------------------------------------------------------------------------- */
 
 static File *add_file(Work *work, const char *path, AcrSource *source)
 {
@@ -125,7 +127,8 @@ static void create_file(Work *work, guint number, const char *path)
 {
     const AcrEdit *edit = edit_at(work, number);
     if (g_hash_table_contains(work->by_path, path)) {
-        refuse(work, number, ACR_EDIT_OVERLAP, g_strdup("an earlier edit of this answer makes the same file"));
+        refuse(work, number, ACR_EDIT_OVERLAP,
+               g_strdup("an earlier edit of this answer makes the same file"));
         return;
     }
     bool bare = edit->patched[0] != '\0' && !g_str_has_suffix(edit->patched, "\n");
@@ -135,7 +138,8 @@ static void create_file(Work *work, guint number, const char *path)
     outcome_at(work, number)->level = ACR_LEVEL_EXACT;
 }
 
-/* ---- One edit ------------------------------------------------------------------------------------ */
+/* ---- One edit
+ * ------------------------------------------------------------------------------------ */
 
 /* The answer's words in front of an edit, back to the edit before it. */
 static const char *words_before(const Work *work, guint number, gsize *out_len)
@@ -155,13 +159,14 @@ static char *place_list(const AcrMatch *match, const char *path)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     if (match->many)
-        g_string_printf(text, "<original> stands in more than %u places of %s", ACR_PATCH_MAX_PLACES, path);
+        g_string_printf(text, "<original> stands in more than %u places of %s",
+                        ACR_PATCH_MAX_PLACES, path);
     else
         g_string_printf(text, "<original> stands in %u places of %s", match->places->len, path);
     for (guint i = 0; i < match->places->len && i < 12; i++) {
         const AcrPlace *place = &g_array_index(match->places, AcrPlace, i);
-        g_string_append_printf(text, "%s%" G_GSIZE_FORMAT "-%" G_GSIZE_FORMAT, i == 0 ? ", lines " : ", ", place->first + 1,
-                               place->last);
+        g_string_append_printf(text, "%s%" G_GSIZE_FORMAT "-%" G_GSIZE_FORMAT,
+                               i == 0 ? ", lines " : ", ", place->first + 1, place->last);
     }
     return g_strdup(text->str);
 }
@@ -188,7 +193,8 @@ static bool can_encode(const AcrSource *source, const GArray *readings, char **o
         g_autoptr(GBytes) bytes = acr_text_encode(&plain, with, strlen(with), &error);
         if (bytes)
             continue;
-        *out_why = g_strdup_printf("<patched> has a character that the encoding of the file (%s) lacks", plain.encoding);
+        *out_why = g_strdup_printf(
+            "<patched> has a character that the encoding of the file (%s) lacks", plain.encoding);
         return false;
     }
     return true;
@@ -246,7 +252,8 @@ static Located *locate(const Work *work, guint number, const AcrSource *source, 
 static bool is_editable(const Work *work, guint number, const File *file)
 {
     if (!file->source)
-        refuse(work, number, ACR_EDIT_OVERLAP, g_strdup("an earlier edit of this answer makes this file"));
+        refuse(work, number, ACR_EDIT_OVERLAP,
+               g_strdup("an earlier edit of this answer makes this file"));
     else if (file->source->text.binary || !file->source->text.exact)
         refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup("the file is not text"));
     else
@@ -283,18 +290,22 @@ static bool take_edit(Work *work, guint number, GError **error)
     bool may_be_new = is_blank_text(edit->original);
     g_autofree char *clean = acr_file_name_clean(edit->file);
     bool allowed = acr_overlay_path_ok(work->overlay, clean);
-    g_autofree char *path = allowed ? acr_file_names_resolve(work->names, clean, may_be_new, &near) : NULL;
+    g_autofree char *path =
+        allowed ? acr_file_names_resolve(work->names, clean, may_be_new, &near) : NULL;
     if (acr_index_is_test_path(path ? path : clean)) {
-        refuse(work, number, ACR_EDIT_DROPPED_TEST, g_strdup("it is a test file; tests are not edited here"));
+        refuse(work, number, ACR_EDIT_DROPPED_TEST,
+               g_strdup("it is a test file; tests are not edited here"));
     } else if (!allowed) {
-        refuse(work, number, ACR_EDIT_NO_FILE, g_strdup("this path may not be written: name a file of the repository"));
+        refuse(work, number, ACR_EDIT_NO_FILE,
+               g_strdup("this path may not be written: name a file of the repository"));
     } else if (!path && may_be_new) {
         create_file(work, number, clean);
     } else if (!path) {
         refuse(work, number, ACR_EDIT_NO_FILE, near_names(near));
     } else if (may_be_new) {
         refuse(work, number, ACR_EDIT_EMPTY_ORIGINAL,
-               g_strdup("<original> is empty, but the file exists: quote the lines to replace, or those next to which new "
+               g_strdup("<original> is empty, but the file exists: quote the lines to replace, or "
+                        "those next to which new "
                         "lines go"));
     } else if (!place_edit(work, number, path, error)) {
         return false;
@@ -306,7 +317,8 @@ static bool take_edit(Work *work, guint number, GError **error)
     return true;
 }
 
-/* ---- The edits of one file ----------------------------------------------------------------------- */
+/* ---- The edits of one file
+ * ----------------------------------------------------------------------- */
 
 static gint by_offset(gconstpointer a, gconstpointer b)
 {
@@ -323,7 +335,8 @@ static bool same_change(const Located *a, const Located *b)
     if (a->readings->len != b->readings->len)
         return false;
     for (guint i = 0; i < a->readings->len; i++) {
-        const AcrSplice *x = &g_array_index(a->readings, AcrSplice, i), *y = &g_array_index(b->readings, AcrSplice, i);
+        const AcrSplice *x = &g_array_index(a->readings, AcrSplice, i),
+                        *y = &g_array_index(b->readings, AcrSplice, i);
         if (x->off != y->off || x->len != y->len || strcmp(x->with, y->with) != 0)
             return false;
     }
@@ -342,8 +355,10 @@ static void settle(const Work *work, File *file)
         }
         bool same_point = here->first == before->first && here->last == before->last;
         if (here->first < before->last || same_point) {
-            guint later = MAX(here->number, before->number), earlier = MIN(here->number, before->number);
-            refuse(work, later, ACR_EDIT_OVERLAP, g_strdup_printf("it changes lines that edit %u changes too", earlier + 1));
+            guint later = MAX(here->number, before->number),
+                  earlier = MIN(here->number, before->number);
+            refuse(work, later, ACR_EDIT_OVERLAP,
+                   g_strdup_printf("it changes lines that edit %u changes too", earlier + 1));
             g_ptr_array_remove_index(file->located, here->number == later ? i : i - 1);
             i = MAX(i, 2) - 1;
             continue;
@@ -365,7 +380,8 @@ static bool second_step(const Work *work, File *file, GError **error)
             outcome_at(work, number)->start = outcome_at(work, number)->end = 0;
             if (located) {
                 Located *one[] = {located};
-                g_autoptr(GBytes) after = acr_referee_choose(work->context->referee, now, one, 1, error);
+                g_autoptr(GBytes) after =
+                    acr_referee_choose(work->context->referee, now, one, 1, error);
                 located_free(located);
                 if (!after)
                     return false;
@@ -375,7 +391,8 @@ static bool second_step(const Work *work, File *file, GError **error)
         }
         if (missing) {
             outcome_at(work, number)->level = ACR_LEVEL_NONE;
-            refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup_printf("the code of <original> is not in %s", file->path));
+            refuse(work, number, ACR_EDIT_UNMATCHED,
+                   g_strdup_printf("the code of <original> is not in %s", file->path));
         }
     }
     return true;
@@ -386,12 +403,14 @@ static bool finish_file(const Work *work, File *file, GError **error)
     if (!file->source)
         return true;
     settle(work, file);
-    file->after = acr_referee_choose(work->context->referee, file->source, (Located *const *)file->located->pdata,
-                                     file->located->len, error);
+    file->after =
+        acr_referee_choose(work->context->referee, file->source,
+                           (Located *const *)file->located->pdata, file->located->len, error);
     return file->after && second_step(work, file, error);
 }
 
-/* ---- The result ---------------------------------------------------------------------------------- */
+/* ---- The result
+ * ---------------------------------------------------------------------------------- */
 
 static guint count_status(const Work *work, AcrEditStatus status)
 {
@@ -412,8 +431,8 @@ static guint count_tried(const Work *work)
 
 static bool is_refused(AcrEditStatus status)
 {
-    return status == ACR_EDIT_NO_FILE || status == ACR_EDIT_UNMATCHED || status == ACR_EDIT_AMBIGUOUS ||
-           status == ACR_EDIT_OVERLAP;
+    return status == ACR_EDIT_NO_FILE || status == ACR_EDIT_UNMATCHED ||
+           status == ACR_EDIT_AMBIGUOUS || status == ACR_EDIT_OVERLAP;
 }
 
 static bool any_refused(const Work *work)
@@ -434,11 +453,13 @@ static bool write_overlay(Work *work, bool *out_sound, GError **error)
         bool ok = true;
         if (before && g_bytes_equal(before, file->after))
             continue;
-        if (!acr_referee_accepts(work->context->referee, file->path, before, file->after, &ok, &message, error) ||
+        if (!acr_referee_accepts(work->context->referee, file->path, before, file->after, &ok,
+                                 &message, error) ||
             !acr_overlay_write(work->overlay, file->path, 0, file->after, error))
             return false;
         if (!ok)
-            g_string_append_printf(work->broken, "%s does not compile after the edits: %s\n", file->path, message);
+            g_string_append_printf(work->broken, "%s does not compile after the edits: %s\n",
+                                   file->path, message);
         *out_sound = *out_sound && ok;
     }
     return true;
@@ -457,7 +478,8 @@ static void show_hints(const Work *work, GString *message)
     for (gsize i = 0; i < context->n_hints && message->len < ACR_PATCH_MAX_MESSAGE; i++) {
         const AcrPatchHint *hint = &context->hints[i];
         gssize entry = acr_snapshot_find(context->snapshot, hint->file);
-        g_autoptr(GBytes) bytes = entry < 0 ? NULL : acr_snapshot_read(context->snapshot, (gsize)entry, NULL);
+        g_autoptr(GBytes) bytes =
+            entry < 0 ? NULL : acr_snapshot_read(context->snapshot, (gsize)entry, NULL);
         if (!bytes || hint->first == 0)
             continue;
         g_autoptr(AcrSource) source = acr_source_new(hint->file, bytes);
@@ -469,7 +491,9 @@ static void show_hints(const Work *work, GString *message)
 
 static void show_broken(const Work *work, GString *message)
 {
-    g_string_append_printf(message, "\nThe edits were found, but what they make is not valid Python.\n%s", work->broken->str);
+    g_string_append_printf(message,
+                           "\nThe edits were found, but what they make is not valid Python.\n%s",
+                           work->broken->str);
     for (guint i = 0; i < work->outcomes->len; i++) {
         const AcrEditOutcome *outcome = outcome_at(work, i);
         const AcrSource *source = source_of(work, outcome->file);
@@ -487,19 +511,24 @@ static const char *headline(const Work *work, AcrExtractStatus status)
         return "The answer is empty.";
     case ACR_RAW_PATCH_BUT_UNPARSED:
         return count_status(work, ACR_EDIT_DROPPED_TEST) > 0
-                   ? "The answer edits only test files, which stay as they are. Edit the code that has the bug."
-                   : "The answer has no complete edit. Write each as <file>…</file>, <original>…</original>, "
+                   ? "The answer edits only test files, which stay as they are. Edit the code that "
+                     "has the bug."
+                   : "The answer has no complete edit. Write each as <file>…</file>, "
+                     "<original>…</original>, "
                      "<patched>…</patched>, with the code quoted as it is in the file.";
     case ACR_RAW_PATCH_BUT_UNMATCHED:
         return "None of the edits was applied, since these could not be. Write all edits again.";
     case ACR_MATCHED_BUT_BREAKS_SYNTAX:
         return "None of the edits was applied.";
     case ACR_MATCHED_BUT_EMPTY_DIFF:
-        return "The edits change nothing: <patched> equals <original>. Write the code as it should be.";
+        return "The edits change nothing: <patched> equals <original>. Write the code as it should "
+               "be.";
     case ACR_MATCHED_BUT_EMPTY_ORIGIN:
         return "None of the edits was applied, since these have no <original>.";
     case ACR_APPLICABLE_PATCH:
-        return count_status(work, ACR_EDIT_DROPPED_TEST) > 0 ? "The edits were applied, but for those of test files." : "";
+        return count_status(work, ACR_EDIT_DROPPED_TEST) > 0
+                   ? "The edits were applied, but for those of test files."
+                   : "";
     }
     return "";
 }
@@ -510,8 +539,9 @@ static char *make_message(const Work *work, AcrExtractStatus status)
     if (message->len > 0)
         g_string_append_c(message, '\n');
     if (work->cut)
-        g_string_append_printf(message, "The answer is too long: what follows its first %u MiB was not read.\n",
-                               ACR_PATCH_MAX_ANSWER >> 20);
+        g_string_append_printf(
+            message, "The answer is too long: what follows its first %u MiB was not read.\n",
+            ACR_PATCH_MAX_ANSWER >> 20);
     for (guint i = 0; i < work->outcomes->len && message->len < ACR_PATCH_MAX_MESSAGE; i++) {
         const AcrEditOutcome *outcome = outcome_at(work, i);
         if (outcome->status == ACR_EDIT_APPLIED)
@@ -583,7 +613,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
 
 static void work_init(Work *work, const AcrPatchContext *context, const char *answer, gsize len)
 {
-    *work = (Work){.context = context, .answer = answer, .len = MIN(len, ACR_PATCH_MAX_ANSWER), .cut = len > ACR_PATCH_MAX_ANSWER};
+    *work = (Work){.context = context,
+                   .answer = answer,
+                   .len = MIN(len, ACR_PATCH_MAX_ANSWER),
+                   .cut = len > ACR_PATCH_MAX_ANSWER};
     if (work->len > 0 && !acr_utf8_is_text(answer, work->len)) {
         work->repaired = acr_utf8_repair(answer, work->len);
         work->answer = work->repaired;
@@ -604,7 +637,8 @@ static void work_init(Work *work, const AcrPatchContext *context, const char *an
     }
 }
 
-bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize len, AcrPatchResult *out, GError **error)
+bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize len,
+                     AcrPatchResult *out, GError **error)
 {
     g_auto(Work) work = {0};
     g_autoptr(GBytes) diff = NULL;

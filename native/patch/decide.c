@@ -1,6 +1,6 @@
 /*
- * Which of several equal places is meant: first by the class and function that the answer's words near the edit name,
- * then by the run's bug locations. Nothing is guessed: a draw decides nothing.
+ * Which of several equal places is meant: first by the class and function that the answer's words
+ * near the edit name, then by the run's bug locations. Nothing is guessed: a draw decides nothing.
  */
 #include <string.h>
 
@@ -16,10 +16,12 @@ static bool preceded_by(const char *words, gsize at, const char *word)
     gsize n = strlen(word);
     while (at > 0 && acr_is_blank(words[at - 1]))
         at--;
-    return at >= n && g_ascii_strncasecmp(words + at - n, word, n) == 0 && (at == n || !is_name_char(words[at - n - 1]));
+    return at >= n && g_ascii_strncasecmp(words + at - n, word, n) == 0 &&
+           (at == n || !is_name_char(words[at - n - 1]));
 }
 
-/* A name in running text counts when it is written as one: `name`, name(), a.name, <class>name</class>, "class name". */
+/* A name in running text counts when it is written as one: `name`, name(), a.name,
+ * <class>name</class>, "class name". */
 static bool is_code_like(const char *words, gsize len, gsize at, gsize n, const char *name)
 {
     static const char *const kinds[] = {"class", "method", "function", "def", "property"};
@@ -31,7 +33,8 @@ static bool is_code_like(const char *words, gsize len, gsize at, gsize n, const 
         while (next < len && acr_is_blank(words[next]))
             next++;
         if (preceded_by(words, at, kinds[i]) ||
-            (len - next >= strlen(kinds[i]) && strncmp(words + next, kinds[i], strlen(kinds[i])) == 0))
+            (len - next >= strlen(kinds[i]) &&
+             strncmp(words + next, kinds[i], strlen(kinds[i])) == 0))
             return true;
     }
     for (gsize i = 1; i < n; i++)
@@ -46,7 +49,8 @@ static bool is_named(const char *words, gsize len, const char *name)
     const char *at = words;
     while (n > 0 && (at = memmem(at, len - (gsize)(at - words), name, n))) {
         gsize off = (gsize)(at - words);
-        bool whole = (off == 0 || !is_name_char(words[off - 1])) && (off + n == len || !is_name_char(words[off + n]));
+        bool whole = (off == 0 || !is_name_char(words[off - 1])) &&
+                     (off + n == len || !is_name_char(words[off + n]));
         if (whole && is_code_like(words, len, off, n, name))
             return true;
         at++;
@@ -55,7 +59,8 @@ static bool is_named(const char *words, gsize len, const char *name)
 }
 
 /* 2 for the function, 1 for the class around a line being named. */
-static guint score_place(const AcrIndex *index, gsize file, gsize line, const char *words, gsize len)
+static guint score_place(const AcrIndex *index, gsize file, gsize line, const char *words,
+                         gsize len)
 {
     gint32 class_id = -1, func = -1;
     guint score = 0;
@@ -67,8 +72,8 @@ static guint score_place(const AcrIndex *index, gsize file, gsize line, const ch
     return score;
 }
 
-static gssize decide_by_words(const AcrPatchContext *context, const char *path, const AcrMatch *match, const char *words,
-                              gsize len)
+static gssize decide_by_words(const AcrPatchContext *context, const char *path,
+                              const AcrMatch *match, const char *words, gsize len)
 {
     gssize file = context->index ? acr_index_find_file(context->index, path) : -1, best = -1;
     guint most = 0, draws = 0;
@@ -86,14 +91,16 @@ static gssize decide_by_words(const AcrPatchContext *context, const char *path, 
     return draws == 0 ? best : -1;
 }
 
-static gssize decide_by_hints(const AcrPatchContext *context, const char *path, const AcrMatch *match)
+static gssize decide_by_hints(const AcrPatchContext *context, const char *path,
+                              const AcrMatch *match)
 {
     gssize best = -1;
     for (guint i = 0; i < match->places->len; i++) {
         const AcrPlace *place = &g_array_index(match->places, AcrPlace, i);
         for (gsize k = 0; k < context->n_hints; k++) {
             const AcrPatchHint *hint = &context->hints[k];
-            if (strcmp(hint->file, path) != 0 || place->first + 1 < hint->first || place->last > hint->last)
+            if (strcmp(hint->file, path) != 0 || place->first + 1 < hint->first ||
+                place->last > hint->last)
                 continue;
             if (best >= 0)
                 return -1;
@@ -104,8 +111,8 @@ static gssize decide_by_hints(const AcrPatchContext *context, const char *path, 
     return best;
 }
 
-gssize acr_decide_place(const AcrPatchContext *context, const char *path, const AcrMatch *match, const char *words,
-                        gsize words_len)
+gssize acr_decide_place(const AcrPatchContext *context, const char *path, const AcrMatch *match,
+                        const char *words, gsize words_len)
 {
     if (match->places->len == 1 && !match->many)
         return 0;

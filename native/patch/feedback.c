@@ -1,8 +1,10 @@
 /*
- * The message for the next try, made from real code: what was refused and why, the code that was probably meant as it
- * stands in the file, with its line numbers beside it, and where a symbol lives if it is elsewhere.
+ * The message for the next try, made from real code: what was refused and why, the code that was
+ * probably meant as it stands in the file, with its line numbers beside it, and where a symbol
+ * lives if it is elsewhere.
  *
- * Code is shown unchanged between fences, so that it can be copied as it is; line numbers stand in the heading.
+ * Code is shown unchanged between fences, so that it can be copied as it is; line numbers stand in
+ * the heading.
  */
 #include <string.h>
 
@@ -13,8 +15,8 @@
 #define MAX_SHOWN_PLACES 4u
 #define MAX_SYMBOLS 4u
 #define AROUND 3u
-#define SHOW_MIN 0.4          /* a region less alike than this is no help */
-#define FOUND_MIN 0.8         /* one as alike as this needs no search elsewhere */
+#define SHOW_MIN 0.4  /* a region less alike than this is no help */
+#define FOUND_MIN 0.8 /* one as alike as this needs no search elsewhere */
 #define MAX_SEARCHED_BYTES (96u * 1024 * 1024)
 #define MAX_COMPARED_FILES 12u
 
@@ -25,7 +27,8 @@ void acr_feedback_code(GString *message, const AcrSource *source, gsize first, g
     if (first >= last || message->len > ACR_PATCH_MAX_MESSAGE)
         return;
     gsize end = MIN(last, first + MAX_SHOWN_LINES);
-    g_string_append_printf(message, "%s, lines %" G_GSIZE_FORMAT "-%" G_GSIZE_FORMAT ":\n```\n", source->path, first + 1, end);
+    g_string_append_printf(message, "%s, lines %" G_GSIZE_FORMAT "-%" G_GSIZE_FORMAT ":\n```\n",
+                           source->path, first + 1, end);
     for (gsize i = first; i < end; i++) {
         const AcrLine *line = &lines->line[i];
         g_autofree char *all = g_strndup(line->s, line->len);
@@ -46,7 +49,8 @@ static void show_quoted(GString *message, const char *label, const AcrLine *line
 }
 
 /* The first lines in which the quote and the region differ. */
-static void show_difference(GString *message, const AcrSource *source, const AcrLines *quote, const AcrRegion *region)
+static void show_difference(GString *message, const AcrSource *source, const AcrLines *quote,
+                            const AcrRegion *region)
 {
     g_autofree gssize *map = acr_similar_map(&source->lines, quote, region);
     guint shown = 0;
@@ -65,7 +69,8 @@ static void show_difference(GString *message, const AcrSource *source, const Acr
     }
 }
 
-/* ---- Other files --------------------------------------------------------------------------------- */
+/* ---- Other files
+ * --------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *path; /* borrowed from the snapshot */
@@ -97,23 +102,27 @@ static bool holds_line(GBytes *bytes, const AcrLine *const lines[2])
 {
     gsize len = 0;
     const void *data = g_bytes_get_data(bytes, &len);
-    for (int i = 0; i < 2; i++)
-        if (lines[i] && lines[i]->core >= 8 && memmem(data, len, lines[i]->s + lines[i]->lead, lines[i]->core))
+    for (int i = 0; data && i < 2; i++)
+        if (lines[i] && lines[i]->core >= 8 &&
+            memmem(data, len, lines[i]->s + lines[i]->lead, lines[i]->core))
             return true;
     return false;
 }
 
 /* The region most like the quote in any other Python file that holds one of its longest lines. */
-static bool search_elsewhere(const AcrPatchContext *context, const char *not_in, const AcrLines *quote, Elsewhere *out)
+static bool search_elsewhere(const AcrPatchContext *context, const char *not_in,
+                             const AcrLines *quote, Elsewhere *out)
 {
     const AcrLine *longest[2];
     gsize searched = 0, compared = 0;
     longest_lines(quote, longest);
     *out = (Elsewhere){0};
     for (gsize i = 0; i < acr_snapshot_size(context->snapshot) && searched < MAX_SEARCHED_BYTES &&
-                      compared < MAX_COMPARED_FILES; i++) {
+                      compared < MAX_COMPARED_FILES;
+         i++) {
         const AcrEntry *entry = acr_snapshot_entry(context->snapshot, i);
-        if (entry->mode == ACR_MODE_LINK || !g_str_has_suffix(entry->path, ".py") || g_strcmp0(entry->path, not_in) == 0)
+        if (entry->mode == ACR_MODE_LINK || !g_str_has_suffix(entry->path, ".py") ||
+            g_strcmp0(entry->path, not_in) == 0)
             continue;
         g_autoptr(GBytes) bytes = acr_snapshot_read(context->snapshot, i, NULL);
         searched += bytes ? g_bytes_get_size(bytes) : 0;
@@ -128,8 +137,8 @@ static bool search_elsewhere(const AcrPatchContext *context, const char *not_in,
     return out->region.score >= SHOW_MIN;
 }
 
-static bool show_elsewhere(GString *message, const AcrPatchContext *context, const char *not_in, const AcrLines *quote,
-                           double more_than)
+static bool show_elsewhere(GString *message, const AcrPatchContext *context, const char *not_in,
+                           const AcrLines *quote, double more_than)
 {
     Elsewhere found;
     if (!search_elsewhere(context, not_in, quote, &found) || found.region.score <= more_than)
@@ -138,13 +147,14 @@ static bool show_elsewhere(GString *message, const AcrPatchContext *context, con
     g_autoptr(AcrSource) source = entry < 0 ? NULL : read_entry(context, (gsize)entry);
     if (!source)
         return false;
-    g_string_append_printf(message, "Code like it is in another file, %s (%d %% alike):\n", found.path,
-                           (int)(found.region.score * 100));
+    g_string_append_printf(message, "Code like it is in another file, %s (%d %% alike):\n",
+                           found.path, (int)(found.region.score * 100));
     acr_feedback_code(message, source, found.region.first, found.region.last);
     return true;
 }
 
-/* ---- Symbols ------------------------------------------------------------------------------------- */
+/* ---- Symbols
+ * ------------------------------------------------------------------------------------- */
 
 /* The name that a `def` or `class` line defines; owned, or NULL. */
 static char *defined_name(const AcrLine *line)
@@ -173,11 +183,13 @@ static void show_symbol(GString *message, const AcrIndex *index, const char *nam
         for (gsize i = 0; i < n && shown < MAX_SYMBOLS; i++, shown++) {
             const AcrSymbol *symbol = acr_index_symbol(index, ids[i]);
             g_string_append_printf(message, "%s is defined in %s, lines %u-%u.\n", symbol->qualname,
-                                   acr_index_file(index, symbol->file)->path, symbol->first, symbol->last);
+                                   acr_index_file(index, symbol->file)->path, symbol->first,
+                                   symbol->last);
         }
     }
     if (shown == 0)
-        g_string_append_printf(message, "No class, function or method named %s exists in the repository.\n", name);
+        g_string_append_printf(
+            message, "No class, function or method named %s exists in the repository.\n", name);
 }
 
 static void show_symbols(GString *message, const AcrPatchContext *context, const AcrLines *quote)
@@ -192,15 +204,18 @@ static void show_symbols(GString *message, const AcrPatchContext *context, const
     }
 }
 
-/* ---- Refusals ------------------------------------------------------------------------------------ */
+/* ---- Refusals
+ * ------------------------------------------------------------------------------------ */
 
 static void show_places(GString *message, const AcrSource *source, const GArray *places)
 {
-    g_string_append(message, "Quote more of the lines around it, so that the quote stands once, or say in which class and method "
+    g_string_append(message, "Quote more of the lines around it, so that the quote stands once, or "
+                             "say in which class and method "
                              "it is. The places:\n");
     for (guint i = 0; i < places->len && i < MAX_SHOWN_PLACES; i++) {
         const AcrPlace *place = &g_array_index(places, AcrPlace, i);
-        acr_feedback_code(message, source, place->first > AROUND ? place->first - AROUND : 0, place->last + AROUND);
+        acr_feedback_code(message, source, place->first > AROUND ? place->first - AROUND : 0,
+                          place->last + AROUND);
     }
 }
 
@@ -211,7 +226,8 @@ static double show_closest(GString *message, const AcrSource *source, const AcrL
     if (regions->len == 0 || g_array_index(regions, AcrRegion, 0).score < SHOW_MIN)
         return 0;
     AcrRegion best = g_array_index(regions, AcrRegion, 0);
-    g_string_append_printf(message, "The closest code in that file is this (%d %% alike). ", (int)(best.score * 100));
+    g_string_append_printf(message, "The closest code in that file is this (%d %% alike). ",
+                           (int)(best.score * 100));
     acr_feedback_code(message, source, best.first, best.last);
     show_difference(message, source, quote, &best);
     if (regions->len > 1 && g_array_index(regions, AcrRegion, 1).score >= FOUND_MIN) {
@@ -222,7 +238,8 @@ static double show_closest(GString *message, const AcrSource *source, const AcrL
     return best.score;
 }
 
-static void show_missing(GString *message, const AcrPatchContext *context, const AcrRefusal *refusal)
+static void show_missing(GString *message, const AcrPatchContext *context,
+                         const AcrRefusal *refusal)
 {
     g_auto(AcrLines) quote = {0};
     acr_lines_of_quote(refusal->edit->original, &quote);
@@ -235,10 +252,12 @@ static void show_missing(GString *message, const AcrPatchContext *context, const
         g_string_append(message, "No code like it was found in the repository.\n");
 }
 
-void acr_feedback_edit(GString *message, const AcrPatchContext *context, guint number, const AcrRefusal *refusal)
+void acr_feedback_edit(GString *message, const AcrPatchContext *context, guint number,
+                       const AcrRefusal *refusal)
 {
     const AcrEditOutcome *outcome = refusal->outcome;
-    g_string_append_printf(message, "\nEdit %u (%s): %s.\n", number, outcome->file ? outcome->file : "no file named",
+    g_string_append_printf(message, "\nEdit %u (%s): %s.\n", number,
+                           outcome->file ? outcome->file : "no file named",
                            outcome->why ? outcome->why : acr_edit_status_name(outcome->status));
     if (message->len > ACR_PATCH_MAX_MESSAGE || !refusal->edit->original)
         return;

@@ -1,6 +1,6 @@
 /*
- * File names: what the name in an answer stands for. Paths of the snapshot are grouped by base name, so that a name is
- * compared only with the paths that can be meant.
+ * File names: what the name in an answer stands for. Paths of the snapshot are grouped by base
+ * name, so that a name is compared only with the paths that can be meant.
  */
 #include <string.h>
 
@@ -23,7 +23,8 @@ AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot)
 {
     AcrFileNames *names = g_new0(AcrFileNames, 1);
     names->snapshot = acr_snapshot_ref(snapshot);
-    names->by_base = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref);
+    names->by_base =
+        g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref);
     for (gsize i = 0; i < acr_snapshot_size(snapshot); i++) {
         const AcrEntry *entry = acr_snapshot_entry(snapshot, i);
         const char *base = base_of(entry->path);
@@ -110,15 +111,18 @@ static void near_by_spelling(const AcrFileNames *names, const char *name, GPtrAr
     const char *base = base_of(name), *dot = strrchr(base, '.');
     gsize stem = dot ? (gsize)(dot - base) : strlen(base);
     for (gsize i = 0; stem >= 3 && i < acr_snapshot_size(names->snapshot) && near->len < 200; i++) {
-        const char *path = path_of(names, (guint32)i), *other = base_of(path), *other_dot = strrchr(other, '.');
+        const char *path = path_of(names, (guint32)i), *other = base_of(path),
+                   *other_dot = strrchr(other, '.');
         gsize other_stem = other_dot ? (gsize)(other_dot - other) : strlen(other);
-        bool begins = g_ascii_strncasecmp(base, other, MIN(stem, other_stem)) == 0 && other_stem >= 3;
+        bool begins =
+            g_ascii_strncasecmp(base, other, MIN(stem, other_stem)) == 0 && other_stem >= 3;
         if (begins && g_strcmp0(dot, other_dot) == 0 && g_utf8_validate(path, -1, NULL))
             g_ptr_array_add(near, g_strdup(path));
     }
 }
 
-char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new, GPtrArray **out_near)
+char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
+                             GPtrArray **out_near)
 {
     g_autofree char *clean = acr_file_name_clean(name);
     const GArray *same = g_hash_table_lookup(names->by_base, base_of(clean));

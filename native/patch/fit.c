@@ -1,10 +1,11 @@
 /*
  * Fitting: the replacement as it must stand at the place that was found.
  *
- * Lines of <patched> that are also lines of <original> are not written anew: the file's own bytes stay. New lines get
- * their indentation from the file, by one of three readings: in the coordinates of <original> (its lines show what the
- * model's indentation means there), relative to the first line of <patched>, or absolute from the second line on. Line
- * ends are those of the place. The result is a splice that covers only what changes.
+ * Lines of <patched> that are also lines of <original> are not written anew: the file's own bytes
+ * stay. New lines get their indentation from the file, by one of three readings: in the coordinates
+ * of <original> (its lines show what the model's indentation means there), relative to the first
+ * line of <patched>, or absolute from the second line on. Line ends are those of the place. The
+ * result is a splice that covers only what changes.
  */
 #include <string.h>
 
@@ -28,10 +29,10 @@ typedef struct {
     const AcrSource *source;
     const AcrMatch *match;
     const AcrPlace *place;
-    gssize *paired; /* patched line -> original line, or -1 */
-    gsize step;     /* columns of one indentation step, as the model writes it */
+    gssize *paired;  /* patched line -> original line, or -1 */
+    gsize step;      /* columns of one indentation step, as the model writes it */
     bool first_lost; /* the first quoted line lost its indentation, the others have it */
-    GArray *lines;  /* of NewLine */
+    GArray *lines;   /* of NewLine */
 } Fit;
 
 void acr_splice_clear(AcrSplice *splice)
@@ -78,7 +79,8 @@ static gsize smallest_step(const AcrLines *lines)
             continue;
         if (memchr(line->s, '\t', line->lead))
             return 8;
-        gsize a = last ? width_of(last) : width_of(line), b = width_of(line), d = a > b ? a - b : b - a;
+        gsize a = last ? width_of(last) : width_of(line), b = width_of(line),
+              d = a > b ? a - b : b - a;
         if (d > 0 && (step == 0 || d < step))
             step = d;
         last = line;
@@ -86,12 +88,13 @@ static gsize smallest_step(const AcrLines *lines)
     return step;
 }
 
-/* The first line of the quote has no indentation although it has in the file, and that of the others is right. */
+/* The first line of the quote has no indentation although it has in the file, and that of the
+ * others is right. */
 static bool lost_first_lead(const Fit *fit)
 {
     const AcrLines *quote = &fit->match->original;
-    if (quote->n < 2 || quote->line[0].lead > 0 || quote->line[0].core == 0 || file_line(fit, 0) < 0 ||
-        fit->source->lines.line[file_line(fit, 0)].lead == 0)
+    if (quote->n < 2 || quote->line[0].lead > 0 || quote->line[0].core == 0 ||
+        file_line(fit, 0) < 0 || fit->source->lines.line[file_line(fit, 0)].lead == 0)
         return false;
     bool any = false;
     for (gsize j = 1; j < quote->n; j++) {
@@ -105,7 +108,8 @@ static bool lost_first_lead(const Fit *fit)
     return any;
 }
 
-/* ---- Indentation --------------------------------------------------------------------------------- */
+/* ---- Indentation
+ * --------------------------------------------------------------------------------- */
 
 /* `lead` made wider or narrower by some columns, in the kind of blanks that it has. Owned. */
 static char *shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns)
@@ -135,12 +139,13 @@ static char *shift_lead(const Fit *fit, const char *lead, gsize len, gssize colu
 
 static bool is_anchor(const Fit *fit, gssize j)
 {
-    return j >= 0 && (gsize)j < fit->match->original.n && !acr_line_is_blank(&fit->match->original.line[j]) &&
-           file_line(fit, (gsize)j) >= 0 && !(fit->first_lost && j == 0);
+    return j >= 0 && (gsize)j < fit->match->original.n &&
+           !acr_line_is_blank(&fit->match->original.line[j]) && file_line(fit, (gsize)j) >= 0 &&
+           !(fit->first_lost && j == 0);
 }
 
-/* The quote line whose indentation explains that of a new line near quote line `at`: the nearest of equal width, else
- * the nearest before, else after. -1: there is none. */
+/* The quote line whose indentation explains that of a new line near quote line `at`: the nearest of
+ * equal width, else the nearest before, else after. -1: there is none. */
 static gssize find_anchor(const Fit *fit, gssize at, gsize width)
 {
     const AcrLines *quote = &fit->match->original;
@@ -165,12 +170,14 @@ static char *lead_as_original(const Fit *fit, const AcrLine *line, gssize at)
     if (level == ACR_LEVEL_EXACT || level == ACR_LEVEL_TRAILING)
         return g_strndup(line->s, line->lead);
     gsize width = width_of(line);
-    bool lost = fit->first_lost && at <= 0 && line == &fit->match->patched.line[0] && line->lead == 0;
+    bool lost =
+        fit->first_lost && at <= 0 && line == &fit->match->patched.line[0] && line->lead == 0;
     gssize j = lost ? 0 : find_anchor(fit, at, width);
     if (j < 0)
         return g_strndup(line->s, line->lead);
     const AcrLine *theirs = &fit->source->lines.line[file_line(fit, (gsize)j)];
-    return shift_lead(fit, theirs->s, theirs->lead, (gssize)width - (gssize)width_of(&fit->match->original.line[j]));
+    return shift_lead(fit, theirs->s, theirs->lead,
+                      (gssize)width - (gssize)width_of(&fit->match->original.line[j]));
 }
 
 /* The file's line that the first quoted line of code stands for. */
@@ -193,7 +200,8 @@ static char *lead_of(const Fit *fit, Reading reading, gsize k, gssize at)
     return g_strndup(line->s, line->lead);
 }
 
-/* ---- The lines of the result --------------------------------------------------------------------- */
+/* ---- The lines of the result
+ * --------------------------------------------------------------------- */
 
 static void keep_line(Fit *fit, gssize f)
 {
@@ -209,7 +217,8 @@ static void write_line(Fit *fit, Reading reading, gsize k, gssize at)
         out.text = g_strndup(line->s, line->len);
     } else {
         g_autofree char *lead = lead_of(fit, reading, k, at);
-        out.text = g_strdup_printf("%s%.*s", lead, (int)(line->len - line->lead), line->s + line->lead);
+        out.text =
+            g_strdup_printf("%s%.*s", lead, (int)(line->len - line->lead), line->s + line->lead);
     }
     g_array_append_val(fit->lines, out);
 }
@@ -235,7 +244,8 @@ static gssize nth_elision(const AcrLines *quote, gsize n)
     return -1;
 }
 
-/* At level `similar` the file may have lines that the quote lacks: between two kept lines they stay. */
+/* At level `similar` the file may have lines that the quote lacks: between two kept lines they
+ * stay. */
 static void keep_extra(Fit *fit, gssize from, gssize to)
 {
     for (gssize f = from + 1; from >= 0 && f < to; f++)
@@ -245,7 +255,8 @@ static void keep_extra(Fit *fit, gssize from, gssize to)
 static void make_lines(Fit *fit, Reading reading)
 {
     const AcrLines *patched = &fit->match->patched;
-    bool elided = fit->match->level == ACR_LEVEL_ELISION, similar = fit->match->level == ACR_LEVEL_SIMILAR;
+    bool elided = fit->match->level == ACR_LEVEL_ELISION,
+         similar = fit->match->level == ACR_LEVEL_SIMILAR;
     gssize at = -1, kept = -1;
     gsize elisions = 0;
     g_array_set_size(fit->lines, 0);
@@ -272,7 +283,8 @@ static void make_lines(Fit *fit, Reading reading)
     }
 }
 
-/* Every line of code of the span that the quote lacks is still there: a similar quote must not delete what it did not see. */
+/* Every line of code of the span that the quote lacks is still there: a similar quote must not
+ * delete what it did not see. */
 static bool keeps_unseen(const Fit *fit)
 {
     gsize n = fit->place->last - fit->place->first;
@@ -291,7 +303,8 @@ static bool keeps_unseen(const Fit *fit)
     return true;
 }
 
-/* ---- The splice ---------------------------------------------------------------------------------- */
+/* ---- The splice
+ * ---------------------------------------------------------------------------------- */
 
 static gsize offset_of(const AcrSource *source, gsize line)
 {
@@ -319,13 +332,16 @@ static AcrSplice trim_splice(const AcrSource *source, gsize off, gsize len, cons
     while (tail < most - head && old[len - 1 - tail] == with[new_len - 1 - tail])
         tail++;
     while (tail > 0) { /* forward to the next line that is whole on both sides */
-        char last_old = len > tail ? old[len - tail - 1] : '\n', last_new = new_len > tail ? with[new_len - tail - 1] : '\n';
-        bool whole = (len == tail + head || last_old == '\n') && (new_len == tail + head || last_new == '\n');
+        char last_old = len > tail ? old[len - tail - 1] : '\n',
+             last_new = new_len > tail ? with[new_len - tail - 1] : '\n';
+        bool whole = (len == tail + head || last_old == '\n') &&
+                     (new_len == tail + head || last_new == '\n');
         if (whole && (head == 0 || old[head - 1] == '\n'))
             break;
         tail--;
     }
-    return (AcrSplice){off + head, len - head - tail, g_strndup(with + head, new_len - head - tail)};
+    return (AcrSplice){off + head, len - head - tail,
+                       g_strndup(with + head, new_len - head - tail)};
 }
 
 /* Unchanged lines that were written anew become the file's own again. */
@@ -337,8 +353,9 @@ static void restore_lines(Fit *fit)
     g_autofree gssize *same = g_new(gssize, fit->lines->len + 1);
     for (guint k = 0; k < fit->lines->len; k++) {
         const NewLine *line = &g_array_index(fit->lines, NewLine, k);
-        made[k] = line->keep >= 0 ? fit->source->lines.line[line->keep]
-                                  : acr_line_make(line->text, strlen(line->text), strlen(line->text));
+        made[k] = line->keep >= 0
+                      ? fit->source->lines.line[line->keep]
+                      : acr_line_make(line->text, strlen(line->text), strlen(line->text));
     }
     acr_lines_align(old, n, made, fit->lines->len, same);
     for (guint k = 0; k < fit->lines->len; k++) {
@@ -352,7 +369,8 @@ static void make_splice(Fit *fit, AcrSplice *out)
 {
     const AcrSource *source = fit->source;
     const char *eol = acr_source_eol(source, fit->place->first);
-    const AcrLine *last = fit->place->last > fit->place->first ? &source->lines.line[fit->place->last - 1] : NULL;
+    const AcrLine *last =
+        fit->place->last > fit->place->first ? &source->lines.line[fit->place->last - 1] : NULL;
     bool bare = last && last->full == last->len; /* the file ends here without a line end */
     g_autoptr(GString) text = g_string_new(NULL);
     restore_lines(fit);
@@ -378,7 +396,8 @@ static bool add_reading(GArray *readings, AcrSplice splice)
 {
     for (guint i = 0; i < readings->len; i++) {
         const AcrSplice *other = &g_array_index(readings, AcrSplice, i);
-        if (other->off == splice.off && other->len == splice.len && strcmp(other->with, splice.with) == 0) {
+        if (other->off == splice.off && other->len == splice.len &&
+            strcmp(other->with, splice.with) == 0) {
             acr_splice_clear(&splice);
             return false;
         }
@@ -387,9 +406,11 @@ static bool add_reading(GArray *readings, AcrSplice splice)
     return true;
 }
 
-/* ---- A quote inside lines ------------------------------------------------------------------------ */
+/* ---- A quote inside lines
+ * ------------------------------------------------------------------------ */
 
-/* The lines of <patched> from the second on, as written or shifted by the indentation of the line they begin in. */
+/* The lines of <patched> from the second on, as written or shifted by the indentation of the line
+ * they begin in. */
 static AcrSplice splice_inside(const Fit *fit, Reading reading)
 {
     const AcrLines *lines = &fit->source->lines, *patched = &fit->match->patched;
@@ -416,11 +437,13 @@ static void readings_inside(const Fit *fit, GArray *readings)
     add_reading(readings, splice_inside(fit, one ? READ_ABSOLUTE : READ_RELATIVE));
 }
 
-/* ---- Readings ------------------------------------------------------------------------------------ */
+/* ---- Readings
+ * ------------------------------------------------------------------------------------ */
 
 /*
- * The order in which readings are tried. A quote at its exact place was written in the file's coordinates, and so was the
- * replacement, unless it begins in the first column; of a quote that was shifted as a whole the replacement may not be.
+ * The order in which readings are tried. A quote at its exact place was written in the file's
+ * coordinates, and so was the replacement, unless it begins in the first column; of a quote that
+ * was shifted as a whole the replacement may not be.
  */
 static const Reading *reading_order(const AcrMatch *match)
 {
@@ -430,13 +453,14 @@ static const Reading *reading_order(const AcrMatch *match)
     gssize o = first_code(&match->original), p = first_code(&match->patched);
     if (match->level == ACR_LEVEL_INDENT)
         return orders[1];
-    bool flush_left = o >= 0 && p >= 0 && match->patched.line[p].lead == 0 && match->original.line[o].lead > 0;
+    bool flush_left =
+        o >= 0 && p >= 0 && match->patched.line[p].lead == 0 && match->original.line[o].lead > 0;
     return orders[flush_left ? 2 : 0];
 }
 
 /*
- * A line behind the first stands in both parts, blanks included, and no line is left of the quote's: the replacement has
- * the quote's coordinates.
+ * A line behind the first stands in both parts, blanks included, and no line is left of the
+ * quote's: the replacement has the quote's coordinates.
  */
 static bool shares_coordinates(const Fit *fit)
 {
@@ -445,7 +469,8 @@ static bool shares_coordinates(const Fit *fit)
         if (!acr_line_is_blank(&fit->match->original.line[j]))
             least = MIN(least, width_of(&fit->match->original.line[j]));
     for (gsize k = 1; k < fit->match->patched.n; k++)
-        if (!acr_line_is_blank(&fit->match->patched.line[k]) && width_of(&fit->match->patched.line[k]) < least)
+        if (!acr_line_is_blank(&fit->match->patched.line[k]) &&
+            width_of(&fit->match->patched.line[k]) < least)
             return false;
     for (gsize k = 1; k < fit->match->patched.n; k++)
         if (fit->paired[k] > 0 && fit->match->patched.line[k].core > 3)
@@ -462,7 +487,8 @@ static void readings_of_lines(Fit *fit, GArray *readings, char **out_why)
         AcrSplice splice;
         make_lines(fit, order[i]);
         if (fit->match->level == ACR_LEVEL_SIMILAR && !keeps_unseen(fit)) {
-            *out_why = g_strdup("the file has lines between the quoted ones that <original> leaves out");
+            *out_why =
+                g_strdup("the file has lines between the quoted ones that <original> leaves out");
             return;
         }
         make_splice(fit, &splice);
@@ -470,7 +496,8 @@ static void readings_of_lines(Fit *fit, GArray *readings, char **out_why)
     }
 }
 
-GArray *acr_fit_readings(const AcrSource *source, const AcrMatch *match, const AcrPlace *place, char **out_why)
+GArray *acr_fit_readings(const AcrSource *source, const AcrMatch *match, const AcrPlace *place,
+                         char **out_why)
 {
     GArray *readings = g_array_new(FALSE, FALSE, sizeof(AcrSplice));
     g_array_set_clear_func(readings, clear_splice);
@@ -487,7 +514,8 @@ GArray *acr_fit_readings(const AcrSource *source, const AcrMatch *match, const A
     }
     fit.first_lost = lost_first_lead(&fit);
     fit.paired = g_new(gssize, match->patched.n + 1);
-    acr_lines_align(match->original.line, match->original.n, match->patched.line, match->patched.n, fit.paired);
+    acr_lines_align(match->original.line, match->original.n, match->patched.line, match->patched.n,
+                    fit.paired);
     fit.lines = g_array_new(FALSE, FALSE, sizeof(NewLine));
     g_array_set_clear_func(fit.lines, clear_line);
     readings_of_lines(&fit, readings, out_why);
@@ -496,11 +524,12 @@ GArray *acr_fit_readings(const AcrSource *source, const AcrMatch *match, const A
     return readings;
 }
 
-/* ---- Bytes --------------------------------------------------------------------------------------- */
+/* ---- Bytes
+ * --------------------------------------------------------------------------------------- */
 
 /* Copies text [from, to) as the bytes that the file has for it; *pos goes on behind them. */
-static bool keep_bytes(const AcrSource *source, const AcrText *plain, gsize from, gsize to, gsize *pos, GByteArray *out,
-                       GError **error)
+static bool keep_bytes(const AcrSource *source, const AcrText *plain, gsize from, gsize to,
+                       gsize *pos, GByteArray *out, GError **error)
 {
     gsize size = 0, len = 0;
     const guint8 *data = g_bytes_get_data(source->bytes, &size);
@@ -509,8 +538,9 @@ static bool keep_bytes(const AcrSource *source, const AcrText *plain, gsize from
         return false;
     const void *encoded = g_bytes_get_data(bytes, &len);
     if (len > size - *pos || (len > 0 && memcmp(encoded, data + *pos, len) != 0)) {
-        g_set_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED, "the bytes of '%s' cannot be kept in encoding %s",
-                    source->path, source->text.encoding);
+        g_set_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED,
+                    "the bytes of '%s' cannot be kept in encoding %s", source->path,
+                    source->text.encoding);
         return false;
     }
     g_byte_array_append(out, data + *pos, (guint)len);
@@ -518,14 +548,16 @@ static bool keep_bytes(const AcrSource *source, const AcrText *plain, gsize from
     return true;
 }
 
-GBytes *acr_fit_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n, GError **error)
+GBytes *acr_fit_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n,
+                      GError **error)
 {
     static const guint8 mark[] = {0xef, 0xbb, 0xbf};
     AcrText plain = source->text;
     g_autoptr(GByteArray) out = g_byte_array_new();
     gsize pos = 0, at = 0, skipped = 0;
     if (source->text.binary || !source->text.exact) {
-        g_set_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED, "'%s' cannot be edited as text", source->path);
+        g_set_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED, "'%s' cannot be edited as text",
+                    source->path);
         return NULL;
     }
     plain.bom = false;
@@ -542,7 +574,8 @@ GBytes *acr_fit_apply(const AcrSource *source, const AcrSplice *const *splices, 
         g_autoptr(GByteArray) unused = g_byte_array_new();
         if (!keep_bytes(source, &plain, to, to + splices[i]->len, &pos, unused, error))
             return NULL;
-        g_autoptr(GBytes) with = acr_text_encode(&plain, splices[i]->with, strlen(splices[i]->with), error);
+        g_autoptr(GBytes) with =
+            acr_text_encode(&plain, splices[i]->with, strlen(splices[i]->with), error);
         if (!with)
             return NULL;
         gsize len = 0;

@@ -1,10 +1,11 @@
 /*
  * The ladder: where in a file the quoted code stands.
  *
- * Levels are tried in the order of AcrLevel, the first at which the code occurs wins, and all its places at that level
- * are returned: choosing between them is not done here. Whole lines come first; only when no whole lines match is the
- * quote looked for inside lines (level `exact`, since the bytes are). Matching is by line hashes (Knuth-Morris-Pratt)
- * and confirmed by bytes, so the levels up to `strip` are linear in file and quote.
+ * Levels are tried in the order of AcrLevel, the first at which the code occurs wins, and all its
+ * places at that level are returned: choosing between them is not done here. Whole lines come
+ * first; only when no whole lines match is the quote looked for inside lines (level `exact`, since
+ * the bytes are). Matching is by line hashes (Knuth-Morris-Pratt) and confirmed by bytes, so the
+ * levels up to `strip` are linear in file and quote.
  */
 #include <string.h>
 
@@ -38,7 +39,8 @@ typedef struct {
     gsize *fail;   /* KMP */
 } Search;
 
-static void search_init(Search *search, const AcrLines *file, guint64 *file_hash, AcrLine *quote, gsize n)
+static void search_init(Search *search, const AcrLines *file, guint64 *file_hash, AcrLine *quote,
+                        gsize n)
 {
     *search = (Search){.file = file, .file_hash = file_hash, .quote = quote, .n = n};
     search->hash = hash_lines(quote, n);
@@ -66,14 +68,17 @@ static bool all_same(const Search *search, gsize first, SameLine same)
     return true;
 }
 
-/* The step of the quote's indentation that answers to one tab of the file: the smallest difference between its lines. */
+/* The step of the quote's indentation that answers to one tab of the file: the smallest difference
+ * between its lines. */
 static gsize quote_step(const AcrLine *quote, gsize n)
 {
     gsize step = 0;
     for (gsize j = 1; j < n; j++) {
-        gsize a = acr_line_width(quote[j - 1].s, quote[j - 1].lead), b = acr_line_width(quote[j].s, quote[j].lead);
+        gsize a = acr_line_width(quote[j - 1].s, quote[j - 1].lead),
+              b = acr_line_width(quote[j].s, quote[j].lead);
         gsize difference = a > b ? a - b : b - a;
-        if (quote[j].core > 0 && quote[j - 1].core > 0 && difference > 0 && (step == 0 || difference < step))
+        if (quote[j].core > 0 && quote[j - 1].core > 0 && difference > 0 &&
+            (step == 0 || difference < step))
             step = difference;
     }
     return step > 0 ? step : 4;
@@ -88,7 +93,8 @@ static gssize file_width(const AcrLine *line, gsize step)
     return (gssize)width;
 }
 
-/* Every line is shifted by the same number of columns; where the file has tabs and the quote blanks, a tab is one step. */
+/* Every line is shifted by the same number of columns; where the file has tabs and the quote
+ * blanks, a tab is one step. */
 static bool is_shifted(const Search *search, gsize first)
 {
     gsize step = quote_step(search->quote, search->n);
@@ -99,8 +105,10 @@ static bool is_shifted(const Search *search, gsize first)
             const AcrLine *theirs = &search->file->line[first + j], *ours = &search->quote[j];
             if (acr_line_is_blank(ours))
                 continue;
-            gssize delta = tabs ? file_width(theirs, step) - (gssize)acr_line_width(ours->s, ours->lead)
-                                : (gssize)acr_line_width(theirs->s, theirs->lead) - (gssize)acr_line_width(ours->s, ours->lead);
+            gssize delta =
+                tabs ? file_width(theirs, step) - (gssize)acr_line_width(ours->s, ours->lead)
+                     : (gssize)acr_line_width(theirs->s, theirs->lead) -
+                           (gssize)acr_line_width(ours->s, ours->lead);
             uniform = !known || delta == shift;
             shift = delta;
             known = true;
@@ -147,8 +155,12 @@ static bool find_lines(const Search *search, AcrMatch *match)
             k = search->fail[k - 1];
         if (search->hash[k] == search->file_hash[i])
             k++;
-        if (k < n || seen > ACR_PATCH_MAX_SCAN)
+        if (k < n)
             continue;
+        if (seen > ACR_PATCH_MAX_SCAN) { /* whether the rest holds it too is not known */
+            match->many = match->places->len > 0;
+            break;
+        }
         gsize first = i + 1 - n;
         seen += n;
         if (!all_same(search, first, acr_line_same_core))
@@ -166,7 +178,8 @@ static bool find_lines(const Search *search, AcrMatch *match)
     return match->places->len > 0;
 }
 
-/* ---- Quotes that begin or end inside a line ------------------------------------------------------ */
+/* ---- Quotes that begin or end inside a line
+ * ------------------------------------------------------ */
 
 static bool is_word(char c)
 {
@@ -183,29 +196,38 @@ static bool at_border(const AcrLine *line, gsize col, gsize len)
     return left && (end == line->len || !is_word(line->s[end]) || !is_word(line->s[end - 1]));
 }
 
+/* Gives up after ACR_PATCH_MAX_CUTS places inside words: what was found until then is not known to
+ * stand once. */
 static void find_in_line(const AcrLines *file, const AcrLine *quote, AcrMatch *match)
 {
-    for (gsize i = 0; i < file->n; i++) {
+    guint cuts = 0;
+    for (gsize i = 0; i < file->n && !match->many && cuts < ACR_PATCH_MAX_CUTS; i++) {
         const AcrLine *line = &file->line[i];
         const char *at = line->s, *end = line->s + line->len;
-        while ((at = memmem(at, (gsize)(end - at), quote->s, quote->len))) {
-            gsize col = (gsize)(at - line->s);
+        while (!match->many && cuts < ACR_PATCH_MAX_CUTS &&
+               (at = memmem(at, (gsize)(end - at), quote->s, quote->len))) {
+            gsize col = (gsize)(at++ - line->s);
+            AcrPlace place = {.first = i, .last = i + 1, .inside = true, .col_first = col};
+            place.col_last = col + quote->len;
             if (at_border(line, col, quote->len))
-                add_place(match, &(AcrPlace){.first = i, .last = i + 1, .inside = true, .col_first = col,
-                                             .col_last = col + quote->len});
-            at++;
+                add_place(match, &place);
+            else
+                cuts++;
         }
     }
+    match->many = match->many || (cuts == ACR_PATCH_MAX_CUTS && match->places->len > 0);
 }
 
 static bool spans_from(const AcrLines *file, gsize i, const AcrLine *quote, gsize n)
 {
     const AcrLine *head = &file->line[i], *tail = &file->line[i + n - 1];
-    if (head->len < quote[0].len || memcmp(head->s + head->len - quote[0].len, quote[0].s, quote[0].len) != 0)
+    if (head->len < quote[0].len ||
+        memcmp(head->s + head->len - quote[0].len, quote[0].s, quote[0].len) != 0)
         return false;
     if (tail->len < quote[n - 1].len || memcmp(tail->s, quote[n - 1].s, quote[n - 1].len) != 0)
         return false;
-    if (!at_border(head, head->len - quote[0].len, quote[0].len) || !at_border(tail, 0, quote[n - 1].len))
+    if (!at_border(head, head->len - quote[0].len, quote[0].len) ||
+        !at_border(tail, 0, quote[n - 1].len))
         return false;
     for (gsize j = 1; j + 1 < n; j++)
         if (!acr_line_same_exact(&file->line[i + j], &quote[j]))
@@ -220,9 +242,11 @@ static bool find_inside(const AcrLines *file, const AcrLines *quote, AcrMatch *m
         return false;
     if (n == 1 && quote->line[0].core > 0)
         find_in_line(file, &quote->line[0], match);
-    for (gsize i = 0; n > 1 && i + n <= file->n; i++)
+    for (gsize i = 0; n > 1 && i + n <= file->n && !match->many; i++)
         if (spans_from(file, i, quote->line, n))
-            add_place(match, &(AcrPlace){.first = i, .last = i + n, .inside = true,
+            add_place(match, &(AcrPlace){.first = i,
+                                         .last = i + n,
+                                         .inside = true,
                                          .col_first = file->line[i].len - quote->line[0].len,
                                          .col_last = quote->line[n - 1].len});
     if (match->places->len > 0)
@@ -230,12 +254,14 @@ static bool find_inside(const AcrLines *file, const AcrLines *quote, AcrMatch *m
     return match->places->len > 0;
 }
 
-/* ---- Code left out ------------------------------------------------------------------------------- */
+/* ---- Code left out
+ * ------------------------------------------------------------------------------- */
 
 static bool has_phrase(const char *s, gsize len)
 {
-    static const char *const phrases[] = {"rest of ", "existing code", "unchanged", "omitted", "remains the same",
-                                          "remain the same", "same as before", "other code", "previous code"};
+    static const char *const phrases[] = {"rest of ",       "existing code",    "unchanged",
+                                          "omitted",        "remains the same", "remain the same",
+                                          "same as before", "other code",       "previous code"};
     g_autofree char *lower = g_ascii_strdown(s, (gssize)len);
     for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++)
         if (strstr(lower, phrases[i]))
@@ -259,8 +285,8 @@ bool acr_line_is_elision(const AcrLine *line)
         return true;
     if (!comment || len < 3)
         return false;
-    bool dots = memcmp(s, "...", 3) == 0 || memcmp(s + len - 3, "...", 3) == 0 || memcmp(s, "\xe2\x80\xa6", 3) == 0 ||
-                memcmp(s + len - 3, "\xe2\x80\xa6", 3) == 0;
+    bool dots = memcmp(s, "...", 3) == 0 || memcmp(s + len - 3, "...", 3) == 0 ||
+                memcmp(s, "\xe2\x80\xa6", 3) == 0 || memcmp(s + len - 3, "\xe2\x80\xa6", 3) == 0;
     return dots || has_phrase(s, len);
 }
 
@@ -279,11 +305,13 @@ typedef struct {
     gsize work;
 } Elided;
 
-/* Columns that every line between the segments must have at least: what is indented less is another block. */
+/* Columns that every line between the segments must have at least: what is indented less is another
+ * block. */
 static gsize block_width(const Elided *e, gsize start)
 {
     const AcrLine *head = &e->quote->line[0], *theirs = &e->file->line[start];
-    gsize quoted = acr_line_width(head->s, head->lead), width = acr_line_width(theirs->s, theirs->lead), least = G_MAXSIZE;
+    gsize quoted = acr_line_width(head->s, head->lead),
+          width = acr_line_width(theirs->s, theirs->lead), least = G_MAXSIZE;
     for (gsize j = 1; j < e->quote->n; j++) {
         const AcrLine *line = &e->quote->line[j];
         if (!acr_line_is_blank(line) && !acr_line_is_elision(line))
@@ -300,7 +328,8 @@ static gsize block_end(const Elided *e, gsize start)
     gsize width = block_width(e, start), i = start + 1;
     for (; i < e->file->n; i++) {
         const AcrLine *line = &e->file->line[i];
-        if (line->core > 0 && line->s[line->lead] != '#' && acr_line_width(line->s, line->lead) < width)
+        if (line->core > 0 && line->s[line->lead] != '#' &&
+            acr_line_width(line->s, line->lead) < width)
             break;
     }
     return i;
@@ -318,7 +347,8 @@ static bool segment_at(Elided *e, gsize line, gsize from, gsize to, gsize limit)
     return true;
 }
 
-/* Follows the segments from a start; each must occur exactly once in what is left of the block. Returns the end, or 0. */
+/* Follows the segments from a start; each must occur exactly once in what is left of the block.
+ * Returns the end, or 0. */
 static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
 {
     gsize limit = block_end(e, start), line = start + first_len, j = first_len;
@@ -361,15 +391,19 @@ static bool find_elided(const AcrLines *file, const AcrLines *quote, AcrMatch *m
             map = g_new0(gssize, n);
             gsize end = follow(&e, i, first_len, map);
             if (end > 0)
-                add_place(match, &(AcrPlace){.first = i, .last = end, .map = g_steal_pointer(&map)});
+                add_place(match,
+                          &(AcrPlace){.first = i, .last = end, .map = g_steal_pointer(&map)});
         }
+        if (e.work >= ACR_PATCH_MAX_SCAN)
+            g_array_set_size(match->places, 0);
     }
     if (match->places->len > 0)
         match->level = ACR_LEVEL_ELISION;
     return match->places->len > 0;
 }
 
-/* ---- Copied line numbers ------------------------------------------------------------------------- */
+/* ---- Copied line numbers
+ * ------------------------------------------------------------------------- */
 
 /* Length of "  123 ", "123:", "123 | " at the head of a line; 0 if there is none. */
 static gsize number_length(const AcrLine *line, gsize *out_number)
@@ -421,7 +455,8 @@ static void strip_numbers(const AcrLines *lines, AcrLines *out)
     }
 }
 
-/* ---- The order of the attempts ------------------------------------------------------------------- */
+/* ---- The order of the attempts
+ * ------------------------------------------------------------------- */
 
 /* A part of `lines` as a copy. */
 static void slice(const AcrLines *lines, gsize from, gsize to, AcrLines *out)
@@ -455,7 +490,8 @@ static void replace_lines(AcrLines *lines, gsize from, gsize to)
     *lines = part;
 }
 
-/* Takes outer blank lines off the quote, and as many off the replacement; false if there are none. */
+/* Takes outer blank lines off the quote, and as many off the replacement; false if there are none.
+ */
 static bool trim_blank_lines(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;
@@ -483,12 +519,14 @@ static bool trim_elisions(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;
     bool any = false;
-    while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[0]) && acr_line_is_elision(&p->line[0])) {
+    while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[0]) &&
+           acr_line_is_elision(&p->line[0])) {
         replace_lines(o, 1, o->n);
         replace_lines(p, 1, p->n);
         any = true;
     }
-    while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[o->n - 1]) && acr_line_is_elision(&p->line[p->n - 1])) {
+    while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[o->n - 1]) &&
+           acr_line_is_elision(&p->line[p->n - 1])) {
         replace_lines(o, 0, o->n - 1);
         replace_lines(p, 0, p->n - 1);
         any = true;
@@ -501,7 +539,8 @@ static bool trim_elisions(AcrMatch *match)
 static bool find_with_elisions(const AcrSource *source, guint64 *file_hash, AcrMatch *match)
 {
     bool open = trim_elisions(match);
-    bool found = (open && find_whole(source, file_hash, match)) || find_elided(&source->lines, &match->original, match);
+    bool found = (open && find_whole(source, file_hash, match)) ||
+                 find_elided(&source->lines, &match->original, match);
     if (found)
         match->level = ACR_LEVEL_ELISION;
     return found;
@@ -537,7 +576,8 @@ static bool find_numbered(const AcrSource *source, guint64 *file_hash, AcrMatch 
 /* `text` with the five HTML escapes turned back, or NULL if it has none. */
 static char *unescape(const char *text)
 {
-    static const char *const escapes[][2] = {{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}};
+    static const char *const escapes[][2] = {
+        {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}};
     g_autoptr(GString) out = g_string_sized_new(strlen(text));
     bool any = false;
     while (*text) {
@@ -563,8 +603,8 @@ static void read_quote(AcrMatch *match, const char *original, const char *patche
     acr_lines_of_quote(patched, &match->patched);
 }
 
-static bool find_unescaped(const AcrSource *source, guint64 *file_hash, const char *original, const char *patched,
-                           AcrMatch *match)
+static bool find_unescaped(const AcrSource *source, guint64 *file_hash, const char *original,
+                           const char *patched, AcrMatch *match)
 {
     char *plain = unescape(original);
     if (!plain)
@@ -574,7 +614,8 @@ static bool find_unescaped(const AcrSource *source, guint64 *file_hash, const ch
     if (plain_patched)
         g_ptr_array_add(match->store, plain_patched);
     read_quote(match, plain, plain_patched ? plain_patched : patched);
-    return find_whole(source, file_hash, match) || find_inside(&source->lines, &match->original, match);
+    return find_whole(source, file_hash, match) ||
+           find_inside(&source->lines, &match->original, match);
 }
 
 static bool find_similar(const AcrSource *source, AcrMatch *match)
@@ -600,13 +641,15 @@ static bool has_core(const AcrLines *lines, const AcrLine *line)
     return false;
 }
 
-/* Whether a line of code of the quote is in no line of the replacement. Bounded: very long parts count as lacking one. */
+/* Whether a line of code of the quote is in no line of the replacement. Bounded: very long parts
+ * count as lacking one. */
 static bool lacks_code(const AcrMatch *match)
 {
     if (match->original.n > 0 && match->patched.n > ACR_PATCH_MAX_SCAN / match->original.n)
         return true;
     for (gsize j = 0; j < match->original.n; j++)
-        if (!acr_line_is_blank(&match->original.line[j]) && !has_core(&match->patched, &match->original.line[j]))
+        if (!acr_line_is_blank(&match->original.line[j]) &&
+            !has_core(&match->patched, &match->original.line[j]))
             return true;
     return false;
 }
@@ -617,31 +660,38 @@ static void check_elisions(AcrMatch *match)
     gsize left_out = count_elisions(&match->patched), quoted = count_elisions(&match->original);
     if (match->level == ACR_LEVEL_ELISION) {
         if (left_out != quoted)
-            match->why = g_strdup_printf("<original> leaves code out in %" G_GSIZE_FORMAT " places, <patched> in %" G_GSIZE_FORMAT
-                                         ": quote the code in full", quoted, left_out);
+            match->why =
+                g_strdup_printf("<original> leaves code out in %" G_GSIZE_FORMAT
+                                " places, <patched> in %" G_GSIZE_FORMAT ": quote the code in full",
+                                quoted, left_out);
         return;
     }
     for (gsize j = 0; left_out > quoted && j < match->patched.n; j++) {
         const AcrLine *line = &match->patched.line[j];
         if (!acr_line_is_elision(line) || line->s[line->lead] != '#' || !lacks_code(match))
             continue;
-        match->why = g_strdup_printf("<patched> leaves code out (\"%.*s\"), but <original> quotes it: "
-                                     "write the replacement in full", (int)line->core, line->s + line->lead);
+        match->why =
+            g_strdup_printf("<patched> leaves code out (\"%.*s\"), but <original> quotes it: "
+                            "write the replacement in full",
+                            (int)line->core, line->s + line->lead);
         return;
     }
 }
 
-void acr_ladder_find(const AcrSource *source, const char *original, const char *patched, AcrMatch *out)
+void acr_ladder_find(const AcrSource *source, const char *original, const char *patched,
+                     AcrMatch *out)
 {
-    *out = (AcrMatch){.places = g_array_new(FALSE, FALSE, sizeof(AcrPlace)), .store = g_ptr_array_new_with_free_func(g_free)};
+    *out = (AcrMatch){.places = g_array_new(FALSE, FALSE, sizeof(AcrPlace)),
+                      .store = g_ptr_array_new_with_free_func(g_free)};
     g_array_set_clear_func(out->places, place_clear);
     g_autofree guint64 *file_hash = hash_lines(source->lines.line, source->lines.n);
     read_quote(out, original, patched);
     bool found = find_whole(source, file_hash, out);
     if (!found && trim_blank_lines(out))
         found = find_whole(source, file_hash, out);
-    found = found || find_inside(&source->lines, &out->original, out) || find_with_elisions(source, file_hash, out) ||
-            find_numbered(source, file_hash, out) || find_unescaped(source, file_hash, original, patched, out);
+    found = found || find_inside(&source->lines, &out->original, out) ||
+            find_with_elisions(source, file_hash, out) || find_numbered(source, file_hash, out) ||
+            find_unescaped(source, file_hash, original, patched, out);
     if (!found) {
         read_quote(out, original, patched);
         trim_blank_lines(out);

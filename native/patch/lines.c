@@ -1,8 +1,9 @@
 /*
  * Lines of texts, and the source file as the ladder sees it.
  *
- * A line is a view: where it begins, how long it is without and with its line end, and where its outer blanks are. All
- * comparing is done on views, so that a file of a hundred thousand lines costs one array.
+ * A line is a view: where it begins, how long it is without and with its line end, and where its
+ * outer blanks are. All comparing is done on views, so that a file of a hundred thousand lines
+ * costs one array.
  */
 #include <string.h>
 
@@ -34,7 +35,8 @@ void acr_lines_of_file(const char *text, gsize len, AcrLines *out)
     *out = (AcrLines){.line = g_new0(AcrLine, n + 1), .n = n};
     for (gsize i = 0; i < n; i++) {
         gsize from = g_array_index(starts, gsize, i), to = g_array_index(starts, gsize, i + 1);
-        out->line[i] = acr_line_make(text + from, to - from - eol_length(text + from, to - from), to - from);
+        out->line[i] =
+            acr_line_make(text + from, to - from - eol_length(text + from, to - from), to - from);
     }
 }
 
@@ -87,7 +89,8 @@ bool acr_line_same_exact(const AcrLine *a, const AcrLine *b)
     return a->len == b->len && memcmp(a->s, b->s, a->len) == 0;
 }
 
-static void align_middle(const AcrLine *a, gsize na, const AcrLine *b, gsize nb, gssize base, gssize *out)
+static void align_middle(const AcrLine *a, gsize na, const AcrLine *b, gsize nb, gssize base,
+                         gssize *out)
 {
     if (na == 0 || nb == 0 || na > ACR_PATCH_MAX_ALIGN_CELLS / nb)
         return;
@@ -118,7 +121,8 @@ void acr_lines_align(const AcrLine *a, gsize na, const AcrLine *b, gsize nb, gss
         out[head] = (gssize)head;
         head++;
     }
-    while (tail < na - head && tail < nb - head && acr_line_same_trimmed(&a[na - 1 - tail], &b[nb - 1 - tail])) {
+    while (tail < na - head && tail < nb - head &&
+           acr_line_same_trimmed(&a[na - 1 - tail], &b[nb - 1 - tail])) {
         out[nb - 1 - tail] = (gssize)(na - 1 - tail);
         tail++;
     }

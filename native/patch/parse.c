@@ -1,17 +1,18 @@
 /*
- * A model's answer -> its edits. One pass finds every tag <file>, <original>, <patched>; a second walks over the tags in
- * order and forms groups by position.
+ * A model's answer -> its edits. One pass finds every tag <file>, <original>, <patched>; a second
+ * walks over the tags in order and forms groups by position.
  *
- * Two properties of a tag decide whether it is one: an opening tag is *structural* when nothing but blanks, markup or
- * another tag stands before it on its line; a closing tag is *clean* when nothing but blanks, a fence or another tag
- * follows it there. The tags' names inside quoted code have quotes or words around them and fail both.
- * Fences need no parsing: they are outside the tags, or they are the first and last line of a part and taken off.
+ * Two properties of a tag decide whether it is one: an opening tag is *structural* when nothing but
+ * blanks, markup or another tag stands before it on its line; a closing tag is *clean* when nothing
+ * but blanks, a fence or another tag follows it there. The tags' names inside quoted code have
+ * quotes or words around them and fail both. Fences need no parsing: they are outside the tags, or
+ * they are the first and last line of a part and taken off.
  */
 #include <string.h>
 
 #include "patch/patch_private.h"
 
-#define MAX_TAG 256u      /* bytes of one tag, attributes included */
+#define MAX_TAG 256u /* bytes of one tag, attributes included */
 #define MAX_FILE_NAME 4096u
 
 typedef enum {
@@ -32,8 +33,8 @@ static const struct {
     const char *name;
     TagKind kind;
 } tag_names[] = {
-    {"file", TAG_FILE}, {"original", TAG_ORIGINAL}, {"patched", TAG_PATCHED},
-    {"class", TAG_OTHER}, {"func", TAG_OTHER}, {"code", TAG_OTHER},
+    {"file", TAG_FILE},   {"original", TAG_ORIGINAL}, {"patched", TAG_PATCHED},
+    {"class", TAG_OTHER}, {"func", TAG_OTHER},        {"code", TAG_OTHER},
 };
 
 void acr_edit_free(AcrEdit *edit)
@@ -59,7 +60,8 @@ static gsize skip_blanks(const char *s, gsize at, gsize len)
     return at;
 }
 
-/* Nothing but blanks, list or heading marks, a fence, a label or another tag before it on its line. */
+/* Nothing but blanks, list or heading marks, a fence, a label or another tag before it on its line.
+ */
 static bool is_structural(const char *s, gsize off)
 {
     gsize at = off;
@@ -107,7 +109,8 @@ static bool read_tag(const char *s, gsize off, gsize len, Tag *out)
         gsize end = at + n;
         if (s[end] != '>' && !acr_is_blank(s[end]))
             return false;
-        while (end < len && end - off < MAX_TAG && s[end] != '>' && s[end] != '<' && !is_eol(s[end]))
+        while (end < len && end - off < MAX_TAG && s[end] != '>' && s[end] != '<' &&
+               !is_eol(s[end]))
             end++;
         if (end >= len || s[end] != '>')
             return false;
@@ -134,7 +137,8 @@ static GArray *find_tags(const char *s, gsize len)
     return tags;
 }
 
-/* ---- The text of a part -------------------------------------------------------------------------- */
+/* ---- The text of a part
+ * -------------------------------------------------------------------------- */
 
 static bool is_fence(const char *s, gsize len)
 {
@@ -200,7 +204,8 @@ static char *part_text(const char *s, gsize from, gsize to)
     return g_strndup(s + from, to - from);
 }
 
-/* ---- Groups -------------------------------------------------------------------------------------- */
+/* ---- Groups
+ * -------------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *s;
@@ -278,8 +283,9 @@ static bool parted(const Parser *p, gsize from, gsize to)
 }
 
 /*
- * The tag that ends the part opened by tag `open`, or -1. Of several clean ones that of <original> is the first with
- * <patched> right behind it, that of <patched> the last before the next block; without a clean one any will do.
+ * The tag that ends the part opened by tag `open`, or -1. Of several clean ones that of <original>
+ * is the first with <patched> right behind it, that of <patched> the last before the next block;
+ * without a clean one any will do.
  */
 static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
 {
@@ -296,8 +302,9 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
             any = (gssize)i;
         if (!tag->good)
             continue;
-        bool last_word = kind == TAG_PATCHED ||
-                         (i + 1 < p->n_tags && p->tag[i + 1].kind == TAG_PATCHED && stops(&p->tag[i + 1]));
+        bool last_word =
+            kind == TAG_PATCHED ||
+            (i + 1 < p->n_tags && p->tag[i + 1].kind == TAG_PATCHED && stops(&p->tag[i + 1]));
         if (clean < 0 || last_word)
             clean = (gssize)i;
     }
@@ -305,7 +312,8 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
     return clean >= 0 ? clean : any;
 }
 
-/* Reads the part that tag `i` opens into *out_text; returns the number of the next tag to look at. */
+/* Reads the part that tag `i` opens into *out_text; returns the number of the next tag to look at.
+ */
 static gsize read_part(Parser *p, gsize i, char **out_text, const char *missing)
 {
     gsize stop = 0;
@@ -314,7 +322,8 @@ static gsize read_part(Parser *p, gsize i, char **out_text, const char *missing)
         *out_text = part_text(p->s, p->tag[i].end, p->tag[close].off);
         return (gsize)close + 1;
     }
-    bool at_patched = p->tag[i].kind == TAG_ORIGINAL && stop < p->n_tags && p->tag[stop].kind == TAG_PATCHED;
+    bool at_patched =
+        p->tag[i].kind == TAG_ORIGINAL && stop < p->n_tags && p->tag[stop].kind == TAG_PATCHED;
     if (at_patched && stop == i + 1) {
         *out_text = part_text(p->s, p->tag[i].end, p->tag[stop].off);
         return stop;
@@ -327,7 +336,8 @@ static gsize read_file(Parser *p, gsize i)
 {
     const Tag *open = &p->tag[i];
     const Tag *next = i + 1 < p->n_tags ? &p->tag[i + 1] : NULL;
-    if (!next || next->kind != TAG_FILE || !next->closing || next->off - open->end > MAX_FILE_NAME) {
+    if (!next || next->kind != TAG_FILE || !next->closing ||
+        next->off - open->end > MAX_FILE_NAME) {
         if (open->good) {
             g_clear_pointer(&p->file, g_free);
             open_group(p, open->off);
@@ -395,7 +405,11 @@ GPtrArray *acr_patch_parse(const char *answer, gsize len)
         len = strlen(repaired);
     }
     g_autoptr(GArray) tags = find_tags(answer, len);
-    Parser parser = {.s = answer, .len = len, .tag = (const Tag *)(void *)tags->data, .n_tags = tags->len, .edits = edits};
+    Parser parser = {.s = answer,
+                     .len = len,
+                     .tag = (const Tag *)(void *)tags->data,
+                     .n_tags = tags->len,
+                     .edits = edits};
     form_groups(&parser);
     g_free(parser.file);
     return g_steal_pointer(&edits);

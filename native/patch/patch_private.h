@@ -1,25 +1,31 @@
 /*
- * Shared inside native/patch: lines of a text, a source file with its decoded text, places that the ladder found, and the
- * replacement text that fitting makes for a place.
+ * Shared inside native/patch: lines of a text, a source file with its decoded text, places that the
+ * ladder found, and the replacement text that fitting makes for a place.
  */
 #ifndef ACR_PATCH_PRIVATE_H
 #define ACR_PATCH_PRIVATE_H
 
 #include "patch/patch.h"
 
-#define ACR_PATCH_MAX_PLACES 64u            /* equal places that are told apart; more are just "many" */
-#define ACR_PATCH_MAX_READINGS 3u           /* of one replacement */
-#define ACR_PATCH_MAX_COMBINATIONS 64u      /* of readings, in one file */
-#define ACR_PATCH_MAX_ALIGN_CELLS 4000000u  /* of one line alignment; above it only equal ends are aligned */
-#define ACR_PATCH_MAX_SCAN 50000000u        /* line comparisons of one search that is not linear */
-#define ACR_SIMILAR_MAX_QUOTE_LINES 400u    /* a longer quote is not searched by similarity */
-#define ACR_SIMILAR_MAX_CELLS 8000000u      /* quote lines x file lines; 400 lines in a file of 20,000 */
-#define ACR_SIMILAR_MIN 0.90                /* score that a place needs to be taken for what was quoted */
-#define ACR_SIMILAR_MARGIN 0.05             /* by which it must beat every other place */
+#define ACR_PATCH_MAX_PLACES 64u       /* equal places that are told apart; more are just "many" */
+#define ACR_PATCH_MAX_READINGS 3u      /* of one replacement */
+#define ACR_PATCH_MAX_COMBINATIONS 64u /* of readings, in one file */
+#define ACR_PATCH_MAX_ALIGN_CELLS                                                                  \
+    4000000u /* of one line alignment; above it only equal ends are aligned */
+#define ACR_PATCH_MAX_SCAN 50000000u     /* line comparisons of one search that is not linear */
+#define ACR_PATCH_MAX_CUTS 1000u         /* occurrences inside words that one search passes over */
+#define ACR_SIMILAR_MAX_QUOTE_LINES 400u /* a longer quote is not searched by similarity */
+#define ACR_SIMILAR_MAX_CELLS                                                                      \
+    8000000u                    /* quote lines x file lines; 400 lines in a file of 20,000         \
+                                 */
+#define ACR_SIMILAR_MIN 0.90    /* score that a place needs to be taken for what was quoted */
+#define ACR_SIMILAR_MARGIN 0.05 /* by which it must beat every other place */
 
-/* ---- Lines -------------------------------------------------------------------------------------- */
+/* ---- Lines --------------------------------------------------------------------------------------
+ */
 
-/* One line, a view into a text. `len` is without the line end, `full` with it; `lead` blanks, then `core` bytes, then blanks. */
+/* One line, a view into a text. `len` is without the line end, `full` with it; `lead` blanks, then
+ * `core` bytes, then blanks. */
 typedef struct {
     const char *s;
     gsize len, full, lead, core;
@@ -30,9 +36,11 @@ typedef struct {
     gsize n;
 } AcrLines;
 
-/* The lines of a file's text: a line end at the end of the text begins no further line. Views into `text`. */
+/* The lines of a file's text: a line end at the end of the text begins no further line. Views into
+ * `text`. */
 void acr_lines_of_file(const char *text, gsize len, AcrLines *out);
-/* The lines of a quote: n line ends make n + 1 lines; the empty text has none. Views into `text`. */
+/* The lines of a quote: n line ends make n + 1 lines; the empty text has none. Views into `text`.
+ */
 void acr_lines_of_quote(const char *text, AcrLines *out);
 void acr_lines_clear(AcrLines *lines);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLines, acr_lines_clear)
@@ -48,62 +56,70 @@ static inline bool acr_line_is_blank(const AcrLine *line)
 {
     return line->core == 0;
 }
-bool acr_line_same_core(const AcrLine *a, const AcrLine *b);     /* without outer blanks */
-bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b);  /* without blanks at the end */
+bool acr_line_same_core(const AcrLine *a, const AcrLine *b);    /* without outer blanks */
+bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b); /* without blanks at the end */
 bool acr_line_same_exact(const AcrLine *a, const AcrLine *b);
 
 /*
- * Pairs equal lines of `a` and `b` in order (longest common subsequence, blanks at line ends ignored): out[j] is the
- * number in `a` of line j of `b`, or -1. `out` has room for b->n. O(a*b) up to ACR_PATCH_MAX_ALIGN_CELLS.
+ * Pairs equal lines of `a` and `b` in order (longest common subsequence, blanks at line ends
+ * ignored): out[j] is the number in `a` of line j of `b`, or -1. `out` has room for b->n. O(a*b) up
+ * to ACR_PATCH_MAX_ALIGN_CELLS.
  */
 void acr_lines_align(const AcrLine *a, gsize na, const AcrLine *b, gsize nb, gssize *out);
 
-/* ---- Source file -------------------------------------------------------------------------------- */
+/* ---- Source file --------------------------------------------------------------------------------
+ */
 
 typedef struct {
-    char *path;     /* owned */
-    GBytes *bytes;  /* owned */
+    char *path;    /* owned */
+    GBytes *bytes; /* owned */
     AcrText text;
     AcrLines lines; /* views into text.text */
 } AcrSource;
 AcrSource *acr_source_new(const char *path, GBytes *bytes) ACR_MUST_USE; /* owned */
 void acr_source_free(AcrSource *source);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSource, acr_source_free)
-/* The line end that a new line at line `at` (0-based, may be n) should have. Borrowed static text. */
+/* The line end that a new line at line `at` (0-based, may be n) should have. Borrowed static text.
+ */
 const char *acr_source_eol(const AcrSource *source, gsize at);
 
-/* ---- Ladder ------------------------------------------------------------------------------------- */
+/* ---- Ladder -------------------------------------------------------------------------------------
+ */
 
 /* Where a quote stands in a file. Lines 0-based, [first, last). */
 typedef struct {
     gsize first, last;
-    bool inside;             /* begins or ends inside a line: */
+    bool inside;               /* begins or ends inside a line: */
     gsize col_first, col_last; /*   byte columns in line `first` and in line `last - 1` */
-    gssize *map;             /* owned; quote line -> file line or -1; NULL: quote line j is line first + j */
+    gssize *map; /* owned; quote line -> file line or -1; NULL: quote line j is line first + j */
 } AcrPlace;
 
 /* The quote as it was finally read: after taking off line numbers, outer blank lines, escapes. */
 typedef struct {
     AcrLevel level;
-    GArray *places;   /* owned; of AcrPlace; empty: not found */
-    bool many;        /* more places than ACR_PATCH_MAX_PLACES */
+    GArray *places;             /* owned; of AcrPlace; empty: not found */
+    bool many;                  /* more places than ACR_PATCH_MAX_PLACES */
     AcrLines original, patched; /* as matched; views into the edit or into `store` */
-    GPtrArray *store; /* owned texts */
-    char *why;        /* owned; why it must be refused although the code was found, or NULL */
+    GPtrArray *store;           /* owned texts */
+    char *why; /* owned; why it must be refused although the code was found, or NULL */
 } AcrMatch;
 void acr_match_clear(AcrMatch *match);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrMatch, acr_match_clear)
 
-/* Searches the levels in order; the first that has a place wins. Linear but for the bounded levels. */
-void acr_ladder_find(const AcrSource *source, const char *original, const char *patched, AcrMatch *out);
+/* Searches the levels in order; the first that has a place wins. Linear but for the bounded levels.
+ */
+void acr_ladder_find(const AcrSource *source, const char *original, const char *patched,
+                     AcrMatch *out);
 /* A line that stands for code left out: `...`, `# ...`, `# rest of the method unchanged`. */
 bool acr_line_is_elision(const AcrLine *line);
 
-/* Number of the place that the answer's words (near the edit) or else the hints decide on, or -1. */
-gssize acr_decide_place(const AcrPatchContext *context, const char *path, const AcrMatch *match, const char *words,
-                        gsize words_len);
+/* Number of the place that the answer's words (near the edit) or else the hints decide on, or -1.
+ */
+gssize acr_decide_place(const AcrPatchContext *context, const char *path, const AcrMatch *match,
+                        const char *words, gsize words_len);
 
-/* ---- Similarity --------------------------------------------------------------------------------- */
+/* ---- Similarity ---------------------------------------------------------------------------------
+ */
 
 typedef struct {
     gsize first, last; /* 0-based, [first, last) */
@@ -111,14 +127,17 @@ typedef struct {
 } AcrRegion;
 
 /*
- * The regions of `text` most like `quote`, best first, at most `max`, not overlapping. Owned array of AcrRegion; empty
- * when a bound is passed. O(quote lines * text lines).
+ * The regions of `text` most like `quote`, best first, at most `max`, not overlapping. Owned array
+ * of AcrRegion; empty when a bound is passed. O(quote lines * text lines).
  */
 GArray *acr_similar_find(const AcrLines *text, const AcrLines *quote, gsize max) ACR_MUST_USE;
-/* Pairs quote lines with lines of the region; owned, quote->n elements, -1 where a quote line has none. */
-gssize *acr_similar_map(const AcrLines *text, const AcrLines *quote, const AcrRegion *region) ACR_MUST_USE;
+/* Pairs quote lines with lines of the region; owned, quote->n elements, -1 where a quote line has
+ * none. */
+gssize *acr_similar_map(const AcrLines *text, const AcrLines *quote,
+                        const AcrRegion *region) ACR_MUST_USE;
 
-/* ---- Fitting ------------------------------------------------------------------------------------ */
+/* ---- Fitting ------------------------------------------------------------------------------------
+ */
 
 /* A change of a source: bytes [off, off + len) of its text become `with`. */
 typedef struct {
@@ -128,31 +147,39 @@ typedef struct {
 void acr_splice_clear(AcrSplice *splice);
 
 /*
- * The readings of the replacement at one place, the likeliest first, all different; at most ACR_PATCH_MAX_READINGS.
- * Owned array of AcrSplice, trimmed to what changes. Empty with *out_why (owned) when it cannot be fitted.
+ * The readings of the replacement at one place, the likeliest first, all different; at most
+ * ACR_PATCH_MAX_READINGS. Owned array of AcrSplice, trimmed to what changes. Empty with *out_why
+ * (owned) when it cannot be fitted.
  */
-GArray *acr_fit_readings(const AcrSource *source, const AcrMatch *match, const AcrPlace *place, char **out_why) ACR_MUST_USE;
+GArray *acr_fit_readings(const AcrSource *source, const AcrMatch *match, const AcrPlace *place,
+                         char **out_why) ACR_MUST_USE;
 /*
- * The file with splices (sorted by offset, not overlapping) applied: kept bytes are copied from the file, new ones encoded
- * as it is. Errors: FAILED (a character that the file's encoding lacks, a file that cannot be decoded exactly).
+ * The file with splices (sorted by offset, not overlapping) applied: kept bytes are copied from the
+ * file, new ones encoded as it is. Errors: FAILED (a character that the file's encoding lacks, a
+ * file that cannot be decoded exactly).
  */
-GBytes *acr_fit_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n, GError **error) ACR_MUST_USE;
+GBytes *acr_fit_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n,
+                      GError **error) ACR_MUST_USE;
 
-/* ---- File names --------------------------------------------------------------------------------- */
+/* ---- File names ---------------------------------------------------------------------------------
+ */
 
 typedef struct AcrFileNames AcrFileNames;
 AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE; /* owned */
 void acr_file_names_free(AcrFileNames *names);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrFileNames, acr_file_names_free)
 /*
- * The path that `name` stands for: exact, by whole parts from the right, or (unless `may_be_new`) by a base name that
- * occurs once. Owned; NULL: none, then *out_near (owned, never NULL) lists the near ones, best first.
+ * The path that `name` stands for: exact, by whole parts from the right, or (unless `may_be_new`)
+ * by a base name that occurs once. Owned; NULL: none, then *out_near (owned, never NULL) lists the
+ * near ones, best first.
  */
-char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new, GPtrArray **out_near) ACR_MUST_USE;
+char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
+                             GPtrArray **out_near) ACR_MUST_USE;
 /* `name` without quotes, "./", "a/" marks: a path to be made. Owned. */
 char *acr_file_name_clean(const char *name) ACR_MUST_USE;
 
-/* ---- Feedback ----------------------------------------------------------------------------------- */
+/* ---- Feedback -----------------------------------------------------------------------------------
+ */
 
 /* What the message needs of one refused edit. */
 typedef struct {
@@ -162,7 +189,8 @@ typedef struct {
     const GArray *places;    /* of AcrPlace, where it was ambiguous; else NULL */
 } AcrRefusal;
 /* Appends the part for one edit (`number` from 1). */
-void acr_feedback_edit(GString *message, const AcrPatchContext *context, guint number, const AcrRefusal *refusal);
+void acr_feedback_edit(GString *message, const AcrPatchContext *context, guint number,
+                       const AcrRefusal *refusal);
 /* Appends lines [first, last) of a source as they are, headed by file and line numbers. */
 void acr_feedback_code(GString *message, const AcrSource *source, gsize first, gsize last);
 /* The finished message, at most ACR_PATCH_MAX_MESSAGE bytes; owned. */

@@ -1,6 +1,7 @@
 /*
- * Which reading of each replacement of one file is right. The combinations of readings are tried in order; those that
- * compile remain; among several, the one with fewest new lint errors, then the first.
+ * Which reading of each replacement of one file is right. The combinations of readings are tried in
+ * order; those that compile remain; among several, the one with fewest new lint errors, then the
+ * first.
  */
 #include <string.h>
 
@@ -36,7 +37,9 @@ static guint lint(const AcrReferee *referee, const AcrSource *source, GBytes *af
 {
     AcrRefereeFile file = {source->path, source->bytes, after};
     guint count = 0;
-    return referee->new_errors && referee->new_errors(referee->ctx, &file, 1, &count, NULL) ? count : G_MAXUINT;
+    return referee->new_errors && referee->new_errors(referee->ctx, &file, 1, &count, NULL)
+               ? count
+               : G_MAXUINT;
 }
 
 static GBytes *pick(const AcrReferee *referee, const AcrSource *source, GPtrArray *sound)
@@ -61,8 +64,8 @@ static bool is_new(const GPtrArray *seen, GBytes *bytes)
 }
 
 /* Tries the combinations; *out_tried counts those on which the referee gave an answer. */
-static bool try_all(const AcrReferee *referee, const AcrSource *source, Located *const *edits, gsize n, GPtrArray *sound,
-                    guint *out_tried, GError **error)
+static bool try_all(const AcrReferee *referee, const AcrSource *source, Located *const *edits,
+                    gsize n, GPtrArray *sound, guint *out_tried, GError **error)
 {
     g_autoptr(GPtrArray) seen = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
     guint tries = 0;
@@ -79,15 +82,16 @@ static bool try_all(const AcrReferee *referee, const AcrSource *source, Located 
         if (referee->compiles(referee->ctx, source->path, bytes, &ok, &message, &failed))
             (*out_tried)++;
         else if (error && !*error && tries == 0)
-            g_propagate_prefixed_error(error, g_steal_pointer(&failed), "cannot compile '%s': ", source->path);
+            g_propagate_prefixed_error(error, g_steal_pointer(&failed),
+                                       "cannot compile '%s': ", source->path);
         if (ok)
             g_ptr_array_add(sound, g_bytes_ref(bytes));
     } while (++tries < ACR_PATCH_MAX_COMBINATIONS && next_combination(edits, n));
     return true;
 }
 
-GBytes *acr_referee_choose(const AcrReferee *referee, const AcrSource *source, Located *const *edits, gsize n,
-                           GError **error)
+GBytes *acr_referee_choose(const AcrReferee *referee, const AcrSource *source,
+                           Located *const *edits, gsize n, GError **error)
 {
     g_autoptr(GPtrArray) sound = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
     g_autoptr(GError) failed = NULL;
@@ -112,8 +116,8 @@ GBytes *acr_referee_choose(const AcrReferee *referee, const AcrSource *source, L
     return sound->len > 0 ? pick(referee, source, sound) : build(source, edits, n, error);
 }
 
-bool acr_referee_accepts(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after, bool *out_ok,
-                         char **out_message, GError **error)
+bool acr_referee_accepts(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
+                         bool *out_ok, char **out_message, GError **error)
 {
     bool sound = true, was_sound = true;
     g_autofree char *message = NULL;

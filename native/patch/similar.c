@@ -1,9 +1,10 @@
 /*
  * Similarity: which lines of a file are most like the quoted ones.
  *
- * Two lines are as alike as their character pairs (Dice coefficient over bigrams of the text without outer blanks); the
- * quote is fitted into the file by dynamic programming over lines, in which a line may be missing on either side at a
- * cost. A line weighs as much as it is long, up to a bound, so that brackets and blank lines decide nothing.
+ * Two lines are as alike as their character pairs (Dice coefficient over bigrams of the text
+ * without outer blanks); the quote is fitted into the file by dynamic programming over lines, in
+ * which a line may be missing on either side at a cost. A line weighs as much as it is long, up to
+ * a bound, so that brackets and blank lines decide nothing.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,15 +12,15 @@
 
 #include "patch/patch_private.h"
 
-#define MAX_CHARS 400u     /* of a line that are looked at */
+#define MAX_CHARS 400u /* of a line that are looked at */
 #define MAX_WEIGHT 60u
-#define MIN_LINE 0.55      /* two lines less alike than this are different lines */
-#define GAP 0.6            /* cost of a line of the file that the quote lacks, in parts of its weight */
+#define MIN_LINE 0.55 /* two lines less alike than this are different lines */
+#define GAP 0.6       /* cost of a line of the file that the quote lacks, in parts of its weight */
 
 typedef struct {
     guint16 *pair; /* sorted; into the pool */
     guint n;
-    guint64 mask;  /* which of 64 classes of pairs occur */
+    guint64 mask; /* which of 64 classes of pairs occur */
     guint64 hash;
 } Profile;
 
@@ -104,7 +105,8 @@ static float weight_of(const AcrLine *line)
     return (float)MIN(line->core, MAX_WEIGHT);
 }
 
-/* The table of the fitting: for each number of quote lines used, the best score that ends here, and where it began. */
+/* The table of the fitting: for each number of quote lines used, the best score that ends here, and
+ * where it began. */
 typedef struct {
     float *score;
     gsize *start;
@@ -133,7 +135,8 @@ static void fitting_clear(Fitting *f)
 
 static float like_at(const Fitting *f, gsize i, gsize j)
 {
-    return likeness(&f->text->line[i], &f->text_profiles.line[i], &f->quote->line[j], &f->quote_profiles.line[j]);
+    return likeness(&f->text->line[i], &f->text_profiles.line[i], &f->quote->line[j],
+                    &f->quote_profiles.line[j]);
 }
 
 /* One file line more: from `old` (before line i) to `now` (after it). */
@@ -212,8 +215,11 @@ gssize *acr_similar_map(const AcrLines *text, const AcrLines *quote, const AcrRe
     for (gsize i = rows; i-- > 0;)
         for (gsize j = n; j-- > 0;) {
             float like = like_at(&f, i, j);
-            float taken = like > 0 ? score[(i + 1) * width + j + 1] + like * weight_of(&quote->line[j]) + 0.01f : 0;
-            score[i * width + j] = MAX(taken, MAX(score[(i + 1) * width + j], score[i * width + j + 1]));
+            float taken = like > 0 ? score[(i + 1) * width + j + 1] +
+                                         like * weight_of(&quote->line[j]) + 0.01f
+                                   : 0;
+            score[i * width + j] =
+                MAX(taken, MAX(score[(i + 1) * width + j], score[i * width + j + 1]));
         }
     for (gsize j = 0; j < n; j++)
         map[j] = -1;

@@ -1,6 +1,7 @@
 /*
- * Fuzzes the answer parser and the matcher: the input is a file's text, a NUL, and an answer about it. Whatever is parsed
- * is text in order; whatever is applied keeps the bytes in front of and behind the places it names.
+ * Fuzzes the answer parser and the matcher: the input is a file's text, a NUL, and an answer about
+ * it. Whatever is parsed is text in order; whatever is applied keeps the bytes in front of and
+ * behind the places it names.
  */
 #include "patch/patch.h"
 
@@ -57,7 +58,8 @@ static void check_result(const AcrPatchResult *result, const uint8_t *file, gsiz
     g_assert_cmpuint(line, >=, first_line_of_edits(result));
 }
 
-static void apply(const char *dir, const uint8_t *file, gsize len, const char *answer, gsize answer_len)
+static void apply(const char *dir, const uint8_t *file, gsize len, const char *answer,
+                  gsize answer_len)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrPatchResult) result = {0};

@@ -54,7 +54,8 @@ static bool has_word(char **words, const char *word)
     return g_strv_contains((const char *const *)words, word);
 }
 
-/* A file's bytes: the section's text with its words applied. `\t`, `\s` and `\\` stand for tab, blank, backslash. */
+/* A file's bytes: the section's text with its words applied. `\t`, `\s` and `\\` stand for tab,
+ * blank, backslash. */
 static GBytes *section_bytes(const Section *section, char **words)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -72,12 +73,14 @@ static GBytes *section_bytes(const Section *section, char **words)
         else
             g_string_append_c(text, *at);
     }
-    while (has_word(words, "no-newline") && text->len > 0 && strchr("\r\n", text->str[text->len - 1]))
+    while (has_word(words, "no-newline") && text->len > 0 &&
+           strchr("\r\n", text->str[text->len - 1]))
         g_string_truncate(text, text->len - 1);
     if (!has_word(words, "latin-1"))
         return g_string_free_to_bytes(g_steal_pointer(&text));
     gsize len = 0;
-    char *latin = g_convert(text->str, (gssize)text->len, "ISO-8859-1", "UTF-8", NULL, &len, &error);
+    char *latin =
+        g_convert(text->str, (gssize)text->len, "ISO-8859-1", "UTF-8", NULL, &len, &error);
     g_assert_no_error(error);
     return g_bytes_new_take(latin, len);
 }
@@ -121,7 +124,8 @@ static void set_up(Run *run)
         } else if (strcmp(section->kind, "answer") == 0) {
             run->answer = section_bytes(section, words);
         } else if (strcmp(section->kind, "hint") == 0) {
-            AcrPatchHint hint = {g_intern_string(words[0]), (guint)g_ascii_strtoull(words[1], NULL, 10),
+            AcrPatchHint hint = {g_intern_string(words[0]),
+                                 (guint)g_ascii_strtoull(words[1], NULL, 10),
                                  (guint)g_ascii_strtoull(words[2], NULL, 10)};
             g_array_append_val(run->hints, hint);
         } else if (strcmp(section->kind, "referee") == 0) {
@@ -137,7 +141,8 @@ static char *edits_text(const AcrPatchResult *result)
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = 0; i < result->edits->len; i++) {
         const AcrEditOutcome *outcome = result->edits->pdata[i];
-        g_string_append_printf(text, "%s %s %s %u-%u\n", outcome->file ? outcome->file : "-", acr_level_name(outcome->level),
+        g_string_append_printf(text, "%s %s %s %u-%u\n", outcome->file ? outcome->file : "-",
+                               acr_level_name(outcome->level),
                                acr_edit_status_name(outcome->status), outcome->start, outcome->end);
     }
     return g_strdup(text->str);
@@ -152,7 +157,8 @@ static void check_file(const Run *run, const Section *section)
     g_autoptr(GBytes) got = acr_overlay_read(run->result.overlay, words[0], &error);
     g_assert_no_error(error);
     gsize wanted_len = 0, got_len = 0;
-    const void *wanted_data = g_bytes_get_data(wanted, &wanted_len), *got_data = g_bytes_get_data(got, &got_len);
+    const void *wanted_data = g_bytes_get_data(wanted, &wanted_len),
+               *got_data = g_bytes_get_data(got, &got_len);
     if (!g_bytes_equal(wanted, got))
         g_test_message("got:\n%.*s", (int)got_len, (const char *)got_data);
     g_assert_cmpmem(got_data, got_len, wanted_data, wanted_len);

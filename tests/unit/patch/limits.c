@@ -10,7 +10,8 @@
 static double apply_seconds(Fixture *fixture, const char *answer, gsize len, AcrPatchResult *out)
 {
     g_autoptr(GError) error = NULL;
-    AcrPatchContext context = {.snapshot = fixture->snapshot, .index = fixture->index, .referee = stub_referee()};
+    AcrPatchContext context = {
+        .snapshot = fixture->snapshot, .index = fixture->index, .referee = stub_referee()};
     gint64 from = g_get_monotonic_time();
     g_assert_true(acr_patch_apply(&context, answer, len, out, &error));
     g_assert_no_error(error);
@@ -23,7 +24,8 @@ static void make_big_file(Fixture *fixture, guint n)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint i = 0; i < n; i++)
-        g_string_append_printf(text, "value_%u = compute(%u, 'some text') + other_%u\n", i, i * 7, i % 13);
+        g_string_append_printf(text, "value_%u = compute(%u, 'some text') + other_%u\n", i, i * 7,
+                               i % 13);
     fixture_init(fixture);
     fixture_write(fixture, "big.py", text->str, text->len);
     fixture_open(fixture);
@@ -36,7 +38,10 @@ static void test_ten_thousand_edits_are_bounded(void)
     g_autoptr(GString) answer = g_string_new(NULL);
     make_big_file(&fixture, 2000);
     for (guint i = 0; i < 10000; i++)
-        g_string_append_printf(answer, "<file>big.py</file>\n<original>value_%u = compute(</original>\n<patched>a</patched>\n", i);
+        g_string_append_printf(
+            answer,
+            "<file>big.py</file>\n<original>value_%u = compute(</original>\n<patched>a</patched>\n",
+            i);
     g_assert_cmpfloat(apply_seconds(&fixture, answer->str, answer->len, &result), <, BOUND_S);
     g_assert_cmpint(result.status, ==, ACR_RAW_PATCH_BUT_UNMATCHED);
     g_assert_cmpuint(result.edits->len, ==, ACR_PATCH_MAX_EDITS + 1);
@@ -46,7 +51,8 @@ static void test_ten_thousand_edits_are_bounded(void)
 
 static void test_answer_of_twenty_megabytes_is_bounded(void)
 {
-    static const char *const pieces[] = {"<", "<original>\n", "a\n", "</original>", "<patched>", "```\n", " "};
+    static const char *const pieces[] = {"<",         "<original>\n", "a\n", "</original>",
+                                         "<patched>", "```\n",        " "};
     for (gsize k = 0; k < G_N_ELEMENTS(pieces); k++) {
         g_auto(Fixture) fixture = {0};
         g_auto(AcrPatchResult) result = {0};
@@ -85,7 +91,8 @@ static void test_equal_lines_are_bounded(void)
 {
     g_auto(Fixture) fixture = {0};
     g_auto(AcrPatchResult) result = {0};
-    g_autoptr(GString) text = g_string_new(NULL), answer = g_string_new("<file>same.py</file><original>");
+    g_autoptr(GString) text = g_string_new(NULL),
+                       answer = g_string_new("<file>same.py</file><original>");
     for (guint i = 0; i < 100000; i++)
         g_string_append(text, "pass\n");
     g_string_append_len(answer, text->str, (gssize)text->len / 2);
@@ -106,8 +113,8 @@ static void test_similarity_in_twenty_thousand_lines(void)
     g_autoptr(GString) answer = g_string_new("<file>big.py</file>\n<original>\n");
     make_big_file(&fixture, 20000);
     for (guint i = 9000; i < 9030; i++)
-        g_string_append_printf(answer, "value_%u = compute(%u, 'some text') %s other_%u\n", i, i * 7, i == 9010 ? "-" : "+",
-                               i % 13);
+        g_string_append_printf(answer, "value_%u = compute(%u, 'some text') %s other_%u\n", i,
+                               i * 7, i == 9010 ? "-" : "+", i % 13);
     g_string_append(answer, "</original>\n<patched>\nvalue = 1\n</patched>\n");
     g_assert_cmpfloat(apply_seconds(&fixture, answer->str, answer->len, &result), <, BOUND_S);
     const AcrEditOutcome *outcome = result.edits->pdata[0];
@@ -117,9 +124,13 @@ static void test_similarity_in_twenty_thousand_lines(void)
 
 void add_limit_tests(void)
 {
-    g_test_add_func("/patch/limits/ten_thousand_edits_are_bounded", test_ten_thousand_edits_are_bounded);
-    g_test_add_func("/patch/limits/answer_of_twenty_megabytes_is_bounded", test_answer_of_twenty_megabytes_is_bounded);
-    g_test_add_func("/patch/limits/line_of_ten_megabytes_is_bounded", test_line_of_ten_megabytes_is_bounded);
+    g_test_add_func("/patch/limits/ten_thousand_edits_are_bounded",
+                    test_ten_thousand_edits_are_bounded);
+    g_test_add_func("/patch/limits/answer_of_twenty_megabytes_is_bounded",
+                    test_answer_of_twenty_megabytes_is_bounded);
+    g_test_add_func("/patch/limits/line_of_ten_megabytes_is_bounded",
+                    test_line_of_ten_megabytes_is_bounded);
     g_test_add_func("/patch/limits/equal_lines_are_bounded", test_equal_lines_are_bounded);
-    g_test_add_func("/patch/limits/similarity_in_twenty_thousand_lines", test_similarity_in_twenty_thousand_lines);
+    g_test_add_func("/patch/limits/similarity_in_twenty_thousand_lines",
+                    test_similarity_in_twenty_thousand_lines);
 }

@@ -24,11 +24,13 @@ static void check(const AcrEdit *edit, const char *file, const char *original, c
     g_assert_cmpstr(edit->patched, ==, patched);
 }
 
-#define EDIT(file, o, p) "<file>" file "</file>\n<original>\n" o "\n</original>\n<patched>\n" p "\n</patched>\n"
+#define EDIT(file, o, p)                                                                           \
+    "<file>" file "</file>\n<original>\n" o "\n</original>\n<patched>\n" p "\n</patched>\n"
 
 static void test_answer_without_edits_has_none(void)
 {
-    g_autoptr(GPtrArray) empty = parse(""), talk = parse("I cannot see the code in `<original>` tags.\n");
+    g_autoptr(GPtrArray) empty = parse(""),
+                         talk = parse("I cannot see the code in `<original>` tags.\n");
     g_assert_cmpuint(empty->len, ==, 0);
     g_assert_cmpuint(talk->len, ==, 0);
 }
@@ -38,12 +40,15 @@ static void test_edits_in_one_fence_many_fences_or_none(void)
     static const char *const texts[] = {
         EDIT("a.py", "x = 1", "x = 2") EDIT("b.py", "y", "z"),
         "```\n" EDIT("a.py", "x = 1", "x = 2") EDIT("b.py", "y", "z") "```\n",
-        "# modification 1\n```python\n" EDIT("a.py", "x = 1", "x = 2") "```\nand then\n# modification 2\n```\n" EDIT(
-            "b.py", "y", "z") "```",
+        "# modification 1\n```python\n" EDIT(
+            "a.py", "x = 1", "x = 2") "```\nand then\n# modification 2\n```\n" EDIT("b.py", "y",
+                                                                                    "z") "```",
         "```\n" EDIT("a.py", "x = 1", "x = 2") "Some words.\n" EDIT("b.py", "y", "z"),
-        "1. <file>a.py</file><original>x = 1</original><patched>x = 2</patched> <file>b.py</file> <original>y</original> "
+        "1. <file>a.py</file><original>x = 1</original><patched>x = 2</patched> <file>b.py</file> "
+        "<original>y</original> "
         "<patched>z</patched>",
-        "<FILE>a.py</FILE>\n< Original >x = 1</ORIGINAL >\n<patched lang=\"python\">x = 2</patched>\n" EDIT("b.py", "y", "z"),
+        "<FILE>a.py</FILE>\n< Original >x = 1</ORIGINAL >\n<patched lang=\"python\">x = "
+        "2</patched>\n" EDIT("b.py", "y", "z"),
     };
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
         g_autoptr(GPtrArray) edits = parse(texts[i]);
@@ -55,8 +60,9 @@ static void test_edits_in_one_fence_many_fences_or_none(void)
 
 static void test_file_counts_until_the_next(void)
 {
-    g_autoptr(GPtrArray) edits = parse("<file> a.py\n</file><original>1</original><patched>2</patched>\n"
-                                       "<original>3</original>\n<patched>4</patched>\n" EDIT("b.py", "5", "6"));
+    g_autoptr(GPtrArray) edits =
+        parse("<file> a.py\n</file><original>1</original><patched>2</patched>\n"
+              "<original>3</original>\n<patched>4</patched>\n" EDIT("b.py", "5", "6"));
     g_assert_cmpuint(edits->len, ==, 3);
     check(edit(edits, 0), "a.py", "1", "2");
     check(edit(edits, 1), "a.py", "3", "4");
@@ -87,24 +93,28 @@ static void test_missing_parts_are_named_not_borrowed(void)
 
 static void test_contents_keep_all_but_the_outer_line_ends(void)
 {
-    g_autoptr(GPtrArray) edits = parse("<file>a.py</file><original>    a\n\n    b  \n\n  </original><patched>  \r\n\n c\r\n"
-                                       "</patched><original></original><patched>\n</patched>");
+    g_autoptr(GPtrArray) edits =
+        parse("<file>a.py</file><original>    a\n\n    b  \n\n  </original><patched>  \r\n\n c\r\n"
+              "</patched><original></original><patched>\n</patched>");
     check(edit(edits, 0), "a.py", "    a\n\n    b  \n", "\n c");
     check(edit(edits, 1), "a.py", "", "");
 }
 
 static void test_fence_inside_the_tags_is_taken_off(void)
 {
-    g_autoptr(GPtrArray) edits = parse("<file>a.py</file>\n<original>\n```python\n  a\n```\n</original>\n<patched>\n```\n  b\n"
-                                       "```\n</patched>\n");
+    g_autoptr(GPtrArray) edits = parse(
+        "<file>a.py</file>\n<original>\n```python\n  a\n```\n</original>\n<patched>\n```\n  b\n"
+        "```\n</patched>\n");
     check(edit(edits, 0), "a.py", "  a", "  b");
 }
 
 static void test_tag_names_inside_the_code_are_code(void)
 {
-    const char *code = "text = \"<original>\" + body + \"</original>\"\nend = '</patched>'; more = '<file>x</file>'";
-    g_autofree char *text = g_strdup_printf("<file>a.py</file>\n<original>\n%s\n</original>\n<patched>\n%s\nz\n</patched>\n",
-                                            code, code);
+    const char *code = "text = \"<original>\" + body + \"</original>\"\nend = '</patched>'; more = "
+                       "'<file>x</file>'";
+    g_autofree char *text = g_strdup_printf(
+        "<file>a.py</file>\n<original>\n%s\n</original>\n<patched>\n%s\nz\n</patched>\n", code,
+        code);
     g_autofree char *patched = g_strconcat(code, "\nz", NULL);
     g_autoptr(GPtrArray) edits = parse(text);
     g_assert_cmpuint(edits->len, ==, 1);
@@ -113,8 +123,9 @@ static void test_tag_names_inside_the_code_are_code(void)
 
 static void test_quoted_search_result_is_no_edit(void)
 {
-    g_autoptr(GPtrArray) edits = parse("As seen in\n<file>a.py</file>\n<class>A</class> <func>f</func>\n<code>\n1 x\n</code>\n" EDIT(
-        "b.py", "5", "6"));
+    g_autoptr(GPtrArray) edits =
+        parse("As seen in\n<file>a.py</file>\n<class>A</class> <func>f</func>\n<code>\n1 "
+              "x\n</code>\n" EDIT("b.py", "5", "6"));
     g_assert_cmpuint(edits->len, ==, 1);
     check(edit(edits, 0), "b.py", "5", "6");
 }
@@ -134,15 +145,22 @@ static void test_bytes_that_are_no_text_are_repaired(void)
 
 void add_parse_tests(void)
 {
-    g_test_add_func("/patch/parse/answer_without_edits_has_none", test_answer_without_edits_has_none);
-    g_test_add_func("/patch/parse/edits_in_one_fence_many_fences_or_none", test_edits_in_one_fence_many_fences_or_none);
+    g_test_add_func("/patch/parse/answer_without_edits_has_none",
+                    test_answer_without_edits_has_none);
+    g_test_add_func("/patch/parse/edits_in_one_fence_many_fences_or_none",
+                    test_edits_in_one_fence_many_fences_or_none);
     g_test_add_func("/patch/parse/file_counts_until_the_next", test_file_counts_until_the_next);
-    g_test_add_func("/patch/parse/missing_parts_are_named_not_borrowed", test_missing_parts_are_named_not_borrowed);
+    g_test_add_func("/patch/parse/missing_parts_are_named_not_borrowed",
+                    test_missing_parts_are_named_not_borrowed);
     g_test_add_func("/patch/parse/contents_keep_all_but_the_outer_line_ends",
                     test_contents_keep_all_but_the_outer_line_ends);
-    g_test_add_func("/patch/parse/fence_inside_the_tags_is_taken_off", test_fence_inside_the_tags_is_taken_off);
-    g_test_add_func("/patch/parse/tag_names_inside_the_code_are_code", test_tag_names_inside_the_code_are_code);
-    g_test_add_func("/patch/parse/quoted_search_result_is_no_edit", test_quoted_search_result_is_no_edit);
+    g_test_add_func("/patch/parse/fence_inside_the_tags_is_taken_off",
+                    test_fence_inside_the_tags_is_taken_off);
+    g_test_add_func("/patch/parse/tag_names_inside_the_code_are_code",
+                    test_tag_names_inside_the_code_are_code);
+    g_test_add_func("/patch/parse/quoted_search_result_is_no_edit",
+                    test_quoted_search_result_is_no_edit);
     g_test_add_func("/patch/parse/offset_is_that_of_the_group", test_offset_is_that_of_the_group);
-    g_test_add_func("/patch/parse/bytes_that_are_no_text_are_repaired", test_bytes_that_are_no_text_are_repaired);
+    g_test_add_func("/patch/parse/bytes_that_are_no_text_are_repaired",
+                    test_bytes_that_are_no_text_are_repaired);
 }

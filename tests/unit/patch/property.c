@@ -1,14 +1,15 @@
 /*
- * Properties, on random files in several encodings and kinds of line ending: bytes outside the quoted lines stay, an
- * exact quote that stands once lands, one that stands several times never does. The seed is fixed;
- * ACR_PROPERTY_CASES raises the number of cases.
+ * Properties, on random files in several encodings and kinds of line ending: bytes outside the
+ * quoted lines stay, an exact quote that stands once lands, one that stands several times never
+ * does. The seed is fixed; ACR_PROPERTY_CASES raises the number of cases.
  */
 #include <string.h>
 
 #include "support.h"
 
-static const char *const words[] = {"alpha", "beta",  "gamma", "self.x", "value",  "items[0]", "call(1)", "\xc3\xa9t\xc3\xa9",
-                                    "not y", "total", "a, b",  "'text'", "None",   "x**2",     "y == 3",  "\xc3\xbc"};
+static const char *const words[] = {
+    "alpha", "beta",  "gamma", "self.x", "value", "items[0]", "call(1)", "\xc3\xa9t\xc3\xa9",
+    "not y", "total", "a, b",  "'text'", "None",  "x**2",     "y == 3",  "\xc3\xbc"};
 static const char *const eols[] = {"\n", "\r\n", "\r"};
 
 typedef struct {
@@ -38,7 +39,8 @@ static void random_file(GRand *rand, RandomFile *out)
 {
     gint n = g_rand_int_range(rand, 3, 40), kind = g_rand_int_range(rand, 0, 5);
     bool tabs = g_rand_boolean(rand);
-    *out = (RandomFile){g_ptr_array_new_with_free_func(g_free), g_ptr_array_new(), g_rand_int_range(rand, 0, 4) == 0, false};
+    *out = (RandomFile){g_ptr_array_new_with_free_func(g_free), g_ptr_array_new(),
+                        g_rand_int_range(rand, 0, 4) == 0, false};
     out->latin = !out->bom && g_rand_int_range(rand, 0, 3) == 0;
     if (out->latin) {
         g_ptr_array_add(out->lines, g_strdup("# -*- coding: latin-1 -*-"));
@@ -46,7 +48,8 @@ static void random_file(GRand *rand, RandomFile *out)
     }
     for (gint i = 0; i < n; i++) {
         g_ptr_array_add(out->lines, random_line(rand, tabs, (guint)i));
-        g_ptr_array_add(out->ends, (gpointer)(kind < 3 ? eols[kind] : eols[g_rand_int_range(rand, 0, 3)]));
+        g_ptr_array_add(out->ends,
+                        (gpointer)(kind < 3 ? eols[kind] : eols[g_rand_int_range(rand, 0, 3)]));
     }
     guint last = out->lines->len - 1;
     bool bare = g_rand_int_range(rand, 0, 3) == 0;
@@ -64,7 +67,8 @@ static GBytes *encode(const RandomFile *file, guint from, guint to)
 {
     g_autoptr(GString) text = g_string_new(file->bom && from == 0 ? "\xef\xbb\xbf" : "");
     for (guint i = from; i < to; i++)
-        g_string_append_printf(text, "%s%s", (char *)file->lines->pdata[i], (char *)file->ends->pdata[i]);
+        g_string_append_printf(text, "%s%s", (char *)file->lines->pdata[i],
+                               (char *)file->ends->pdata[i]);
     if (!file->latin)
         return g_string_free_to_bytes(g_steal_pointer(&text));
     gsize len = 0;
@@ -77,7 +81,8 @@ static guint count_places(const RandomFile *file, guint first, guint n)
     guint places = 0;
     for (guint i = 0; i + n <= file->lines->len; i++) {
         guint same = 0;
-        while (same < n && strcmp(file->lines->pdata[i + same], file->lines->pdata[first + same]) == 0)
+        while (same < n &&
+               strcmp(file->lines->pdata[i + same], file->lines->pdata[first + same]) == 0)
             same++;
         places += same == n;
     }
@@ -119,7 +124,8 @@ static char *distort(GRand *rand, const char *text, bool *out_exact)
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     g_autoptr(GString) out = g_string_new(NULL);
     for (guint i = 0; lines[i] && lines[i + 1]; i++)
-        g_string_append_printf(out, "%s%s%s\n", *lines[i] ? "        " : "", lines[i], i % 2 ? "" : " ");
+        g_string_append_printf(out, "%s%s%s\n", *lines[i] ? "        " : "", lines[i],
+                               i % 2 ? "" : " ");
     return g_strdup(out->str);
 }
 
@@ -130,8 +136,10 @@ static void check_case(GRand *rand, const RandomFile *file, guint first, guint n
     g_autoptr(GError) error = NULL;
     bool exact = false;
     g_autofree char *plain = quote(file, first, n), *original = distort(rand, plain, &exact);
-    g_autofree char *answer = g_strdup_printf("<file>a.py</file>\n<original>\n%s</original>\n<patched>\n%snew = 1\nmore = 2\n"
-                                              "</patched>\n", original, g_rand_boolean(rand) ? original : "");
+    g_autofree char *answer = g_strdup_printf(
+        "<file>a.py</file>\n<original>\n%s</original>\n<patched>\n%snew = 1\nmore = 2\n"
+        "</patched>\n",
+        original, g_rand_boolean(rand) ? original : "");
     g_autoptr(GBytes) before = encode(file, 0, file->lines->len), head = encode(file, 0, first);
     g_autoptr(GBytes) tail = encode(file, first + n, file->lines->len);
     gsize len = 0;
@@ -179,5 +187,6 @@ static void test_bytes_outside_the_quote_stay(void)
 
 void add_property_tests(void)
 {
-    g_test_add_func("/patch/property/bytes_outside_the_quote_stay", test_bytes_outside_the_quote_stay);
+    g_test_add_func("/patch/property/bytes_outside_the_quote_stay",
+                    test_bytes_outside_the_quote_stay);
 }

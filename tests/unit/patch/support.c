@@ -1,5 +1,6 @@
 /*
- * The small stand-ins: an outliner and a referee that know just enough of Python's layout for the tests' texts.
+ * The small stand-ins: an outliner and a referee that know just enough of Python's layout for the
+ * tests' texts.
  */
 #include <glib/gstdio.h>
 #include <string.h>
@@ -63,9 +64,13 @@ static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_ro
         const char *from = strchr(line, ' ') + 1;
         g_autofree char *name = g_strndup(from, strcspn(from, "(:"));
         bool inner = indent_of(lines[i]) > 0 && class_name;
-        g_autofree char *qualname = inner ? g_strconcat(class_name, ".", name, NULL) : g_strdup(name);
-        g_string_append_printf(rows, "%c\t%s\t%u\t%u\t%u\t%u\t%s\n", is_class ? 'C' : 'D', qualname, i + 1, i + 1, i + 1,
-                               block_last(lines, i), is_class ? "" : inner ? "c\t" : "m\t");
+        g_autofree char *qualname =
+            inner ? g_strconcat(class_name, ".", name, NULL) : g_strdup(name);
+        g_string_append_printf(rows, "%c\t%s\t%u\t%u\t%u\t%u\t%s\n", is_class ? 'C' : 'D', qualname,
+                               i + 1, i + 1, i + 1, block_last(lines, i),
+                               is_class ? ""
+                               : inner  ? "c\t"
+                                        : "m\t");
         if (is_class) {
             g_free(class_name);
             class_name = g_strdup(name);
@@ -98,7 +103,8 @@ void fixture_clear(Fixture *fixture)
     g_free(fixture->dir);
 }
 
-/* ---- Referee ------------------------------------------------------------------------------------- */
+/* ---- Referee
+ * ------------------------------------------------------------------------------------- */
 
 typedef struct {
     gsize indent[64];
@@ -139,7 +145,8 @@ static bool take_line(Layout *layout, const char *line)
     return true;
 }
 
-static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message, GError **error)
+static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
+                     GError **error)
 {
     gsize len = 0;
     const char *data = g_bytes_get_data(source, &len);
@@ -178,7 +185,8 @@ static guint lint_of(GBytes *bytes)
     return n;
 }
 
-static bool new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count, GError **error)
+static bool new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count,
+                       GError **error)
 {
     guint before = 0, after = 0;
     for (gsize i = 0; i < n; i++) {
@@ -189,7 +197,8 @@ static bool new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *o
     return true;
 }
 
-static bool no_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count, GError **error)
+static bool no_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count,
+                    GError **error)
 {
     g_set_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED, "the linter crashed");
     return false;

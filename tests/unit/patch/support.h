@@ -1,5 +1,6 @@
 /*
- * Shared by the tests of patch: repositories made from texts, a small outliner and a small referee in place of Python's.
+ * Shared by the tests of patch: repositories made from texts, a small outliner and a small referee
+ * in place of Python's.
  */
 #ifndef ACR_TEST_PATCH_SUPPORT_H
 #define ACR_TEST_PATCH_SUPPORT_H
@@ -21,8 +22,9 @@ void fixture_clear(Fixture *fixture);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Fixture, fixture_clear)
 
 /*
- * Compiles when brackets close and indentation is that of a block: deeper after a colon, else a level that is open.
- * Lint errors are lines that name `undefined_name` or are deeper than `# depth N` allows.
+ * Compiles when brackets close and indentation is that of a block: deeper after a colon, else a
+ * level that is open. Lint errors are lines that name `undefined_name` or are deeper than `# depth
+ * N` allows.
  */
 const AcrReferee *stub_referee(void);
 /* A referee whose lint always fails. */
