@@ -61,30 +61,32 @@ def scripted(run_host: RunHost, repo: Repo, out: Path) -> bytes:
     return run_host(*arguments(repo, out)).check().stdout
 
 
-def check_no_key(out: Path, *results: Result) -> None:
-    """The key is in no file of the run folder and in nothing that was printed."""
+def check_no_key(host: Host, out: Path, *results: Result) -> None:
+    """The key is in no file of the run folder or of the home, and in nothing that was printed."""
     secret = KEY.encode()
-    assert [name for name, data in contents(out).items() if secret in data] == []
+    for folder in (out, host.home):
+        files = contents(folder).items()
+        assert [name for name, data in files if secret in data] == []
     assert [r.told() for r in results if secret in r.stdout + r.stderr] == []
 
 
 def test_same_diff_as_the_script(
-    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+    host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
 ) -> None:
     checkout = sample_repo.clone(tmp_path / "checkout")
-    result = run_host(
+    result = host.run(
         *live(server, sample_repo, tmp_path / "live", "--verbose"),
         env=server.environment,
     ).check()
-    assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
+    assert result.stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
     check_patch(result.stdout, checkout)
     assert len(server.requests) == server.position == CALLS
-    check_no_key(tmp_path / "live", result)
+    check_no_key(host, tmp_path / "live", result)
     cost = read_json(tmp_path / "live" / "cost.json")
     assert cost["total"]["calls"] == CALLS
     assert cost["total"]["input_tokens"] > 1000 < cost["total"]["output_tokens"]
     server.stop()
-    again = run_host("replay", tmp_path / "live").check()
+    again = host.run("replay", tmp_path / "live").check()
     assert again.stdout == result.stdout
 
 
@@ -141,18 +143,18 @@ def test_passing_failure_is_got_over(
 
 
 def test_refused_key(
-    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+    host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
 ) -> None:
     """Not tried again; the folder goes on once the key is right."""
     server.fail(UNAUTHORIZED, at=SELECT_3)
     run = live(server, sample_repo, tmp_path / "out")
-    result = run_host(*run, env=server.environment)
+    result = host.run(*run, env=server.environment)
     result.one_line(3, server.model, "Incorrect API key")
     assert result.stdout == b""
     assert len(server.requests) == SELECT_3 + 1
-    check_no_key(tmp_path / "out", result)
-    second = run_host(*run, env=server.environment).check()
-    assert second.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
+    check_no_key(host, tmp_path / "out", result)
+    second = host.run(*run, env=server.environment).check()
+    assert second.stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
     assert len(server.requests) == CALLS + 1
 
 
@@ -231,7 +233,7 @@ def test_stopped_server_and_the_run_goes_on(
     assert result.stdout == scripted(host.run, sample_repo, tmp_path / "scripted")
     assert len(server.requests) == CALLS + 1, "an answered call was made again"
     assert server.position == CALLS
-    check_no_key(out, result, refused)
+    check_no_key(host, out, result, refused)
 
 
 def test_waits_for_a_server_that_comes_back(
