@@ -26,6 +26,7 @@ static void set_signals(void)
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL); /* a limit on file sizes is then an error of the write */
     sigaction(SIGCHLD, &normal, NULL);
 }
 
