@@ -78,7 +78,7 @@ static bool check(Options *options)
     const char *verb = acr_verb_run.name;
     if (!options->repo)
         acr_verb_usage(verb, "--repo is missing");
-    else if (!options->out)
+    else if (!options->out || !*options->out) /* as a script's unset variable gives it; not the current folder */
         acr_verb_usage(verb, "--out is missing");
     else if (!options->issue == !options->issue_text)
         acr_verb_usage(verb, "give the issue by --issue FILE or by --issue-text TEXT, one of them");

@@ -31,7 +31,7 @@ static bool check(Options *options)
         acr_verb_usage(verb, "--dataset is missing");
     else if (!options->repos)
         acr_verb_usage(verb, "--repos is missing");
-    else if (!options->out)
+    else if (!options->out || !*options->out) /* as a script's unset variable gives it; not the current folder */
         acr_verb_usage(verb, "--out is missing");
     else if (options->jobs < 1 || options->jobs > (int)ACR_BATCH_MAX_JOBS)
         acr_verb_usage(verb, "--jobs must be from 1 to %u, not %d", ACR_BATCH_MAX_JOBS, options->jobs);
