@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -294,6 +295,23 @@ def test_a_disk_that_fills_up_in_mid_run_loses_nothing(
             assert outcome(out) == outcome(tmp_path / "plain")
             assert strays(disk) == []
     assert len(told) >= 3, f"the disk was never full in mid-run: {told}"
+
+
+@pytest.mark.parametrize("limit", [1000, 8000, 20_000])
+def test_a_limit_on_file_sizes_loses_nothing(
+    run_host: Run, sample_repo: Repo, tmp_path: Path, limit: int
+) -> None:
+    """As a quota, it is an error of the write and no signal; without it the run ends as ever."""
+    out, plain = tmp_path / "out", tmp_path / "plain"
+    limits = (limit, limit)
+    result = run_host(
+        *sample_run(sample_repo, out),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
+    )
+    result.one_line(ENVIRONMENT, "File too large")
+    run_host(*sample_run(sample_repo, out)).check()
+    run_host(*sample_run(sample_repo, plain)).check()
+    assert outcome(out) == outcome(plain)
 
 
 @pytest.mark.parametrize(
@@ -865,6 +883,8 @@ def test_a_mistake_in_the_arguments_is_a_usage_error(run_host: Run, arguments: l
         ["--temperature", "3"],
         ["--temperature", "nan"],
         ["--verify", "maybe"],
+        ["--out", ""],
+        ["--model", ""],
         ["stray"],
     ],
 )
@@ -873,5 +893,6 @@ def test_a_value_out_of_range_is_a_usage_error(
 ) -> None:
     """Before anything is begun."""
     out = tmp_path / "out"
-    run_host(*tiny_run(tiny, out, script), *values).one_line(USAGE, values[0])
+    words = [values[0]] if values[-1] else []
+    run_host(*tiny_run(tiny, out, script), *values).one_line(USAGE, *words)
     assert not out.exists()
