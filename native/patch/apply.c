@@ -86,9 +86,6 @@ static bool is_blank_text(const char *text)
     return text[strspn(text, " \t\r\n\f\v")] == '\0';
 }
 
-/* ---- Files
- * --------------------------------------------------------------------------------------- */
-
 static File *add_file(Work *work, const char *path, AcrSource *source)
 {
     File *file = g_new0(File, 1);
@@ -137,9 +134,6 @@ static void create_file(Work *work, guint number, const char *path)
     file->after = g_bytes_new_take(text, strlen(text));
     outcome_at(work, number)->level = ACR_LEVEL_EXACT;
 }
-
-/* ---- One edit
- * ------------------------------------------------------------------------------------ */
 
 /* The answer's words in front of an edit, back to the edit before it. */
 static const char *words_before(const Work *work, guint number, gsize *out_len)
@@ -317,9 +311,6 @@ static bool take_edit(Work *work, guint number, GError **error)
     return true;
 }
 
-/* ---- The edits of one file
- * ----------------------------------------------------------------------- */
-
 static gint by_offset(gconstpointer a, gconstpointer b)
 {
     const Located *x = *(Located *const *)a, *y = *(Located *const *)b;
@@ -408,9 +399,6 @@ static bool finish_file(const Work *work, File *file, GError **error)
                            (Located *const *)file->located->pdata, file->located->len, error);
     return file->after && second_step(work, file, error);
 }
-
-/* ---- The result
- * ---------------------------------------------------------------------------------- */
 
 static guint count_status(const Work *work, AcrEditStatus status)
 {

@@ -69,9 +69,6 @@ static void show_difference(GString *message, const AcrSource *source, const Acr
     }
 }
 
-/* ---- Other files
- * --------------------------------------------------------------------------------- */
-
 typedef struct {
     const char *path; /* borrowed from the snapshot */
     AcrRegion region;
@@ -153,9 +150,6 @@ static bool show_elsewhere(GString *message, const AcrPatchContext *context, con
     return true;
 }
 
-/* ---- Symbols
- * ------------------------------------------------------------------------------------- */
-
 /* The name that a `def` or `class` line defines; owned, or NULL. */
 static char *defined_name(const AcrLine *line)
 {
@@ -203,9 +197,6 @@ static void show_symbols(GString *message, const AcrPatchContext *context, const
         }
     }
 }
-
-/* ---- Refusals
- * ------------------------------------------------------------------------------------ */
 
 static void show_places(GString *message, const AcrSource *source, const GArray *places)
 {

@@ -108,9 +108,6 @@ static bool lost_first_lead(const Fit *fit)
     return any;
 }
 
-/* ---- Indentation
- * --------------------------------------------------------------------------------- */
-
 /* `lead` made wider or narrower by some columns, in the kind of blanks that it has. Owned. */
 static char *shift_lead(const Fit *fit, const char *lead, gsize len, gssize columns)
 {
@@ -199,9 +196,6 @@ static char *lead_of(const Fit *fit, Reading reading, gsize k, gssize at)
         return shift_lead(fit, anchor->s, anchor->lead, shift);
     return g_strndup(line->s, line->lead);
 }
-
-/* ---- The lines of the result
- * --------------------------------------------------------------------- */
 
 static void keep_line(Fit *fit, gssize f)
 {
@@ -303,9 +297,6 @@ static bool keeps_unseen(const Fit *fit)
     return true;
 }
 
-/* ---- The splice
- * ---------------------------------------------------------------------------------- */
-
 static gsize offset_of(const AcrSource *source, gsize line)
 {
     if (line >= source->lines.n)
@@ -406,9 +397,6 @@ static bool add_reading(GArray *readings, AcrSplice splice)
     return true;
 }
 
-/* ---- A quote inside lines
- * ------------------------------------------------------------------------ */
-
 /* The lines of <patched> from the second on, as written or shifted by the indentation of the line
  * they begin in. */
 static AcrSplice splice_inside(const Fit *fit, Reading reading)
@@ -436,9 +424,6 @@ static void readings_inside(const Fit *fit, GArray *readings)
     add_reading(readings, splice_inside(fit, one ? READ_RELATIVE : READ_ABSOLUTE));
     add_reading(readings, splice_inside(fit, one ? READ_ABSOLUTE : READ_RELATIVE));
 }
-
-/* ---- Readings
- * ------------------------------------------------------------------------------------ */
 
 /*
  * The order in which readings are tried. A quote at its exact place was written in the file's
@@ -523,9 +508,6 @@ GArray *acr_fit_readings(const AcrSource *source, const AcrMatch *match, const A
     g_free(fit.paired);
     return readings;
 }
-
-/* ---- Bytes
- * --------------------------------------------------------------------------------------- */
 
 /* Copies text [from, to) as the bytes that the file has for it; *pos goes on behind them. */
 static bool keep_bytes(const AcrSource *source, const AcrText *plain, gsize from, gsize to,

@@ -178,9 +178,6 @@ static bool find_lines(const Search *search, AcrMatch *match)
     return match->places->len > 0;
 }
 
-/* ---- Quotes that begin or end inside a line
- * ------------------------------------------------------ */
-
 static bool is_word(char c)
 {
     return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
@@ -253,9 +250,6 @@ static bool find_inside(const AcrLines *file, const AcrLines *quote, AcrMatch *m
         match->level = ACR_LEVEL_EXACT;
     return match->places->len > 0;
 }
-
-/* ---- Code left out
- * ------------------------------------------------------------------------------- */
 
 static bool has_phrase(const char *s, gsize len)
 {
@@ -402,9 +396,6 @@ static bool find_elided(const AcrLines *file, const AcrLines *quote, AcrMatch *m
     return match->places->len > 0;
 }
 
-/* ---- Copied line numbers
- * ------------------------------------------------------------------------- */
-
 /* Length of "  123 ", "123:", "123 | " at the head of a line; 0 if there is none. */
 static gsize number_length(const AcrLine *line, gsize *out_number)
 {
@@ -454,9 +445,6 @@ static void strip_numbers(const AcrLines *lines, AcrLines *out)
         out->line[j] = acr_line_make(line->s + len, line->len - len, line->full - len);
     }
 }
-
-/* ---- The order of the attempts
- * ------------------------------------------------------------------- */
 
 /* A part of `lines` as a copy. */
 static void slice(const AcrLines *lines, gsize from, gsize to, AcrLines *out)

@@ -137,9 +137,6 @@ static GArray *find_tags(const char *s, gsize len)
     return tags;
 }
 
-/* ---- The text of a part
- * -------------------------------------------------------------------------- */
-
 static bool is_fence(const char *s, gsize len)
 {
     gsize at = skip_blanks(s, 0, len);
@@ -203,9 +200,6 @@ static char *part_text(const char *s, gsize from, gsize to)
     trim_fence(s, &from, &to);
     return g_strndup(s + from, to - from);
 }
-
-/* ---- Groups
- * -------------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *s;

@@ -21,8 +21,7 @@
 #define ACR_SIMILAR_MIN 0.90    /* score that a place needs to be taken for what was quoted */
 #define ACR_SIMILAR_MARGIN 0.05 /* by which it must beat every other place */
 
-/* ---- Lines --------------------------------------------------------------------------------------
- */
+/* ---- Lines ----------------------------------------------------------------------------------- */
 
 /* One line, a view into a text. `len` is without the line end, `full` with it; `lead` blanks, then
  * `core` bytes, then blanks. */
@@ -67,8 +66,7 @@ bool acr_line_same_exact(const AcrLine *a, const AcrLine *b);
  */
 void acr_lines_align(const AcrLine *a, gsize na, const AcrLine *b, gsize nb, gssize *out);
 
-/* ---- Source file --------------------------------------------------------------------------------
- */
+/* ---- Source file ----------------------------------------------------------------------------- */
 
 typedef struct {
     char *path;    /* owned */
@@ -83,8 +81,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSource, acr_source_free)
  */
 const char *acr_source_eol(const AcrSource *source, gsize at);
 
-/* ---- Ladder -------------------------------------------------------------------------------------
- */
+/* ---- Ladder ---------------------------------------------------------------------------------- */
 
 /* Where a quote stands in a file. Lines 0-based, [first, last). */
 typedef struct {
@@ -118,8 +115,7 @@ bool acr_line_is_elision(const AcrLine *line);
 gssize acr_decide_place(const AcrPatchContext *context, const char *path, const AcrMatch *match,
                         const char *words, gsize words_len);
 
-/* ---- Similarity ---------------------------------------------------------------------------------
- */
+/* ---- Similarity ------------------------------------------------------------------------------ */
 
 typedef struct {
     gsize first, last; /* 0-based, [first, last) */
@@ -136,8 +132,7 @@ GArray *acr_similar_find(const AcrLines *text, const AcrLines *quote, gsize max)
 gssize *acr_similar_map(const AcrLines *text, const AcrLines *quote,
                         const AcrRegion *region) ACR_MUST_USE;
 
-/* ---- Fitting ------------------------------------------------------------------------------------
- */
+/* ---- Fitting --------------------------------------------------------------------------------- */
 
 /* A change of a source: bytes [off, off + len) of its text become `with`. */
 typedef struct {
@@ -161,8 +156,7 @@ GArray *acr_fit_readings(const AcrSource *source, const AcrMatch *match, const A
 GBytes *acr_fit_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n,
                       GError **error) ACR_MUST_USE;
 
-/* ---- File names ---------------------------------------------------------------------------------
- */
+/* ---- File names ------------------------------------------------------------------------------ */
 
 typedef struct AcrFileNames AcrFileNames;
 AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE; /* owned */
@@ -178,8 +172,7 @@ char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool m
 /* `name` without quotes, "./", "a/" marks: a path to be made. Owned. */
 char *acr_file_name_clean(const char *name) ACR_MUST_USE;
 
-/* ---- Feedback -----------------------------------------------------------------------------------
- */
+/* ---- Feedback -------------------------------------------------------------------------------- */
 
 /* What the message needs of one refused edit. */
 typedef struct {

@@ -51,6 +51,9 @@ static void random_file(GRand *rand, RandomFile *out)
         g_ptr_array_add(out->ends,
                         (gpointer)(kind < 3 ? eols[kind] : eols[g_rand_int_range(rand, 0, 3)]));
     }
+    for (guint i = 1; i < out->lines->len; i++) /* CR, nothing, LF would be one line end */
+        if (strcmp(out->ends->pdata[i - 1], "\r") == 0 && *(char *)out->lines->pdata[i] == '\0')
+            out->ends->pdata[i] = (gpointer)eols[2];
     guint last = out->lines->len - 1;
     bool bare = g_rand_int_range(rand, 0, 3) == 0;
     if (bare && *(char *)out->lines->pdata[last])

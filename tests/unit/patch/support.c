@@ -103,9 +103,6 @@ void fixture_clear(Fixture *fixture)
     g_free(fixture->dir);
 }
 
-/* ---- Referee
- * ------------------------------------------------------------------------------------- */
-
 typedef struct {
     gsize indent[64];
     guint depth;
