@@ -49,7 +49,17 @@ def sample_run(repo: object, out: object, model: str | None = None) -> Arguments
 def tiny_run(repo: object, out: object, script: Path) -> Arguments:
     """The arguments of a run on a repository of TINY."""
     issue, model = "half(4) is 1", f"script:{script}"
-    return ["run", "--repo", repo, "--issue-text", issue, "--model", model, "--out", out]
+    return [
+        "run",
+        "--repo",
+        repo,
+        "--issue-text",
+        issue,
+        "--model",
+        model,
+        "--out",
+        out,
+    ]
 
 
 def write_script(path: Path, lines: Iterable[dict[str, Any]] = TINY_ANSWERS) -> Path:
@@ -125,7 +135,13 @@ def deep_digest(path: Path) -> dict[str, tuple[Any, ...]]:
             elif stat.S_ISLNK(at.st_mode):
                 content = os.readlink(entry)
             times = (at.st_mtime_ns, at.st_ctime_ns, at.st_ino, at.st_nlink)
-            found[os.fsdecode(entry)] = (at.st_mode, at.st_uid, at.st_size, *times, content)
+            found[os.fsdecode(entry)] = (
+                at.st_mode,
+                at.st_uid,
+                at.st_size,
+                *times,
+                content,
+            )
     return found
 
 
@@ -151,7 +167,10 @@ def mounted(target: Path, *arguments: str) -> Iterator[Path]:
     """Mount something at a folder, yield it, unmount it. Skips where one may not."""
     target.mkdir(exist_ok=True)
     command = ["mount", *arguments, str(target)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
+    if (
+        os.geteuid() != 0
+        or subprocess.run(command, check=False, capture_output=True).returncode
+    ):
         pytest.skip("only root may mount a file system of its own")
     try:
         yield target

@@ -11,6 +11,7 @@ from typing import Any, Callable
 
 import pytest
 
+from host import Host, Result, kill
 from hostile import (
     CALLS,
     SCRIPT,
@@ -20,7 +21,6 @@ from hostile import (
     strays,
     take_back,
 )
-from host import Host, Result, kill
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo
 
@@ -65,7 +65,8 @@ def test_a_run_killed_in_a_model_call_goes_on_to_the_same_end(
     assert len(server.requests) == CALLS + 1
     whole = loopback_openai(SCRIPT)
     host.run(
-        *sample_run(sample_repo, tmp_path / "whole", server.model), env=whole.environment
+        *sample_run(sample_repo, tmp_path / "whole", server.model),
+        env=whole.environment,
     ).check()
     assert outcome(out) == outcome(tmp_path / "whole")
 
@@ -84,7 +85,8 @@ def test_a_run_killed_after_every_record_goes_on_to_the_same_end(
     host.run(*arguments, env=server.environment).check()
     whole = loopback_openai(SCRIPT)
     host.run(
-        *sample_run(sample_repo, tmp_path / "whole", server.model), env=whole.environment
+        *sample_run(sample_repo, tmp_path / "whole", server.model),
+        env=whole.environment,
     ).check()
     assert outcome(out) == outcome(tmp_path / "whole")
 
@@ -124,7 +126,9 @@ def _kill_often(
             kills += 1
         assert outcome(out) == outcome(finished) and strays(out) == []
         host.run(*arguments).check()
-        assert host.run("replay", out).check().stdout == (out / "patch.diff").read_bytes()
+        assert (
+            host.run("replay", out).check().stdout == (out / "patch.diff").read_bytes()
+        )
     return kills
 
 
@@ -140,7 +144,9 @@ def test_a_run_killed_five_hundred_times_goes_on_to_the_same_end(
     host: Host, sample_repo: Repo, finished: Path, tmp_path: Path
 ) -> None:
     """As above, for longer."""
-    assert _kill_often(host, sample_repo, finished, tmp_path / "out", 500, seed=2) >= 500
+    assert (
+        _kill_often(host, sample_repo, finished, tmp_path / "out", 500, seed=2) >= 500
+    )
 
 
 def _cut(host: Host, repo: Repo, finished: Path, records: int, kept: int) -> None:
@@ -150,7 +156,9 @@ def _cut(host: Host, repo: Repo, finished: Path, records: int, kept: int) -> Non
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:-1]) + lines[-1][:kept])
     result = host.run(*sample_run(repo, copy), "-v").check()
-    assert (0 < kept < len(lines[-1])) == ("the last record" in result.err), result.told()
+    assert (0 < kept < len(lines[-1])) == ("the last record" in result.err), (
+        result.told()
+    )
     assert outcome(copy) == outcome(finished)
 
 
@@ -161,7 +169,9 @@ def _cuts(finished: Path, count: int | None) -> list[tuple[int, int]]:
     for records in (1, 4, CALLS) if count else (CALLS,):
         length = len(lines[records - 1])
         places = range(length) if count is None else chance.sample(range(length), count)
-        cuts += [(records, at) for at in {0, 1, length - 2, length - 1, length, *places}]
+        cuts += [
+            (records, at) for at in {0, 1, length - 2, length - 1, length, *places}
+        ]
     return cuts
 
 
@@ -221,8 +231,13 @@ def test_damage_before_the_last_record_is_refused(
     lines[2] = damaged if damaged.endswith(b"\n") else damaged[:-1] + b"\n"
     (copy / "journal.jsonl").write_bytes(b"".join(lines))
     before = (copy / "journal.jsonl").read_bytes(), (copy / "meta.json").read_bytes()
-    host.run(*sample_run(sample_repo, copy)).one_line(ENVIRONMENT, "journal.jsonl", "line 3")
-    assert ((copy / "journal.jsonl").read_bytes(), (copy / "meta.json").read_bytes()) == before
+    host.run(*sample_run(sample_repo, copy)).one_line(
+        ENVIRONMENT, "journal.jsonl", "line 3"
+    )
+    assert (
+        (copy / "journal.jsonl").read_bytes(),
+        (copy / "meta.json").read_bytes(),
+    ) == before
     host.run("replay", copy).one_line(ENVIRONMENT, "line 3")
 
 
@@ -259,7 +274,9 @@ ANSWERS: dict[str, Callable[[Any], None]] = {
     "number": lambda r: r.update(answer=7),
     "no content": lambda r: r["answer"].pop("content"),
     "content no text": lambda r: r["answer"].update(content=[1]),
-    "usage of text": lambda r: r["answer"].update(usage={"input": "x", "output": -9e99}),
+    "usage of text": lambda r: r["answer"].update(
+        usage={"input": "x", "output": -9e99}
+    ),
     "error no object": lambda r: r.update(answer={"error": 7}),
     "unknown error": lambda r: r.update(answer={"error": {"class": "x", "message": 3}}),
 }

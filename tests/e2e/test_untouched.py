@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
+from host import Host, Result, kill
 from hostile import (
     ISSUE,
     SAMPLE,
@@ -25,12 +26,20 @@ from hostile import (
     tiny_run,
     write_script,
 )
-from host import Host, Result, kill
 from repos import Repo
 
 Run = Callable[..., Result]
 Make = Callable[..., Repo]
-VERBS = ["run", "run at HEAD", "search", "search at HEAD", "patch", "index", "replay", "swe-bench"]
+VERBS = [
+    "run",
+    "run at HEAD",
+    "search",
+    "search at HEAD",
+    "patch",
+    "index",
+    "replay",
+    "swe-bench",
+]
 
 
 def _spoil(repo: Repo) -> None:
@@ -86,7 +95,11 @@ def commands(host: Host, dirty: Repo, tmp_path: Path) -> dict[str, Arguments]:
     """For each verb the arguments of a run on the dirty sample."""
     host.run(*sample_run(dirty, tmp_path / "done")).check()
     answer = tmp_path / "done" / "attempt_0" / "patch_raw_2.md"
-    calls = ['search_class("Tariff")', 'search_code(" = ")', 'get_code_around_line("tool.py", 1, 3)']
+    calls = [
+        'search_class("Tariff")',
+        'search_code(" = ")',
+        'get_code_around_line("tool.py", 1, 3)',
+    ]
     head = dirty.git("rev-parse", "HEAD")
     return {
         "run": sample_run(dirty, tmp_path / "out"),
@@ -114,10 +127,14 @@ def test_a_verb_leaves_a_dirty_repository_as_it_is(
 
 def _name(file: Any) -> str:
     """A path as the program's JSON has it, also where it is no UTF-8."""
-    return file if isinstance(file, str) else os.fsdecode(base64.b64decode(file["base64"]))
+    return (
+        file if isinstance(file, str) else os.fsdecode(base64.b64decode(file["base64"]))
+    )
 
 
-def test_the_dirty_tree_is_what_was_worked_on(host: Host, commands: dict[str, Arguments]) -> None:
+def test_the_dirty_tree_is_what_was_worked_on(
+    host: Host, commands: dict[str, Arguments]
+) -> None:
     """Lest the test above passes because nothing was read."""
     rows = host.run(*commands["search"], "--json").rows()
     files = {_name(place["file"]) for row in rows for place in row["results"]}
@@ -125,7 +142,9 @@ def test_the_dirty_tree_is_what_was_worked_on(host: Host, commands: dict[str, Ar
     assert not files & {"build/lib.py", "dangling.py", "pipe.py"}
 
 
-def test_apply_changes_the_file_it_says_and_no_other(host: Host, dirty: Repo, tmp_path: Path) -> None:
+def test_apply_changes_the_file_it_says_and_no_other(
+    host: Host, dirty: Repo, tmp_path: Path
+) -> None:
     """Its folder has other times too: a new file was put in the old one's place."""
     before = deep_digest(dirty.path)
     result = host.run(*sample_run(dirty, tmp_path / "out"), "--apply").check()
@@ -156,17 +175,25 @@ def _kill_in(
 
 
 def _kill_verbs(
-    host: Host, commands: dict[str, Arguments], times: int, out: Path, changes: dict[str, str]
+    host: Host,
+    commands: dict[str, Arguments],
+    times: int,
+    out: Path,
+    changes: dict[str, str],
 ) -> int:
     """Kill run, search and index in turn at random moments; how many kills met one at work."""
     chance, kills = random.Random(6), 0
-    seconds = {v: host.run(*commands[v], env=changes).seconds for v in ("search", "index")}
+    seconds = {
+        v: host.run(*commands[v], env=changes).seconds for v in ("search", "index")
+    }
     seconds["run"] = host.run(*commands["run"], env=changes).seconds
     for number in range(20 * times):
         verb = ("run", "search", "index")[number % 3]
         if verb == "run" and number % 2:
             shutil.rmtree(out, ignore_errors=True)
-        kills += _kill_in(host, commands[verb], chance.uniform(0, seconds[verb]), changes)
+        kills += _kill_in(
+            host, commands[verb], chance.uniform(0, seconds[verb]), changes
+        )
         if kills == times:
             break
     return kills
@@ -174,12 +201,20 @@ def _kill_verbs(
 
 def _look(host: Host, folder: Path) -> set[str]:
     """What lies in a folder now, and in HOME but for the cache."""
-    home = [str(p) for p in host.home.rglob("*") if host.home / "cache" not in [p, *p.parents]]
+    home = [
+        str(p)
+        for p in host.home.rglob("*")
+        if host.home / "cache" not in [p, *p.parents]
+    ]
     return {*home, *(str(p) for p in folder.rglob("*"))}
 
 
 def test_fifty_kills_leave_the_repository_and_no_temporary_files(
-    host: Host, dirty: Repo, commands: dict[str, Arguments], tmp_path: Path, places: dict[str, str]
+    host: Host,
+    dirty: Repo,
+    commands: dict[str, Arguments],
+    tmp_path: Path,
+    places: dict[str, str],
 ) -> None:
     """Neither in the folder for temporary files, nor in HOME, nor in the repository."""
     before = deep_digest(dirty.path)
@@ -192,7 +227,11 @@ def test_fifty_kills_leave_the_repository_and_no_temporary_files(
 
 @pytest.mark.full
 def test_five_hundred_kills_leave_the_repository(
-    host: Host, dirty: Repo, commands: dict[str, Arguments], tmp_path: Path, places: dict[str, str]
+    host: Host,
+    dirty: Repo,
+    commands: dict[str, Arguments],
+    tmp_path: Path,
+    places: dict[str, str],
 ) -> None:
     """As above, for longer."""
     before = deep_digest(dirty.path)
@@ -282,7 +321,10 @@ def test_apply_in_a_linked_worktree_writes_there(
     """And not in the main one."""
     repo, script = make_repo(TINY), write_script(tmp_path / "s.jsonl")
     linked = _worktree(repo, tmp_path / "linked")
-    arguments, before = tiny_run(linked, tmp_path / "out", script), deep_digest(repo.path)
+    arguments, before = (
+        tiny_run(linked, tmp_path / "out", script),
+        deep_digest(repo.path),
+    )
     if later:
         host.run(*arguments).check()
     host.run(*arguments, "--apply").check()
@@ -290,7 +332,9 @@ def test_apply_in_a_linked_worktree_writes_there(
     assert deep_digest(repo.path) == before
 
 
-def test_apply_in_a_bare_repository_is_refused(host: Host, make_repo: Make, tmp_path: Path) -> None:
+def test_apply_in_a_bare_repository_is_refused(
+    host: Host, make_repo: Make, tmp_path: Path
+) -> None:
     """There is no tree to write to; told before the model is asked."""
     bare = _bare(make_repo(TINY), tmp_path / "bare")
     script = write_script(tmp_path / "s.jsonl")
@@ -337,10 +381,19 @@ def test_folders_too_deep_are_told(host: Host, make_repo: Make) -> None:
         host.run("index", "--repo", repo, *rev).one_line(3, "inside each other")
 
 
-def test_names_that_are_hard_to_show_stay_on_one_line(host: Host, make_repo: Make) -> None:
+def test_names_that_are_hard_to_show_stay_on_one_line(
+    host: Host, make_repo: Make
+) -> None:
     """A line feed, a tab, an escape, tags and bytes that are no UTF-8 in a name."""
     repo = make_repo({"app.py": "x = 1\n"})
-    names = [b"a\nb.py", b"a\tb.py", b"\x1b[31m.py", b"<code>&.py", b"\xff\xfe.py", b"-rf.py"]
+    names = [
+        b"a\nb.py",
+        b"a\tb.py",
+        b"\x1b[31m.py",
+        b"<code>&.py",
+        b"\xff\xfe.py",
+        b"-rf.py",
+    ]
     for name in names:
         with open(os.path.join(os.fsencode(repo.path), name), "w") as file:
             file.write("odd = 1\n")
@@ -352,13 +405,18 @@ def test_names_that_are_hard_to_show_stay_on_one_line(host: Host, make_repo: Mak
 
 def test_files_that_are_large_or_no_text(host: Host, make_repo: Make) -> None:
     """100 MB of Python, one long line, NUL bytes, only line feeds, nothing."""
-    repo = make_repo({"app.py": "def here():\n    pass\n", "empty.py": "", "nul.py": b"x = '\0'\n"})
-    repo.write({"line.py": b"x = '" + b"a" * 5_000_000 + b"'\n", "feeds.py": b"\n" * 3_000_000})
+    repo = make_repo(
+        {"app.py": "def here():\n    pass\n", "empty.py": "", "nul.py": b"x = '\0'\n"}
+    )
+    repo.write(
+        {"line.py": b"x = '" + b"a" * 5_000_000 + b"'\n", "feeds.py": b"\n" * 3_000_000}
+    )
     with open(repo.path / "large.py", "wb") as file:
-        for _ in range(100):
-            file.write(b"z = 2\n" * 174_763)
+        file.writelines(b"z = 2\n" * 174_763 for _ in range(100))
         file.write(b"y = 1\n")
-    rows = _json(host, repo, 'search_method("here")', 'search_code("y = 1")', timeout=120)
+    rows = _json(
+        host, repo, 'search_method("here")', 'search_code("y = 1")', timeout=120
+    )
     assert rows[0]["ok"] and len(json.dumps(rows[1])) < 100_000
     [place] = rows[1]["results"]
     assert (place["file"], place["func"]) == ("large.py", None)
@@ -378,7 +436,9 @@ def test_a_tree_that_changes_while_it_is_read_is_no_crash(
                 path.rmdir()
             elif path.is_symlink() or chance.random() < 0.5:
                 path.unlink(missing_ok=True)
-                chance.choice([lambda p: p.mkdir(), lambda p: p.symlink_to("/etc/passwd")])(path)
+                chance.choice(
+                    [lambda p: p.mkdir(), lambda p: p.symlink_to("/etc/passwd")]
+                )(path)
             else:
                 path.write_text("w = 1\n" * chance.randrange(5000))
         _, err = child.communicate()

@@ -1,0 +1,372 @@
+"""A run folder that is none, is read-only, full, in use, or bound to something else; and where a change is applied."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import stat
+import threading
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from host import ROOT, Host, Result
+from hostile import (
+    SCRIPT,
+    TINY,
+    deep_digest,
+    grow,
+    outcome,
+    read_only,
+    sample_run,
+    small_disk,
+    strays,
+    take_back,
+    tiny_run,
+    write_script,
+)
+from loopback import LoopbackOpenAI
+from repos import Repo
+
+USAGE, ENVIRONMENT = 2, 3
+Run = Callable[..., Result]
+Make = Callable[..., Repo]
+Serve = Callable[..., LoopbackOpenAI]
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """Answers that mend a repository of TINY."""
+    return write_script(tmp_path / "tiny.jsonl")
+
+
+@pytest.fixture
+def tiny(make_repo: Make) -> Repo:
+    """A repository of TINY."""
+    return make_repo(TINY, name="tiny")
+
+
+# ---- Run folders ---------------------------------------------------------------------------------
+
+
+def _strange(folder: Path, kind: str, elsewhere: Path) -> None:
+    """Make `folder` one of the things that are no run folder."""
+    if kind == "file":
+        folder.write_text("mine")
+        return
+    folder.mkdir()
+    if kind == "files":
+        (folder / "thesis.tex").write_text("mine")
+    elif kind == "gitignore":
+        (folder / ".gitignore").write_text("*.pyc\n")
+    elif kind == "lock":
+        (folder / "lock").write_text("mine, and not a lock\n")
+    elif kind == "meta":
+        (folder / "meta.json").write_text('{"mine": true}')
+    elif kind == "malformed meta":
+        (folder / "meta.json").write_text('{"format": 1, "state"')
+    elif kind == "meta folder":
+        (folder / "meta.json").mkdir()
+    elif kind == "huge meta":
+        (folder / "meta.json").write_bytes(b" " * (17 << 20))
+    elif kind == "linked meta":
+        (elsewhere / "meta.json").write_text('{"format": 1, "state": "bad"}')
+        (folder / "meta.json").symlink_to(elsewhere / "meta.json")
+    elif kind == "linked lock":
+        (elsewhere / "precious").write_text("mine")
+        (folder / "lock").symlink_to(elsewhere / "precious")
+
+
+KINDS = [
+    *(
+        "file",
+        "files",
+        "gitignore",
+        "lock",
+        "meta",
+        "malformed meta",
+        "meta folder",
+        "huge meta",
+    ),
+    *("linked meta", "linked lock"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_that_is_no_run_folder_is_not_touched(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, kind: str
+) -> None:
+    """Whatever it holds, and wherever that leads."""
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    _strange(out, kind, elsewhere)
+    before = [deep_digest(folder) for folder in (tmp_path, elsewhere)]
+    result = run_host(*tiny_run(tiny, out, script))
+    result.one_line(
+        ENVIRONMENT if kind in ("huge meta", "meta folder") else USAGE, str(out)
+    )
+    assert [deep_digest(folder) for folder in (tmp_path, elsewhere)] == before
+
+
+def test_a_read_only_place_is_told(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
+) -> None:
+    """As the parent of a new run folder, and as a run folder that is begun already."""
+    place = tmp_path / "place"
+    with read_only(place):
+        run_host(*tiny_run(tiny, place / "out", script)).one_line(
+            ENVIRONMENT, str(place)
+        )
+    run_host(*tiny_run(tiny, place / "out", script), "--rounds", "2").check()
+    shutil.copytree(place / "out", tmp_path / "begun")
+    take_back(tmp_path / "begun", 1)
+    with read_only(tmp_path / "begun"):
+        arguments = [*tiny_run(tiny, tmp_path / "begun", script), "--rounds", "2"]
+        run_host(*arguments).one_line(ENVIRONMENT, str(tmp_path / "begun"))
+    run_host(*arguments).check()
+
+
+def test_a_disk_that_fills_up_in_mid_run_loses_nothing(
+    run_host: Run, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """At whatever step it is full, it is said; with space again the run ends as ever."""
+    run_host(*sample_run(sample_repo, tmp_path / "plain")).check()
+    told: set[str] = set()
+    for kilobytes in (8, 40, 80, 96, 112, 128, 144, 160, 176, 192):
+        with small_disk(tmp_path / "disk", kilobytes) as disk:
+            out = disk / "out"
+            result = run_host(*sample_run(sample_repo, out))
+            if result.exit != 0:
+                told.add(result.one_line(ENVIRONMENT, "No space left"))
+                assert result.stdout == b""
+            grow(disk, 4096)
+            run_host(*sample_run(sample_repo, out)).check()
+            assert outcome(out) == outcome(tmp_path / "plain")
+            assert strays(disk) == []
+    assert len(told) >= 3, f"the disk was never full in mid-run: {told}"
+
+
+@pytest.mark.parametrize("limit", [1000, 8000, 20_000])
+def test_a_limit_on_file_sizes_loses_nothing(
+    run_host: Run, sample_repo: Repo, tmp_path: Path, limit: int
+) -> None:
+    """As a quota, it is an error of the write and no signal; without it the run ends as ever."""
+    out, plain = tmp_path / "out", tmp_path / "plain"
+    limits = (limit, limit)
+    result = run_host(
+        *sample_run(sample_repo, out),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
+    )
+    result.one_line(ENVIRONMENT, "File too large")
+    run_host(*sample_run(sample_repo, out)).check()
+    run_host(*sample_run(sample_repo, plain)).check()
+    assert outcome(out) == outcome(plain)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (["--rounds", "3"], "rounds"),
+        (["--tries", "2"], "tries"),
+        (["--attempts", "2"], "attempts"),
+        (["--temperature", "0.5"], "temperature"),
+        (["--verify", "never"], "verify"),
+        (["--rev", "HEAD"], "rev"),
+        (["--instance-id", "a__b-1"], "instance_id"),
+        (["--model", "script:/dev/null"], "model"),
+    ],
+)
+def test_other_options_in_a_begun_folder_are_refused_by_name(
+    run_host: Run,
+    tiny: Repo,
+    script: Path,
+    tmp_path: Path,
+    change: list[str],
+    field: str,
+) -> None:
+    """In a finished folder and in one that is to be gone on with; neither is touched."""
+    out = tmp_path / "out"
+    arguments = tiny_run(tiny, out, script)
+    run_host(*arguments).check()
+    for _ in range(2):
+        before = (
+            deep_digest(out / "attempt_0") if (out / "attempt_0").exists() else None
+        )
+        run_host(*arguments, *change).one_line(USAGE, f"another {field} ")
+        if before:
+            assert deep_digest(out / "attempt_0") == before
+            take_back(out, 1)
+    run_host(*arguments).check()
+
+
+def test_another_issue_prompt_or_repository_is_refused_by_name(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
+) -> None:
+    """Texts are compared too."""
+    out, prompts = tmp_path / "out", tmp_path / "prompts"
+    arguments = tiny_run(tiny, out, script)
+    run_host(*arguments).check()
+    texts = shutil.copytree(ROOT / "prompts", prompts)
+    (texts / "patch_system.txt").write_text("Write a patch.\n")
+    run_host(*arguments, "--prompts", texts).one_line(USAGE, "prompt patch_system.txt")
+    issue = [text if text != "half(4) is 1" else "half(4) is 7" for text in arguments]
+    run_host(*issue).one_line(USAGE, "another issue ")
+    copy = tiny.clone(tmp_path / "copy")
+    run_host(*tiny_run(copy, out, script)).one_line(USAGE, "another repo ")
+
+
+def test_two_runs_never_share_a_folder(
+    host: Host, loopback_openai: Serve, tmp_path: Path, sample_repo: Repo
+) -> None:
+    """The second names the first one's process; the first ends well."""
+    server = loopback_openai(SCRIPT)
+    arguments = sample_run(sample_repo, tmp_path / "out", server.model)
+    gate = threading.Event()
+    answer = server.next_reply
+
+    def wait(headers: Any, body: Any) -> Any:
+        gate.wait(30)
+        return answer(headers, body)
+
+    server.next_reply = wait  # type: ignore[method-assign]
+    first = host.start(*arguments, env=server.environment)
+    while not (tmp_path / "out" / "journal.jsonl").exists():
+        assert first.poll() is None
+    second = host.run(*arguments, env=server.environment)
+    gate.set()
+    second.one_line(ENVIRONMENT, f"process {first.pid}", str(tmp_path / "out"))
+    out, err = first.communicate(timeout=60)
+    assert (first.returncode, err) == (0, b"")
+    assert out == (tmp_path / "out" / "patch.diff").read_bytes()
+
+
+def test_a_journal_that_is_a_folder_is_told(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
+) -> None:
+    """As is one that is a symbolic link: nothing is written through it."""
+    out, arguments = tmp_path / "out", tiny_run(tiny, tmp_path / "out", script)
+    run_host(*arguments).check()
+    take_back(out, 1)
+    kept = (out / "journal.jsonl").rename(tmp_path / "kept")
+    (out / "journal.jsonl").mkdir()
+    run_host(*arguments).one_line(ENVIRONMENT, "journal.jsonl")
+    (out / "journal.jsonl").rmdir()
+    (out / "journal.jsonl").symlink_to(kept)
+    before = kept.read_bytes()
+    run_host(*arguments).one_line(ENVIRONMENT, "journal.jsonl")
+    assert kept.read_bytes() == before
+
+
+def test_a_lock_that_leads_elsewhere_harms_nothing(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
+) -> None:
+    """A run folder from a stranger may hold links."""
+    out, precious = tmp_path / "out", tmp_path / "precious"
+    run_host(*tiny_run(tiny, out, script)).check()
+    precious.write_text("mine")
+    (out / "lock").unlink()
+    (out / "lock").symlink_to(precious)
+    run_host(*tiny_run(tiny, out, script))
+    assert precious.read_text() == "mine"
+
+
+def test_artifacts_are_not_written_through_links(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
+) -> None:
+    """A link at an artifact's name is replaced, not followed."""
+    out, precious = tmp_path / "out", tmp_path / "precious"
+    run_host(*tiny_run(tiny, out, script)).check()
+    take_back(out, 1)
+    precious.write_text("mine")
+    (out / "patch.diff").symlink_to(precious)
+    run_host(*tiny_run(tiny, out, script)).check()
+    assert precious.read_text() == "mine"
+
+
+def test_a_run_folder_inside_the_repository_stays_out_of_sight(
+    run_host: Run, tiny: Repo, script: Path
+) -> None:
+    """Neither git nor a later snapshot sees it."""
+    first = run_host(*tiny_run(".", "out", script), cwd=tiny.path).check()
+    second = run_host(*tiny_run(".", "runs/deep/out", script), cwd=tiny.path).check()
+    assert first.stdout == second.stdout != b""
+    assert tiny.git("status", "--porcelain") == ""
+    snapshots = [tiny.path / name / "meta.json" for name in ("out", "runs/deep/out")]
+    digests = {
+        json.loads(path.read_bytes())["snapshot"]["digest"] for path in snapshots
+    }
+    assert len(digests) == 1
+    found = run_host("search", "--repo", ".", 'search_code("halve")', cwd=tiny.path)
+    assert "out/" not in found.out
+
+
+# ---- Apply ---------------------------------------------------------------------------------------
+
+
+def test_apply_writes_what_the_patch_says_and_nothing_else(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
+) -> None:
+    """Modes are kept, the index is not written, and a second time changes nothing."""
+    (tiny.path / "app.py").chmod(0o755)
+    (tiny.path / "untracked.txt").write_text("mine")
+    index = (tiny.path / ".git" / "index").read_bytes()
+    arguments = tiny_run(tiny, tmp_path / "out", script)
+    run_host(*arguments, "--apply").check()
+    assert (tiny.path / "app.py").read_text() == "def half(n):\n    return n // 2\n"
+    assert stat.S_IMODE((tiny.path / "app.py").stat().st_mode) == 0o755
+    assert (tiny.path / ".git" / "index").read_bytes() == index
+    assert sorted(p.name for p in tiny.path.iterdir()) == [
+        ".git",
+        "app.py",
+        "untracked.txt",
+    ]
+
+
+def _changed(tiny: Repo, elsewhere: Path, how: str) -> None:
+    """Change app.py behind the run's back."""
+    app = tiny.path / "app.py"
+    if how == "edited":
+        app.write_text(TINY["app.py"] + "# mine\n")
+    elif how == "deleted":
+        app.unlink()
+    elif how == "folder":
+        app.unlink()
+        app.mkdir()
+    elif how == "fifo":
+        app.unlink()
+        os.mkfifo(app)
+    else:
+        elsewhere.write_text(TINY["app.py"])
+        app.unlink()
+        app.symlink_to(elsewhere)
+
+
+@pytest.mark.parametrize("how", ["edited", "deleted", "folder", "fifo", "link"])
+def test_apply_refuses_what_has_changed_meanwhile(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, how: str
+) -> None:
+    """It says which file, and writes nothing; the patch stays in the folder."""
+    arguments = tiny_run(tiny, tmp_path / "out", script)
+    run_host(*arguments).check()
+    _changed(tiny, tmp_path / "elsewhere.py", how)
+    before = deep_digest(tiny.path), deep_digest(tmp_path / "out" / "attempt_0").keys()
+    run_host(*arguments, "--apply").one_line(ENVIRONMENT, "app.py")
+    assert (
+        deep_digest(tiny.path),
+        deep_digest(tmp_path / "out" / "attempt_0").keys(),
+    ) == before
+    assert (tmp_path / "out" / "patch.diff").read_bytes() != b""
+    if how == "link":
+        assert (tmp_path / "elsewhere.py").read_text() == TINY["app.py"]
+
+
+def test_apply_does_not_go_with_a_revision(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
+) -> None:
+    """It is a mistake of usage, told before anything is begun."""
+    arguments = [*tiny_run(tiny, tmp_path / "out", script), "--apply", "--rev", "HEAD"]
+    run_host(*arguments).one_line(USAGE, "--apply", "--rev")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,139 @@
+"""Ctrl-C and SIGTERM in each stage: exit 130, and a folder to go on with."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from host import Host
+from hostile import (
+    CALLS,
+    SCRIPT,
+    TINY,
+    journal_of,
+    sample_run,
+    stop_in_call,
+    strays,
+)
+from loopback import Failure, LoopbackOpenAI
+from repos import Repo
+
+INTERRUPTED = 130
+Make = Callable[..., Repo]
+Serve = Callable[..., LoopbackOpenAI]
+
+
+@pytest.mark.parametrize("number", range(CALLS))
+def test_a_signal_in_a_model_call_leaves_a_folder_to_go_on_with(
+    host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path, number: int
+) -> None:
+    """Ctrl-C and SIGTERM in turn; the same command ends with the patch, asking nothing twice."""
+    server = loopback_openai(SCRIPT)
+    out = tmp_path / "out"
+    arguments = sample_run(sample_repo, out, server.model)
+    sent = (signal.SIGINT, signal.SIGTERM)[number % 2]
+    stop_in_call(host, server, number, arguments, sent).one_line(
+        INTERRUPTED, "interrupted"
+    )
+    assert len(journal_of(out)) == number and strays(out) == []
+    result = host.run(*arguments, env=server.environment).check()
+    assert len(server.requests) == CALLS + 1
+    assert result.stdout == (out / "patch.diff").read_bytes() != b""
+    assert host.run("replay", out).check().stdout == result.stdout
+
+
+STAGES = [
+    "snapshot",
+    "index",
+    "select",
+    "extract",
+    "search",
+    "analyse",
+    "locate",
+    "patch",
+]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_signal_in_a_stage_leaves_a_folder_to_go_on_with(
+    host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path, stage: str
+) -> None:
+    """The signal is sent as soon as the stage is told; the next model call would hang."""
+    server = loopback_openai(SCRIPT)
+    arguments = sample_run(sample_repo, tmp_path / "out", server.model)
+    hangs_at = {"extract": 1, "search": 2, "analyse": 2, "locate": 9, "patch": 9}.get(
+        stage, 0
+    )
+    server.fail(Failure("hang"), at=hangs_at)
+    child = host.start(*arguments, "-v", env=server.environment)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if line.decode().rsplit(": ", 1)[-1].strip() == stage:
+            break
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (INTERRUPTED, b""), err
+    assert b"interrupted" in err.splitlines()[-1]
+    server.next_reply = _without_failures(server)  # type: ignore[method-assign]
+    result = host.run(*arguments, env=server.environment).check()
+    host.run(*sample_run(sample_repo, tmp_path / "plain")).check()
+    assert result.stdout == (tmp_path / "plain" / "patch.diff").read_bytes()
+
+
+def _without_failures(server: LoopbackOpenAI) -> Callable[[Any, Any], Any]:
+    """How the server replies when nothing hangs any more."""
+    server._failures.clear()
+    return server.next_reply
+
+
+def _large(make_repo: Make) -> Repo:
+    """A repository whose index takes seconds when cold."""
+    body = "".join(
+        f"    def m{n}(self, a=1):\n        return a + {n}\n" for n in range(400)
+    )
+    files = {f"pkg/m{n}.py": f"class C{n}:\n{body}" for n in range(400)}
+    return make_repo(files | TINY, name="large")
+
+
+def test_a_signal_stops_the_index_and_long_searches(
+    host: Host, make_repo: Make
+) -> None:
+    """At once, with 130; what was indexed is good."""
+    repo = _large(make_repo)
+    calls = "\n".join(
+        f'search_code("return a + {n % 150}")' for n in range(50_000)
+    ).encode()
+    for verb, wait in (("index", 0.3), ("search", 0.3), ("search", 3)):
+        child = host.start(verb, "--repo", repo, stdin=subprocess.PIPE)
+        assert child.stdin is not None
+        if verb == "search":
+            child.stdin.write(calls)
+        child.stdin.close()
+        child.stdin = None
+        try:
+            child.communicate(timeout=wait)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGTERM)
+        _, err = child.communicate(timeout=10)
+        assert child.returncode == INTERRUPTED, err
+    host.run("search", "--repo", repo, 'search_method_in_class("m7", "C299")').check()
+
+
+def test_a_second_signal_ends_at_once(
+    host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Also while the first is being dealt with."""
+    server = loopback_openai(SCRIPT)
+    server.fail(Failure("hang"), at=3)
+    arguments = sample_run(sample_repo, tmp_path / "out", server.model)
+    child = host.start(*arguments, env=server.environment)
+    server.wait_for(4)
+    child.send_signal(signal.SIGINT)
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=10)
+    assert child.returncode == INTERRUPTED
+    host.run(*arguments, env=server.environment).check()
