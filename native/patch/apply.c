@@ -11,31 +11,6 @@
 
 #include "patch/apply_private.h"
 
-typedef struct {
-    const AcrPatchContext *context;
-    const char *answer; /* UTF-8 */
-    gsize len;
-    char *repaired; /* owned; what `answer` is, when it came as something else */
-    bool cut;       /* the answer was longer than is read */
-    AcrFileNames *names;
-    GPtrArray *edits;    /* of AcrEdit */
-    GPtrArray *outcomes; /* of AcrEditOutcome */
-    GPtrArray *files;    /* of File */
-    GHashTable *by_path; /* path -> File, borrowed */
-    GHashTable *places;  /* edit number -> GArray of AcrPlace, of ambiguous edits */
-    AcrOverlay *overlay;
-    GString *broken; /* the message about files that do not compile any more */
-} Work;
-
-/* A file that the answer edits. */
-typedef struct {
-    char *path;
-    AcrSource *source;  /* as in the snapshot; NULL: a new file */
-    GPtrArray *located; /* of Located */
-    GArray *waiting;    /* of guint: edits not found in the snapshot's text */
-    GBytes *after;      /* with the edits applied */
-} File;
-
 static void located_free(gpointer data)
 {
     Located *located = data;
@@ -60,16 +35,6 @@ static void outcome_free(gpointer data)
     g_free(outcome->file);
     g_free(outcome->why);
     g_free(outcome);
-}
-
-static const AcrEdit *edit_at(const Work *work, guint number)
-{
-    return work->edits->pdata[number];
-}
-
-static AcrEditOutcome *outcome_at(const Work *work, guint number)
-{
-    return work->outcomes->pdata[number];
 }
 
 /* `why`: taken. */
@@ -400,14 +365,6 @@ static bool finish_file(const Work *work, File *file, GError **error)
     return file->after && second_step(work, file, error);
 }
 
-static guint count_status(const Work *work, AcrEditStatus status)
-{
-    guint n = 0;
-    for (guint i = 0; i < work->outcomes->len; i++)
-        n += outcome_at(work, i)->status == status;
-    return n;
-}
-
 /* Edits that could be tried: with all their parts, and not of a test file. */
 static guint count_tried(const Work *work)
 {
@@ -453,98 +410,6 @@ static bool write_overlay(Work *work, bool *out_sound, GError **error)
     return true;
 }
 
-static const AcrSource *source_of(const Work *work, const char *path)
-{
-    const File *file = path ? g_hash_table_lookup(work->by_path, path) : NULL;
-    return file ? file->source : NULL;
-}
-
-/* The code of the places where the bug is believed to be, once more. */
-static void show_hints(const Work *work, GString *message)
-{
-    const AcrPatchContext *context = work->context;
-    for (gsize i = 0; i < context->n_hints && message->len < ACR_PATCH_MAX_MESSAGE; i++) {
-        const AcrPatchHint *hint = &context->hints[i];
-        gssize entry = acr_snapshot_find(context->snapshot, hint->file);
-        g_autoptr(GBytes) bytes =
-            entry < 0 ? NULL : acr_snapshot_read(context->snapshot, (gsize)entry, NULL);
-        if (!bytes || hint->first == 0)
-            continue;
-        g_autoptr(AcrSource) source = acr_source_new(hint->file, bytes);
-        if (i == 0)
-            g_string_append(message, "\nThe code of the places in question, as it is:\n");
-        acr_feedback_code(message, source, hint->first - 1, hint->last);
-    }
-}
-
-static void show_broken(const Work *work, GString *message)
-{
-    g_string_append_printf(message,
-                           "\nThe edits were found, but what they make is not valid Python.\n%s",
-                           work->broken->str);
-    for (guint i = 0; i < work->outcomes->len; i++) {
-        const AcrEditOutcome *outcome = outcome_at(work, i);
-        const AcrSource *source = source_of(work, outcome->file);
-        if (outcome->status != ACR_EDIT_APPLIED || !source || outcome->start == 0)
-            continue;
-        g_string_append_printf(message, "Edit %u replaced this; keep its indentation. ", i + 1);
-        acr_feedback_code(message, source, outcome->start - 1, outcome->end);
-    }
-}
-
-static const char *headline(const Work *work, AcrExtractStatus status)
-{
-    switch (status) {
-    case ACR_NO_PATCH:
-        return "The answer is empty.";
-    case ACR_RAW_PATCH_BUT_UNPARSED:
-        return count_status(work, ACR_EDIT_DROPPED_TEST) > 0
-                   ? "The answer edits only test files, which stay as they are. Edit the code that "
-                     "has the bug."
-                   : "The answer has no complete edit. Write each as <file>…</file>, "
-                     "<original>…</original>, "
-                     "<patched>…</patched>, with the code quoted as it is in the file.";
-    case ACR_RAW_PATCH_BUT_UNMATCHED:
-        return "None of the edits was applied, since these could not be. Write all edits again.";
-    case ACR_MATCHED_BUT_BREAKS_SYNTAX:
-        return "None of the edits was applied.";
-    case ACR_MATCHED_BUT_EMPTY_DIFF:
-        return "The edits change nothing: <patched> equals <original>. Write the code as it should "
-               "be.";
-    case ACR_MATCHED_BUT_EMPTY_ORIGIN:
-        return "None of the edits was applied, since these have no <original>.";
-    case ACR_APPLICABLE_PATCH:
-        return count_status(work, ACR_EDIT_DROPPED_TEST) > 0
-                   ? "The edits were applied, but for those of test files."
-                   : "";
-    }
-    return "";
-}
-
-static char *make_message(const Work *work, AcrExtractStatus status)
-{
-    g_autoptr(GString) message = g_string_new(headline(work, status));
-    if (message->len > 0)
-        g_string_append_c(message, '\n');
-    if (work->cut)
-        g_string_append_printf(
-            message, "The answer is too long: what follows its first %u MiB was not read.\n",
-            ACR_PATCH_MAX_ANSWER >> 20);
-    for (guint i = 0; i < work->outcomes->len && message->len < ACR_PATCH_MAX_MESSAGE; i++) {
-        const AcrEditOutcome *outcome = outcome_at(work, i);
-        if (outcome->status == ACR_EDIT_APPLIED)
-            continue;
-        AcrRefusal refusal = {edit_at(work, i), outcome, source_of(work, outcome->file),
-                              g_hash_table_lookup(work->places, GUINT_TO_POINTER(i))};
-        acr_feedback_edit(message, work->context, i + 1, &refusal);
-    }
-    if (status == ACR_MATCHED_BUT_BREAKS_SYNTAX)
-        show_broken(work, message);
-    if (status != ACR_APPLICABLE_PATCH)
-        show_hints(work, message);
-    return acr_feedback_finish(message);
-}
-
 static bool is_blank_answer(const Work *work)
 {
     gsize i = 0;
@@ -576,7 +441,7 @@ static bool judge(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError *
         return false;
     if (!sound)
         *out = ACR_MATCHED_BUT_BREAKS_SYNTAX;
-    else if (count_status(work, ACR_EDIT_EMPTY_ORIGINAL) > 0)
+    else if (acr_work_count(work, ACR_EDIT_EMPTY_ORIGINAL) > 0)
         *out = ACR_MATCHED_BUT_EMPTY_ORIGIN;
     else
         *out = g_bytes_get_size(diff) == 0 ? ACR_MATCHED_BUT_EMPTY_DIFF : ACR_APPLICABLE_PATCH;
@@ -640,7 +505,7 @@ bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize l
             return false;
     if (!judge(&work, &diff, &status, error))
         return false;
-    *out = (AcrPatchResult){.status = status, .message = make_message(&work, status)};
+    *out = (AcrPatchResult){.status = status, .message = acr_work_message(&work, status)};
     out->edits = g_steal_pointer(&work.outcomes);
     if (status == ACR_APPLICABLE_PATCH) {
         out->diff = g_steal_pointer(&diff);

@@ -1,5 +1,5 @@
 /*
- * Shared by apply.c and referee.c: an edit whose place is known.
+ * Shared by apply.c, referee.c and message.c: an answer at work, and its edits whose places are known.
  */
 #ifndef ACR_PATCH_APPLY_PRIVATE_H
 #define ACR_PATCH_APPLY_PRIVATE_H
@@ -25,5 +25,46 @@ GBytes *acr_referee_choose(const AcrReferee *referee, const AcrSource *source,
  * set when it may not. */
 bool acr_referee_accepts(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
                          bool *out_ok, char **out_message, GError **error) ACR_MUST_USE;
+
+/* An answer at work. */
+typedef struct {
+    const AcrPatchContext *context;
+    const char *answer; /* UTF-8 */
+    gsize len;
+    char *repaired; /* owned; what `answer` is, when it came as something else */
+    bool cut;       /* the answer was longer than is read */
+    AcrFileNames *names;
+    GPtrArray *edits;    /* of AcrEdit */
+    GPtrArray *outcomes; /* of AcrEditOutcome */
+    GPtrArray *files;    /* of File */
+    GHashTable *by_path; /* path -> File, borrowed */
+    GHashTable *places;  /* edit number -> GArray of AcrPlace, of ambiguous edits */
+    AcrOverlay *overlay;
+    GString *broken; /* the message about files that do not compile any more */
+} Work;
+
+/* A file that the answer edits. */
+typedef struct {
+    char *path;
+    AcrSource *source;  /* as in the snapshot; NULL: a new file */
+    GPtrArray *located; /* of Located */
+    GArray *waiting;    /* of guint: edits not found in the snapshot's text */
+    GBytes *after;      /* with the edits applied */
+} File;
+
+static inline const AcrEdit *edit_at(const Work *work, guint number)
+{
+    return work->edits->pdata[number];
+}
+
+static inline AcrEditOutcome *outcome_at(const Work *work, guint number)
+{
+    return work->outcomes->pdata[number];
+}
+
+/* How many edits have that outcome. */
+guint acr_work_count(const Work *work, AcrEditStatus status);
+/* The feedback for the model; "" where there is nothing to say. Owned. */
+char *acr_work_message(const Work *work, AcrExtractStatus status) ACR_MUST_USE;
 
 #endif

@@ -128,7 +128,7 @@ static AcrLevel level_at(const Search *search, gsize first)
     return is_shifted(search, first) ? ACR_LEVEL_INDENT : ACR_LEVEL_STRIP;
 }
 
-static void add_place(AcrMatch *match, const AcrPlace *place)
+void acr_match_add_place(AcrMatch *match, const AcrPlace *place)
 {
     if (match->places->len == ACR_PATCH_MAX_PLACES) {
         match->many = true;
@@ -173,7 +173,7 @@ static bool find_lines(const Search *search, AcrMatch *match)
             match->many = false;
         }
         match->level = level;
-        add_place(match, &(AcrPlace){.first = first, .last = first + n});
+        acr_match_add_place(match, &(AcrPlace){.first = first, .last = first + n});
     }
     return match->places->len > 0;
 }
@@ -207,7 +207,7 @@ static void find_in_line(const AcrLines *file, const AcrLine *quote, AcrMatch *m
             AcrPlace place = {.first = i, .last = i + 1, .inside = true, .col_first = col};
             place.col_last = col + quote->len;
             if (at_border(line, col, quote->len))
-                add_place(match, &place);
+                acr_match_add_place(match, &place);
             else
                 cuts++;
         }
@@ -241,158 +241,13 @@ static bool find_inside(const AcrLines *file, const AcrLines *quote, AcrMatch *m
         find_in_line(file, &quote->line[0], match);
     for (gsize i = 0; n > 1 && i + n <= file->n && !match->many; i++)
         if (spans_from(file, i, quote->line, n))
-            add_place(match, &(AcrPlace){.first = i,
+            acr_match_add_place(match, &(AcrPlace){.first = i,
                                          .last = i + n,
                                          .inside = true,
                                          .col_first = file->line[i].len - quote->line[0].len,
                                          .col_last = quote->line[n - 1].len});
     if (match->places->len > 0)
         match->level = ACR_LEVEL_EXACT;
-    return match->places->len > 0;
-}
-
-static bool has_phrase(const char *s, gsize len)
-{
-    static const char *const phrases[] = {"rest of ",       "existing code",    "unchanged",
-                                          "omitted",        "remains the same", "remain the same",
-                                          "same as before", "other code",       "previous code"};
-    g_autofree char *lower = g_ascii_strdown(s, (gssize)len);
-    for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++)
-        if (strstr(lower, phrases[i]))
-            return true;
-    return false;
-}
-
-bool acr_line_is_elision(const AcrLine *line)
-{
-    const char *s = line->s + line->lead;
-    gsize len = line->core;
-    bool comment = len > 0 && *s == '#';
-    if (len == 0 || len > 160)
-        return false;
-    while (len > 0 && (*s == '#' || acr_is_blank(*s))) {
-        s++;
-        len--;
-    }
-    if ((len == 3 && memcmp(s, "...", 3) == 0) || (len == 3 && memcmp(s, "\xe2\x80\xa6", 3) == 0) ||
-        (len == 5 && (memcmp(s, "[...]", 5) == 0 || memcmp(s, "(...)", 5) == 0)))
-        return true;
-    if (!comment || len < 3)
-        return false;
-    bool dots = memcmp(s, "...", 3) == 0 || memcmp(s + len - 3, "...", 3) == 0 ||
-                memcmp(s, "\xe2\x80\xa6", 3) == 0 || memcmp(s + len - 3, "\xe2\x80\xa6", 3) == 0;
-    return dots || has_phrase(s, len);
-}
-
-static gsize count_elisions(const AcrLines *lines)
-{
-    gsize n = 0;
-    for (gsize i = 0; i < lines->n; i++)
-        n += acr_line_is_elision(&lines->line[i]);
-    return n;
-}
-
-typedef struct {
-    const AcrLines *file;
-    const AcrLines *quote;
-    SameLine same;
-    gsize work;
-} Elided;
-
-/* Columns that every line between the segments must have at least: what is indented less is another
- * block. */
-static gsize block_width(const Elided *e, gsize start)
-{
-    const AcrLine *head = &e->quote->line[0], *theirs = &e->file->line[start];
-    gsize quoted = acr_line_width(head->s, head->lead),
-          width = acr_line_width(theirs->s, theirs->lead), least = G_MAXSIZE;
-    for (gsize j = 1; j < e->quote->n; j++) {
-        const AcrLine *line = &e->quote->line[j];
-        if (!acr_line_is_blank(line) && !acr_line_is_elision(line))
-            least = MIN(least, acr_line_width(line->s, line->lead));
-    }
-    if (least > quoted)
-        return head->lead == theirs->lead ? width + 1 : width;
-    return width > quoted - least ? width - (quoted - least) : 0;
-}
-
-/* The line at which the block of the quote's first line ends. */
-static gsize block_end(const Elided *e, gsize start)
-{
-    gsize width = block_width(e, start), i = start + 1;
-    for (; i < e->file->n; i++) {
-        const AcrLine *line = &e->file->line[i];
-        if (line->core > 0 && line->s[line->lead] != '#' &&
-            acr_line_width(line->s, line->lead) < width)
-            break;
-    }
-    return i;
-}
-
-static bool segment_at(Elided *e, gsize line, gsize from, gsize to, gsize limit)
-{
-    if (line + (to - from) > limit)
-        return false;
-    for (gsize j = from; j < to; j++) {
-        e->work++;
-        if (!e->same(&e->file->line[line + j - from], &e->quote->line[j]))
-            return false;
-    }
-    return true;
-}
-
-/* Follows the segments from a start; each must occur exactly once in what is left of the block.
- * Returns the end, or 0. */
-static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
-{
-    gsize limit = block_end(e, start), line = start + first_len, j = first_len;
-    for (gsize k = 0; k < first_len; k++)
-        map[k] = (gssize)(start + k);
-    while (j < e->quote->n) {
-        while (j < e->quote->n && acr_line_is_elision(&e->quote->line[j]))
-            map[j++] = -1;
-        gsize to = j, found = 0, at = 0;
-        while (to < e->quote->n && !acr_line_is_elision(&e->quote->line[to]))
-            to++;
-        for (gsize i = line; i < limit && found < 2 && e->work < ACR_PATCH_MAX_SCAN; i++)
-            if (segment_at(e, i, j, to, limit) && found++ == 0)
-                at = i;
-        if (found != 1)
-            return 0;
-        for (; j < to; j++)
-            map[j] = (gssize)at++;
-        line = at;
-    }
-    return line;
-}
-
-/* Elided quotes are anchored by code on both sides of each `...`. */
-static bool find_elided(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
-{
-    static const SameLine compare[] = {acr_line_same_trimmed, acr_line_same_core};
-    gsize n = quote->n, first_len = 0;
-    if (n < 3 || count_elisions(quote) == 0 || acr_line_is_elision(&quote->line[0]) ||
-        acr_line_is_elision(&quote->line[n - 1]))
-        return false;
-    while (!acr_line_is_elision(&quote->line[first_len]))
-        first_len++;
-    for (gsize c = 0; c < G_N_ELEMENTS(compare) && match->places->len == 0; c++) {
-        Elided e = {.file = file, .quote = quote, .same = compare[c]};
-        for (gsize i = 0; i < file->n && e.work < ACR_PATCH_MAX_SCAN; i++) {
-            g_autofree gssize *map = NULL;
-            if (!segment_at(&e, i, 0, first_len, file->n))
-                continue;
-            map = g_new0(gssize, n);
-            gsize end = follow(&e, i, first_len, map);
-            if (end > 0)
-                add_place(match,
-                          &(AcrPlace){.first = i, .last = end, .map = g_steal_pointer(&map)});
-        }
-        if (e.work >= ACR_PATCH_MAX_SCAN)
-            g_array_set_size(match->places, 0);
-    }
-    if (match->places->len > 0)
-        match->level = ACR_LEVEL_ELISION;
     return match->places->len > 0;
 }
 
@@ -528,7 +383,7 @@ static bool find_with_elisions(const AcrSource *source, guint64 *file_hash, AcrM
 {
     bool open = trim_elisions(match);
     bool found = (open && find_whole(source, file_hash, match)) ||
-                 find_elided(&source->lines, &match->original, match);
+                 acr_elision_find(&source->lines, &match->original, match);
     if (found)
         match->level = ACR_LEVEL_ELISION;
     return found;
@@ -548,7 +403,7 @@ static bool find_numbered(const AcrSource *source, guint64 *file_hash, AcrMatch 
     match->patched = patched;
     if (!find_whole(source, file_hash, match) &&
         !(trim_blank_lines(match) && find_whole(source, file_hash, match)) &&
-        !find_elided(&source->lines, &match->original, match))
+        !acr_elision_find(&source->lines, &match->original, match))
         return false;
     for (guint i = 0; match->places->len > 1 && i < match->places->len; i++) {
         AcrPlace here = g_array_index(match->places, AcrPlace, i);
@@ -616,7 +471,7 @@ static bool find_similar(const AcrSource *source, AcrMatch *match)
     if (best.score < ACR_SIMILAR_MIN || best.score < next + ACR_SIMILAR_MARGIN)
         return false;
     gssize *map = acr_similar_map(&source->lines, &match->original, &best);
-    add_place(match, &(AcrPlace){.first = best.first, .last = best.last, .map = map});
+    acr_match_add_place(match, &(AcrPlace){.first = best.first, .last = best.last, .map = map});
     match->level = ACR_LEVEL_SIMILAR;
     return true;
 }
@@ -645,7 +500,7 @@ static bool lacks_code(const AcrMatch *match)
 /* A replacement that leaves code out where the quote did not: what should stay there is unknown. */
 static void check_elisions(AcrMatch *match)
 {
-    gsize left_out = count_elisions(&match->patched), quoted = count_elisions(&match->original);
+    gsize left_out = acr_elision_count(&match->patched), quoted = acr_elision_count(&match->original);
     if (match->level == ACR_LEVEL_ELISION) {
         if (left_out != quoted)
             match->why =
@@ -683,7 +538,7 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
     if (!found) {
         read_quote(out, original, patched);
         trim_blank_lines(out);
-        found = count_elisions(&out->original) == 0 && find_similar(source, out);
+        found = acr_elision_count(&out->original) == 0 && find_similar(source, out);
     }
     if (found)
         check_elisions(out);
