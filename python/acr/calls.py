@@ -80,7 +80,7 @@ def _advice(error: SyntaxError) -> str:
 def _name(call: ast.Call, table: dict[str, tuple[tuple[str, str], ...]]) -> str:
     known = ", ".join(table)
     if not isinstance(call.func, ast.Name):
-        raise BadCall(f"{_shown(ast.unparse(call.func))} is no search call; there are: {known}")
+        raise BadCall(f"{_unparsed(call.func)} is no search call; there are: {known}")
     if call.func.id not in table:
         raise BadCall(f"there is no call {_shown(call.func.id)}; there are: {known}")
     return call.func.id
@@ -101,16 +101,16 @@ def _literal(node: ast.expr, usage: str) -> object:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        shown = "an argument" if isinstance(node, ast.Starred) else _shown(_unparsed(node))
+        shown = "an argument" if isinstance(node, ast.Starred) else _unparsed(node)
         quoted = f": should it be {node.id!r}, in quotes?" if isinstance(node, ast.Name) else ""
         raise BadCall(f"{shown} is not a literal string or number{quoted}; it is called as {usage}") from None
 
 
 def _unparsed(node: ast.expr) -> str:
     try:
-        return ast.unparse(node)
+        return _shown(ast.unparse(node))
     except RecursionError:
-        return "an argument"
+        return "something nested too deeply"
 
 
 def _signature(params: tuple[tuple[str, str], ...]) -> inspect.Signature:
