@@ -443,9 +443,17 @@ static const Reading *reading_order(const AcrMatch *match)
     return orders[flush_left ? 2 : 0];
 }
 
+/* Both parts lost the indentation of their first line only: the others of the quote are right where they stand, so are
+ * those of the replacement. */
+static bool shares_loss(const Fit *fit)
+{
+    gssize first = first_code(&fit->match->patched);
+    return fit->first_lost && first == 0 && fit->match->patched.n > 1 && fit->match->patched.line[0].lead == 0;
+}
+
 /*
- * A line behind the first stands in both parts, blanks included, and no line is left of the
- * quote's: the replacement has the quote's coordinates.
+ * A line behind the first stands in both parts, blanks included (or both lost the indentation of their first), and no
+ * line is left of the quote's: the replacement has the quote's coordinates.
  */
 static bool shares_coordinates(const Fit *fit)
 {
@@ -453,10 +461,14 @@ static bool shares_coordinates(const Fit *fit)
     for (gsize j = fit->first_lost ? 1 : 0; j < fit->match->original.n; j++)
         if (!acr_line_is_blank(&fit->match->original.line[j]))
             least = MIN(least, width_of(&fit->match->original.line[j]));
+    if (fit->first_lost)
+        least = MIN(least, width_of(&fit->source->lines.line[file_line(fit, 0)]));
     for (gsize k = 1; k < fit->match->patched.n; k++)
         if (!acr_line_is_blank(&fit->match->patched.line[k]) &&
             width_of(&fit->match->patched.line[k]) < least)
             return false;
+    if (shares_loss(fit))
+        return true;
     for (gsize k = 1; k < fit->match->patched.n; k++)
         if (fit->paired[k] > 0 && fit->match->patched.line[k].core > 3)
             return true;
