@@ -81,16 +81,18 @@ char *acr_issue_clean(const char *text)
 {
     g_autofree char *unified = unify_line_ends(text);
     GString *out = g_string_sized_new(strlen(unified));
-    bool line_start = true;
+    bool line_start = true, may_close = true; /* no "-->" after one place is none after a later one */
     for (const char *at = unified; *at;) {
         char sign;
         gsize fence = line_start ? fence_at(at, &sign) : 0;
-        const char *end;
+        bool opens = !fence && may_close && g_str_has_prefix(at, "<!--");
+        const char *end = opens ? strstr(at + strlen("<!--"), "-->") : NULL;
+        may_close = may_close && (!opens || end);
         if (fence) {
             end = skip_fence(at, fence, sign);
             g_string_append_len(out, at, end - at);
             at = end;
-        } else if (g_str_has_prefix(at, "<!--") && (end = strstr(at + 4, "-->"))) {
+        } else if (end) {
             at = skip_comment(end, out);
         } else {
             g_string_append_c(out, *at++);

@@ -127,6 +127,18 @@ static void test_clean(gconstpointer data)
     g_assert_cmpstr(again, ==, cleaned);
 }
 
+/* An issue of the greatest size in which no comment that begins ever ends: minutes, were each looked for anew. */
+static void test_comments_that_never_end_are_cleaned_at_once(void)
+{
+    g_autoptr(GString) text = g_string_new("a");
+    while (text->len < ACR_ISSUE_MAX_BYTES)
+        g_string_append(text, "<!--");
+    gint64 start = g_get_monotonic_time();
+    g_autofree char *cleaned = acr_issue_clean(text->str);
+    g_assert_true(strcmp(cleaned, text->str) == 0);
+    g_assert_cmpint(g_get_monotonic_time() - start, <, 10 * G_USEC_PER_SEC);
+}
+
 /* ---- Extract ------------------------------------------------------------------------------------ */
 
 static AcrPython *python; /* started once, for the tests below */
@@ -221,6 +233,8 @@ int main(int argc, char **argv)
         g_autofree char *path = g_strconcat("/agents/issue/", clean_cases[i].name, NULL);
         g_test_add_data_func(path, &clean_cases[i], test_clean);
     }
+    g_test_add_func("/agents/issue/comments_that_never_end_are_cleaned_at_once",
+                    test_comments_that_never_end_are_cleaned_at_once);
     g_test_add_func("/agents/extract/calls_and_locations_are_read", test_calls_and_locations_are_read);
     g_test_add_func("/agents/extract/an_object_in_a_fence_is_read", test_an_object_in_a_fence_is_read);
     g_test_add_func("/agents/extract/valid_calls_go_on_beside_invalid_ones", test_valid_calls_go_on_beside_invalid_ones);
