@@ -136,13 +136,13 @@ bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOption
     return true;
 }
 
-GBytes *acr_read_stdin(gsize max, GError **error)
+GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
 {
     g_autoptr(GByteArray) all = g_byte_array_new();
     guint8 piece[65536];
     for (;;) {
         ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
-        if (n < 0 && errno == EINTR)
+        if (n < 0 && errno == EINTR && !acr_interrupted(interrupt))
             continue;
         if (n < 0) {
             g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED, "cannot read standard input: %s",

@@ -71,11 +71,11 @@ static bool apply_answer(const AcrWorkspace *workspace, GBytes *answer, AcrPatch
 static int handle(const AcrProgram *program, const AcrWorkspace *workspace, const char *file, bool json, bool *out_more)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GBytes) answer =
-        file ? acr_file_read(file, ACR_PATCH_MAX_ANSWER, &error) : acr_read_stdin(ACR_PATCH_MAX_ANSWER, &error);
+    g_autoptr(GBytes) answer = file ? acr_file_read(file, ACR_PATCH_MAX_ANSWER, &error)
+                                    : acr_read_stdin(ACR_PATCH_MAX_ANSWER, program->interrupt, &error);
     if (!answer) {
-        acr_verb_fail(program, acr_verb_patch.name, error);
-        return ACR_EXIT_USAGE;
+        AcrExit code = acr_verb_fail(program, acr_verb_patch.name, error);
+        return code == ACR_EXIT_INTERRUPTED ? code : ACR_EXIT_USAGE;
     }
     g_auto(AcrPatchResult) result = {0};
     if (!apply_answer(workspace, answer, &result, &error))

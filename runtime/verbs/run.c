@@ -46,19 +46,19 @@ static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
     return g_convert(data, (gssize)len, "UTF-8", "ISO-8859-1", NULL, NULL, error);
 }
 
-static GBytes *read_issue(const Options *options, GError **error)
+static GBytes *read_issue(const Options *options, const AcrInterrupt *interrupt, GError **error)
 {
     if (options->issue_text)
         return g_bytes_new(options->issue_text, strlen(options->issue_text));
     if (strcmp(options->issue, "-") == 0)
-        return acr_read_stdin(ACR_ISSUE_MAX_BYTES, error);
+        return acr_read_stdin(ACR_ISSUE_MAX_BYTES, interrupt, error);
     return acr_file_read(options->issue, ACR_ISSUE_MAX_BYTES, error);
 }
 
-static char *load_issue(const Options *options, AcrConsole *console, GError **error)
+static char *load_issue(const Options *options, const AcrInterrupt *interrupt, AcrConsole *console, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    g_autoptr(GBytes) bytes = read_issue(options, &reason);
+    g_autoptr(GBytes) bytes = read_issue(options, interrupt, &reason);
     if (!bytes) {
         g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "cannot read the issue: %s", reason->message);
         return NULL;
@@ -104,7 +104,7 @@ static int run_task(const AcrProgram *program, const Options *options)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(options->run.verbose);
-    g_autofree char *issue = load_issue(options, console, &error);
+    g_autofree char *issue = load_issue(options, program->interrupt, console, &error);
     if (!issue)
         return acr_verb_fail(program, acr_verb_run.name, error);
     AcrTaskOptions task = {

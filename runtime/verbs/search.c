@@ -80,9 +80,9 @@ static int answer_all(const AcrProgram *program, AcrWorkspace *workspace, char *
 }
 
 /* The non-empty lines of standard input; owned (g_strfreev). */
-static char **read_calls(GError **error)
+static char **read_calls(const AcrInterrupt *interrupt, GError **error)
 {
-    g_autoptr(GBytes) input = acr_read_stdin(MAX_INPUT_BYTES, error);
+    g_autoptr(GBytes) input = acr_read_stdin(MAX_INPUT_BYTES, interrupt, error);
     if (!input)
         return NULL;
     gsize len;
@@ -113,7 +113,7 @@ static int run(const AcrProgram *program, int argc, char **argv)
     if (!options.repo)
         return acr_verb_usage(acr_verb_search.name, "--repo is missing");
     g_autoptr(GError) error = NULL;
-    g_auto(GStrv) calls = argc > 1 ? g_strdupv(argv + 1) : read_calls(&error);
+    g_auto(GStrv) calls = argc > 1 ? g_strdupv(argv + 1) : read_calls(program->interrupt, &error);
     AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, NULL};
     g_auto(AcrWorkspace) workspace = {0};
     if (!calls || !acr_workspace_open(options.repo, options.rev, &host, &workspace, &error))

@@ -35,8 +35,8 @@ AcrExit acr_out_exit(AcrOut out, AcrExit code);
  */
 bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *entries, int *argc, char ***argv,
                        int *out_exit) ACR_MUST_USE;
-/* Reads standard input to its end. Errors: TOO_BIG, FAILED of base. */
-GBytes *acr_read_stdin(gsize max, GError **error) ACR_MUST_USE;
+/* Reads standard input to its end. Errors: TOO_BIG, FAILED of base; FAILED too when a signal came. */
+GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 
 /* The options that `run` and `swe-bench` share. Strings are owned; cleared together. */
 typedef struct {

@@ -6,13 +6,15 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 
-from host import Host, Result
+from host import SLOWNESS, Host, Result
 from repos import Repo, digest
 from runs import CHANGED, ISSUE, SCRIPT, arguments, check_patch, fixed, script_lines
 
@@ -129,6 +131,35 @@ def test_search_from_stdin(run_host: RunHost, sample_repo: Repo) -> None:
     text = run_host("search", "--repo", sample_repo, input=lines).check().out
     outputs = [row["output"] for row in given.rows()]
     assert text == "\n".join(output.rstrip("\n") + "\n" for output in outputs)
+
+
+@pytest.mark.parametrize("verb", ["search", "patch", "run"])
+def test_interrupted_at_stdin(
+    host: Host, sample_repo: Repo, tmp_path: Path, verb: str
+) -> None:
+    """A first Ctrl-C ends the wait for what is never typed."""
+    more = ["--issue=-", "--out", tmp_path / "out", "--model", f"script:{SCRIPT}"]
+    child = host.start(
+        verb,
+        "--repo",
+        sample_repo,
+        *(more if verb == "run" else []),
+        stdin=subprocess.PIPE,
+    )
+    wait_for_read(child.pid)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(timeout=10 * SLOWNESS) == 130
+    assert child.stderr and b"interrupted" in child.stderr.read()
+
+
+def wait_for_read(pid: int) -> None:
+    """Wait until the process's main thread sleeps in a read of its standard input."""
+    end = time.monotonic() + 30 * SLOWNESS
+    where = Path(f"/proc/{pid}/task/{pid}/syscall")
+    reads = (["0", "0x0"], ["63", "0x0"])  # the call's number on x86-64 and arm64
+    while where.read_text().split()[:2] not in reads:
+        assert time.monotonic() < end, "it does not read"
+        time.sleep(0.02)
 
 
 def test_search_of_a_commit_and_of_the_tree(
