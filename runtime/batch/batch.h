@@ -41,6 +41,7 @@ typedef struct {
     const char *repos;            /* folder of repositories */
     const char *out;              /* OUT/ID/ are run folders, OUT/preds.jsonl the predictions */
     const char *model_name;       /* for model_name_or_path */
+    const char *const *models;    /* NULL-terminated; as run folders record them */
     const char *const *arguments; /* NULL-terminated; options of `run` that all tasks share */
     guint jobs;
     const AcrInterrupt *interrupt;
@@ -55,7 +56,7 @@ typedef struct {
 
 /*
  * Runs the tasks, `jobs` at a time, and keeps OUT/preds.jsonl complete for all that have ended: it is rewritten
- * atomically after each one. Lines of instances outside this batch are kept. True also when tasks failed.
+ * atomically after each one. Lines of instances outside this batch, and of run folders of other models, are kept. True also when tasks failed.
  */
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error) ACR_MUST_USE;

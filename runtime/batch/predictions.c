@@ -1,6 +1,7 @@
 /*
  * OUT/preds.jsonl: one line for each ended task, in the order of the data set. It is made anew from the run folders each
- * time, so that it is complete after a kill; lines of instances outside the batch are kept as they are.
+ * time, so that it is complete after a kill; lines of instances outside the batch are kept as they are, and so are those of
+ * folders that other models have filled.
  */
 #include "batch/batch_private.h"
 
@@ -10,16 +11,20 @@
 #define MAX_PREDS_BYTES (1024u * 1024 * 1024)
 #define MAX_META_BYTES (16u * 1024 * 1024)
 
-static bool in_batch(const GPtrArray *instances, const char *id)
+/* Whose result a run folder holds. */
+typedef enum { NO_RESULT, OF_THIS_BATCH, OF_OTHER_MODELS } Result;
+
+/* Whether an in-batch task's line is made anew here; a line of other models stays, as does that of a task of another batch. */
+static bool is_replaced(const GPtrArray *instances, const Result *results, const char *id)
 {
-    for (guint i = 0; id && i < instances->len; i++)
+    for (guint i = 0; i < instances->len; i++)
         if (strcmp(((const AcrInstance *)instances->pdata[i])->instance_id, id) == 0)
-            return true;
+            return results[i] != OF_OTHER_MODELS;
     return false;
 }
 
-/* Lines of other batches, each as it stands; what is no prediction is dropped. A file that cannot be read is not replaced. */
-static bool keep_others(const char *path, const GPtrArray *instances, GString *out, GError **error)
+/* Lines that are not this batch's, each as it stands; what is no prediction is dropped. A file that cannot be read is not replaced. */
+static bool keep_others(const char *path, const GPtrArray *instances, const Result *results, GString *out, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PREDS_BYTES, &reason);
@@ -34,29 +39,39 @@ static bool keep_others(const char *path, const GPtrArray *instances, GString *o
     for (guint i = 0; lines[i]; i++) {
         g_autoptr(AcrJson) line = acr_json_parse(lines[i], strlen(lines[i]), NULL);
         const char *id = acr_json_get_string(line, "instance_id");
-        if (id && !in_batch(instances, id))
+        if (id && !is_replaced(instances, results, id))
             g_string_append_printf(out, "%s\n", lines[i]);
     }
     return true;
 }
 
-/* Whether the run folder says that it is done. */
-static bool is_done(const char *folder)
+static bool has_models(const AcrJson *meta, const char *const *models)
 {
-    g_autofree char *path = g_build_filename(folder, "meta.json", NULL);
+    const AcrJson *at = acr_json_first(acr_json_get(acr_json_get(meta, "options"), "model"));
+    for (; at && *models; at = acr_json_next(at), models++) {
+        g_autoptr(AcrJson) wanted = acr_json_new_string(*models);
+        if (!acr_json_equal(at, wanted, NULL))
+            return false;
+    }
+    return !at && !*models;
+}
+
+/* What the run folder says of itself: a folder of other models is refused by the run, and its patch is not of these. */
+static Result read_result(const AcrBatchOptions *options, const AcrInstance *instance)
+{
+    g_autofree char *path = g_build_filename(options->out, instance->instance_id, "meta.json", NULL);
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_META_BYTES, NULL);
     gsize len = 0;
     const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
     g_autoptr(AcrJson) meta = data ? acr_json_parse(data, len, NULL) : NULL;
-    return g_strcmp0(acr_json_get_string(meta, "state"), "done") == 0;
+    if (g_strcmp0(acr_json_get_string(meta, "state"), "done") != 0)
+        return NO_RESULT;
+    return has_models(meta, options->models) ? OF_THIS_BATCH : OF_OTHER_MODELS;
 }
 
 static bool add_prediction(const AcrBatchOptions *options, const AcrInstance *instance, GString *out, GError **error)
 {
-    g_autofree char *folder = g_build_filename(options->out, instance->instance_id, NULL);
-    if (!is_done(folder))
-        return true;
-    g_autofree char *path = g_build_filename(folder, "patch.diff", NULL);
+    g_autofree char *path = g_build_filename(options->out, instance->instance_id, "patch.diff", NULL);
     g_autoptr(GBytes) patch = acr_file_read(path, G_MAXINT32, error);
     if (!patch)
         return false;
@@ -76,12 +91,16 @@ bool acr_predictions_write(const AcrBatchOptions *options, const GPtrArray *inst
 {
     g_autofree char *path = g_build_filename(options->out, PREDS, NULL);
     g_autoptr(GString) text = g_string_new(NULL);
-    if (!keep_others(path, instances, text, error))
+    g_autofree Result *results = g_new0(Result, instances->len);
+    for (guint i = 0; i < instances->len; i++)
+        results[i] = read_result(options, instances->pdata[i]);
+    if (!keep_others(path, instances, results, text, error))
         return false;
     g_autoptr(GError) damaged = NULL; /* the first; a folder that is damaged does not cost the others their lines */
     bool complete = true;
     for (guint i = 0; i < instances->len; i++)
-        complete = add_prediction(options, instances->pdata[i], text, damaged ? NULL : &damaged) && complete;
+        if (results[i] == OF_THIS_BATCH)
+            complete = add_prediction(options, instances->pdata[i], text, damaged ? NULL : &damaged) && complete;
     if (!acr_file_write_atomic(path, text->str, text->len, 0644, error))
         return false;
     if (!complete)

@@ -105,6 +105,7 @@ static int run_batch(const AcrProgram *program, const Options *options)
         .repos = options->repos,
         .out = options->out,
         .model_name = model_name,
+        .models = (const char *const *)options->run.models,
         .arguments = (const char *const *)arguments->pdata,
         .jobs = (guint)options->jobs,
         .interrupt = program->interrupt,

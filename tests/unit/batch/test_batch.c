@@ -156,18 +156,26 @@ static void add_instance(GPtrArray *instances, const char *id)
     g_ptr_array_add(instances, instance);
 }
 
-/* A run folder of that state with that patch. */
-static void make_run(const Place *place, const char *id, const char *state, const char *patch)
+static const char *const models[] = {"script:/x", "openai/y", NULL};
+
+/* A run folder of these models (JSON) in that state with that patch. */
+static void make_run_of(const Place *place, const char *id, const char *given, const char *state, const char *patch)
 {
-    g_autofree char *meta = g_strdup_printf("{\"format\": 1, \"state\": \"%s\"}", state);
+    g_autofree char *meta =
+        g_strdup_printf("{\"format\": 1, \"state\": \"%s\", \"options\": {\"model\": %s}}", state, given);
     g_autofree char *meta_name = g_build_filename(id, "meta.json", NULL), *name = g_build_filename(id, "patch.diff", NULL);
     g_autofree char *first = write_bytes(place, meta_name, meta, -1);
     g_autofree char *second = patch ? write_bytes(place, name, patch, -1) : NULL;
 }
 
+static void make_run(const Place *place, const char *id, const char *state, const char *patch)
+{
+    make_run_of(place, id, "[\"script:/x\", \"openai/y\"]", state, patch);
+}
+
 static char *write_predictions(const Place *place, const GPtrArray *instances)
 {
-    AcrBatchOptions options = {.out = place->dir, .model_name = "script:x"};
+    AcrBatchOptions options = {.out = place->dir, .model_name = "script:x", .models = models};
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL);
     g_autoptr(GError) error = NULL;
     char *text = NULL;
@@ -206,6 +214,24 @@ static void test_lines_of_other_batches_are_kept(Place *place, gconstpointer dat
     g_assert_cmpstr(text, ==, expected);
 }
 
+static void test_runs_of_other_models_are_not_these_models(Place *place, gconstpointer data)
+{
+    static const char *const others[] = {"[]", "[\"script:/x\"]", "[\"script:/x\", \"openai/z\"]",
+                                         "[\"script:/x\", \"openai/y\", \"openai/y\"]"};
+    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    static const char kept[] = "{\"instance_id\":\"a\",\"model_patch\":\"d\",\"model_name_or_path\":\"z\"}\n";
+    g_autofree char *old = write_bytes(place, "preds.jsonl", kept, -1);
+    add_instance(instances, "a");
+    add_instance(instances, "b");
+    make_run(place, "b", "done", "diff");
+    for (guint i = 0; i < G_N_ELEMENTS(others); i++) {
+        make_run_of(place, "a", others[i], "done", "d");
+        g_autofree char *text = write_predictions(place, instances);
+        g_autofree char *expected = g_strconcat(kept, LINE("b", "diff"), NULL);
+        g_assert_cmpstr(text, ==, expected);
+    }
+}
+
 static void test_a_patch_that_is_no_text_is_repaired(Place *place, gconstpointer data)
 {
     g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
@@ -219,7 +245,7 @@ static void test_a_damaged_run_costs_the_others_nothing(Place *place, gconstpoin
 {
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL), *text = NULL;
     g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    AcrBatchOptions options = {.out = place->dir, .model_name = "script:x"};
+    AcrBatchOptions options = {.out = place->dir, .model_name = "script:x", .models = models};
     g_autoptr(GError) error = NULL;
     for (guint i = 0; i < 3; i++)
         add_instance(instances, (const char *const[]){"a", "b", "c"}[i]);
@@ -236,7 +262,7 @@ static void test_predictions_that_cannot_be_read_are_not_replaced(Place *place, 
 {
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL);
     g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    AcrBatchOptions options = {.out = place->dir, .model_name = "script:x"};
+    AcrBatchOptions options = {.out = place->dir, .model_name = "script:x", .models = models};
     g_autoptr(GError) error = NULL;
     g_assert_true(acr_dir_make(path, NULL));
     g_assert_false(acr_predictions_write(&options, instances, &error));
@@ -257,6 +283,7 @@ int main(int argc, char **argv)
     ADD("/batch/dataset/repositories_are_found_by_each_spelling", test_repositories_are_found_by_each_spelling);
     ADD("/batch/predictions/finished_runs_become_predictions", test_finished_runs_become_predictions);
     ADD("/batch/predictions/lines_of_other_batches_are_kept", test_lines_of_other_batches_are_kept);
+    ADD("/batch/predictions/runs_of_other_models_are_not_these_models", test_runs_of_other_models_are_not_these_models);
     ADD("/batch/predictions/a_patch_that_is_no_text_is_repaired", test_a_patch_that_is_no_text_is_repaired);
     ADD("/batch/predictions/a_damaged_run_costs_the_others_nothing", test_a_damaged_run_costs_the_others_nothing);
     ADD("/batch/predictions/predictions_that_cannot_be_read_are_not_replaced",
