@@ -360,8 +360,10 @@ static bool take_up(Task *task, AcrJson *bound, GError **error)
     g_autoptr(AcrJson) owned = bound;
     if (task->folder.meta && !acr_meta_check(acr_json_get(task->folder.meta, "options"), owned, task->options->out, error))
         return false;
-    if (task->folder.meta && task->folder.state != ACR_FOLDER_NEW)
+    if (task->folder.meta && task->folder.state != ACR_FOLDER_NEW) {
+        acr_workspace_clear(&task->workspace); /* another run was quicker to begin here: its snapshot holds, not ours */
         return true;
+    }
     return begin(task, g_steal_pointer(&owned), error);
 }
 
