@@ -13,6 +13,7 @@ typedef struct {
     AcrPrompts *prompts;
     GPtrArray *models; /* live ones, before they stand behind the journal */
     AcrWorkspace workspace;
+    char *git_dir; /* where the run's repository was when it began; NULL before the snapshot is loaded */
 } Task;
 
 static void task_clear(Task *task)
@@ -21,6 +22,7 @@ static void task_clear(Task *task)
     g_clear_pointer(&task->models, g_ptr_array_unref);
     g_clear_pointer(&task->prompts, acr_prompts_free);
     acr_folder_clear(&task->folder);
+    g_clear_pointer(&task->git_dir, g_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Task, task_clear)
 
@@ -146,7 +148,7 @@ static const char *work_tree(const Task *task)
 {
     if (task->workspace.repo)
         return acr_repo_is_git(task->workspace.repo) ? acr_repo_workdir(task->workspace.repo) : acr_repo_path(task->workspace.repo);
-    return acr_json_get_string(acr_json_get(task->folder.meta, "snapshot"), "git_dir");
+    return task->git_dir;
 }
 
 static bool check_work_tree(const Task *task, GError **error)
@@ -191,15 +193,24 @@ static bool begin(Task *task, AcrJson *bound, GError **error)
     return true;
 }
 
+/* The path of the recorded repository, which need not be UTF-8; owned; "" where there is none. */
+static char *recorded_git_dir(const AcrJson *described)
+{
+    gsize len = 0;
+    g_autoptr(GBytes) bytes = acr_json_get_bytes(described, "git_dir");
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    return g_strndup(data ? data : "", len);
+}
+
 /* The snapshot that the folder was begun with, whatever has become of the working tree. */
 static bool load_snapshot(Task *task, GError **error)
 {
     const AcrJson *described = acr_json_get(task->folder.meta, "snapshot");
-    const char *git_dir = acr_json_get_string(described, "git_dir");
     g_autofree char *saved = acr_folder_path(&task->folder, "snapshot");
     stage(task->host, "snapshot");
+    task->git_dir = recorded_git_dir(described);
     if (acr_json_get_bool(described, "git", false)) {
-        task->workspace.repo = git_dir ? acr_repo_open(git_dir, error) : NULL;
+        task->workspace.repo = acr_repo_open(task->git_dir, error);
         if (!task->workspace.repo)
             return false;
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -48,6 +49,22 @@ def finished(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> Path:
     """The folder of a finished run of the sample."""
     run_host(*arguments(sample_repo, tmp_path / "out")).check()
     return tmp_path / "out"
+
+
+@pytest.mark.parametrize("git", [True, False], ids=["git", "plain"])
+def test_a_repository_whose_path_is_no_utf_8(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, git: bool
+) -> None:
+    """It is found again by what the folder recorded: to replay, and to apply a finished run."""
+    place = tmp_path / os.fsdecode(b"caf\xe9")
+    sample_repo.path.rename(place)
+    if not git:
+        shutil.rmtree(place / ".git")
+    first = run_host(*arguments(place, tmp_path / "out")).check()
+    assert run_host("replay", tmp_path / "out").check().stdout == first.stdout
+    before = (place / CHANGED).read_bytes()
+    run_host(*arguments(place, tmp_path / "out", "--apply")).check()
+    assert (place / CHANGED).read_bytes() != before
 
 
 def delete_working_tree(repo: Repo) -> None:
