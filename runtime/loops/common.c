@@ -1,5 +1,6 @@
 /*
- * What the drivers share: where artifacts go, how progress is told, and the check for an interrupt between steps.
+ * What the drivers share: where artifacts go, how progress is told, and the check for an interrupt between steps. Also
+ * the words of --verify.
  */
 #include "loops/loops_private.h"
 
@@ -7,6 +8,25 @@
 #include <string.h>
 
 G_DEFINE_QUARK(acr-loops-error-quark, acr_loops_error)
+
+static const char *const verify_names[] = {"auto", "always", "never"};
+
+const char *acr_verify_name(AcrVerify verify)
+{
+    g_assert((gsize)verify < G_N_ELEMENTS(verify_names));
+    return verify_names[verify];
+}
+
+bool acr_verify_from_name(const char *name, AcrVerify *out)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(verify_names); i++) {
+        if (g_strcmp0(name, verify_names[i]) == 0) {
+            *out = (AcrVerify)i;
+            return true;
+        }
+    }
+    return false;
+}
 
 static char *artifact_path(guint attempt, const char *format, va_list args)
 {

@@ -48,6 +48,9 @@ typedef struct {
 } AcrProgress;
 
 typedef enum { ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS, ACR_VERIFY_NEVER } AcrVerify;
+const char *acr_verify_name(AcrVerify verify); /* "auto", "always", "never" */
+/* False, and *out as it was, when `name` (may be NULL) is none of them. */
+bool acr_verify_from_name(const char *name, AcrVerify *out);
 
 /* What a run works with. All borrowed for the call. */
 typedef struct {

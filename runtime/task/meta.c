@@ -28,7 +28,6 @@ static char *settled_path(const char *path)
 
 AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *prompts)
 {
-    static const char *const verify[] = {"auto", "always", "never"};
     AcrJson *json = acr_json_new_object(), *models = acr_json_new_array(), *texts = acr_json_new_object();
     g_autofree char *repo = settled_path(options->repo);
     acr_json_set_string(json, "repo", repo);
@@ -41,7 +40,7 @@ AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *promp
     acr_json_set_int(json, "rounds", options->rounds);
     acr_json_set_int(json, "tries", options->tries);
     acr_json_set_int(json, "attempts", options->attempts);
-    acr_json_set_string(json, "verify", verify[options->verify]);
+    acr_json_set_string(json, "verify", acr_verify_name(options->verify));
     acr_json_set(json, "temperature",
                  options->temperature < 0 ? acr_json_new_null() : acr_json_new_double(options->temperature));
     for (guint i = 0; i < ACR_PROMPTS; i++)

@@ -288,13 +288,6 @@ static bool read_result(const AcrFolder *folder, AcrTaskResult *out, GError **er
 
 /* ---- The run ------------------------------------------------------------------------------------ */
 
-static AcrVerify verify_from_name(const char *name)
-{
-    return g_strcmp0(name, "always") == 0 ? ACR_VERIFY_ALWAYS
-           : g_strcmp0(name, "never") == 0 ? ACR_VERIFY_NEVER
-                                           : ACR_VERIFY_AUTO;
-}
-
 static bool run_attempts(Task *task, const GPtrArray *models, const AcrArtifacts *artifacts, const char *issue,
                          AcrRunResult *out, GError **error)
 {
@@ -312,11 +305,11 @@ static bool run_attempts(Task *task, const GPtrArray *models, const AcrArtifacts
         .max_rounds = (guint)acr_json_get_int(bound, "rounds", ACR_ROUNDS_DEFAULT),
         .max_tries = (guint)acr_json_get_int(bound, "tries", ACR_TRIES_DEFAULT),
         .max_attempts = (guint)acr_json_get_int(bound, "attempts", ACR_ATTEMPTS_DEFAULT),
-        .verify = verify_from_name(acr_json_get_string(bound, "verify")),
         .artifacts = artifacts,
         .progress = task->host->progress,
         .interrupt = task->host->interrupt,
     };
+    (void)acr_verify_from_name(acr_json_get_string(bound, "verify"), &run.verify);
     return acr_attempts_run(&run, out, error);
 }
 

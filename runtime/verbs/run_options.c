@@ -48,15 +48,8 @@ static bool check_range(const char *verb, const char *name, int value, int min, 
 
 static bool check_verify(AcrRunOptions *options, const char *verb)
 {
-    static const char *const names[] = {"auto", "always", "never"};
-    if (!options->verify_name)
+    if (!options->verify_name || acr_verify_from_name(options->verify_name, &options->verify))
         return true;
-    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
-        if (strcmp(options->verify_name, names[i]) == 0) {
-            options->verify = (AcrVerify)i;
-            return true;
-        }
-    }
     acr_verb_usage(verb, "--verify is auto, always or never, not '%s'", options->verify_name);
     return false;
 }
