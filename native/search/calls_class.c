@@ -5,7 +5,8 @@
  */
 #include "search/search_private.h"
 
-#define CLASS_KINDS (ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN))
+static const AcrSought a_class = {
+    "class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN), ACR_COLLAPSE_FILES};
 
 /* What else that name is; notes say so. */
 static GArray *other_than_class(AcrReply *reply, const AcrNameArg *arg)
@@ -51,27 +52,6 @@ static void note_bases(AcrReply *reply, const GArray *classes)
     }
 }
 
-static bool finish(AcrReply *reply, const char *kind, const AcrNameArg *arg, AcrAnswer *out,
-                   GError **error)
-{
-    g_autofree char *shown = acr_search_shown(arg->text);
-    g_autofree char *one = g_strdup_printf("%s for %s", kind, shown);
-    g_autofree char *many = g_strdup_printf("%ss for %s", kind, shown);
-    return acr_reply_finish(reply, one, many, ACR_COLLAPSE_FILES, out, error);
-}
-
-static bool miss(AcrReply *reply, const AcrNameArg *arg, AcrAnswer *out, GError **error)
-{
-    g_autofree char *shown = acr_search_shown(arg->text);
-    g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "Found no class %s.\n", shown);
-    acr_suggest_append(text, reply->search->index, CLASS_KINDS, arg->last);
-    if (!acr_suggest_occurrences(text, reply->search, arg->last, error))
-        return false;
-    acr_reply_miss(reply, g_strdup(text->str), out);
-    return true;
-}
-
 bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     g_auto(AcrNameArg) arg;
@@ -79,7 +59,6 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
     acr_name_arg_init(&arg, call->values[0]);
     acr_reply_init(&reply, search);
     g_autoptr(GArray) ids = acr_find_classes(search->index, &arg, reply.notes);
-    const char *kind = "result";
     if (ids->len) {
         note_bases(&reply, ids);
         acr_reply_note(
@@ -93,8 +72,8 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
     if (ids->len == 0 && !acr_find_text_defs_unparsed(&reply, arg.last, error))
         return false;
     if (reply.hits->len == 0)
-        return miss(&reply, &arg, out, error);
-    return finish(&reply, kind, &arg, out, error);
+        return acr_named_miss(&reply, &a_class, &arg, out, error);
+    return acr_named_finish(&reply, &a_class, &arg, out, error);
 }
 
 /* Whether one of the files imports or assigns that name. */
@@ -128,29 +107,6 @@ static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const Ac
     return here;
 }
 
-static bool miss_in_file(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files,
-                         const char *file, AcrAnswer *out, GError **error)
-{
-    AcrSearch *search = reply->search;
-    g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
-    g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "Found no class %s in %s.\n", shown, shown_file);
-    if (files->entries->len == 0) {
-        g_string_append(text, "There is no file of that name.\n");
-        acr_suggest_files(text, search, file);
-    }
-    g_autoptr(GArray) all = acr_find_classes(search->index, arg, NULL);
-    acr_suggest_elsewhere(text, search, all);
-    acr_suggest_file_contents(text, search, files);
-    if (all->len == 0) {
-        acr_suggest_append(text, search->index, CLASS_KINDS, arg->last);
-        if (!acr_suggest_occurrences(text, search, arg->last, error))
-            return false;
-    }
-    acr_reply_miss(reply, g_strdup(text->str), out);
-    return true;
-}
-
 bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                               GError **error)
 {
@@ -166,7 +122,9 @@ bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer 
     acr_reply_add_symbols(&reply, ids, ACR_VIEW_WHOLE);
     if (ids->len == 0 && !acr_find_text_defs_in(&reply, &files, arg.last, error))
         return false;
-    if (reply.hits->len == 0)
-        return miss_in_file(&reply, &arg, &files, call->values[1], out, error);
-    return finish(&reply, "result", &arg, out, error);
+    if (reply.hits->len > 0)
+        return acr_named_finish(&reply, &a_class, &arg, out, error);
+    g_autoptr(GArray) elsewhere = acr_find_classes(search->index, &arg, NULL);
+    return acr_named_miss_in_file(&reply, &a_class, &arg, elsewhere, &files, call->values[1], out,
+                                  error);
 }

@@ -16,12 +16,9 @@ static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *fil
         for (gsize i = 0; i < n && !reply->overfull; i++) {
             gsize entry = files ? g_array_index(files->entries, gsize, i)
                                 : acr_index_file(search->index, i)->entry;
-            g_autoptr(GError) local = NULL;
-            AcrContent *content = acr_search_content(search, entry, &local);
-            if (local) {
-                g_propagate_error(error, g_steal_pointer(&local));
+            AcrContent *content;
+            if (!acr_search_content(search, entry, &content, error))
                 return false;
-            }
             if (content)
                 acr_text_find(reply, entry, content, text, (AcrTextStep)step, 0);
         }
@@ -194,12 +191,9 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
                        ACR_SEARCH_MAX_WINDOW);
     for (guint i = 0; i < files.entries->len; i++) {
         gsize entry = g_array_index(files.entries, gsize, i);
-        g_autoptr(GError) local = NULL;
-        AcrContent *content = acr_search_content(search, entry, &local);
-        if (local) {
-            g_propagate_error(error, g_steal_pointer(&local));
+        AcrContent *content;
+        if (!acr_search_content(search, entry, &content, error))
             return false;
-        }
         if (content)
             add_window(&reply, entry, content, line, window);
     }

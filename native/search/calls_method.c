@@ -5,8 +5,11 @@
  */
 #include "search/search_private.h"
 
-#define DEF_KINDS (ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD))
 #define MAX_CLASSES 200u /* classes of one name that are looked into */
+
+static const AcrSought a_def = {"function or method",
+                                ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD),
+                                ACR_COLLAPSE_METHODS};
 
 /* What else that name is, in the files where some are given; notes say so. */
 static GArray *other_than_def(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
@@ -30,26 +33,6 @@ static GArray *other_than_def(AcrReply *reply, const AcrNameArg *arg, const AcrF
     return g_array_new(FALSE, FALSE, sizeof(guint32));
 }
 
-static bool finish(AcrReply *reply, const AcrNameArg *arg, AcrAnswer *out, GError **error)
-{
-    g_autofree char *shown = acr_search_shown(arg->text);
-    g_autofree char *one = g_strdup_printf("result for %s", shown);
-    g_autofree char *many = g_strdup_printf("results for %s", shown);
-    return acr_reply_finish(reply, one, many, ACR_COLLAPSE_METHODS, out, error);
-}
-
-static bool miss(AcrReply *reply, const AcrNameArg *arg, AcrAnswer *out, GError **error)
-{
-    g_autofree char *shown = acr_search_shown(arg->text);
-    g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "Found no function or method %s.\n", shown);
-    acr_suggest_append(text, reply->search->index, DEF_KINDS, arg->last);
-    if (!acr_suggest_occurrences(text, reply->search, arg->last, error))
-        return false;
-    acr_reply_miss(reply, g_strdup(text->str), out);
-    return true;
-}
-
 bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     g_auto(AcrNameArg) arg;
@@ -65,35 +48,12 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     if (ids->len == 0 && !acr_find_text_defs_unparsed(&reply, arg.last, error))
         return false;
     if (reply.hits->len == 0)
-        return miss(&reply, &arg, out, error);
-    return finish(&reply, &arg, out, error);
+        return acr_named_miss(&reply, &a_def, &arg, out, error);
+    return acr_named_finish(&reply, &a_def, &arg, out, error);
 }
 
 /* ---- In a file ----------------------------------------------------------------------------------
  */
-
-static bool miss_in_file(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files,
-                         const char *file, AcrAnswer *out, GError **error)
-{
-    AcrSearch *search = reply->search;
-    g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
-    g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "Found no function or method %s in %s.\n", shown, shown_file);
-    if (files->entries->len == 0) {
-        g_string_append(text, "There is no file of that name.\n");
-        acr_suggest_files(text, search, file);
-    }
-    g_autoptr(GArray) all = acr_find_functions(search->index, arg->last);
-    acr_suggest_elsewhere(text, search, all);
-    acr_suggest_file_contents(text, search, files);
-    if (all->len == 0) {
-        acr_suggest_append(text, search->index, DEF_KINDS, arg->last);
-        if (!acr_suggest_occurrences(text, search, arg->last, error))
-            return false;
-    }
-    acr_reply_miss(reply, g_strdup(text->str), out);
-    return true;
-}
 
 /* Functions of that name in the files: as qualified, else by the last part alone. */
 static GArray *defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
@@ -130,9 +90,11 @@ bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer
     acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
     if (ids->len == 0 && !acr_find_text_defs_in(&reply, &files, arg.last, error))
         return false;
-    if (reply.hits->len == 0)
-        return miss_in_file(&reply, &arg, &files, call->values[1], out, error);
-    return finish(&reply, &arg, out, error);
+    if (reply.hits->len > 0)
+        return acr_named_finish(&reply, &a_def, &arg, out, error);
+    g_autoptr(GArray) elsewhere = acr_find_functions(search->index, arg.last);
+    return acr_named_miss_in_file(&reply, &a_def, &arg, elsewhere, &files, call->values[1], out,
+                                  error);
 }
 
 /* ---- In a class ---------------------------------------------------------------------------------
@@ -224,12 +186,8 @@ static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
         acr_suggest_append(text, search->index, ACR_KIND(ACR_SYMBOL_CLASS), klass->last);
     }
     g_autoptr(GArray) all = acr_find_functions(search->index, arg->last);
-    acr_suggest_elsewhere(text, search, all);
-    if (all->len == 0) {
-        acr_suggest_append(text, search->index, DEF_KINDS, arg->last);
-        if (!acr_suggest_occurrences(text, search, arg->last, error))
-            return false;
-    }
+    if (!acr_named_append_where(text, search, &a_def, arg, all, NULL, error))
+        return false;
     acr_reply_miss(reply, g_strdup(text->str), out);
     return true;
 }
@@ -270,5 +228,5 @@ bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswe
         add_of_module(&reply, &arg, call->values[1]);
     if (reply.hits->len == 0)
         return miss_in_class(&reply, &arg, &klass, classes, out, error);
-    return finish(&reply, &arg, out, error);
+    return acr_named_finish(&reply, &a_def, &arg, out, error);
 }

@@ -46,20 +46,20 @@ void acr_content_free(AcrContent *content)
     g_free(content);
 }
 
-AcrContent *acr_search_content(AcrSearch *search, gsize entry, GError **error)
+bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out, GError **error)
 {
-    if (search->contents[entry])
-        return search->contents[entry];
-    if (acr_snapshot_entry(search->snapshot, entry)->mode == ACR_MODE_LINK)
-        return NULL;
+    *out = search->contents[entry];
+    if (*out || acr_snapshot_entry(search->snapshot, entry)->mode == ACR_MODE_LINK)
+        return true;
     g_autoptr(GError) local = NULL;
     g_autoptr(GBytes) bytes = acr_snapshot_read(search->snapshot, entry, &local);
-    if (!bytes) {
-        if (g_error_matches(local, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING))
-            g_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_FAILED, "cannot read '%s': %s",
-                        acr_search_path(search, entry), local->message);
-        return NULL;
+    if (!bytes && g_error_matches(local, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING)) {
+        g_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_FAILED, "cannot read '%s': %s",
+                    acr_search_path(search, entry), local->message);
+        return false;
     }
+    if (!bytes)
+        return true;
     gsize len = 0;
     const void *data = g_bytes_get_data(bytes, &len);
     AcrContent *content = g_new0(AcrContent, 1);
@@ -71,7 +71,8 @@ AcrContent *acr_search_content(AcrSearch *search, gsize entry, GError **error)
         acr_content_free(search->spare);
         search->spare = content;
     }
-    return content;
+    *out = content;
+    return true;
 }
 
 static GArray *starts_of(AcrContent *content)
@@ -135,8 +136,10 @@ static void append_line(GString *out, AcrContent *content, guint32 line, bool nu
 char *acr_search_code(AcrSearch *search, const char *file, guint first, guint last, bool numbered)
 {
     gssize entry = acr_snapshot_find(search->snapshot, file);
-    AcrContent *content = entry < 0 ? NULL : acr_search_content(search, (gsize)entry, NULL);
-    if (!content || first < 1 || first > last || first > acr_content_n_lines(content))
+    AcrContent *content = NULL;
+    if (entry < 0 || !acr_search_content(search, (gsize)entry, &content, NULL) || !content)
+        return NULL;
+    if (first < 1 || first > last || first > acr_content_n_lines(content))
         return NULL;
     GString *out = g_string_new(NULL);
     last = MIN(last, acr_content_n_lines(content));

@@ -72,22 +72,25 @@ GArray *acr_find_by_name_folded(const AcrIndex *index, AcrSymbolKind kind, const
     return ids;
 }
 
-GArray *acr_find_functions(const AcrIndex *index, const char *name)
+static GArray *find_functions(const AcrIndex *index, const char *name,
+                              void (*append)(GArray *, const AcrIndex *, AcrSymbolKind,
+                                             const char *))
 {
     GArray *ids = ids_new();
-    append_named(ids, index, ACR_SYMBOL_FUNCTION, name);
-    append_named(ids, index, ACR_SYMBOL_METHOD, name);
+    append(ids, index, ACR_SYMBOL_FUNCTION, name);
+    append(ids, index, ACR_SYMBOL_METHOD, name);
     acr_find_unique(ids);
     return ids;
 }
 
+GArray *acr_find_functions(const AcrIndex *index, const char *name)
+{
+    return find_functions(index, name, append_named);
+}
+
 GArray *acr_find_functions_folded(const AcrIndex *index, const char *name)
 {
-    GArray *ids = ids_new();
-    append_folded(ids, index, ACR_SYMBOL_FUNCTION, name);
-    append_folded(ids, index, ACR_SYMBOL_METHOD, name);
-    acr_find_unique(ids);
-    return ids;
+    return find_functions(index, name, append_folded);
 }
 
 GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrFileMatch *files)

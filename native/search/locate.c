@@ -167,8 +167,9 @@ static void add_place(Locating *at, const AcrHit *hit, AcrLocatedRole role, AcrL
         join_intended(located, role == ACR_LOCATED_BUG ? at->location->intended_behavior : NULL);
         return;
     }
-    AcrContent *content = acr_search_content(at->search, hit->entry, NULL);
-    if (!content || (!known && at->found->len >= ACR_LOCATE_MAX_PLACES))
+    AcrContent *content;
+    if (!acr_search_content(at->search, hit->entry, &content, NULL) || !content ||
+        (!known && at->found->len >= ACR_LOCATE_MAX_PLACES))
         return;
     if (!known) {
         located = g_new0(AcrLocated, 1);
@@ -406,8 +407,9 @@ static bool try_file(Locating *at)
         return false;
     for (guint i = 0; i < at->files.entries->len; i++) {
         gsize entry = g_array_index(at->files.entries, gsize, i);
-        AcrContent *content = acr_search_content(at->search, entry, NULL);
-        guint32 n = content ? acr_content_n_lines(content) : 0;
+        AcrContent *content;
+        bool there = acr_search_content(at->search, entry, &content, NULL) && content;
+        guint32 n = there ? acr_content_n_lines(content) : 0;
         if (n == 0 || acr_index_is_test_path(acr_search_path(at->search, entry)))
             continue;
         AcrHit whole = {.entry = entry, .start = 1, .end = n, .symbol = -1, .view = ACR_VIEW_WHOLE};

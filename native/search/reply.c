@@ -130,12 +130,9 @@ static void drop_lines_past(GArray *lines, guint32 n_lines)
 static bool show_hit(const AcrReply *reply, const AcrHit *hit, gsize budget, GString *out,
                      GError **error)
 {
-    g_autoptr(GError) local = NULL;
-    AcrContent *content = acr_search_content(reply->search, hit->entry, &local);
-    if (local) {
-        g_propagate_error(error, g_steal_pointer(&local));
+    AcrContent *content;
+    if (!acr_search_content(reply->search, hit->entry, &content, error))
         return false;
-    }
     const char *path = acr_search_path(reply->search, hit->entry);
     acr_render_heading(out, path, hit->klass, hit->func, "\n");
     g_string_append(out, "\n<code>\n");

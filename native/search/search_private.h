@@ -53,11 +53,12 @@ struct AcrSearch {
 };
 
 /*
- * The text of a snapshot entry, borrowed until the next call for an entry. NULL without error: the
+ * The text of a snapshot entry in *out, borrowed until the next call for an entry; NULL where the
  * file has none that can be shown (symlink, too big, unreadable). Errors: FAILED (an object is
- * missing).
+ * missing; *out is NULL then too).
  */
-AcrContent *acr_search_content(AcrSearch *search, gsize entry, GError **error);
+bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out,
+                        GError **error) ACR_MUST_USE;
 guint32 acr_content_n_lines(AcrContent *content);
 /* Line `line` without its end; borrowed with the content; line must exist. */
 const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len);
@@ -252,5 +253,31 @@ bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GEr
 bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                              GError **error);
 bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
+
+/* ---- Calls that look for a name (named.c) -------------------------------------------------------
+ */
+
+/* What such a call looks for. */
+typedef struct {
+    const char *noun; /* "class" */
+    guint kinds;      /* ACR_KIND bits of the symbols that a miss names */
+    AcrCollapse collapse;
+} AcrSought;
+
+/* acr_reply_finish with the words for that name. */
+bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                      AcrAnswer *out, GError **error) ACR_MUST_USE;
+/* Answers that there is none of that name; Errors of all three: FAILED (an object is missing). */
+bool acr_named_miss(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg, AcrAnswer *out,
+                    GError **error) ACR_MUST_USE;
+/* Likewise in the files that `file` names; `elsewhere` are symbols of that name anywhere. */
+bool acr_named_miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                            const GArray *elsewhere, const AcrFileMatch *files, const char *file,
+                            AcrAnswer *out, GError **error) ACR_MUST_USE;
+/* Where the name is defined, and what the files (may be NULL) hold; else the nearest names and
+ * where it occurs. */
+bool acr_named_append_where(GString *text, AcrSearch *search, const AcrSought *sought,
+                            const AcrNameArg *arg, const GArray *elsewhere,
+                            const AcrFileMatch *files, GError **error) ACR_MUST_USE;
 
 #endif

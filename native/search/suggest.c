@@ -281,12 +281,9 @@ static bool tally_python(Tally *all, AcrSearch *search, const char *text, GError
 {
     for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
         const AcrIndexFile *file = acr_index_file(search->index, i);
-        g_autoptr(GError) local = NULL;
-        AcrContent *content = acr_search_content(search, file->entry, &local);
-        if (local) {
-            g_propagate_error(error, g_steal_pointer(&local));
+        AcrContent *content;
+        if (!acr_search_content(search, file->entry, &content, error))
             return false;
-        }
         if (content)
             tally(all, file->path, count_in(content->text.text, content->text.len, text));
     }

@@ -202,12 +202,9 @@ bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name
 {
     const AcrSymbol *klass = acr_index_symbol(reply->search->index, class_id);
     gsize entry = acr_index_file(reply->search->index, klass->file)->entry;
-    g_autoptr(GError) local = NULL;
-    AcrContent *content = acr_search_content(reply->search, entry, &local);
-    if (local) {
-        g_propagate_error(error, g_steal_pointer(&local));
+    AcrContent *content;
+    if (!acr_search_content(reply->search, entry, &content, error))
         return false;
-    }
     g_autofree char *wanted = g_strconcat("self.", name, NULL);
     guint32 last = content ? MIN(klass->last, acr_content_n_lines(content)) : 0;
     guint before = reply->hits->len;
@@ -273,12 +270,9 @@ static guint32 block_end(AcrContent *content, guint32 first)
 
 bool acr_find_text_defs(AcrReply *reply, gsize entry, const char *name, GError **error)
 {
-    g_autoptr(GError) local = NULL;
-    AcrContent *content = acr_search_content(reply->search, entry, &local);
-    if (local) {
-        g_propagate_error(error, g_steal_pointer(&local));
+    AcrContent *content;
+    if (!acr_search_content(reply->search, entry, &content, error))
         return false;
-    }
     if (!content || !memmem(content->text.text, content->text.len, name, strlen(name)))
         return true;
     guint32 n_lines = acr_content_n_lines(content);

@@ -1,0 +1,60 @@
+/*
+ * The words of an answer to a call that looks for a symbol by its name: what was found, and at a
+ * miss where the name is defined or occurs instead. The same for classes and for functions.
+ */
+#include "search/search_private.h"
+
+bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                      AcrAnswer *out, GError **error)
+{
+    g_autofree char *shown = acr_search_shown(arg->text);
+    g_autofree char *one = g_strdup_printf("result for %s", shown);
+    g_autofree char *many = g_strdup_printf("results for %s", shown);
+    return acr_reply_finish(reply, one, many, sought->collapse, out, error);
+}
+
+static bool append_nearest(GString *text, AcrSearch *search, const AcrSought *sought,
+                           const AcrNameArg *arg, GError **error)
+{
+    acr_suggest_append(text, search->index, sought->kinds, arg->last);
+    return acr_suggest_occurrences(text, search, arg->last, error);
+}
+
+bool acr_named_miss(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg, AcrAnswer *out,
+                    GError **error)
+{
+    g_autofree char *shown = acr_search_shown(arg->text);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no %s %s.\n", sought->noun, shown);
+    if (!append_nearest(text, reply->search, sought, arg, error))
+        return false;
+    acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
+}
+
+bool acr_named_append_where(GString *text, AcrSearch *search, const AcrSought *sought,
+                            const AcrNameArg *arg, const GArray *elsewhere,
+                            const AcrFileMatch *files, GError **error)
+{
+    acr_suggest_elsewhere(text, search, elsewhere);
+    if (files)
+        acr_suggest_file_contents(text, search, files);
+    return elsewhere->len > 0 || append_nearest(text, search, sought, arg, error);
+}
+
+bool acr_named_miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                            const GArray *elsewhere, const AcrFileMatch *files, const char *file,
+                            AcrAnswer *out, GError **error)
+{
+    g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no %s %s in %s.\n", sought->noun, shown, shown_file);
+    if (files->entries->len == 0) {
+        g_string_append(text, "There is no file of that name.\n");
+        acr_suggest_files(text, reply->search, file);
+    }
+    if (!acr_named_append_where(text, reply->search, sought, arg, elsewhere, files, error))
+        return false;
+    acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
+}
