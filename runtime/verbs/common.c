@@ -50,11 +50,21 @@ AcrExit acr_exit_of(const AcrProgram *program, const GError *error)
     return ACR_EXIT_ENVIRONMENT;
 }
 
+/* One line on stderr, whatever stands in the paths, names and foreign texts that the message repeats. */
+static void complain(const char *verb, const char *message, const char *hint)
+{
+    g_autofree char *line = g_strdup(message);
+    for (char *at = line; *at; at++)
+        if (g_ascii_iscntrl(*at))
+            *at = ' ';
+    fprintf(stderr, "acr-host %s: %s%s\n", verb, line, hint);
+}
+
 AcrExit acr_verb_fail(const AcrProgram *program, const char *verb, const GError *error)
 {
     AcrExit code = acr_exit_of(program, error);
     const char *message = code == ACR_EXIT_INTERRUPTED ? "interrupted; the same command goes on from here" : error->message;
-    fprintf(stderr, "acr-host %s: %s\n", verb, message);
+    complain(verb, message, "");
     return code;
 }
 
@@ -64,7 +74,8 @@ AcrExit acr_verb_usage(const char *verb, const char *format, ...)
     va_start(args, format);
     g_autofree char *message = g_strdup_vprintf(format, args);
     va_end(args);
-    fprintf(stderr, "acr-host %s: %s (acr-host %s --help says more)\n", verb, message, verb);
+    g_autofree char *hint = g_strdup_printf(" (acr-host %s --help says more)", verb);
+    complain(verb, message, hint);
     return ACR_EXIT_USAGE;
 }
 

@@ -133,6 +133,17 @@ def test_search_from_stdin(run_host: RunHost, sample_repo: Repo) -> None:
     assert text == "\n".join(output.rstrip("\n") + "\n" for output in outputs)
 
 
+def test_a_message_is_one_line_whatever_it_repeats(
+    run_host: RunHost, tmp_path: Path
+) -> None:
+    """Neither a line end nor a terminal's escapes come through from a name that a message repeats."""
+    where = tmp_path / "no\nsuch\x1b[31m"
+    for args in (["index", "--repo", where], ["index", "--repo", tmp_path, where]):
+        result = run_host(*args)
+        said = result.one_line(result.exit, "no such [31m")
+        assert result.exit in (2, 3) and "\x1b" not in said
+
+
 @pytest.mark.parametrize("verb", ["search", "patch", "run"])
 def test_interrupted_at_stdin(
     host: Host, sample_repo: Repo, tmp_path: Path, verb: str
