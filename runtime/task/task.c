@@ -404,17 +404,15 @@ static bool keep_artifact(void *ctx, const char *path, const void *data, gsize l
     return true;
 }
 
-/* An artifact that differs from the one in the folder; owned, NULL if there is none. */
+/* The first artifact, by name, that differs from the one in the folder; owned, NULL if there is none. */
 static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 {
-    GHashTableIter iter;
-    gpointer path, made;
-    g_hash_table_iter_init(&iter, artifacts);
-    while (g_hash_table_iter_next(&iter, &path, &made)) {
-        g_autofree char *full = acr_folder_path(folder, path);
+    g_autoptr(GList) paths = g_list_sort(g_hash_table_get_keys(artifacts), (GCompareFunc)g_strcmp0);
+    for (GList *at = paths; at; at = at->next) {
+        g_autofree char *full = acr_folder_path(folder, at->data);
         g_autoptr(GBytes) recorded = acr_file_read(full, G_MAXINT32, NULL);
-        if (!recorded || !g_bytes_equal(recorded, made))
-            return g_strdup(path);
+        if (!recorded || !g_bytes_equal(recorded, g_hash_table_lookup(artifacts, at->data)))
+            return g_strdup(at->data);
     }
     return NULL;
 }
