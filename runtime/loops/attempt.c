@@ -227,6 +227,13 @@ static void keep_candidate(Driver *driver, AcrPatchResult *result)
     }
 }
 
+static void note_edit(const Driver *driver, guint number, const AcrEditOutcome *edit)
+{
+    g_autofree char *lines = edit->start ? g_strdup_printf(" lines %u-%u", edit->start, edit->end) : g_strdup("");
+    acr_loops_note(driver->run, "edit %u: %s, %s (%s%s)", number, acr_edit_status_name(edit->status),
+                   acr_level_name(edit->level), edit->file ? edit->file : "no file", lines);
+}
+
 static AcrAttemptEvent do_patch(Driver *driver)
 {
     GError *error = NULL;
@@ -245,11 +252,8 @@ static AcrAttemptEvent do_patch(Driver *driver)
     if (!apply_answer(driver, answer, &result, &error) || !save_try(driver, answer, &result, &error))
         return fail(driver, error);
     acr_loops_note(driver->run, "%s", acr_extract_status_name(result.status));
-    for (guint i = 0; i < result.edits->len; i++) {
-        const AcrEditOutcome *edit = result.edits->pdata[i];
-        acr_loops_note(driver->run, "edit %u: %s, %s (%s lines %u-%u)", i + 1, acr_edit_status_name(edit->status),
-                       acr_level_name(edit->level), edit->file ? edit->file : "no file", edit->start, edit->end);
-    }
+    for (guint i = 0; i < result.edits->len; i++)
+        note_edit(driver, i + 1, result.edits->pdata[i]);
     g_free(driver->feedback);
     driver->feedback = g_strdup(result.message);
     bool applicable = result.status == ACR_APPLICABLE_PATCH;

@@ -443,6 +443,19 @@ static bool check_result(const AcrFolder *folder, GHashTable *kept, GError **err
     return false;
 }
 
+/* What a journal's own error means for a replay. */
+static void tell_replay_error(const AcrFolder *folder, GError **error)
+{
+    g_autoptr(GError) reason = error ? g_steal_pointer(error) : NULL;
+    if (g_error_matches(reason, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED))
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED, "the run in '%s' is not finished: its journal ends here",
+                    folder->path);
+    else if (g_error_matches(reason, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED))
+        g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT, reason->message);
+    else if (reason)
+        g_propagate_error(error, g_steal_pointer(&reason));
+}
+
 static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
 {
     g_autofree char *issue_path = acr_folder_path(&task->folder, "issue.md");
@@ -462,11 +475,8 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
     AcrArtifacts artifacts = {kept, keep_artifact};
     g_auto(AcrRunResult) result = {0};
     bool ok = run_attempts(task, models, &artifacts, text, &result, error);
-    if (!ok && error && g_error_matches(*error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED)) {
-        g_clear_error(error);
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED, "the run in '%s' is not finished: its journal ends here",
-                    task->folder.path);
-    }
+    if (!ok)
+        tell_replay_error(&task->folder, error);
     if (ok && task->folder.state == ACR_FOLDER_DONE) {
         keep_result(kept, &result, cost);
         ok = check_result(&task->folder, kept, error);

@@ -91,7 +91,7 @@ bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskRes
 
 /*
  * Repeats the run of a folder from its journal: no network, no script, no working tree; writes nothing. Every artifact
- * and the patch must come out as recorded. Errors: UNFINISHED, DIFFERENT, ENVIRONMENT, and DIVERGED of journal.
+ * and the patch must come out as recorded. Errors: UNFINISHED, DIFFERENT, ENVIRONMENT.
  */
 bool acr_task_replay(const char *dir, const AcrHost *host, AcrTaskResult *out, GError **error) ACR_MUST_USE;
 

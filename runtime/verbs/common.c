@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "http/http.h"
-#include "journal/journal.h"
 
 const AcrVerb *const acr_verbs[] = {&acr_verb_run,   &acr_verb_search,    &acr_verb_patch,
                                     &acr_verb_index, &acr_verb_swe_bench, &acr_verb_replay, NULL};
@@ -28,7 +27,6 @@ static const ExitRow exit_rows[] = {
     {acr_task_error_quark, ACR_TASK_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_task_error_quark, ACR_TASK_ERROR_UNFINISHED, ACR_EXIT_NONE},
     {acr_task_error_quark, ACR_TASK_ERROR_DIFFERENT, ACR_EXIT_NONE},
-    {acr_journal_error_quark, ACR_JOURNAL_ERROR_DIVERGED, ACR_EXIT_NONE},
     {acr_agents_error_quark, ACR_AGENTS_ERROR_PROMPT, ACR_EXIT_USAGE},
     {acr_llm_error_quark, ACR_LLM_ERROR_USAGE, ACR_EXIT_USAGE},
     {acr_llm_error_quark, ACR_LLM_ERROR_EXPECT, ACR_EXIT_NONE},

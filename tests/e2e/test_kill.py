@@ -265,7 +265,7 @@ def test_a_foreign_record_in_the_middle_is_a_divergence(
     lines[2] = _edit(lines[2], FOREIGN[kind])
     (copy / "journal.jsonl").write_bytes(b"".join(lines))
     before = (copy / "journal.jsonl").read_bytes()
-    host.run(*sample_run(sample_repo, copy)).one_line(NONE, "diverges", "line 3")
+    host.run(*sample_run(sample_repo, copy)).one_line(ENVIRONMENT, "diverges", "line 3")
     assert (copy / "journal.jsonl").read_bytes() == before
 
 
