@@ -3,8 +3,9 @@
  *
  * Three passes over the changed files. Check: each is still what the snapshot says. Stage: new
  * contents go into temporary files beside them. Commit: rename and unlink, each after a last look
- * that the file is the one checked. All names are opened relative to their folder, part by part,
- * and no part may be a symlink.
+ * that the file is the one checked. A file that holds its new bytes already is done: an apply that
+ * was killed half way is finished by the next. All names are opened relative to their folder, part
+ * by part, and no part may be a symlink.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@ typedef struct {
     const AcrEntry *entry;      /* of the snapshot; NULL: a new file */
     struct stat seen;           /* when checked; of an existing file */
     char *temp;                 /* name of the staged file in the same folder, or NULL */
+    bool done;                  /* the file is as it shall be already */
 } Step;
 
 static void step_clear(Step *step)
@@ -138,10 +140,26 @@ static bool check_existing(int folder, Step *step)
                : same_file(folder, step);
 }
 
+/* Whether the file is as it shall be: of an apply that was killed, or by the user's own hand. */
+static bool is_applied(int folder, const Step *step)
+{
+    struct stat st;
+    bool there = fstatat(folder, base_name(step->path), &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!step->change->content)
+        return !there && errno == ENOENT;
+    if (!there || step->change->mode == ACR_MODE_LINK)
+        return false;
+    AcrEntry entry = {.mode = step->change->mode};
+    memcpy(entry.id, step->change->id, sizeof entry.id);
+    Step wanted = {.path = step->path, .entry = &entry};
+    return same_file(folder, &wanted);
+}
+
 static bool check(int root, Step *step, GError **error)
 {
     int folder = open_parent(root, step->path, false);
-    if (folder < 0 && errno == ENOENT && !step->entry)
+    step->done = folder < 0 && errno == ENOENT && step->entry && !step->change->content;
+    if (step->done || (folder < 0 && errno == ENOENT && !step->entry))
         return true;
     if (folder < 0)
         return fail_errno(error, step->path, "open the folder of");
@@ -150,8 +168,9 @@ static bool check(int root, Step *step, GError **error)
                          ? check_existing(folder, step)
                          : fstatat(folder, base_name(step->path), &st, AT_SYMLINK_NOFOLLOW) < 0 &&
                                errno == ENOENT;
+    step->done = !unchanged && is_applied(folder, step);
     close(folder);
-    if (unchanged)
+    if (unchanged || step->done)
         return true;
     return fail_path(error, step->path,
                      step->entry ? "has changed since: nothing was written"
@@ -222,7 +241,8 @@ static bool stage(int root, Step *step, GError **error)
     if (folder < 0)
         return fail_errno(error, step->path, "make the folder of");
     g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
-    step->temp = g_strdup_printf(".acr-%ld-%.16s.tmp", (long)getpid(), hash);
+    step->temp = g_strdup_printf(".acr-%.16s.tmp", hash);
+    unlinkat(folder, step->temp, 0); /* of an apply that was killed */
     bool done =
         step->change->mode == ACR_MODE_LINK ? stage_link(folder, step) : stage_file(folder, step);
     if (!done)
@@ -306,7 +326,8 @@ static bool run_passes(int root, GArray *steps, GError **error)
     static const Pass passes[] = {check, stage, commit};
     for (gsize pass = 0; pass < G_N_ELEMENTS(passes); pass++) {
         for (guint i = 0; i < steps->len; i++) {
-            if (!passes[pass](root, &g_array_index(steps, Step, i), error))
+            Step *step = &g_array_index(steps, Step, i);
+            if (!step->done && !passes[pass](root, step, error))
                 return false;
         }
     }

@@ -147,8 +147,8 @@ GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE
 
 /*
  * Writes the changed files of the overlay into the working tree `workdir`, for --apply: first every affected file must
- * still hold the snapshot's bytes, else nothing is written; then each is written by temporary file and rename, keeping
- * its permissions. Never through a symlink. Errors: ACR_VCS_ERROR_FAILED (names the file that has changed).
+ * still hold the snapshot's bytes (or its new ones already: an apply that was killed is finished by the next), else
+ * nothing is written; then each is written by temporary file and rename, keeping its permissions. Never through a symlink. Errors: ACR_VCS_ERROR_FAILED (names the file that has changed).
  */
 bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **error) ACR_MUST_USE;
 

@@ -185,8 +185,33 @@ static void failure_in_the_middle(void)
     g_assert_cmpstr(one, ==, two);
 }
 
+/* What a kill between two files leaves: some as they shall be, one staged beside its place. */
+static void killed_half_way(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    g_autoptr(GError) error = NULL;
+    write_ok(overlay, "a/f", "changed\n");
+    write_ok(overlay, "a/g", "changed too\n");
+    write_ok(overlay, "b/new", "new\n");
+    g_assert_true(acr_overlay_remove(overlay, "only/here", &error));
+    g_assert_true(apply(&box, overlay, &error));
+    put(&box, "r/a/g", "two\n");
+    bool again = apply(&box, overlay, &error);
+    g_assert_no_error(error);
+    g_assert_true(again);
+    expect_text(&box, "r/a/f", "changed\n");
+    expect_text(&box, "r/a/g", "changed too\n");
+    g_autoptr(AcrSnapshot) after = worktree_ok(&box, "r");
+    g_autofree char *list = listing(after);
+    g_assert_cmpstr(list, ==, "100644 a/f\n100644 a/g\n100644 b/new\n120000 link\n100755 run\n");
+}
+
 void add_apply_tests(void)
 {
+    g_test_add_func("/vcs/apply/what_was_killed_half_way_is_finished", killed_half_way);
     g_test_add_func("/vcs/apply/changes_new_files_and_removals", everything);
     g_test_add_func("/vcs/apply/nothing_is_written_where_a_file_has_changed", refusals);
     g_test_add_func("/vcs/apply/symlinked_folder_is_refused", folder_that_became_a_symlink);
