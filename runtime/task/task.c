@@ -224,6 +224,22 @@ static bool load_snapshot(Task *task, GError **error)
     return false;
 }
 
+/* ---- Index -------------------------------------------------------------------------------------- */
+
+/* Indexes the snapshot. Files that cannot be outlined are listed in meta.json before anything is found in the rest. */
+static bool index_workspace(Task *task, GError **error)
+{
+    const AcrJson *listed = acr_json_get(task->folder.meta, "not_outlined");
+    g_auto(AcrOutlineRecord) record = {.settled = listed != NULL};
+    record.failures = listed ? acr_json_copy(listed) : acr_json_new_array();
+    if (!acr_workspace_index(&task->workspace, task->host, &record, error))
+        return false;
+    if (listed || !task->folder.lock) /* a replay writes nothing */
+        return true;
+    acr_json_set(task->folder.meta, "not_outlined", g_steal_pointer(&record.failures));
+    return acr_folder_write_meta(&task->folder, task->folder.meta, task->folder.state, error);
+}
+
 /* ---- Artifacts ---------------------------------------------------------------------------------- */
 
 static bool write_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
@@ -329,7 +345,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, task->models, recorder);
     stage(task->host, "index");
-    if (!acr_workspace_index(&task->workspace, task->host, error))
+    if (!index_workspace(task, error))
         return false;
     AcrArtifacts artifacts = {&task->folder, write_artifact};
     g_auto(AcrRunResult) result = {0};
@@ -462,7 +478,7 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
     g_autofree char *journal_path = acr_folder_path(&task->folder, "journal.jsonl");
     g_autoptr(GBytes) issue = acr_file_read(issue_path, ACR_ISSUE_MAX_BYTES, error);
     g_autoptr(AcrJournal) journal = issue ? acr_journal_open(journal_path, ACR_JOURNAL_READ, error) : NULL;
-    if (!journal || !acr_workspace_index(&task->workspace, task->host, error))
+    if (!journal || !index_workspace(task, error))
         return false;
     warn(task->host, acr_journal_remark(journal));
     gsize len;

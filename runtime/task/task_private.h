@@ -35,6 +35,20 @@ guint64 acr_recorder_live_calls(const AcrRecorder *recorder);
  */
 AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner) ACR_MUST_USE;
 
+/* ---- Outlines ----------------------------------------------------------------------------------- */
+
+/* Files that the outliner failed on when the run began. Zero-initialise with `failures` set. */
+struct AcrOutlineRecord {
+    const AcrOutliner *inner; /* borrowed */
+    AcrJson *failures;        /* owned; [{"file","why"}]; added to unless `settled` */
+    bool settled;             /* the run has begun with this list */
+    char *late;               /* owned; a failure that the run did not begin with, or NULL */
+};
+/* A table that obeys and fills the record, and asks `inner` for the rest. Valid while the record lives. */
+AcrOutliner acr_outline_record_table(AcrOutlineRecord *record, const AcrOutliner *inner);
+void acr_outline_record_clear(AcrOutlineRecord *record);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutlineRecord, acr_outline_record_clear)
+
 /* ---- Run folder --------------------------------------------------------------------------------- */
 
 #define ACR_META_FORMAT 1

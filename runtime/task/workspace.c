@@ -1,7 +1,7 @@
 /*
  * A snapshot with its index: what search, patch and index work on, and every task.
  */
-#include "task/task.h"
+#include "task/task_private.h"
 
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
@@ -32,16 +32,26 @@ static bool check_readable(const AcrWorkspace *workspace, GError **error)
     return true;
 }
 
-bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GError **error)
+/* A run that goes on must not go on with another index. */
+static bool check_record(const AcrOutlineRecord *record, GError **error)
+{
+    if (!record || !record->late)
+        return true;
+    g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, record->late);
+    return false;
+}
+
+bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlineRecord *record, GError **error)
 {
     gint64 start = g_get_monotonic_time();
     workspace->python = acr_python_new(host->python_dir, error);
     if (!workspace->python)
         return false;
     gint64 started = g_get_monotonic_time();
-    workspace->index =
-        acr_index_build(workspace->snapshot, acr_python_outliner(workspace->python), host->interrupt, error);
-    if (!workspace->index || !check_readable(workspace, error))
+    const AcrOutliner *outliner = acr_python_outliner(workspace->python);
+    AcrOutliner recorded = record ? acr_outline_record_table(record, outliner) : *outliner;
+    workspace->index = acr_index_build(workspace->snapshot, &recorded, host->interrupt, error);
+    if (!workspace->index || !check_readable(workspace, error) || !check_record(record, error))
         return false;
     workspace->search = acr_search_new(workspace->index);
     workspace->python_ms = (started - start) / 1000;
@@ -60,7 +70,7 @@ bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, 
     if (!workspace.snapshot)
         return false;
     workspace.snapshot_ms = (g_get_monotonic_time() - start) / 1000;
-    if (!acr_workspace_index(&workspace, host, error))
+    if (!acr_workspace_index(&workspace, host, NULL, error))
         return false;
     *out = workspace;
     workspace = (AcrWorkspace){0};

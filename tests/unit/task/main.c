@@ -43,5 +43,6 @@ int main(int argc, char **argv)
     add_folder_tests();
     add_meta_tests();
     add_recorded_model_tests();
+    add_outlines_tests();
     return g_test_run();
 }

@@ -22,5 +22,6 @@ char *place_read(const Place *place, const char *name);
 void add_folder_tests(void);
 void add_meta_tests(void);
 void add_recorded_model_tests(void);
+void add_outlines_tests(void);
 
 #endif
