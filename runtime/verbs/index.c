@@ -52,30 +52,18 @@ static AcrOut print_text(const AcrJson *json)
 
 static int run(const AcrProgram *program, int argc, char **argv)
 {
-    g_autofree char *repo = NULL, *rev = NULL;
-    gboolean json = FALSE, verbose = FALSE;
-    const GOptionEntry entries[] = {
-        {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &repo, "The repository", "DIR"},
-        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &rev, "Commit to index (default: the working tree as it lies)", "REV"},
-        {"json", 0, 0, G_OPTION_ARG_NONE, &json, "One JSON object", NULL},
-        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Name each file that cannot be parsed, and why", NULL},
-        G_OPTION_ENTRY_NULL,
-    };
+    g_auto(AcrRepoOptions) options = {0};
     int code;
-    if (!acr_options_parse(&acr_verb_index, "", entries, &argc, &argv, &code))
+    if (!acr_repo_options_parse(&acr_verb_index, "", &options, &argc, &argv, &code))
         return code;
-    if (!repo || argc > 1)
-        return repo ? acr_verb_usage(acr_verb_index.name, "unexpected argument '%s'", argv[1])
-                    : acr_verb_usage(acr_verb_index.name, "--repo is missing");
+    if (argc > 1)
+        return acr_verb_usage(acr_verb_index.name, "unexpected argument '%s'", argv[1]);
     g_autoptr(GError) error = NULL;
-    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, NULL};
     g_auto(AcrWorkspace) workspace = {0};
-    if (!acr_workspace_open(repo, rev, &host, &workspace, &error))
+    if (!acr_repo_options_open(program, &acr_verb_index, &options, &workspace, &error))
         return acr_verb_fail(program, acr_verb_index.name, error);
-    if (acr_snapshot_remarks(workspace.snapshot))
-        fprintf(stderr, "acr-host index: %s\n", acr_snapshot_remarks(workspace.snapshot));
-    g_autoptr(AcrJson) described = describe(&workspace, verbose);
-    return acr_out_exit(json ? acr_out_json(described) : print_text(described), ACR_EXIT_OK);
+    g_autoptr(AcrJson) described = describe(&workspace, options.verbose && options.json);
+    return acr_out_exit(options.json ? acr_out_json(described) : print_text(described), ACR_EXIT_OK);
 }
 
 const AcrVerb acr_verb_index = {"index", "Index a repository; prints counts and times", run};

@@ -6,18 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct {
-    char *repo, *rev;
-    gboolean json;
-} Options;
-
-static void options_clear(Options *options)
-{
-    g_free(options->repo);
-    g_free(options->rev);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
-
 static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
 {
     AcrJson *json = acr_json_new_object(), *edits = acr_json_new_array();
@@ -87,24 +75,15 @@ static int handle(const AcrProgram *program, const AcrWorkspace *workspace, cons
 
 static int run(const AcrProgram *program, int argc, char **argv)
 {
-    g_auto(Options) options = {0};
-    const GOptionEntry entries[] = {
-        {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &options.repo, "The repository", "DIR"},
-        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &options.rev, "Commit to work on (default: the working tree as it lies)", "REV"},
-        {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "One JSON object for each answer", NULL},
-        G_OPTION_ENTRY_NULL,
-    };
+    g_auto(AcrRepoOptions) options = {0};
     bool more = true;
     int code;
-    if (!acr_options_parse(&acr_verb_patch, "[FILE…] - files with model answers; none: one from stdin", entries, &argc, &argv,
-                           &code))
+    if (!acr_repo_options_parse(&acr_verb_patch, "[FILE…] - files with model answers; none: one from stdin", &options, &argc,
+                                &argv, &code))
         return code;
-    if (!options.repo)
-        return acr_verb_usage(acr_verb_patch.name, "--repo is missing");
     g_autoptr(GError) error = NULL;
-    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, NULL};
     g_auto(AcrWorkspace) workspace = {0};
-    if (!acr_workspace_open(options.repo, options.rev, &host, &workspace, &error))
+    if (!acr_repo_options_open(program, &acr_verb_patch, &options, &workspace, &error))
         return acr_verb_fail(program, acr_verb_patch.name, error);
     if (argc < 2)
         return handle(program, &workspace, NULL, options.json, &more);

@@ -7,18 +7,6 @@
 
 #define MAX_INPUT_BYTES (64u * 1024 * 1024)
 
-typedef struct {
-    char *repo, *rev;
-    gboolean json;
-} Options;
-
-static void options_clear(Options *options)
-{
-    g_free(options->repo);
-    g_free(options->rev);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
-
 static AcrJson *answer_to_json(const char *text, const AcrAnswer *answer)
 {
     AcrJson *json = acr_json_new_object(), *results = acr_json_new_array();
@@ -99,24 +87,16 @@ static char **read_calls(const AcrInterrupt *interrupt, GError **error)
 
 static int run(const AcrProgram *program, int argc, char **argv)
 {
-    g_auto(Options) options = {0};
-    const GOptionEntry entries[] = {
-        {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &options.repo, "The repository", "DIR"},
-        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &options.rev, "Commit to search (default: the working tree as it lies)", "REV"},
-        {"json", 0, 0, G_OPTION_ARG_NONE, &options.json, "One JSON object for each call", NULL},
-        G_OPTION_ENTRY_NULL,
-    };
+    g_auto(AcrRepoOptions) options = {0};
     int code;
-    if (!acr_options_parse(&acr_verb_search, "[CALL…] - calls such as 'search_class(\"Session\")'; none: a line each from stdin",
-                           entries, &argc, &argv, &code))
+    if (!acr_repo_options_parse(&acr_verb_search,
+                                "[CALL…] - calls such as 'search_class(\"Session\")'; none: a line each from stdin",
+                                &options, &argc, &argv, &code))
         return code;
-    if (!options.repo)
-        return acr_verb_usage(acr_verb_search.name, "--repo is missing");
     g_autoptr(GError) error = NULL;
     g_auto(GStrv) calls = argc > 1 ? g_strdupv(argv + 1) : read_calls(program->interrupt, &error);
-    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, NULL};
     g_auto(AcrWorkspace) workspace = {0};
-    if (!calls || !acr_workspace_open(options.repo, options.rev, &host, &workspace, &error))
+    if (!calls || !acr_repo_options_open(program, &acr_verb_search, &options, &workspace, &error))
         return acr_verb_fail(program, acr_verb_search.name, error);
     return answer_all(program, &workspace, calls, options.json);
 }

@@ -61,6 +61,23 @@ void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv);
 void acr_run_options_clear(AcrRunOptions *options);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunOptions, acr_run_options_clear)
 
+/* ---- Verbs on a repository ---------------------------------------------------------------------- */
+
+/* The options of the verbs that look at a repository without a model: search, patch, index. Strings are owned. */
+typedef struct {
+    char *repo, *rev;
+    gboolean json, verbose;
+} AcrRepoOptions;
+void acr_repo_options_clear(AcrRepoOptions *options);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRepoOptions, acr_repo_options_clear)
+/* As acr_options_parse, and --repo must be there. */
+bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, AcrRepoOptions *options, int *argc, char ***argv,
+                            int *out_exit) ACR_MUST_USE;
+/* Opens and indexes the repository; on stderr it says what was left out of it and, with --verbose but for JSON, what
+ * cannot be parsed. */
+bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, const AcrRepoOptions *options,
+                           AcrWorkspace *out, GError **error) ACR_MUST_USE;
+
 /* ---- Progress ----------------------------------------------------------------------------------- */
 
 /* Progress on stderr: a line that rewrites itself on a terminal; with `verbose` a line for each step; else nothing. */

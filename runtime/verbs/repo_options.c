@@ -1,0 +1,52 @@
+/*
+ * What search, patch and index share: the options that name a repository, and opening it.
+ */
+#include "verbs/verbs_private.h"
+
+#include <stdio.h>
+
+void acr_repo_options_clear(AcrRepoOptions *options)
+{
+    g_clear_pointer(&options->repo, g_free);
+    g_clear_pointer(&options->rev, g_free);
+}
+
+bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, AcrRepoOptions *options, int *argc, char ***argv,
+                            int *out_exit)
+{
+    const GOptionEntry entries[] = {
+        {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &options->repo, "The repository", "DIR"},
+        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &options->rev, "Commit to look at (default: the working tree as it lies)", "REV"},
+        {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "One JSON object for each result", NULL},
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Name each file that cannot be parsed, and why", NULL},
+        G_OPTION_ENTRY_NULL,
+    };
+    if (!acr_options_parse(verb, arguments, entries, argc, argv, out_exit))
+        return false;
+    if (options->repo)
+        return true;
+    *out_exit = acr_verb_usage(verb->name, "--repo is missing");
+    return false;
+}
+
+static void say_unparsed(const AcrVerb *verb, const AcrIndex *index)
+{
+    for (gsize i = 0; i < acr_index_n_files(index); i++) {
+        const AcrIndexFile *file = acr_index_file(index, i);
+        if (file->unparsed)
+            fprintf(stderr, "acr-host %s: '%s' counts as text only: %s\n", verb->name, file->path, file->unparsed);
+    }
+}
+
+bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, const AcrRepoOptions *options,
+                           AcrWorkspace *out, GError **error)
+{
+    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, NULL};
+    if (!acr_workspace_open(options->repo, options->rev, &host, out, error))
+        return false;
+    if (acr_snapshot_remarks(out->snapshot))
+        fprintf(stderr, "acr-host %s: %s\n", verb->name, acr_snapshot_remarks(out->snapshot));
+    if (options->verbose && !options->json)
+        say_unparsed(verb, out->index);
+    return true;
+}
