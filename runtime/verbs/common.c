@@ -58,6 +58,15 @@ static void complain(const char *verb, const char *message, const char *hint)
     fprintf(stderr, "acr-host %s: %s%s\n", verb, line, hint);
 }
 
+void acr_verb_say(const char *verb, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *message = g_strdup_vprintf(format, args);
+    va_end(args);
+    complain(verb, message, "");
+}
+
 AcrExit acr_verb_fail(const AcrProgram *program, const char *verb, const GError *error)
 {
     AcrExit code = acr_exit_of(program, error);

@@ -3,7 +3,6 @@
  */
 #include "verbs/verbs_private.h"
 
-#include <stdio.h>
 #include <sys/resource.h>
 
 static gint64 peak_memory_kib(void)

@@ -3,8 +3,6 @@
  */
 #include "verbs/verbs_private.h"
 
-#include <stdio.h>
-
 void acr_repo_options_clear(AcrRepoOptions *options)
 {
     g_clear_pointer(&options->repo, g_free);
@@ -34,7 +32,7 @@ static void say_unparsed(const AcrVerb *verb, const AcrIndex *index)
     for (gsize i = 0; i < acr_index_n_files(index); i++) {
         const AcrIndexFile *file = acr_index_file(index, i);
         if (file->unparsed)
-            fprintf(stderr, "acr-host %s: '%s' counts as text only: %s\n", verb->name, file->path, file->unparsed);
+            acr_verb_say(verb->name, "'%s' counts as text only: %s", file->path, file->unparsed);
     }
 }
 
@@ -45,7 +43,7 @@ bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, const
     if (!acr_workspace_open(options->repo, options->rev, &host, out, error))
         return false;
     if (acr_snapshot_remarks(out->snapshot))
-        fprintf(stderr, "acr-host %s: %s\n", verb->name, acr_snapshot_remarks(out->snapshot));
+        acr_verb_say(verb->name, "%s", acr_snapshot_remarks(out->snapshot));
     if (options->verbose && !options->json)
         say_unparsed(verb, out->index);
     return true;

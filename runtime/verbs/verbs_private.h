@@ -10,6 +10,8 @@
 AcrExit acr_exit_of(const AcrProgram *program, const GError *error);
 /* Prints "acr-host VERB: message" as one line and returns the exit code. */
 AcrExit acr_verb_fail(const AcrProgram *program, const char *verb, const GError *error);
+/* Prints "acr-host VERB: message" as one line. */
+void acr_verb_say(const char *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Prints a usage message, with a hint at --help; ACR_EXIT_USAGE. */
 AcrExit acr_verb_usage(const char *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
