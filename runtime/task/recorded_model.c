@@ -185,6 +185,10 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
 {
     g_auto(AcrModelAnswer) answer = {0};
     g_autoptr(GError) failure = NULL;
+    if (!self->inner) {
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED, "the journal ends before the run does");
+        return false;
+    }
     gint64 start = g_get_monotonic_time();
     self->recorder->live_calls++;
     bool ok = acr_model_complete(self->inner, request, &answer, &failure);

@@ -334,7 +334,8 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
 {
     if (!check_work_tree(task, error))
         return false;
-    if (!task->models && !(task->models = make_live_models(task->options->models, task, error)))
+    bool is_over = task->folder.state == ACR_FOLDER_DONE; /* its journal has every answer: no key or script is needed */
+    if (!is_over && !task->models && !(task->models = make_live_models(task->options->models, task, error)))
         return false;
     g_autofree char *journal_path = acr_folder_path(&task->folder, "journal.jsonl");
     g_autoptr(AcrJournal) journal = acr_journal_open(journal_path, ACR_JOURNAL_APPEND, error);

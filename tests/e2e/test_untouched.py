@@ -350,6 +350,7 @@ def test_apply_in_a_finished_folder_asks_nobody(
     repo, script = make_repo(TINY), write_script(tmp_path / "s.jsonl")
     arguments = tiny_run(repo, tmp_path / "out", script)
     host.run(*arguments).check()
+    (tmp_path / "s.jsonl").unlink()
     host.run(*arguments, "--apply").check()
     assert "n // 2" in (repo.path / "app.py").read_text()
 
