@@ -1,6 +1,6 @@
 /*
- * acr-host: argv -> table of verbs. Signals, the places of the program's own files, and the exit code are settled here;
- * everything else is a verb's.
+ * acr-host: argv -> table of verbs. Signals, the places of the program's own files, and the exit
+ * code are settled here; everything else is a verb's.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ static void on_signal(int number)
 
 static void set_signals(void)
 {
-    struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN}, normal = {.sa_handler = SIG_DFL};
+    struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN},
+                     normal = {.sa_handler = SIG_DFL};
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
@@ -30,7 +31,8 @@ static void set_signals(void)
     sigaction(SIGCHLD, &normal, NULL);
 }
 
-/* The folder of the program's own files: beside an installed binary, else the source tree that it was built from. */
+/* The folder of the program's own files: beside an installed binary, else the source tree that it
+ * was built from. */
 static char *find_data(const char *exe)
 {
     g_autofree char *bin = g_path_get_dirname(exe);
@@ -41,11 +43,13 @@ static char *find_data(const char *exe)
 
 static void print_usage(FILE *out)
 {
-    fputs("acr-host VERB [OPTIONS]: fixes issues in Python repositories with a language model\n\n", out);
+    fputs("acr-host VERB [OPTIONS]: fixes issues in Python repositories with a language model\n\n",
+          out);
     for (guint i = 0; acr_verbs[i]; i++)
         fprintf(out, "  %-10s %s\n", acr_verbs[i]->name, acr_verbs[i]->summary);
     fputs("\nacr-host VERB --help says more; acr-host --version prints the version.\n"
-          "Exit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a ceiling was reached, 130 interrupted.\n",
+          "Exit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a ceiling was "
+          "reached, 130 interrupted.\n",
           out);
 }
 
@@ -54,7 +58,8 @@ static int run_verb(const char *name, int argc, char **argv)
     g_autoptr(GError) error = NULL;
     g_autofree char *exe = g_file_read_link("/proc/self/exe", NULL);
     g_autofree char *data = find_data(exe ? exe : argv[0]);
-    g_autofree char *python_dir = g_build_filename(data, "python", NULL), *prompts_dir = g_build_filename(data, "prompts", NULL);
+    g_autofree char *python_dir = g_build_filename(data, "python", NULL),
+                    *prompts_dir = g_build_filename(data, "prompts", NULL);
     AcrProgram program = {exe ? exe : argv[0], python_dir, prompts_dir, &interrupt_state};
     for (guint i = 0; acr_verbs[i]; i++) {
         if (strcmp(acr_verbs[i]->name, name) != 0)
@@ -78,7 +83,8 @@ int main(int argc, char **argv)
         print_usage(stderr);
         return ACR_EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         print_usage(stdout);
         return ACR_EXIT_OK;
     }

@@ -1,5 +1,6 @@
 /*
- * base: what several libraries need and none owns. JSON, text encodings, files, locks, child processes, interruption.
+ * base: what several libraries need and none owns. JSON, text encodings, files, locks, child
+ * processes, interruption.
  *
  * The four ownership words used in all headers:
  *   owned     the caller frees it, with the function named.
@@ -30,7 +31,8 @@ GQuark acr_base_error_quark(void);
 
 #define ACR_MUST_USE G_GNUC_WARN_UNUSED_RESULT
 
-/* ---- Interruption ------------------------------------------------------------------------------ */
+/* ---- Interruption ------------------------------------------------------------------------------
+ */
 
 /* Set by a signal handler, polled by whatever may wait. Zero-initialise. */
 typedef struct {
@@ -43,11 +45,12 @@ static inline bool acr_interrupted(const AcrInterrupt *interrupt)
     return interrupt && __atomic_load_n(&interrupt->signal, __ATOMIC_RELAXED) != 0;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------------
+ */
 
 /*
- * A JSON value. Strings are valid UTF-8 without NUL: what a foreign text escapes as \u0000 or as a lone surrogate is
- * read as U+FFFD. Numbers are doubles; integers are exact up to 2^53.
+ * A JSON value. Strings are valid UTF-8 without NUL: what a foreign text escapes as \u0000 or as a
+ * lone surrogate is read as U+FFFD. Numbers are doubles; integers are exact up to 2^53.
  */
 typedef struct AcrJson AcrJson;
 
@@ -66,7 +69,8 @@ typedef enum {
 
 /*
  * Parses one JSON value; nothing but white space may follow. Returns owned (acr_json_free) or NULL.
- * Of members with the same name the last counts. Errors: MALFORMED (with the byte offset), TOO_BIG (bytes, depth or values). Bytes that are not UTF-8 are MALFORMED.
+ * Of members with the same name the last counts. Errors: MALFORMED (with the byte offset), TOO_BIG
+ * (bytes, depth or values). Bytes that are not UTF-8 are MALFORMED.
  */
 AcrJson *acr_json_parse(const char *text, gsize len, GError **error) ACR_MUST_USE;
 void acr_json_free(AcrJson *json);
@@ -84,12 +88,14 @@ AcrJson *acr_json_new_null(void) ACR_MUST_USE;
 AcrJson *acr_json_new_bool(bool value) ACR_MUST_USE;
 AcrJson *acr_json_new_int(gint64 value) ACR_MUST_USE;
 AcrJson *acr_json_new_double(double value) ACR_MUST_USE;
-/* NULL gives null. Text that is not valid UTF-8 becomes {"base64": "…"}, as everywhere in the program's JSON. */
+/* NULL gives null. Text that is not valid UTF-8 becomes {"base64": "…"}, as everywhere in the
+ * program's JSON. */
 AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
 /* As acr_json_new_string for any bytes: a NUL inside also makes {"base64": "…"}. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
 
-/* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid UTF-8. O(members). */
+/* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid
+ * UTF-8. O(members). */
 void acr_json_set(AcrJson *object, const char *key, AcrJson *value);
 void acr_json_set_string(AcrJson *object, const char *key, const char *text);
 void acr_json_set_int(AcrJson *object, const char *key, gint64 value);
@@ -98,11 +104,13 @@ void acr_json_append(AcrJson *array, AcrJson *value); /* value taken */
 void acr_json_remove(AcrJson *object, const char *key);
 
 AcrJsonType acr_json_type(const AcrJson *json); /* NULL counts as ACR_JSON_NULL */
-/* The member of that name, borrowed until `object` changes; NULL if absent or `object` is no object. Case-sensitive. */
+/* The member of that name, borrowed until `object` changes; NULL if absent or `object` is no
+ * object. Case-sensitive. */
 const AcrJson *acr_json_get(const AcrJson *object, const char *key);
 /* The member's text, borrowed; NULL if absent or no string. */
 const char *acr_json_get_string(const AcrJson *object, const char *key);
-/* The member's bytes, of a string or of {"base64": "…"}; owned (g_bytes_unref); NULL if absent, neither, or bad base64. */
+/* The member's bytes, of a string or of {"base64": "…"}; owned (g_bytes_unref); NULL if absent,
+ * neither, or bad base64. */
 GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
 /* Integers: `otherwise` also for a number with a fraction or beyond 64 bits. */
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise);
@@ -111,14 +119,17 @@ bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
 const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if no string */
 gint64 acr_json_int(const AcrJson *json, gint64 otherwise);
 gsize acr_json_size(const AcrJson *json); /* members or elements; 0 for other types; O(n) */
-/* Iterates elements or members: first child, then next sibling; borrowed. acr_json_key gives a member's name. */
+/* Iterates elements or members: first child, then next sibling; borrowed. acr_json_key gives a
+ * member's name. */
 const AcrJson *acr_json_first(const AcrJson *json);
 const AcrJson *acr_json_next(const AcrJson *child);
 const char *acr_json_key(const AcrJson *member);
-/* Deep equality; members named `ignore` (may be NULL) are left out on both sides, at every depth. Member order counts not. */
+/* Deep equality; members named `ignore` (may be NULL) are left out on both sides, at every depth.
+ * Member order counts not. */
 bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore);
 
-/* ---- Text --------------------------------------------------------------------------------------- */
+/* ---- Text ---------------------------------------------------------------------------------------
+ */
 
 /* Valid UTF-8 without NUL. */
 bool acr_utf8_is_text(const void *data, gsize len);
@@ -126,73 +137,89 @@ bool acr_utf8_is_text(const void *data, gsize len);
 char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;
 
 /*
- * The text of a source file as Python reads it: BOM taken off, decoded by its PEP 263 cookie, else as UTF-8, else (when
- * that fails) as latin-1, so that every byte sequence has a text. Line endings stay as they are.
+ * The text of a source file as Python reads it: BOM taken off, decoded by its PEP 263 cookie, else
+ * as UTF-8, else (when that fails) as latin-1, so that every byte sequence has a text. Line endings
+ * stay as they are.
  */
 typedef struct {
-    char *text;      /* owned; UTF-8, NUL-terminated; a NUL byte of the file is U+0000 nowhere: such files are `binary` */
-    gsize len;       /* bytes of `text` */
-    char *encoding;  /* owned; canonical lower-case name, e.g. "utf-8", "latin-1", "cp1252" */
-    bool bom;        /* the file began with the UTF-8 mark */
-    bool exact;      /* encoding `text` again (acr_text_encode) gives the file's bytes */
-    bool binary;     /* holds a NUL byte: `text` is the repaired form, for display only */
+    char *text;     /* owned; UTF-8, NUL-terminated; a NUL byte of the file is U+0000 nowhere: such
+                       files are `binary` */
+    gsize len;      /* bytes of `text` */
+    char *encoding; /* owned; canonical lower-case name, e.g. "utf-8", "latin-1", "cp1252" */
+    bool bom;       /* the file began with the UTF-8 mark */
+    bool exact;     /* encoding `text` again (acr_text_encode) gives the file's bytes */
+    bool binary;    /* holds a NUL byte: `text` is the repaired form, for display only */
 } AcrText;
 
 void acr_text_decode(const void *data, gsize len, AcrText *out);
 void acr_text_clear(AcrText *text);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrText, acr_text_clear)
-/* Encodes UTF-8 `text` as `like` was encoded, BOM included; owned (g_bytes_unref). Errors: FAILED (no such character there). */
-GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len, GError **error) ACR_MUST_USE;
+/* Encodes UTF-8 `text` as `like` was encoded, BOM included; owned (g_bytes_unref). Errors: FAILED
+ * (no such character there). */
+GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
+                        GError **error) ACR_MUST_USE;
 
 /*
- * Byte offsets at which lines begin in `text`; LF, CRLF and CR end a line, as in Python's ast (form feeds do not).
- * Element 0 is 0; a text that ends in a line end has no empty last line. Owned (g_array_unref) array of gsize, with one
- * extra last element: `len`. So line N (1-based) is [starts[N-1], starts[N]), its line end included.
+ * Byte offsets at which lines begin in `text`; LF, CRLF and CR end a line, as in Python's ast (form
+ * feeds do not). Element 0 is 0; a text that ends in a line end has no empty last line. Owned
+ * (g_array_unref) array of gsize, with one extra last element: `len`. So line N (1-based) is
+ * [starts[N-1], starts[N]), its line end included.
  */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
-/* `text` with its middle left out and said so, when it is longer than `max` bytes; cut at UTF-8 borders; owned (g_free). */
+/* `text` with its middle left out and said so, when it is longer than `max` bytes; cut at UTF-8
+ * borders; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
 
-/* ---- Files -------------------------------------------------------------------------------------- */
+/* ---- Files --------------------------------------------------------------------------------------
+ */
 
-/* Reads a regular file of at most `max` bytes; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder, no permission). */
+/* Reads a regular file of at most `max` bytes; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder,
+ * no permission). */
 GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
 /*
- * Writes by temporary file in the same folder, fsync, rename, fsync of the folder: after a crash the old or the new file
- * is there, whole. `mode` as for chmod (0 = 0644). Errors: NOT_FOUND (no such folder), NO_SPACE, FAILED.
+ * Writes by temporary file in the same folder, fsync, rename, fsync of the folder: after a crash
+ * the old or the new file is there, whole. `mode` as for chmod (0 = 0644). Errors: NOT_FOUND (no
+ * such folder), NO_SPACE, FAILED.
  */
-bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode, GError **error) ACR_MUST_USE;
-/* Whether a file name is one of acr_file_write_atomic's temporary ones, as a kill can leave them. */
+bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
+                           GError **error) ACR_MUST_USE;
+/* Whether a file name is one of acr_file_write_atomic's temporary ones, as a kill can leave them.
+ */
 bool acr_file_is_temporary(const char *name);
 /* mkdir -p. Errors: NO_SPACE, FAILED (names the path). */
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
-/* Removes a tree that this program made; never follows symlinks; stays on one file system. A missing tree is success. */
+/* Removes a tree that this program made; never follows symlinks; stays on one file system. A
+ * missing tree is success. */
 bool acr_dir_remove(const char *path, GError **error) ACR_MUST_USE;
 /* fsyncs a folder, so that names made in it survive a crash. */
 bool acr_dir_sync(const char *path, GError **error) ACR_MUST_USE;
 
 /* An exclusive lock on a file (made if missing), held until freed or the process ends. */
 typedef struct AcrLock AcrLock;
-AcrLock *acr_lock_take(const char *path, GError **error) ACR_MUST_USE; /* owned; errors: BUSY (says the holder's pid), FAILED */
+AcrLock *acr_lock_take(const char *path, GError **error)
+    ACR_MUST_USE; /* owned; errors: BUSY (says the holder's pid), FAILED */
 void acr_lock_free(AcrLock *lock);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLock, acr_lock_free)
 
 /* Lower-case hex SHA-256; owned (g_free). */
 char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
 
-/* ---- Child processes ---------------------------------------------------------------------------- */
+/* ---- Child processes ----------------------------------------------------------------------------
+ */
 
 /* What to run. Zero-initialise; argv is all that is needed. All borrowed for the call. */
 typedef struct {
-    const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH when it holds no slash */
+    const char *const
+        *argv; /* NULL-terminated; argv[0] is looked up in PATH when it holds no slash */
     const char *const *envp; /* NULL-terminated NAME=VALUE; NULL: this process's environment */
     const char *cwd;         /* NULL: this process's */
     const void *input;       /* bytes for standard input; NULL: /dev/null */
     gsize input_len;
-    gint64 timeout_ms;       /* 0: none; at the deadline the whole process group is killed */
-    gsize output_limit;      /* bytes kept of each stream; 0: 16 MiB; what passes it is read and dropped */
-    bool merge_stderr;       /* 2>&1 */
+    gint64 timeout_ms; /* 0: none; at the deadline the whole process group is killed */
+    gsize
+        output_limit; /* bytes kept of each stream; 0: 16 MiB; what passes it is read and dropped */
+    bool merge_stderr; /* 2>&1 */
     const AcrInterrupt *interrupt;
 } AcrSpawn;
 
@@ -201,14 +228,14 @@ typedef struct {
     int signal;    /* the signal, or 0 */
     bool timed_out;
     bool interrupted;
-    GBytes *out, *err;   /* owned; at most output_limit bytes */
+    GBytes *out, *err;            /* owned; at most output_limit bytes */
     guint64 out_total, err_total; /* bytes written, dropped ones included */
     gint64 wall_ms;
 } AcrSpawnResult;
 
 /*
- * Runs a command in a process group of its own by posix_spawn and waits for it. True whenever it was started, whatever
- * its exit code. Errors: NOT_FOUND (no such program), FAILED. Thread-safe.
+ * Runs a command in a process group of its own by posix_spawn and waits for it. True whenever it
+ * was started, whatever its exit code. Errors: NOT_FOUND (no such program), FAILED. Thread-safe.
  */
 bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error) ACR_MUST_USE;
 void acr_spawn_result_clear(AcrSpawnResult *result);

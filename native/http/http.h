@@ -1,8 +1,9 @@
 /*
  * http: one bounded exchange with a server over TCP, TLS or a unix socket. libcurl stays inside.
- * Redirects are not followed; no cookies or netrc are read. The environment's proxies (https_proxy, http_proxy, ALL_PROXY,
- * NO_PROXY) hold, as users behind one need them, but never for a loopback host or a unix socket. Error messages name the
- * host and the port, never a path, a query, a header or what stands before an "@".
+ * Redirects are not followed; no cookies or netrc are read. The environment's proxies (https_proxy,
+ * http_proxy, ALL_PROXY, NO_PROXY) hold, as users behind one need them, but never for a loopback
+ * host or a unix socket. Error messages name the host and the port, never a path, a query, a header
+ * or what stands before an "@".
  */
 #ifndef ACR_HTTP_H
 #define ACR_HTTP_H
@@ -33,20 +34,21 @@ void acr_http_global_cleanup(void);
 
 /* Zero-initialise. All borrowed for the call. */
 typedef struct {
-    const char *method;               /* NULL: GET, or POST with a body */
+    const char *method; /* NULL: GET, or POST with a body */
     const char *url;
-    const char *unix_socket;          /* path, or NULL */
-    const char *const *headers;       /* NULL-terminated "Name: value" */
+    const char *unix_socket;    /* path, or NULL */
+    const char *const *headers; /* NULL-terminated "Name: value" */
     const void *body;
     gsize body_len;
-    gint64 connect_timeout_ms;        /* 0: 10,000 */
-    gint64 first_byte_timeout_ms;     /* from the start to the first header line; 0: none beyond total */
-    gint64 idle_timeout_ms;           /* between pieces of the response, once it has begun; 0: 120,000 */
-    gint64 total_timeout_ms;          /* 0: 1,800,000 */
-    gsize body_limit;                 /* 0: ACR_HTTP_MAX_BODY_BYTES */
-    const char *ca_file;              /* NULL: the system's */
-    /* Called with each piece of a response body (status known by then); returning false stops the exchange (STOPPED).
-     * NULL: the body is collected into the response. */
+    gint64 connect_timeout_ms; /* 0: 10,000 */
+    gint64
+        first_byte_timeout_ms; /* from the start to the first header line; 0: none beyond total */
+    gint64 idle_timeout_ms;    /* between pieces of the response, once it has begun; 0: 120,000 */
+    gint64 total_timeout_ms;   /* 0: 1,800,000 */
+    gsize body_limit;          /* 0: ACR_HTTP_MAX_BODY_BYTES */
+    const char *ca_file;       /* NULL: the system's */
+    /* Called with each piece of a response body (status known by then); returning false stops the
+     * exchange (STOPPED). NULL: the body is collected into the response. */
     bool (*on_body)(void *ctx, int status, const char *data, gsize len);
     void *on_body_ctx;
     const AcrInterrupt *interrupt;
@@ -54,17 +56,19 @@ typedef struct {
 
 typedef struct {
     int status;
-    GBytes *body;       /* owned; empty when on_body was given */
+    GBytes *body;        /* owned; empty when on_body was given */
     GHashTable *headers; /* owned; lower-case name -> value; of repeated ones the last */
     gint64 wall_ms, first_byte_ms;
 } AcrHttpResponse;
 
 /* True whenever a whole response came, whatever its status. Thread-safe. */
-bool acr_http_exchange(const AcrHttpRequest *request, AcrHttpResponse *out, GError **error) ACR_MUST_USE;
+bool acr_http_exchange(const AcrHttpRequest *request, AcrHttpResponse *out,
+                       GError **error) ACR_MUST_USE;
 void acr_http_response_clear(AcrHttpResponse *response);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpResponse, acr_http_response_clear)
 
-/* "host:port" of an http or https URL, for messages; owned (g_free); NULL: no usable URL. Thread-safe. */
+/* "host:port" of an http or https URL, for messages; owned (g_free); NULL: no usable URL.
+ * Thread-safe. */
 char *acr_http_url_authority(const char *url) ACR_MUST_USE;
 /* Whether the URL's host is localhost, 127.0.0.0/8 or ::1, by its spelling. Thread-safe. */
 bool acr_http_url_is_loopback(const char *url);

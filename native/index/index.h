@@ -1,10 +1,12 @@
 /*
- * index: where the classes, methods, functions, aliases and imports of a snapshot are. Built from outline rows that an
- * outliner (Python's ast, handed in as a table of functions) makes for one file at a time.
+ * index: where the classes, methods, functions, aliases and imports of a snapshot are. Built from
+ * outline rows that an outliner (Python's ast, handed in as a table of functions) makes for one
+ * file at a time.
  *
- * Four tables, as the literature names them, answered by acr_index_lookup and friends: class_index (class name ->
- * places), class_func_index (class -> method -> places), function_index (top-level function name -> places),
- * class_relation_index (class -> bases); plus per-file intervals, line -> (class, function). Names may be repeated.
+ * Four tables, as the literature names them, answered by acr_index_lookup and friends: class_index
+ * (class name -> places), class_func_index (class -> method -> places), function_index (top-level
+ * function name -> places), class_relation_index (class -> bases); plus per-file intervals, line ->
+ * (class, function). Names may be repeated.
  */
 #ifndef ACR_INDEX_H
 #define ACR_INDEX_H
@@ -29,23 +31,24 @@ GQuark acr_index_error_quark(void);
 #define ACR_INDEX_FILE_TIMEOUT_MS 20000
 
 /*
- * Makes outline rows of one file's bytes. On a file that cannot be parsed it still succeeds, with one `X` row that says
- * why; an error is for the outliner itself having failed on it (deadline, memory), which costs that file only.
+ * Makes outline rows of one file's bytes. On a file that cannot be parsed it still succeeds, with
+ * one `X` row that says why; an error is for the outliner itself having failed on it (deadline,
+ * memory), which costs that file only.
  *
- * Row format, version ACR_OUTLINE_VERSION: one row a line, fields separated by TAB, in UTF-8; inside a field TAB, LF, CR,
- * backslash and 0x1f are written \t \n \r \\ \u (two characters). Lists in a field are separated by 0x1f. Lines are
- * 1-based. Rows stand in the order of their definition in the file, a parent before its children; `qualname` is dotted
- * within the file without "<locals>" ("Outer.Inner.method", "func.inner").
- *   C  qualname  first  def  sig_last  last  bases      class; first counts decorators, sig_last is the line before the
- *                                                      body (the line of the colon), bases as written (ast.unparse)
- *   D  qualname  first  def  sig_last  last  scope flags     def or async def; scope: m(odule) c(lass) f(unction);
- *                                                      flags: letters, a async, p property, s staticmethod, k classmethod, o overload
- *   A  qualname  first  last  value  scope              assignment at module or class level; value: the dotted name
- *                                                      assigned (an alias), else empty; scope m or c
- *   I  local  line  module  name                        import; `import a.b as c` -> local c, module a.b, name empty;
- *                                                      `import a.b` -> local a.b, module a.b, name empty;
- *                                                      `from .m import n as x` -> local x, module .m, name n; `*` as local
- *   X  line  message                                    the file could not be parsed; the only row
+ * Row format, version ACR_OUTLINE_VERSION: one row a line, fields separated by TAB, in UTF-8;
+ * inside a field TAB, LF, CR, backslash and 0x1f are written \t \n \r \\ \u (two characters). Lists
+ * in a field are separated by 0x1f. Lines are 1-based. Rows stand in the order of their definition
+ * in the file, a parent before its children; `qualname` is dotted within the file without
+ * "<locals>" ("Outer.Inner.method", "func.inner"). C  qualname  first  def  sig_last  last  bases
+ * class; first counts decorators, sig_last is the line before the body (the line of the colon),
+ * bases as written (ast.unparse) D  qualname  first  def  sig_last  last  scope flags     def or
+ * async def; scope: m(odule) c(lass) f(unction); flags: letters, a async, p property, s
+ * staticmethod, k classmethod, o overload A  qualname  first  last  value  scope assignment at
+ * module or class level; value: the dotted name assigned (an alias), else empty; scope m or c I
+ * local  line  module  name                        import; `import a.b as c` -> local c, module
+ * a.b, name empty; `import a.b` -> local a.b, module a.b, name empty; `from .m import n as x` ->
+ * local x, module .m, name n; `*` as local X  line  message                                    the
+ * file could not be parsed; the only row
  */
 #define ACR_OUTLINE_VERSION 1
 typedef struct {
@@ -56,7 +59,8 @@ typedef struct {
 
 typedef enum {
     ACR_SYMBOL_CLASS,
-    ACR_SYMBOL_FUNCTION, /* a def whose nearest enclosing definition is not a class (module level, or inside a function) */
+    ACR_SYMBOL_FUNCTION, /* a def whose nearest enclosing definition is not a class (module level,
+                            or inside a function) */
     ACR_SYMBOL_METHOD,   /* a def directly in a class body */
     ACR_SYMBOL_ASSIGN,   /* a name assigned at module or class level */
     ACR_SYMBOL_IMPORT,
@@ -65,26 +69,27 @@ typedef enum {
 
 typedef struct {
     AcrSymbolKind kind;
-    guint32 file;       /* acr_index_file number */
-    gint32 parent;      /* id of the enclosing class or function symbol; -1 at module level */
-    guint32 first;      /* 1-based, decorators included */
-    guint32 def;        /* line of `class`/`def`; = first for others */
-    guint32 sig_last;   /* last line of the header; = last for others */
+    guint32 file;     /* acr_index_file number */
+    gint32 parent;    /* id of the enclosing class or function symbol; -1 at module level */
+    guint32 first;    /* 1-based, decorators included */
+    guint32 def;      /* line of `class`/`def`; = first for others */
+    guint32 sig_last; /* last line of the header; = last for others */
     guint32 last;
     const char *name;     /* bare */
     const char *qualname; /* dotted within the file */
-    const char *value;    /* ASSIGN: dotted name it stands for, or NULL; IMPORT: name in the module, or NULL for the module itself */
-    const char *module;   /* IMPORT: module as written, dots included; else NULL */
+    const char *value; /* ASSIGN: dotted name it stands for, or NULL; IMPORT: name in the module, or
+                          NULL for the module itself */
+    const char *module;       /* IMPORT: module as written, dots included; else NULL */
     const char *const *bases; /* CLASS: NULL-terminated, as written; else NULL */
-    const char *flags;    /* defs: see the row format; else "" */
+    const char *flags;        /* defs: see the row format; else "" */
 } AcrSymbol;
 
 typedef struct {
-    const char *path;      /* as in the snapshot */
-    gsize entry;           /* number in the snapshot */
-    guint32 first_symbol;  /* symbols of a file are contiguous, in row order */
+    const char *path;     /* as in the snapshot */
+    gsize entry;          /* number in the snapshot */
+    guint32 first_symbol; /* symbols of a file are contiguous, in row order */
     guint32 n_symbols;
-    const char *unparsed;  /* why the file has no symbols (syntax, size, deadline …), or NULL */
+    const char *unparsed; /* why the file has no symbols (syntax, size, deadline …), or NULL */
 } AcrIndexFile;
 
 /* Immutable once built. Shared; thread-safe for reading. */
@@ -96,11 +101,11 @@ typedef struct {
 } AcrIndexStats;
 
 /*
- * Outlines every non-test .py file of the snapshot. Files that cannot be read or parsed are there without symbols.
- * Errors: FAILED, INTERRUPTED. O(total size).
+ * Outlines every non-test .py file of the snapshot. Files that cannot be read or parsed are there
+ * without symbols. Errors: FAILED, INTERRUPTED. O(total size).
  */
-AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrOutliner *outliner, const AcrInterrupt *interrupt,
-                          GError **error) ACR_MUST_USE;
+AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrOutliner *outliner,
+                          const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 AcrIndex *acr_index_ref(AcrIndex *index);
 void acr_index_unref(AcrIndex *index);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndex, acr_index_unref)
@@ -111,43 +116,53 @@ AcrSnapshot *acr_index_snapshot(const AcrIndex *index); /* borrowed */
 bool acr_index_is_test_path(const char *path);
 
 gsize acr_index_n_files(const AcrIndex *index);
-const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n); /* sorted by path; borrowed */
+const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n);  /* sorted by path; borrowed */
 gssize acr_index_find_file(const AcrIndex *index, const char *path); /* exact path; -1 */
 
 gsize acr_index_n_symbols(const AcrIndex *index);
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id); /* borrowed */
 
 /*
- * Ids of the symbols of one kind with that bare name (case-sensitive), in order of (path, line); borrowed, *out_n of
- * them; NULL with 0 if none. O(log n).
+ * Ids of the symbols of one kind with that bare name (case-sensitive), in order of (path, line);
+ * borrowed, *out_n of them; NULL with 0 if none. O(log n).
  */
-const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name, gsize *out_n);
+const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name,
+                                gsize *out_n);
 /* All distinct bare names of one kind, sorted; borrowed; for suggestions. */
 const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n);
 
-/* The innermost class and function around a line of a file; ids, or -1. A class inside the function is not "around". */
-void acr_index_enclosing(const AcrIndex *index, gsize file, guint32 line, gint32 *out_class, gint32 *out_func);
-/* Dotted name of the innermost class that holds the symbol (the class itself for a class); borrowed; NULL at module level. */
+/* The innermost class and function around a line of a file; ids, or -1. A class inside the function
+ * is not "around". */
+void acr_index_enclosing(const AcrIndex *index, gsize file, guint32 line, gint32 *out_class,
+                         gint32 *out_func);
+/* Dotted name of the innermost class that holds the symbol (the class itself for a class);
+ * borrowed; NULL at module level. */
 const char *acr_index_class_of(const AcrIndex *index, guint32 id);
-/* Bare name of the innermost function: the def itself for a def, the enclosing one for others; borrowed; NULL if none. */
+/* Bare name of the innermost function: the def itself for a def, the enclosing one for others;
+ * borrowed; NULL if none. */
 const char *acr_index_func_of(const AcrIndex *index, guint32 id);
 
-/* Direct members of a class (methods, assignments, nested classes) in file order, through if/try blocks; owned (g_array_unref) of guint32. */
+/* Direct members of a class (methods, assignments, nested classes) in file order, through if/try
+ * blocks; owned (g_array_unref) of guint32. */
 GArray *acr_index_members(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* Methods of that name directly in the class (several: overloads, property setters); owned array of guint32, maybe empty. */
+/* Methods of that name directly in the class (several: overloads, property setters); owned array of
+ * guint32, maybe empty. */
 GArray *acr_index_methods(const AcrIndex *index, guint32 class_id, const char *name) ACR_MUST_USE;
 /*
- * Classes that stand for the bases of a class: attribute bases by their last part, subscripts taken off, through
- * aliases (`Matrix = MutableDenseMatrix`) and imports; the same file first, then the imported module, else every class
- * of that name. Unknown bases (outside the repository) give none. Owned array of guint32, unique, in order.
+ * Classes that stand for the bases of a class: attribute bases by their last part, subscripts taken
+ * off, through aliases (`Matrix = MutableDenseMatrix`) and imports; the same file first, then the
+ * imported module, else every class of that name. Unknown bases (outside the repository) give none.
+ * Owned array of guint32, unique, in order.
  */
 GArray *acr_index_bases(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
-/* All ancestors breadth first, each once, not the class itself; bounded by ACR_INDEX_MAX_ANCESTORS; owned. */
+/* All ancestors breadth first, each once, not the class itself; bounded by ACR_INDEX_MAX_ANCESTORS;
+ * owned. */
 #define ACR_INDEX_MAX_ANCESTORS 500
 GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;
 /*
- * Classes that a (possibly dotted) name stands for: by class name, else through aliases and import renames; a dotted
- * name `Outer.Inner`, `mod.Class` narrows by qualname or by file path parts. Owned array of guint32, unique, in order.
+ * Classes that a (possibly dotted) name stands for: by class name, else through aliases and import
+ * renames; a dotted name `Outer.Inner`, `mod.Class` narrows by qualname or by file path parts.
+ * Owned array of guint32, unique, in order.
  */
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUST_USE;
 

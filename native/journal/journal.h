@@ -1,9 +1,10 @@
 /*
- * journal: an append-only record of what came from outside a run (model answers, sandbox output, ceilings), one JSON
- * object a line, fsynced before its effect is used. Resume, replay and branching all read it again.
+ * journal: an append-only record of what came from outside a run (model answers, sandbox output,
+ * ceilings), one JSON object a line, fsynced before its effect is used. Resume, replay and
+ * branching all read it again.
  *
- * A record is {"n": 0-based number, "event": kind, "request": …, "answer": …, "time": …}: what was asked, and what came
- * back. Members named "time", at any depth, are left out of comparisons.
+ * A record is {"n": 0-based number, "event": kind, "request": …, "answer": …, "time": …}: what was
+ * asked, and what came back. Members named "time", at any depth, are left out of comparisons.
  */
 #ifndef ACR_JOURNAL_H
 #define ACR_JOURNAL_H
@@ -15,7 +16,8 @@
 
 typedef enum {
     ACR_JOURNAL_ERROR_FAILED,
-    ACR_JOURNAL_ERROR_DIVERGED, /* the run asks something else than it asked then: the message shows both texts */
+    ACR_JOURNAL_ERROR_DIVERGED, /* the run asks something else than it asked then: the message shows
+                                   both texts */
     ACR_JOURNAL_ERROR_ENDED,    /* read-only journal: no record is left */
     ACR_JOURNAL_ERROR_DAMAGED,  /* a record before the last cannot be read */
     ACR_JOURNAL_ERROR_NO_SPACE,
@@ -27,39 +29,42 @@ GQuark acr_journal_error_quark(void);
 #define ACR_JOURNAL_MAX_BYTES (8ull * 1024 * 1024 * 1024)
 
 typedef enum {
-    ACR_JOURNAL_APPEND, /* made if missing; recorded events are answered first, then new ones are appended */
+    ACR_JOURNAL_APPEND, /* made if missing; recorded events are answered first, then new ones are
+                           appended */
     ACR_JOURNAL_READ,   /* replay: nothing is written, ENDED after the last record */
 } AcrJournalMode;
 
 typedef struct AcrJournal AcrJournal;
 
 /*
- * Opens a journal. A last record that is cut or damaged is dropped (in APPEND mode the file is truncated there), and
- * acr_journal_remark says so. Errors: DAMAGED, FAILED. One thread at a time.
+ * Opens a journal. A last record that is cut or damaged is dropped (in APPEND mode the file is
+ * truncated there), and acr_journal_remark says so. Errors: DAMAGED, FAILED. One thread at a time.
  */
 AcrJournal *acr_journal_open(const char *path, AcrJournalMode mode, GError **error) ACR_MUST_USE;
 void acr_journal_free(AcrJournal *journal);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJournal, acr_journal_free)
-const char *acr_journal_remark(const AcrJournal *journal); /* borrowed; one line for the user, or NULL */
+const char *
+acr_journal_remark(const AcrJournal *journal); /* borrowed; one line for the user, or NULL */
 
 gsize acr_journal_recorded(const AcrJournal *journal); /* records read at opening */
 gsize acr_journal_position(const AcrJournal *journal); /* records answered or appended so far */
 bool acr_journal_is_live(const AcrJournal *journal);   /* every recorded event has been answered */
 
 /*
- * Asks the journal first. If a record is left, its event and request must equal the given ones: then *out_answer is its
- * answer (borrowed until the journal is freed). If none is left: *out_answer = NULL, the caller does the real thing and
- * appends. Errors: DIVERGED; ENDED (READ mode).
+ * Asks the journal first. If a record is left, its event and request must equal the given ones:
+ * then *out_answer is its answer (borrowed until the journal is freed). If none is left:
+ * *out_answer = NULL, the caller does the real thing and appends. Errors: DIVERGED; ENDED (READ
+ * mode).
  */
-bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *request, const AcrJson **out_answer,
-                     GError **error) ACR_MUST_USE;
+bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *request,
+                     const AcrJson **out_answer, GError **error) ACR_MUST_USE;
 
 /*
- * Appends the record of an event that has just happened; on disk (fsync) when it returns. `request` and `answer` are
- * borrowed; `time` (taken, may be NULL) is stored under "time": durations, dates. Errors: NO_SPACE, FAILED; then nothing
- * of the record is kept.
+ * Appends the record of an event that has just happened; on disk (fsync) when it returns. `request`
+ * and `answer` are borrowed; `time` (taken, may be NULL) is stored under "time": durations, dates.
+ * Errors: NO_SPACE, FAILED; then nothing of the record is kept.
  */
-bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *request, const AcrJson *answer,
-                        AcrJson *time, GError **error) ACR_MUST_USE;
+bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *request,
+                        const AcrJson *answer, AcrJson *time, GError **error) ACR_MUST_USE;
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Shared by apply.c, referee.c and message.c: an answer at work, and its edits whose places are known.
+ * Shared by apply.c, referee.c and message.c: an answer at work, and its edits whose places are
+ * known.
  */
 #ifndef ACR_PATCH_APPLY_PRIVATE_H
 #define ACR_PATCH_APPLY_PRIVATE_H

@@ -1,6 +1,7 @@
 /*
- * Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for lines left out. The segments
- * between must each occur exactly once in the block that the quote begins in, anchored on both sides of each elision.
+ * Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for lines
+ * left out. The segments between must each occur exactly once in the block that the quote begins
+ * in, anchored on both sides of each elision.
  */
 #include <string.h>
 

@@ -443,17 +443,18 @@ static const Reading *reading_order(const AcrMatch *match)
     return orders[flush_left ? 2 : 0];
 }
 
-/* Both parts lost the indentation of their first line only: the others of the quote are right where they stand, so are
- * those of the replacement. */
+/* Both parts lost the indentation of their first line only: the others of the quote are right where
+ * they stand, so are those of the replacement. */
 static bool shares_loss(const Fit *fit)
 {
     gssize first = first_code(&fit->match->patched);
-    return fit->first_lost && first == 0 && fit->match->patched.n > 1 && fit->match->patched.line[0].lead == 0;
+    return fit->first_lost && first == 0 && fit->match->patched.n > 1 &&
+           fit->match->patched.line[0].lead == 0;
 }
 
 /*
- * A line behind the first stands in both parts, blanks included (or both lost the indentation of their first), and no
- * line is left of the quote's: the replacement has the quote's coordinates.
+ * A line behind the first stands in both parts, blanks included (or both lost the indentation of
+ * their first), and no line is left of the quote's: the replacement has the quote's coordinates.
  */
 static bool shares_coordinates(const Fit *fit)
 {

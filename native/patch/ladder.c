@@ -241,11 +241,12 @@ static bool find_inside(const AcrLines *file, const AcrLines *quote, AcrMatch *m
         find_in_line(file, &quote->line[0], match);
     for (gsize i = 0; n > 1 && i + n <= file->n && !match->many; i++)
         if (spans_from(file, i, quote->line, n))
-            acr_match_add_place(match, &(AcrPlace){.first = i,
-                                         .last = i + n,
-                                         .inside = true,
-                                         .col_first = file->line[i].len - quote->line[0].len,
-                                         .col_last = quote->line[n - 1].len});
+            acr_match_add_place(match,
+                                &(AcrPlace){.first = i,
+                                            .last = i + n,
+                                            .inside = true,
+                                            .col_first = file->line[i].len - quote->line[0].len,
+                                            .col_last = quote->line[n - 1].len});
     if (match->places->len > 0)
         match->level = ACR_LEVEL_EXACT;
     return match->places->len > 0;
@@ -500,7 +501,8 @@ static bool lacks_code(const AcrMatch *match)
 /* A replacement that leaves code out where the quote did not: what should stay there is unknown. */
 static void check_elisions(AcrMatch *match)
 {
-    gsize left_out = acr_elision_count(&match->patched), quoted = acr_elision_count(&match->original);
+    gsize left_out = acr_elision_count(&match->patched),
+          quoted = acr_elision_count(&match->original);
     if (match->level == ACR_LEVEL_ELISION) {
         if (left_out != quoted)
             match->why =

@@ -1,6 +1,7 @@
 /*
- * The feedback on a whole answer: a headline for how far it came, each edit that was not applied with the real code near
- * it, what does not compile, and the code of the places in question once more.
+ * The feedback on a whole answer: a headline for how far it came, each edit that was not applied
+ * with the real code near it, what does not compile, and the code of the places in question once
+ * more.
  */
 #include "patch/apply_private.h"
 

@@ -1,8 +1,10 @@
 /*
- * patch: a model's answer -> edits -> changed files -> diff, or a refusal that says what the model needs.
+ * patch: a model's answer -> edits -> changed files -> diff, or a refusal that says what the model
+ * needs.
  *
- * Edits are byte exact and all-or-nothing: outside the edited span every byte stays, and a place that is not unique is
- * refused. Whether code compiles is asked of a referee, which is handed in as a table of functions.
+ * Edits are byte exact and all-or-nothing: outside the edited span every byte stays, and a place
+ * that is not unique is refused. Whether code compiles is asked of a referee, which is handed in as
+ * a table of functions.
  */
 #ifndef ACR_PATCH_H
 #define ACR_PATCH_H
@@ -21,26 +23,31 @@ typedef enum {
 #define ACR_PATCH_ERROR acr_patch_error_quark()
 GQuark acr_patch_error_quark(void);
 
-#define ACR_PATCH_MAX_ANSWER (32u * 1024 * 1024) /* bytes; the rest of a longer answer is not read, and said so */
-#define ACR_PATCH_MAX_EDITS 1000u                /* of one answer; more are refused */
-#define ACR_PATCH_MAX_MESSAGE (24u * 1024)       /* bytes of the feedback */
+#define ACR_PATCH_MAX_ANSWER                                                                       \
+    (32u * 1024 * 1024)           /* bytes; the rest of a longer answer is not read, and said so */
+#define ACR_PATCH_MAX_EDITS 1000u /* of one answer; more are refused */
+#define ACR_PATCH_MAX_MESSAGE (24u * 1024) /* bytes of the feedback */
 
-/* ---- Answer -> edits ---------------------------------------------------------------------------- */
+/* ---- Answer -> edits ----------------------------------------------------------------------------
+ */
 
 /* One <file>/<original>/<patched> group as written. Strings are owned and valid UTF-8. */
 typedef struct {
-    char *file;     /* as named, trimmed; NULL when the group has none */
-    char *original; /* without the line end right after the opening tag and the blanks before the closing one; NULL if absent */
-    char *patched;  /* the same; NULL if absent */
+    char *file;      /* as named, trimmed; NULL when the group has none */
+    char *original;  /* without the line end right after the opening tag and the blanks before the
+                        closing one; NULL if absent */
+    char *patched;   /* the same; NULL if absent */
     char *complaint; /* why the group cannot be used ("<patched> is missing"), or NULL */
-    gsize off;      /* byte offset of the group in the answer */
+    gsize off;       /* byte offset of the group in the answer */
 } AcrEdit;
 void acr_edit_free(AcrEdit *edit);
 
-/* The groups of an answer in order; owned array of AcrEdit (freed with its elements), empty if there is none. Never fails. */
+/* The groups of an answer in order; owned array of AcrEdit (freed with its elements), empty if
+ * there is none. Never fails. */
 GPtrArray *acr_patch_parse(const char *answer, gsize len) ACR_MUST_USE;
 
-/* ---- Referee ------------------------------------------------------------------------------------ */
+/* ---- Referee ------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     const char *path;
@@ -51,12 +58,16 @@ typedef struct {
 typedef struct {
     void *ctx;
     /* Whether `source` compiles; out_message: owned, why not (NULL when it does). */
-    bool (*compiles)(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message, GError **error);
-    /* How many pylint errors the files have after that they had not before; one lint run for all. */
-    bool (*new_errors)(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count, GError **error);
+    bool (*compiles)(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
+                     GError **error);
+    /* How many pylint errors the files have after that they had not before; one lint run for all.
+     */
+    bool (*new_errors)(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count,
+                       GError **error);
 } AcrReferee;
 
-/* ---- Edits -> diff ------------------------------------------------------------------------------ */
+/* ---- Edits -> diff ------------------------------------------------------------------------------
+ */
 
 /* The ladder: how the quoted code was found in the file. */
 typedef enum {
@@ -101,36 +112,39 @@ typedef struct {
 } AcrPatchHint;
 
 typedef struct {
-    AcrSnapshot *snapshot; /* borrowed */
-    AcrIndex *index;       /* borrowed; may be NULL: no structural help then */
+    AcrSnapshot *snapshot;     /* borrowed */
+    AcrIndex *index;           /* borrowed; may be NULL: no structural help then */
     const AcrReferee *referee; /* borrowed; may be NULL: nothing is compiled then */
     const AcrPatchHint *hints; /* borrowed */
     gsize n_hints;
 } AcrPatchContext;
 
 typedef struct {
-    char *file;      /* owned; the resolved path, or the name as written where none was found */
+    char *file; /* owned; the resolved path, or the name as written where none was found */
     AcrLevel level;
-    guint start, end; /* 1-based lines of the replaced span in the snapshot's file; 0 where there is none */
+    guint start,
+        end; /* 1-based lines of the replaced span in the snapshot's file; 0 where there is none */
     AcrEditStatus status;
-    char *why;       /* owned; for the model; NULL when applied */
+    char *why; /* owned; for the model; NULL when applied */
 } AcrEditOutcome;
 
 typedef struct {
     AcrExtractStatus status;
     GPtrArray *edits; /* owned; of AcrEditOutcome, one for each edit of the answer, in order */
-    char *message;    /* owned; the feedback for the model; "" for ACR_APPLICABLE_PATCH without dropped edits */
-    GBytes *diff;     /* owned; NULL unless ACR_APPLICABLE_PATCH */
+    char *message; /* owned; the feedback for the model; "" for ACR_APPLICABLE_PATCH without dropped
+                      edits */
+    GBytes *diff;  /* owned; NULL unless ACR_APPLICABLE_PATCH */
     AcrOverlay *overlay; /* owned; NULL unless ACR_APPLICABLE_PATCH */
 } AcrPatchResult;
 void acr_patch_result_clear(AcrPatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPatchResult, acr_patch_result_clear)
 
 /*
- * Parses an answer, matches and applies all its edits on one overlay, asks the referee, and makes the diff. A refusal is
- * a result, not an error. Errors: FAILED (an object is missing, the referee itself failed on both readings).
+ * Parses an answer, matches and applies all its edits on one overlay, asks the referee, and makes
+ * the diff. A refusal is a result, not an error. Errors: FAILED (an object is missing, the referee
+ * itself failed on both readings).
  */
-bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize len, AcrPatchResult *out,
-                     GError **error) ACR_MUST_USE;
+bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize len,
+                     AcrPatchResult *out, GError **error) ACR_MUST_USE;
 
 #endif

@@ -110,7 +110,8 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
 /* A line that stands for code left out: `...`, `# ...`, `# rest of the method unchanged`. */
 bool acr_line_is_elision(const AcrLine *line);
 gsize acr_elision_count(const AcrLines *lines);
-/* Looks for a quote with elisions, anchored by code on both sides of each; adds its places and sets the level. */
+/* Looks for a quote with elisions, anchored by code on both sides of each; adds its places and sets
+ * the level. */
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
 /* Takes what the place points to. */
 void acr_match_add_place(AcrMatch *match, const AcrPlace *place);

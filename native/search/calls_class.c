@@ -5,8 +5,8 @@
  */
 #include "search/search_private.h"
 
-static const AcrSought a_class = {
-    "class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN), ACR_COLLAPSE_FILES};
+static const AcrSought a_class = {"class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN),
+                                  ACR_COLLAPSE_FILES};
 
 /* What else that name is; notes say so. */
 static GArray *other_than_class(AcrReply *reply, const AcrNameArg *arg)

@@ -1,7 +1,9 @@
 /*
- * vcs: repositories, immutable snapshots of them, overlays of changed files, and diffs. libgit2 stays inside.
+ * vcs: repositories, immutable snapshots of them, overlays of changed files, and diffs. libgit2
+ * stays inside.
  *
- * Nothing here writes to a repository or its working tree, runs a hook or a filter, or follows a symlink out of the tree.
+ * Nothing here writes to a repository or its working tree, runs a hook or a filter, or follows a
+ * symlink out of the tree.
  */
 #ifndef ACR_VCS_H
 #define ACR_VCS_H
@@ -16,38 +18,44 @@ typedef enum {
     ACR_VCS_ERROR_FAILED,
     ACR_VCS_ERROR_NOT_FOUND, /* no such folder, repository or revision */
     ACR_VCS_ERROR_EMPTY,     /* a repository without commits was asked for one */
-    ACR_VCS_ERROR_MISSING,   /* an object is not there (shallow or partial clone): the message names it */
+    ACR_VCS_ERROR_MISSING,   /* an object is not there (shallow or partial clone): the message names
+                                it */
     ACR_VCS_ERROR_UNSUPPORTED, /* a kind of repository that cannot be read, e.g. SHA-256 */
     ACR_VCS_ERROR_TOO_BIG,
 } AcrVcsError;
 #define ACR_VCS_ERROR acr_vcs_error_quark()
 GQuark acr_vcs_error_quark(void);
 
-#define ACR_VCS_MAX_FILE_BYTES (128u * 1024 * 1024) /* a larger file is listed, its content refused */
+#define ACR_VCS_MAX_FILE_BYTES                                                                     \
+    (128u * 1024 * 1024) /* a larger file is listed, its content refused */
 #define ACR_VCS_MAX_FILES 2000000u
 
-/* ---- Repository --------------------------------------------------------------------------------- */
+/* ---- Repository ---------------------------------------------------------------------------------
+ */
 
 /* A git repository, or a folder without git. Shared. One thread at a time. */
 typedef struct AcrRepo AcrRepo;
 
 /*
- * Opens `path`: a working tree (or a folder in it: the repository around it), a bare repository, a linked worktree, or a
- * plain folder. The owner does not matter, nor do extensions that concern writers only (partialClone, worktreeConfig,
- * preciousObjects, relativeWorktrees); any other is UNSUPPORTED, by name. Errors: NOT_FOUND (no such folder),
- * UNSUPPORTED, FAILED (a file; a `.git` that leads nowhere).
+ * Opens `path`: a working tree (or a folder in it: the repository around it), a bare repository, a
+ * linked worktree, or a plain folder. The owner does not matter, nor do extensions that concern
+ * writers only (partialClone, worktreeConfig, preciousObjects, relativeWorktrees); any other is
+ * UNSUPPORTED, by name. Errors: NOT_FOUND (no such folder), UNSUPPORTED, FAILED (a file; a `.git`
+ * that leads nowhere).
  */
 AcrRepo *acr_repo_open(const char *path, GError **error) ACR_MUST_USE;
 AcrRepo *acr_repo_ref(AcrRepo *repo);
 void acr_repo_unref(AcrRepo *repo);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRepo, acr_repo_unref)
 
-bool acr_repo_is_git(const AcrRepo *repo);  /* false: a folder without git */
+bool acr_repo_is_git(const AcrRepo *repo); /* false: a folder without git */
 bool acr_repo_is_bare(const AcrRepo *repo);
 const char *acr_repo_workdir(const AcrRepo *repo); /* borrowed; no slash at the end; NULL if bare */
-const char *acr_repo_path(const AcrRepo *repo);    /* borrowed; the git folder (absolute), or the plain folder */
+const char *
+acr_repo_path(const AcrRepo *repo); /* borrowed; the git folder (absolute), or the plain folder */
 
-/* ---- Snapshot ----------------------------------------------------------------------------------- */
+/* ---- Snapshot -----------------------------------------------------------------------------------
+ */
 
 /* Git's file modes, the only ones that occur. */
 #define ACR_MODE_FILE 0100644u
@@ -57,25 +65,28 @@ const char *acr_repo_path(const AcrRepo *repo);    /* borrowed; the git folder (
 #define ACR_BLOB_ID_LEN 20
 
 typedef struct {
-    const char *path; /* borrowed from the snapshot; bytes as git stores them, slashes, maybe not UTF-8; never "..", ".git" */
+    const char *path; /* borrowed from the snapshot; bytes as git stores them, slashes, maybe not
+                         UTF-8; never "..", ".git" */
     guint32 mode;     /* one of ACR_MODE_… */
-    guint8 id[ACR_BLOB_ID_LEN]; /* git blob id (SHA-1) of the content; of a symlink: of its target text */
+    guint8 id[ACR_BLOB_ID_LEN]; /* git blob id (SHA-1) of the content; of a symlink: of its target
+                                   text */
 } AcrEntry;
 
 /*
- * An immutable view of one commit, or of a working tree as it lay when taken: entries sorted by path (byte order), unique.
- * Submodules are left out. Shared; reads are serialised inside, so it may be used from several threads.
+ * An immutable view of one commit, or of a working tree as it lay when taken: entries sorted by
+ * path (byte order), unique. Submodules are left out. Shared; reads are serialised inside, so it
+ * may be used from several threads.
  */
 typedef struct AcrSnapshot AcrSnapshot;
 
 /* `rev` is anything git rev-parse knows. Errors: NOT_FOUND, EMPTY, MISSING (a tree), FAILED. */
 AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
 /*
- * Tracked files and untracked ones that are not ignored, with the bytes and executable bits that are on disk now; no
- * line-ending or other conversion. Contents that HEAD lacks are kept in the snapshot (up to
- * ACR_VCS_MAX_WORKTREE_BYTES together), so that it stays as it is when the tree changes. A folder without git: every
- * regular file and symlink below it, except in nested `.git` folders. A file that vanishes meanwhile is left out.
- * Errors: UNSUPPORTED (bare), TOO_BIG, FAILED.
+ * Tracked files and untracked ones that are not ignored, with the bytes and executable bits that
+ * are on disk now; no line-ending or other conversion. Contents that HEAD lacks are kept in the
+ * snapshot (up to ACR_VCS_MAX_WORKTREE_BYTES together), so that it stays as it is when the tree
+ * changes. A folder without git: every regular file and symlink below it, except in nested `.git`
+ * folders. A file that vanishes meanwhile is left out. Errors: UNSUPPORTED (bare), TOO_BIG, FAILED.
  */
 #define ACR_VCS_MAX_WORKTREE_BYTES (2048ull * 1024 * 1024)
 AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error) ACR_MUST_USE;
@@ -85,48 +96,57 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSnapshot, acr_snapshot_unref)
 
 gsize acr_snapshot_size(const AcrSnapshot *snapshot);
 const AcrEntry *acr_snapshot_entry(const AcrSnapshot *snapshot, gsize index); /* borrowed */
-gssize acr_snapshot_find(const AcrSnapshot *snapshot, const char *path); /* index, or -1; O(log n) */
+gssize acr_snapshot_find(const AcrSnapshot *snapshot,
+                         const char *path); /* index, or -1; O(log n) */
 /* 40 hex digits; of a worktree snapshot HEAD's; NULL without git or without commits. Borrowed. */
 const char *acr_snapshot_commit(const AcrSnapshot *snapshot);
 bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot);
-/* What the user should be told once, e.g. "2 submodules were left out: a, b"; borrowed; NULL if nothing. */
+/* What the user should be told once, e.g. "2 submodules were left out: a, b"; borrowed; NULL if
+ * nothing. */
 const char *acr_snapshot_remarks(const AcrSnapshot *snapshot);
-/* 40 hex digits over all entries (path, mode, id): equal digests, equal snapshots; owned (g_free). */
+/* 40 hex digits over all entries (path, mode, id): equal digests, equal snapshots; owned (g_free).
+ */
 char *acr_snapshot_digest(const AcrSnapshot *snapshot) ACR_MUST_USE;
-/* The content of one entry; owned. Errors: MISSING, TOO_BIG (over ACR_VCS_MAX_FILE_BYTES), FAILED. */
+/* The content of one entry; owned. Errors: MISSING, TOO_BIG (over ACR_VCS_MAX_FILE_BYTES), FAILED.
+ */
 GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error) ACR_MUST_USE;
 
 /*
- * Saves what a later process needs to have the same snapshot again into folder `dir` (made): the entry list and, of a
- * worktree snapshot, every blob that HEAD lacks. Safe to repeat after a crash. Errors: FAILED, NO_SPACE of base.
+ * Saves what a later process needs to have the same snapshot again into folder `dir` (made): the
+ * entry list and, of a worktree snapshot, every blob that HEAD lacks. Safe to repeat after a crash.
+ * Errors: FAILED, NO_SPACE of base.
  */
 bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error) ACR_MUST_USE;
 /*
- * Reads it again. `repo` may be NULL when the saved blobs are all that is needed (a folder without git). Contents are
- * checked against their ids when read. Errors: NOT_FOUND, MISSING, FAILED (damaged).
+ * Reads it again. `repo` may be NULL when the saved blobs are all that is needed (a folder without
+ * git). Contents are checked against their ids when read. Errors: NOT_FOUND, MISSING, FAILED
+ * (damaged).
  */
 AcrSnapshot *acr_snapshot_load(AcrRepo *repo, const char *dir, GError **error) ACR_MUST_USE;
 
-/* ---- Overlay and diff --------------------------------------------------------------------------- */
+/* ---- Overlay and diff ---------------------------------------------------------------------------
+ */
 
 /* A snapshot with some files changed, in memory. Not thread-safe. */
 typedef struct AcrOverlay AcrOverlay;
 
-AcrOverlay *acr_overlay_new(AcrSnapshot *snapshot) ACR_MUST_USE; /* owned; keeps a reference */
+AcrOverlay *acr_overlay_new(AcrSnapshot *snapshot) ACR_MUST_USE;      /* owned; keeps a reference */
 AcrOverlay *acr_overlay_copy(const AcrOverlay *overlay) ACR_MUST_USE; /* owned */
 void acr_overlay_free(AcrOverlay *overlay);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrOverlay, acr_overlay_free)
 
 /*
- * A path that may be written: relative, no empty, ".", ".." or ".git" (any case) part; no leading part that is a file or
- * symlink, or was left out of the snapshot; itself no symlink of the snapshot, no folder. (A symlink may be removed.)
+ * A path that may be written: relative, no empty, ".", ".." or ".git" (any case) part; no leading
+ * part that is a file or symlink, or was left out of the snapshot; itself no symlink of the
+ * snapshot, no folder. (A symlink may be removed.)
  */
 bool acr_overlay_path_ok(const AcrOverlay *overlay, const char *path);
 /*
- * Sets a file's content. `mode` 0: the snapshot's, or ACR_MODE_FILE for a new file; ACR_MODE_LINK: `content` is the
- * target. Errors: FAILED (path not allowed).
+ * Sets a file's content. `mode` 0: the snapshot's, or ACR_MODE_FILE for a new file; ACR_MODE_LINK:
+ * `content` is the target. Errors: FAILED (path not allowed).
  */
-bool acr_overlay_write(AcrOverlay *overlay, const char *path, guint32 mode, GBytes *content, GError **error) ACR_MUST_USE;
+bool acr_overlay_write(AcrOverlay *overlay, const char *path, guint32 mode, GBytes *content,
+                       GError **error) ACR_MUST_USE;
 /* Errors: NOT_FOUND (no such file), FAILED (path not allowed). */
 bool acr_overlay_remove(AcrOverlay *overlay, const char *path, GError **error) ACR_MUST_USE;
 /* The file as it is in the overlay; owned. Errors: NOT_FOUND, and those of acr_snapshot_read. */
@@ -136,19 +156,22 @@ bool acr_overlay_has(const AcrOverlay *overlay, const char *path);
 char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
 
 /*
- * The unified diff snapshot -> overlay, byte for byte what `git diff --full-index` prints for that change in a checkout
- * (default configuration; three lines of context; binary files as `git diff --full-index --binary` would: never dropped).
- * A removed file and a like new one are shown as such, as with --no-renames. The `diff` attribute of the overlay's own
- * .gitattributes files counts; of its drivers only "python" changes the hunk headers. Contents are compared as they
- * are: where attributes convert line endings, a working tree's diff is of the bytes on disk.
- * Any bytes; owned (g_bytes_unref); empty when nothing differs. Errors: those of acr_snapshot_read.
+ * The unified diff snapshot -> overlay, byte for byte what `git diff --full-index` prints for that
+ * change in a checkout (default configuration; three lines of context; binary files as `git diff
+ * --full-index --binary` would: never dropped). A removed file and a like new one are shown as
+ * such, as with --no-renames. The `diff` attribute of the overlay's own .gitattributes files
+ * counts; of its drivers only "python" changes the hunk headers. Contents are compared as they are:
+ * where attributes convert line endings, a working tree's diff is of the bytes on disk. Any bytes;
+ * owned (g_bytes_unref); empty when nothing differs. Errors: those of acr_snapshot_read.
  */
 GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE;
 
 /*
- * Writes the changed files of the overlay into the working tree `workdir`, for --apply: first every affected file must
- * still hold the snapshot's bytes (or its new ones already: an apply that was killed is finished by the next), else
- * nothing is written; then each is written by temporary file and rename, keeping its permissions. Never through a symlink. Errors: ACR_VCS_ERROR_FAILED (names the file that has changed).
+ * Writes the changed files of the overlay into the working tree `workdir`, for --apply: first every
+ * affected file must still hold the snapshot's bytes (or its new ones already: an apply that was
+ * killed is finished by the next), else nothing is written; then each is written by temporary file
+ * and rename, keeping its permissions. Never through a symlink. Errors: ACR_VCS_ERROR_FAILED (names
+ * the file that has changed).
  */
 bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **error) ACR_MUST_USE;
 

@@ -1,6 +1,7 @@
 /*
- * agents: what each model role is told and how its answer is read. Prompts are text files with {{placeholders}}.
- * No role loops here: one call of a function is at most one model call. The loops decide what comes next.
+ * agents: what each model role is told and how its answer is read. Prompts are text files with
+ * {{placeholders}}. No role loops here: one call of a function is at most one model call. The loops
+ * decide what comes next.
  */
 #ifndef ACR_AGENTS_H
 #define ACR_AGENTS_H
@@ -15,17 +16,19 @@
 
 typedef enum {
     ACR_AGENTS_ERROR_FAILED,
-    ACR_AGENTS_ERROR_PROMPT, /* a prompt file is missing, or its placeholders are not the ones it needs */
+    ACR_AGENTS_ERROR_PROMPT, /* a prompt file is missing, or its placeholders are not the ones it
+                                needs */
 } AcrAgentsError;
 #define ACR_AGENTS_ERROR acr_agents_error_quark()
 GQuark acr_agents_error_quark(void);
 
-/* ---- Prompts ------------------------------------------------------------------------------------ */
+/* ---- Prompts ------------------------------------------------------------------------------------
+ */
 
 typedef enum {
     ACR_PROMPT_SEARCH_SYSTEM,
-    ACR_PROMPT_SEARCH_START,       /* issue, calls */
-    ACR_PROMPT_SEARCH_RESULTS,     /* results */
+    ACR_PROMPT_SEARCH_START,   /* issue, calls */
+    ACR_PROMPT_SEARCH_RESULTS, /* results */
     ACR_PROMPT_SEARCH_NEXT,
     ACR_PROMPT_SEARCH_CHECK_CALLS, /* problem, calls */
     ACR_PROMPT_SEARCH_NO_PLACE,    /* locations */
@@ -33,9 +36,9 @@ typedef enum {
     ACR_PROMPT_EXTRACT,            /* text */
     ACR_PROMPT_EXTRACT_RETRY,      /* problem */
     ACR_PROMPT_PATCH_SYSTEM,
-    ACR_PROMPT_PATCH_LOCATIONS,    /* issue, locations */
+    ACR_PROMPT_PATCH_LOCATIONS, /* issue, locations */
     ACR_PROMPT_PATCH_CONVERSATION,
-    ACR_PROMPT_PATCH_RETRY,        /* feedback */
+    ACR_PROMPT_PATCH_RETRY, /* feedback */
     ACR_PROMPTS,
 } AcrPromptId;
 
@@ -45,45 +48,55 @@ typedef struct AcrPrompts AcrPrompts;
 #define ACR_PROMPT_MAX_BYTES (1u * 1024 * 1024)
 
 /*
- * Loads every prompt from `override_dir` (may be NULL) where it has that file, else from `dir`. A file of the override
- * folder that is no prompt's name, a missing file, a missing or unknown placeholder: error PROMPT, now.
+ * Loads every prompt from `override_dir` (may be NULL) where it has that file, else from `dir`. A
+ * file of the override folder that is no prompt's name, a missing file, a missing or unknown
+ * placeholder: error PROMPT, now.
  */
-AcrPrompts *acr_prompts_load(const char *dir, const char *override_dir, GError **error) ACR_MUST_USE; /* owned */
+AcrPrompts *acr_prompts_load(const char *dir, const char *override_dir,
+                             GError **error) ACR_MUST_USE; /* owned */
 void acr_prompts_free(AcrPrompts *prompts);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPrompts, acr_prompts_free)
 const char *acr_prompt_file(AcrPromptId id); /* "search_start.txt" */
-const char *acr_prompts_text(const AcrPrompts *prompts, AcrPromptId id); /* borrowed, placeholders not filled in */
+const char *acr_prompts_text(const AcrPrompts *prompts,
+                             AcrPromptId id); /* borrowed, placeholders not filled in */
 
 /*
- * The text with its placeholders filled in; owned (g_free). The arguments are name, value pairs ended by NULL; they must
- * be exactly the prompt's placeholders (checked by g_assert: a programming error).
+ * The text with its placeholders filled in; owned (g_free). The arguments are name, value pairs
+ * ended by NULL; they must be exactly the prompt's placeholders (checked by g_assert: a programming
+ * error).
  */
-char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id, ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
+char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id,
+                         ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
 
-/* ---- Issue -------------------------------------------------------------------------------------- */
+/* ---- Issue --------------------------------------------------------------------------------------
+ */
 
 #define ACR_ISSUE_MAX_BYTES (4u * 1024 * 1024)
 
 /*
- * The issue text as it is shown to models: HTML comments outside code are left out, with the blank lines that only spaced
- * them; line ends become LF; owned (g_free).
+ * The issue text as it is shown to models: HTML comments outside code are left out, with the blank
+ * lines that only spaced them; line ends become LF; owned (g_free).
  */
 char *acr_issue_clean(const char *text) ACR_MUST_USE;
 
-/* ---- Search ------------------------------------------------------------------------------------- */
+/* ---- Search -------------------------------------------------------------------------------------
+ */
 
 /* The table of calls as it is shown to models, one a line; owned (g_free). */
 char *acr_agent_calls_text(void) ACR_MUST_USE;
 
 /* Starts the retrieval conversation: who the model is, the issue, the calls. */
-void acr_agent_search_start(AcrConversation *conversation, const AcrPrompts *prompts, const char *issue);
+void acr_agent_search_start(AcrConversation *conversation, const AcrPrompts *prompts,
+                            const char *issue);
 
-/* ---- Extract (the proxy) ------------------------------------------------------------------------ */
+/* ---- Extract (the proxy) ------------------------------------------------------------------------
+ */
 
-#define ACR_EXTRACT_MAX_CALLS 30u     /* of one answer; more are left out, and said so */
+#define ACR_EXTRACT_MAX_CALLS 30u /* of one answer; more are left out, and said so */
 #define ACR_EXTRACT_MAX_LOCATIONS 30u
 
-/* What an extract answer holds. `problem` is set when it is of no use: no JSON, or neither valid calls nor locations. */
+/* What an extract answer holds. `problem` is set when it is of no use: no JSON, or neither valid
+ * calls nor locations. */
 typedef struct {
     GPtrArray *calls;     /* owned; of AcrCall: valid and bound */
     GPtrArray *remarks;   /* owned; of char *: calls that are not valid, and why; calls left out */
@@ -94,23 +107,28 @@ void acr_extraction_clear(AcrExtraction *extraction);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExtraction, acr_extraction_clear)
 
 /* Starts the conversation that turns `text` into JSON. */
-void acr_agent_extract_start(AcrConversation *conversation, const AcrPrompts *prompts, const char *text);
+void acr_agent_extract_start(AcrConversation *conversation, const AcrPrompts *prompts,
+                             const char *text);
 /* Reads an answer. Errors: only Python's own (lost, memory); a bad answer is a `problem`. */
-bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction *out, GError **error) ACR_MUST_USE;
+bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction *out,
+                            GError **error) ACR_MUST_USE;
 
-/* ---- Patch writer ------------------------------------------------------------------------------- */
+/* ---- Patch writer -------------------------------------------------------------------------------
+ */
 
 /* Starts the conversation from located code (of AcrLocated). */
-void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prompts, const char *issue,
-                           const GPtrArray *located);
+void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prompts,
+                           const char *issue, const GPtrArray *located);
 /* Starts it from the retrieval conversation, when no location was found. */
 void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts *prompts,
                                 const AcrConversation *retrieval);
 
-/* ---- Calling ------------------------------------------------------------------------------------ */
+/* ---- Calling ------------------------------------------------------------------------------------
+ */
 
-/* Sends the conversation and adds the answer to it. The answer's text is borrowed until the conversation changes. */
-bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, const char *agent, guint round, bool json,
-                   const char **out_text, GError **error) ACR_MUST_USE;
+/* Sends the conversation and adds the answer to it. The answer's text is borrowed until the
+ * conversation changes. */
+bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, const char *agent, guint round,
+                   bool json, const char **out_text, GError **error) ACR_MUST_USE;
 
 #endif

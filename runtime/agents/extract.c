@@ -1,7 +1,8 @@
 /*
- * The extract agent, the proxy between prose and calls: a second model call in JSON mode turns what the search agent
- * wrote into {"API_calls": [...], "bug_locations": [...]}. Reading is strict about calls (parsed and bound by Python) and
- * lenient about the wrapping (a code fence, words around the object).
+ * The extract agent, the proxy between prose and calls: a second model call in JSON mode turns what
+ * the search agent wrote into {"API_calls": [...], "bug_locations": [...]}. Reading is strict about
+ * calls (parsed and bound by Python) and lenient about the wrapping (a code fence, words around the
+ * object).
  */
 #include "agents/agents.h"
 
@@ -23,21 +24,25 @@ void acr_extraction_clear(AcrExtraction *extraction)
     g_clear_pointer(&extraction->problem, g_free);
 }
 
-void acr_agent_extract_start(AcrConversation *conversation, const AcrPrompts *prompts, const char *text)
+void acr_agent_extract_start(AcrConversation *conversation, const AcrPrompts *prompts,
+                             const char *text)
 {
     g_autofree char *calls = acr_agent_calls_text();
-    g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_EXTRACT_SYSTEM, "calls", calls, NULL);
+    g_autofree char *system =
+        acr_prompts_render(prompts, ACR_PROMPT_EXTRACT_SYSTEM, "calls", calls, NULL);
     g_autofree char *user = acr_prompts_render(prompts, ACR_PROMPT_EXTRACT, "text", text, NULL);
     acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
     acr_conversation_add(conversation, ACR_ROLE_USER, user);
 }
 
-/* The JSON object of an answer: the whole text, else what lies between its first and last brace. NULL, with why. */
+/* The JSON object of an answer: the whole text, else what lies between its first and last brace.
+ * NULL, with why. */
 static AcrJson *parse_object(const char *answer, GError **error)
 {
     const char *first = strchr(answer, '{'), *last = strrchr(answer, '}');
     if (!first || !last || last < first) {
-        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_FAILED, "the answer holds no JSON object");
+        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_FAILED,
+                    "the answer holds no JSON object");
         return NULL;
     }
     g_autoptr(AcrJson) json = acr_json_parse(first, (gsize)(last - first) + 1, error);
@@ -70,13 +75,15 @@ static char *field(const AcrJson *location, const char *key)
 
 static void read_location(const AcrJson *item, AcrExtraction *out)
 {
-    g_autofree char *file = field(item, "file"), *klass = field(item, "class"), *method = field(item, "method");
+    g_autofree char *file = field(item, "file"), *klass = field(item, "class"),
+                    *method = field(item, "method");
     g_autofree char *intended = field(item, "intended_behavior");
     if (file || klass || method)
         g_ptr_array_add(out->locations, acr_bug_location_new(file, klass, method, intended));
 }
 
-/* Binds one call's text; what is no valid call becomes a remark. False only where Python itself fails. */
+/* Binds one call's text; what is no valid call becomes a remark. False only where Python itself
+ * fails. */
 static bool read_call(AcrPython *python, const char *text, AcrExtraction *out, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -91,7 +98,8 @@ static bool read_call(AcrPython *python, const char *text, AcrExtraction *out, G
         return false;
     }
     g_autofree char *shown = acr_text_shorten(text, 300);
-    g_ptr_array_add(out->remarks, g_strdup_printf("`%s` is not a valid call: %s", shown, reason->message));
+    g_ptr_array_add(out->remarks,
+                    g_strdup_printf("`%s` is not a valid call: %s", shown, reason->message));
     return true;
 }
 
@@ -108,8 +116,10 @@ static bool read_calls(AcrPython *python, const AcrJson *list, AcrExtraction *ou
             return false;
     }
     if (n > ACR_EXTRACT_MAX_CALLS)
-        g_ptr_array_add(out->remarks, g_strdup_printf("%u calls were asked for at once; only the first %u were read", n,
-                                                      ACR_EXTRACT_MAX_CALLS));
+        g_ptr_array_add(
+            out->remarks,
+            g_strdup_printf("%u calls were asked for at once; only the first %u were read", n,
+                            ACR_EXTRACT_MAX_CALLS));
     return true;
 }
 
@@ -124,7 +134,8 @@ static char *name_problem(const AcrExtraction *out)
     return joined;
 }
 
-bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction *out, GError **error)
+bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction *out,
+                            GError **error)
 {
     g_auto(AcrExtraction) read = {
         .calls = g_ptr_array_new_with_free_func(free_call),

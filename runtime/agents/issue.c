@@ -1,6 +1,7 @@
 /*
- * Cleans an issue's text before it is shown to a model: the HTML comments of issue templates go, and with them the blank
- * lines that only spaced them. What stands in a fenced code block is the reporter's and stays as it is.
+ * Cleans an issue's text before it is shown to a model: the HTML comments of issue templates go,
+ * and with them the blank lines that only spaced them. What stands in a fenced code block is the
+ * reporter's and stays as it is.
  */
 #include "agents/agents.h"
 
@@ -21,7 +22,8 @@ static char *unify_line_ends(const char *text)
     return g_string_free(out, FALSE);
 }
 
-/* The length of a code fence (``` or ~~~, indented by up to three blanks) at the start of a line, with its sign; else 0. */
+/* The length of a code fence (``` or ~~~, indented by up to three blanks) at the start of a line,
+ * with its sign; else 0. */
 static gsize fence_at(const char *line, char *out_sign)
 {
     gsize indent = strspn(line, " ");
@@ -35,7 +37,8 @@ static gsize fence_at(const char *line, char *out_sign)
     return len >= 3 ? len : 0;
 }
 
-/* The end of the fenced block that begins at `text` (a line start); the end of the text when it is never closed. */
+/* The end of the fenced block that begins at `text` (a line start); the end of the text when it is
+ * never closed. */
 static const char *skip_fence(const char *text, gsize opened, char sign)
 {
     const char *line = strchr(text, '\n');
@@ -53,7 +56,8 @@ static const char *skip_fence(const char *text, gsize opened, char sign)
 /* Whether the text so far ends in an empty line (or is empty). */
 static bool ends_blank(const GString *out)
 {
-    return out->len == 0 || (out->len >= 2 && out->str[out->len - 1] == '\n' && out->str[out->len - 2] == '\n');
+    return out->len == 0 ||
+           (out->len >= 2 && out->str[out->len - 1] == '\n' && out->str[out->len - 2] == '\n');
 }
 
 static void drop_trailing_blanks(GString *out)
@@ -62,7 +66,8 @@ static void drop_trailing_blanks(GString *out)
         g_string_truncate(out, out->len - 1);
 }
 
-/* Steps over the comment whose "-->" is at `end`; with it go the blanks before it and, if it stood on lines of its own, those lines. */
+/* Steps over the comment whose "-->" is at `end`; with it go the blanks before it and, if it stood
+ * on lines of its own, those lines. */
 static const char *skip_comment(const char *end, GString *out)
 {
     const char *rest = end + strlen("-->");
@@ -81,7 +86,8 @@ char *acr_issue_clean(const char *text)
 {
     g_autofree char *unified = unify_line_ends(text);
     GString *out = g_string_sized_new(strlen(unified));
-    bool line_start = true, may_close = true; /* no "-->" after one place is none after a later one */
+    bool line_start = true,
+         may_close = true; /* no "-->" after one place is none after a later one */
     for (const char *at = unified; *at;) {
         char sign;
         gsize fence = line_start ? fence_at(at, &sign) : 0;

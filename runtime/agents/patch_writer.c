@@ -1,12 +1,14 @@
 /*
- * The patch writer: the model that is shown the issue and the code of the bug's places and answers with edits, as
- * <file>/<original>/<patched> groups. Code is shown to it without line numbers, so that a quote can be exact.
+ * The patch writer: the model that is shown the issue and the code of the bug's places and answers
+ * with edits, as <file>/<original>/<patched> groups. Code is shown to it without line numbers, so
+ * that a quote can be exact.
  */
 #include "agents/agents.h"
 
 #include <string.h>
 
-/* The most code that a patch writer is shown at its start, in bytes; what passes it is named without its code. */
+/* The most code that a patch writer is shown at its start, in bytes; what passes it is named
+ * without its code. */
 #define MAX_CODE_BYTES (192u * 1024)
 
 static const char *const role_titles[] = {
@@ -38,8 +40,8 @@ static void append_located(GString *out, const AcrLocated *located, guint number
                            g_str_has_suffix(located->code, "\n") ? "" : "\n");
 }
 
-void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prompts, const char *issue,
-                           const GPtrArray *located)
+void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prompts,
+                           const char *issue, const GPtrArray *located)
 {
     GString *text = g_string_new(NULL);
     guint bugs = 0;
@@ -49,8 +51,8 @@ void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prom
     }
     g_autofree char *locations = g_strchomp(g_string_free(text, FALSE));
     g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_PATCH_SYSTEM, NULL);
-    g_autofree char *user =
-        acr_prompts_render(prompts, ACR_PROMPT_PATCH_LOCATIONS, "issue", issue, "locations", locations, NULL);
+    g_autofree char *user = acr_prompts_render(prompts, ACR_PROMPT_PATCH_LOCATIONS, "issue", issue,
+                                               "locations", locations, NULL);
     acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
     acr_conversation_add(conversation, ACR_ROLE_USER, user);
 }

@@ -1,6 +1,7 @@
 /*
- * The prompts: one text file each, loaded and checked when the program starts, so that a bad placeholder is found then
- * and not in round nine. The table below is the only list of prompts; each row names the file and its placeholders.
+ * The prompts: one text file each, loaded and checked when the program starts, so that a bad
+ * placeholder is found then and not in round nine. The table below is the only list of prompts;
+ * each row names the file and its placeholders.
  */
 #include "agents/agents.h"
 
@@ -34,7 +35,7 @@ struct AcrPrompts {
     char *texts[ACR_PROMPTS];
 };
 
-G_DEFINE_QUARK(acr-agents-error-quark, acr_agents_error)
+G_DEFINE_QUARK(acr - agents - error - quark, acr_agents_error)
 
 void acr_prompts_free(AcrPrompts *prompts)
 {
@@ -66,7 +67,8 @@ static int placeholder_number(const PromptSpec *spec, const char *name, gsize le
     return -1;
 }
 
-/* The next {{name}} at or after `text`: its start, with the name's bounds; NULL if there is none. */
+/* The next {{name}} at or after `text`: its start, with the name's bounds; NULL if there is none.
+ */
 static const char *next_placeholder(const char *text, const char **out_name, gsize *out_len)
 {
     for (const char *at = text; (at = strstr(at, "{{")); at += 2) {
@@ -80,7 +82,8 @@ static const char *next_placeholder(const char *text, const char **out_name, gsi
     return NULL;
 }
 
-static bool check_placeholders(const PromptSpec *spec, const char *path, const char *text, GError **error)
+static bool check_placeholders(const PromptSpec *spec, const char *path, const char *text,
+                               GError **error)
 {
     bool seen[MAX_PLACEHOLDERS] = {false};
     const char *name;
@@ -96,15 +99,16 @@ static bool check_placeholders(const PromptSpec *spec, const char *path, const c
     }
     for (int i = 0; i < MAX_PLACEHOLDERS && spec->placeholders[i]; i++) {
         if (!seen[i]) {
-            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "prompt '%s' lacks the placeholder '{{%s}}'",
-                        path, spec->placeholders[i]);
+            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
+                        "prompt '%s' lacks the placeholder '{{%s}}'", path, spec->placeholders[i]);
             return false;
         }
     }
     return true;
 }
 
-static char *read_prompt(const PromptSpec *spec, const char *dir, const char *override_dir, GError **error)
+static char *read_prompt(const PromptSpec *spec, const char *dir, const char *override_dir,
+                         GError **error)
 {
     g_autofree char *path = NULL;
     if (override_dir) {
@@ -117,27 +121,30 @@ static char *read_prompt(const PromptSpec *spec, const char *dir, const char *ov
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PROMPT_MAX_BYTES, &reason);
     if (!bytes) {
-        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "cannot load a prompt: %s", reason->message);
+        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "cannot load a prompt: %s",
+                    reason->message);
         return NULL;
     }
     gsize len;
     const char *data = g_bytes_get_data(bytes, &len);
     if (!acr_utf8_is_text(data, len)) {
-        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "prompt '%s' is not UTF-8 text", path);
+        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
+                    "prompt '%s' is not UTF-8 text", path);
         return NULL;
     }
     g_autofree char *text = g_strndup(data ? data : "", len);
     return check_placeholders(spec, path, text, error) ? g_steal_pointer(&text) : NULL;
 }
 
-/* Every .txt of the folder must be a prompt's, so that a misspelt name is not silently without effect. */
+/* Every .txt of the folder must be a prompt's, so that a misspelt name is not silently without
+ * effect. */
 static bool check_override(const char *dir, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GDir) folder = g_dir_open(dir, 0, &reason);
     if (!folder) {
-        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "cannot open the prompts folder: %s",
-                    reason->message);
+        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
+                    "cannot open the prompts folder: %s", reason->message);
         return false;
     }
     for (const char *name; (name = g_dir_read_name(folder));) {
@@ -145,8 +152,8 @@ static bool check_override(const char *dir, GError **error)
         for (guint i = 0; i < ACR_PROMPTS && !known; i++)
             known = strcmp(specs[i].file, name) == 0;
         if (!known) {
-            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "'%s/%s' is not the name of a prompt", dir,
-                        name);
+            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
+                        "'%s/%s' is not the name of a prompt", dir, name);
             return false;
         }
     }

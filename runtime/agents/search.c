@@ -1,6 +1,7 @@
 /*
- * The search agent: the model that reads the issue, asks for code round by round and names the bug's places. Its two
- * kinds of turn, choosing calls and analysing what they found, share one conversation.
+ * The search agent: the model that reads the issue, asks for code round by round and names the
+ * bug's places. Its two kinds of turn, choosing calls and analysing what they found, share one
+ * conversation.
  */
 #include "agents/agents.h"
 
@@ -19,23 +20,27 @@ char *acr_agent_calls_text(void)
     return g_string_free(out, FALSE);
 }
 
-void acr_agent_search_start(AcrConversation *conversation, const AcrPrompts *prompts, const char *issue)
+void acr_agent_search_start(AcrConversation *conversation, const AcrPrompts *prompts,
+                            const char *issue)
 {
     g_autofree char *calls = acr_agent_calls_text();
     g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_SYSTEM, NULL);
-    g_autofree char *start = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_START, "issue", issue, "calls", calls, NULL);
+    g_autofree char *start =
+        acr_prompts_render(prompts, ACR_PROMPT_SEARCH_START, "issue", issue, "calls", calls, NULL);
     acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
     acr_conversation_add(conversation, ACR_ROLE_USER, start);
 }
 
-bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, const char *agent, guint round, bool json,
-                   const char **out_text, GError **error)
+bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, const char *agent, guint round,
+                   bool json, const char **out_text, GError **error)
 {
-    AcrModelRequest request = {.agent = agent, .round = round, .conversation = conversation, .json = json};
+    AcrModelRequest request = {
+        .agent = agent, .round = round, .conversation = conversation, .json = json};
     g_auto(AcrModelAnswer) answer = {0};
     if (!acr_model_complete(model, &request, &answer, error))
         return false;
     acr_conversation_add(conversation, ACR_ROLE_ASSISTANT, answer.content);
-    *out_text = acr_conversation_message(conversation, acr_conversation_size(conversation) - 1)->content;
+    *out_text =
+        acr_conversation_message(conversation, acr_conversation_size(conversation) - 1)->content;
     return true;
 }

@@ -1,6 +1,7 @@
 /*
- * Runs many tasks: a few threads take one task after the other and each runs it as a process of its own, `acr-host run`,
- * so that whatever happens in one cannot reach the others. Shared between the threads is only Batch, under its lock.
+ * Runs many tasks: a few threads take one task after the other and each runs it as a process of its
+ * own, `acr-host run`, so that whatever happens in one cannot reach the others. Shared between the
+ * threads is only Batch, under its lock.
  */
 #include "batch/batch_private.h"
 
@@ -52,7 +53,8 @@ static int run_instance(Batch *batch, const AcrInstance *instance, char **out_sa
 {
     g_autofree char *repo = acr_dataset_repo(batch->options->repos, instance->repo);
     if (!repo) {
-        *out_said = g_strdup_printf("no repository of '%s' in '%s'", instance->repo, batch->options->repos);
+        *out_said =
+            g_strdup_printf("no repository of '%s' in '%s'", instance->repo, batch->options->repos);
         return 3;
     }
     g_autoptr(GPtrArray) argv = make_argv(batch, instance, repo);
@@ -69,7 +71,8 @@ static int run_instance(Batch *batch, const AcrInstance *instance, char **out_sa
         *out_said = g_strdup(error->message);
         return 3;
     }
-    *out_said = result.signal ? g_strdup_printf("ended by signal %d", result.signal) : last_line(result.err);
+    *out_said = result.signal ? g_strdup_printf("ended by signal %d", result.signal)
+                              : last_line(result.err);
     return result.signal ? 128 + result.signal : result.exit_code;
 }
 
@@ -84,7 +87,8 @@ static void account(Batch *batch, const AcrInstance *instance, int code, const c
     if (!acr_predictions_write(batch->options, batch->instances, keep_first))
         batch->result.failed += code <= 1;
     if (batch->options->on_task)
-        batch->options->on_task(batch->options->on_task_ctx, instance, code, said, batch->ended, batch->instances->len);
+        batch->options->on_task(batch->options->on_task_ctx, instance, code, said, batch->ended,
+                                batch->instances->len);
 }
 
 static void *work(void *data)
@@ -92,7 +96,8 @@ static void *work(void *data)
     Batch *batch = data;
     for (;;) {
         pthread_mutex_lock(&batch->lock);
-        bool more = batch->next < batch->instances->len && !acr_interrupted(batch->options->interrupt);
+        bool more =
+            batch->next < batch->instances->len && !acr_interrupted(batch->options->interrupt);
         const AcrInstance *instance = more ? batch->instances->pdata[batch->next++] : NULL;
         pthread_mutex_unlock(&batch->lock);
         if (!instance)
@@ -105,7 +110,8 @@ static void *work(void *data)
     }
 }
 
-bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out, GError **error)
+bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
+                   GError **error)
 {
     Batch batch = {.options = options, .instances = instances, .lock = PTHREAD_MUTEX_INITIALIZER};
     if (!acr_dir_make(options->out, error))

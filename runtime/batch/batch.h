@@ -1,5 +1,6 @@
 /*
- * batch: many tasks as processes of this program, and their predictions. A task that fails never stops the others.
+ * batch: many tasks as processes of this program, and their predictions. A task that fails never
+ * stops the others.
  */
 #ifndef ACR_BATCH_H
 #define ACR_BATCH_H
@@ -11,7 +12,8 @@
 
 typedef enum {
     ACR_BATCH_ERROR_FAILED,
-    ACR_BATCH_ERROR_DATASET, /* missing, malformed at row N, or without the instance that was asked for */
+    ACR_BATCH_ERROR_DATASET, /* missing, malformed at row N, or without the instance that was asked
+                                for */
 } AcrBatchError;
 #define ACR_BATCH_ERROR acr_batch_error_quark()
 GQuark acr_batch_error_quark(void);
@@ -19,20 +21,21 @@ GQuark acr_batch_error_quark(void);
 #define ACR_DATASET_MAX_BYTES (256u * 1024 * 1024)
 #define ACR_BATCH_MAX_JOBS 256u
 
-/* One row of a SWE-bench data set, as far as solving it needs it; the rest of a row (the reference patch, the hidden
- * tests) is not even kept. All owned. */
+/* One row of a SWE-bench data set, as far as solving it needs it; the rest of a row (the reference
+ * patch, the hidden tests) is not even kept. All owned. */
 typedef struct {
     char *instance_id, *repo, *base_commit, *problem_statement;
 } AcrInstance;
 void acr_instance_free(AcrInstance *instance);
 
 /*
- * Reads a data set: a JSON list of rows, or JSON lines. `only` (NULL-terminated, may be NULL) selects instances. Owned
- * array of AcrInstance in the file's order. Errors: DATASET.
+ * Reads a data set: a JSON list of rows, or JSON lines. `only` (NULL-terminated, may be NULL)
+ * selects instances. Owned array of AcrInstance in the file's order. Errors: DATASET.
  */
 GPtrArray *acr_dataset_read(const char *path, const char *const *only, GError **error) ACR_MUST_USE;
 
-/* The repository of "owner/name" below `dir`: owner/name, owner+name or owner__name, each with or without .git; owned; NULL if none. */
+/* The repository of "owner/name" below `dir`: owner/name, owner+name or owner__name, each with or
+ * without .git; owned; NULL if none. */
 char *acr_dataset_repo(const char *dir, const char *name) ACR_MUST_USE;
 
 /* All borrowed. */
@@ -45,8 +48,10 @@ typedef struct {
     const char *const *arguments; /* NULL-terminated; options of `run` that all tasks share */
     guint jobs;
     const AcrInterrupt *interrupt;
-    /* Told after each task, one call at a time: its exit code, what it said last (maybe ""), how many have ended. */
-    void (*on_task)(void *ctx, const AcrInstance *instance, int exit_code, const char *said, guint ended, guint total);
+    /* Told after each task, one call at a time: its exit code, what it said last (maybe ""), how
+     * many have ended. */
+    void (*on_task)(void *ctx, const AcrInstance *instance, int exit_code, const char *said,
+                    guint ended, guint total);
     void *on_task_ctx;
 } AcrBatchOptions;
 
@@ -55,8 +60,9 @@ typedef struct {
 } AcrBatchResult;
 
 /*
- * Runs the tasks, `jobs` at a time, and keeps OUT/preds.jsonl complete for all that have ended: it is rewritten
- * atomically after each one. Lines of instances outside this batch, and of run folders of other models, are kept. True also when tasks failed.
+ * Runs the tasks, `jobs` at a time, and keeps OUT/preds.jsonl complete for all that have ended: it
+ * is rewritten atomically after each one. Lines of instances outside this batch, and of run folders
+ * of other models, are kept. True also when tasks failed.
  */
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error) ACR_MUST_USE;

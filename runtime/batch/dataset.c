@@ -1,11 +1,12 @@
 /*
- * Reads SWE-bench data sets: JSON lists and JSON lines. Only what a solver may see is taken from a row.
+ * Reads SWE-bench data sets: JSON lists and JSON lines. Only what a solver may see is taken from a
+ * row.
  */
 #include "batch/batch.h"
 
 #include <string.h>
 
-G_DEFINE_QUARK(acr-batch-error-quark, acr_batch_error)
+G_DEFINE_QUARK(acr - batch - error - quark, acr_batch_error)
 
 void acr_instance_free(AcrInstance *instance)
 {
@@ -18,8 +19,8 @@ void acr_instance_free(AcrInstance *instance)
     g_free(instance);
 }
 
-/* A name that may become a folder's: letters, digits, "_", "-", ".", at the start a letter, digit or "_"; not that of the
- * predictions. */
+/* A name that may become a folder's: letters, digits, "_", "-", ".", at the start a letter, digit
+ * or "_"; not that of the predictions. */
 static bool is_safe_name(const char *name, const char *also)
 {
     if ((!g_ascii_isalnum(*name) && *name != '_') || strcmp(name, "preds.jsonl") == 0)
@@ -37,14 +38,15 @@ static AcrInstance *read_row(const AcrJson *row, const char *path, guint number,
     for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
         values[i] = acr_json_get_string(row, keys[i]);
         if (!values[i]) {
-            g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, "row %u of '%s' has no text \"%s\"", number, path,
-                        keys[i]);
+            g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
+                        "row %u of '%s' has no text \"%s\"", number, path, keys[i]);
             return NULL;
         }
     }
     if (!is_safe_name(values[0], "") || !is_safe_name(values[1], "/+")) {
-        g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, "row %u of '%s': '%s' cannot be the name of a folder",
-                    number, path, is_safe_name(values[0], "") ? values[1] : values[0]);
+        g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
+                    "row %u of '%s': '%s' cannot be the name of a folder", number, path,
+                    is_safe_name(values[0], "") ? values[1] : values[0]);
         return NULL;
     }
     AcrInstance *instance = g_new0(AcrInstance, 1);
@@ -55,7 +57,8 @@ static AcrInstance *read_row(const AcrJson *row, const char *path, guint number,
     return instance;
 }
 
-static bool add_row(GPtrArray *rows, GHashTable *seen, const AcrJson *row, const char *path, guint number, GError **error)
+static bool add_row(GPtrArray *rows, GHashTable *seen, const AcrJson *row, const char *path,
+                    guint number, GError **error)
 {
     AcrInstance *instance = read_row(row, path, number, error);
     if (!instance)
@@ -63,12 +66,13 @@ static bool add_row(GPtrArray *rows, GHashTable *seen, const AcrJson *row, const
     g_ptr_array_add(rows, instance);
     if (g_hash_table_add(seen, instance->instance_id))
         return true;
-    g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, "row %u of '%s' repeats the instance '%s'", number, path,
-                instance->instance_id);
+    g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
+                "row %u of '%s' repeats the instance '%s'", number, path, instance->instance_id);
     return false;
 }
 
-static bool read_list(GPtrArray *rows, GHashTable *seen, const char *data, gsize len, const char *path, GError **error)
+static bool read_list(GPtrArray *rows, GHashTable *seen, const char *data, gsize len,
+                      const char *path, GError **error)
 {
     g_autoptr(AcrJson) list = acr_json_parse(data, len, error);
     guint number = 0;
@@ -80,7 +84,8 @@ static bool read_list(GPtrArray *rows, GHashTable *seen, const char *data, gsize
     return list != NULL;
 }
 
-static bool read_lines(GPtrArray *rows, GHashTable *seen, const char *data, gsize len, const char *path, GError **error)
+static bool read_lines(GPtrArray *rows, GHashTable *seen, const char *data, gsize len,
+                       const char *path, GError **error)
 {
     guint number = 0;
     for (const char *line = data, *end = data + len; line < end;) {
@@ -106,7 +111,8 @@ static bool read_lines(GPtrArray *rows, GHashTable *seen, const char *data, gsiz
 }
 
 /* Leaves only the instances that were asked for; each must be there. */
-static GPtrArray *select_instances(GPtrArray *rows, const char *const *only, const char *path, GError **error)
+static GPtrArray *select_instances(GPtrArray *rows, const char *const *only, const char *path,
+                                   GError **error)
 {
     g_autoptr(GPtrArray) owned = rows;
     g_autoptr(GPtrArray) chosen = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
@@ -115,7 +121,8 @@ static GPtrArray *select_instances(GPtrArray *rows, const char *const *only, con
         for (guint r = 0; r < owned->len; r++)
             found = found || strcmp(((AcrInstance *)owned->pdata[r])->instance_id, only[i]) == 0;
         if (!found) {
-            g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, "'%s' has no instance '%s'", path, only[i]);
+            g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
+                        "'%s' has no instance '%s'", path, only[i]);
             return NULL;
         }
     }
@@ -140,17 +147,21 @@ GPtrArray *acr_dataset_read(const char *path, const char *const *only, GError **
     gsize lead = 0;
     while (lead < len && strchr(" \t\r\n", data[lead]))
         lead++;
-    bool ok = bytes && (lead < len && data[lead] == '[' ? read_list(rows, seen, data, len, path, &reason)
-                                                        : read_lines(rows, seen, data, len, path, &reason));
+    bool ok = bytes &&
+              (lead < len && data[lead] == '[' ? read_list(rows, seen, data, len, path, &reason)
+                                               : read_lines(rows, seen, data, len, path, &reason));
     if (!ok) {
-        g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, "cannot use the data set: %s", reason->message);
+        g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, "cannot use the data set: %s",
+                    reason->message);
         return NULL;
     }
     if (rows->len == 0) {
-        g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, "the data set '%s' is empty", path);
+        g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, "the data set '%s' is empty",
+                    path);
         return NULL;
     }
-    return only ? select_instances(g_steal_pointer(&rows), only, path, error) : g_steal_pointer(&rows);
+    return only ? select_instances(g_steal_pointer(&rows), only, path, error)
+                : g_steal_pointer(&rows);
 }
 
 char *acr_dataset_repo(const char *dir, const char *name)
@@ -160,9 +171,10 @@ char *acr_dataset_repo(const char *dir, const char *name)
     const char *slash = strchr(name, '/');
     for (guint j = 0; j < G_N_ELEMENTS(joints); j++) {
         for (guint e = 0; e < G_N_ELEMENTS(endings); e++) {
-            g_autofree char *joined = slash ? g_strdup_printf("%.*s%s%s%s", (int)(slash - name), name, joints[j], slash + 1,
-                                                              endings[e])
-                                            : g_strconcat(name, endings[e], NULL);
+            g_autofree char *joined = slash
+                                          ? g_strdup_printf("%.*s%s%s%s", (int)(slash - name), name,
+                                                            joints[j], slash + 1, endings[e])
+                                          : g_strconcat(name, endings[e], NULL);
             g_autofree char *path = g_build_filename(dir, joined, NULL);
             if (g_file_test(path, G_FILE_TEST_IS_DIR))
                 return g_steal_pointer(&path);

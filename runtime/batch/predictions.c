@@ -1,7 +1,7 @@
 /*
- * OUT/preds.jsonl: one line for each ended task, in the order of the data set. It is made anew from the run folders each
- * time, so that it is complete after a kill; lines of instances outside the batch are kept as they are, and so are those of
- * folders that other models have filled.
+ * OUT/preds.jsonl: one line for each ended task, in the order of the data set. It is made anew from
+ * the run folders each time, so that it is complete after a kill; lines of instances outside the
+ * batch are kept as they are, and so are those of folders that other models have filled.
  */
 #include "batch/batch_private.h"
 
@@ -14,7 +14,8 @@
 /* Whose result a run folder holds. */
 typedef enum { NO_RESULT, OF_THIS_BATCH, OF_OTHER_MODELS } Result;
 
-/* Whether an in-batch task's line is made anew here; a line of other models stays, as does that of a task of another batch. */
+/* Whether an in-batch task's line is made anew here; a line of other models stays, as does that of
+ * a task of another batch. */
 static bool is_replaced(const GPtrArray *instances, const Result *results, const char *id)
 {
     for (guint i = 0; i < instances->len; i++)
@@ -23,8 +24,10 @@ static bool is_replaced(const GPtrArray *instances, const Result *results, const
     return false;
 }
 
-/* Lines that are not this batch's, each as it stands; what is no prediction is dropped. A file that cannot be read is not replaced. */
-static bool keep_others(const char *path, const GPtrArray *instances, const Result *results, GString *out, GError **error)
+/* Lines that are not this batch's, each as it stands; what is no prediction is dropped. A file that
+ * cannot be read is not replaced. */
+static bool keep_others(const char *path, const GPtrArray *instances, const Result *results,
+                        GString *out, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PREDS_BYTES, &reason);
@@ -56,10 +59,12 @@ static bool has_models(const AcrJson *meta, const char *const *models)
     return !at && !*models;
 }
 
-/* What the run folder says of itself: a folder of other models is refused by the run, and its patch is not of these. */
+/* What the run folder says of itself: a folder of other models is refused by the run, and its patch
+ * is not of these. */
 static Result read_result(const AcrBatchOptions *options, const AcrInstance *instance)
 {
-    g_autofree char *path = g_build_filename(options->out, instance->instance_id, "meta.json", NULL);
+    g_autofree char *path =
+        g_build_filename(options->out, instance->instance_id, "meta.json", NULL);
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_META_BYTES, NULL);
     gsize len = 0;
     const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
@@ -69,9 +74,11 @@ static Result read_result(const AcrBatchOptions *options, const AcrInstance *ins
     return has_models(meta, options->models) ? OF_THIS_BATCH : OF_OTHER_MODELS;
 }
 
-static bool add_prediction(const AcrBatchOptions *options, const AcrInstance *instance, GString *out, GError **error)
+static bool add_prediction(const AcrBatchOptions *options, const AcrInstance *instance,
+                           GString *out, GError **error)
 {
-    g_autofree char *path = g_build_filename(options->out, instance->instance_id, "patch.diff", NULL);
+    g_autofree char *path =
+        g_build_filename(options->out, instance->instance_id, "patch.diff", NULL);
     g_autoptr(GBytes) patch = acr_file_read(path, G_MAXINT32, error);
     if (!patch)
         return false;
@@ -87,7 +94,8 @@ static bool add_prediction(const AcrBatchOptions *options, const AcrInstance *in
     return true;
 }
 
-bool acr_predictions_write(const AcrBatchOptions *options, const GPtrArray *instances, GError **error)
+bool acr_predictions_write(const AcrBatchOptions *options, const GPtrArray *instances,
+                           GError **error)
 {
     g_autofree char *path = g_build_filename(options->out, PREDS, NULL);
     g_autoptr(GString) text = g_string_new(NULL);
@@ -96,11 +104,14 @@ bool acr_predictions_write(const AcrBatchOptions *options, const GPtrArray *inst
         results[i] = read_result(options, instances->pdata[i]);
     if (!keep_others(path, instances, results, text, error))
         return false;
-    g_autoptr(GError) damaged = NULL; /* the first; a folder that is damaged does not cost the others their lines */
+    g_autoptr(GError) damaged =
+        NULL; /* the first; a folder that is damaged does not cost the others their lines */
     bool complete = true;
     for (guint i = 0; i < instances->len; i++)
         if (results[i] == OF_THIS_BATCH)
-            complete = add_prediction(options, instances->pdata[i], text, damaged ? NULL : &damaged) && complete;
+            complete =
+                add_prediction(options, instances->pdata[i], text, damaged ? NULL : &damaged) &&
+                complete;
     if (!acr_file_write_atomic(path, text->str, text->len, 0644, error))
         return false;
     if (!complete)

@@ -1,6 +1,7 @@
 /*
- * Drives the attempt machine: for each state one function that does its step and says which event came of it. The steps
- * that run code say that they cannot be done and why, as long as no sandbox is there to run it in; none is faked.
+ * Drives the attempt machine: for each state one function that does its step and says which event
+ * came of it. The steps that run code say that they cannot be done and why, as long as no sandbox
+ * is there to run it in; none is faked.
  */
 #include "loops/loops_private.h"
 
@@ -55,15 +56,17 @@ static AcrAttemptEvent fail(Driver *driver, GError *error)
     return ceiling ? ACR_ATTEMPT_ON_CEILING : ACR_ATTEMPT_ON_FAILED;
 }
 
-/* ---- The steps that run code -------------------------------------------------------------------- */
+/* ---- The steps that run code --------------------------------------------------------------------
+ */
 
 static AcrAttemptEvent do_guard(Driver *driver)
 {
     begin_attempt(driver);
     const char *why = "this version has no sandbox to run code in";
     if (driver->run->verify == ACR_VERIFY_ALWAYS)
-        return fail(driver, g_error_new(ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
-                                        "cannot verify by running code, as --verify=always asks: %s", why));
+        return fail(driver,
+                    g_error_new(ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
+                                "cannot verify by running code, as --verify=always asks: %s", why));
     if (driver->run->verify == ACR_VERIFY_NEVER)
         why = "--verify=never was given";
     acr_loops_note(driver->run, "the issue is not reproduced: %s", why);
@@ -78,17 +81,20 @@ static AcrAttemptEvent do_unavailable(Driver *driver)
     return ACR_ATTEMPT_ON_UNAVAILABLE;
 }
 
-/* ---- Retrieval ---------------------------------------------------------------------------------- */
+/* ---- Retrieval ----------------------------------------------------------------------------------
+ */
 
 static AcrAttemptEvent do_retrieve(Driver *driver)
 {
     GError *error = NULL;
-    if (!acr_retrieval_run(driver->run, driver->machine.attempt, driver->model, &driver->retrieved, &error))
+    if (!acr_retrieval_run(driver->run, driver->machine.attempt, driver->model, &driver->retrieved,
+                           &error))
         return fail(driver, error);
     return ACR_ATTEMPT_ON_OK;
 }
 
-/* ---- Patch -------------------------------------------------------------------------------------- */
+/* ---- Patch --------------------------------------------------------------------------------------
+ */
 
 /* Starts the patch writer's conversation, from the located code if there is some. */
 static void start_conversation(Driver *driver)
@@ -97,26 +103,29 @@ static void start_conversation(Driver *driver)
     acr_conversation_free(driver->conversation);
     driver->conversation = acr_conversation_new(name);
     if (driver->retrieved.located->len)
-        acr_agent_patch_start(driver->conversation, driver->run->prompts, driver->run->issue, driver->retrieved.located);
+        acr_agent_patch_start(driver->conversation, driver->run->prompts, driver->run->issue,
+                              driver->retrieved.located);
     else
-        acr_agent_patch_start_from(driver->conversation, driver->run->prompts, driver->retrieved.conversation);
+        acr_agent_patch_start_from(driver->conversation, driver->run->prompts,
+                                   driver->retrieved.conversation);
 }
 
 static void add_feedback(Driver *driver)
 {
-    g_autofree char *text =
-        acr_prompts_render(driver->run->prompts, ACR_PROMPT_PATCH_RETRY, "feedback", driver->feedback, NULL);
+    g_autofree char *text = acr_prompts_render(driver->run->prompts, ACR_PROMPT_PATCH_RETRY,
+                                               "feedback", driver->feedback, NULL);
     acr_conversation_add(driver->conversation, ACR_ROLE_USER, text);
 }
 
 /*
- * After an overflow: earlier tries are dropped (the last feedback stays), then search results shortened one by one.
- * False: nothing is left to take away.
+ * After an overflow: earlier tries are dropped (the last feedback stays), then search results
+ * shortened one by one. False: nothing is left to take away.
  */
 static bool shorten_conversation(Driver *driver, bool *dropped_tries)
 {
     bool drops = driver->feedback && !*dropped_tries;
-    if (!drops && (driver->retrieved.located->len || !acr_retrieved_shorten(&driver->retrieved, driver->run->prompts)))
+    if (!drops && (driver->retrieved.located->len ||
+                   !acr_retrieved_shorten(&driver->retrieved, driver->run->prompts)))
         return false;
     *dropped_tries = true;
     start_conversation(driver);
@@ -136,7 +145,8 @@ static bool ask_for_patch(Driver *driver, const char **out_answer, GError **erro
         g_autoptr(GError) reason = NULL;
         if (!acr_loops_go_on(driver->run, error))
             return false;
-        if (acr_agent_ask(driver->model, driver->conversation, "patch", 0, false, out_answer, &reason))
+        if (acr_agent_ask(driver->model, driver->conversation, "patch", 0, false, out_answer,
+                          &reason))
             return true;
         if (!g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
             !shorten_conversation(driver, &dropped_tries)) {
@@ -163,7 +173,8 @@ static AcrJson *edits_to_json(const GPtrArray *edits)
     return list;
 }
 
-static bool save_try(Driver *driver, const char *answer, const AcrPatchResult *result, GError **error)
+static bool save_try(Driver *driver, const char *answer, const AcrPatchResult *result,
+                     GError **error)
 {
     guint attempt = driver->machine.attempt, number = driver->machine.tries;
     AcrJson *status = acr_json_new_object();
@@ -172,16 +183,20 @@ static bool save_try(Driver *driver, const char *answer, const AcrPatchResult *r
     acr_json_set(status, "edits", edits_to_json(result->edits));
     acr_json_set_string(status, "message", result->message);
     acr_json_append(driver->statuses, status);
-    if (!acr_loops_write(driver->run, attempt, answer, strlen(answer), error, "patch_raw_%u.md", number) ||
-        !acr_loops_write_json(driver->run, attempt, acr_conversation_to_json(driver->conversation, 0), error,
+    if (!acr_loops_write(driver->run, attempt, answer, strlen(answer), error, "patch_raw_%u.md",
+                         number) ||
+        !acr_loops_write_json(driver->run, attempt,
+                              acr_conversation_to_json(driver->conversation, 0), error,
                               "conv_patch_%u.json", number) ||
-        !acr_loops_write_json(driver->run, attempt, acr_json_copy(driver->statuses), error, "extract_status.json"))
+        !acr_loops_write_json(driver->run, attempt, acr_json_copy(driver->statuses), error,
+                              "extract_status.json"))
         return false;
     if (!result->diff)
         return true;
     gsize len;
     const void *diff = g_bytes_get_data(result->diff, &len);
-    return acr_loops_write(driver->run, attempt, diff, len, error, "extracted_patch_%u.diff", number);
+    return acr_loops_write(driver->run, attempt, diff, len, error, "extracted_patch_%u.diff",
+                           number);
 }
 
 /* The places of the bug, for edits whose place is not unique. */
@@ -229,9 +244,11 @@ static void keep_candidate(Driver *driver, AcrPatchResult *result)
 
 static void note_edit(const Driver *driver, guint number, const AcrEditOutcome *edit)
 {
-    g_autofree char *lines = edit->start ? g_strdup_printf(" lines %u-%u", edit->start, edit->end) : g_strdup("");
-    acr_loops_note(driver->run, "edit %u: %s, %s (%s%s)", number, acr_edit_status_name(edit->status),
-                   acr_level_name(edit->level), edit->file ? edit->file : "no file", lines);
+    g_autofree char *lines =
+        edit->start ? g_strdup_printf(" lines %u-%u", edit->start, edit->end) : g_strdup("");
+    acr_loops_note(driver->run, "edit %u: %s, %s (%s%s)", number,
+                   acr_edit_status_name(edit->status), acr_level_name(edit->level),
+                   edit->file ? edit->file : "no file", lines);
 }
 
 static AcrAttemptEvent do_patch(Driver *driver)
@@ -249,7 +266,8 @@ static AcrAttemptEvent do_patch(Driver *driver)
         return ACR_ATTEMPT_ON_USED_UP;
     }
     g_auto(AcrPatchResult) result = {0};
-    if (!apply_answer(driver, answer, &result, &error) || !save_try(driver, answer, &result, &error))
+    if (!apply_answer(driver, answer, &result, &error) ||
+        !save_try(driver, answer, &result, &error))
         return fail(driver, error);
     acr_loops_note(driver->run, "%s", acr_extract_status_name(result.status));
     for (guint i = 0; i < result.edits->len; i++)
@@ -261,7 +279,8 @@ static AcrAttemptEvent do_patch(Driver *driver)
     return applicable ? ACR_ATTEMPT_ON_OK : ACR_ATTEMPT_ON_REFUSED;
 }
 
-/* ---- Validation and selection ------------------------------------------------------------------- */
+/* ---- Validation and selection -------------------------------------------------------------------
+ */
 
 static AcrAttemptEvent do_select(Driver *driver)
 {
@@ -271,9 +290,9 @@ static AcrAttemptEvent do_select(Driver *driver)
 static AcrAttemptEvent do_state(Driver *driver)
 {
     static AcrAttemptEvent (*const steps[])(Driver *) = {
-        [ACR_ATTEMPT_GUARD] = do_guard,           [ACR_ATTEMPT_REPRODUCE] = do_unavailable,
-        [ACR_ATTEMPT_RETRIEVE] = do_retrieve,     [ACR_ATTEMPT_PATCH] = do_patch,
-        [ACR_ATTEMPT_REVIEW] = do_unavailable,    [ACR_ATTEMPT_VALIDATE] = do_unavailable,
+        [ACR_ATTEMPT_GUARD] = do_guard,        [ACR_ATTEMPT_REPRODUCE] = do_unavailable,
+        [ACR_ATTEMPT_RETRIEVE] = do_retrieve,  [ACR_ATTEMPT_PATCH] = do_patch,
+        [ACR_ATTEMPT_REVIEW] = do_unavailable, [ACR_ATTEMPT_VALIDATE] = do_unavailable,
         [ACR_ATTEMPT_SELECT] = do_select,
     };
     GError *error = NULL;
@@ -284,7 +303,8 @@ static AcrAttemptEvent do_state(Driver *driver)
 
 bool acr_attempts_run(const AcrRun *run, AcrRunResult *out, GError **error)
 {
-    g_auto(Driver) driver = {.run = run, .machine = acr_attempt_begin(run->max_attempts, run->max_tries)};
+    g_auto(Driver)
+        driver = {.run = run, .machine = acr_attempt_begin(run->max_attempts, run->max_tries)};
     while (!acr_attempt_is_over(&driver.machine)) {
         AcrAttemptEvent event = do_state(&driver);
         bool legal = acr_attempt_step(&driver.machine, event);

@@ -1,6 +1,7 @@
 /*
- * The attempt machine: guard -> reproducer -> retrieval -> patch -> review, or without a reproducer validation ->
- * select. A step that cannot be done says so and the next begins. Attempts start afresh.
+ * The attempt machine: guard -> reproducer -> retrieval -> patch -> review, or without a reproducer
+ * validation -> select. A step that cannot be done says so and the next begins. Attempts start
+ * afresh.
  */
 #include "loops/machines.h"
 
@@ -34,7 +35,9 @@ static const Row rows[] = {
 
 AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries)
 {
-    return (AcrAttempt){.state = max_attempts ? S(GUARD) : S(DONE), .max_attempts = max_attempts, .max_tries = max_tries};
+    return (AcrAttempt){.state = max_attempts ? S(GUARD) : S(DONE),
+                        .max_attempts = max_attempts,
+                        .max_tries = max_tries};
 }
 
 bool acr_attempt_is_over(const AcrAttempt *machine)
@@ -100,8 +103,9 @@ bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event)
 
 const char *acr_attempt_state_name(AcrAttemptState state)
 {
-    static const char *const names[ACR_ATTEMPT_STATES] = {"guard",    "reproduce", "retrieve", "patch",  "review",
-                                                          "validate", "select",    "done",     "failed", "stopped"};
+    static const char *const names[ACR_ATTEMPT_STATES] = {
+        "guard",    "reproduce", "retrieve", "patch",  "review",
+        "validate", "select",    "done",     "failed", "stopped"};
     g_assert(state < ACR_ATTEMPT_STATES);
     return names[state];
 }

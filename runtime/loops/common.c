@@ -1,13 +1,13 @@
 /*
- * What the drivers share: where artifacts go, how progress is told, and the check for an interrupt between steps. Also
- * the words of --verify.
+ * What the drivers share: where artifacts go, how progress is told, and the check for an interrupt
+ * between steps. Also the words of --verify.
  */
 #include "loops/loops_private.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-G_DEFINE_QUARK(acr-loops-error-quark, acr_loops_error)
+G_DEFINE_QUARK(acr - loops - error - quark, acr_loops_error)
 
 static const char *const verify_names[] = {"auto", "always", "never"};
 
@@ -34,8 +34,8 @@ static char *artifact_path(guint attempt, const char *format, va_list args)
     return g_strdup_printf("attempt_%u/%s", attempt, name);
 }
 
-bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize len, GError **error, const char *format,
-                     ...)
+bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize len, GError **error,
+                     const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -44,7 +44,8 @@ bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize l
     return run->artifacts->write(run->artifacts->ctx, path, data, len, error);
 }
 
-bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error, const char *format, ...)
+bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error,
+                          const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -1,6 +1,7 @@
 /*
- * loops: drives the machines of machines.h with real models, searches and edits. Clock, model and the place where
- * artifacts go are passed in, so that a loop runs on scripted answers, and from a journal, unawares.
+ * loops: drives the machines of machines.h with real models, searches and edits. Clock, model and
+ * the place where artifacts go are passed in, so that a loop runs on scripted answers, and from a
+ * journal, unawares.
  */
 #ifndef ACR_LOOPS_H
 #define ACR_LOOPS_H
@@ -69,37 +70,44 @@ typedef struct {
     const AcrInterrupt *interrupt;
 } AcrRun;
 
-/* ---- Retrieval ---------------------------------------------------------------------------------- */
+/* ---- Retrieval ----------------------------------------------------------------------------------
+ */
 
 typedef struct {
     AcrRetrievalState state;       /* DONE or EXHAUSTED */
     GPtrArray *located;            /* owned; of AcrLocated; empty when EXHAUSTED */
     AcrConversation *conversation; /* owned */
-    GPtrArray *results;            /* owned; private: which messages hold search results that can still be shortened */
+    GPtrArray *results; /* owned; private: which messages hold search results that can still be
+                           shortened */
 } AcrRetrieved;
 void acr_retrieved_clear(AcrRetrieved *retrieved);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
 
-/* Shortens the oldest search results of the conversation to their headings, and says so in it; false: none is left. */
+/* Shortens the oldest search results of the conversation to their headings, and says so in it;
+ * false: none is left. */
 bool acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrPrompts *prompts);
 
-/* Runs the retrieval of one attempt. Errors: whatever made it FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'). */
-bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, AcrRetrieved *out, GError **error) ACR_MUST_USE;
+/* Runs the retrieval of one attempt. Errors: whatever made it FAILED or STOPPED (llm, py, vcs,
+ * INTERRUPTED, artifacts'). */
+bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, AcrRetrieved *out,
+                       GError **error) ACR_MUST_USE;
 
-/* ---- Attempts ----------------------------------------------------------------------------------- */
+/* ---- Attempts -----------------------------------------------------------------------------------
+ */
 
 typedef struct {
-    AcrExtractStatus status; /* of the selected candidate, or the best reached */
-    GBytes *diff;            /* owned; NULL when no attempt gave a patch */
-    AcrOverlay *overlay;     /* owned; NULL likewise */
+    AcrExtractStatus status;   /* of the selected candidate, or the best reached */
+    GBytes *diff;              /* owned; NULL when no attempt gave a patch */
+    AcrOverlay *overlay;       /* owned; NULL likewise */
     guint attempt, try_number; /* of the selected candidate; attempt from 0, try from 1 */
 } AcrRunResult;
 void acr_run_result_clear(AcrRunResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
 
 /*
- * Runs the attempts and selects. True also when no patch came of it (diff NULL). Errors as of acr_retrieval_run, and
- * UNAVAILABLE. On a ceiling *out holds the best so far and the error is ACR_LLM_ERROR_CEILING.
+ * Runs the attempts and selects. True also when no patch came of it (diff NULL). Errors as of
+ * acr_retrieval_run, and UNAVAILABLE. On a ceiling *out holds the best so far and the error is
+ * ACR_LLM_ERROR_CEILING.
  */
 bool acr_attempts_run(const AcrRun *run, AcrRunResult *out, GError **error) ACR_MUST_USE;
 

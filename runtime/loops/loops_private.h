@@ -1,14 +1,15 @@
-/* What the drivers of this folder share: artifacts as JSON, progress, and the meaning of a failed model call. */
+/* What the drivers of this folder share: artifacts as JSON, progress, and the meaning of a failed
+ * model call. */
 #ifndef ACR_LOOPS_PRIVATE_H
 #define ACR_LOOPS_PRIVATE_H
 
 #include "loops/loops.h"
 
 /* Writes attempt_N/<name>, `name` made from a printf format; indented JSON (json taken). */
-bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error, const char *format, ...)
-    G_GNUC_PRINTF(5, 6) ACR_MUST_USE;
-bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize len, GError **error, const char *format,
-                     ...) G_GNUC_PRINTF(6, 7) ACR_MUST_USE;
+bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error,
+                          const char *format, ...) G_GNUC_PRINTF(5, 6) ACR_MUST_USE;
+bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize len, GError **error,
+                     const char *format, ...) G_GNUC_PRINTF(6, 7) ACR_MUST_USE;
 void acr_loops_stage(const AcrRun *run, guint attempt, const char *stage, guint number);
 void acr_loops_note(const AcrRun *run, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* False with INTERRUPTED when a signal came. */

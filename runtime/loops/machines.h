@@ -1,6 +1,6 @@
 /*
- * The pure machines of the loops: state x event -> state and what to do on entering it. No I/O, no time, no memory
- * beyond the struct, so that every transition is a table row with a test.
+ * The pure machines of the loops: state x event -> state and what to do on entering it. No I/O, no
+ * time, no memory beyond the struct, so that every transition is a table row with a test.
  */
 #ifndef ACR_MACHINES_H
 #define ACR_MACHINES_H
@@ -8,7 +8,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* ---- Retrieval ---------------------------------------------------------------------------------- */
+/* ---- Retrieval ----------------------------------------------------------------------------------
+ */
 
 typedef enum {
     ACR_RETRIEVAL_SELECT,  /* the model chooses calls or names places */
@@ -54,9 +55,9 @@ typedef enum {
 typedef struct {
     AcrRetrievalState state;
     AcrRetrievalAsk ask;
-    guint round;     /* 1-based; a round begins on entering SELECT */
+    guint round; /* 1-based; a round begins on entering SELECT */
     guint max_rounds;
-    guint invalid;   /* invalid extract answers in this round */
+    guint invalid; /* invalid extract answers in this round */
 } AcrRetrieval;
 
 /* In SELECT of round 1; `max_rounds` 0: EXHAUSTED at once. */
@@ -66,16 +67,17 @@ bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event);
 bool acr_retrieval_is_over(const AcrRetrieval *machine);
 const char *acr_retrieval_state_name(AcrRetrievalState state); /* "select", … */
 
-/* ---- Attempt ------------------------------------------------------------------------------------ */
+/* ---- Attempt ------------------------------------------------------------------------------------
+ */
 
 typedef enum {
     ACR_ATTEMPT_GUARD,     /* can code be run, and the issue be reproduced? */
     ACR_ATTEMPT_REPRODUCE, /* write a reproducer and see it fail */
     ACR_ATTEMPT_RETRIEVE,
-    ACR_ATTEMPT_PATCH,     /* one try of the patch writer */
-    ACR_ATTEMPT_REVIEW,    /* patch and test judged by their executions */
+    ACR_ATTEMPT_PATCH,  /* one try of the patch writer */
+    ACR_ATTEMPT_REVIEW, /* patch and test judged by their executions */
     ACR_ATTEMPT_VALIDATE,
-    ACR_ATTEMPT_SELECT,    /* the attempt is over: take the next one, or choose among all */
+    ACR_ATTEMPT_SELECT, /* the attempt is over: take the next one, or choose among all */
     ACR_ATTEMPT_DONE,
     ACR_ATTEMPT_FAILED,
     ACR_ATTEMPT_STOPPED,
@@ -83,11 +85,13 @@ typedef enum {
 } AcrAttemptState;
 
 typedef enum {
-    ACR_ATTEMPT_ON_OK,          /* GUARD: reproducible; REPRODUCE: reproduced; RETRIEVE: over; PATCH: applicable;
-                                   REVIEW: both right; VALIDATE: passed; SELECT: the attempt gave a patch to keep */
+    ACR_ATTEMPT_ON_OK, /* GUARD: reproducible; REPRODUCE: reproduced; RETRIEVE: over; PATCH:
+                          applicable; REVIEW: both right; VALIDATE: passed; SELECT: the attempt gave
+                          a patch to keep */
     ACR_ATTEMPT_ON_UNAVAILABLE, /* the step cannot be done; it said why */
-    ACR_ATTEMPT_ON_REFUSED,     /* PATCH, REVIEW, VALIDATE: the patch is not good; SELECT: the attempt gave none */
-    ACR_ATTEMPT_ON_USED_UP,     /* PATCH: a script has no line left; the attempt ends */
+    ACR_ATTEMPT_ON_REFUSED, /* PATCH, REVIEW, VALIDATE: the patch is not good; SELECT: the attempt
+                               gave none */
+    ACR_ATTEMPT_ON_USED_UP, /* PATCH: a script has no line left; the attempt ends */
     ACR_ATTEMPT_ON_FAILED,
     ACR_ATTEMPT_ON_CEILING,
     ACR_ATTEMPT_EVENTS,
@@ -98,11 +102,11 @@ typedef enum {
 
 typedef struct {
     AcrAttemptState state;
-    guint attempt;      /* 0-based */
+    guint attempt; /* 0-based */
     guint max_attempts;
-    guint tries;        /* patch tries begun in this attempt, 1-based in PATCH */
+    guint tries; /* patch tries begun in this attempt, 1-based in PATCH */
     guint max_tries;
-    bool reproducer;    /* there is one in this attempt */
+    bool reproducer; /* there is one in this attempt */
 } AcrAttempt;
 
 AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries);

@@ -1,6 +1,7 @@
 /*
- * The text of one round's search results, and its short form: when a conversation overflows the model's context, the
- * oldest results are replaced by their headings, which say what was found where, so that the model can ask again.
+ * The text of one round's search results, and its short form: when a conversation overflows the
+ * model's context, the oldest results are replaced by their headings, which say what was found
+ * where, so that the model can ask again.
  */
 #include "loops/results.h"
 
@@ -9,7 +10,7 @@
 #define HEADING_PLACES 8u /* places that a heading names */
 
 typedef struct {
-    gsize message;  /* its number in the conversation */
+    gsize message; /* its number in the conversation */
     char *headings;
 } Results;
 
@@ -46,7 +47,8 @@ static void append_heading(GString *out, const char *call, const AcrAnswer *answ
         g_string_append_printf(out, "%s%s", i ? "; " : "", place->file);
         if (place->klass || place->func)
             g_string_append_printf(out, " %s%s%s", place->klass ? place->klass : "",
-                                   place->klass && place->func ? "." : "", place->func ? place->func : "");
+                                   place->klass && place->func ? "." : "",
+                                   place->func ? place->func : "");
         g_string_append_printf(out, " lines %u-%u", place->start, place->end);
     }
     if (answer->places->len > HEADING_PLACES)
@@ -59,7 +61,8 @@ void acr_round_text_add(AcrRoundText *text, const char *call, const AcrAnswer *a
     append_heading(text->headings, call, answer);
     g_string_append_printf(text->full, "Result of %s:\n\n", call);
     if (text->full->len + strlen(answer->output) > ACR_ROUND_MAX_OUTPUT)
-        g_string_append(text->full, "(left out: the results of this round are too long; make the call again by itself)\n\n");
+        g_string_append(text->full, "(left out: the results of this round are too long; make the "
+                                    "call again by itself)\n\n");
     else
         g_string_append_printf(text->full, "%s\n\n", answer->output);
 }
@@ -69,10 +72,12 @@ void acr_round_text_remark(AcrRoundText *text, const char *remark)
     g_string_append_printf(text->full, "%s\n\n", remark);
 }
 
-void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompts, AcrRoundText *text)
+void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompts,
+                               AcrRoundText *text)
 {
     g_strchomp(text->full->str);
-    g_autofree char *message = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_RESULTS, "results", text->full->str, NULL);
+    g_autofree char *message =
+        acr_prompts_render(prompts, ACR_PROMPT_SEARCH_RESULTS, "results", text->full->str, NULL);
     acr_conversation_add(retrieved->conversation, ACR_ROLE_USER, message);
     Results *results = g_new0(Results, 1);
     results->message = acr_conversation_size(retrieved->conversation) - 1;
@@ -87,11 +92,12 @@ bool acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrPrompts *prompts)
     if (!retrieved->results || retrieved->results->len == 0)
         return false;
     const Results *oldest = retrieved->results->pdata[0];
-    g_autofree char *headings =
-        g_strdup_printf("(The code that was shown here is left out, since the conversation grew too long. What was found:\n"
-                        "%sMake a call again to see its code.)",
-                        oldest->headings);
-    g_autofree char *message = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_RESULTS, "results", headings, NULL);
+    g_autofree char *headings = g_strdup_printf("(The code that was shown here is left out, since "
+                                                "the conversation grew too long. What was found:\n"
+                                                "%sMake a call again to see its code.)",
+                                                oldest->headings);
+    g_autofree char *message =
+        acr_prompts_render(prompts, ACR_PROMPT_SEARCH_RESULTS, "results", headings, NULL);
     acr_conversation_replace(retrieved->conversation, oldest->message, message);
     g_ptr_array_remove_index(retrieved->results, 0);
     return true;

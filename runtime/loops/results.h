@@ -15,6 +15,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRoundText, acr_round_text_clear)
 void acr_round_text_add(AcrRoundText *text, const char *call, const AcrAnswer *answer);
 void acr_round_text_remark(AcrRoundText *text, const char *remark);
 /* Adds the results as a message, and remembers it for acr_retrieved_shorten. */
-void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompts, AcrRoundText *text);
+void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompts,
+                               AcrRoundText *text);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Drives the retrieval machine: for each state one function that does its work and says which event came of it. The
- * conversation goes to disk each round before it is parsed. All state is in Driver; nothing is kept between runs.
+ * Drives the retrieval machine: for each state one function that does its work and says which event
+ * came of it. The conversation goes to disk each round before it is parsed. All state is in Driver;
+ * nothing is kept between runs.
  */
 #include "loops/loops_private.h"
 #include "loops/results.h"
@@ -35,7 +36,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, driver_clear)
 static AcrRetrievalEvent event_of_error(Driver *driver, GError *error, bool can_shorten)
 {
     if (g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {
-        acr_loops_note(driver->run, "the context overflowed%s", can_shorten ? ", older results are shortened" : "");
+        acr_loops_note(driver->run, "the context overflowed%s",
+                       can_shorten ? ", older results are shortened" : "");
         g_error_free(error);
         return can_shorten ? ACR_RETRIEVAL_ON_SHORTENED : ACR_RETRIEVAL_ON_NOT_SHORTENABLE;
     }
@@ -94,11 +96,12 @@ static void ask_question(Driver *driver)
         text = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_NEXT, NULL);
     } else if (driver->machine.ask == ACR_ASK_CHECK_CALLS) {
         g_autofree char *calls = acr_agent_calls_text();
-        text = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_CHECK_CALLS, "problem", driver->extraction.problem,
-                                  "calls", calls, NULL);
+        text = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_CHECK_CALLS, "problem",
+                                  driver->extraction.problem, "calls", calls, NULL);
     } else if (driver->machine.ask == ACR_ASK_NO_PLACE) {
         g_autofree char *locations = describe_locations(driver->extraction.locations);
-        text = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_NO_PLACE, "locations", locations, NULL);
+        text =
+            acr_prompts_render(prompts, ACR_PROMPT_SEARCH_NO_PLACE, "locations", locations, NULL);
     }
     if (text)
         acr_conversation_add(driver->retrieved.conversation, ACR_ROLE_USER, text);
@@ -110,10 +113,11 @@ static AcrRetrievalEvent do_select(Driver *driver)
     const char *text;
     acr_loops_stage(driver->run, driver->attempt, "select", driver->machine.round);
     ask_question(driver);
-    if (!acr_agent_ask(driver->model, driver->retrieved.conversation, "search", driver->machine.round, false, &text,
-                       &error))
+    if (!acr_agent_ask(driver->model, driver->retrieved.conversation, "search",
+                       driver->machine.round, false, &text, &error))
         return event_of_error(driver, error,
-                              is_overflow(error) && acr_retrieved_shorten(&driver->retrieved, driver->run->prompts));
+                              is_overflow(error) &&
+                                  acr_retrieved_shorten(&driver->retrieved, driver->run->prompts));
     g_free(driver->selected);
     driver->selected = g_strdup(text);
     g_clear_pointer(&driver->extract, acr_conversation_free);
@@ -124,7 +128,8 @@ static AcrRetrievalEvent do_select(Driver *driver)
 
 static void start_extract(Driver *driver)
 {
-    g_autofree char *name = g_strdup_printf("attempt_%u/extract_%u", driver->attempt, driver->machine.round);
+    g_autofree char *name =
+        g_strdup_printf("attempt_%u/extract_%u", driver->attempt, driver->machine.round);
     acr_conversation_free(driver->extract);
     driver->extract = acr_conversation_new(name);
     acr_agent_extract_start(driver->extract, driver->run->prompts, driver->selected);
@@ -146,17 +151,20 @@ static AcrRetrievalEvent do_extract(Driver *driver)
     if (!driver->extract)
         start_extract(driver);
     acr_loops_stage(driver->run, driver->attempt, "extract", driver->machine.round);
-    if (!acr_agent_ask(driver->model, driver->extract, "extract", driver->machine.round, true, &text, &error))
+    if (!acr_agent_ask(driver->model, driver->extract, "extract", driver->machine.round, true,
+                       &text, &error))
         return event_of_error(driver, error, is_overflow(error) && shorten_extract(driver));
     acr_extraction_clear(&driver->extraction);
-    if (!acr_loops_write_json(driver->run, driver->attempt, acr_conversation_to_json(driver->extract, 0), &error,
+    if (!acr_loops_write_json(driver->run, driver->attempt,
+                              acr_conversation_to_json(driver->extract, 0), &error,
                               "search/agent_proxy_%u.json", driver->machine.round) ||
         !acr_agent_extract_read(driver->run->python, text, &driver->extraction, &error))
         return event_of_error(driver, error, false);
     if (driver->extraction.problem) {
-        acr_loops_note(driver->run, "the extract answer cannot be used: %s", driver->extraction.problem);
-        g_autofree char *retry = acr_prompts_render(driver->run->prompts, ACR_PROMPT_EXTRACT_RETRY, "problem",
-                                                    driver->extraction.problem, NULL);
+        acr_loops_note(driver->run, "the extract answer cannot be used: %s",
+                       driver->extraction.problem);
+        g_autofree char *retry = acr_prompts_render(driver->run->prompts, ACR_PROMPT_EXTRACT_RETRY,
+                                                    "problem", driver->extraction.problem, NULL);
         acr_conversation_add(driver->extract, ACR_ROLE_USER, retry);
         return ACR_RETRIEVAL_ON_INVALID;
     }
@@ -175,14 +183,17 @@ static AcrJson *call_to_json(const AcrCall *call, bool ok)
     return json;
 }
 
-static bool answer_call(Driver *driver, const AcrCall *call, AcrRoundText *text, AcrJson *layer, GError **error)
+static bool answer_call(Driver *driver, const AcrCall *call, AcrRoundText *text, AcrJson *layer,
+                        GError **error)
 {
     g_auto(AcrAnswer) answer = {0};
-    if (!acr_loops_go_on(driver->run, error) || !acr_search_run(driver->run->search, call, &answer, error))
+    if (!acr_loops_go_on(driver->run, error) ||
+        !acr_search_run(driver->run->search, call, &answer, error))
         return false;
     g_autofree char *printed = acr_call_print(call);
     if (answer.ok)
-        acr_loops_note(driver->run, "%s: %u place%s", printed, answer.places->len, answer.places->len == 1 ? "" : "s");
+        acr_loops_note(driver->run, "%s: %u place%s", printed, answer.places->len,
+                       answer.places->len == 1 ? "" : "s");
     else
         acr_loops_note(driver->run, "%s: nothing found", printed);
     acr_round_text_add(text, printed, &answer);
@@ -215,10 +226,11 @@ static AcrRetrievalEvent do_analyse(Driver *driver)
     GError *error = NULL;
     const char *text;
     acr_loops_stage(driver->run, driver->attempt, "analyse", driver->machine.round);
-    if (!acr_agent_ask(driver->model, driver->retrieved.conversation, "search", driver->machine.round, false, &text,
-                       &error))
+    if (!acr_agent_ask(driver->model, driver->retrieved.conversation, "search",
+                       driver->machine.round, false, &text, &error))
         return event_of_error(driver, error,
-                              is_overflow(error) && acr_retrieved_shorten(&driver->retrieved, driver->run->prompts));
+                              is_overflow(error) &&
+                                  acr_retrieved_shorten(&driver->retrieved, driver->run->prompts));
     if (!save_conversation(driver, &error))
         return event_of_error(driver, error, false);
     return ACR_RETRIEVAL_ON_ANSWER;
@@ -259,15 +271,19 @@ static AcrRetrievalEvent do_locate(Driver *driver)
     GError *error = NULL;
     acr_loops_stage(driver->run, driver->attempt, "locate", driver->machine.round);
     g_clear_pointer(&driver->retrieved.located, g_ptr_array_unref);
-    driver->retrieved.located = acr_search_locate(driver->run->search, driver->extraction.locations);
+    driver->retrieved.located =
+        acr_search_locate(driver->run->search, driver->extraction.locations);
     for (guint i = 0; i < driver->retrieved.located->len; i++) {
         const AcrLocated *item = driver->retrieved.located->pdata[i];
         acr_loops_note(driver->run, "%s by %s: %s lines %u-%u", acr_located_role_name(item->role),
-                       acr_locate_level_name(item->level), item->place->file, item->place->start, item->place->end);
+                       acr_locate_level_name(item->level), item->place->file, item->place->start,
+                       item->place->end);
     }
-    if (!acr_loops_write_json(driver->run, driver->attempt, locations_to_json(driver->extraction.locations), &error,
+    if (!acr_loops_write_json(driver->run, driver->attempt,
+                              locations_to_json(driver->extraction.locations), &error,
                               "search/bug_locations_before_process.json") ||
-        !acr_loops_write_json(driver->run, driver->attempt, located_to_json(driver->retrieved.located), &error,
+        !acr_loops_write_json(driver->run, driver->attempt,
+                              located_to_json(driver->retrieved.located), &error,
                               "search/bug_locations_after_process.json"))
         return event_of_error(driver, error, false);
     return driver->retrieved.located->len ? ACR_RETRIEVAL_ON_FOUND : ACR_RETRIEVAL_ON_NOT_FOUND;
@@ -276,8 +292,8 @@ static AcrRetrievalEvent do_locate(Driver *driver)
 static AcrRetrievalEvent do_state(Driver *driver)
 {
     static AcrRetrievalEvent (*const work[])(Driver *) = {
-        [ACR_RETRIEVAL_SELECT] = do_select,   [ACR_RETRIEVAL_EXTRACT] = do_extract,
-        [ACR_RETRIEVAL_SEARCH] = do_search,   [ACR_RETRIEVAL_ANALYSE] = do_analyse,
+        [ACR_RETRIEVAL_SELECT] = do_select, [ACR_RETRIEVAL_EXTRACT] = do_extract,
+        [ACR_RETRIEVAL_SEARCH] = do_search, [ACR_RETRIEVAL_ANALYSE] = do_analyse,
         [ACR_RETRIEVAL_LOCATE] = do_locate,
     };
     GError *error = NULL;
@@ -286,10 +302,13 @@ static AcrRetrievalEvent do_state(Driver *driver)
     return work[driver->machine.state](driver);
 }
 
-bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, AcrRetrieved *out, GError **error)
+bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, AcrRetrieved *out,
+                       GError **error)
 {
-    g_auto(Driver) driver = {
-        .run = run, .attempt = attempt, .model = model, .machine = acr_retrieval_begin(run->max_rounds)};
+    g_auto(Driver) driver = {.run = run,
+                             .attempt = attempt,
+                             .model = model,
+                             .machine = acr_retrieval_begin(run->max_rounds)};
     g_autofree char *name = g_strdup_printf("attempt_%u/search", attempt);
     driver.retrieved.conversation = acr_conversation_new(name);
     driver.retrieved.located = g_ptr_array_new_with_free_func((GDestroyNotify)acr_located_free);
@@ -305,8 +324,8 @@ bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, AcrRet
         g_propagate_error(error, g_steal_pointer(&driver.failure));
         return false;
     }
-    acr_loops_note(run, "retrieval is %s after round %u", acr_retrieval_state_name(driver.machine.state),
-                   driver.machine.round);
+    acr_loops_note(run, "retrieval is %s after round %u",
+                   acr_retrieval_state_name(driver.machine.state), driver.machine.round);
     *out = driver.retrieved;
     memset(&driver.retrieved, 0, sizeof driver.retrieved);
     return true;

@@ -1,6 +1,7 @@
 /*
- * The retrieval machine: select -> extract -> search -> analyse, round by round, until bug locations are found. Each
- * transition is a row of the table below; the two counters (invalid extract answers, rounds) are applied after it.
+ * The retrieval machine: select -> extract -> search -> analyse, round by round, until bug
+ * locations are found. Each transition is a row of the table below; the two counters (invalid
+ * extract answers, rounds) are applied after it.
  */
 #include "loops/machines.h"
 
@@ -42,8 +43,10 @@ static const Row any_rows[] = {
 
 AcrRetrieval acr_retrieval_begin(guint max_rounds)
 {
-    return (AcrRetrieval){
-        .state = max_rounds ? S(SELECT) : S(EXHAUSTED), .ask = ACR_ASK_START, .round = 1, .max_rounds = max_rounds};
+    return (AcrRetrieval){.state = max_rounds ? S(SELECT) : S(EXHAUSTED),
+                          .ask = ACR_ASK_START,
+                          .round = 1,
+                          .max_rounds = max_rounds};
 }
 
 bool acr_retrieval_is_over(const AcrRetrieval *machine)
@@ -101,8 +104,9 @@ bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event)
 
 const char *acr_retrieval_state_name(AcrRetrievalState state)
 {
-    static const char *const names[ACR_RETRIEVAL_STATES] = {"select", "extract",   "search", "analyse", "locate",
-                                                            "done",   "exhausted", "failed", "stopped"};
+    static const char *const names[ACR_RETRIEVAL_STATES] = {"select",    "extract", "search",
+                                                            "analyse",   "locate",  "done",
+                                                            "exhausted", "failed",  "stopped"};
     g_assert(state < ACR_RETRIEVAL_STATES);
     return names[state];
 }

@@ -1,6 +1,7 @@
 /*
- * py: the one place that knows Python. One thread owns the interpreter: it initialises, runs jobs from a queue and
- * finalises; other threads post a job and wait. Everything else in the program uses the functions below.
+ * py: the one place that knows Python. One thread owns the interpreter: it initialises, runs jobs
+ * from a queue and finalises; other threads post a job and wait. Everything else in the program
+ * uses the functions below.
  */
 #ifndef ACR_PY_H
 #define ACR_PY_H
@@ -15,11 +16,13 @@
 
 typedef enum {
     ACR_PY_ERROR_FAILED,      /* an exception; the message holds its type and text */
-    ACR_PY_ERROR_ENVIRONMENT, /* the interpreter or the program's Python files are not as they were built */
+    ACR_PY_ERROR_ENVIRONMENT, /* the interpreter or the program's Python files are not as they were
+                                 built */
     ACR_PY_ERROR_TIMEOUT,     /* the deadline passed and the job was ended */
     ACR_PY_ERROR_MEMORY,
-    ACR_PY_ERROR_EXIT,        /* code called sys.exit */
-    ACR_PY_ERROR_BAD_CALL,    /* acr_python_bind_call: not a call, unknown name, arguments that do not fit */
+    ACR_PY_ERROR_EXIT,     /* code called sys.exit */
+    ACR_PY_ERROR_BAD_CALL, /* acr_python_bind_call: not a call, unknown name, arguments that do not
+                              fit */
 } AcrPyError;
 #define ACR_PY_ERROR acr_py_error_quark()
 GQuark acr_py_error_quark(void);
@@ -27,32 +30,36 @@ GQuark acr_py_error_quark(void);
 typedef struct AcrPython AcrPython;
 
 /*
- * Starts the interpreter. `package_dir` is the folder that holds the package `acr` (python/ of the source or installed
- * tree). Errors: ENVIRONMENT. At most one at a time in a process.
+ * Starts the interpreter. `package_dir` is the folder that holds the package `acr` (python/ of the
+ * source or installed tree). Errors: ENVIRONMENT. At most one at a time in a process.
  */
 AcrPython *acr_python_new(const char *package_dir, GError **error) ACR_MUST_USE;
 void acr_python_free(AcrPython *python); /* ends the thread and finalises */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPython, acr_python_free)
 const char *acr_python_version(const AcrPython *python); /* borrowed: "3.11.2" */
 
-/* The tables for native/: borrowed, valid while `python` lives; their functions may be called from any thread. */
+/* The tables for native/: borrowed, valid while `python` lives; their functions may be called from
+ * any thread. */
 const AcrOutliner *acr_python_outliner(AcrPython *python);
 const AcrReferee *acr_python_referee(AcrPython *python);
 
 /*
- * Parses the text of one call with Python's ast and binds its (literal) arguments to the registered signature. Quotes,
- * keyword arguments and surrounding white space are Python's business; integers may be given as digits in a string.
- * Errors: BAD_CALL, with a message that a model can act on (names the call's signature); others as above.
+ * Parses the text of one call with Python's ast and binds its (literal) arguments to the registered
+ * signature. Quotes, keyword arguments and surrounding white space are Python's business; integers
+ * may be given as digits in a string. Errors: BAD_CALL, with a message that a model can act on
+ * (names the call's signature); others as above.
  */
-bool acr_python_bind_call(AcrPython *python, const char *text, AcrCall *out, GError **error) ACR_MUST_USE;
+bool acr_python_bind_call(AcrPython *python, const char *text, AcrCall *out,
+                          GError **error) ACR_MUST_USE;
 
 /*
- * Runs `module.function(argument)` of the package `acr`: bytes in, bytes out (owned). The seam for what comes later.
- * `deadline_ms` counts from when the job starts; 0: none. At the deadline _acr.Deadline is raised in it, and the answer is
- * TIMEOUT even where it was swallowed. A job that has not ended some seconds later (stuck in C code) is given up: TIMEOUT,
- * and the interpreter is lost: every later call is TIMEOUT at once, and acr_python_free leaves its thread behind.
+ * Runs `module.function(argument)` of the package `acr`: bytes in, bytes out (owned). The seam for
+ * what comes later. `deadline_ms` counts from when the job starts; 0: none. At the deadline
+ * _acr.Deadline is raised in it, and the answer is TIMEOUT even where it was swallowed. A job that
+ * has not ended some seconds later (stuck in C code) is given up: TIMEOUT, and the interpreter is
+ * lost: every later call is TIMEOUT at once, and acr_python_free leaves its thread behind.
  */
-bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument, gint64 deadline_ms,
-                     GBytes **out, GError **error) ACR_MUST_USE;
+bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument,
+                     gint64 deadline_ms, GBytes **out, GError **error) ACR_MUST_USE;
 
 #endif

@@ -7,10 +7,11 @@
 
 #include "py/py.h"
 
-#define ACR_PY_STACK_BYTES (16u * 1024 * 1024) /* a 2,900-deep expression needs more than 256 KiB  \
-                                                */
-#define ACR_PY_GRACE_MS 5000                   /* a job past its deadline is given up after that */
-#define ACR_PY_AGAIN_MS 200                    /* between two Deadlines raised in one job */
+#define ACR_PY_STACK_BYTES                                                                         \
+    (16u * 1024 * 1024)      /* a 2,900-deep expression needs more than 256 KiB                    \
+                              */
+#define ACR_PY_GRACE_MS 5000 /* a job past its deadline is given up after that */
+#define ACR_PY_AGAIN_MS 200  /* between two Deadlines raised in one job */
 #define ACR_PY_COMPILE_TIMEOUT_MS 20000
 #define ACR_PY_LINT_TIMEOUT_MS 300000
 #define ACR_PY_BIND_TIMEOUT_MS 10000

@@ -1,6 +1,6 @@
 /*
- * What a run's model calls used, by role. Answers from the journal count like live ones: the sums are those of the run,
- * not of the process.
+ * What a run's model calls used, by role. Answers from the journal count like live ones: the sums
+ * are those of the run, not of the process.
  */
 #include "task/task_private.h"
 
@@ -68,7 +68,8 @@ static AcrJson *sum_to_json(const Sum *sum)
 AcrJson *acr_cost_to_json(const AcrCost *cost)
 {
     AcrJson *json = acr_json_new_object(), *agents = acr_json_new_object();
-    g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(cost->by_agent), (GCompareFunc)g_strcmp0);
+    g_autoptr(GList) names =
+        g_list_sort(g_hash_table_get_keys(cost->by_agent), (GCompareFunc)g_strcmp0);
     for (GList *at = names; at; at = at->next)
         acr_json_set(agents, at->data, sum_to_json(g_hash_table_lookup(cost->by_agent, at->data)));
     acr_json_set(json, "total", sum_to_json(&cost->total));

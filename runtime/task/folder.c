@@ -1,7 +1,7 @@
 /*
- * The run folder. meta.json is what makes a folder one: it is written first, in the state "new", again when everything
- * that the run stands on is in the folder ("ready"), and once more with the result ("done"), each time atomically. A
- * folder that holds anything else is never touched.
+ * The run folder. meta.json is what makes a folder one: it is written first, in the state "new",
+ * again when everything that the run stands on is in the folder ("ready"), and once more with the
+ * result ("done"), each time atomically. A folder that holds anything else is never touched.
  */
 #include "task/task_private.h"
 
@@ -16,7 +16,7 @@
 static const char *const state_names[] = {
     [ACR_FOLDER_NEW] = "new", [ACR_FOLDER_READY] = "ready", [ACR_FOLDER_DONE] = "done"};
 
-G_DEFINE_QUARK(acr-task-error-quark, acr_task_error)
+G_DEFINE_QUARK(acr - task - error - quark, acr_task_error)
 
 void acr_folder_clear(AcrFolder *folder)
 {
@@ -30,7 +30,8 @@ char *acr_folder_path(const AcrFolder *folder, const char *name)
     return g_build_filename(folder->path, name, NULL);
 }
 
-bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len, GError **error)
+bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
+                      GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name);
     g_autofree char *parent = g_path_get_dirname(path);
@@ -53,10 +54,12 @@ static bool refuse(GError **error, const char *path, const char *why)
     return false;
 }
 
-/* Whether a file is a regular one (no link) that holds nothing, or what `is_own` takes for a run's. */
+/* Whether a file is a regular one (no link) that holds nothing, or what `is_own` takes for a run's.
+ */
 static bool holds_own(const char *path, bool (*is_own)(const char *text))
 {
-    g_autoptr(GBytes) bytes = g_file_test(path, G_FILE_TEST_IS_SYMLINK) ? NULL : acr_file_read(path, 32, NULL);
+    g_autoptr(GBytes) bytes =
+        g_file_test(path, G_FILE_TEST_IS_SYMLINK) ? NULL : acr_file_read(path, 32, NULL);
     gsize len = 0;
     const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
     g_autofree char *text = g_strndup(data ? data : "", len);
@@ -75,7 +78,8 @@ static bool is_lock(const char *text)
     return digits > 0 && strcmp(text + digits, "\n") == 0;
 }
 
-/* A file that a run which was killed at its very beginning can have left, and none of the user's by the same name. */
+/* A file that a run which was killed at its very beginning can have left, and none of the user's by
+ * the same name. */
 static bool is_beginning(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -86,19 +90,22 @@ static bool is_beginning(const char *folder, const char *name)
     return acr_file_is_temporary(name) && g_file_test(path, G_FILE_TEST_IS_REGULAR);
 }
 
-/* Whether a folder without meta.json may become a run folder: it is missing or empty, or a run was killed right there. */
+/* Whether a folder without meta.json may become a run folder: it is missing or empty, or a run was
+ * killed right there. */
 static bool check_free(const char *path, GError **error)
 {
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return true;
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
     if (!dir) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "cannot read the folder '%s'", path);
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                    "cannot read the folder '%s'", path);
         return false;
     }
     for (const char *name; (name = g_dir_read_name(dir));)
         if (!is_beginning(path, name))
-            return refuse(error, path, "holds something else than a run; give a new or empty folder as --out");
+            return refuse(error, path,
+                          "holds something else than a run; give a new or empty folder as --out");
     return true;
 }
 
@@ -117,7 +124,8 @@ static bool read_state(AcrFolder *folder, GError **error)
 /* Reads meta.json; true without it when there is none. */
 static bool read_meta(AcrFolder *folder, GError **error)
 {
-    if (g_file_test(folder->path, G_FILE_TEST_EXISTS) && !g_file_test(folder->path, G_FILE_TEST_IS_DIR))
+    if (g_file_test(folder->path, G_FILE_TEST_EXISTS) &&
+        !g_file_test(folder->path, G_FILE_TEST_IS_DIR))
         return refuse(error, folder->path, "is not a folder");
     g_autofree char *path = acr_folder_path(folder, META);
     g_autoptr(GError) reason = NULL;
@@ -141,7 +149,8 @@ static bool read_meta(AcrFolder *folder, GError **error)
 /* The folder is new: it is made, and hidden from git in case it lies in a working tree. */
 static bool make_folder(const AcrFolder *folder, GError **error)
 {
-    return acr_dir_make(folder->path, error) && acr_folder_write(folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error);
+    return acr_dir_make(folder->path, error) &&
+           acr_folder_write(folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error);
 }
 
 bool acr_folder_exists(const char *path)
@@ -150,11 +159,13 @@ bool acr_folder_exists(const char *path)
     return g_file_test(meta, G_FILE_TEST_EXISTS);
 }
 
-/* The lock file is written to, so it must be a run's own: a folder from elsewhere may hold a link there. */
+/* The lock file is written to, so it must be a run's own: a folder from elsewhere may hold a link
+ * there. */
 static bool take_lock(AcrFolder *folder, const char *path, GError **error)
 {
     g_autofree char *lock = acr_folder_path(folder, LOCK);
-    bool exists = g_file_test(lock, G_FILE_TEST_EXISTS) || g_file_test(lock, G_FILE_TEST_IS_SYMLINK);
+    bool exists =
+        g_file_test(lock, G_FILE_TEST_EXISTS) || g_file_test(lock, G_FILE_TEST_IS_SYMLINK);
     if (exists && !holds_own(lock, is_lock))
         return refuse(error, path, "holds a lock that is not a run's");
     folder->lock = acr_lock_take(lock, error);
@@ -166,8 +177,8 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
 }
 
 /*
- * Removes what kills in the middle of a write have left. The lock is held, so nobody is at work on these files. What
- * cannot be removed harms nothing.
+ * Removes what kills in the middle of a write have left. The lock is held, so nobody is at work on
+ * these files. What cannot be removed harms nothing.
  */
 static void sweep(const char *path, guint depth)
 {

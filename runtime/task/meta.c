@@ -1,6 +1,7 @@
 /*
- * What a run folder is bound to. Options that make the result are recorded when the run begins and compared when it is
- * gone on with; texts (issue, prompts) by their digests, since the texts themselves lie in the folder.
+ * What a run folder is bound to. Options that make the result are recorded when the run begins and
+ * compared when it is gone on with; texts (issue, prompts) by their digests, since the texts
+ * themselves lie in the folder.
  */
 #include "task/task_private.h"
 
@@ -14,7 +15,8 @@ static void set_digest(AcrJson *json, const char *key, const char *text)
     acr_json_set_string(json, key, digest);
 }
 
-/* The path without symlinks where it exists, else made absolute, so that any spelling of it compares equal. */
+/* The path without symlinks where it exists, else made absolute, so that any spelling of it
+ * compares equal. */
 static char *settled_path(const char *path)
 {
     g_autofree char *canonical = g_canonicalize_filename(path, NULL);
@@ -28,7 +30,8 @@ static char *settled_path(const char *path)
 
 AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *prompts)
 {
-    AcrJson *json = acr_json_new_object(), *models = acr_json_new_array(), *texts = acr_json_new_object();
+    AcrJson *json = acr_json_new_object(), *models = acr_json_new_array(),
+            *texts = acr_json_new_object();
     g_autofree char *repo = settled_path(options->repo);
     acr_json_set_string(json, "repo", repo);
     acr_json_set_string(json, "rev", options->rev);
@@ -42,23 +45,27 @@ AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *promp
     acr_json_set_int(json, "attempts", options->attempts);
     acr_json_set_string(json, "verify", acr_verify_name(options->verify));
     acr_json_set(json, "temperature",
-                 options->temperature < 0 ? acr_json_new_null() : acr_json_new_double(options->temperature));
+                 options->temperature < 0 ? acr_json_new_null()
+                                          : acr_json_new_double(options->temperature));
     for (guint i = 0; i < ACR_PROMPTS; i++)
         set_digest(texts, acr_prompt_file(i), acr_prompts_text(prompts, i));
     acr_json_set(json, "prompts", texts);
     return json;
 }
 
-static bool differ(const char *folder, const char *field, const AcrJson *recorded, const AcrJson *given, GError **error)
+static bool differ(const char *folder, const char *field, const AcrJson *recorded,
+                   const AcrJson *given, GError **error)
 {
     g_autofree char *then = recorded ? acr_json_print(recorded) : g_strdup("nothing");
     g_autofree char *now = given ? acr_json_print(given) : g_strdup("nothing");
     g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                "cannot go on in '%s': it was begun with another %s (then %s, now %s)", folder, field, then, now);
+                "cannot go on in '%s': it was begun with another %s (then %s, now %s)", folder,
+                field, then, now);
     return false;
 }
 
-bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder, GError **error)
+bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
+                    GError **error)
 {
     for (const AcrJson *now = acr_json_first(given); now; now = acr_json_next(now)) {
         const AcrJson *then = acr_json_get(recorded, acr_json_key(now));

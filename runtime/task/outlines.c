@@ -1,6 +1,7 @@
 /*
- * Which files an outliner failed on (its deadline, memory) depends on the machine and the hour, and decides what a run
- * can find. So the list of them is part of what a run stands on: made when it begins, and obeyed ever after.
+ * Which files an outliner failed on (its deadline, memory) depends on the machine and the hour, and
+ * decides what a run can find. So the list of them is part of what a run stands on: made when it
+ * begins, and obeyed ever after.
  */
 #include "task/task_private.h"
 
@@ -10,7 +11,8 @@ static bool has(const AcrJson *list, const char *path)
 {
     for (const AcrJson *at = acr_json_first(list); at; at = acr_json_next(at)) {
         g_autoptr(GBytes) file = acr_json_get_bytes(at, "file");
-        if (file && g_bytes_get_size(file) == strlen(path) && memcmp(g_bytes_get_data(file, NULL), path, strlen(path)) == 0)
+        if (file && g_bytes_get_size(file) == strlen(path) &&
+            memcmp(g_bytes_get_data(file, NULL), path, strlen(path)) == 0)
             return true;
     }
     return false;
@@ -27,7 +29,8 @@ static void add(AcrJson *list, const char *path, const char *why)
 static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error)
 {
     AcrOutlineRecord *record = ctx;
-    if (has(record->failures, path)) { /* as an outliner says that a file cannot be parsed: one row */
+    if (has(record->failures,
+            path)) { /* as an outliner says that a file cannot be parsed: one row */
         static const char row[] = "X\t0\tnot outlined when the run began\n";
         *out_rows = g_bytes_new_static(row, sizeof row - 1);
         return true;
@@ -38,7 +41,8 @@ static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_ro
     if (!record->settled)
         add(record->failures, path, why->message);
     else if (!record->late)
-        record->late = g_strdup_printf("'%s' could be outlined when the run began, and cannot now: %s", path, why->message);
+        record->late = g_strdup_printf(
+            "'%s' could be outlined when the run began, and cannot now: %s", path, why->message);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }

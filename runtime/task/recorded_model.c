@@ -1,7 +1,8 @@
 /*
- * The model that all agents see: it asks the journal first and the real model after it. A record's request holds the
- * messages that are new in its conversation since the last record, so that the journal grows with the run and not with
- * its square; what was known is told by a digest for each message, and an answer is known from its own record.
+ * The model that all agents see: it asks the journal first and the real model after it. A record's
+ * request holds the messages that are new in its conversation since the last record, so that the
+ * journal grows with the run and not with its square; what was known is told by a digest for each
+ * message, and an answer is known from its own record.
  */
 #include "task/task_private.h"
 
@@ -27,7 +28,8 @@ AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrProgr
     recorder->journal = journal;
     recorder->cost = cost;
     recorder->progress = progress;
-    recorder->known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
+    recorder->known =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
     return recorder;
 }
 
@@ -44,7 +46,8 @@ guint64 acr_recorder_live_calls(const AcrRecorder *recorder)
     return recorder->live_calls;
 }
 
-/* ---- Requests ----------------------------------------------------------------------------------- */
+/* ---- Requests -----------------------------------------------------------------------------------
+ */
 
 static char *digest(AcrRole role, const char *content)
 {
@@ -62,7 +65,8 @@ static GPtrArray *known_messages(AcrRecorder *recorder, const char *conversation
     return known;
 }
 
-/* Makes `known` the conversation's digests and returns how many of its first messages were known before. */
+/* Makes `known` the conversation's digests and returns how many of its first messages were known
+ * before. */
 static gsize learn(GPtrArray *known, const AcrConversation *conversation)
 {
     gsize size = acr_conversation_size(conversation), same = 0;
@@ -97,7 +101,8 @@ static AcrJson *request_to_json(RecordedModel *self, const AcrModelRequest *requ
     return json;
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------ */
+/* ---- Answers ------------------------------------------------------------------------------------
+ */
 
 static AcrJson *answer_to_json(const AcrModelAnswer *answer)
 {
@@ -122,7 +127,8 @@ static AcrJson *failure_to_json(const GError *failure)
     return json;
 }
 
-/* Failures that decide how a run goes on; the others end it, and are asked again when it is gone on with. */
+/* Failures that decide how a run goes on; the others end it, and are asked again when it is gone on
+ * with. */
 static bool is_recorded(const GError *failure)
 {
     return g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
@@ -132,7 +138,8 @@ static bool is_recorded(const GError *failure)
 /* The recorded failure as the error that it was; false always. */
 static bool fail_as_recorded(const AcrJson *failure, GError **error)
 {
-    const char *name = acr_json_get_string(failure, "class"), *message = acr_json_get_string(failure, "message");
+    const char *name = acr_json_get_string(failure, "class"),
+               *message = acr_json_get_string(failure, "message");
     gint code = ACR_LLM_ERROR_FAILED;
     for (gint i = 0; i < ACR_LLM_ERRORS; i++)
         if (g_strcmp0(name, acr_llm_error_name(i)) == 0)
@@ -150,14 +157,17 @@ static void answer_from_json(const AcrJson *json, AcrModelAnswer *out)
         .finish = g_strdup(acr_json_get_string(json, "finish")),
         .model = g_strdup(acr_json_get_string(json, "model")),
         .usage = {acr_json_get_int(usage, "input", -1), acr_json_get_int(usage, "cached", -1),
-                  acr_json_get_int(usage, "output", -1), acr_json_get_int(usage, "cost_microusd", -1)},
+                  acr_json_get_int(usage, "output", -1),
+                  acr_json_get_int(usage, "cost_microusd", -1)},
     };
 }
 
-/* ---- The model ---------------------------------------------------------------------------------- */
+/* ---- The model ----------------------------------------------------------------------------------
+ */
 
 /* The answer will be the conversation's next message; it is known then. */
-static void expect_answer(RecordedModel *self, const AcrModelRequest *request, const AcrModelAnswer *answer)
+static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
+                          const AcrModelAnswer *answer)
 {
     GPtrArray *known = known_messages(self->recorder, acr_conversation_name(request->conversation));
     g_ptr_array_add(known, digest(ACR_ROLE_ASSISTANT, answer->content));
@@ -165,11 +175,12 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request, c
     const AcrProgress *progress = self->recorder->progress;
     const AcrUsage *total = acr_cost_total(self->recorder->cost);
     if (progress && progress->cost)
-        progress->cost(progress->ctx, total->cost_microusd, total->input + total->cached + total->output);
+        progress->cost(progress->ctx, total->cost_microusd,
+                       total->input + total->cached + total->output);
 }
 
-static bool answer_recorded(RecordedModel *self, const AcrModelRequest *request, const AcrJson *recorded,
-                            AcrModelAnswer *out, GError **error)
+static bool answer_recorded(RecordedModel *self, const AcrModelRequest *request,
+                            const AcrJson *recorded, AcrModelAnswer *out, GError **error)
 {
     const AcrJson *failure = acr_json_get(recorded, "error");
     if (failure)
@@ -180,13 +191,14 @@ static bool answer_recorded(RecordedModel *self, const AcrModelRequest *request,
     return true;
 }
 
-static bool answer_live(RecordedModel *self, const AcrModelRequest *request, const AcrJson *asked, AcrModelAnswer *out,
-                        GError **error)
+static bool answer_live(RecordedModel *self, const AcrModelRequest *request, const AcrJson *asked,
+                        AcrModelAnswer *out, GError **error)
 {
     g_auto(AcrModelAnswer) answer = {0};
     g_autoptr(GError) failure = NULL;
     if (!self->inner) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED, "the journal ends before the run does");
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
+                    "the journal ends before the run does");
         return false;
     }
     gint64 start = g_get_monotonic_time();
@@ -211,7 +223,8 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
     return true;
 }
 
-static bool complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
+static bool complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
+                     GError **error)
 {
     RecordedModel *self = (RecordedModel *)model;
     g_autoptr(AcrJson) asked = request_to_json(self, request);

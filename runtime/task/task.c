@@ -1,6 +1,7 @@
 /*
- * One task from options to result: prepares the run folder (or takes up what it holds), then runs the attempts with the
- * journal in front of the model. A finished folder is answered from its files, unless the change is to be applied.
+ * One task from options to result: prepares the run folder (or takes up what it holds), then runs
+ * the attempts with the journal in front of the model. A finished folder is answered from its
+ * files, unless the change is to be applied.
  */
 #include "task/task_private.h"
 
@@ -13,7 +14,8 @@ typedef struct {
     AcrPrompts *prompts;
     GPtrArray *models; /* live ones, before they stand behind the journal */
     AcrWorkspace workspace;
-    char *git_dir; /* where the run's repository was when it began; NULL before the snapshot is loaded */
+    char *git_dir; /* where the run's repository was when it began; NULL before the snapshot is
+                      loaded */
 } Task;
 
 static void task_clear(Task *task)
@@ -49,11 +51,13 @@ static void stage(const AcrHost *host, const char *name)
         host->progress->stage(host->progress->ctx, 0, name, 0);
 }
 
-/* ---- Models ------------------------------------------------------------------------------------- */
+/* ---- Models -------------------------------------------------------------------------------------
+ */
 
 static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 {
-    g_autofree char *line = g_strdup_printf("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);
+    g_autofree char *line =
+        g_strdup_printf("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);
     note(ctx, line);
 }
 
@@ -78,7 +82,8 @@ static GPtrArray *make_live_models(const char *const *names, const Task *task, G
     return g_steal_pointer(&models);
 }
 
-/* The run's models by their recorded names, each behind the journal; `live` (may be NULL) is emptied into them. */
+/* The run's models by their recorded names, each behind the journal; `live` (may be NULL) is
+ * emptied into them. */
 static GPtrArray *make_recorded_models(const Task *task, GPtrArray *live, AcrRecorder *recorder)
 {
     const AcrJson *names = acr_json_get(acr_json_get(task->folder.meta, "options"), "model");
@@ -91,7 +96,8 @@ static GPtrArray *make_recorded_models(const Task *task, GPtrArray *live, AcrRec
     return models;
 }
 
-/* ---- Beginning ---------------------------------------------------------------------------------- */
+/* ---- Beginning ----------------------------------------------------------------------------------
+ */
 
 static bool save_texts(Task *task, GError **error)
 {
@@ -129,25 +135,29 @@ static AcrJson *new_meta(AcrJson *bound)
     return meta;
 }
 
-/* Whether there is a file to work on: found before a folder is made that would be bound to a snapshot without any. */
+/* Whether there is a file to work on: found before a folder is made that would be bound to a
+ * snapshot without any. */
 static bool check_code(const Task *task, GError **error)
 {
     const AcrSnapshot *snapshot = task->workspace.snapshot;
     for (gsize i = 0; i < acr_snapshot_size(snapshot); i++) {
         const AcrEntry *entry = acr_snapshot_entry(snapshot, i);
-        if (entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") && !acr_index_is_test_path(entry->path))
+        if (entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
+            !acr_index_is_test_path(entry->path))
             return true;
     }
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "no Python files outside tests in '%s'",
-                task->options->repo);
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                "no Python files outside tests in '%s'", task->options->repo);
     return false;
 }
 
-/* The folder that --apply writes to, borrowed: that of the repository, or the plain folder; NULL in a bare repository. */
+/* The folder that --apply writes to, borrowed: that of the repository, or the plain folder; NULL in
+ * a bare repository. */
 static const char *work_tree(const Task *task)
 {
     if (task->workspace.repo)
-        return acr_repo_is_git(task->workspace.repo) ? acr_repo_workdir(task->workspace.repo) : acr_repo_path(task->workspace.repo);
+        return acr_repo_is_git(task->workspace.repo) ? acr_repo_workdir(task->workspace.repo)
+                                                     : acr_repo_path(task->workspace.repo);
     return task->git_dir;
 }
 
@@ -155,12 +165,13 @@ static bool check_work_tree(const Task *task, GError **error)
 {
     if (!task->options->apply || work_tree(task))
         return true;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "--apply needs a working tree, and '%s' has none",
-                task->options->repo);
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                "--apply needs a working tree, and '%s' has none", task->options->repo);
     return false;
 }
 
-/* What can be wrong with the task itself is found before a folder is made: repository, revision, models. */
+/* What can be wrong with the task itself is found before a folder is made: repository, revision,
+ * models. */
 static bool prepare(Task *task, GError **error)
 {
     stage(task->host, "snapshot");
@@ -168,7 +179,8 @@ static bool prepare(Task *task, GError **error)
     task->workspace.repo = task->models ? acr_repo_open(task->options->repo, error) : NULL;
     if (!task->workspace.repo || !check_work_tree(task, error))
         return false;
-    task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, task->options->rev, error);
+    task->workspace.snapshot =
+        acr_workspace_snapshot(task->workspace.repo, task->options->rev, error);
     if (!task->workspace.snapshot || !check_code(task, error))
         return false;
     warn(task->host, acr_snapshot_remarks(task->workspace.snapshot));
@@ -182,8 +194,8 @@ static bool begin(Task *task, AcrJson *bound, GError **error)
     if (!task->workspace.snapshot && !prepare(task, error))
         return false;
     g_autofree char *saved = acr_folder_path(&task->folder, "snapshot");
-    if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error) || !save_texts(task, error) ||
-        !acr_snapshot_save(task->workspace.snapshot, saved, error))
+    if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error) ||
+        !save_texts(task, error) || !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
     acr_json_set(meta, "snapshot", describe_snapshot(task));
     if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error))
@@ -220,13 +232,16 @@ static bool load_snapshot(Task *task, GError **error)
     g_autofree char *digest = acr_snapshot_digest(task->workspace.snapshot);
     if (g_strcmp0(digest, acr_json_get_string(described, "digest")) == 0)
         return true;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "the snapshot in '%s' is damaged", task->folder.path);
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                "the snapshot in '%s' is damaged", task->folder.path);
     return false;
 }
 
-/* ---- Index -------------------------------------------------------------------------------------- */
+/* ---- Index --------------------------------------------------------------------------------------
+ */
 
-/* Indexes the snapshot. Files that cannot be outlined are listed in meta.json before anything is found in the rest. */
+/* Indexes the snapshot. Files that cannot be outlined are listed in meta.json before anything is
+ * found in the rest. */
 static bool index_workspace(Task *task, GError **error)
 {
     const AcrJson *listed = acr_json_get(task->folder.meta, "not_outlined");
@@ -240,7 +255,8 @@ static bool index_workspace(Task *task, GError **error)
     return acr_folder_write_meta(&task->folder, task->folder.meta, task->folder.state, error);
 }
 
-/* ---- Artifacts ---------------------------------------------------------------------------------- */
+/* ---- Artifacts ----------------------------------------------------------------------------------
+ */
 
 static bool write_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
 {
@@ -261,7 +277,9 @@ static AcrJson *describe_selection(const AcrRunResult *result)
         g_strdup_printf("attempt_%u/extracted_patch_%u.diff", result->attempt, result->try_number);
     acr_json_set_string(json, "selected", result->diff ? path : NULL);
     acr_json_set_string(json, "status", acr_extract_status_name(result->status));
-    acr_json_set_string(json, "reason", result->diff ? "the first applicable patch" : "no attempt gave an applicable patch");
+    acr_json_set_string(json, "reason",
+                        result->diff ? "the first applicable patch"
+                                     : "no attempt gave an applicable patch");
     return json;
 }
 
@@ -302,10 +320,11 @@ static bool read_result(const AcrFolder *folder, AcrTaskResult *out, GError **er
     return out->diff != NULL;
 }
 
-/* ---- The run ------------------------------------------------------------------------------------ */
+/* ---- The run ------------------------------------------------------------------------------------
+ */
 
-static bool run_attempts(Task *task, const GPtrArray *models, const AcrArtifacts *artifacts, const char *issue,
-                         AcrRunResult *out, GError **error)
+static bool run_attempts(Task *task, const GPtrArray *models, const AcrArtifacts *artifacts,
+                         const char *issue, AcrRunResult *out, GError **error)
 {
     const AcrJson *bound = acr_json_get(task->folder.meta, "options");
     g_autofree char *cleaned = acr_issue_clean(issue);
@@ -334,8 +353,10 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
 {
     if (!check_work_tree(task, error))
         return false;
-    bool is_over = task->folder.state == ACR_FOLDER_DONE; /* its journal has every answer: no key or script is needed */
-    if (!is_over && !task->models && !(task->models = make_live_models(task->options->models, task, error)))
+    bool is_over = task->folder.state ==
+                   ACR_FOLDER_DONE; /* its journal has every answer: no key or script is needed */
+    if (!is_over && !task->models &&
+        !(task->models = make_live_models(task->options->models, task, error)))
         return false;
     g_autofree char *journal_path = acr_folder_path(&task->folder, "journal.jsonl");
     g_autoptr(AcrJournal) journal = acr_journal_open(journal_path, ACR_JOURNAL_APPEND, error);
@@ -360,7 +381,8 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
         return false;
     if (ok && !finish(task, &result, error))
         return false;
-    if (ok && task->options->apply && result.overlay && !acr_overlay_apply(result.overlay, work_tree(task), error))
+    if (ok && task->options->apply && result.overlay &&
+        !acr_overlay_apply(result.overlay, work_tree(task), error))
         return false;
     out->status = result.status;
     out->diff = g_steal_pointer(&result.diff);
@@ -372,30 +394,35 @@ static bool check_apply(const AcrTaskOptions *options, GError **error)
 {
     if (!options->apply || !options->rev)
         return true;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "--apply works on the working tree, so it cannot go with --rev");
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                "--apply works on the working tree, so it cannot go with --rev");
     return false;
 }
 
 static bool take_up(Task *task, AcrJson *bound, GError **error)
 {
     g_autoptr(AcrJson) owned = bound;
-    if (task->folder.meta && !acr_meta_check(acr_json_get(task->folder.meta, "options"), owned, task->options->out, error))
+    if (task->folder.meta && !acr_meta_check(acr_json_get(task->folder.meta, "options"), owned,
+                                             task->options->out, error))
         return false;
     if (task->folder.meta && task->folder.state != ACR_FOLDER_NEW) {
-        acr_workspace_clear(&task->workspace); /* another run was quicker to begin here: its snapshot holds, not ours */
+        acr_workspace_clear(&task->workspace); /* another run was quicker to begin here: its
+                                                  snapshot holds, not ours */
         return true;
     }
     return begin(task, g_steal_pointer(&owned), error);
 }
 
-bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskResult *out, GError **error)
+bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskResult *out,
+                  GError **error)
 {
     g_auto(Task) task = {.options = options, .host = host};
     g_auto(AcrTaskResult) result = {0};
     if (!check_apply(options, error))
         return false;
     task.prompts = acr_prompts_load(host->prompts_dir, options->prompts, error);
-    if (!task.prompts || (!acr_folder_exists(options->out) && !prepare(&task, error)) || !acr_folder_open(options->out, &task.folder, error) ||
+    if (!task.prompts || (!acr_folder_exists(options->out) && !prepare(&task, error)) ||
+        !acr_folder_open(options->out, &task.folder, error) ||
         !take_up(&task, acr_meta_options(options, task.prompts), error))
         return false;
     result.was_finished = task.folder.state == ACR_FOLDER_DONE;
@@ -403,7 +430,8 @@ bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskRes
     if (result.was_finished && !options->apply)
         ok = read_result(&task.folder, &result, error);
     else
-        ok = (task.workspace.snapshot || load_snapshot(&task, error)) && work(&task, options->issue, &result, error);
+        ok = (task.workspace.snapshot || load_snapshot(&task, error)) &&
+             work(&task, options->issue, &result, error);
     bool stopped = !ok && error && g_error_matches(*error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
     if (ok || stopped) {
         *out = result;
@@ -412,16 +440,19 @@ bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskRes
     return ok;
 }
 
-/* ---- Replay ------------------------------------------------------------------------------------- */
+/* ---- Replay -------------------------------------------------------------------------------------
+ */
 
-/* In a replay nothing is written: what would be is kept, and compared with the folder when the run is over. */
+/* In a replay nothing is written: what would be is kept, and compared with the folder when the run
+ * is over. */
 static bool keep_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
 {
     g_hash_table_insert(ctx, g_strdup(path), g_bytes_new(data, len));
     return true;
 }
 
-/* The first artifact, by name, that differs from the one in the folder; owned, NULL if there is none. */
+/* The first artifact, by name, that differs from the one in the folder; owned, NULL if there is
+ * none. */
 static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 {
     g_autoptr(GList) paths = g_list_sort(g_hash_table_get_keys(artifacts), (GCompareFunc)g_strcmp0);
@@ -455,8 +486,8 @@ static bool check_result(const AcrFolder *folder, GHashTable *kept, GError **err
     g_autofree char *different = find_difference(folder, kept);
     if (!different)
         return true;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT, "the replay of '%s' gives another %s than was recorded",
-                folder->path, different);
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT,
+                "the replay of '%s' gives another %s than was recorded", folder->path, different);
     return false;
 }
 
@@ -465,8 +496,8 @@ static void tell_replay_error(const AcrFolder *folder, GError **error)
 {
     g_autoptr(GError) reason = error ? g_steal_pointer(error) : NULL;
     if (g_error_matches(reason, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED))
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED, "the run in '%s' is not finished: its journal ends here",
-                    folder->path);
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
+                    "the run in '%s' is not finished: its journal ends here", folder->path);
     else if (g_error_matches(reason, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED))
         g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT, reason->message);
     else if (reason)
@@ -478,7 +509,8 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
     g_autofree char *issue_path = acr_folder_path(&task->folder, "issue.md");
     g_autofree char *journal_path = acr_folder_path(&task->folder, "journal.jsonl");
     g_autoptr(GBytes) issue = acr_file_read(issue_path, ACR_ISSUE_MAX_BYTES, error);
-    g_autoptr(AcrJournal) journal = issue ? acr_journal_open(journal_path, ACR_JOURNAL_READ, error) : NULL;
+    g_autoptr(AcrJournal) journal =
+        issue ? acr_journal_open(journal_path, ACR_JOURNAL_READ, error) : NULL;
     if (!journal || !index_workspace(task, error))
         return false;
     warn(task->host, acr_journal_remark(journal));
@@ -488,7 +520,8 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
     g_autoptr(AcrCost) cost = acr_cost_new();
     g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, NULL, recorder);
-    g_autoptr(GHashTable) kept = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
+    g_autoptr(GHashTable) kept =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     AcrArtifacts artifacts = {kept, keep_artifact};
     g_auto(AcrRunResult) result = {0};
     bool ok = run_attempts(task, models, &artifacts, text, &result, error);

@@ -1,6 +1,7 @@
 /*
- * task: one issue, one run folder. Opens repository, snapshot and index, wraps the model so that the journal answers
- * first, runs the attempts, and leaves the artifacts. Resume and replay are the same path with a fuller journal.
+ * task: one issue, one run folder. Opens repository, snapshot and index, wraps the model so that
+ * the journal answers first, runs the attempts, and leaves the artifacts. Resume and replay are the
+ * same path with a fuller journal.
  */
 #ifndef ACR_TASK_H
 #define ACR_TASK_H
@@ -18,7 +19,8 @@
 
 typedef enum {
     ACR_TASK_ERROR_FAILED,
-    ACR_TASK_ERROR_USAGE,       /* options that cannot be, or differ from those that the folder was begun with */
+    ACR_TASK_ERROR_USAGE, /* options that cannot be, or differ from those that the folder was begun
+                             with */
     ACR_TASK_ERROR_ENVIRONMENT, /* the folder, the repository or the disk does not allow it */
     ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends before the run does */
     ACR_TASK_ERROR_DIFFERENT,   /* replay: gives something else than was recorded */
@@ -28,15 +30,17 @@ GQuark acr_task_error_quark(void);
 
 /* What the program brings with it. All borrowed. */
 typedef struct {
-    const char *python_dir;  /* holds the package acr */
+    const char *python_dir; /* holds the package acr */
     const char *prompts_dir;
     const AcrInterrupt *interrupt;
     const AcrProgress *progress;
 } AcrHost;
 
-/* ---- Workspace ---------------------------------------------------------------------------------- */
+/* ---- Workspace ----------------------------------------------------------------------------------
+ */
 
-/* A snapshot with its index, as search, patch and index need it, and every task. All owned; cleared together. */
+/* A snapshot with its index, as search, patch and index need it, and every task. All owned; cleared
+ * together. */
 typedef struct {
     AcrRepo *repo; /* NULL where a saved snapshot needs none */
     AcrSnapshot *snapshot;
@@ -46,7 +50,8 @@ typedef struct {
     gint64 snapshot_ms, python_ms, index_ms;
 } AcrWorkspace;
 
-/* Snapshot of `rev`, or where that is NULL of the working tree (of HEAD in a bare repository). Owned. */
+/* Snapshot of `rev`, or where that is NULL of the working tree (of HEAD in a bare repository).
+ * Owned. */
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
 /* Opens `repo` at `rev` and indexes it. Errors: those of vcs, py and index. */
 bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
@@ -59,27 +64,29 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlin
 void acr_workspace_clear(AcrWorkspace *workspace);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 
-/* ---- Task --------------------------------------------------------------------------------------- */
+/* ---- Task ---------------------------------------------------------------------------------------
+ */
 
-/* What makes a run. A run folder is bound to all of it but `out`, `retries` and `apply`. All borrowed. */
+/* What makes a run. A run folder is bound to all of it but `out`, `retries` and `apply`. All
+ * borrowed. */
 typedef struct {
-    const char *out;         /* the run folder */
+    const char *out; /* the run folder */
     const char *repo;
-    const char *rev;         /* NULL: the working tree as it lies */
-    const char *issue;       /* as given; UTF-8 */
-    const char *instance_id; /* of a benchmark task, or NULL */
+    const char *rev;           /* NULL: the working tree as it lies */
+    const char *issue;         /* as given; UTF-8 */
+    const char *instance_id;   /* of a benchmark task, or NULL */
     const char *const *models; /* NULL-terminated, at least one */
     guint rounds, tries, attempts;
-    guint retries;           /* of a model call that failed for the moment */
+    guint retries; /* of a model call that failed for the moment */
     AcrVerify verify;
-    double temperature;      /* below 0: the model's own */
-    const char *prompts;     /* folder of prompts that take the place of the program's, or NULL */
-    bool apply;              /* write the change into the working tree after success */
+    double temperature;  /* below 0: the model's own */
+    const char *prompts; /* folder of prompts that take the place of the program's, or NULL */
+    bool apply;          /* write the change into the working tree after success */
 } AcrTaskOptions;
 
 typedef struct {
-    GBytes *diff;     /* owned; NULL when the work ended without a patch */
-    bool was_finished; /* the folder held the result already */
+    GBytes *diff;        /* owned; NULL when the work ended without a patch */
+    bool was_finished;   /* the folder held the result already */
     guint64 model_calls; /* live ones, of this process */
     AcrExtractStatus status;
 } AcrTaskResult;
@@ -87,15 +94,19 @@ void acr_task_result_clear(AcrTaskResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTaskResult, acr_task_result_clear)
 
 /*
- * Runs a task, or goes on with it, or returns the result of a finished one. After an error the folder can be gone on
- * with by the same call. Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm, journal, loops, agents.
+ * Runs a task, or goes on with it, or returns the result of a finished one. After an error the
+ * folder can be gone on with by the same call. Errors: USAGE, ENVIRONMENT, and those of vcs, py,
+ * index, llm, journal, loops, agents.
  */
-bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskResult *out, GError **error) ACR_MUST_USE;
+bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskResult *out,
+                  GError **error) ACR_MUST_USE;
 
 /*
- * Repeats the run of a folder from its journal: no network, no script, no working tree; writes nothing. Every artifact
- * and the patch must come out as recorded. Errors: UNFINISHED, DIFFERENT, ENVIRONMENT.
+ * Repeats the run of a folder from its journal: no network, no script, no working tree; writes
+ * nothing. Every artifact and the patch must come out as recorded. Errors: UNFINISHED, DIFFERENT,
+ * ENVIRONMENT.
  */
-bool acr_task_replay(const char *dir, const AcrHost *host, AcrTaskResult *out, GError **error) ACR_MUST_USE;
+bool acr_task_replay(const char *dir, const AcrHost *host, AcrTaskResult *out,
+                     GError **error) ACR_MUST_USE;
 
 #endif

@@ -5,7 +5,8 @@
 #include "journal/journal.h"
 #include "task/task.h"
 
-/* ---- Cost --------------------------------------------------------------------------------------- */
+/* ---- Cost ---------------------------------------------------------------------------------------
+ */
 
 /* Calls and tokens by role, recorded and live ones alike: the same journal gives the same sums. */
 typedef struct AcrCost AcrCost;
@@ -15,27 +16,34 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCost, acr_cost_free)
 void acr_cost_add(AcrCost *cost, const char *agent, const AcrUsage *usage);
 /* The sums of all roles. Borrowed. */
 const AcrUsage *acr_cost_total(const AcrCost *cost);
-/* cost.json: {"total": {…}, "by_agent": {"search": {"calls","input_tokens","cached_tokens","output_tokens","cost_microusd"}, …}} */
+/* cost.json: {"total": {…}, "by_agent": {"search":
+ * {"calls","input_tokens","cached_tokens","output_tokens","cost_microusd"}, …}} */
 AcrJson *acr_cost_to_json(const AcrCost *cost) ACR_MUST_USE;
 
-/* ---- Recorded model ----------------------------------------------------------------------------- */
+/* ---- Recorded model -----------------------------------------------------------------------------
+ */
 
-/* What has been asked in each conversation, so that a record holds only what is new; shared by a run's models. */
+/* What has been asked in each conversation, so that a record holds only what is new; shared by a
+ * run's models. */
 typedef struct AcrRecorder AcrRecorder;
 /* All borrowed; must outlive the recorder. `progress` (may be NULL) is told the sums. */
-AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrProgress *progress) ACR_MUST_USE;
+AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost,
+                              const AcrProgress *progress) ACR_MUST_USE;
 void acr_recorder_free(AcrRecorder *recorder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
 guint64 acr_recorder_live_calls(const AcrRecorder *recorder);
 
 /*
- * A model that asks the journal first and `inner` (taken; NULL in a replay) after it, and records each of its answers.
- * Recorded are answers and those failures that decide how the run goes on (context overflow, used-up script); a failure
- * that ends the run is not, so that the run can be gone on with.
+ * A model that asks the journal first and `inner` (taken; NULL in a replay) after it, and records
+ * each of its answers. Recorded are answers and those failures that decide how the run goes on
+ * (context overflow, used-up script); a failure that ends the run is not, so that the run can be
+ * gone on with.
  */
-AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner) ACR_MUST_USE;
+AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name,
+                                 AcrModel *inner) ACR_MUST_USE;
 
-/* ---- Outlines ----------------------------------------------------------------------------------- */
+/* ---- Outlines -----------------------------------------------------------------------------------
+ */
 
 /* Files that the outliner failed on when the run began. Zero-initialise with `failures` set. */
 struct AcrOutlineRecord {
@@ -44,19 +52,21 @@ struct AcrOutlineRecord {
     bool settled;             /* the run has begun with this list */
     char *late;               /* owned; a failure that the run did not begin with, or NULL */
 };
-/* A table that obeys and fills the record, and asks `inner` for the rest. Valid while the record lives. */
+/* A table that obeys and fills the record, and asks `inner` for the rest. Valid while the record
+ * lives. */
 AcrOutliner acr_outline_record_table(AcrOutlineRecord *record, const AcrOutliner *inner);
 void acr_outline_record_clear(AcrOutlineRecord *record);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutlineRecord, acr_outline_record_clear)
 
-/* ---- Run folder --------------------------------------------------------------------------------- */
+/* ---- Run folder ---------------------------------------------------------------------------------
+ */
 
 #define ACR_META_FORMAT 1
 #define ACR_META_MAX_BYTES (16u * 1024 * 1024)
 
 typedef enum {
-    ACR_FOLDER_NEW,       /* begun, what the run stands on is not yet complete in it */
-    ACR_FOLDER_READY,     /* complete; the journal may hold records */
+    ACR_FOLDER_NEW,   /* begun, what the run stands on is not yet complete in it */
+    ACR_FOLDER_READY, /* complete; the journal may hold records */
     ACR_FOLDER_DONE,
 } AcrFolderState;
 
@@ -69,7 +79,8 @@ typedef struct {
 
 /* Whether `path` is a run folder already, in whatever state. */
 bool acr_folder_exists(const char *path);
-/* Opens `path` for a run: made if missing; one that holds anything else than a run is refused (USAGE) untouched. */
+/* Opens `path` for a run: made if missing; one that holds anything else than a run is refused
+ * (USAGE) untouched. */
 bool acr_folder_open(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
 /* Opens an existing run folder for reading only. */
 bool acr_folder_read(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
@@ -78,15 +89,20 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFolder, acr_folder_clear)
 /* A path in it; owned (g_free). */
 char *acr_folder_path(const AcrFolder *folder, const char *name) ACR_MUST_USE;
 /* Writes a file in it, its folders made. */
-bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len, GError **error) ACR_MUST_USE;
+bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
+                      GError **error) ACR_MUST_USE;
 /* Writes meta.json in the given state. `meta` is changed (member "state") and borrowed. */
-bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state, GError **error) ACR_MUST_USE;
+bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state,
+                           GError **error) ACR_MUST_USE;
 
-/* ---- Meta --------------------------------------------------------------------------------------- */
+/* ---- Meta ---------------------------------------------------------------------------------------
+ */
 
-/* The part of meta.json that a folder is bound to: {"repo","rev","issue","models","rounds",…,"prompts": {file: sha256}}. */
+/* The part of meta.json that a folder is bound to:
+ * {"repo","rev","issue","models","rounds",…,"prompts": {file: sha256}}. */
 AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *prompts) ACR_MUST_USE;
 /* Whether both are equal; else USAGE, naming the first field that differs and both values. */
-bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder, GError **error) ACR_MUST_USE;
+bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
+                    GError **error) ACR_MUST_USE;
 
 #endif

@@ -6,7 +6,8 @@
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
     if (rev && !*rev) { /* a script's unset variable, which is not HEAD */
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "there is no revision '' in '%s'", acr_repo_path(repo));
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND,
+                    "there is no revision '' in '%s'", acr_repo_path(repo));
         return NULL;
     }
     if (rev || acr_repo_is_bare(repo))
@@ -15,15 +16,17 @@ AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **err
 }
 
 /*
- * Whether all code can be read, as far as git holds it. What is too large or cannot be parsed stays so, but an object
- * that is missing now may be there next time: the index would then be another one, and the run would not repeat.
+ * Whether all code can be read, as far as git holds it. What is too large or cannot be parsed stays
+ * so, but an object that is missing now may be there next time: the index would then be another
+ * one, and the run would not repeat.
  */
 static bool check_readable(const AcrWorkspace *workspace, GError **error)
 {
     for (gsize i = 0; i < acr_index_n_files(workspace->index); i++) {
         const AcrIndexFile *file = acr_index_file(workspace->index, i);
         g_autoptr(GError) why = NULL;
-        g_autoptr(GBytes) bytes = file->unparsed ? acr_snapshot_read(workspace->snapshot, file->entry, &why) : NULL;
+        g_autoptr(GBytes) bytes =
+            file->unparsed ? acr_snapshot_read(workspace->snapshot, file->entry, &why) : NULL;
         if (why && !g_error_matches(why, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG)) {
             g_propagate_error(error, g_steal_pointer(&why));
             return false;
@@ -41,7 +44,8 @@ static bool check_record(const AcrOutlineRecord *record, GError **error)
     return false;
 }
 
-bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlineRecord *record, GError **error)
+bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlineRecord *record,
+                         GError **error)
 {
     gint64 start = g_get_monotonic_time();
     workspace->python = acr_python_new(host->python_dir, error);
@@ -59,7 +63,8 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlin
     return true;
 }
 
-bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out, GError **error)
+bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
+                        GError **error)
 {
     g_auto(AcrWorkspace) workspace = {0};
     gint64 start = g_get_monotonic_time();

@@ -1,5 +1,6 @@
 /*
- * What the subcommands share: errors to exit codes, standard output, option parsing, standard input.
+ * What the subcommands share: errors to exit codes, standard output, option parsing, standard
+ * input.
  */
 #include "verbs/verbs_private.h"
 
@@ -11,10 +12,16 @@
 
 #include "http/http.h"
 
-const AcrVerb *const acr_verbs[] = {&acr_verb_run,   &acr_verb_search,    &acr_verb_patch,
-                                    &acr_verb_index, &acr_verb_swe_bench, &acr_verb_replay, NULL};
+const AcrVerb *const acr_verbs[] = {&acr_verb_run,
+                                    &acr_verb_search,
+                                    &acr_verb_patch,
+                                    &acr_verb_index,
+                                    &acr_verb_swe_bench,
+                                    &acr_verb_replay,
+                                    NULL};
 
-/* ---- Errors ------------------------------------------------------------------------------------- */
+/* ---- Errors -------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     GQuark (*domain)(void);
@@ -48,7 +55,8 @@ AcrExit acr_exit_of(const AcrProgram *program, const GError *error)
     return ACR_EXIT_ENVIRONMENT;
 }
 
-/* One line on stderr, whatever stands in the paths, names and foreign texts that the message repeats. */
+/* One line on stderr, whatever stands in the paths, names and foreign texts that the message
+ * repeats. */
 static void complain(const char *verb, const char *message, const char *hint)
 {
     g_autofree char *line = g_strdup(message);
@@ -70,7 +78,9 @@ void acr_verb_say(const char *verb, const char *format, ...)
 AcrExit acr_verb_fail(const AcrProgram *program, const char *verb, const GError *error)
 {
     AcrExit code = acr_exit_of(program, error);
-    const char *message = code == ACR_EXIT_INTERRUPTED ? "interrupted; the same command goes on from here" : error->message;
+    const char *message = code == ACR_EXIT_INTERRUPTED
+                              ? "interrupted; the same command goes on from here"
+                              : error->message;
     complain(verb, message, "");
     return code;
 }
@@ -86,7 +96,8 @@ AcrExit acr_verb_usage(const char *verb, const char *format, ...)
     return ACR_EXIT_USAGE;
 }
 
-/* ---- Standard output ---------------------------------------------------------------------------- */
+/* ---- Standard output ----------------------------------------------------------------------------
+ */
 
 AcrOut acr_out(const void *data, gsize len)
 {
@@ -123,15 +134,17 @@ AcrExit acr_out_exit(AcrOut out, AcrExit code)
     return out == ACR_OUT_FAILED ? ACR_EXIT_ENVIRONMENT : code;
 }
 
-/* ---- Options and input -------------------------------------------------------------------------- */
+/* ---- Options and input --------------------------------------------------------------------------
+ */
 
-bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *entries, int *argc, char ***argv,
-                       int *out_exit)
+bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *entries,
+                       int *argc, char ***argv, int *out_exit)
 {
     g_autoptr(GOptionContext) context = g_option_context_new(arguments);
     g_autoptr(GError) error = NULL;
     gboolean help = FALSE;
-    const GOptionEntry own[] = {{"help", 'h', 0, G_OPTION_ARG_NONE, &help, "Show this text", NULL}, G_OPTION_ENTRY_NULL};
+    const GOptionEntry own[] = {{"help", 'h', 0, G_OPTION_ARG_NONE, &help, "Show this text", NULL},
+                                G_OPTION_ENTRY_NULL};
     g_autofree char *name = g_strdup_printf("acr-host %s", verb->name);
     g_set_prgname(name);
     g_option_context_set_summary(context, verb->summary);
@@ -163,8 +176,8 @@ GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
         if (n < 0 && errno == EINTR && !acr_interrupted(interrupt))
             continue;
         if (n < 0) {
-            g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED, "cannot read standard input: %s",
-                        g_strerror(errno));
+            g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
+                        "cannot read standard input: %s", g_strerror(errno));
             return NULL;
         }
         if (n == 0)

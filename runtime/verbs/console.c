@@ -1,6 +1,6 @@
 /*
- * Progress for people. On a terminal one line that rewrites itself (stage, round, cost, time); with --verbose a line for
- * each step; else nothing, so that logs stay quiet.
+ * Progress for people. On a terminal one line that rewrites itself (stage, round, cost, time); with
+ * --verbose a line for each step; else nothing, so that logs stay quiet.
  */
 #include "verbs/verbs_private.h"
 
@@ -35,12 +35,14 @@ static void draw(AcrConsole *console)
     else
         fprintf(stderr, "attempt %u · %s", console->attempt + 1, console->stage);
     if (console->number)
-        fprintf(stderr, " · %s %u", strcmp(console->stage, "patch") == 0 ? "try" : "round", console->number);
+        fprintf(stderr, " · %s %u", strcmp(console->stage, "patch") == 0 ? "try" : "round",
+                console->number);
     if (console->tokens)
         fprintf(stderr, " · %" G_GINT64_FORMAT " tokens", console->tokens);
     if (console->cost_microusd)
         fprintf(stderr, " · $%.4f", (double)console->cost_microusd / 1e6);
-    fprintf(stderr, " · %.0f s", (double)(g_get_monotonic_time() - console->start_us) / G_USEC_PER_SEC);
+    fprintf(stderr, " · %.0f s",
+            (double)(g_get_monotonic_time() - console->start_us) / G_USEC_PER_SEC);
     fflush(stderr);
 }
 
@@ -52,7 +54,8 @@ static void on_stage(void *ctx, guint attempt, const char *stage, guint number)
     g_free(console->stage);
     console->stage = g_strdup(stage);
     if (console->verbose && number)
-        fprintf(stderr, "%s %u: %s\n", strcmp(stage, "patch") == 0 ? "try" : "round", number, stage);
+        fprintf(stderr, "%s %u: %s\n", strcmp(stage, "patch") == 0 ? "try" : "round", number,
+                stage);
     else if (console->verbose)
         fprintf(stderr, "%s\n", stage);
     draw(console);

@@ -62,7 +62,8 @@ static int run(const AcrProgram *program, int argc, char **argv)
     if (!acr_repo_options_open(program, &acr_verb_index, &options, &workspace, &error))
         return acr_verb_fail(program, acr_verb_index.name, error);
     g_autoptr(AcrJson) described = describe(&workspace, options.verbose && options.json);
-    return acr_out_exit(options.json ? acr_out_json(described) : print_text(described), ACR_EXIT_OK);
+    return acr_out_exit(options.json ? acr_out_json(described) : print_text(described),
+                        ACR_EXIT_OK);
 }
 
 const AcrVerb acr_verb_index = {"index", "Index a repository; prints counts and times", run};

@@ -36,13 +36,15 @@ static AcrOut print_result(const char *file, const AcrPatchResult *result, bool 
         return acr_out_json(object);
     }
     if (*result->message)
-        fprintf(stderr, "%s: %s\n%s\n", file, acr_extract_status_name(result->status), result->message);
+        fprintf(stderr, "%s: %s\n%s\n", file, acr_extract_status_name(result->status),
+                result->message);
     gsize len = 0;
     const void *diff = result->diff ? g_bytes_get_data(result->diff, &len) : NULL;
     return acr_out(diff, len);
 }
 
-static bool apply_answer(const AcrWorkspace *workspace, GBytes *answer, AcrPatchResult *out, GError **error)
+static bool apply_answer(const AcrWorkspace *workspace, GBytes *answer, AcrPatchResult *out,
+                         GError **error)
 {
     gsize len;
     const char *data = g_bytes_get_data(answer, &len);
@@ -55,12 +57,15 @@ static bool apply_answer(const AcrWorkspace *workspace, GBytes *answer, AcrPatch
     return acr_patch_apply(&context, text, strlen(text), out, error);
 }
 
-/* One answer, of a file or (NULL) of standard input. *out_more: whether standard output still takes more. */
-static int handle(const AcrProgram *program, const AcrWorkspace *workspace, const char *file, bool json, bool *out_more)
+/* One answer, of a file or (NULL) of standard input. *out_more: whether standard output still takes
+ * more. */
+static int handle(const AcrProgram *program, const AcrWorkspace *workspace, const char *file,
+                  bool json, bool *out_more)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GBytes) answer = file ? acr_file_read(file, ACR_PATCH_MAX_ANSWER, &error)
-                                    : acr_read_stdin(ACR_PATCH_MAX_ANSWER, program->interrupt, &error);
+    g_autoptr(GBytes) answer =
+        file ? acr_file_read(file, ACR_PATCH_MAX_ANSWER, &error)
+             : acr_read_stdin(ACR_PATCH_MAX_ANSWER, program->interrupt, &error);
     if (!answer) {
         AcrExit code = acr_verb_fail(program, acr_verb_patch.name, error);
         return code == ACR_EXIT_INTERRUPTED ? code : ACR_EXIT_USAGE;
@@ -78,8 +83,9 @@ static int run(const AcrProgram *program, int argc, char **argv)
     g_auto(AcrRepoOptions) options = {0};
     bool more = true;
     int code;
-    if (!acr_repo_options_parse(&acr_verb_patch, "[FILE…] - files with model answers; none: one from stdin", &options, &argc,
-                                &argv, &code))
+    if (!acr_repo_options_parse(&acr_verb_patch,
+                                "[FILE…] - files with model answers; none: one from stdin",
+                                &options, &argc, &argv, &code))
         return code;
     g_autoptr(GError) error = NULL;
     g_auto(AcrWorkspace) workspace = {0};

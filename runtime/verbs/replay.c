@@ -7,7 +7,8 @@ static int run(const AcrProgram *program, int argc, char **argv)
 {
     gboolean verbose = FALSE;
     const GOptionEntry entries[] = {
-        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose, "Show each step on stderr, also when piped", NULL},
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose,
+         "Show each step on stderr, also when piped", NULL},
         G_OPTION_ENTRY_NULL,
     };
     int code;
@@ -17,14 +18,16 @@ static int run(const AcrProgram *program, int argc, char **argv)
         return acr_verb_usage(acr_verb_replay.name, "give one run folder");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(verbose);
-    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, acr_console_progress(console)};
+    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt,
+                    acr_console_progress(console)};
     g_auto(AcrTaskResult) result = {0};
     if (!acr_task_replay(argv[1], &host, &result, &error)) {
         g_clear_pointer(&console, acr_console_free);
         return acr_verb_fail(program, acr_verb_replay.name, error);
     }
     if (!result.diff) {
-        acr_console_say(console, "acr-host replay: no patch (%s), as recorded", acr_extract_status_name(result.status));
+        acr_console_say(console, "acr-host replay: no patch (%s), as recorded",
+                        acr_extract_status_name(result.status));
         return ACR_EXIT_NONE;
     }
     gsize len;
@@ -32,4 +35,5 @@ static int run(const AcrProgram *program, int argc, char **argv)
     return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);
 }
 
-const AcrVerb acr_verb_replay = {"replay", "Repeat a finished run offline; prints the same patch", run};
+const AcrVerb acr_verb_replay = {"replay", "Repeat a finished run offline; prints the same patch",
+                                 run};

@@ -9,14 +9,16 @@ void acr_repo_options_clear(AcrRepoOptions *options)
     g_clear_pointer(&options->rev, g_free);
 }
 
-bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, AcrRepoOptions *options, int *argc, char ***argv,
-                            int *out_exit)
+bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, AcrRepoOptions *options,
+                            int *argc, char ***argv, int *out_exit)
 {
     const GOptionEntry entries[] = {
         {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &options->repo, "The repository", "DIR"},
-        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &options->rev, "Commit to look at (default: the working tree as it lies)", "REV"},
+        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &options->rev,
+         "Commit to look at (default: the working tree as it lies)", "REV"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "One JSON object for each result", NULL},
-        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Name each file that cannot be parsed, and why", NULL},
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
+         "Name each file that cannot be parsed, and why", NULL},
         G_OPTION_ENTRY_NULL,
     };
     if (!acr_options_parse(verb, arguments, entries, argc, argv, out_exit))
@@ -36,8 +38,8 @@ static void say_unparsed(const AcrVerb *verb, const AcrIndex *index)
     }
 }
 
-bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, const AcrRepoOptions *options,
-                           AcrWorkspace *out, GError **error)
+bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb,
+                           const AcrRepoOptions *options, AcrWorkspace *out, GError **error)
 {
     AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, NULL};
     if (!acr_workspace_open(options->repo, options->rev, &host, out, error))

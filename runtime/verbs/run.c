@@ -27,7 +27,8 @@ static void options_clear(Options *options)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
-/* The issue's bytes as UTF-8 text: UTF-16 is refused, what is no UTF-8 is read as latin-1, and said so. */
+/* The issue's bytes as UTF-8 text: UTF-16 is refused, what is no UTF-8 is read as latin-1, and said
+ * so. */
 static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
 {
     gsize len;
@@ -37,7 +38,8 @@ static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
         len -= 3;
     }
     if (len > 0 && memchr(data, '\0', len)) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "the issue is not text: it holds NUL bytes");
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                    "the issue is not text: it holds NUL bytes");
         return NULL;
     }
     if (acr_utf8_is_text(data, len))
@@ -55,12 +57,14 @@ static GBytes *read_issue(const Options *options, const AcrInterrupt *interrupt,
     return acr_file_read(options->issue, ACR_ISSUE_MAX_BYTES, error);
 }
 
-static char *load_issue(const Options *options, const AcrInterrupt *interrupt, AcrConsole *console, GError **error)
+static char *load_issue(const Options *options, const AcrInterrupt *interrupt, AcrConsole *console,
+                        GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = read_issue(options, interrupt, &reason);
     if (!bytes) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "cannot read the issue: %s", reason->message);
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "cannot read the issue: %s",
+                    reason->message);
         return NULL;
     }
     g_autofree char *text = decode_issue(bytes, console, error);
@@ -78,7 +82,8 @@ static bool check(Options *options)
     const char *verb = acr_verb_run.name;
     if (!options->repo)
         acr_verb_usage(verb, "--repo is missing");
-    else if (!options->out || !*options->out) /* as a script's unset variable gives it; not the current folder */
+    else if (!options->out ||
+             !*options->out) /* as a script's unset variable gives it; not the current folder */
         acr_verb_usage(verb, "--out is missing");
     else if (!options->issue == !options->issue_text)
         acr_verb_usage(verb, "give the issue by --issue FILE or by --issue-text TEXT, one of them");
@@ -123,7 +128,8 @@ static int run_task(const AcrProgram *program, const Options *options)
         .prompts = options->run.prompts,
         .apply = options->apply,
     };
-    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, acr_console_progress(console)};
+    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt,
+                    acr_console_progress(console)};
     g_auto(AcrTaskResult) result = {0};
     if (acr_task_run(&task, &host, &result, &error))
         return report(options, &result, console);
@@ -133,7 +139,8 @@ static int run_task(const AcrProgram *program, const Options *options)
     return acr_verb_fail(program, acr_verb_run.name, error);
 }
 
-/* A task of a batch that was killed would hold its run folder, and spend, with nobody left to know. */
+/* A task of a batch that was killed would hold its run folder, and spend, with nobody left to know.
+ */
 static void die_with(gint64 parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
@@ -144,15 +151,20 @@ static int run(const AcrProgram *program, int argc, char **argv)
 {
     g_auto(Options) options = {.run = ACR_RUN_OPTIONS_INIT};
     const GOptionEntry own[] = {
-        {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &options.repo, "The repository: a working tree, a bare one, or a plain folder",
-         "DIR"},
-        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &options.rev, "Commit to work on (default: the working tree as it lies)", "REV"},
-        {"issue", 'i', 0, G_OPTION_ARG_FILENAME, &options.issue, "File with the issue's text; - for standard input", "FILE"},
-        {"issue-text", 0, 0, G_OPTION_ARG_FILENAME, &options.issue_text, "The issue's text", "TEXT"},
-        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &options.out, "The run folder; the same command goes on in it", "DIR"},
-        {"instance-id", 0, 0, G_OPTION_ARG_FILENAME, &options.instance_id, "Name of a benchmark task", "ID"},
-        {"apply", 0, 0, G_OPTION_ARG_NONE, &options.apply, "Write the change into the working tree, if it is still as it was",
-         NULL},
+        {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &options.repo,
+         "The repository: a working tree, a bare one, or a plain folder", "DIR"},
+        {"rev", 0, 0, G_OPTION_ARG_FILENAME, &options.rev,
+         "Commit to work on (default: the working tree as it lies)", "REV"},
+        {"issue", 'i', 0, G_OPTION_ARG_FILENAME, &options.issue,
+         "File with the issue's text; - for standard input", "FILE"},
+        {"issue-text", 0, 0, G_OPTION_ARG_FILENAME, &options.issue_text, "The issue's text",
+         "TEXT"},
+        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &options.out,
+         "The run folder; the same command goes on in it", "DIR"},
+        {"instance-id", 0, 0, G_OPTION_ARG_FILENAME, &options.instance_id,
+         "Name of a benchmark task", "ID"},
+        {"apply", 0, 0, G_OPTION_ARG_NONE, &options.apply,
+         "Write the change into the working tree, if it is still as it was", NULL},
         {"parent", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_INT64, &options.parent, NULL, NULL},
         G_OPTION_ENTRY_NULL,
     };

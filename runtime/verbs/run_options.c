@@ -16,18 +16,22 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
     const GOptionEntry shared[] = {
         {"model", 'm', 0, G_OPTION_ARG_FILENAME_ARRAY, &options->models_as_given,
          "openai/NAME or script:FILE; several: attempts take them in turn", "MODEL"},
-        {"rounds", 0, 0, G_OPTION_ARG_INT, &options->rounds, "Retrieval rounds at most (default 15)", "N"},
-        {"tries", 0, 0, G_OPTION_ARG_INT, &options->tries, "Answers of the patch writer at most (default 3)", "N"},
-        {"attempts", 0, 0, G_OPTION_ARG_INT, &options->attempts, "Fresh attempts at most (default 1)", "N"},
+        {"rounds", 0, 0, G_OPTION_ARG_INT, &options->rounds,
+         "Retrieval rounds at most (default 15)", "N"},
+        {"tries", 0, 0, G_OPTION_ARG_INT, &options->tries,
+         "Answers of the patch writer at most (default 3)", "N"},
+        {"attempts", 0, 0, G_OPTION_ARG_INT, &options->attempts,
+         "Fresh attempts at most (default 1)", "N"},
         {"retries", 0, 0, G_OPTION_ARG_INT, &options->retries,
          "How often a model call that failed for the moment is made again (default 6)", "N"},
         {"verify", 0, 0, G_OPTION_ARG_FILENAME, &options->verify_name,
          "Prove the patch by running code: auto, always or never (default auto)", "WHEN"},
-        {"temperature", 0, 0, G_OPTION_ARG_DOUBLE, &options->temperature, "Sampling temperature (default: the model's)",
-         "T"},
-        {"prompts", 0, 0, G_OPTION_ARG_FILENAME, &options->prompts, "Folder of prompts that take the place of the built-in ones",
-         "DIR"},
-        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Show each step on stderr, also when piped", NULL},
+        {"temperature", 0, 0, G_OPTION_ARG_DOUBLE, &options->temperature,
+         "Sampling temperature (default: the model's)", "T"},
+        {"prompts", 0, 0, G_OPTION_ARG_FILENAME, &options->prompts,
+         "Folder of prompts that take the place of the built-in ones", "DIR"},
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
+         "Show each step on stderr, also when piped", NULL},
     };
     gsize n_own = 0;
     while (own[n_own].long_name)
@@ -73,14 +77,16 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
     options->models = g_new0(char *, n + 1);
     for (guint i = 0; i < n; i++)
         options->models[i] = settle_model(options->models_as_given[i]);
-    if (options->temperature != -1 && !(options->temperature >= 0 && options->temperature <= 2)) { /* a NaN too */
+    if (options->temperature != -1 &&
+        !(options->temperature >= 0 && options->temperature <= 2)) { /* a NaN too */
         acr_verb_usage(verb, "--temperature must be from 0 to 2");
         return false;
     }
     return check_range(verb, "rounds", options->rounds, 1, MAX_ROUNDS) &&
            check_range(verb, "tries", options->tries, 1, MAX_TRIES) &&
            check_range(verb, "attempts", options->attempts, 1, MAX_ATTEMPTS) &&
-           check_range(verb, "retries", options->retries, 0, MAX_RETRIES) && check_verify(options, verb);
+           check_range(verb, "retries", options->retries, 0, MAX_RETRIES) &&
+           check_verify(options, verb);
 }
 
 void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
@@ -95,7 +101,9 @@ void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
         g_ptr_array_add(argv, g_strdup_printf("--verify=%s", options->verify_name));
     if (options->temperature >= 0) {
         char number[G_ASCII_DTOSTR_BUF_SIZE];
-        g_ptr_array_add(argv, g_strconcat("--temperature=", g_ascii_dtostr(number, sizeof number, options->temperature), NULL));
+        g_ptr_array_add(
+            argv, g_strconcat("--temperature=",
+                              g_ascii_dtostr(number, sizeof number, options->temperature), NULL));
     }
     if (options->prompts)
         g_ptr_array_add(argv, g_strdup_printf("--prompts=%s", options->prompts));

@@ -1,5 +1,6 @@
 /*
- * acr-host search: the structure-aware search calls, from arguments or a line each from standard input.
+ * acr-host search: the structure-aware search calls, from arguments or a line each from standard
+ * input.
  */
 #include "verbs/verbs_private.h"
 
@@ -50,7 +51,8 @@ static AcrOut print_answer(const char *text, const AcrAnswer *answer, bool json,
     return acr_out_json(object);
 }
 
-static int answer_all(const AcrProgram *program, AcrWorkspace *workspace, char *const *calls, bool json)
+static int answer_all(const AcrProgram *program, AcrWorkspace *workspace, char *const *calls,
+                      bool json)
 {
     int code = ACR_EXIT_OK;
     for (guint i = 0; calls[i] && !acr_interrupted(program->interrupt); i++) {
@@ -89,9 +91,10 @@ static int run(const AcrProgram *program, int argc, char **argv)
 {
     g_auto(AcrRepoOptions) options = {0};
     int code;
-    if (!acr_repo_options_parse(&acr_verb_search,
-                                "[CALL…] - calls such as 'search_class(\"Session\")'; none: a line each from stdin",
-                                &options, &argc, &argv, &code))
+    if (!acr_repo_options_parse(
+            &acr_verb_search,
+            "[CALL…] - calls such as 'search_class(\"Session\")'; none: a line each from stdin",
+            &options, &argc, &argv, &code))
         return code;
     g_autoptr(GError) error = NULL;
     g_auto(GStrv) calls = argc > 1 ? g_strdupv(argv + 1) : read_calls(program->interrupt, &error);
@@ -101,4 +104,5 @@ static int run(const AcrProgram *program, int argc, char **argv)
     return answer_all(program, &workspace, calls, options.json);
 }
 
-const AcrVerb acr_verb_search = {"search", "Answer structure-aware search calls on a repository", run};
+const AcrVerb acr_verb_search = {"search", "Answer structure-aware search calls on a repository",
+                                 run};

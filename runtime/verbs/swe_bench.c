@@ -31,10 +31,12 @@ static bool check(Options *options)
         acr_verb_usage(verb, "--dataset is missing");
     else if (!options->repos)
         acr_verb_usage(verb, "--repos is missing");
-    else if (!options->out || !*options->out) /* as a script's unset variable gives it; not the current folder */
+    else if (!options->out ||
+             !*options->out) /* as a script's unset variable gives it; not the current folder */
         acr_verb_usage(verb, "--out is missing");
     else if (options->jobs < 1 || options->jobs > (int)ACR_BATCH_MAX_JOBS)
-        acr_verb_usage(verb, "--jobs must be from 1 to %u, not %d", ACR_BATCH_MAX_JOBS, options->jobs);
+        acr_verb_usage(verb, "--jobs must be from 1 to %u, not %d", ACR_BATCH_MAX_JOBS,
+                       options->jobs);
     else
         return acr_run_options_check(&options->run, verb);
     return false;
@@ -50,7 +52,8 @@ typedef struct {
 
 static void show(const Watch *watch, guint ended, guint total)
 {
-    g_autofree char *text = g_strdup_printf("%u of %u tasks · %u with a patch", ended, total, watch->patches);
+    g_autofree char *text =
+        g_strdup_printf("%u of %u tasks · %u with a patch", ended, total, watch->patches);
     acr_console_status(watch->console, text);
     const AcrProgress *progress = acr_console_progress(watch->console);
     progress->cost(progress->ctx, watch->cost_microusd, watch->tokens);
@@ -66,11 +69,13 @@ static void add_cost(Watch *watch, const char *instance_id)
     g_autoptr(AcrJson) cost = data ? acr_json_parse(data, len, NULL) : NULL;
     const AcrJson *total = acr_json_get(cost, "total");
     watch->cost_microusd += acr_json_get_int(total, "cost_microusd", 0);
-    watch->tokens += acr_json_get_int(total, "input_tokens", 0) + acr_json_get_int(total, "cached_tokens", 0) +
+    watch->tokens += acr_json_get_int(total, "input_tokens", 0) +
+                     acr_json_get_int(total, "cached_tokens", 0) +
                      acr_json_get_int(total, "output_tokens", 0);
 }
 
-static void on_task(void *ctx, const AcrInstance *instance, int exit_code, const char *said, guint ended, guint total)
+static void on_task(void *ctx, const AcrInstance *instance, int exit_code, const char *said,
+                    guint ended, guint total)
 {
     Watch *watch = ctx;
     watch->patches += exit_code == 0;
@@ -80,7 +85,8 @@ static void on_task(void *ctx, const AcrInstance *instance, int exit_code, const
                                                 exit_code == 0 ? "patch" : "no patch");
         acr_console_log(watch->console, line);
     } else {
-        acr_console_say(watch->console, "%u/%u %s: exit %d: %s", ended, total, instance->instance_id, exit_code, said);
+        acr_console_say(watch->console, "%u/%u %s: exit %d: %s", ended, total,
+                        instance->instance_id, exit_code, said);
     }
     show(watch, ended, total);
 }
@@ -116,8 +122,10 @@ static int run_batch(const AcrProgram *program, const Options *options)
     AcrBatchResult result;
     if (!acr_batch_run(&batch, instances, &result, &error))
         return acr_verb_fail(program, acr_verb_swe_bench.name, error);
-    acr_console_say(console, "%u tasks: %u with a patch, %u without, %u failed; predictions in '%s/preds.jsonl'",
-                    result.tasks, result.patches, result.without, result.failed, options->out);
+    acr_console_say(
+        console,
+        "%u tasks: %u with a patch, %u without, %u failed; predictions in '%s/preds.jsonl'",
+        result.tasks, result.patches, result.without, result.failed, options->out);
     if (acr_interrupted(program->interrupt))
         return ACR_EXIT_INTERRUPTED;
     return result.failed ? ACR_EXIT_ENVIRONMENT : result.patches ? ACR_EXIT_OK : ACR_EXIT_NONE;
@@ -127,11 +135,14 @@ static int run(const AcrProgram *program, int argc, char **argv)
 {
     g_auto(Options) options = {.jobs = 1, .run = ACR_RUN_OPTIONS_INIT};
     const GOptionEntry own[] = {
-        {"dataset", 'd', 0, G_OPTION_ARG_FILENAME, &options.dataset, "Tasks: a JSON list or JSON lines of SWE-bench rows", "FILE"},
+        {"dataset", 'd', 0, G_OPTION_ARG_FILENAME, &options.dataset,
+         "Tasks: a JSON list or JSON lines of SWE-bench rows", "FILE"},
         {"repos", 'r', 0, G_OPTION_ARG_FILENAME, &options.repos,
          "Repositories: DIR/owner/name, owner+name or owner__name, with or without .git", "DIR"},
-        {"instance", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.instances, "Only this task; may be given again", "ID"},
-        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &options.out, "Folder of the run folders and preds.jsonl", "DIR"},
+        {"instance", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.instances,
+         "Only this task; may be given again", "ID"},
+        {"out", 'o', 0, G_OPTION_ARG_FILENAME, &options.out,
+         "Folder of the run folders and preds.jsonl", "DIR"},
         {"jobs", 'j', 0, G_OPTION_ARG_INT, &options.jobs, "Tasks at a time (default 1)", "N"},
         G_OPTION_ENTRY_NULL,
     };
@@ -144,4 +155,5 @@ static int run(const AcrProgram *program, int argc, char **argv)
     return check(&options) ? run_batch(program, &options) : ACR_EXIT_USAGE;
 }
 
-const AcrVerb acr_verb_swe_bench = {"swe-bench", "Run benchmark tasks and write their predictions", run};
+const AcrVerb acr_verb_swe_bench = {"swe-bench", "Run benchmark tasks and write their predictions",
+                                    run};

@@ -1,6 +1,6 @@
 /*
- * verbs: the subcommands of the program, one file each, each ending in its table entry. Results go to stdout, progress and
- * messages to stderr.
+ * verbs: the subcommands of the program, one file each, each ending in its table entry. Results go
+ * to stdout, progress and messages to stderr.
  */
 #ifndef ACR_VERBS_H
 #define ACR_VERBS_H
@@ -14,8 +14,8 @@
 
 /* Exit codes: a contract. */
 typedef enum {
-    ACR_EXIT_OK = 0,          /* a patch (or result) was produced */
-    ACR_EXIT_NONE = 1,        /* the work ended without one */
+    ACR_EXIT_OK = 0,   /* a patch (or result) was produced */
+    ACR_EXIT_NONE = 1, /* the work ended without one */
     ACR_EXIT_USAGE = 2,
     ACR_EXIT_ENVIRONMENT = 3, /* missing tool, key, repository; a disk that is full */
     ACR_EXIT_CEILING = 4,     /* money, tokens or time, also when a patch was written */
@@ -24,7 +24,7 @@ typedef enum {
 
 /* What main.c found out about this process. Borrowed by the verbs. */
 typedef struct {
-    const char *exe;         /* this binary */
+    const char *exe; /* this binary */
     const char *python_dir;
     const char *prompts_dir;
     AcrInterrupt *interrupt;

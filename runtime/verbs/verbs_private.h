@@ -4,7 +4,8 @@
 
 #include "verbs/verbs.h"
 
-/* ---- Errors ------------------------------------------------------------------------------------- */
+/* ---- Errors -------------------------------------------------------------------------------------
+ */
 
 /* The exit code of an error; 130 for any error once a signal came. */
 AcrExit acr_exit_of(const AcrProgram *program, const GError *error);
@@ -15,7 +16,8 @@ void acr_verb_say(const char *verb, const char *format, ...) G_GNUC_PRINTF(2, 3)
 /* Prints a usage message, with a hint at --help; ACR_EXIT_USAGE. */
 AcrExit acr_verb_usage(const char *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/* ---- Standard output ---------------------------------------------------------------------------- */
+/* ---- Standard output ----------------------------------------------------------------------------
+ */
 
 typedef enum {
     ACR_OUT_WRITTEN,
@@ -29,15 +31,17 @@ AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
 /* `code`, unless what was to be written could not be. */
 AcrExit acr_out_exit(AcrOut out, AcrExit code);
 
-/* ---- Options ------------------------------------------------------------------------------------ */
+/* ---- Options ------------------------------------------------------------------------------------
+ */
 
 /*
- * Parses argv by `entries`; what is left stays in argv. `arguments` is what --help shows after the verb's name. True when
- * the verb goes on; false with *out_exit set.
+ * Parses argv by `entries`; what is left stays in argv. `arguments` is what --help shows after the
+ * verb's name. True when the verb goes on; false with *out_exit set.
  */
-bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *entries, int *argc, char ***argv,
-                       int *out_exit) ACR_MUST_USE;
-/* Reads standard input to its end. Errors: TOO_BIG, FAILED of base; FAILED too when a signal came. */
+bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *entries,
+                       int *argc, char ***argv, int *out_exit) ACR_MUST_USE;
+/* Reads standard input to its end. Errors: TOO_BIG, FAILED of base; FAILED too when a signal came.
+ */
 GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 
 /* The options that `run` and `swe-bench` share. Strings are owned; cleared together. */
@@ -51,9 +55,11 @@ typedef struct {
     char *prompts;
     gboolean verbose;
 } AcrRunOptions;
-#define ACR_RUN_OPTIONS_INIT                                                                                           \
-    {.rounds = ACR_ROUNDS_DEFAULT, .tries = ACR_TRIES_DEFAULT, .attempts = ACR_ATTEMPTS_DEFAULT, .retries = ACR_LLM_RETRIES,    \
-     .temperature = -1}
+#define ACR_RUN_OPTIONS_INIT                                                                       \
+    {                                                                                              \
+        .rounds = ACR_ROUNDS_DEFAULT, .tries = ACR_TRIES_DEFAULT,                                  \
+        .attempts = ACR_ATTEMPTS_DEFAULT, .retries = ACR_LLM_RETRIES, .temperature = -1            \
+    }
 /* `own` and the shared entries, bound to `options`; owned (g_free). */
 GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry *own) ACR_MUST_USE;
 /* False, with a usage message printed, when they cannot be. */
@@ -63,9 +69,11 @@ void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv);
 void acr_run_options_clear(AcrRunOptions *options);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunOptions, acr_run_options_clear)
 
-/* ---- Verbs on a repository ---------------------------------------------------------------------- */
+/* ---- Verbs on a repository ----------------------------------------------------------------------
+ */
 
-/* The options of the verbs that look at a repository without a model: search, patch, index. Strings are owned. */
+/* The options of the verbs that look at a repository without a model: search, patch, index. Strings
+ * are owned. */
 typedef struct {
     char *repo, *rev;
     gboolean json, verbose;
@@ -73,16 +81,19 @@ typedef struct {
 void acr_repo_options_clear(AcrRepoOptions *options);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRepoOptions, acr_repo_options_clear)
 /* As acr_options_parse, and --repo must be there. */
-bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, AcrRepoOptions *options, int *argc, char ***argv,
-                            int *out_exit) ACR_MUST_USE;
-/* Opens and indexes the repository; on stderr it says what was left out of it and, with --verbose but for JSON, what
- * cannot be parsed. */
-bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, const AcrRepoOptions *options,
-                           AcrWorkspace *out, GError **error) ACR_MUST_USE;
+bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, AcrRepoOptions *options,
+                            int *argc, char ***argv, int *out_exit) ACR_MUST_USE;
+/* Opens and indexes the repository; on stderr it says what was left out of it and, with --verbose
+ * but for JSON, what cannot be parsed. */
+bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb,
+                           const AcrRepoOptions *options, AcrWorkspace *out,
+                           GError **error) ACR_MUST_USE;
 
-/* ---- Progress ----------------------------------------------------------------------------------- */
+/* ---- Progress -----------------------------------------------------------------------------------
+ */
 
-/* Progress on stderr: a line that rewrites itself on a terminal; with `verbose` a line for each step; else nothing. */
+/* Progress on stderr: a line that rewrites itself on a terminal; with `verbose` a line for each
+ * step; else nothing. */
 typedef struct AcrConsole AcrConsole;
 AcrConsole *acr_console_new(bool verbose) ACR_MUST_USE; /* owned */
 void acr_console_free(AcrConsole *console);             /* wipes its line */

@@ -1,5 +1,6 @@
 /*
- * Tests of the agents' texts: prompts and their placeholders, issue cleaning, and the reading of extract answers.
+ * Tests of the agents' texts: prompts and their placeholders, issue cleaning, and the reading of
+ * extract answers.
  */
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -9,7 +10,8 @@
 
 #define PROMPTS ACR_SOURCE_DIR "/prompts"
 
-/* ---- Prompts ------------------------------------------------------------------------------------ */
+/* ---- Prompts ------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     char *dir;
@@ -38,7 +40,8 @@ static void test_own_prompts_load_and_render(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, NULL, &error);
     g_assert_no_error(error);
-    g_autofree char *text = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_START, "issue", "{{calls}} $1", "calls", "CALLS", NULL);
+    g_autofree char *text = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_START, "issue",
+                                               "{{calls}} $1", "calls", "CALLS", NULL);
     g_assert_nonnull(strstr(text, "{{calls}} $1")); /* what is filled in is not filled in again */
     g_assert_nonnull(strstr(text, "CALLS"));
     g_assert_null(strstr(text, "{{issue}}"));
@@ -97,7 +100,8 @@ static void test_a_missing_folder_is_refused(void)
     g_assert_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT);
 }
 
-/* ---- Issue -------------------------------------------------------------------------------------- */
+/* ---- Issue --------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     const char *name, *text, *cleaned;
@@ -109,13 +113,15 @@ static const CleanCase clean_cases[] = {
     {"a_comment_over_lines_goes", "a\n<!-- one\ntwo\n-->\nb", "a\nb"},
     {"a_comment_inside_a_line_leaves_the_rest", "a <!-- x --> b", "a b"},
     {"several_comments_in_a_row_go", "<!-- 1 -->\n<!-- 2 -->\n\n### Bug\n", "### Bug"},
-    {"a_comment_in_a_fence_stays", "```html\n<!-- kept -->\n```\n<!-- gone -->\nz", "```html\n<!-- kept -->\n```\nz"},
+    {"a_comment_in_a_fence_stays", "```html\n<!-- kept -->\n```\n<!-- gone -->\nz",
+     "```html\n<!-- kept -->\n```\nz"},
     {"a_tilde_fence_protects_too", "~~~\n<!-- kept -->\n~~~", "~~~\n<!-- kept -->\n~~~"},
     {"an_unclosed_fence_protects_the_rest", "```\n<!-- kept -->", "```\n<!-- kept -->"},
     {"an_unclosed_comment_stays", "a <!-- never closed", "a <!-- never closed"},
     {"line_ends_become_lf", "a\r\nb\rc\n", "a\nb\nc"},
     {"nothing_but_a_comment_leaves_nothing", "<!-- x -->", ""},
-    {"indented_code_keeps_its_blanks", "a\n\n    code\n\n\n    more", "a\n\n    code\n\n\n    more"},
+    {"indented_code_keeps_its_blanks", "a\n\n    code\n\n\n    more",
+     "a\n\n    code\n\n\n    more"},
 };
 
 static void test_clean(gconstpointer data)
@@ -127,7 +133,8 @@ static void test_clean(gconstpointer data)
     g_assert_cmpstr(again, ==, cleaned);
 }
 
-/* An issue of the greatest size in which no comment that begins ever ends: minutes, were each looked for anew. */
+/* An issue of the greatest size in which no comment that begins ever ends: minutes, were each
+ * looked for anew. */
 static void test_comments_that_never_end_are_cleaned_at_once(void)
 {
     g_autoptr(GString) text = g_string_new("a");
@@ -139,7 +146,8 @@ static void test_comments_that_never_end_are_cleaned_at_once(void)
     g_assert_cmpint(g_get_monotonic_time() - start, <, 10 * G_USEC_PER_SEC);
 }
 
-/* ---- Extract ------------------------------------------------------------------------------------ */
+/* ---- Extract ------------------------------------------------------------------------------------
+ */
 
 static AcrPython *python; /* started once, for the tests below */
 
@@ -154,8 +162,10 @@ static void read_answer(const char *answer, AcrExtraction *out)
 static void test_calls_and_locations_are_read(void)
 {
     g_auto(AcrExtraction) read = {0};
-    read_answer("{\"API_calls\": [\"search_class('A')\", \"search_method_in_class(method_name='f', class_name='A')\"],"
-                " \"bug_locations\": [{\"file\": \" a.py \", \"class\": \"\", \"method\": \"`A.f`\", \"intended_behavior\": \"x\"}, {}]}",
+    read_answer("{\"API_calls\": [\"search_class('A')\", \"search_method_in_class(method_name='f', "
+                "class_name='A')\"],"
+                " \"bug_locations\": [{\"file\": \" a.py \", \"class\": \"\", \"method\": "
+                "\"`A.f`\", \"intended_behavior\": \"x\"}, {}]}",
                 &read);
     g_assert_null(read.problem);
     g_assert_cmpuint(read.calls->len, ==, 2);
@@ -172,7 +182,9 @@ static void test_calls_and_locations_are_read(void)
 static void test_an_object_in_a_fence_is_read(void)
 {
     g_auto(AcrExtraction) read = {0};
-    read_answer("Here it is:\n```json\n{\"API_calls\": [\"search_code('x')\"], \"bug_locations\": []}\n```\n", &read);
+    read_answer("Here it is:\n```json\n{\"API_calls\": [\"search_code('x')\"], \"bug_locations\": "
+                "[]}\n```\n",
+                &read);
     g_assert_null(read.problem);
     g_assert_cmpuint(read.calls->len, ==, 1);
 }
@@ -180,7 +192,8 @@ static void test_an_object_in_a_fence_is_read(void)
 static void test_valid_calls_go_on_beside_invalid_ones(void)
 {
     g_auto(AcrExtraction) read = {0};
-    read_answer("{\"API_calls\": [\"search_class('A')\", \"search_class()\", \"open('x')\", 7]}", &read);
+    read_answer("{\"API_calls\": [\"search_class('A')\", \"search_class()\", \"open('x')\", 7]}",
+                &read);
     g_assert_null(read.problem);
     g_assert_cmpuint(read.calls->len, ==, 1);
     g_assert_cmpuint(read.remarks->len, ==, 3);
@@ -190,7 +203,13 @@ static void test_valid_calls_go_on_beside_invalid_ones(void)
 static void test_useless_answers_are_problems(void)
 {
     static const char *const answers[] = {
-        "", "no json here", "{", "{\"API_calls\": []}", "{\"API_calls\": [\"nonsense(\"]}", "[]", "{\"bug_locations\": [{}]}",
+        "",
+        "no json here",
+        "{",
+        "{\"API_calls\": []}",
+        "{\"API_calls\": [\"nonsense(\"]}",
+        "[]",
+        "{\"bug_locations\": [{}]}",
         "{\"API_calls\": \"search_class('A')\"}",
     };
     for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
@@ -222,24 +241,35 @@ static void add_folder_test(const char *path, void (*test)(Folder *, gconstpoint
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/agents/prompts/own_prompts_load_and_render", test_own_prompts_load_and_render);
-    add_folder_test("/agents/prompts/an_override_takes_the_place_of_one_prompt", test_an_override_takes_the_place_of_one_prompt);
-    add_folder_test("/agents/prompts/a_missing_placeholder_is_refused", test_a_missing_placeholder_is_refused);
-    add_folder_test("/agents/prompts/an_unknown_placeholder_is_refused", test_an_unknown_placeholder_is_refused);
+    g_test_add_func("/agents/prompts/own_prompts_load_and_render",
+                    test_own_prompts_load_and_render);
+    add_folder_test("/agents/prompts/an_override_takes_the_place_of_one_prompt",
+                    test_an_override_takes_the_place_of_one_prompt);
+    add_folder_test("/agents/prompts/a_missing_placeholder_is_refused",
+                    test_a_missing_placeholder_is_refused);
+    add_folder_test("/agents/prompts/an_unknown_placeholder_is_refused",
+                    test_an_unknown_placeholder_is_refused);
     add_folder_test("/agents/prompts/an_unknown_file_is_refused", test_an_unknown_file_is_refused);
-    add_folder_test("/agents/prompts/a_prompt_that_is_no_text_is_refused", test_a_prompt_that_is_no_text_is_refused);
-    g_test_add_func("/agents/prompts/a_missing_folder_is_refused", test_a_missing_folder_is_refused);
+    add_folder_test("/agents/prompts/a_prompt_that_is_no_text_is_refused",
+                    test_a_prompt_that_is_no_text_is_refused);
+    g_test_add_func("/agents/prompts/a_missing_folder_is_refused",
+                    test_a_missing_folder_is_refused);
     for (guint i = 0; i < G_N_ELEMENTS(clean_cases); i++) {
         g_autofree char *path = g_strconcat("/agents/issue/", clean_cases[i].name, NULL);
         g_test_add_data_func(path, &clean_cases[i], test_clean);
     }
     g_test_add_func("/agents/issue/comments_that_never_end_are_cleaned_at_once",
                     test_comments_that_never_end_are_cleaned_at_once);
-    g_test_add_func("/agents/extract/calls_and_locations_are_read", test_calls_and_locations_are_read);
-    g_test_add_func("/agents/extract/an_object_in_a_fence_is_read", test_an_object_in_a_fence_is_read);
-    g_test_add_func("/agents/extract/valid_calls_go_on_beside_invalid_ones", test_valid_calls_go_on_beside_invalid_ones);
-    g_test_add_func("/agents/extract/useless_answers_are_problems", test_useless_answers_are_problems);
-    g_test_add_func("/agents/extract/a_thousand_calls_are_bounded_and_said_so", test_a_thousand_calls_are_bounded_and_said_so);
+    g_test_add_func("/agents/extract/calls_and_locations_are_read",
+                    test_calls_and_locations_are_read);
+    g_test_add_func("/agents/extract/an_object_in_a_fence_is_read",
+                    test_an_object_in_a_fence_is_read);
+    g_test_add_func("/agents/extract/valid_calls_go_on_beside_invalid_ones",
+                    test_valid_calls_go_on_beside_invalid_ones);
+    g_test_add_func("/agents/extract/useless_answers_are_problems",
+                    test_useless_answers_are_problems);
+    g_test_add_func("/agents/extract/a_thousand_calls_are_bounded_and_said_so",
+                    test_a_thousand_calls_are_bounded_and_said_so);
     g_autoptr(GError) error = NULL;
     python = acr_python_new(ACR_SOURCE_DIR "/python", &error);
     g_assert_no_error(error);

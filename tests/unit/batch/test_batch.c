@@ -1,4 +1,5 @@
-/* Data sets and predictions: what is read, what is refused by row, and what becomes of run folders in preds.jsonl. */
+/* Data sets and predictions: what is read, what is refused by row, and what becomes of run folders
+ * in preds.jsonl. */
 #include <string.h>
 
 #include "batch/batch_private.h"
@@ -28,10 +29,13 @@ static char *write_bytes(const Place *place, const char *name, const char *data,
     return path;
 }
 
-/* ---- Data sets ---------------------------------------------------------------------------------- */
+/* ---- Data sets ----------------------------------------------------------------------------------
+ */
 
-#define ROW(id, repo) "{\"instance_id\": \"" id "\", \"repo\": \"" repo "\", \"base_commit\": \"c1\", \"problem_statement\": \"p\", " \
-                      "\"patch\": \"secret\"}"
+#define ROW(id, repo)                                                                              \
+    "{\"instance_id\": \"" id "\", \"repo\": \"" repo                                              \
+    "\", \"base_commit\": \"c1\", \"problem_statement\": \"p\", "                                  \
+    "\"patch\": \"secret\"}"
 
 /* The ids of the rows that are read, joined by blanks; owned. */
 static char *read_ids(const Place *place, const char *text, const char *const *only)
@@ -42,17 +46,20 @@ static char *read_ids(const Place *place, const char *text, const char *const *o
     g_assert_no_error(error);
     g_autoptr(GString) ids = g_string_new(NULL);
     for (guint i = 0; i < rows->len; i++)
-        g_string_append_printf(ids, "%s%s", i ? " " : "", ((const AcrInstance *)rows->pdata[i])->instance_id);
+        g_string_append_printf(ids, "%s%s", i ? " " : "",
+                               ((const AcrInstance *)rows->pdata[i])->instance_id);
     return g_strdup(ids->str);
 }
 
-static void check_ids(const Place *place, const char *text, const char *const *only, const char *expected)
+static void check_ids(const Place *place, const char *text, const char *const *only,
+                      const char *expected)
 {
     g_autofree char *ids = read_ids(place, text, only);
     g_assert_cmpstr(ids, ==, expected);
 }
 
-static void check_refused(const Place *place, const char *text, gssize len, const char *const *only, const char *word)
+static void check_refused(const Place *place, const char *text, gssize len, const char *const *only,
+                          const char *word)
 {
     g_autofree char *path = write_bytes(place, "set", text, len);
     g_autoptr(GError) error = NULL;
@@ -87,7 +94,8 @@ static void test_a_row_gives_what_a_solver_may_see(Place *place, gconstpointer d
 
 static void test_instances_are_selected(Place *place, gconstpointer data)
 {
-    static const char *const some[] = {"c-3", "a-1", "c-3", NULL}, *const none[] = {"a-1", "nope", NULL};
+    static const char *const some[] = {"c-3", "a-1", "c-3", NULL}, *const none[] = {"a-1", "nope",
+                                                                                    NULL};
     static const char text[] = ROW("a-1", "o/r") "\n" ROW("b-2", "o/r") "\n" ROW("c-3", "o/r") "\n";
     check_ids(place, text, some, "a-1 c-3");
     check_refused(place, text, -1, none, "'nope'");
@@ -102,7 +110,8 @@ static void test_malformed_sets_are_refused_by_row(Place *place, gconstpointer d
     check_refused(place, "[" ROW("a-1", "o/r"), -1, NULL, "byte");
     check_refused(place, "7\n", -1, NULL, "row 1");
     check_refused(place, "[" ROW("a-1", "o/r") ", {\"instance_id\": 7}]", -1, NULL, "row 2");
-    check_refused(place, "{\"instance_id\": \"a\", \"repo\": \"o/r\", \"base_commit\": \"c\"}", -1, NULL, "problem_statement");
+    check_refused(place, "{\"instance_id\": \"a\", \"repo\": \"o/r\", \"base_commit\": \"c\"}", -1,
+                  NULL, "problem_statement");
     check_refused(place, ROW("a-1", "o/r") "\n" ROW("a-1", "o/r"), -1, NULL, "row 2");
     static const char nul[] = ROW("a-1", "o/r") "\0\n" ROW("b-2", "o/r");
     check_refused(place, nul, sizeof nul - 1, NULL, "line 1");
@@ -134,20 +143,24 @@ static void test_a_set_that_is_not_there_is_named(Place *place, gconstpointer da
 
 static void test_repositories_are_found_by_each_spelling(Place *place, gconstpointer data)
 {
-    static const char *const names[] = {"own/nam", "own/nam.git", "own+nam", "own+nam.git", "own__nam", "own__nam.git"};
-    for (guint i = G_N_ELEMENTS(names); i-- > 0;) { /* what stands first wins over what is there already */
+    static const char *const names[] = {"own/nam",     "own/nam.git", "own+nam",
+                                        "own+nam.git", "own__nam",    "own__nam.git"};
+    for (guint i = G_N_ELEMENTS(names);
+         i-- > 0;) { /* what stands first wins over what is there already */
         g_autofree char *made = g_build_filename(place->dir, names[i], NULL);
         g_assert_true(acr_dir_make(made, NULL));
         g_autofree char *found = acr_dataset_repo(place->dir, "own/nam");
         g_assert_cmpstr(found, ==, made);
     }
-    g_autofree char *other = acr_dataset_repo(place->dir, "own/other"), *file = write_bytes(place, "a__b", "", 0);
+    g_autofree char *other = acr_dataset_repo(place->dir, "own/other"),
+                    *file = write_bytes(place, "a__b", "", 0);
     g_assert_null(other);
     g_autofree char *no_folder = acr_dataset_repo(place->dir, "a/b");
     g_assert_null(no_folder);
 }
 
-/* ---- Predictions -------------------------------------------------------------------------------- */
+/* ---- Predictions --------------------------------------------------------------------------------
+ */
 
 static void add_instance(GPtrArray *instances, const char *id)
 {
@@ -159,11 +172,13 @@ static void add_instance(GPtrArray *instances, const char *id)
 static const char *const models[] = {"script:/x", "openai/y", NULL};
 
 /* A run folder of these models (JSON) in that state with that patch. */
-static void make_run_of(const Place *place, const char *id, const char *given, const char *state, const char *patch)
+static void make_run_of(const Place *place, const char *id, const char *given, const char *state,
+                        const char *patch)
 {
-    g_autofree char *meta =
-        g_strdup_printf("{\"format\": 1, \"state\": \"%s\", \"options\": {\"model\": %s}}", state, given);
-    g_autofree char *meta_name = g_build_filename(id, "meta.json", NULL), *name = g_build_filename(id, "patch.diff", NULL);
+    g_autofree char *meta = g_strdup_printf(
+        "{\"format\": 1, \"state\": \"%s\", \"options\": {\"model\": %s}}", state, given);
+    g_autofree char *meta_name = g_build_filename(id, "meta.json", NULL),
+                    *name = g_build_filename(id, "patch.diff", NULL);
     g_autofree char *first = write_bytes(place, meta_name, meta, -1);
     g_autofree char *second = patch ? write_bytes(place, name, patch, -1) : NULL;
 }
@@ -185,11 +200,14 @@ static char *write_predictions(const Place *place, const GPtrArray *instances)
     return text;
 }
 
-#define LINE(id, patch) "{\"instance_id\":\"" id "\",\"model_patch\":\"" patch "\",\"model_name_or_path\":\"script:x\"}\n"
+#define LINE(id, patch)                                                                            \
+    "{\"instance_id\":\"" id "\",\"model_patch\":\"" patch                                         \
+    "\",\"model_name_or_path\":\"script:x\"}\n"
 
 static void test_finished_runs_become_predictions(Place *place, gconstpointer data)
 {
-    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    g_autoptr(GPtrArray) instances =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
     for (guint i = 0; i < 5; i++)
         add_instance(instances, (const char *const[]){"c", "a", "ready", "none", "empty"}[i]);
     make_run(place, "a", "done", "diff\n");
@@ -198,19 +216,24 @@ static void test_finished_runs_become_predictions(Place *place, gconstpointer da
     make_run(place, "empty", "done", "");
     for (guint again = 0; again < 2; again++) {
         g_autofree char *text = write_predictions(place, instances);
-        g_assert_cmpstr(text, ==, LINE("c", "x \\\"quoted\\\"\\n") LINE("a", "diff\\n") LINE("empty", ""));
+        g_assert_cmpstr(text, ==,
+                        LINE("c", "x \\\"quoted\\\"\\n") LINE("a", "diff\\n") LINE("empty", ""));
     }
 }
 
 static void test_lines_of_other_batches_are_kept(Place *place, gconstpointer data)
 {
-    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    static const char kept[] = "{\"instance_id\": \"other\",  \"model_patch\": \"kept as it stands\"}\n";
-    g_autofree char *old = g_strconcat("not json\n", kept, LINE("a", "old"), "{\"instance_id\": \"cut", NULL);
+    g_autoptr(GPtrArray) instances =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    static const char kept[] =
+        "{\"instance_id\": \"other\",  \"model_patch\": \"kept as it stands\"}\n";
+    g_autofree char *old =
+        g_strconcat("not json\n", kept, LINE("a", "old"), "{\"instance_id\": \"cut", NULL);
     g_autofree char *path = write_bytes(place, "preds.jsonl", old, -1);
     add_instance(instances, "a");
     make_run(place, "a", "done", "new");
-    g_autofree char *text = write_predictions(place, instances), *expected = g_strconcat(kept, LINE("a", "new"), NULL);
+    g_autofree char *text = write_predictions(place, instances),
+                    *expected = g_strconcat(kept, LINE("a", "new"), NULL);
     g_assert_cmpstr(text, ==, expected);
 }
 
@@ -218,8 +241,10 @@ static void test_runs_of_other_models_are_not_these_models(Place *place, gconstp
 {
     static const char *const others[] = {"[]", "[\"script:/x\"]", "[\"script:/x\", \"openai/z\"]",
                                          "[\"script:/x\", \"openai/y\", \"openai/y\"]"};
-    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    static const char kept[] = "{\"instance_id\":\"a\",\"model_patch\":\"d\",\"model_name_or_path\":\"z\"}\n";
+    g_autoptr(GPtrArray) instances =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    static const char kept[] =
+        "{\"instance_id\":\"a\",\"model_patch\":\"d\",\"model_name_or_path\":\"z\"}\n";
     g_autofree char *old = write_bytes(place, "preds.jsonl", kept, -1);
     add_instance(instances, "a");
     add_instance(instances, "b");
@@ -234,7 +259,8 @@ static void test_runs_of_other_models_are_not_these_models(Place *place, gconstp
 
 static void test_a_patch_that_is_no_text_is_repaired(Place *place, gconstpointer data)
 {
-    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    g_autoptr(GPtrArray) instances =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
     add_instance(instances, "a");
     make_run(place, "a", "done", "caf\xe9\n");
     g_autofree char *text = write_predictions(place, instances);
@@ -244,7 +270,8 @@ static void test_a_patch_that_is_no_text_is_repaired(Place *place, gconstpointer
 static void test_a_damaged_run_costs_the_others_nothing(Place *place, gconstpointer data)
 {
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL), *text = NULL;
-    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    g_autoptr(GPtrArray) instances =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
     AcrBatchOptions options = {.out = place->dir, .model_name = "script:x", .models = models};
     g_autoptr(GError) error = NULL;
     for (guint i = 0; i < 3; i++)
@@ -261,7 +288,8 @@ static void test_a_damaged_run_costs_the_others_nothing(Place *place, gconstpoin
 static void test_predictions_that_cannot_be_read_are_not_replaced(Place *place, gconstpointer data)
 {
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL);
-    g_autoptr(GPtrArray) instances = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
+    g_autoptr(GPtrArray) instances =
+        g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
     AcrBatchOptions options = {.out = place->dir, .model_name = "script:x", .models = models};
     g_autoptr(GError) error = NULL;
     g_assert_true(acr_dir_make(path, NULL));
@@ -278,14 +306,20 @@ int main(int argc, char **argv)
     ADD("/batch/dataset/a_row_gives_what_a_solver_may_see", test_a_row_gives_what_a_solver_may_see);
     ADD("/batch/dataset/instances_are_selected", test_instances_are_selected);
     ADD("/batch/dataset/malformed_sets_are_refused_by_row", test_malformed_sets_are_refused_by_row);
-    ADD("/batch/dataset/names_that_lead_elsewhere_are_refused", test_names_that_lead_elsewhere_are_refused);
+    ADD("/batch/dataset/names_that_lead_elsewhere_are_refused",
+        test_names_that_lead_elsewhere_are_refused);
     ADD("/batch/dataset/a_set_that_is_not_there_is_named", test_a_set_that_is_not_there_is_named);
-    ADD("/batch/dataset/repositories_are_found_by_each_spelling", test_repositories_are_found_by_each_spelling);
-    ADD("/batch/predictions/finished_runs_become_predictions", test_finished_runs_become_predictions);
+    ADD("/batch/dataset/repositories_are_found_by_each_spelling",
+        test_repositories_are_found_by_each_spelling);
+    ADD("/batch/predictions/finished_runs_become_predictions",
+        test_finished_runs_become_predictions);
     ADD("/batch/predictions/lines_of_other_batches_are_kept", test_lines_of_other_batches_are_kept);
-    ADD("/batch/predictions/runs_of_other_models_are_not_these_models", test_runs_of_other_models_are_not_these_models);
-    ADD("/batch/predictions/a_patch_that_is_no_text_is_repaired", test_a_patch_that_is_no_text_is_repaired);
-    ADD("/batch/predictions/a_damaged_run_costs_the_others_nothing", test_a_damaged_run_costs_the_others_nothing);
+    ADD("/batch/predictions/runs_of_other_models_are_not_these_models",
+        test_runs_of_other_models_are_not_these_models);
+    ADD("/batch/predictions/a_patch_that_is_no_text_is_repaired",
+        test_a_patch_that_is_no_text_is_repaired);
+    ADD("/batch/predictions/a_damaged_run_costs_the_others_nothing",
+        test_a_damaged_run_costs_the_others_nothing);
     ADD("/batch/predictions/predictions_that_cannot_be_read_are_not_replaced",
         test_predictions_that_cannot_be_read_are_not_replaced);
 #undef ADD

@@ -254,7 +254,8 @@ static void an_unmet_expectation_shows_a_bounded_part_of_the_request(void)
     g_assert_false(acr_script_answer(script, &request, &answer, &error));
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT);
     g_assert_cmpuint(strlen(error->message), <, 4000);
-    g_assert_cmpint(g_get_monotonic_time() - start, <, 20 * G_USEC_PER_SEC); /* the search is linear */
+    g_assert_cmpint(g_get_monotonic_time() - start, <,
+                    20 * G_USEC_PER_SEC); /* the search is linear */
 }
 
 static void a_model_reads_its_file_once_and_whole(void)

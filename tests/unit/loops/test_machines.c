@@ -5,20 +5,26 @@
 
 #include "loops/machines.h"
 
-/* ---- Retrieval ---------------------------------------------------------------------------------- */
+/* ---- Retrieval ----------------------------------------------------------------------------------
+ */
 
 #define R(name) ACR_RETRIEVAL_##name
 #define RON(name) ACR_RETRIEVAL_ON_##name
 #define NO (-1) /* the event cannot occur in the state */
 
-/* The next state from round 1 of 15, with no invalid answer before; rows: states, columns: events in their order. */
+/* The next state from round 1 of 15, with no invalid answer before; rows: states, columns: events
+ * in their order. */
 static const int retrieval_table[R(STATES)][R(EVENTS)] = {
-    /*             ANSWER      INVALID     CALLS      LOCATIONS  RESULTS     FOUND    NOT_FOUND  SHORTENED    NOT_SHORTENABLE USED_UP       FAILED     CEILING */
-    [R(SELECT)] = {R(EXTRACT), NO,         NO,        NO,        NO,         NO,      NO,        R(SELECT),   R(EXHAUSTED),   R(EXHAUSTED), R(FAILED), R(STOPPED)},
-    [R(EXTRACT)] = {NO,        R(EXTRACT), R(SEARCH), R(LOCATE), NO,         NO,      NO,        R(EXTRACT),  R(EXHAUSTED),   R(EXHAUSTED), R(FAILED), R(STOPPED)},
-    [R(SEARCH)] = {NO,         NO,         NO,        NO,        R(ANALYSE), NO,      NO,        NO,          NO,             NO,           R(FAILED), R(STOPPED)},
-    [R(ANALYSE)] = {R(SELECT), NO,         NO,        NO,        NO,         NO,      NO,        R(ANALYSE),  R(EXHAUSTED),   R(EXHAUSTED), R(FAILED), R(STOPPED)},
-    [R(LOCATE)] = {NO,         NO,         NO,        NO,        NO,         R(DONE), R(SELECT), NO,          NO,             NO,           R(FAILED), R(STOPPED)},
+    /*             ANSWER      INVALID     CALLS      LOCATIONS  RESULTS     FOUND    NOT_FOUND
+       SHORTENED    NOT_SHORTENABLE USED_UP       FAILED     CEILING */
+    [R(SELECT)] = {R(EXTRACT), NO, NO, NO, NO, NO, NO, R(SELECT), R(EXHAUSTED), R(EXHAUSTED),
+                   R(FAILED), R(STOPPED)},
+    [R(EXTRACT)] = {NO, R(EXTRACT), R(SEARCH), R(LOCATE), NO, NO, NO, R(EXTRACT), R(EXHAUSTED),
+                    R(EXHAUSTED), R(FAILED), R(STOPPED)},
+    [R(SEARCH)] = {NO, NO, NO, NO, R(ANALYSE), NO, NO, NO, NO, NO, R(FAILED), R(STOPPED)},
+    [R(ANALYSE)] = {R(SELECT), NO, NO, NO, NO, NO, NO, R(ANALYSE), R(EXHAUSTED), R(EXHAUSTED),
+                    R(FAILED), R(STOPPED)},
+    [R(LOCATE)] = {NO, NO, NO, NO, NO, R(DONE), R(SELECT), NO, NO, NO, R(FAILED), R(STOPPED)},
     [R(DONE)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     [R(EXHAUSTED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
     [R(FAILED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
@@ -109,21 +115,23 @@ static void test_retrieval_overflow_asks_again_in_the_same_round(void)
     g_assert_cmpuint(machine.invalid, ==, 1);
 }
 
-/* ---- Attempt ------------------------------------------------------------------------------------ */
+/* ---- Attempt ------------------------------------------------------------------------------------
+ */
 
 #define A(name) ACR_ATTEMPT_##name
 #define AON(name) ACR_ATTEMPT_ON_##name
 
-/* The next state in the first of two attempts and the first of three tries, without a reproducer. */
+/* The next state in the first of two attempts and the first of three tries, without a reproducer.
+ */
 static const int attempt_table[A(STATES)][A(EVENTS)] = {
     /*                OK            UNAVAILABLE  REFUSED   USED_UP    FAILED     CEILING */
-    [A(GUARD)] = {A(REPRODUCE),     A(RETRIEVE), NO,       NO,        A(FAILED), A(STOPPED)},
-    [A(REPRODUCE)] = {A(RETRIEVE),  A(RETRIEVE), NO,       NO,        A(FAILED), A(STOPPED)},
-    [A(RETRIEVE)] = {A(PATCH),      NO,          NO,       NO,        A(FAILED), A(STOPPED)},
-    [A(PATCH)] = {A(VALIDATE),      NO,          A(PATCH), A(SELECT), A(FAILED), A(STOPPED)},
-    [A(REVIEW)] = {A(VALIDATE),     A(VALIDATE), A(PATCH), NO,        A(FAILED), A(STOPPED)},
-    [A(VALIDATE)] = {A(SELECT),     A(SELECT),   A(PATCH), NO,        A(FAILED), A(STOPPED)},
-    [A(SELECT)] = {A(DONE),         NO,          A(GUARD), NO,        A(FAILED), A(STOPPED)},
+    [A(GUARD)] = {A(REPRODUCE), A(RETRIEVE), NO, NO, A(FAILED), A(STOPPED)},
+    [A(REPRODUCE)] = {A(RETRIEVE), A(RETRIEVE), NO, NO, A(FAILED), A(STOPPED)},
+    [A(RETRIEVE)] = {A(PATCH), NO, NO, NO, A(FAILED), A(STOPPED)},
+    [A(PATCH)] = {A(VALIDATE), NO, A(PATCH), A(SELECT), A(FAILED), A(STOPPED)},
+    [A(REVIEW)] = {A(VALIDATE), A(VALIDATE), A(PATCH), NO, A(FAILED), A(STOPPED)},
+    [A(VALIDATE)] = {A(SELECT), A(SELECT), A(PATCH), NO, A(FAILED), A(STOPPED)},
+    [A(SELECT)] = {A(DONE), NO, A(GUARD), NO, A(FAILED), A(STOPPED)},
     [A(DONE)] = {NO, NO, NO, NO, NO, NO},
     [A(FAILED)] = {NO, NO, NO, NO, NO, NO},
     [A(STOPPED)] = {NO, NO, NO, NO, NO, NO},
@@ -214,15 +222,19 @@ int main(int argc, char **argv)
     g_test_add_func("/loops/retrieval/every_state_and_event", test_retrieval_every_state_and_event);
     g_test_add_func("/loops/retrieval/fifth_invalid_answer_goes_back_to_select",
                     test_retrieval_fifth_invalid_answer_goes_back_to_select);
-    g_test_add_func("/loops/retrieval/a_round_begins_on_entering_select", test_retrieval_a_round_begins_on_entering_select);
+    g_test_add_func("/loops/retrieval/a_round_begins_on_entering_select",
+                    test_retrieval_a_round_begins_on_entering_select);
     g_test_add_func("/loops/retrieval/rounds_used_up_from_each_way_into_select",
                     test_retrieval_rounds_used_up_from_each_way_into_select);
     g_test_add_func("/loops/retrieval/overflow_asks_again_in_the_same_round",
                     test_retrieval_overflow_asks_again_in_the_same_round);
     g_test_add_func("/loops/attempt/every_state_and_event", test_attempt_every_state_and_event);
-    g_test_add_func("/loops/attempt/a_reproducer_leads_to_review", test_attempt_a_reproducer_leads_to_review);
-    g_test_add_func("/loops/attempt/tries_are_counted_over_refusals", test_attempt_tries_are_counted_over_refusals);
-    g_test_add_func("/loops/attempt/the_next_attempt_starts_afresh", test_attempt_the_next_attempt_starts_afresh);
+    g_test_add_func("/loops/attempt/a_reproducer_leads_to_review",
+                    test_attempt_a_reproducer_leads_to_review);
+    g_test_add_func("/loops/attempt/tries_are_counted_over_refusals",
+                    test_attempt_tries_are_counted_over_refusals);
+    g_test_add_func("/loops/attempt/the_next_attempt_starts_afresh",
+                    test_attempt_the_next_attempt_starts_afresh);
     g_test_add_func("/loops/machines/names_are_distinct", test_names_are_distinct);
     return g_test_run();
 }

@@ -1,4 +1,5 @@
-/* Which folders become a run's, which are refused untouched, and how a run folder's states follow each other. */
+/* Which folders become a run's, which are refused untouched, and how a run folder's states follow
+ * each other. */
 #include <glib/gstdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,7 +54,8 @@ static void test_states_follow_each_other(Place *place, gconstpointer data)
 static void test_a_folder_has_one_process_at_a_time(Place *place, gconstpointer data)
 {
     g_auto(AcrFolder) first = {0}, second = {0};
-    g_autofree char *path = place_path(place, "out"), *pid = g_strdup_printf("process %ld", (long)getpid());
+    g_autofree char *path = place_path(place, "out"),
+                    *pid = g_strdup_printf("process %ld", (long)getpid());
     g_autoptr(GError) error = NULL;
     g_assert_cmpint(open_out(place, &first), ==, ACR_FOLDER_NEW);
     g_assert_false(acr_folder_open(path, &second, &error));
@@ -73,14 +75,16 @@ static void test_what_a_kill_left_is_taken_up(Place *place, gconstpointer data)
     g_assert_false(exists(place, "out/.acr-aB3dEf"));
 }
 
-static void test_unfinished_writes_are_removed_from_a_run_that_goes_on(Place *place, gconstpointer data)
+static void test_unfinished_writes_are_removed_from_a_run_that_goes_on(Place *place,
+                                                                       gconstpointer data)
 {
     g_auto(AcrFolder) folder = {0};
     place_write(place, "out/meta.json", "{\"format\": 1, \"state\": \"ready\"}");
     place_write(place, "out/attempt_0/search/.acr-aB3dEf", "{");
     place_write(place, "out/attempt_0/.acr-notes", "mine");
     place_write(place, "elsewhere/.acr-aB3dEf", "mine");
-    g_autofree char *link = place_path(place, "out/attempt_0/link"), *target = place_path(place, "elsewhere");
+    g_autofree char *link = place_path(place, "out/attempt_0/link"),
+                    *target = place_path(place, "elsewhere");
     g_assert_cmpint(symlink(target, link), ==, 0);
     g_assert_cmpint(open_out(place, &folder), ==, ACR_FOLDER_READY);
     g_assert_false(exists(place, "out/attempt_0/search/.acr-aB3dEf"));
@@ -103,8 +107,15 @@ static void check_refused(const Place *place, const char *name, const char *text
 
 static void test_other_folders_are_refused_untouched(Place *place, gconstpointer data)
 {
-    static const char *const metas[] = {"",     "{",  "[]", "7", "{}", "{\"format\": 1}", "{\"format\": \"1\", \"state\": \"done\"}",
-                                        "{\"format\": 2, \"state\": \"done\"}", "{\"format\": 1, \"state\": \"over\"}",
+    static const char *const metas[] = {"",
+                                        "{",
+                                        "[]",
+                                        "7",
+                                        "{}",
+                                        "{\"format\": 1}",
+                                        "{\"format\": \"1\", \"state\": \"done\"}",
+                                        "{\"format\": 2, \"state\": \"done\"}",
+                                        "{\"format\": 1, \"state\": \"over\"}",
                                         "{\"format\": 1, \"state\": 3}"};
     check_refused(place, "thesis.tex", "mine");
     check_refused(place, ".gitignore", "*.o\n");
@@ -151,12 +162,15 @@ void add_folder_tests(void)
 {
     PLACE_TEST("/task/folder/a_missing_folder_is_made", test_a_missing_folder_is_made);
     PLACE_TEST("/task/folder/states_follow_each_other", test_states_follow_each_other);
-    PLACE_TEST("/task/folder/a_folder_has_one_process_at_a_time", test_a_folder_has_one_process_at_a_time);
+    PLACE_TEST("/task/folder/a_folder_has_one_process_at_a_time",
+               test_a_folder_has_one_process_at_a_time);
     PLACE_TEST("/task/folder/what_a_kill_left_is_taken_up", test_what_a_kill_left_is_taken_up);
     PLACE_TEST("/task/folder/unfinished_writes_are_removed_from_a_run_that_goes_on",
                test_unfinished_writes_are_removed_from_a_run_that_goes_on);
-    PLACE_TEST("/task/folder/other_folders_are_refused_untouched", test_other_folders_are_refused_untouched);
+    PLACE_TEST("/task/folder/other_folders_are_refused_untouched",
+               test_other_folders_are_refused_untouched);
     PLACE_TEST("/task/folder/a_file_is_no_folder", test_a_file_is_no_folder);
-    PLACE_TEST("/task/folder/nothing_is_written_through_a_linked_lock", test_nothing_is_written_through_a_linked_lock);
+    PLACE_TEST("/task/folder/nothing_is_written_through_a_linked_lock",
+               test_nothing_is_written_through_a_linked_lock);
     PLACE_TEST("/task/folder/artifacts_get_their_folders", test_artifacts_get_their_folders);
 }

@@ -1,4 +1,5 @@
-/* What a run folder is bound to: which options are recorded, which count as equal, and how a difference is told. */
+/* What a run folder is bound to: which options are recorded, which count as equal, and how a
+ * difference is told. */
 #include <glib/gstdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,12 +32,15 @@ static AcrPrompts *load_prompts(const char *other)
 }
 
 /* That options equal those of a run that was begun with `then`; or the word in the refusal. */
-static void compare(const AcrTaskOptions *then, const AcrTaskOptions *now, const char *other_prompts, const char *word)
+static void compare(const AcrTaskOptions *then, const AcrTaskOptions *now,
+                    const char *other_prompts, const char *word)
 {
     g_autoptr(AcrPrompts) prompts = load_prompts(NULL), others = load_prompts(other_prompts);
-    g_autoptr(AcrJson) given = acr_meta_options(now, others), begun = acr_meta_options(then, prompts);
+    g_autoptr(AcrJson) given = acr_meta_options(now, others),
+                       begun = acr_meta_options(then, prompts);
     g_autofree char *text = acr_json_print(begun);
-    g_autoptr(AcrJson) recorded = acr_json_parse(text, strlen(text), NULL); /* as it comes from the disk */
+    g_autoptr(AcrJson) recorded =
+        acr_json_parse(text, strlen(text), NULL); /* as it comes from the disk */
     g_autoptr(GError) error = NULL;
     bool same = acr_meta_check(recorded, given, "FOLDER", &error);
     if (!word) {
@@ -74,14 +78,16 @@ static void test_a_repository_is_the_same_by_any_of_its_names(Place *place, gcon
 
 static void test_each_difference_is_named(Place *place, gconstpointer data)
 {
-    static const char *const other_models[] = {"script:/b", NULL}, *const more_models[] = {"script:/a", "script:/b", NULL};
+    static const char *const other_models[] = {"script:/b", NULL}, *const more_models[] = {
+                                                                       "script:/a", "script:/b",
+                                                                       NULL};
     const AcrTaskOptions then = options_of(place);
-#define DIFFERS(field, value, word)         \
-    do {                                    \
-        AcrTaskOptions now = then;          \
-        now.field = value;                  \
-        compare(&then, &now, NULL, word);   \
-        compare(&now, &then, NULL, word);   \
+#define DIFFERS(field, value, word)                                                                \
+    do {                                                                                           \
+        AcrTaskOptions now = then;                                                                 \
+        now.field = value;                                                                         \
+        compare(&then, &now, NULL, word);                                                          \
+        compare(&now, &then, NULL, word);                                                          \
     } while (0)
     DIFFERS(repo, "/elsewhere", "another repo ");
     DIFFERS(rev, "HEAD", "another rev ");
@@ -143,11 +149,13 @@ static void test_a_folder_without_options_is_refused(Place *place, gconstpointer
 void add_meta_tests(void)
 {
     PLACE_TEST("/task/meta/the_same_options_are_equal", test_the_same_options_are_equal);
-    PLACE_TEST("/task/meta/a_repository_is_the_same_by_any_of_its_names", test_a_repository_is_the_same_by_any_of_its_names);
+    PLACE_TEST("/task/meta/a_repository_is_the_same_by_any_of_its_names",
+               test_a_repository_is_the_same_by_any_of_its_names);
     PLACE_TEST("/task/meta/each_difference_is_named", test_each_difference_is_named);
     PLACE_TEST("/task/meta/numbers_are_told_then_and_now", test_numbers_are_told_then_and_now);
     PLACE_TEST("/task/meta/a_changed_prompt_is_named", test_a_changed_prompt_is_named);
     PLACE_TEST("/task/meta/where_the_folder_lies_and_apply_bind_nothing",
                test_where_the_folder_lies_and_apply_bind_nothing);
-    PLACE_TEST("/task/meta/a_folder_without_options_is_refused", test_a_folder_without_options_is_refused);
+    PLACE_TEST("/task/meta/a_folder_without_options_is_refused",
+               test_a_folder_without_options_is_refused);
 }

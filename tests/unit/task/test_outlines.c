@@ -8,7 +8,8 @@ typedef struct {
     bool fails;
 } Fake;
 
-static bool fake_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error)
+static bool fake_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows,
+                         GError **error)
 {
     Fake *fake = ctx;
     fake->asked++;
@@ -46,7 +47,8 @@ static void test_failures_of_the_beginning_are_listed(void)
 static void test_a_listed_file_stays_out_though_it_could_be_outlined_now(void)
 {
     const char *listed = "[{\"file\":{\"base64\":\"Yf8ucHk=\"},\"why\":\"too slow\"}]";
-    g_auto(AcrOutlineRecord) record = {.failures = acr_json_parse(listed, strlen(listed), NULL), .settled = true};
+    g_auto(AcrOutlineRecord)
+        record = {.failures = acr_json_parse(listed, strlen(listed), NULL), .settled = true};
     Fake quick = {0};
     g_autofree char *rows = NULL, *other = NULL;
     g_assert_true(ask(&record, &quick, "a\xff.py", &rows));
@@ -68,7 +70,8 @@ static void test_a_failure_that_the_run_did_not_begin_with_is_told(void)
 
 void add_outlines_tests(void)
 {
-    g_test_add_func("/task/outlines/failures_of_the_beginning_are_listed", test_failures_of_the_beginning_are_listed);
+    g_test_add_func("/task/outlines/failures_of_the_beginning_are_listed",
+                    test_failures_of_the_beginning_are_listed);
     g_test_add_func("/task/outlines/a_listed_file_stays_out_though_it_could_be_outlined_now",
                     test_a_listed_file_stays_out_though_it_could_be_outlined_now);
     g_test_add_func("/task/outlines/a_failure_that_the_run_did_not_begin_with_is_told",

@@ -1,12 +1,13 @@
 /*
- * The model that asks the journal first, in front of one that notes what it was asked. Journals are real files, read
- * again from the disk in each pass.
+ * The model that asks the journal first, in front of one that notes what it was asked. Journals are
+ * real files, read again from the disk in each pass.
  */
 #include <string.h>
 
 #include "test_task.h"
 
-/* ---- A model that answers what it is told to ---------------------------------------------------- */
+/* ---- A model that answers what it is told to ----------------------------------------------------
+ */
 
 typedef struct {
     AcrModel model;
@@ -23,7 +24,8 @@ static AcrLlmError class_of(const char *name)
     g_assert_not_reached();
 }
 
-static bool fake_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out, GError **error)
+static bool fake_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
+                          GError **error)
 {
     Fake *fake = (Fake *)model;
     const char *answer = fake->answers[fake->next++];
@@ -33,7 +35,8 @@ static bool fake_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
         g_set_error(error, ACR_LLM_ERROR, class_of(answer + 1), "it went wrong: %s", answer + 1);
         return false;
     }
-    *out = (AcrModelAnswer){.content = g_strdup(answer), .finish = g_strdup("stop"), .usage = {100, -1, 7, 5}};
+    *out = (AcrModelAnswer){
+        .content = g_strdup(answer), .finish = g_strdup("stop"), .usage = {100, -1, 7, 5}};
     return true;
 }
 
@@ -50,7 +53,8 @@ static void fake_free(AcrModel *model)
     g_free(model);
 }
 
-/* ---- One pass over a journal -------------------------------------------------------------------- */
+/* ---- One pass over a journal --------------------------------------------------------------------
+ */
 
 typedef struct {
     AcrJournal *journal;
@@ -85,7 +89,8 @@ static void end(Pass *pass)
     acr_journal_free(pass->journal);
 }
 
-/* Asks, and on success adds the answer to the conversation, as the loops do. The error's code, or -1. */
+/* Asks, and on success adds the answer to the conversation, as the loops do. The error's code, or
+ * -1. */
 static int ask(Pass *pass, AcrConversation *conversation, const char *expected)
 {
     AcrModelRequest request = {.agent = "search", .round = 2, .conversation = conversation};
@@ -133,7 +138,8 @@ static guint records(const Place *place)
 static void check_request(const Place *place, guint number, gint64 from, gsize n, const char *last)
 {
     g_autoptr(AcrJson) json = record(place, number);
-    const AcrJson *request = acr_json_get(json, "request"), *messages = acr_json_get(request, "messages"), *newest = NULL;
+    const AcrJson *request = acr_json_get(json, "request"),
+                  *messages = acr_json_get(request, "messages"), *newest = NULL;
     g_assert_cmpint(acr_json_get_int(request, "from", -1), ==, from);
     g_assert_cmpuint(acr_json_size(messages), ==, n);
     for (const AcrJson *at = acr_json_first(messages); at; at = acr_json_next(at))
@@ -141,7 +147,8 @@ static void check_request(const Place *place, guint number, gint64 from, gsize n
     g_assert_cmpstr(acr_json_get_string(newest, "content"), ==, last);
 }
 
-/* ---- What a record holds ------------------------------------------------------------------------ */
+/* ---- What a record holds ------------------------------------------------------------------------
+ */
 
 static void test_a_record_holds_what_is_new(Place *place, gconstpointer data)
 {
@@ -208,7 +215,8 @@ static void test_an_answer_that_is_not_kept_is_told(Place *place, gconstpointer 
     check_request(place, 1, 2, 2, "second");
 }
 
-/* ---- Answering from the journal ----------------------------------------------------------------- */
+/* ---- Answering from the journal -----------------------------------------------------------------
+ */
 
 static void test_what_is_recorded_is_not_asked_again(Place *place, gconstpointer data)
 {
@@ -260,7 +268,8 @@ static void test_a_different_request_is_a_divergence(Place *place, gconstpointer
     end(&pass);
 }
 
-/* ---- Failures ----------------------------------------------------------------------------------- */
+/* ---- Failures -----------------------------------------------------------------------------------
+ */
 
 /* That a failure is recorded and comes again from the journal, without the model. */
 static void check_recorded(const Place *place, const char *name, int code)
@@ -296,8 +305,9 @@ static void test_a_used_up_script_is_recorded(Place *place, gconstpointer data)
 
 static void test_other_failures_are_asked_again(Place *place, gconstpointer data)
 {
-    static const AcrLlmError codes[] = {ACR_LLM_ERROR_NETWORK,     ACR_LLM_ERROR_AUTH,   ACR_LLM_ERROR_RATE_LIMIT,
-                                        ACR_LLM_ERROR_INTERRUPTED, ACR_LLM_ERROR_EXPECT, ACR_LLM_ERROR_CEILING};
+    static const AcrLlmError codes[] = {ACR_LLM_ERROR_NETWORK,    ACR_LLM_ERROR_AUTH,
+                                        ACR_LLM_ERROR_RATE_LIMIT, ACR_LLM_ERROR_INTERRUPTED,
+                                        ACR_LLM_ERROR_EXPECT,     ACR_LLM_ERROR_CEILING};
     const char *answers[] = {NULL, "one", NULL};
     Pass pass;
     for (guint i = 0; i < G_N_ELEMENTS(codes); i++) {
@@ -348,16 +358,23 @@ static void test_an_answer_of_any_text_comes_back_as_it_was(Place *place, gconst
 void add_recorded_model_tests(void)
 {
     PLACE_TEST("/task/recorded_model/a_record_holds_what_is_new", test_a_record_holds_what_is_new);
-    PLACE_TEST("/task/recorded_model/conversations_are_told_apart", test_conversations_are_told_apart);
+    PLACE_TEST("/task/recorded_model/conversations_are_told_apart",
+               test_conversations_are_told_apart);
     PLACE_TEST("/task/recorded_model/a_replaced_message_is_told_again_from_there",
                test_a_replaced_message_is_told_again_from_there);
-    PLACE_TEST("/task/recorded_model/an_answer_that_is_not_kept_is_told", test_an_answer_that_is_not_kept_is_told);
-    PLACE_TEST("/task/recorded_model/what_is_recorded_is_not_asked_again", test_what_is_recorded_is_not_asked_again);
-    PLACE_TEST("/task/recorded_model/a_replay_ends_where_the_journal_does", test_a_replay_ends_where_the_journal_does);
-    PLACE_TEST("/task/recorded_model/a_different_request_is_a_divergence", test_a_different_request_is_a_divergence);
+    PLACE_TEST("/task/recorded_model/an_answer_that_is_not_kept_is_told",
+               test_an_answer_that_is_not_kept_is_told);
+    PLACE_TEST("/task/recorded_model/what_is_recorded_is_not_asked_again",
+               test_what_is_recorded_is_not_asked_again);
+    PLACE_TEST("/task/recorded_model/a_replay_ends_where_the_journal_does",
+               test_a_replay_ends_where_the_journal_does);
+    PLACE_TEST("/task/recorded_model/a_different_request_is_a_divergence",
+               test_a_different_request_is_a_divergence);
     PLACE_TEST("/task/recorded_model/an_overflow_is_recorded", test_an_overflow_is_recorded);
-    PLACE_TEST("/task/recorded_model/a_used_up_script_is_recorded", test_a_used_up_script_is_recorded);
-    PLACE_TEST("/task/recorded_model/other_failures_are_asked_again", test_other_failures_are_asked_again);
+    PLACE_TEST("/task/recorded_model/a_used_up_script_is_recorded",
+               test_a_used_up_script_is_recorded);
+    PLACE_TEST("/task/recorded_model/other_failures_are_asked_again",
+               test_other_failures_are_asked_again);
     PLACE_TEST("/task/recorded_model/a_failed_call_leaves_what_is_known_right",
                test_a_failed_call_leaves_what_is_known_right);
     PLACE_TEST("/task/recorded_model/an_answer_of_any_text_comes_back_as_it_was",
