@@ -170,6 +170,7 @@ static int run(const AcrProgram *program, int argc, char **argv)
     };
     g_autofree GOptionEntry *entries = acr_run_option_entries(&options.run, own);
     int code;
+    acr_run_options_expand(argc, argv);
     if (!acr_options_parse(&acr_verb_run, "", entries, &argc, &argv, &code))
         return code;
     if (argc > 1)

@@ -11,6 +11,14 @@
 #define MAX_RETRIES 20
 #define SCRIPT "script:"
 
+void acr_run_options_expand(int argc, char **argv)
+{
+    static char alone[] = "--verify=always";
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--verify") == 0 && (i + 1 == argc || argv[i + 1][0] == '-'))
+            argv[i] = alone;
+}
+
 GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry *own)
 {
     const GOptionEntry shared[] = {
@@ -25,7 +33,9 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
         {"retries", 0, 0, G_OPTION_ARG_INT, &options->retries,
          "How often a model call that failed for the moment is made again (default 6)", "N"},
         {"verify", 0, 0, G_OPTION_ARG_FILENAME, &options->verify_name,
-         "Prove the patch by running code: auto, always or never (default auto)", "WHEN"},
+         "Prove the patch by running code: auto, always or never (default auto; --verify alone: "
+         "always)",
+         "WHEN"},
         {"temperature", 0, 0, G_OPTION_ARG_DOUBLE, &options->temperature,
          "Sampling temperature (default: the model's)", "T"},
         {"prompts", 0, 0, G_OPTION_ARG_FILENAME, &options->prompts,

@@ -60,6 +60,8 @@ typedef struct {
         .rounds = ACR_ROUNDS_DEFAULT, .tries = ACR_TRIES_DEFAULT,                                  \
         .attempts = ACR_ATTEMPTS_DEFAULT, .retries = ACR_LLM_RETRIES, .temperature = -1            \
     }
+/* To be called before parsing: an option whose value may be left out (--verify) gets it. */
+void acr_run_options_expand(int argc, char **argv);
 /* `own` and the shared entries, bound to `options`; owned (g_free). */
 GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry *own) ACR_MUST_USE;
 /* False, with a usage message printed, when they cannot be. */

@@ -361,11 +361,14 @@ def test_options_that_cannot_be(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "words", [["--verify", "always"], ["--verify=always"], ["--verify"], ["--verify", "--rounds=2"]]
+)
 def test_always_verifying_is_no_pretence(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, words: list[str]
 ) -> None:
     """Without a sandbox it cannot be done, and says so."""
-    run = arguments(sample_repo, tmp_path / "out", "--verify", "always")
+    run = arguments(sample_repo, tmp_path / "out", *words)
     run_host(*run).one_line(3, "cannot verify by running code")
 
 
