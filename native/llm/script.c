@@ -77,6 +77,13 @@ G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
     return false;
 }
 
+static bool refuse_name(GError **error, const char *what, const char *name)
+{
+    g_autofree char *shown = acr_llm_public_text(name, NULL, 100);
+
+    return refuse(error, "unknown %s '%s'", what, shown);
+}
+
 static bool read_expect(const AcrJson *value, Line *line, GError **error)
 {
     gsize size = acr_json_size(value);
@@ -114,7 +121,7 @@ static bool read_member(const char *key, const AcrJson *value, Line *line, GErro
         return read_round(value, line, error);
     if (strcmp(key, "agent") == 0 || strcmp(key, "content") == 0 || strcmp(key, "instance_id") == 0)
         return is_string || refuse(error, "'%s' must be a string", key);
-    return refuse(error, "unknown member '%.100s'", key);
+    return refuse_name(error, "member", key);
 }
 
 static bool read_line(const AcrJson *json, Line *line, GError **error)
@@ -158,7 +165,7 @@ static bool add_line(AcrScript *script, const char *text, gsize len, guint numbe
     if (ok) {
         task = acr_json_get_string(json, "instance_id");
         queue = find_queue(script, acr_json_get_string(json, "agent"));
-        ok = queue || refuse(error, "unknown agent '%.100s'", acr_json_get_string(json, "agent"));
+        ok = queue || refuse_name(error, "agent", acr_json_get_string(json, "agent"));
     }
     if (ok && (!task || g_strcmp0(task, instance_id) == 0))
         enqueue(queue, &line);

@@ -526,6 +526,8 @@ GArray *acr_fit_readings(const AcrSource *source, const AcrMatch *match, const A
 static bool keep_bytes(const AcrSource *source, const AcrText *plain, gsize from, gsize to,
                        gsize *pos, GByteArray *out, GError **error)
 {
+    if (from == to)
+        return true;
     gsize size = 0, len = 0;
     const guint8 *data = g_bytes_get_data(source->bytes, &size);
     g_autoptr(GBytes) bytes = acr_text_encode(plain, plain->text + from, to - from, error);
