@@ -107,24 +107,15 @@ static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const Ac
     return here;
 }
 
+static GArray *classes_anywhere(const AcrIndex *index, const AcrNameArg *arg)
+{
+    return acr_find_classes(index, arg, NULL);
+}
+
 bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                               GError **error)
 {
-    g_auto(AcrNameArg) arg;
-    g_auto(AcrFileMatch) files;
-    g_auto(AcrReply) reply;
-    acr_name_arg_init(&arg, call->values[0]);
-    acr_file_match_init(&files, search, call->values[1]);
-    acr_reply_init(&reply, search);
-    if (files.note)
-        acr_reply_note(&reply, "%s", files.note);
-    g_autoptr(GArray) ids = classes_in_files(&reply, &arg, &files);
-    acr_reply_add_symbols(&reply, ids, ACR_VIEW_WHOLE);
-    if (ids->len == 0 && !acr_find_text_defs_in(&reply, &files, arg.last, error))
-        return false;
-    if (reply.hits->len > 0)
-        return acr_named_finish(&reply, &a_class, &arg, out, error);
-    g_autoptr(GArray) elsewhere = acr_find_classes(search->index, &arg, NULL);
-    return acr_named_miss_in_file(&reply, &a_class, &arg, elsewhere, &files, call->values[1], out,
-                                  error);
+    static const AcrSoughtInFiles how = {&a_class, ACR_VIEW_WHOLE, classes_in_files,
+                                         classes_anywhere};
+    return acr_named_in_files(search, call, &how, out, error);
 }

@@ -56,7 +56,7 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
  */
 
 /* Functions of that name in the files: as qualified, else by the last part alone. */
-static GArray *defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
+static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     AcrSearch *search = reply->search;
     g_autoptr(GArray) all = acr_find_defs(search->index, arg, NULL);
@@ -71,30 +71,22 @@ static GArray *defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFi
     return here;
 }
 
+static GArray *defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
+{
+    g_autoptr(GArray) ids = same_defs_in_files(reply, arg, files);
+    return ids->len ? g_steal_pointer(&ids) : other_than_def(reply, arg, files);
+}
+
+static GArray *defs_anywhere(const AcrIndex *index, const AcrNameArg *arg)
+{
+    return acr_find_functions(index, arg->last);
+}
+
 bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                                GError **error)
 {
-    g_auto(AcrNameArg) arg;
-    g_auto(AcrFileMatch) files;
-    g_auto(AcrReply) reply;
-    acr_name_arg_init(&arg, call->values[0]);
-    acr_file_match_init(&files, search, call->values[1]);
-    acr_reply_init(&reply, search);
-    if (files.note)
-        acr_reply_note(&reply, "%s", files.note);
-    g_autoptr(GArray) ids = defs_in_files(&reply, &arg, &files);
-    if (ids->len == 0) {
-        g_clear_pointer(&ids, g_array_unref);
-        ids = other_than_def(&reply, &arg, &files);
-    }
-    acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
-    if (ids->len == 0 && !acr_find_text_defs_in(&reply, &files, arg.last, error))
-        return false;
-    if (reply.hits->len > 0)
-        return acr_named_finish(&reply, &a_def, &arg, out, error);
-    g_autoptr(GArray) elsewhere = acr_find_functions(search->index, arg.last);
-    return acr_named_miss_in_file(&reply, &a_def, &arg, elsewhere, &files, call->values[1], out,
-                                  error);
+    static const AcrSoughtInFiles how = {&a_def, ACR_VIEW_SIGNATURES, defs_in_files, defs_anywhere};
+    return acr_named_in_files(search, call, &how, out, error);
 }
 
 /* ---- In a class ---------------------------------------------------------------------------------

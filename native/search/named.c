@@ -58,3 +58,25 @@ bool acr_named_miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrN
     acr_reply_miss(reply, g_strdup(text->str), out);
     return true;
 }
+
+bool acr_named_in_files(AcrSearch *search, const AcrCall *call, const AcrSoughtInFiles *how,
+                        AcrAnswer *out, GError **error)
+{
+    g_auto(AcrNameArg) arg;
+    g_auto(AcrFileMatch) files;
+    g_auto(AcrReply) reply;
+    acr_name_arg_init(&arg, call->values[0]);
+    acr_file_match_init(&files, search, call->values[1]);
+    acr_reply_init(&reply, search);
+    if (files.note)
+        acr_reply_note(&reply, "%s", files.note);
+    g_autoptr(GArray) ids = how->in_files(&reply, &arg, &files);
+    acr_reply_add_symbols(&reply, ids, how->view);
+    if (ids->len == 0 && !acr_find_text_defs_in(&reply, &files, arg.last, error))
+        return false;
+    if (reply.hits->len > 0)
+        return acr_named_finish(&reply, how->sought, &arg, out, error);
+    g_autoptr(GArray) elsewhere = how->anywhere(search->index, &arg);
+    return acr_named_miss_in_file(&reply, how->sought, &arg, elsewhere, &files, call->values[1],
+                                  out, error);
+}

@@ -280,4 +280,15 @@ bool acr_named_append_where(GString *text, AcrSearch *search, const AcrSought *s
                             const AcrNameArg *arg, const GArray *elsewhere,
                             const AcrFileMatch *files, GError **error) ACR_MUST_USE;
 
+/* How a call that names a symbol and a file looks for it. Arrays are owned by the caller. */
+typedef struct {
+    const AcrSought *sought;
+    AcrView view;
+    GArray *(*in_files)(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files);
+    GArray *(*anywhere)(const AcrIndex *index, const AcrNameArg *arg);
+} AcrSoughtInFiles;
+/* Answers a call whose values are the name and the file. Errors: FAILED (an object is missing). */
+bool acr_named_in_files(AcrSearch *search, const AcrCall *call, const AcrSoughtInFiles *how,
+                        AcrAnswer *out, GError **error) ACR_MUST_USE;
+
 #endif
