@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "http/http.h"
 #include "verbs/verbs.h"
 
 /* The only state outside the stack: what a signal handler can reach. */
@@ -55,7 +54,6 @@ static void print_usage(FILE *out)
 
 static int run_verb(const char *name, int argc, char **argv)
 {
-    g_autoptr(GError) error = NULL;
     g_autofree char *exe = g_file_read_link("/proc/self/exe", NULL);
     g_autofree char *data = find_data(exe ? exe : argv[0]);
     g_autofree char *python_dir = g_build_filename(data, "python", NULL),
@@ -64,13 +62,7 @@ static int run_verb(const char *name, int argc, char **argv)
     for (guint i = 0; acr_verbs[i]; i++) {
         if (strcmp(acr_verbs[i]->name, name) != 0)
             continue;
-        if (!acr_http_global_init(&error)) {
-            fprintf(stderr, "acr-host: %s\n", error->message);
-            return ACR_EXIT_ENVIRONMENT;
-        }
-        int code = acr_verbs[i]->run(&program, argc, argv);
-        acr_http_global_cleanup();
-        return code;
+        return acr_verbs[i]->run(&program, argc, argv);
     }
     fprintf(stderr, "acr-host: there is no verb '%s' (acr-host --help lists them)\n", name);
     return ACR_EXIT_USAGE;

@@ -3,6 +3,8 @@
  */
 #include "verbs/verbs_private.h"
 
+#include "http/http.h"
+
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -110,7 +112,7 @@ static int run_task(const AcrProgram *program, const Options *options)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(options->run.verbose);
     g_autofree char *issue = load_issue(options, program->interrupt, console, &error);
-    if (!issue)
+    if (!issue || !acr_http_global_init(&error)) /* before there are threads */
         return acr_verb_fail(program, acr_verb_run.name, error);
     AcrTaskOptions task = {
         .out = options->out,
@@ -177,7 +179,11 @@ static int run(const AcrProgram *program, int argc, char **argv)
         return acr_verb_usage(acr_verb_run.name, "unexpected argument '%s'", argv[1]);
     if (options.parent)
         die_with(options.parent);
-    return check(&options) ? run_task(program, &options) : ACR_EXIT_USAGE;
+    if (!check(&options))
+        return ACR_EXIT_USAGE;
+    code = run_task(program, &options);
+    acr_http_global_cleanup();
+    return code;
 }
 
 const AcrVerb acr_verb_run = {"run", "Fix one issue of a repository; prints the patch", run};
