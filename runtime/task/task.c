@@ -348,13 +348,19 @@ static bool run_attempts(Task *task, const GPtrArray *models, const AcrArtifacts
     return acr_attempts_run(&run, out, error);
 }
 
+/* Whether the run stopped at a ceiling: then there may be a result all the same. */
+static bool is_ceiling(GError **error)
+{
+    return error && g_error_matches(*error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
+}
+
 /* Everything after the folder is ready: index, journal, attempts, result. */
 static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **error)
 {
     if (!check_work_tree(task, error))
         return false;
-    bool is_over = task->folder.state ==
-                   ACR_FOLDER_DONE; /* its journal has every answer: no key or script is needed */
+    /* Of a finished run the journal has every answer: no key or script is needed. */
+    bool is_over = task->folder.state == ACR_FOLDER_DONE;
     if (!is_over && !task->models &&
         !(task->models = make_live_models(task->options->models, task, error)))
         return false;
@@ -376,7 +382,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     GError **keep_first = ok ? error : NULL;
     if (!write_json(&task->folder, "cost.json", acr_cost_to_json(cost), keep_first) && ok)
         return false;
-    bool stopped = !ok && error && g_error_matches(*error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
+    bool stopped = !ok && is_ceiling(error);
     if (!ok && !(stopped && save_result(&task->folder, &result, NULL)))
         return false;
     if (ok && !finish(task, &result, error))
@@ -432,7 +438,7 @@ bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskRes
     else
         ok = (task.workspace.snapshot || load_snapshot(&task, error)) &&
              work(&task, options->issue, &result, error);
-    bool stopped = !ok && error && g_error_matches(*error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
+    bool stopped = !ok && is_ceiling(error);
     if (ok || stopped) {
         *out = result;
         memset(&result, 0, sizeof result);
