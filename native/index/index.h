@@ -166,4 +166,48 @@ GArray *acr_index_ancestors(const AcrIndex *index, guint32 class_id) ACR_MUST_US
  */
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name) ACR_MUST_USE;
 
+/* ---- Cache ---- */
+
+/*
+ * Outline rows kept by blob id in one SQLite file, shared by repositories, commits, worktrees and
+ * processes. What is in it is never trusted: each row has a checksum over id, version and bytes. A
+ * cache is a convenience: whatever is wrong with it, the answers are those without it, so no
+ * function here fails but the one that a user asks for, acr_index_cache_clear.
+ * One thread at a time; any number of caches and processes may have the same file open.
+ */
+typedef struct AcrIndexCache AcrIndexCache;
+
+#define ACR_INDEX_CACHE_DEFAULT_BYTES (1024ull * 1024 * 1024)
+#define ACR_INDEX_CACHE_MAX_ROWS (16u * 1024 * 1024) /* larger rows of one file are not kept */
+#define ACR_INDEX_CACHE_MAX_VERSION 64u /* bytes of a version; a longer one is never kept */
+
+/*
+ * Opens the cache file `path`, made with its folders where missing; owned. Never NULL: a cache that
+ * cannot be used answers nothing and keeps nothing, and acr_index_cache_remark says why. Above
+ * `limit_bytes` (at least 1 MiB) what was unused longest is dropped.
+ */
+AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes) ACR_MUST_USE;
+void acr_index_cache_free(AcrIndexCache *cache); /* flushes */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)
+/* The rows kept for that blob and outliner version; owned (g_bytes_unref); NULL where there are
+ * none. */
+GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
+                            const char *version) ACR_MUST_USE;
+/* Keeps rows. They are written in batches, each a short transaction, so that a kill loses only what
+ * was not flushed. */
+void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
+                         const char *version, GBytes *rows);
+/* Writes what is pending and lets go of the file; to be called after the last of many gets or puts,
+ * as the file cannot be tidied by any process while one reads. */
+void acr_index_cache_flush(AcrIndexCache *cache);
+/* One line that a user should see once ("the outline cache '…' was damaged and has been made
+ * anew"), borrowed until the next call with this cache; NULL if there is nothing to say. */
+const char *acr_index_cache_remark(const AcrIndexCache *cache);
+/*
+ * Removes the cache's own files (the database and SQLite's files beside it), nothing else; safe
+ * while other processes use them. A missing file is success. Errors: FAILED; also where the file is
+ * not this program's.
+ */
+bool acr_index_cache_clear(const char *path, GError **error) ACR_MUST_USE;
+
 #endif

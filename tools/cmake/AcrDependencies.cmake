@@ -22,6 +22,7 @@ acr_dependency(git2 libgit2 1.5 libgit2-dev)
 acr_dependency(zlib zlib 1.2 zlib1g-dev)
 acr_dependency(curl libcurl 7.87 libcurl4-openssl-dev)
 acr_dependency(cjson libcjson 1.7.15 libcjson-dev)
+acr_dependency(sqlite3 sqlite3 3.35 libsqlite3-dev)
 acr_dependency(pcre2 libpcre2-8 10.40 libpcre2-dev)
 find_package(Threads REQUIRED)
 
