@@ -1,8 +1,8 @@
 /*
  * The snapshot type: a sorted array of entries, where each content is, and what was left out.
  *
- * tree.c and worktree.c fill it, saved.c writes and reads it; once sealed it never changes.
- * Contents in the repository are read when asked for, under the repository's lock.
+ * tree.c and worktree.c fill it, saved.c writes and reads it; once sealed it never changes. read.c
+ * reads contents.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +222,7 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot)
     snapshot->remarks = g_string_free(out, empty);
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------
+/* ---- Entries ------------------------------------------------------------------------------------
  */
 
 gsize acr_snapshot_size(const AcrSnapshot *snapshot)
@@ -280,98 +280,4 @@ char *acr_snapshot_digest(const AcrSnapshot *snapshot)
     char *digest = g_strdup(g_checksum_get_string(sum));
     g_checksum_free(sum);
     return digest;
-}
-
-static GBytes *fail_too_big(const AcrEntry *entry, GError **error)
-{
-    g_autofree char *shown = acr_vcs_show_path(entry->path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG, "'%s' is larger than %u MiB", shown,
-                ACR_VCS_MAX_FILE_BYTES / (1024 * 1024));
-    return NULL;
-}
-
-static GBytes *fail_missing(const AcrEntry *entry, const char *where, GError **error)
-{
-    char hex[41];
-    g_autofree char *shown = acr_vcs_show_path(entry->path);
-    acr_vcs_id_hex(entry->id, hex);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, "object %s of '%s' is not in '%s'",
-                hex, shown, where);
-    return NULL;
-}
-
-/* git_odb_object keeps the inflated object; the bytes borrow from it until the last reference goes.
- */
-static GBytes *bytes_of_object(git_odb_object *object)
-{
-    return g_bytes_new_with_free_func(git_odb_object_data(object), git_odb_object_size(object),
-                                      (GDestroyNotify)git_odb_object_free, object);
-}
-
-static GBytes *read_object(AcrRepo *repo, const AcrEntry *entry, GError **error)
-{
-    g_autoptr(git_odb) odb = NULL;
-    g_autoptr(git_odb_object) object = NULL;
-    git_oid id;
-    size_t size = 0;
-    git_object_t type = GIT_OBJECT_ANY;
-    git_oid_fromraw(&id, entry->id);
-    int rc = git_repository_odb(&odb, repo->git);
-    if (rc == 0)
-        rc = git_odb_read_header(&size, &type, odb, &id);
-    if (rc == 0 && size > ACR_VCS_MAX_FILE_BYTES)
-        return fail_too_big(entry, error);
-    if (rc == 0 && type == GIT_OBJECT_BLOB)
-        rc = git_odb_read(&object, odb, &id);
-    if (rc == 0 && object)
-        return bytes_of_object(g_steal_pointer(&object));
-    if (rc == GIT_ENOTFOUND)
-        return fail_missing(entry, repo->path, error);
-    g_autofree char *shown = acr_vcs_show_path(entry->path);
-    if (rc == 0)
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the object of '%s' is no blob",
-                    shown);
-    else
-        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read '%s' from '%s'", shown,
-                              repo->path);
-    return NULL;
-}
-
-/* A content saved earlier, in the file named by its id. */
-static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GError **error)
-{
-    char hex[41];
-    guint8 id[ACR_BLOB_ID_LEN];
-    g_autoptr(GError) cause = NULL;
-    acr_vcs_id_hex(entry->id, hex);
-    g_autofree char *file = g_build_filename(snapshot->blob_dir, hex, NULL);
-    g_autoptr(GBytes) bytes = acr_file_read(file, ACR_VCS_MAX_FILE_BYTES, &cause);
-    if (!bytes && g_error_matches(cause, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
-        return fail_missing(entry, snapshot->blob_dir, error);
-    if (!bytes) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "%s", cause->message);
-        return NULL;
-    }
-    acr_vcs_blob_id(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), id);
-    if (!acr_vcs_id_equal(id, entry->id)) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' is damaged", file);
-        return NULL;
-    }
-    return g_steal_pointer(&bytes);
-}
-
-GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error)
-{
-    const AcrEntry *entry = acr_snapshot_entry(snapshot, index);
-    AcrVcsWhere where = snapshot->where->data[index];
-    if (where == ACR_VCS_NOT_KEPT)
-        return fail_too_big(entry, error);
-    if (where == ACR_VCS_KEPT) {
-        GBytes *kept = g_hash_table_lookup(snapshot->kept, entry->id);
-        return kept ? g_bytes_ref(kept) : read_saved(snapshot, entry, error);
-    }
-    pthread_mutex_lock(&snapshot->repo->lock);
-    GBytes *bytes = read_object(snapshot->repo, entry, error);
-    pthread_mutex_unlock(&snapshot->repo->lock);
-    return bytes;
 }

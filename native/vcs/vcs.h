@@ -107,9 +107,28 @@ const char *acr_snapshot_remarks(const AcrSnapshot *snapshot);
 /* 40 hex digits over all entries (path, mode, id): equal digests, equal snapshots; owned (g_free).
  */
 char *acr_snapshot_digest(const AcrSnapshot *snapshot) ACR_MUST_USE;
-/* The content of one entry; owned. Errors: MISSING, TOO_BIG (over ACR_VCS_MAX_FILE_BYTES), FAILED.
+/*
+ * The content of one entry, checked against its id; owned. Errors: MISSING, TOO_BIG (over
+ * ACR_VCS_MAX_FILE_BYTES), FAILED (damaged, or no blob).
  */
 GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error) ACR_MUST_USE;
+
+#define ACR_VCS_MAX_READERS 8u /* threads of one bulk read */
+
+/*
+ * Is given entry `index` of a bulk read: its content, or NULL and the error that acr_snapshot_read
+ * would give. Both are borrowed for the call; a reference may be kept to `bytes`.
+ */
+typedef void AcrSnapshotSink(void *user, gsize index, GBytes *bytes, const GError *error);
+
+/*
+ * Reads many contents on as many threads as there are cores, this one included, and returns when
+ * the sink had each of `entries` (n indices, borrowed) once. The sink is called from all the
+ * threads, in no order, and must not use the repository. Contents in the repository are not checked
+ * against their ids (a read of one is): what is kept under an id must not come from here.
+ */
+void acr_snapshot_read_many(AcrSnapshot *snapshot, const gsize *entries, gsize n,
+                            AcrSnapshotSink *sink, void *user);
 
 /*
  * Saves what a later process needs to have the same snapshot again into folder `dir` (made): the

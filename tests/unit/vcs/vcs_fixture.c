@@ -250,6 +250,7 @@ int main(int argc, char **argv)
     add_snapshot_tests();
     add_worktree_tests();
     add_saved_tests();
+    add_read_tests();
     add_overlay_tests();
     add_diff_tests();
     add_apply_tests();

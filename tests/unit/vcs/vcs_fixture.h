@@ -51,6 +51,7 @@ void add_repo_tests(void);
 void add_snapshot_tests(void);
 void add_worktree_tests(void);
 void add_saved_tests(void);
+void add_read_tests(void);
 void add_overlay_tests(void);
 void add_diff_tests(void);
 void add_apply_tests(void);

@@ -1,0 +1,186 @@
+/* Contents read many at once: the same as one by one, wherever they are. */
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vcs_fixture.h"
+
+/* What a sink was given, by entry. */
+typedef struct {
+    pthread_mutex_t lock;
+    GBytes **bytes;
+    GError **errors;
+    guint *times;
+    gsize n;
+} Given;
+
+static void keep(void *user, gsize index, GBytes *bytes, const GError *error)
+{
+    Given *given = user;
+    pthread_mutex_lock(&given->lock);
+    given->times[index]++;
+    given->bytes[index] = bytes ? g_bytes_ref(bytes) : NULL;
+    given->errors[index] = error ? g_error_copy(error) : NULL;
+    pthread_mutex_unlock(&given->lock);
+}
+
+static void given_clear(Given *given)
+{
+    for (gsize i = 0; i < given->n; i++) {
+        g_clear_pointer(&given->bytes[i], g_bytes_unref);
+        g_clear_error(&given->errors[i]);
+    }
+    g_free(given->bytes);
+    g_free(given->errors);
+    g_free(given->times);
+    pthread_mutex_destroy(&given->lock);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Given, given_clear)
+
+static void read_all(AcrSnapshot *snapshot, Given *given)
+{
+    gsize n = acr_snapshot_size(snapshot);
+    g_autofree gsize *entries = g_new(gsize, n + 1);
+    for (gsize i = 0; i < n; i++)
+        entries[i] = n - 1 - i;
+    *given = (Given){.bytes = g_new0(GBytes *, n + 1),
+                     .errors = g_new0(GError *, n + 1),
+                     .times = g_new0(guint, n + 1),
+                     .n = n};
+    pthread_mutex_init(&given->lock, NULL);
+    acr_snapshot_read_many(snapshot, entries, n, keep, given);
+}
+
+/* Reads everything at once and one by one; the answers must be the same. */
+static void expect_as_single(AcrSnapshot *snapshot)
+{
+    g_auto(Given) given;
+    read_all(snapshot, &given);
+    for (gsize i = 0; i < given.n; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GBytes) single = acr_snapshot_read(snapshot, i, &error);
+        g_assert_cmpuint(given.times[i], ==, 1);
+        g_assert_true((single == NULL) == (given.bytes[i] == NULL));
+        g_assert_true(!single || g_bytes_equal(single, given.bytes[i]));
+        g_assert_cmpstr(error ? error->message : NULL, ==,
+                        given.errors[i] ? given.errors[i]->message : NULL);
+    }
+}
+
+static void many_files(const Sandbox *box, const char *dir)
+{
+    for (int i = 0; i < 300; i++) {
+        g_autofree char *path = g_strdup_printf("%s/d%d/f%d", dir, i % 7, i);
+        g_autofree char *text = g_strdup_printf("file %d\n%0*d\n", i, 1 + i * 17, i);
+        put(box, path, text);
+    }
+}
+
+static void as_one_by_one(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    many_files(&box, "r");
+    commit_all(&box, "r");
+    g_autoptr(AcrSnapshot) loose = commit_ok(&box, "r", "HEAD");
+    expect_as_single(loose);
+    git(&box, "r", "gc -q");
+    git(&box, "", "clone -q --shared r s");
+    g_autoptr(AcrSnapshot) packed = commit_ok(&box, "r", "HEAD");
+    g_autoptr(AcrSnapshot) borrowed = commit_ok(&box, "s", "HEAD");
+    g_assert_cmpuint(acr_snapshot_size(packed), ==, 300);
+    expect_as_single(packed);
+    expect_as_single(borrowed);
+}
+
+static void kept_contents(void)
+{
+    g_auto(Sandbox) box;
+    g_autoptr(GError) error = NULL;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    many_files(&box, "r");
+    commit_all(&box, "r");
+    put(&box, "r/d1/f1", "changed\n");
+    put(&box, "r/new", "not committed\n");
+    many_files(&box, "plain");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autoptr(AcrSnapshot) plain = worktree_ok(&box, "plain");
+    expect_as_single(tree);
+    expect_as_single(plain);
+    g_autofree char *saved = sandbox_path(&box, "saved");
+    g_assert_true(acr_snapshot_save(plain, saved, &error));
+    g_autoptr(AcrSnapshot) loaded = acr_snapshot_load(NULL, saved, &error);
+    g_assert_no_error(error);
+    expect_as_single(loaded);
+}
+
+/* The file of an object in the repository `r`; owned. */
+static char *object_file(const Sandbox *box, const char *name)
+{
+    g_autofree char *arguments = g_strdup_printf("rev-parse %s", name);
+    g_autofree char *id = git_output(box, "r", arguments);
+    return g_strdup_printf("r/.git/objects/%.2s/%.38s", id, id + 2);
+}
+
+static void a_missing_one_is_told_apart(void)
+{
+    g_auto(Sandbox) box;
+    g_auto(Given) given;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    many_files(&box, "r");
+    commit_all(&box, "r");
+    g_autofree char *file = object_file(&box, "HEAD:d3/f3");
+    g_autofree char *path = sandbox_path(&box, file);
+    g_assert_cmpint(unlink(path), ==, 0);
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    gsize gone = (gsize)acr_snapshot_find(snapshot, "d3/f3");
+    read_all(snapshot, &given);
+    for (gsize i = 0; i < given.n; i++)
+        g_assert_true((given.bytes[i] == NULL) == (i == gone));
+    g_assert_error(given.errors[gone], ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING);
+}
+
+static void an_object_under_a_wrong_id_is_refused(void)
+{
+    g_auto(Sandbox) box;
+    g_autoptr(GError) error = NULL;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/one", "one\n");
+    put(&box, "r/two", "two\n");
+    commit_all(&box, "r");
+    g_autofree char *one = object_file(&box, "HEAD:one"), *two = object_file(&box, "HEAD:two");
+    g_autofree char *from = sandbox_path(&box, two), *to = sandbox_path(&box, one);
+    g_assert_cmpint(unlink(to), ==, 0);
+    g_assert_cmpint(link(from, to), ==, 0);
+    g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+    g_assert_null(acr_snapshot_read(snapshot, 0, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+    g_assert_nonnull(strstr(error->message, "'one'"));
+    g_assert_nonnull(strstr(error->message, "is damaged"));
+    g_autofree char *whole = content(snapshot, "two");
+    g_assert_cmpstr(whole, ==, "two\n");
+}
+
+static void nothing_to_read(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    put(&box, "plain/f", "x");
+    g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "plain");
+    acr_snapshot_read_many(snapshot, NULL, 0, NULL, NULL);
+    expect_as_single(snapshot);
+}
+
+void add_read_tests(void)
+{
+    g_test_add_func("/vcs/read/many_at_once_are_as_one_by_one", as_one_by_one);
+    g_test_add_func("/vcs/read/many_kept_contents_are_as_one_by_one", kept_contents);
+    g_test_add_func("/vcs/read/a_missing_one_of_many_is_told_apart", a_missing_one_is_told_apart);
+    g_test_add_func("/vcs/read/an_object_under_a_wrong_id_is_refused",
+                    an_object_under_a_wrong_id_is_refused);
+    g_test_add_func("/vcs/read/none_at_once", nothing_to_read);
+}
