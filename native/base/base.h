@@ -152,6 +152,9 @@ typedef struct {
 } AcrText;
 
 void acr_text_decode(const void *data, gsize len, AcrText *out);
+/* Whether the text of such a file is its bytes as they are: no mark, no NUL, valid UTF-8 and no
+ * cookie that says otherwise. */
+bool acr_text_is_plain(const void *data, gsize len);
 void acr_text_clear(AcrText *text);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrText, acr_text_clear)
 /* Encodes UTF-8 `text` as `like` was encoded, BOM included; owned (g_bytes_unref). Errors: FAILED

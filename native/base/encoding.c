@@ -195,7 +195,7 @@ static char *decode_as(const char *encoding, const char *data, gsize len, gsize 
 {
     if (strcmp(encoding, UTF8) == 0) {
         *out_len = len;
-        return g_utf8_validate_len(data, len, NULL) ? g_strndup(data, len) : NULL;
+        return acr_utf8_is_text(data, len) ? g_strndup(data, len) : NULL;
     }
     if (strcmp(encoding, LATIN1) == 0)
         return latin1_to_utf8(data, len, out_len);
@@ -226,6 +226,15 @@ static bool encodes_back(const AcrText *text, const char *data, gsize len)
     gsize back_len = 0;
     g_autofree char *back = encode_as(text->encoding, text->text, text->len, &back_len);
     return back_len == len && (len == 0 || (back && memcmp(back, data, len) == 0));
+}
+
+bool acr_text_is_plain(const void *data, gsize len)
+{
+    const char *bytes = len ? data : "";
+    if ((len >= BOM_LEN && memcmp(bytes, BOM, BOM_LEN) == 0) || !acr_utf8_is_text(bytes, len))
+        return false;
+    g_autofree char *cookie = find_cookie(bytes, len);
+    return !cookie || strcmp(cookie, UTF8) == 0;
 }
 
 void acr_text_decode(const void *data, gsize len, AcrText *out)

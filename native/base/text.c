@@ -7,10 +7,39 @@
 #include <string.h>
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+#define UTF8_MAX_BYTES 4           /* of one character */
+#define VALIDATED_AT_ONCE 64u      /* bytes */
+
+/* Bytes from the start that are ASCII and not NUL, eight at a time. */
+static gsize plain_words(const char *data, gsize len)
+{
+    const guint64 ones = G_GUINT64_CONSTANT(0x0101010101010101), high = ones << 7;
+    gsize at = 0;
+    for (guint64 word; at + sizeof word <= len; at += sizeof word) {
+        memcpy(&word, data + at, sizeof word);
+        if (((word - ones) | word) & high) /* a byte is over 0x7F, or 0 */
+            break;
+    }
+    return at;
+}
 
 bool acr_utf8_is_text(const void *data, gsize len)
 {
-    return len == 0 || g_utf8_validate_len(data, len, NULL);
+    const char *text = data;
+    for (gsize at = 0; at < len;) {
+        at += plain_words(text + at, len - at);
+        gsize n = MIN(len - at, VALIDATED_AT_ONCE);
+        const char *bad = NULL;
+        if (n == 0 || g_utf8_validate_len(text + at, n, &bad)) {
+            at += n;
+            continue;
+        }
+        gsize valid = (gsize)(bad - (text + at)); /* a character may go on past the n bytes */
+        if (valid == 0 || n - valid >= UTF8_MAX_BYTES)
+            return false;
+        at += valid;
+    }
+    return true;
 }
 
 char *acr_utf8_repair(const void *data, gsize len)

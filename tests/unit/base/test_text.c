@@ -29,6 +29,41 @@ static void repair_replaces_each_invalid_byte_and_nul(void)
     g_assert_cmpstr(none, ==, "");
 }
 
+/* Every beginning of `text` after `before` ASCII bytes is text exactly where GLib says so. */
+static void assert_validates_as_glib(gsize before, const char *text)
+{
+    g_autoptr(GString) bytes = g_string_new(NULL);
+    for (gsize i = 0; i < before; i++)
+        g_string_append_c(bytes, (char)('a' + i % 26));
+    g_string_append(bytes, text);
+    g_string_append(bytes, "and so on to the end");
+    for (gsize len = before; len <= bytes->len; len++)
+        g_assert_cmpint(acr_utf8_is_text(bytes->str, len), ==,
+                        g_utf8_validate_len(bytes->str, len, NULL));
+}
+
+static void validity_does_not_depend_on_where_a_character_lies(void)
+{
+    static const char *const texts[] = {
+        "\u00e9",
+        "\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac\u20ac",
+        "\U0001f600",
+        "\U0010ffff\u00a0",
+        "\x80",
+        "\xc3",
+        "\xe2\x82",
+        "\xed\xa0\x80",
+        "\xf4\x90\x80\x80",
+        "\xc0\x80",
+        "\xf0\x9f\x98",
+        "\x7f\x01",
+        "a\xff",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        for (gsize before = 0; before < 140; before++)
+            assert_validates_as_glib(before, texts[i]);
+}
+
 static void assert_lines(const char *text, const char *expected)
 {
     g_autoptr(GArray) starts = acr_text_lines(text, strlen(text));
@@ -147,6 +182,32 @@ static void what_python_reads_through_iconv_but_not_back_is_not_exact(void)
     g_assert_false(text.exact);
 }
 
+static void a_plain_text_is_its_bytes(void)
+{
+    static const struct {
+        const char *data;
+        gsize len;
+        bool plain;
+    } cases[] = {
+        {"", 0, true},
+        {"x = 1\r\n", 7, true},
+        {"name = '\u00e9'\n", 12, true},
+        {"# coding: UTF8\n\u00e9", 17, true},
+        {"# coding: latin-1\nx", 19, false},
+        {"\xef\xbb\xbfx", 4, false},
+        {"a\0b", 3, false},
+        {"\xe9", 1, false},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_auto(AcrText) text = {0};
+        g_assert_cmpint(acr_text_is_plain(cases[i].data, cases[i].len), ==, cases[i].plain);
+        acr_text_decode(cases[i].data, cases[i].len, &text);
+        if (cases[i].plain)
+            g_assert_cmpmem(text.text, text.len, cases[i].data, cases[i].len);
+    }
+    g_assert_true(acr_text_is_plain(NULL, 0));
+}
+
 static void a_nul_makes_a_file_binary(void)
 {
     g_auto(AcrText) text = {0};
@@ -193,6 +254,8 @@ void add_text_tests(void)
 {
     g_test_add_func("/base/text/repair_replaces_each_invalid_byte_and_nul",
                     repair_replaces_each_invalid_byte_and_nul);
+    g_test_add_func("/base/text/validity_does_not_depend_on_where_a_character_lies",
+                    validity_does_not_depend_on_where_a_character_lies);
     g_test_add_func("/base/text/lines_end_in_lf_crlf_and_cr", lines_end_in_lf_crlf_and_cr);
     g_test_add_func("/base/text/shortened_text_keeps_both_ends_and_says_what_is_left_out",
                     shortened_text_keeps_both_ends_and_says_what_is_left_out);
@@ -200,6 +263,7 @@ void add_text_tests(void)
                     sources_are_decoded_by_bom_cookie_and_fallback);
     g_test_add_func("/base/encoding/what_python_reads_through_iconv_but_not_back_is_not_exact",
                     what_python_reads_through_iconv_but_not_back_is_not_exact);
+    g_test_add_func("/base/encoding/a_plain_text_is_its_bytes", a_plain_text_is_its_bytes);
     g_test_add_func("/base/encoding/a_nul_makes_a_file_binary", a_nul_makes_a_file_binary);
     g_test_add_func("/base/encoding/every_byte_has_a_text_that_encodes_back",
                     every_byte_has_a_text_that_encodes_back);
