@@ -54,7 +54,9 @@ class Host:
     seconds: float
     cache: Path
 
-    def call(self, arguments: list[str], offline: bool = False) -> Outcome:
+    def call(
+        self, arguments: list[str], offline: bool = False, stdin: bytes | None = None
+    ) -> Outcome:
         """Run the binary in a session of its own; `offline` cuts the network if it can."""
         command = [*(offline_prefix() if offline else []), str(self.binary), *arguments]
         env = os.environ | {"XDG_CACHE_HOME": str(self.cache), "LC_ALL": "C.UTF-8"}
@@ -62,14 +64,14 @@ class Host:
         child = subprocess.Popen(
             command,
             env=env,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
         late = False
         try:
-            out, err = child.communicate(timeout=self.seconds)
+            out, err = child.communicate(stdin, timeout=self.seconds)
         except subprocess.TimeoutExpired:
             late = True
             os.killpg(child.pid, signal.SIGKILL)

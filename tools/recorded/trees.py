@@ -35,6 +35,12 @@ class GitError(Exception):
     """A git command failed; the message is the first lines of its stderr."""
 
 
+def environment() -> dict[str, str]:
+    """The environment for git: no user or system configuration, nothing fetched."""
+    env = {name: v for name, v in os.environ.items() if not name.startswith("GIT_")}
+    return env | _GIT_ENV
+
+
 def git(
     cwd: Path, *args: str, stdin: bytes | None = None, index: Path | None = None
 ) -> bytes:
@@ -42,8 +48,7 @@ def git(
 
     `index` replaces the index file. Errors: GitError.
     """
-    env = {name: v for name, v in os.environ.items() if not name.startswith("GIT_")}
-    env.update(_GIT_ENV)
+    env = environment()
     if index is not None:
         env["GIT_INDEX_FILE"] = str(index)
     done = subprocess.run(

@@ -1,0 +1,254 @@
+"""Recorded search calls, and what a commit says about the identifiers they look for.
+
+Where an identifier occurs and where it is defined is read with `git grep -w` and Python's `ast`,
+without the program that is judged.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Iterator
+
+import trees
+
+Place = tuple[str, str, str]  # file, class, function; "" for none
+NAME_ARGUMENTS = ("method_name", "class_name", "code_str")
+_WORD = re.compile(r"[^\W\d]\w*")
+_DEFINES = re.compile(r"^\s*(?:async\s+def|def|class)\s+(\w+)")
+
+
+class RowsError(Exception):
+    """The recorded runs cannot be read; the message says which line."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of one task, as often as it was recorded. `found` is None where nobody kept it."""
+
+    instance_id: str
+    name: str
+    arguments: tuple[tuple[str, str], ...]
+    answered: bool
+    found: frozenset[Place] | None
+    times: int = 1
+
+    @property
+    def text(self) -> str:
+        """The call as a model writes it, on one line."""
+        values = ", ".join(repr(value) for _, value in self.arguments)
+        return f"{self.name}({values})"
+
+    @property
+    def subject(self) -> str:
+        """The argument that names what is looked for."""
+        return next((v for k, v in self.arguments if k in NAME_ARGUMENTS), "")
+
+    @property
+    def identifier(self) -> str:
+        """The last identifier of the subject, of a name without its parameters; "" if none."""
+        text = self.subject
+        if "code_str" not in dict(self.arguments):
+            text = text.split("(", 1)[0] or text
+        words = _WORD.findall(text)
+        return words[-1] if words else ""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the call looks for text, not for a symbol."""
+        return "code_str" in dict(self.arguments)
+
+
+def _places(found: list[list[str | None]] | None) -> frozenset[Place] | None:
+    if found is None:
+        return None
+    return frozenset((f or "", c or "", m or "") for f, c, m in found)
+
+
+def _merged(old: Call | None, new: Call) -> Call:
+    """One call for two of the same; places that were kept win over places that were not."""
+    if old is None:
+        return new
+    found = old.found if old.found is not None else new.found
+    if old.found is not None and new.found is not None:
+        found = old.found | new.found
+    answered = old.answered or new.answered
+    return Call(
+        old.instance_id, old.name, old.arguments, answered, found, old.times + 1
+    )
+
+
+def load_calls(path: Path) -> list[Call]:
+    """Every recorded call, each once a task, in the order of the file. Errors: RowsError."""
+    calls: dict[tuple[Any, ...], Call] = {}
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                run = json.loads(line)
+                for row in (row for turn in run["tool_calls"] for row in turn):
+                    call = Call(
+                        run["instance_id"],
+                        row["func_name"],
+                        tuple(row["arguments"].items()),
+                        bool(row["call_ok"]),
+                        _places(row["found"]),
+                    )
+                    key = (call.instance_id, call.name, call.arguments)
+                    calls[key] = _merged(calls.get(key), call)
+    except (OSError, ValueError, KeyError) as error:
+        raise RowsError(f"cannot read {path}: {error}") from error
+    return list(calls.values())
+
+
+def is_test_path(path: str) -> bool:
+    """A part `test` or `tests`, a file `test_*.py` or `*_test.py`, `conftest.py`."""
+    parts = PurePosixPath(path).parts
+    name = parts[-1]
+    named = name.startswith("test_") or name.endswith("_test.py")
+    return (
+        bool({"test", "tests"} & set(parts))
+        or name == "conftest.py"
+        or (named and name.endswith(".py"))
+    )
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One `def`, `class` or assignment of an identifier; `owner` is the class around it, or ""."""
+
+    path: str
+    owner: str
+    line: int
+    text: str
+
+
+@dataclass
+class Commit:
+    """One commit of a repository, asked with git; answers are kept."""
+
+    repository: Path
+    commit: str
+    _uses: dict[str, dict[str, int]] = field(default_factory=dict)
+    _trees: dict[str, ast.Module | None] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    def _git(self, *arguments: str) -> bytes:
+        command = ["git", "-c", "safe.directory=*", "-C", str(self.repository)]
+        done = subprocess.run(
+            [*command, *arguments],
+            capture_output=True,
+            check=False,
+            env=trees.environment(),
+        )
+        if done.returncode not in (0, 1):
+            raise trees.GitError(done.stderr.decode("utf-8", "replace").strip())
+        return done.stdout
+
+    def uses(self, identifier: str) -> dict[str, int]:
+        """Path -> number of lines that hold the identifier as a word, text files of any type."""
+        if identifier not in self._uses:
+            out = self._git(
+                *("grep", "-I", "-w", "-F", "-c", "-z", "-e", identifier, self.commit)
+            )
+            rows = (r.split("\0") for r in out.decode("utf-8", "replace").splitlines())
+            self._uses[identifier] = {
+                name.split(":", 1)[1]: int(count) for name, count in rows
+            }
+        return self._uses[identifier]
+
+    def outside_tests(self, identifier: str) -> list[str]:
+        """The non-test files of any type that hold the identifier as a word."""
+        return [path for path in self.uses(identifier) if not is_test_path(path)]
+
+    def text(self, path: str) -> str:
+        """The content of a file."""
+        if path not in self._texts:
+            raw = self._git("cat-file", "blob", f"{self.commit}:{path}")
+            self._texts[path] = raw.decode("utf-8", "replace")
+        return self._texts[path]
+
+    def definitions(self, identifier: str) -> list[Definition]:
+        """Its `def` and `class` statements outside tests, else its top-level assignments."""
+        paths = [p for p in self.outside_tests(identifier) if p.endswith(".py")]
+        found = [d for p in paths for d in self._in_file(p, identifier, _statements)]
+        if found:
+            return found
+        return [d for p in paths for d in self._in_file(p, identifier, _assignments)]
+
+    def inner_functions(self, path: str, function: str) -> set[str]:
+        """Names of the functions defined inside the functions of that name in a Python file."""
+        tree = self._tree(path) if function and path.endswith(".py") else None
+        outer = [n for n in ast.walk(tree) if _is_function(n)] if tree else []
+        return {
+            inner.name
+            for node in outer
+            if node.name == function
+            for inner in ast.walk(node)
+            if _is_function(inner) and inner is not node
+        }
+
+    def _tree(self, path: str) -> ast.Module | None:
+        """The file parsed, or None where it cannot be."""
+        if path not in self._trees:
+            try:
+                self._trees[path] = ast.parse(self.text(path))
+            except (SyntaxError, ValueError, RecursionError):
+                self._trees[path] = None
+        return self._trees[path]
+
+    def _in_file(self, path: str, identifier: str, walk: Any) -> list[Definition]:
+        lines = self.text(path).splitlines()
+        tree = self._tree(path)
+        if tree is None:
+            rows = [
+                ("", n)
+                for n, line in enumerate(lines, 1)
+                if (match := _DEFINES.match(line)) and match[1] == identifier
+            ]
+        else:
+            rows = list(walk(tree, identifier))
+        return [Definition(path, owner, n, lines[n - 1].strip()) for owner, n in rows]
+
+
+def _is_function(node: ast.AST) -> bool:
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+
+
+_SCOPES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _statements(
+    node: ast.AST, identifier: str, owner: str = ""
+) -> Iterator[tuple[str, int]]:
+    """(name of the class around it, line) of each `def` or `class` of that name."""
+    for child in ast.iter_child_nodes(node):
+        inner = owner
+        if isinstance(child, _SCOPES):
+            if child.name == identifier:
+                yield owner, child.lineno
+            inner = child.name if isinstance(child, ast.ClassDef) else owner
+        yield from _statements(child, identifier, inner)
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign) else []
+
+
+def _assignments(
+    node: ast.AST, identifier: str, owner: str = ""
+) -> Iterator[tuple[str, int]]:
+    """The same of each assignment at module or class level."""
+    for child in ast.iter_child_nodes(node):
+        if _is_function(child):
+            continue
+        names = [t.id for t in _targets(child) if isinstance(t, ast.Name)]
+        if identifier in names:
+            yield owner, child.lineno
+        inner = child.name if isinstance(child, ast.ClassDef) else owner
+        yield from _assignments(child, identifier, inner)
