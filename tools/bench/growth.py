@@ -1,0 +1,225 @@
+"""How time and memory grow: generated repositories of growing size, and three of odd shape."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Sequence
+
+import generate
+import memory
+import peers
+from corpus import Corpus, load
+from rows import code_call, printed
+from table import Row, markdown, render
+from timing import Comparison, Times, answer_times, compare, run
+
+SIZES = (1_000, 10_000)
+LARGE = 100_000
+LINES, METHODS, FUNCTIONS = 1_000_000, 20_000, 100_000
+MAX_SYMBOL_MS, MAX_TEXT, MAX_STEEPER = 300.0, 1.5, 1.25
+ROUNDS = 3
+HEAD = (
+    "repository",
+    "MB",
+    "cold s",
+    "cold ms/MB",
+    "cold MB",
+    "warm MB",
+    "one-shot symbol",
+    "by git grep",
+    "symbol call, most",
+    "text in process",
+    "text one-shot",
+    "parsed, unparsable",
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A generated repository, with a class and a method in it, and the file that holds them."""
+
+    name: str
+    files: Iterator[tuple[str, bytes]]
+    class_name: str
+    method: str
+    path: str
+    grows: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on a shape. `symbols` are seconds of a symbol call within a process,
+    `text` and `shot` a text search within one and as one, beside git grep."""
+
+    shape: Shape
+    corpus: Corpus
+    cold: float
+    cold_mb: float
+    warm_mb: float
+    one: Comparison
+    symbols: Times
+    text: Comparison
+    shot: Comparison
+    counts: str
+
+    @property
+    def mb(self) -> float:
+        """Size of the source, in MB."""
+        return self.corpus.size / 1e6
+
+
+def _growing(count: int) -> Shape:
+    """A repository of so many files, and the first class in its first file."""
+    first = generate.file_of(0).decode()
+    class_name = first.split("\nclass ")[1].split(":")[0].split("(")[0]
+    method = first.split("    def ")[1].split("(")[0]
+    files = generate.many_files(count)
+    path = generate.path_of(0)
+    return Shape(f"{count:,} files", files, class_name, method, path, True)
+
+
+def shapes(large: bool) -> list[Shape]:
+    """All repositories, those that grow in the order of their size."""
+    sizes = (*SIZES, LARGE) if large else SIZES
+    lines, wide = generate.long_file(LINES), generate.wide_class(METHODS)
+    same = generate.one_name(FUNCTIONS)
+    return [
+        *map(_growing, sizes),
+        Shape(f"{LINES:,} lines", lines, "Longest", "step_77", "long.py"),
+        Shape(f"{METHODS:,} methods", wide, "Wide", "method_77", "wide.py"),
+        Shape(f"{FUNCTIONS:,} of one name", same, "Owner", "same", "same/part_0.py"),
+    ]
+
+
+def symbol_calls(shape: Shape) -> list[str]:
+    """Each call but those for text, with hits and with a miss."""
+    c, m, f = shape.class_name, shape.method, shape.path
+    return [
+        f"search_class({c!r})",
+        f"search_class_in_file({c!r}, {f!r})",
+        f"search_method({m!r})",
+        f"search_method_in_file({m!r}, {f!r})",
+        f"search_method_in_class({m!r}, {c!r})",
+        f"get_code_around_line({f!r}, 100, 10)",
+        "search_class('NoSuchClassHere')",
+        "search_method('no_such_method_here')",
+        f"search_method_in_class('no_such_method_here', {c!r})",
+    ]
+
+
+def _repository(shape: Shape, work: Path) -> Path:
+    """The shape as a repository, made once."""
+    name = shape.name.replace(",", "").replace(" ", "-")
+    work.mkdir(parents=True, exist_ok=True)
+    return generate.write(work / f"v{generate.VERSION}-{name}.git", shape.files)
+
+
+def _text(session_of: peers.Ours, corpus: Corpus, text: str) -> Comparison:
+    """A text search within a process, beside git grep."""
+    calls = [code_call(text)] * (2 * ROUNDS + 1)
+    mean = answer_times(session_of.session(corpus), calls).mean
+    grep = peers.git_grep(corpus, text)
+    return Comparison(Times((mean,)), Times(tuple(run(grep) for _ in range(ROUNDS))))
+
+
+def _counts(ours: peers.Ours, corpus: Corpus) -> str:
+    """What a warm index says: files parsed again, and files without symbols."""
+    counts = printed(ours.index(corpus))
+    return f"{counts.get('parsed', '?')}, {counts.get('unparsable', '?')}"
+
+
+def measure_shape(binary: Path, shape: Shape, work: Path) -> Measured:
+    """Measure one repository. Errors: BenchError."""
+    corpus = load(_repository(shape, work), "main")
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        ours = peers.Ours(binary, Path(folder) / "timed")
+        sampled = peers.Ours(binary, Path(folder) / "sampled")
+        cold = run(ours.index(corpus))
+        cold_kib = memory.peak_kib(sampled.index(corpus))
+        symbol = ours.symbol(corpus, shape.class_name)
+        grep = peers.git_grep(corpus, shape.class_name)
+        text = "raise ValueError('no value in" if shape.grows else "value + 777"
+        shot = ours.search(corpus, code_call(text))
+        text_grep = peers.git_grep(corpus, text)
+        calls = [call for call in symbol_calls(shape) for _ in range(ROUNDS)]
+        return Measured(
+            shape,
+            corpus,
+            cold,
+            cold_kib / 1024,
+            memory.peak_kib(symbol) / 1024,
+            compare(ROUNDS, lambda: run(symbol), lambda: run(grep)),
+            answer_times(ours.session(corpus), [calls[0], *calls]),
+            _text(ours, corpus, text),
+            compare(ROUNDS, lambda: run(shot), lambda: run(text_grep)),
+            _counts(ours, corpus),
+        )
+
+
+def _line(found: Measured) -> list[str]:
+    """The table's line for a repository."""
+    return [
+        found.shape.name,
+        f"{found.mb:.1f}",
+        f"{found.cold:.2f}",
+        f"{found.cold * 1e3 / found.mb:.0f}",
+        f"{found.cold_mb:.0f}",
+        f"{found.warm_mb:.0f}",
+        f"{found.one.ours.median * 1e3:.0f} ms",
+        f"{found.one.ratio:.2f} x",
+        f"{found.symbols.most * 1e3:.1f} ms",
+        f"{found.text.ratio:.2f} x",
+        f"{found.shot.ratio:.2f} x",
+        found.counts,
+    ]
+
+
+def steepness(points: Sequence[tuple[float, float]]) -> float:
+    """What the last step costs for its size, by what the first point cost for its.
+
+    1 is linear; a fixed cost makes it less. `points` are at least two (size, cost), by size.
+    """
+    size, cost = points[0]
+    before_size, before_cost = points[-2]
+    last_size, last_cost = points[-1]
+    step = (last_cost - before_cost) / (last_size - before_size)
+    return step / (cost / size)
+
+
+def _sloped(what: str, points: Sequence[tuple[float, float]]) -> Row:
+    """A row for something that should grow linearly."""
+    name = f"{what}: cost of the last step by the first's"
+    return Row("growth", name, steepness(points), "x", MAX_STEEPER)
+
+
+def verdicts(found: Sequence[Measured]) -> list[Row]:
+    """The targets on growth."""
+    grown = [one for one in found if one.shape.grows]
+    slowest = max(found, key=lambda one: one.symbols.most)
+    name = f"slowest symbol call in process ({slowest.shape.name})"
+    return [
+        _sloped("cold index", [(one.mb, one.cold) for one in grown]),
+        _sloped("cold memory", [(one.mb, one.cold_mb) for one in grown]),
+        _sloped("warm process", [(one.mb, one.one.ours.median) for one in grown]),
+        _sloped("warm memory", [(one.mb, one.warm_mb) for one in grown]),
+        Row("growth", name, slowest.symbols.most * 1e3, "ms", MAX_SYMBOL_MS),
+        *map(_text_row, found),
+    ]
+
+
+def _text_row(one: Measured) -> Row:
+    """The target on text search."""
+    what = f"text search in process, {one.shape.name}"
+    return Row("growth", what, one.text.ratio, "x", MAX_TEXT, "", "git grep -F")
+
+
+def measure(binary: Path, work: Path, large: bool) -> list[Row]:
+    """Measure all repositories and print their table; returns the rows with targets. Errors: BenchError."""
+    found = [measure_shape(binary, shape, work) for shape in shapes(large)]
+    print(markdown(HEAD, [_line(one) for one in found]), flush=True)
+    rows = verdicts(found)
+    print(render(rows), flush=True)
+    return rows

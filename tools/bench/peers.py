@@ -1,0 +1,90 @@
+"""The commands that are timed: ours, and what else answers such a question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Sequence
+
+from corpus import PATHSPEC, Corpus, clean_env, git
+from machine import PYTHON
+from timing import BenchError, Command
+
+PLAIN_SEARCH = Path(__file__).with_name("plain_search.py")
+# All that an indexer on ast cannot do without: nothing is done with the trees.
+PARSE_ONLY = """
+import ast, pickle, sys
+for content in pickle.load(open(sys.argv[1], "rb")):
+    try:
+        ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError):
+        pass
+"""
+
+
+@dataclass(frozen=True)
+class Ours:
+    """The program under test with a cache folder of the measurement's own."""
+
+    binary: Path
+    cache: Path
+
+    def _command(
+        self, corpus: Corpus, exits: tuple[int, ...], verb: str, *more: str
+    ) -> Command:
+        where = ["--repo", str(corpus.repository), "--rev", corpus.rev]
+        env = clean_env(XDG_CACHE_HOME=str(self.cache))
+        return Command([str(self.binary), verb, *where, *more], env, exits=exits)
+
+    def index(self, corpus: Corpus) -> Command:
+        """Indexes, or finds that nothing is to be done; prints its counts as JSON."""
+        return self._command(corpus, (0,), "index", "--json")
+
+    def symbol(self, corpus: Corpus, name: str) -> Command:
+        """A process that shows a class, which must be there."""
+        return self._command(corpus, (0,), "search", f'search_class("{name}")')
+
+    def search(self, corpus: Corpus, call: str) -> Command:
+        """A process that answers one call, with code or without."""
+        return self._command(corpus, (0, 1), "search", call)
+
+    def session(self, corpus: Corpus) -> Command:
+        """A process that answers the calls on its stdin, a line of JSON each."""
+        return self._command(corpus, (0, 1), "search", "--json")
+
+
+def git_grep(corpus: Corpus, text: str) -> Command:
+    """`git grep -F` over the source files of the commit."""
+    argv = ["git", "-C", str(corpus.repository), "grep", "-F", "-e", text, corpus.rev]
+    return Command([*argv, "--", *PATHSPEC], clean_env())
+
+
+def check_same_files(corpus: Corpus) -> None:
+    """Make sure that git's patterns select the files of the corpus. Errors: BenchError."""
+    argv = ["grep", "-l", "-z", "-a", "-e", "", corpus.rev, "--", *PATHSPEC]
+    printed = git(corpus.repository, *argv).split(b"\0")
+    theirs = {
+        name.decode("utf-8", "replace").partition(":")[2] for name in printed if name
+    }
+    ours = {path for path, content in corpus.files if content}
+    if theirs != ours:
+        shown = ", ".join(sorted(theirs ^ ours)[:3])
+        raise BenchError(f"git grep does not read the same files: {shown}")
+
+
+def rg(tree: Path, text: str) -> Command:
+    """`rg -F` over the same files, checked out."""
+    argv = ["rg", "--no-config", "-uu", "-n", "-F", "-e", text, str(tree)]
+    return Command(argv, clean_env())
+
+
+def parse_only(halves: Sequence[Path]) -> list[Command]:
+    """Plain Python processes that do no more than to parse these pickles of contents."""
+    start = [PYTHON, "-I", "-c", PARSE_ONLY]
+    return [Command([*start, str(half)], clean_env(), exits=(0,)) for half in halves]
+
+
+def plain_session(tree: Path) -> Command:
+    """The literature's way: prints a line when its dictionaries are made, then one for each call."""
+    argv = [PYTHON, "-I", str(PLAIN_SEARCH), str(tree)]
+    return Command(argv, clean_env(), exits=(0,))

@@ -1,0 +1,250 @@
+"""The rows of the speed table for one repository: each measures, and gives the lines to print."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import memory
+import peers
+from corpus import Corpus, write_halves, write_tree
+from table import Row, milliseconds, ratio_row
+from timing import (
+    BenchError,
+    Command,
+    Comparison,
+    Times,
+    alternate,
+    answer_times,
+    compare,
+    line_times,
+    run,
+    together,
+)
+
+COMMON = "return self"
+ABSENT = "no_such_text_anywhere"
+ANSWERS = 40  # of one text within a process
+MAX_COLD, MAX_WARM, MAX_SHOT, MAX_TEXT_MS = 1.3, 1.5, 2.5, 5.0
+MAX_COLD_MB, MAX_WARM_MB = 128.0, 64.0
+
+
+@dataclass
+class Bench:
+    """What the rows share. `ours` has a cache in which both commits have been indexed."""
+
+    ours: peers.Ours
+    here: Corpus
+    near: Corpus
+    work: Path
+    rounds: int
+    symbol: str
+
+    @property
+    def symbol_call(self) -> str:
+        """The symbol call that is timed."""
+        return f'search_class("{self.symbol}")'
+
+    def rare_text(self) -> str:
+        """A name that stands in one file, and there not often: always the same of a corpus."""
+        seen: Counter[bytes] = Counter()
+        for _, content in self.here.files:
+            seen.update(set(re.findall(rb"\b[a-z]\w{11,}\b", content)))
+        once = sorted(word for word, n in seen.items() if n == 1 and word.isascii())
+        if not once:
+            raise BenchError("no text stands in one file only")
+        return random.Random(1).choice(once).decode()
+
+    def texts(self) -> dict[str, str]:
+        """The literal texts that are searched for."""
+        return {"rare": self.rare_text(), "common": COMMON, "absent": ABSENT}
+
+
+def code_call(text: str) -> str:
+    """The call that searches for a text."""
+    return f"search_code({json.dumps(text)})"
+
+
+def printed(command: Command) -> dict[str, object]:
+    """The JSON object that a command prints. Errors: BenchError."""
+    done = subprocess.run(
+        command.argv, env=command.env, capture_output=True, check=False
+    )
+    command.check(done.returncode, done.stderr)
+    try:
+        return dict(json.loads(done.stdout))
+    except ValueError as error:
+        raise BenchError(f"'{command.argv[1]}' prints no JSON: {error}") from None
+
+
+def _cold_index(bench: Bench) -> float:
+    """Seconds of an index with a cache that is not there yet."""
+    with tempfile.TemporaryDirectory(dir=bench.work) as folder:
+        return run(peers.Ours(bench.ours.binary, Path(folder)).index(bench.here))
+
+
+def cold(bench: Bench) -> list[Row]:
+    """Cold index, beside two processes that only parse."""
+    halves = write_halves(bench.here, bench.work)
+    commands = peers.parse_only(halves)
+    found = compare(
+        bench.rounds, lambda: _cold_index(bench), lambda: together(commands)
+    )
+    what = "cold index, cache empty"
+    return [ratio_row("cold", what, found, MAX_COLD, "ast.parse alone, 2 processes")]
+
+
+def _parsed_row(bench: Bench, corpus: Corpus, where: str) -> Row:
+    """How many files the index parses now that it should have all of them."""
+    counts = printed(bench.ours.index(corpus))
+    what = f"source files parsed, warm, {where}"
+    parsed = counts.get("parsed")
+    if not isinstance(parsed, int):
+        return Row("warm", f"{what}: not told by this binary", 0, "files")
+    told = f"{counts.get('cached', '?')} from cache"
+    return Row("warm", what, float(parsed), "files", 0.0, told)
+
+
+def _symbol_row(bench: Bench, corpus: Corpus, where: str) -> Row:
+    """One symbol call as a whole process, beside git grep."""
+    search = bench.ours.symbol(corpus, bench.symbol)
+    grep = peers.git_grep(corpus, bench.symbol)
+    found = compare(bench.rounds, lambda: run(search), lambda: run(grep))
+    what = f"symbol call, warm process, {where}"
+    return ratio_row("warm", what, found, MAX_WARM, "git grep -F")
+
+
+def warm(bench: Bench) -> list[Row]:
+    """A symbol call on the same commit, and on a neighbour that has been indexed before."""
+    rows = []
+    for corpus, where in ((bench.here, "same commit"), (bench.near, "neighbour")):
+        rows += [_symbol_row(bench, corpus, where), _parsed_row(bench, corpus, where)]
+    return rows
+
+
+def literal(bench: Bench) -> list[Row]:
+    """Literal searches within one running process."""
+    rows = []
+    for kind, text in bench.texts().items():
+        calls = [code_call(text)] * (ANSWERS + 1)
+        session = bench.ours.session(bench.here)
+        times = Times(
+            tuple(
+                answer_times(session, calls).mean
+                for _ in range(max(1, bench.rounds // 3))
+            )
+        )
+        what = f"literal search in process, {kind}"
+        value = times.median * 1e3
+        ours = f"mean of {ANSWERS}: {milliseconds(times)}"
+        rows.append(Row("literal", what, value, "ms", MAX_TEXT_MS, ours, repr(text)))
+    return rows
+
+
+def oneshot(bench: Bench) -> list[Row]:
+    """One literal search as a whole process, beside git grep and rg."""
+    tree = _checked_out(bench)
+    rows = []
+    for kind, text in bench.texts().items():
+        commands = (
+            bench.ours.search(bench.here, code_call(text)),
+            peers.git_grep(bench.here, text),
+            peers.rg(tree, text),
+        )
+        steps = [lambda command=command: run(command) for command in commands]
+        alternate(1, *steps)
+        ours, grep, rg = alternate(bench.rounds, *steps)
+        found = Comparison(ours, grep)
+        what = f"literal search, warm process, {kind}"
+        peer = f"rg -F {milliseconds(rg)}, git grep -F"
+        rows.append(ratio_row("oneshot", what, found, MAX_SHOT, peer))
+    return rows
+
+
+def _checked_out(bench: Bench) -> Path:
+    """The files as a folder."""
+    tree = bench.work / "tree"
+    return tree if tree.is_dir() else write_tree(bench.here, tree)
+
+
+def plain(bench: Bench) -> list[Row]:
+    """The literature's way in plain Python beside ours: start, first text search, then each text again."""
+    texts = bench.texts()
+    searches = [code_call(text) for text in texts.values()]
+    calls = [bench.symbol_call, searches[0], *searches]
+    theirs = line_times(peers.plain_session(_checked_out(bench)), calls)
+    ours = line_times(bench.ours.session(bench.here), calls)
+    if len(theirs) != len(calls) + 1 or len(ours) != len(calls):
+        raise BenchError("not every call was answered")
+    kinds = ["start and first symbol call", "first literal search"]
+    kinds += [f"next literal search, {kind}" for kind in texts]
+    both = zip(kinds, _steps(ours), _steps(theirs[1:]))
+    return [
+        Row(
+            "plain",
+            what,
+            mine / other,
+            "x",
+            None,
+            _ms(mine),
+            f"plain Python: {_ms(other)}",
+        )
+        for what, mine, other in both
+    ]
+
+
+def _steps(stamps: list[float]) -> list[float]:
+    """The time of each line, given when the lines came."""
+    return [b - a for a, b in zip([0.0, *stamps], stamps)]
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f} ms"
+
+
+def _peak(bench: Bench, what: str, command: Command, target: float) -> Row:
+    """The highest of a few peaks: sampling can only miss."""
+    peaks = [memory.peak_kib(command) / 1024 for _ in range(3)]
+    shown = ", ".join(f"{peak:.0f}" for peak in peaks)
+    return Row("memory", what, max(peaks), "MB", target, f"peaks {shown}", "Pss_Anon")
+
+
+def memory_rows(bench: Bench) -> list[Row]:
+    """Anonymous memory of host and workers together, cold and warm."""
+    cache = bench.work / "cold-cache"
+    rows = []
+    for number in range(3):
+        shutil.rmtree(cache, ignore_errors=True)
+        command = peers.Ours(bench.ours.binary, cache).index(bench.here)
+        rows.append(memory.peak_kib(command) / 1024)
+    shown = ", ".join(f"{peak:.0f}" for peak in rows)
+    what = "peak memory, host and workers, cold index"
+    first = Row(
+        "memory", what, max(rows), "MB", MAX_COLD_MB, f"peaks {shown}", "Pss_Anon"
+    )
+    symbol = bench.ours.symbol(bench.here, bench.symbol)
+    text = bench.ours.search(bench.here, code_call(COMMON))
+    return [
+        first,
+        _peak(bench, "peak memory, warm symbol call", symbol, MAX_WARM_MB),
+        _peak(bench, "peak memory, warm literal search", text, MAX_WARM_MB),
+    ]
+
+
+# Name -> what measures it, in the order of the table.
+ROWS: dict[str, Callable[[Bench], list[Row]]] = {
+    "cold": cold,
+    "warm": warm,
+    "literal": literal,
+    "oneshot": oneshot,
+    "plain": plain,
+    "memory": memory_rows,
+}

@@ -1,0 +1,176 @@
+"""Wall times of whole processes and of answers within one, and their comparison in alternating rounds."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import statistics
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import Callable, Mapping, Sequence
+
+TIMEOUT_SECONDS = 1800
+PIPE_BYTES = 1 << 20
+
+Step = Callable[[], float]
+
+
+class BenchError(Exception):
+    """What was to be measured did not work; the message is a line for the reader."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Wall times in seconds, one a round."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """Half of the rounds took longer."""
+        return statistics.median(self.seconds)
+
+    @property
+    def least(self) -> float:
+        """The round that was disturbed least."""
+        return min(self.seconds)
+
+    @property
+    def most(self) -> float:
+        """The round that took longest."""
+        return max(self.seconds)
+
+    @property
+    def mean(self) -> float:
+        """The sum by the number."""
+        return sum(self.seconds) / len(self.seconds)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Our times beside a peer's, from the same rounds."""
+
+    ours: Times
+    peer: Times
+
+    @property
+    def ratio(self) -> float:
+        """Our median by the peer's."""
+        return self.ours.median / self.peer.median
+
+    @property
+    def least_ratio(self) -> float:
+        """Our minimum by the peer's."""
+        return self.ours.least / self.peer.least
+
+
+@dataclass(frozen=True)
+class Command:
+    """A process to be timed. `exits` are the exit codes of one that did its work."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    stdin: bytes = b""
+    exits: tuple[int, ...] = (0, 1)
+
+    def check(self, code: int, stderr: bytes) -> None:
+        """Errors: BenchError where the exit code is not one of `exits`."""
+        if code in self.exits:
+            return
+        said = stderr.decode("utf-8", "replace").strip().splitlines()[-2:]
+        shown = " ".join(self.argv[:4])
+        raise BenchError(f"'{shown} …' exits with {code}: {'; '.join(said)}")
+
+
+def run(command: Command) -> float:
+    """Seconds from the start to the end of the process; its output goes to a pipe that is read.
+
+    Errors: BenchError, also when it takes longer than TIMEOUT_SECONDS.
+    """
+    begin = time.perf_counter()
+    try:
+        done = subprocess.run(
+            command.argv,
+            input=command.stdin,
+            env=command.env,
+            capture_output=True,
+            check=False,
+            timeout=TIMEOUT_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise BenchError(
+            f"'{command.argv[0]}' takes over {TIMEOUT_SECONDS} s"
+        ) from None
+    seconds = time.perf_counter() - begin
+    command.check(done.returncode, done.stderr)
+    return seconds
+
+
+def together(commands: Sequence[Command]) -> float:
+    """Seconds until all of these processes, started at once and without output, have ended."""
+    begin = time.perf_counter()
+    null = subprocess.DEVNULL
+    running = [
+        subprocess.Popen(c.argv, env=c.env, stdin=null, stdout=null) for c in commands
+    ]
+    codes = [process.wait(TIMEOUT_SECONDS) for process in running]
+    seconds = time.perf_counter() - begin
+    for command, code in zip(commands, codes):
+        command.check(code, b"")
+    return seconds
+
+
+def alternate(rounds: int, *steps: Step) -> list[Times]:
+    """The times of each step, one after the other in each round, so that all meet the same disturbances."""
+    taken: list[list[float]] = [[] for _ in steps]
+    for _ in range(rounds):
+        for times, step in zip(taken, steps):
+            times.append(step())
+    return [Times(tuple(times)) for times in taken]
+
+
+def compare(rounds: int, ours: Step, peer: Step) -> Comparison:
+    """Ours beside the peer's, A B A B …, after one unmeasured round."""
+    alternate(1, ours, peer)
+    return Comparison(*alternate(rounds, ours, peer))
+
+
+def _read_stamps(stream: int) -> list[float]:
+    """When the end of each line was read from a file descriptor."""
+    stamps: list[float] = []
+    while piece := os.read(stream, PIPE_BYTES):
+        stamps += [time.perf_counter()] * piece.count(b"\n")
+    return stamps
+
+
+def line_times(command: Command, calls: Sequence[str]) -> list[float]:
+    """Seconds from the start of a process to each line that it prints, given these lines on its stdin.
+
+    Errors: BenchError.
+    """
+    text = "".join(f"{call}\n" for call in calls).encode()
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    argv, env = command.argv, command.env
+    begin = time.perf_counter()
+    process = subprocess.Popen(argv, env=env, stdin=pipe, stdout=pipe, stderr=null)
+    with process:
+        assert process.stdin and process.stdout
+        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        process.stdin.write(text)
+        process.stdin.close()
+        stamps = _read_stamps(process.stdout.fileno())
+    command.check(process.returncode, b"")
+    return [stamp - begin for stamp in stamps]
+
+
+def answer_times(command: Command, calls: Sequence[str]) -> Times:
+    """Seconds between the answers, a line each, of one process to these calls.
+
+    The first call only warms up: there is one time less than calls. Where answers come at once some
+    times are 0; their sum stays right. Errors: BenchError.
+    """
+    stamps = line_times(command, calls)
+    if len(stamps) != len(calls):
+        raise BenchError(f"{len(calls)} calls have {len(stamps)} answers")
+    return Times(tuple(b - a for a, b in zip(stamps, stamps[1:])))
