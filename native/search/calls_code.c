@@ -6,28 +6,82 @@
 
 #include "search/search_private.h"
 
-/* Looks for the text in the files, or in all indexed files; looser steps only where a stricter one
- * found nothing. */
-static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *files, GError **error)
+/* Entries of the files, or of all indexed files; owned array of gsize. */
+static GArray *entries_of(AcrSearch *search, const AcrFileMatch *files)
 {
-    AcrSearch *search = reply->search;
-    gsize n = files ? files->entries->len : acr_index_n_files(search->index);
-    for (int step = ACR_TEXT_LITERAL; step < ACR_TEXT_STEPS && reply->hits->len == 0; step++) {
-        for (gsize i = 0; i < n && !reply->overfull; i++) {
-            gsize entry = files ? g_array_index(files->entries, gsize, i)
-                                : acr_index_file(search->index, i)->entry;
-            AcrContent *content;
-            if (!acr_search_content(search, entry, &content, error))
-                return false;
-            if (content)
-                acr_text_find(reply, entry, content, text, (AcrTextStep)step, 0);
-        }
-        if (reply->hits->len && step != ACR_TEXT_LITERAL)
-            acr_reply_note(reply, "Not found as written; found with other %s.",
-                           step == ACR_TEXT_INDENT ? "indentation or line ends"
-                                                   : "blanks at line ends");
+    if (files)
+        return g_array_ref(files->entries);
+    GArray *entries = g_array_new(FALSE, FALSE, sizeof(gsize));
+    for (gsize i = 0; i < acr_index_n_files(search->index); i++)
+        g_array_append_val(entries, acr_index_file(search->index, i)->entry);
+    acr_search_load(search);
+    return entries;
+}
+
+/* Those of the entries that may hold the text in any form; owned; NULL and `error`. */
+static GArray *with_anchor(AcrSearch *search, const AcrLooseText *loose, const GArray *entries,
+                           GError **error)
+{
+    g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(gsize));
+    for (guint i = 0; i < entries->len; i++) {
+        gsize entry = g_array_index(entries, gsize, i);
+        AcrContent *content;
+        if (!acr_search_content(search, entry, &content, error))
+            return NULL;
+        if (content && acr_loose_text_may_be_in(loose, content))
+            g_array_append_val(kept, entry);
+    }
+    return g_steal_pointer(&kept);
+}
+
+/* Looks for the text as written or, where `loose` is given, for its loose form. */
+static bool scan(AcrReply *reply, const char *text, AcrLooseText *loose, const GArray *entries,
+                 GError **error)
+{
+    for (guint i = 0; i < entries->len && !reply->overfull; i++) {
+        gsize entry = g_array_index(entries, gsize, i);
+        AcrContent *content;
+        if (!acr_search_content(reply->search, entry, &content, error))
+            return false;
+        if (content && loose)
+            acr_text_find_loose(reply, entry, content, loose);
+        else if (content)
+            acr_text_find(reply, entry, content, text);
     }
     return true;
+}
+
+/* Looks for a text that may also be there with other blanks; as written first. One scan for its
+ * longest line tells in which files. */
+static bool find_with_blanks(AcrReply *reply, const char *text, AcrLooseText *loose,
+                             const GArray *entries, GError **error)
+{
+    g_autoptr(GArray) kept = with_anchor(reply->search, loose, entries, error);
+    if (!kept || !scan(reply, text, NULL, kept, error))
+        return false;
+    if (reply->hits->len)
+        return true;
+    if (!scan(reply, text, loose, kept, error))
+        return false;
+    if (loose->found)
+        acr_reply_note(reply, "Not found as written; found with other %s.",
+                       loose->found == ACR_TEXT_INDENT ? "indentation or line ends"
+                                                       : "blanks at line ends");
+    return true;
+}
+
+static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *files, GError **error)
+{
+    g_auto(AcrLooseText) loose;
+    g_autoptr(GArray) entries = entries_of(reply->search, files);
+    bool done = acr_loose_text_init(&loose, text)
+                    ? find_with_blanks(reply, text, &loose, entries, error)
+                    : scan(reply, text, NULL, entries, error);
+    if (done && !files && reply->hits->len == 0) {
+        g_free(reply->search->absent);
+        reply->search->absent = g_strdup(text);
+    }
+    return done;
 }
 
 /* As written, else without the quotes or backticks around it. */
@@ -36,9 +90,9 @@ static bool find_text_or_bare(AcrReply *reply, const char *text, const AcrFileMa
 {
     if (!find_text(reply, text, files, error))
         return false;
-    g_autofree char *bare = acr_search_trim(text);
-    if (reply->hits->len || strcmp(bare, text) == 0 || !*bare)
-        return true;
+    g_autofree char *bare = acr_search_trim(text), *without_blanks = g_strdup(text);
+    if (reply->hits->len || !*bare || strcmp(bare, g_strstrip(without_blanks)) == 0)
+        return true; /* blanks around it do not count already */
     return find_text(reply, bare, files, error);
 }
 

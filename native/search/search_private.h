@@ -23,6 +23,8 @@
 #define ACR_SEARCH_OTHER_BYTES                                                                     \
     (32u * 1024 * 1024) /* bytes of tests and other file types read for a miss's counts */
 #define ACR_SEARCH_OTHER_FILES 20000u /* files read for that */
+#define ACR_SEARCH_OTHERS_AT_ONCE                                                                  \
+    512u /* of them read before it is seen whether the bound was passed */
 #define ACR_SEARCH_SUGGESTIONS 6u
 #define ACR_SEARCH_MAX_NAME 200u /* bytes of a name that is compared for nearness or echoed */
 
@@ -30,8 +32,10 @@
  */
 
 typedef struct {
-    AcrText text;
+    AcrText text;   /* where `bytes` are the text, only text and len are set, and borrowed */
+    GBytes *bytes;  /* NULL: the text had to be decoded, and is owned */
     GArray *starts; /* of gsize, as acr_text_lines makes them; NULL until lines are asked for */
+    bool has_cr;    /* else every line ends in LF */
 } AcrContent;
 
 /* A test file or one of another type: bytes as they are, only to count in. */
@@ -48,8 +52,10 @@ struct AcrSearch {
     AcrContent **contents;        /* owned; by snapshot entry, NULL until read */
     gsize kept_bytes, kept_limit; /* the limit is ACR_SEARCH_KEPT_BYTES, less in tests */
     AcrContent *spare;            /* the last content read beyond it */
+    bool loaded;                  /* acr_search_load was here */
+    char *absent;                 /* owned; a text that no indexed file holds, or NULL */
     GPtrArray *others;            /* owned; of AcrOther, NULL until a miss needs them */
-    bool others_partial;          /* a bound was hit: not all are there */
+    bool others_partial;          /* a bound was hit: none are there */
 };
 
 /*
@@ -59,6 +65,13 @@ struct AcrSearch {
  */
 bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out,
                         GError **error) ACR_MUST_USE;
+/* Reads the indexed files that are not kept yet, at once: for a search in all of them. */
+void acr_search_load(AcrSearch *search);
+/*
+ * The texts among tests and files of other types, of AcrOther in order; borrowed; read once, within
+ * ACR_SEARCH_OTHER_BYTES and ACR_SEARCH_OTHER_FILES; NULL when they are more.
+ */
+const GPtrArray *acr_search_others(AcrSearch *search);
 guint32 acr_content_n_lines(AcrContent *content);
 /* Line `line` without its end; borrowed with the content; line must exist. */
 const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len);
@@ -204,11 +217,47 @@ bool acr_find_text_defs_unparsed(AcrReply *reply, const char *name, GError **err
 /* Sets class and function to those around a line. */
 void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line);
 
-/* How the text was matched. */
-typedef enum { ACR_TEXT_LITERAL, ACR_TEXT_LINE_ENDS, ACR_TEXT_INDENT, ACR_TEXT_STEPS } AcrTextStep;
-/* Adds the places in one file's content. */
-void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text,
-                   AcrTextStep step, guint32 rank);
+/* Adds the lines first..last with their context, to the hit before it where they touch; past
+ * ACR_SEARCH_MAX_PLACES hits only counts. False when the reply is full. */
+bool acr_text_add_lines(AcrReply *reply, gsize entry, AcrContent *content, guint32 first,
+                        guint32 last);
+/* Start of the line after the one that holds `at`; `end` when there is none. */
+const char *acr_text_next_line(const AcrContent *content, const char *at, const char *end);
+
+/* A line number that follows a scan forward. Zero-initialise, but for line = 1. */
+typedef struct {
+    gsize off;
+    guint32 line; /* that holds byte `off` */
+} AcrLineCursor;
+void acr_line_cursor_move(AcrLineCursor *cursor, const AcrContent *content, gsize off);
+
+/* As acr_text_add_lines for bytes off..off+len (len > 0); the cursor moves to `off`. */
+bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
+                        AcrLineCursor *cursor, gsize off, gsize len);
+
+/* Adds the lines in which `text` begins, taken as it is. */
+void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text);
+
+/* How loosely a text was found. */
+typedef enum { ACR_TEXT_NOT_FOUND, ACR_TEXT_LINE_ENDS, ACR_TEXT_INDENT } AcrTextStep;
+/* A text whose blanks at line ends, or also its indentation, may differ. All owned. */
+typedef struct {
+    char *ends, *bare; /* without blanks at line ends; without indentation too */
+    char *anchor;      /* the longest line of `bare`, which every match holds */
+    const char *next;  /* the line of `bare` after it, or NULL */
+    gsize next_len;
+    guint32 n_lines;    /* of both */
+    AcrTextStep found;  /* the strictest step at which it was found so far */
+    GString *plain_buf; /* a file's text without those blanks */
+} AcrLooseText;
+/* False where nothing but the text itself can match: it has one line without blanks around it. */
+bool acr_loose_text_init(AcrLooseText *loose, const char *text);
+void acr_loose_text_clear(AcrLooseText *loose);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLooseText, acr_loose_text_clear)
+/* False where none of its steps can find it. */
+bool acr_loose_text_may_be_in(const AcrLooseText *loose, const AcrContent *content);
+/* As acr_text_find; the hits of a stricter step take the place of those of a looser one. */
+void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content, AcrLooseText *loose);
 
 /* Adds the lines of a class that assign `self.name`; a note says what they are. */
 bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name,

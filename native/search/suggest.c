@@ -279,6 +279,9 @@ static void append_tally(GString *out, const Tally *all, const char *text, const
 
 static bool tally_python(Tally *all, AcrSearch *search, const char *text, GError **error)
 {
+    if (g_strcmp0(search->absent, text) == 0)
+        return true;
+    acr_search_load(search);
     for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
         const AcrIndexFile *file = acr_index_file(search->index, i);
         AcrContent *content;
@@ -290,49 +293,17 @@ static bool tally_python(Tally *all, AcrSearch *search, const char *text, GError
     return true;
 }
 
-static void other_free(void *data)
-{
-    AcrOther *other = data;
-    g_bytes_unref(other->bytes);
-    g_free(other);
-}
-
-/* Reads the texts among tests and other types once, within their bounds, and keeps them. */
-static void read_others(AcrSearch *search)
-{
-    gsize bytes = 0, files = 0;
-    search->others = g_ptr_array_new_with_free_func(other_free);
-    for (gsize i = 0; i < acr_snapshot_size(search->snapshot); i++) {
-        if (search->file_of_entry[i] >= 0 ||
-            acr_snapshot_entry(search->snapshot, i)->mode == ACR_MODE_LINK)
-            continue;
-        if (bytes > ACR_SEARCH_OTHER_BYTES || files++ >= ACR_SEARCH_OTHER_FILES) {
-            search->others_partial = true;
-            return;
-        }
-        g_autoptr(GBytes) content = acr_snapshot_read(search->snapshot, i, NULL);
-        gsize len = content ? g_bytes_get_size(content) : 0;
-        bytes += len;
-        if (len == 0 || memchr(g_bytes_get_data(content, NULL), 0, MIN(len, 8000)))
-            continue;
-        AcrOther *other = g_new(AcrOther, 1);
-        *other = (AcrOther){i, g_steal_pointer(&content)};
-        g_ptr_array_add(search->others, other);
-    }
-}
-
 /* False when a bound was hit: the counts would be partial. */
 static bool tally_others(Tally *all, AcrSearch *search, const char *text)
 {
-    if (!search->others)
-        read_others(search);
-    for (guint i = 0; i < search->others->len && !search->others_partial; i++) {
-        const AcrOther *other = g_ptr_array_index(search->others, i);
+    const GPtrArray *texts = acr_search_others(search);
+    for (guint i = 0; texts && i < texts->len; i++) {
+        const AcrOther *other = g_ptr_array_index(texts, i);
         gsize len;
         const char *data = g_bytes_get_data(other->bytes, &len);
         tally(all, acr_search_path(search, other->entry), count_in(data, len, text));
     }
-    return !search->others_partial;
+    return texts != NULL;
 }
 
 bool acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text, GError **error)
