@@ -67,7 +67,6 @@ def test_a_ratio_is_that_of_the_medians_and_has_that_of_the_minima_beside_it() -
     assert (found.ratio, found.least_ratio) == (3.0, 3.0)
     assert Comparison(Times((1.0, 2.0)), Times((4.0, 8.0))).ratio == 0.25
     assert Times((1.0, 2.0, 6.0)).mean == 3.0
-    assert Times((1.0, 2.0, 6.0)).most == 6.0
 
 
 def test_rounds_alternate_after_one_that_does_not_count() -> None:

@@ -37,11 +37,6 @@ class Times:
         return min(self.seconds)
 
     @property
-    def most(self) -> float:
-        """The round that took longest."""
-        return max(self.seconds)
-
-    @property
     def mean(self) -> float:
         """The sum by the number."""
         return sum(self.seconds) / len(self.seconds)
