@@ -45,7 +45,8 @@ static void print_usage(FILE *out)
     fputs("acr-host VERB [OPTIONS]: fixes issues in Python repositories with a language model\n\n",
           out);
     for (guint i = 0; acr_verbs[i]; i++)
-        fprintf(out, "  %-10s %s\n", acr_verbs[i]->name, acr_verbs[i]->summary);
+        if (acr_verbs[i]->summary)
+            fprintf(out, "  %-10s %s\n", acr_verbs[i]->name, acr_verbs[i]->summary);
     fputs("\nacr-host VERB --help says more; acr-host --version prints the version.\n"
           "Exit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a ceiling was "
           "reached, 130 interrupted.\n",

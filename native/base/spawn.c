@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,7 +22,6 @@
 #define READ_CHUNK (64u * 1024)
 #define POLL_SLICE_MS 50 /* how late an interruption or the child's end is seen at worst */
 #define END_GRACE_MS 250 /* how long what others hold open is read after the child's end */
-#define FIRST_FREE_FD 3
 
 /* One output stream of the child. */
 typedef struct {
@@ -43,38 +41,28 @@ typedef struct {
     bool killed;
 } Child;
 
-/* What the child gets; all close-on-exec, none below FIRST_FREE_FD. */
+/* What the child gets; all close-on-exec, none below ACR_FIRST_FREE_FD. */
 typedef struct {
     int in, out, err; /* err: -1 when merged */
 } ChildFds;
 
 /* ---- Descriptors ---- */
 
-/* Moves a descriptor out of the range of the standard streams; -1 with errno. */
-static int above_standard(int fd)
-{
-    if (fd < 0 || fd >= FIRST_FREE_FD)
-        return fd;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
-    acr_fd_close(&fd);
-    return moved;
-}
-
 static bool make_pipe(int *out_read, int *out_write)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
-    *out_read = above_standard(ends[0]);
-    *out_write = above_standard(ends[1]);
+    *out_read = acr_fd_above_standard(ends[0]);
+    *out_write = acr_fd_above_standard(ends[1]);
     return *out_read >= 0 && *out_write >= 0 && fcntl(*out_read, F_SETFL, O_NONBLOCK) == 0;
 }
 
 static int open_input(const AcrSpawn *spawn)
 {
     if (!spawn->input)
-        return above_standard(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    ACR_AUTO_FD fd = above_standard(memfd_create("input", MFD_CLOEXEC));
+        return acr_fd_above_standard(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    ACR_AUTO_FD fd = acr_fd_above_standard(memfd_create("input", MFD_CLOEXEC));
     if (fd < 0)
         return -1;
     int err = acr_fd_write_all(fd, spawn->input, spawn->input_len);
@@ -106,59 +94,10 @@ static bool open_fds(const AcrSpawn *spawn, ChildFds *fds, Child *child, GError 
 
 /* ---- Starting ---- */
 
-static int add_actions(posix_spawn_file_actions_t *actions, const AcrSpawn *spawn,
-                       const ChildFds *fds)
-{
-    int err = posix_spawn_file_actions_adddup2(actions, fds->in, STDIN_FILENO);
-    if (!err)
-        err = posix_spawn_file_actions_adddup2(actions, fds->out, STDOUT_FILENO);
-    if (!err)
-        err = posix_spawn_file_actions_adddup2(actions, fds->err < 0 ? fds->out : fds->err,
-                                               STDERR_FILENO);
-    if (!err && spawn->cwd)
-        err = posix_spawn_file_actions_addchdir_np(actions, spawn->cwd);
-    if (!err)
-        err = posix_spawn_file_actions_addclosefrom_np(actions, FIRST_FREE_FD);
-    return err;
-}
-
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-    sigset_t all, none;
-    sigfillset(&all);
-    sigemptyset(&none);
-    int err = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
-                                                       POSIX_SPAWN_SETSIGMASK);
-    if (!err)
-        err = posix_spawnattr_setpgroup(attributes, 0);
-    if (!err)
-        err = posix_spawnattr_setsigdefault(attributes, &all);
-    return err ? err : posix_spawnattr_setsigmask(attributes, &none);
-}
-
-/* Returns 0 or an errno. */
 static int start(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int err = posix_spawn_file_actions_init(&actions);
-    if (err)
-        return err;
-    err = posix_spawnattr_init(&attributes);
-    if (err) {
-        posix_spawn_file_actions_destroy(&actions);
-        return err;
-    }
-    err = add_actions(&actions, spawn, fds);
-    if (!err)
-        err = set_attributes(&attributes);
-    if (!err)
-        err =
-            posix_spawnp(out_pid, spawn->argv[0], &actions, &attributes, (char *const *)spawn->argv,
-                         spawn->envp ? (char *const *)spawn->envp : environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return err;
+    return acr_child_start(spawn->argv, spawn->envp, spawn->cwd,
+                           (int[]){fds->in, fds->out, fds->err < 0 ? fds->out : fds->err}, out_pid);
 }
 
 /* Whether `err` of a start means that there is no such program: the search of PATH may end in a

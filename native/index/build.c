@@ -1,14 +1,11 @@
 /*
- * Builds an index: goes through the snapshot's .py files, has each outlined, collects the symbols,
- * then sorts them into the tables. A file that fails costs that file only; that many in a row fail
- * means that the outliner itself is gone.
+ * Builds an index: goes through the snapshot's .py files, takes the rows of each from the cache,
+ * has the others outlined in one batch, decodes all rows in the order of the files, and freezes.
+ * A file that fails costs that file only.
  */
 #include "index/index_private.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define MAX_FAILURES_IN_A_ROW 50u
 
 G_DEFINE_QUARK(acr - index - error - quark, acr_index_error)
 
@@ -67,164 +64,194 @@ void acr_index_unref(AcrIndex *index)
     g_free(index);
 }
 
-/* ---- Freezing -----------------------------------------------------------------------------------
+/* ---- Collecting rows ----------------------------------------------------------------------------
  */
 
-static int compare_names(gconstpointer a, gconstpointer b, gpointer user_data)
+/* A file on its way into the index. */
+typedef struct {
+    gsize entry;
+    GBytes *rows;   /* owned; NULL: none yet, or none at all */
+    char *unparsed; /* owned; why there are none */
+    bool failed;    /* … because the outliner failed on it */
+    bool missing;   /* … because its content is not there */
+    bool from_cache;
+} Pending;
+
+typedef struct {
+    AcrIndex *index;
+    const AcrIndexOptions *options;
+    GArray *files; /* of Pending, in the order of the snapshot */
+    GArray *todo;  /* of guint: numbers of the files to outline */
+} Build;
+
+static void clear_pending(gpointer data)
 {
-    const AcrSymbol *symbols = user_data;
-    guint32 left = *(const guint32 *)a, right = *(const guint32 *)b;
-    int order = strcmp(symbols[left].name, symbols[right].name);
-    return order ? order : (left > right) - (left < right);
+    Pending *file = data;
+    g_clear_pointer(&file->rows, g_bytes_unref);
+    g_clear_pointer(&file->unparsed, g_free);
 }
 
-static void make_table(AcrIndex *index, AcrSymbolKind kind)
+static const char *path_of(const Build *build, const Pending *file)
 {
-    const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
-    AcrNameTable *table = &index->tables[kind];
+    return acr_snapshot_entry(build->index->snapshot, file->entry)->path;
+}
 
-    for (guint i = 0; i < index->symbols->len; i++)
-        table->n_ids += symbols[i].kind == kind;
-    table->ids = g_new(guint32, table->n_ids + 1);
-    table->names = g_new(const char *, table->n_ids + 1);
-    table->starts = g_new(guint32, table->n_ids + 1);
-    for (guint32 i = 0, n = 0; i < index->symbols->len; i++)
-        if (symbols[i].kind == kind)
-            table->ids[n++] = i;
-    qsort_r(table->ids, table->n_ids, sizeof(guint32), compare_names, (gpointer)symbols);
-    for (guint32 i = 0; i < table->n_ids; i++) {
-        const char *name = symbols[table->ids[i]].name;
-        if (table->n_names > 0 && strcmp(table->names[table->n_names - 1], name) == 0)
+static bool is_indexed(const AcrEntry *entry)
+{
+    return entry->mode != ACR_MODE_LINK && g_str_has_suffix(entry->path, ".py") &&
+           !acr_index_is_test_path(entry->path);
+}
+
+/* Lists the files, with the rows that are known already. */
+static void list_files(Build *build)
+{
+    const AcrOutlineFate *fate = build->options->fate;
+    AcrIndexCache *cache = build->options->cache;
+    const char *version = build->options->outliner->version;
+    for (gsize i = 0; i < acr_snapshot_size(build->index->snapshot); i++) {
+        const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
+        if (!is_indexed(entry))
             continue;
-        table->starts[table->n_names] = i;
-        table->names[table->n_names++] = name;
+        Pending file = {.entry = i};
+        const char *refused = fate ? fate->refuse(fate->ctx, entry->path) : NULL;
+        if (refused)
+            file.unparsed = g_strdup(refused);
+        else if (cache)
+            file.rows = acr_index_cache_get(cache, entry->id, version);
+        file.from_cache = file.rows != NULL;
+        build->index->stats.cached += file.from_cache;
+        guint number = build->files->len;
+        g_array_append_val(build->files, file);
+        if (!file.rows && !file.unparsed)
+            g_array_append_val(build->todo, number);
     }
-    table->starts[table->n_names] = (guint32)table->n_ids;
-    table->names[table->n_names] = NULL;
 }
 
-static int compare_stems(gconstpointer a, gconstpointer b)
+static Pending *todo_at(const Build *build, gsize i)
 {
-    const AcrStem *left = a, *right = b;
-    int order = memcmp(left->stem, right->stem, MIN(left->stem_len, right->stem_len));
-    if (order)
-        return order;
-    if (left->stem_len != right->stem_len)
-        return left->stem_len < right->stem_len ? -1 : 1;
-    return (left->file > right->file) - (left->file < right->file);
+    return &g_array_index(build->files, Pending, g_array_index(build->todo, guint, i));
 }
 
-/* The part of a path that a module name ends with; a file at the root named __init__.py has none.
- */
-static bool stem_of(const char *path, AcrStem *out)
+static const char *batch_path(void *ctx, gsize i)
 {
-    const char *end = path + strlen(path) - strlen(".py");
-    const char *slash = g_strrstr_len(path, end - path, "/");
-    const char *start = slash ? slash + 1 : path;
-    if (strcmp(start, "__init__.py") == 0) {
-        if (!slash)
-            return false;
-        end = slash;
-        slash = g_strrstr_len(path, end - path, "/");
-        start = slash ? slash + 1 : path;
-    }
-    out->stem = start;
-    out->stem_len = (gsize)(end - start);
-    return true;
+    return path_of(ctx, todo_at(ctx, i));
 }
 
-void acr_index_freeze(AcrIndex *index)
+static GBytes *batch_read(void *ctx, gsize i)
 {
-    AcrSymbol *symbols = (AcrSymbol *)index->symbols->data;
-    g_ptr_array_add(index->bases, NULL); /* so that the pool is there even when empty */
-    for (guint i = 0; i < index->symbols->len; i++)
-        if (symbols[i].kind == ACR_SYMBOL_CLASS)
-            symbols[i].bases =
-                (const char *const *)index->bases->pdata + GPOINTER_TO_SIZE(symbols[i].bases);
-    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++)
-        make_table(index, (AcrSymbolKind)kind);
-    for (guint32 i = 0; i < index->files->len; i++) {
-        AcrStem stem = {.file = i};
-        if (stem_of(g_array_index(index->files, AcrIndexFile, i).path, &stem))
-            g_array_append_val(index->stems, stem);
-    }
-    g_array_sort(index->stems, compare_stems);
-}
-
-/* ---- Outlining ----------------------------------------------------------------------------------
- */
-
-/* Reads and outlines one file into `index`. Returns why it has no symbols, or NULL; owned by the
- * index. */
-static const char *add_file(AcrIndex *index, const AcrOutliner *outliner, const AcrIndexFile *file,
-                            bool *out_failed, GError **error)
-{
+    Build *build = ctx;
+    Pending *file = todo_at(build, i);
     g_autoptr(GError) why = NULL;
-    const char *unparsed = NULL;
-    g_autoptr(GBytes) rows = NULL;
-    g_autoptr(GBytes) source = acr_snapshot_read(index->snapshot, file->entry, &why);
-
-    *out_failed = false;
-    if (!source)
-        return g_string_chunk_insert(index->strings, why->message);
-    if (g_bytes_get_size(source) > ACR_INDEX_MAX_SOURCE_BYTES)
-        return g_string_chunk_insert(index->strings, "larger than 32 MiB");
-    if (!outliner->outline(outliner->ctx, file->path, source, &rows, &why)) {
-        unparsed = g_string_chunk_insert(index->strings, why->message);
-        *out_failed = true;
-        g_propagate_error(error, g_steal_pointer(&why));
-        return unparsed;
-    }
-    gsize len;
-    const char *data = g_bytes_get_data(rows, &len);
-    if (!acr_index_add_rows(index, index->files->len, data, len, &unparsed, &why))
-        return g_string_chunk_insert(index->strings, why->message);
-    return unparsed;
+    g_autoptr(GBytes) source = acr_snapshot_read(build->index->snapshot, file->entry, &why);
+    if (source && g_bytes_get_size(source) <= ACR_INDEX_MAX_SOURCE_BYTES)
+        return g_steal_pointer(&source);
+    file->missing = why && !g_error_matches(why, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+    g_free(file->unparsed);
+    file->unparsed = g_strdup(source ? "larger than 32 MiB" : why->message);
+    return NULL;
 }
 
-static bool outline_all(AcrIndex *index, const AcrOutliner *outliner, const AcrInterrupt *interrupt,
-                        GError **error)
+static void batch_done(void *ctx, gsize i, GBytes *rows, const char *why)
 {
-    guint failures = 0;
-    for (gsize i = 0; i < acr_snapshot_size(index->snapshot); i++) {
-        const AcrEntry *entry = acr_snapshot_entry(index->snapshot, i);
-        if (entry->mode == ACR_MODE_LINK || !g_str_has_suffix(entry->path, ".py") ||
-            acr_index_is_test_path(entry->path))
-            continue;
-        if (acr_interrupted(interrupt)) {
-            g_set_error_literal(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
-                                "interrupted while indexing");
-            return false;
-        }
-        g_autoptr(GError) why = NULL;
-        bool failed;
-        AcrIndexFile file = {.path = entry->path, .entry = i, .first_symbol = index->symbols->len};
-        file.unparsed = add_file(index, outliner, &file, &failed, &why);
-        file.n_symbols = index->symbols->len - file.first_symbol;
-        index->stats.unparsed += file.unparsed != NULL;
-        g_array_append_val(index->files, file);
-        failures = failed ? failures + 1 : 0;
-        if (failures == MAX_FAILURES_IN_A_ROW) {
-            g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
-                        "cannot outline any more files: %s", why->message);
-            return false;
-        }
+    Build *build = ctx;
+    Pending *file = todo_at(build, i);
+    build->index->stats.parsed++;
+    file->failed = !rows;
+    if (!rows) {
+        file->unparsed = g_strdup(why);
+        return;
     }
-    return true;
+    file->rows = g_bytes_ref(rows);
+    if (build->options->cache)
+        acr_index_cache_put(build->options->cache,
+                            acr_snapshot_entry(build->index->snapshot, file->entry)->id,
+                            build->options->outliner->version, rows);
 }
 
-AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrOutliner *outliner,
-                          const AcrInterrupt *interrupt, GError **error)
+static bool outline_rest(Build *build, GError **error)
+{
+    AcrOutlineBatch batch = {.n = build->todo->len,
+                             .ctx = build,
+                             .path = batch_path,
+                             .read = batch_read,
+                             .done = batch_done,
+                             .interrupt = build->options->interrupt};
+    const AcrOutliner *outliner = build->options->outliner;
+    bool ok = batch.n == 0 || outliner->outline(outliner->ctx, &batch, error);
+    if (build->options->cache)
+        acr_index_cache_flush(build->options->cache);
+    return ok;
+}
+
+/* ---- Decoding -----------------------------------------------------------------------------------
+ */
+
+/* Rows from the cache were whole when they were kept; should they not be of the format all the
+ * same, the file is as one whose rows are malformed. */
+static void add_file(Build *build, Pending *pending)
+{
+    AcrIndex *index = build->index;
+    AcrIndexFile file = {.path = path_of(build, pending),
+                         .entry = pending->entry,
+                         .first_symbol = index->symbols->len,
+                         .missing = pending->missing};
+    g_autoptr(GError) why = NULL;
+    if (pending->rows) {
+        gsize len;
+        const char *rows = g_bytes_get_data(pending->rows, &len);
+        if (!acr_index_add_rows(index, index->files->len, rows, len, &file.unparsed, &why))
+            file.unparsed = g_string_chunk_insert(index->strings, why->message);
+    } else {
+        file.unparsed = g_string_chunk_insert(index->strings, pending->unparsed);
+    }
+    file.n_symbols = index->symbols->len - file.first_symbol;
+    index->stats.unparsed += file.unparsed != NULL;
+    g_array_append_val(index->files, file);
+}
+
+static void add_files(Build *build)
+{
+    const AcrOutlineFate *fate = build->options->fate;
+    for (guint i = 0; i < build->files->len; i++) {
+        Pending *pending = &g_array_index(build->files, Pending, i);
+        if (fate && pending->failed)
+            fate->failed(fate->ctx, path_of(build, pending), pending->unparsed);
+        add_file(build, pending);
+        clear_pending(pending);
+    }
+}
+
+static gint64 lap_ms(gint64 *since)
+{
+    gint64 now = g_get_monotonic_time(), took = now - *since;
+    *since = now;
+    return took / 1000;
+}
+
+AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options, GError **error)
 {
     g_autoptr(AcrIndex) index = acr_index_new_empty(snapshot);
-    gint64 start = g_get_monotonic_time();
-    if (!outline_all(index, outliner, interrupt, error))
+    g_autoptr(GArray) files = g_array_new(FALSE, FALSE, sizeof(Pending)),
+                      todo = g_array_new(FALSE, FALSE, sizeof(guint));
+    Build build = {index, options, files, todo};
+    gint64 clock = g_get_monotonic_time();
+
+    g_array_set_clear_func(files, clear_pending);
+    list_files(&build);
+    index->stats.cache_ms = lap_ms(&clock);
+    if (acr_interrupted(options->interrupt)) {
+        g_set_error_literal(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
+                            "interrupted while indexing");
         return NULL;
-    gint64 outlined = g_get_monotonic_time();
+    }
+    if (!outline_rest(&build, error))
+        return NULL;
+    index->stats.outline_ms = lap_ms(&clock);
+    add_files(&build);
+    index->stats.decode_ms = lap_ms(&clock);
     acr_index_freeze(index);
     index->stats.files = index->files->len;
     index->stats.symbols = index->symbols->len;
-    index->stats.outline_ms = (outlined - start) / 1000;
-    index->stats.build_ms = (g_get_monotonic_time() - outlined) / 1000;
+    index->stats.tables_ms = lap_ms(&clock);
     return g_steal_pointer(&index);
 }

@@ -28,34 +28,87 @@ GQuark acr_index_error_quark(void);
 
 #define ACR_INDEX_MAX_SOURCE_BYTES (32u * 1024 * 1024) /* a larger .py file counts as text only */
 #define ACR_INDEX_MAX_SYMBOLS_PER_FILE 1000000u
-#define ACR_INDEX_FILE_TIMEOUT_MS 20000
+
+/* clang-format off */
+/*
+ * Outline rows, version ACR_OUTLINE_VERSION: what one .py file defines. One row a line, fields separated by TAB,
+ * in UTF-8; inside a field TAB, LF, CR, backslash and 0x1f are written \t \n \r \\ \u (two characters). Lists in a
+ * field are separated by 0x1f. Lines are 1-based. Rows stand in the order of their definition in the file, a parent
+ * before its children; `qualname` is dotted within the file without "<locals>" ("Outer.Inner.method", "func.inner").
+ *
+ *   C  qualname  first  def  sig_last  last  bases         class; first counts decorators, sig_last is the line before
+ *                                                          the body (the line of the colon), bases as written
+ *   D  qualname  first  def  sig_last  last  scope  flags  def or async def; scope: m(odule) c(lass) f(unction); flags:
+ *                                                          letters, a async, p property, s staticmethod, k classmethod,
+ *                                                          o overload
+ *   A  qualname  first  last  value  scope                 assignment at module or class level; value: the dotted name
+ *                                                          assigned (an alias), else empty; scope m or c
+ *   I  local  line  module  name                           import; `import a.b as c` -> local c, module a.b, name empty;
+ *                                                          `import a.b` -> local a.b, module a.b, name empty;
+ *                                                          `from .m import n as x` -> local x, module .m, name n; `*` as
+ *                                                          local X
+ *   X  line  message                                       the file could not be parsed; the only row
+ */
+/* clang-format on */
+#define ACR_OUTLINE_VERSION 1
 
 /*
- * Makes outline rows of one file's bytes. On a file that cannot be parsed it still succeeds, with
- * one `X` row that says why; an error is for the outliner itself having failed on it (deadline,
- * memory), which costs that file only.
- *
- * Row format, version ACR_OUTLINE_VERSION: one row a line, fields separated by TAB, in UTF-8;
- * inside a field TAB, LF, CR, backslash and 0x1f are written \t \n \r \\ \u (two characters). Lists
- * in a field are separated by 0x1f. Lines are 1-based. Rows stand in the order of their definition
- * in the file, a parent before its children; `qualname` is dotted within the file without
- * "<locals>" ("Outer.Inner.method", "func.inner"). C  qualname  first  def  sig_last  last  bases
- * class; first counts decorators, sig_last is the line before the body (the line of the colon),
- * bases as written (ast.unparse) D  qualname  first  def  sig_last  last  scope flags     def or
- * async def; scope: m(odule) c(lass) f(unction); flags: letters, a async, p property, s
- * staticmethod, k classmethod, o overload A  qualname  first  last  value  scope assignment at
- * module or class level; value: the dotted name assigned (an alias), else empty; scope m or c I
- * local  line  module  name                        import; `import a.b as c` -> local c, module
- * a.b, name empty; `import a.b` -> local a.b, module a.b, name empty; `from .m import n as x` ->
- * local x, module .m, name n; `*` as local X  line  message                                    the
- * file could not be parsed; the only row
+ * Files to outline, and where their rows go. An outliner calls these on the thread that called it.
+ * `read` gives a file's bytes (owned), or NULL where there is nothing to outline after all; it may
+ * be asked again for the same file. `done` is called once for each file that was read, in any
+ * order: with its rows (borrowed), or without and with why the outliner failed on it (crash,
+ * deadline, memory), which costs that file only. A file that is no valid Python is no failure: its
+ * rows are one `X` row.
  */
-#define ACR_OUTLINE_VERSION 1
+typedef struct {
+    gsize n;
+    void *ctx;
+    const char *(*path)(void *ctx, gsize i); /* borrowed; for messages only */
+    GBytes *(*read)(void *ctx, gsize i);
+    void (*done)(void *ctx, gsize i, GBytes *rows, const char *why);
+    const AcrInterrupt *interrupt; /* may be NULL */
+} AcrOutlineBatch;
+
 typedef struct {
     void *ctx;
-    /* rows: owned by the caller. `path` is for messages only. */
-    bool (*outline)(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error);
+    const char *version; /* borrowed; same bytes and same version: same rows */
+    /* Errors: INTERRUPTED; FAILED (no more files can be outlined). */
+    bool (*outline)(void *ctx, const AcrOutlineBatch *batch, GError **error);
 } AcrOutliner;
+
+/*
+ * Outlines one file's bytes; rows: owned. An error is for the outliner having failed on it.
+ */
+typedef bool (*AcrOutlineOne)(void *ctx, const char *path, GBytes *source, GBytes **out_rows,
+                              GError **error);
+/* Outlines a batch in this process, one file after the other, with `one`. Errors: INTERRUPTED. */
+bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, void *ctx,
+                            GError **error) ACR_MUST_USE;
+
+/*
+ * Outlining in other processes: as many peers as are useful, each running `argv`, which must speak
+ * the protocol of acr_outline_serve. A peer that crashes, ends, or takes longer than the deadline
+ * of a file costs that file: a new one takes its place. Large files are outlined one at a time.
+ */
+typedef struct {
+    const char *const *argv; /* borrowed; NULL-terminated */
+    guint jobs;              /* most peers at once; 0: as many as there are processors */
+    gint64 timeout_ms;       /* of one file; 0: ACR_OUTLINE_TIMEOUT_MS, and more for large ones */
+} AcrOutlineWorkers;
+#define ACR_OUTLINE_MAX_JOBS 64u
+#define ACR_OUTLINE_TIMEOUT_MS 15000
+#define ACR_OUTLINE_TIMEOUT_MS_PER_MIB 2000
+#define ACR_OUTLINE_BIG_BYTES (256u * 1024)       /* from here on a file is large */
+#define ACR_OUTLINE_MAX_ROWS (256u * 1024 * 1024) /* bytes that a peer may answer with */
+/* Outlines a batch so. Errors: INTERRUPTED; FAILED (no peer can be started, says why). */
+bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorkers *workers,
+                            GError **error) ACR_MUST_USE;
+/*
+ * The other side: outlines what comes in on `fd` (a socket) with `one` until it is closed.
+ * `started`: NULL, or why no file can be outlined here. Errors: FAILED (the socket).
+ */
+bool acr_outline_serve(int fd, AcrOutlineOne one, void *ctx, const GError *started,
+                       GError **error) ACR_MUST_USE;
 
 typedef enum {
     ACR_SYMBOL_CLASS,
@@ -90,6 +143,7 @@ typedef struct {
     guint32 first_symbol; /* symbols of a file are contiguous, in row order */
     guint32 n_symbols;
     const char *unparsed; /* why the file has no symbols (syntax, size, deadline …), or NULL */
+    bool missing;         /* … because its content is not there now (shallow or partial clone) */
 } AcrIndexFile;
 
 /* Immutable once built. Shared; thread-safe for reading. */
@@ -97,15 +151,37 @@ typedef struct AcrIndex AcrIndex;
 
 typedef struct {
     gsize files, symbols, unparsed;
-    gint64 outline_ms, build_ms;
+    gsize parsed, cached; /* files outlined now, files whose rows came from the cache */
+    gint64 cache_ms, outline_ms, decode_ms, tables_ms;
 } AcrIndexStats;
 
 /*
- * Outlines every non-test .py file of the snapshot. Files that cannot be read or parsed are there
- * without symbols. Errors: FAILED, INTERRUPTED. O(total size).
+ * What becomes of files that the outliner fails on, which depends on the machine and the hour.
+ * `refuse`: why a file counts as failed without being asked about (borrowed), or NULL. `failed` is
+ * called for each other one, in the order of the files.
  */
-AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrOutliner *outliner,
-                          const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
+typedef struct {
+    void *ctx;
+    const char *(*refuse)(void *ctx, const char *path);
+    void (*failed)(void *ctx, const char *path, const char *why);
+} AcrOutlineFate;
+
+typedef struct AcrIndexCache AcrIndexCache; /* see below */
+
+typedef struct {
+    const AcrOutliner *outliner;
+    AcrIndexCache *cache;          /* NULL: every file is outlined */
+    const AcrOutlineFate *fate;    /* may be NULL */
+    const AcrInterrupt *interrupt; /* may be NULL */
+} AcrIndexOptions;
+
+/*
+ * Outlines every non-test .py file of the snapshot whose rows the cache lacks, keeps these, and
+ * makes the tables. Files that cannot be read or parsed are there without symbols. Errors: FAILED,
+ * INTERRUPTED. O(total size).
+ */
+AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
+                          GError **error) ACR_MUST_USE;
 AcrIndex *acr_index_ref(AcrIndex *index);
 void acr_index_unref(AcrIndex *index);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndex, acr_index_unref)

@@ -30,6 +30,12 @@ const char *acr_py_executable(void)
     return ACR_PYTHON_EXECUTABLE;
 }
 
+char *acr_py_running_version(void)
+{
+    const char *version = Py_GetVersion();
+    return g_strndup(version, strcspn(version, " "));
+}
+
 static PyStatus preinitialize(void)
 {
     PyPreConfig config;

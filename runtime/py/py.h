@@ -30,17 +30,33 @@ GQuark acr_py_error_quark(void);
 typedef struct AcrPython AcrPython;
 
 /*
- * Starts the interpreter. `package_dir` is the folder that holds the package `acr` (python/ of the
- * source or installed tree). Errors: ENVIRONMENT. At most one at a time in a process.
+ * Starts the interpreter and returns at once: what is called waits for it. `package_dir` is the
+ * folder that holds the package `acr` (python/ of the source or installed tree). Errors:
+ * ENVIRONMENT. At most one at a time in a process.
  */
+AcrPython *acr_python_start(const char *package_dir, GError **error) ACR_MUST_USE;
+/* Waits until it has started. Errors: ENVIRONMENT; every later call then fails with that too. */
+bool acr_python_await(AcrPython *python, GError **error) ACR_MUST_USE;
+/* Both; NULL where it cannot be started. */
 AcrPython *acr_python_new(const char *package_dir, GError **error) ACR_MUST_USE;
 void acr_python_free(AcrPython *python); /* ends the thread and finalises */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPython, acr_python_free)
 const char *acr_python_version(const AcrPython *python); /* borrowed: "3.11.2" */
 
-/* The tables for native/: borrowed, valid while `python` lives; their functions may be called from
+/*
+ * Outlines one file by Python's ast, in this process; an AcrOutlineOne, whose `ctx` is an
+ * AcrPython.
+ */
+bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes **out_rows,
+                        GError **error) ACR_MUST_USE;
+/*
+ * What outline rows depend on besides the file: row format, Python, outline.py in `package_dir`;
+ * needs no interpreter. Owned (g_free). Errors: ENVIRONMENT (outline.py cannot be read).
+ */
+char *acr_python_outline_version(const char *package_dir, GError **error) ACR_MUST_USE;
+
+/* The referee for native/: borrowed, valid while `python` lives; its functions may be called from
  * any thread. */
-const AcrOutliner *acr_python_outliner(AcrPython *python);
 const AcrReferee *acr_python_referee(AcrPython *python);
 
 /*

@@ -26,6 +26,8 @@ bool acr_py_start(const char *package_dir, GError **error) ACR_MUST_USE;
 /* Whether a libpython of version `running` ("3.11.2 (main, …") can serve a program built for
  * `built` ("3.11.2"). */
 bool acr_py_version_fits(const char *built, const char *running);
+/* Version of the libpython in this process, "3.11.2"; needs no interpreter; owned (g_free). */
+char *acr_py_running_version(void) ACR_MUST_USE;
 /* The interpreter that was named when the program was built; borrowed for ever. */
 const char *acr_py_executable(void);
 
@@ -39,7 +41,6 @@ GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
 /* ---- Tables
  * -------------------------------------------------------------------------------------- */
 
-bool acr_py_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error);
 bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
                      GError **error);
 bool acr_py_new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count,

@@ -42,7 +42,6 @@ struct AcrPython {
     char *version;
     unsigned long thread_id; /* Python's name for the worker */
     PyObject *deadline;      /* class _acr.Deadline */
-    AcrOutliner outliner;
     AcrReferee referee;
 };
 
@@ -200,9 +199,8 @@ static void serve(AcrPython *python)
 /* After acr_py_start: what the other threads need to know; then the watchdog. */
 static bool prepare(AcrPython *python, GError **error)
 {
-    const char *version = Py_GetVersion();
     PyObject *module = PyImport_ImportModule("_acr");
-    python->version = g_strndup(version, strcspn(version, " "));
+    python->version = acr_py_running_version();
     python->thread_id = PyThread_get_thread_ident();
     python->deadline = module ? PyObject_GetAttrString(module, "Deadline") : NULL;
     Py_XDECREF(module);
@@ -287,14 +285,13 @@ static int start_worker(AcrPython *python)
     return failed;
 }
 
-AcrPython *acr_python_new(const char *package_dir, GError **error)
+AcrPython *acr_python_start(const char *package_dir, GError **error)
 {
     AcrPython *python = g_new0(AcrPython, 1);
     init_conds(python);
     g_queue_init(&python->jobs);
     python->watch_until_us = G_MAXINT64;
     python->package_dir = g_canonicalize_filename(package_dir, NULL);
-    python->outliner = (AcrOutliner){.ctx = python, .outline = acr_py_outline};
     python->referee =
         (AcrReferee){.ctx = python, .compiles = acr_py_compiles, .new_errors = acr_py_new_errors};
     int failed = start_worker(python);
@@ -304,16 +301,30 @@ AcrPython *acr_python_new(const char *package_dir, GError **error)
         destroy(python);
         return NULL;
     }
+    return python;
+}
+
+/* With the mutex held. */
+static bool start_error(const AcrPython *python, GError **error)
+{
+    g_propagate_error(error, g_error_copy(python->start_error));
+    return false;
+}
+
+bool acr_python_await(AcrPython *python, GError **error)
+{
     pthread_mutex_lock(&python->mutex);
     while (python->phase == STARTING)
         pthread_cond_wait(&python->to_callers, &python->mutex);
+    bool ok = python->phase == SERVING || start_error(python, error);
     pthread_mutex_unlock(&python->mutex);
-    if (python->phase == SERVING)
-        return python;
-    pthread_join(python->worker, NULL);
-    g_propagate_error(error, g_steal_pointer(&python->start_error));
-    destroy(python);
-    return NULL;
+    return ok;
+}
+
+AcrPython *acr_python_new(const char *package_dir, GError **error)
+{
+    g_autoptr(AcrPython) python = acr_python_start(package_dir, error);
+    return python && acr_python_await(python, error) ? g_steal_pointer(&python) : NULL;
 }
 
 void acr_python_free(AcrPython *python)
@@ -337,11 +348,6 @@ const char *acr_python_version(const AcrPython *python)
     return python->version;
 }
 
-const AcrOutliner *acr_python_outliner(AcrPython *python)
-{
-    return &python->outliner;
-}
-
 const AcrReferee *acr_python_referee(AcrPython *python)
 {
     return &python->referee;
@@ -362,6 +368,11 @@ static bool lost_error(GError **error)
 static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
 {
     while (!job->done) {
+        if (python->phase == FAILED_TO_START) {
+            if (g_queue_remove(&python->jobs, job))
+                job_unref(job);
+            return start_error(python, error);
+        }
         if (python->lost && !job->started) {
             if (g_queue_remove(&python->jobs, job))
                 job_unref(job);

@@ -7,15 +7,17 @@
 
 #include <string.h>
 
-static bool has(const AcrJson *list, const char *path)
+/* Why that file is listed, borrowed; NULL if it is not. */
+static const char *reason_of(const AcrJson *list, const char *path)
 {
     for (const AcrJson *at = acr_json_first(list); at; at = acr_json_next(at)) {
         g_autoptr(GBytes) file = acr_json_get_bytes(at, "file");
+        const char *why = acr_json_get_string(at, "why");
         if (file && g_bytes_get_size(file) == strlen(path) &&
             memcmp(g_bytes_get_data(file, NULL), path, strlen(path)) == 0)
-            return true;
+            return why ? why : "not outlined when the run began";
     }
-    return false;
+    return NULL;
 }
 
 static void add(AcrJson *list, const char *path, const char *why)
@@ -26,31 +28,25 @@ static void add(AcrJson *list, const char *path, const char *why)
     acr_json_append(list, row);
 }
 
-static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error)
+static const char *refuse(void *ctx, const char *path)
 {
-    AcrOutlineRecord *record = ctx;
-    if (has(record->failures,
-            path)) { /* as an outliner says that a file cannot be parsed: one row */
-        static const char row[] = "X\t0\tnot outlined when the run began\n";
-        *out_rows = g_bytes_new_static(row, sizeof row - 1);
-        return true;
-    }
-    g_autoptr(GError) why = NULL;
-    if (record->inner->outline(record->inner->ctx, path, source, out_rows, &why))
-        return true;
-    if (!record->settled)
-        add(record->failures, path, why->message);
-    else if (!record->late)
-        record->late = g_strdup_printf(
-            "'%s' could be outlined when the run began, and cannot now: %s", path, why->message);
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
+    const AcrOutlineRecord *record = ctx;
+    return record->settled ? reason_of(record->failures, path) : NULL;
 }
 
-AcrOutliner acr_outline_record_table(AcrOutlineRecord *record, const AcrOutliner *inner)
+static void failed(void *ctx, const char *path, const char *why)
 {
-    record->inner = inner;
-    return (AcrOutliner){record, outline};
+    AcrOutlineRecord *record = ctx;
+    if (!record->settled)
+        add(record->failures, path, why);
+    else if (!record->late)
+        record->late = g_strdup_printf(
+            "'%s' could be outlined when the run began, and cannot now: %s", path, why);
+}
+
+AcrOutlineFate acr_outline_record_fate(AcrOutlineRecord *record)
+{
+    return (AcrOutlineFate){record, refuse, failed};
 }
 
 void acr_outline_record_clear(AcrOutlineRecord *record)

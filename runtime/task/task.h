@@ -32,9 +32,15 @@ GQuark acr_task_error_quark(void);
 typedef struct {
     const char *python_dir; /* holds the package acr */
     const char *prompts_dir;
+    const char *exe;   /* this program, whose copies outline; NULL: outlined in this process */
+    const char *cache; /* file that outlines are kept in; NULL: none */
+    guint jobs;        /* such copies at once; 0: as many as there are processors */
     const AcrInterrupt *interrupt;
     const AcrProgress *progress;
 } AcrHost;
+#define ACR_OUTLINE_VERB "outline-worker" /* what a copy is started with */
+/* The file that outlines are kept in by default, under $XDG_CACHE_HOME; owned (g_free). */
+char *acr_host_default_cache(void) ACR_MUST_USE;
 
 /* ---- Workspace ----------------------------------------------------------------------------------
  */
@@ -47,7 +53,8 @@ typedef struct {
     AcrPython *python;
     AcrIndex *index;
     AcrSearch *search;
-    gint64 snapshot_ms, python_ms, index_ms;
+    char *remark; /* what the user should be told once of the cache, or NULL */
+    gint64 snapshot_ms, index_ms;
 } AcrWorkspace;
 
 /* Snapshot of `rev`, or where that is NULL of the working tree (of HEAD in a bare repository).

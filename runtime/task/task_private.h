@@ -47,14 +47,12 @@ AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name,
 
 /* Files that the outliner failed on when the run began. Zero-initialise with `failures` set. */
 struct AcrOutlineRecord {
-    const AcrOutliner *inner; /* borrowed */
-    AcrJson *failures;        /* owned; [{"file","why"}]; added to unless `settled` */
-    bool settled;             /* the run has begun with this list */
-    char *late;               /* owned; a failure that the run did not begin with, or NULL */
+    AcrJson *failures; /* owned; [{"file","why"}]; added to unless `settled` */
+    bool settled;      /* the run has begun with this list */
+    char *late;        /* owned; a failure that the run did not begin with, or NULL */
 };
-/* A table that obeys and fills the record, and asks `inner` for the rest. Valid while the record
- * lives. */
-AcrOutliner acr_outline_record_table(AcrOutlineRecord *record, const AcrOutliner *inner);
+/* Obeys and fills the record. Valid while the record lives. */
+AcrOutlineFate acr_outline_record_fate(AcrOutlineRecord *record);
 void acr_outline_record_clear(AcrOutlineRecord *record);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutlineRecord, acr_outline_record_clear)
 

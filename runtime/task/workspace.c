@@ -15,22 +15,27 @@ AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **err
     return acr_snapshot_of_worktree(repo, error);
 }
 
+char *acr_host_default_cache(void)
+{
+    const char *set = g_getenv("XDG_CACHE_HOME");
+    if (set && g_path_is_absolute(set)) /* a relative one counts not, says its specification */
+        return g_build_filename(set, "acr-host", "outlines.sqlite", NULL);
+    return g_build_filename(g_get_home_dir(), ".cache", "acr-host", "outlines.sqlite", NULL);
+}
+
 /*
  * Whether all code can be read, as far as git holds it. What is too large or cannot be parsed stays
  * so, but an object that is missing now may be there next time: the index would then be another
  * one, and the run would not repeat.
  */
-static bool check_readable(const AcrWorkspace *workspace, GError **error)
+static bool check_readable(const AcrIndex *index, GError **error)
 {
-    for (gsize i = 0; i < acr_index_n_files(workspace->index); i++) {
-        const AcrIndexFile *file = acr_index_file(workspace->index, i);
-        g_autoptr(GError) why = NULL;
-        g_autoptr(GBytes) bytes =
-            file->unparsed ? acr_snapshot_read(workspace->snapshot, file->entry, &why) : NULL;
-        if (why && !g_error_matches(why, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG)) {
-            g_propagate_error(error, g_steal_pointer(&why));
-            return false;
-        }
+    for (gsize i = 0; i < acr_index_n_files(index); i++) {
+        const AcrIndexFile *file = acr_index_file(index, i);
+        if (!file->missing)
+            continue;
+        g_set_error_literal(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, file->unparsed);
+        return false;
     }
     return true;
 }
@@ -44,22 +49,51 @@ static bool check_record(const AcrOutlineRecord *record, GError **error)
     return false;
 }
 
+static bool outline_here(void *ctx, const AcrOutlineBatch *batch, GError **error)
+{
+    return acr_outline_one_by_one(batch, acr_python_outline, ctx, error);
+}
+
+static bool outline_by_copies(void *ctx, const AcrOutlineBatch *batch, GError **error)
+{
+    const AcrHost *host = ctx;
+    const char *const argv[] = {host->exe, ACR_OUTLINE_VERB, NULL};
+    AcrOutlineWorkers workers = {.argv = argv, .jobs = host->jobs};
+    return acr_outline_by_workers(batch, &workers, error);
+}
+
+static bool build_index(AcrWorkspace *workspace, const AcrHost *host, const char *version,
+                        AcrOutlineRecord *record, GError **error)
+{
+    AcrOutliner here = {workspace->python, version, outline_here},
+                copies = {(void *)host, version, outline_by_copies};
+    AcrOutlineFate fate = record ? acr_outline_record_fate(record) : (AcrOutlineFate){0};
+    g_autoptr(AcrIndexCache) cache =
+        host->cache ? acr_index_cache_open(host->cache, ACR_INDEX_CACHE_DEFAULT_BYTES) : NULL;
+    AcrIndexOptions options = {.outliner = host->exe ? &copies : &here,
+                               .cache = cache,
+                               .fate = record ? &fate : NULL,
+                               .interrupt = host->interrupt};
+    workspace->index = acr_index_build(workspace->snapshot, &options, error);
+    workspace->remark = cache ? g_strdup(acr_index_cache_remark(cache)) : NULL;
+    return workspace->index && check_readable(workspace->index, error) &&
+           check_record(record, error);
+}
+
+/* Python starts while the index is made: with a warm cache that needs none. */
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlineRecord *record,
                          GError **error)
 {
     gint64 start = g_get_monotonic_time();
-    workspace->python = acr_python_new(host->python_dir, error);
-    if (!workspace->python)
+    g_autofree char *version = acr_python_outline_version(host->python_dir, error);
+    if (!version)
         return false;
-    gint64 started = g_get_monotonic_time();
-    const AcrOutliner *outliner = acr_python_outliner(workspace->python);
-    AcrOutliner recorded = record ? acr_outline_record_table(record, outliner) : *outliner;
-    workspace->index = acr_index_build(workspace->snapshot, &recorded, host->interrupt, error);
-    if (!workspace->index || !check_readable(workspace, error) || !check_record(record, error))
+    workspace->python = acr_python_start(host->python_dir, error);
+    if (!workspace->python || !build_index(workspace, host, version, record, error) ||
+        !acr_python_await(workspace->python, error))
         return false;
     workspace->search = acr_search_new(workspace->index);
-    workspace->python_ms = (started - start) / 1000;
-    workspace->index_ms = (g_get_monotonic_time() - started) / 1000;
+    workspace->index_ms = (g_get_monotonic_time() - start) / 1000;
     return true;
 }
 
@@ -84,6 +118,7 @@ bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, 
 
 void acr_workspace_clear(AcrWorkspace *workspace)
 {
+    g_clear_pointer(&workspace->remark, g_free);
     g_clear_pointer(&workspace->search, acr_search_free);
     g_clear_pointer(&workspace->index, acr_index_unref);
     g_clear_pointer(&workspace->snapshot, acr_snapshot_unref);

@@ -12,13 +12,9 @@
 
 #include "http/http.h"
 
-const AcrVerb *const acr_verbs[] = {&acr_verb_run,
-                                    &acr_verb_search,
-                                    &acr_verb_patch,
-                                    &acr_verb_index,
-                                    &acr_verb_swe_bench,
-                                    &acr_verb_replay,
-                                    NULL};
+const AcrVerb *const acr_verbs[] = {
+    &acr_verb_run,       &acr_verb_search, &acr_verb_patch,          &acr_verb_index,
+    &acr_verb_swe_bench, &acr_verb_replay, &acr_verb_outline_worker, NULL};
 
 /* ---- Errors -------------------------------------------------------------------------------------
  */
@@ -136,6 +132,25 @@ AcrExit acr_out_exit(AcrOut out, AcrExit code)
 
 /* ---- Options and input --------------------------------------------------------------------------
  */
+
+static gsize count_entries(const GOptionEntry *entries)
+{
+    gsize n = 0;
+    while (entries && entries[n].long_name)
+        n++;
+    return n;
+}
+
+GOptionEntry *acr_options_join(const GOptionEntry *first, const GOptionEntry *second)
+{
+    gsize n = count_entries(first), m = count_entries(second);
+    GOptionEntry *both = g_new0(GOptionEntry, n + m + 1);
+    if (n)
+        memcpy(both, first, n * sizeof *first);
+    if (m)
+        memcpy(both + n, second, m * sizeof *second);
+    return both;
+}
 
 bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *entries,
                        int *argc, char ***argv, int *out_exit)

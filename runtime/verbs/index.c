@@ -5,37 +5,56 @@
 
 #include <sys/resource.h>
 
-static gint64 peak_memory_kib(void)
+/* Of this process, or of the largest of its children. */
+static gint64 peak_memory_kib(int who)
 {
     struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : 0;
+    return getrusage(who, &usage) == 0 ? usage.ru_maxrss : 0;
+}
+
+static AcrJson *unparsed_files(const AcrIndex *index)
+{
+    AcrJson *list = acr_json_new_array();
+    for (gsize i = 0; i < acr_index_n_files(index); i++) {
+        const AcrIndexFile *file = acr_index_file(index, i);
+        if (!file->unparsed)
+            continue;
+        AcrJson *row = acr_json_new_object();
+        acr_json_set_string(row, "file", file->path);
+        acr_json_set_string(row, "reason", file->unparsed);
+        acr_json_append(list, row);
+    }
+    return list;
 }
 
 static AcrJson *describe(const AcrWorkspace *workspace, bool verbose)
 {
     AcrIndexStats stats;
     acr_index_stats(workspace->index, &stats);
-    AcrJson *json = acr_json_new_object(), *unparsed = acr_json_new_array();
-    acr_json_set_int(json, "entries", (gint64)acr_snapshot_size(workspace->snapshot));
-    acr_json_set_int(json, "files", (gint64)stats.files);
-    acr_json_set_int(json, "symbols", (gint64)stats.symbols);
-    acr_json_set_int(json, "unparsable", (gint64)stats.unparsed);
-    acr_json_set_int(json, "snapshot_ms", workspace->snapshot_ms);
-    acr_json_set_int(json, "python_ms", workspace->python_ms);
-    acr_json_set_int(json, "index_ms", workspace->index_ms);
-    acr_json_set_int(json, "peak_memory_kib", peak_memory_kib());
-    for (gsize i = 0; verbose && i < acr_index_n_files(workspace->index); i++) {
-        const AcrIndexFile *file = acr_index_file(workspace->index, i);
-        if (file->unparsed) {
-            AcrJson *row = acr_json_new_object();
-            acr_json_set_string(row, "file", file->path);
-            acr_json_set_string(row, "reason", file->unparsed);
-            acr_json_append(unparsed, row);
-        }
-    }
+    const struct {
+        const char *name;
+        gint64 value;
+    } rows[] = {
+        {"entries", (gint64)acr_snapshot_size(workspace->snapshot)},
+        {"files", (gint64)stats.files},
+        {"symbols", (gint64)stats.symbols},
+        {"parsed", (gint64)stats.parsed},
+        {"cached", (gint64)stats.cached},
+        {"unparsable", (gint64)stats.unparsed},
+        {"snapshot_ms", workspace->snapshot_ms},
+        {"cache_ms", stats.cache_ms},
+        {"outline_ms", stats.outline_ms},
+        {"decode_ms", stats.decode_ms},
+        {"tables_ms", stats.tables_ms},
+        {"index_ms", workspace->index_ms},
+        {"peak_memory_kib", peak_memory_kib(RUSAGE_SELF)},
+        {"worker_peak_memory_kib", peak_memory_kib(RUSAGE_CHILDREN)},
+    };
+    AcrJson *json = acr_json_new_object();
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        acr_json_set_int(json, rows[i].name, rows[i].value);
     if (verbose)
-        acr_json_set(json, "unparsable_files", g_steal_pointer(&unparsed));
-    acr_json_free(unparsed);
+        acr_json_set(json, "unparsable_files", unparsed_files(workspace->index));
     return json;
 }
 
@@ -44,19 +63,41 @@ static AcrOut print_text(const AcrJson *json)
     g_autoptr(GString) text = g_string_new(NULL);
     for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at)) {
         g_autofree char *value = acr_json_print(at);
-        g_string_append_printf(text, "%-16s %s\n", acr_json_key(at), value);
+        g_string_append_printf(text, "%-22s %s\n", acr_json_key(at), value);
     }
     return acr_out_text(text->str);
+}
+
+/* Without a repository the cache is all that is asked about. */
+static int clear_cache(const AcrProgram *program)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *cache = acr_host_default_cache();
+    if (!acr_index_cache_clear(cache, &error))
+        return acr_verb_fail(program, acr_verb_index.name, error);
+    return ACR_EXIT_OK;
 }
 
 static int run(const AcrProgram *program, int argc, char **argv)
 {
     g_auto(AcrRepoOptions) options = {0};
+    gboolean clear = FALSE;
     int code;
-    if (!acr_repo_options_parse(&acr_verb_index, "", &options, &argc, &argv, &code))
+    const GOptionEntry own[] = {
+        {"clear", 0, 0, G_OPTION_ARG_NONE, &clear,
+         "Drop the outlines of all repositories first; --repo may then be left out", NULL},
+        G_OPTION_ENTRY_NULL,
+    };
+    if (!acr_repo_options_parse(&acr_verb_index, "", own, &options, &argc, &argv, &code))
         return code;
     if (argc > 1)
         return acr_verb_usage(acr_verb_index.name, "unexpected argument '%s'", argv[1]);
+    if (clear && (code = clear_cache(program)) != ACR_EXIT_OK)
+        return code;
+    if (clear && !options.repo)
+        return ACR_EXIT_OK;
+    if (!acr_repo_options_check(&options, &acr_verb_index))
+        return ACR_EXIT_USAGE;
     g_autoptr(GError) error = NULL;
     g_auto(AcrWorkspace) workspace = {0};
     if (!acr_repo_options_open(program, &acr_verb_index, &options, &workspace, &error))

@@ -84,9 +84,11 @@ static int run(const AcrProgram *program, int argc, char **argv)
     bool more = true;
     int code;
     if (!acr_repo_options_parse(&acr_verb_patch,
-                                "[FILE…] - files with model answers; none: one from stdin",
+                                "[FILE…] - files with model answers; none: one from stdin", NULL,
                                 &options, &argc, &argv, &code))
         return code;
+    if (!acr_repo_options_check(&options, &acr_verb_patch))
+        return ACR_EXIT_USAGE;
     g_autoptr(GError) error = NULL;
     g_auto(AcrWorkspace) workspace = {0};
     if (!acr_repo_options_open(program, &acr_verb_patch, &options, &workspace, &error))

@@ -6,20 +6,23 @@
 static int run(const AcrProgram *program, int argc, char **argv)
 {
     gboolean verbose = FALSE;
+    g_auto(AcrIndexingOptions) indexing = {0};
     const GOptionEntry entries[] = {
         {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose,
          "Show each step on stderr, also when piped", NULL},
+        ACR_INDEXING_ENTRIES(&indexing),
         G_OPTION_ENTRY_NULL,
     };
     int code;
     if (!acr_options_parse(&acr_verb_replay, "RUNDIR", entries, &argc, &argv, &code))
         return code;
+    if (!acr_indexing_options_check(&indexing, acr_verb_replay.name))
+        return ACR_EXIT_USAGE;
     if (argc != 2)
         return acr_verb_usage(acr_verb_replay.name, "give one run folder");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(verbose);
-    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt,
-                    acr_console_progress(console)};
+    AcrHost host = acr_verb_host(program, &indexing, acr_console_progress(console));
     g_auto(AcrTaskResult) result = {0};
     if (!acr_task_replay(argv[1], &host, &result, &error)) {
         g_clear_pointer(&console, acr_console_free);

@@ -7,10 +7,11 @@ void acr_repo_options_clear(AcrRepoOptions *options)
 {
     g_clear_pointer(&options->repo, g_free);
     g_clear_pointer(&options->rev, g_free);
+    acr_indexing_options_clear(&options->indexing);
 }
 
-bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, AcrRepoOptions *options,
-                            int *argc, char ***argv, int *out_exit)
+bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *own,
+                            AcrRepoOptions *options, int *argc, char ***argv, int *out_exit)
 {
     const GOptionEntry entries[] = {
         {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &options->repo, "The repository", "DIR"},
@@ -19,14 +20,21 @@ bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, AcrRepoO
         {"json", 0, 0, G_OPTION_ARG_NONE, &options->json, "One JSON object for each result", NULL},
         {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
          "Name each file that cannot be parsed, and why", NULL},
+        ACR_INDEXING_ENTRIES(&options->indexing),
         G_OPTION_ENTRY_NULL,
     };
-    if (!acr_options_parse(verb, arguments, entries, argc, argv, out_exit))
+    g_autofree GOptionEntry *all = acr_options_join(own, entries);
+    if (!acr_options_parse(verb, arguments, all, argc, argv, out_exit))
         return false;
-    if (options->repo)
-        return true;
-    *out_exit = acr_verb_usage(verb->name, "--repo is missing");
-    return false;
+    *out_exit = ACR_EXIT_USAGE;
+    return acr_indexing_options_check(&options->indexing, verb->name);
+}
+
+bool acr_repo_options_check(const AcrRepoOptions *options, const AcrVerb *verb)
+{
+    if (!options->repo)
+        acr_verb_usage(verb->name, "--repo is missing");
+    return options->repo;
 }
 
 static void say_unparsed(const AcrVerb *verb, const AcrIndex *index)
@@ -38,14 +46,16 @@ static void say_unparsed(const AcrVerb *verb, const AcrIndex *index)
     }
 }
 
-bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb,
-                           const AcrRepoOptions *options, AcrWorkspace *out, GError **error)
+bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
+                           AcrWorkspace *out, GError **error)
 {
-    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt, NULL};
+    AcrHost host = acr_verb_host(program, &options->indexing, NULL);
     if (!acr_workspace_open(options->repo, options->rev, &host, out, error))
         return false;
     if (acr_snapshot_remarks(out->snapshot))
         acr_verb_say(verb->name, "%s", acr_snapshot_remarks(out->snapshot));
+    if (out->remark)
+        acr_verb_say(verb->name, "%s", out->remark);
     if (options->verbose && !options->json)
         say_unparsed(verb, out->index);
     return true;

@@ -107,7 +107,7 @@ static int report(const Options *options, const AcrTaskResult *result, AcrConsol
     return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);
 }
 
-static int run_task(const AcrProgram *program, const Options *options)
+static int run_task(const AcrProgram *program, Options *options)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(options->run.verbose);
@@ -130,8 +130,7 @@ static int run_task(const AcrProgram *program, const Options *options)
         .prompts = options->run.prompts,
         .apply = options->apply,
     };
-    AcrHost host = {program->python_dir, program->prompts_dir, program->interrupt,
-                    acr_console_progress(console)};
+    AcrHost host = acr_verb_host(program, &options->run.indexing, acr_console_progress(console));
     g_auto(AcrTaskResult) result = {0};
     if (acr_task_run(&task, &host, &result, &error))
         return report(options, &result, console);
@@ -167,6 +166,8 @@ static int run(const AcrProgram *program, int argc, char **argv)
          "Name of a benchmark task", "ID"},
         {"apply", 0, 0, G_OPTION_ARG_NONE, &options.apply,
          "Write the change into the working tree, if it is still as it was", NULL},
+        {"jobs", 'j', 0, G_OPTION_ARG_INT, &options.run.indexing.jobs,
+         "Processes that outline files (default: one a processor)", "N"},
         {"parent", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_INT64, &options.parent, NULL, NULL},
         G_OPTION_ENTRY_NULL,
     };

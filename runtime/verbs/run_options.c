@@ -42,14 +42,11 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
          "Folder of prompts that take the place of the built-in ones", "DIR"},
         {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
          "Show each step on stderr, also when piped", NULL},
+        {"no-cache", 0, 0, G_OPTION_ARG_NONE, &options->indexing.no_cache,
+         "Neither use nor keep outlines of earlier runs", NULL},
+        G_OPTION_ENTRY_NULL,
     };
-    gsize n_own = 0;
-    while (own[n_own].long_name)
-        n_own++;
-    GOptionEntry *entries = g_new0(GOptionEntry, n_own + G_N_ELEMENTS(shared) + 1);
-    memcpy(entries, own, n_own * sizeof *own);
-    memcpy(entries + n_own, shared, sizeof shared);
-    return entries;
+    return acr_options_join(own, shared);
 }
 
 static bool check_range(const char *verb, const char *name, int value, int min, int max)
@@ -96,7 +93,7 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
            check_range(verb, "tries", options->tries, 1, MAX_TRIES) &&
            check_range(verb, "attempts", options->attempts, 1, MAX_ATTEMPTS) &&
            check_range(verb, "retries", options->retries, 0, MAX_RETRIES) &&
-           check_verify(options, verb);
+           check_verify(options, verb) && acr_indexing_options_check(&options->indexing, verb);
 }
 
 void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
@@ -117,10 +114,13 @@ void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
     }
     if (options->prompts)
         g_ptr_array_add(argv, g_strdup_printf("--prompts=%s", options->prompts));
+    if (options->indexing.no_cache)
+        g_ptr_array_add(argv, g_strdup("--no-cache"));
 }
 
 void acr_run_options_clear(AcrRunOptions *options)
 {
+    acr_indexing_options_clear(&options->indexing);
     g_strfreev(options->models);
     g_strfreev(options->models_as_given);
     g_free(options->verify_name);

@@ -94,8 +94,10 @@ static int run(const AcrProgram *program, int argc, char **argv)
     if (!acr_repo_options_parse(
             &acr_verb_search,
             "[CALL…] - calls such as 'search_class(\"Session\")'; none: a line each from stdin",
-            &options, &argc, &argv, &code))
+            NULL, &options, &argc, &argv, &code))
         return code;
+    if (!acr_repo_options_check(&options, &acr_verb_search))
+        return ACR_EXIT_USAGE;
     g_autoptr(GError) error = NULL;
     g_auto(GStrv) calls = argc > 1 ? g_strdupv(argv + 1) : read_calls(program->interrupt, &error);
     g_auto(AcrWorkspace) workspace = {0};

@@ -103,6 +103,8 @@ static int run_batch(const AcrProgram *program, const Options *options)
     }
     g_autoptr(GPtrArray) arguments = g_ptr_array_new_with_free_func(g_free);
     acr_run_options_to_argv(&options->run, arguments);
+    guint own_share = MAX(g_get_num_processors() / (guint)options->jobs, 1);
+    g_ptr_array_add(arguments, g_strdup_printf("--jobs=%u", MIN(own_share, ACR_OUTLINE_MAX_JOBS)));
     g_ptr_array_add(arguments, NULL);
     g_autofree char *model_name = g_strjoinv("+", options->run.models_as_given);
     Watch watch = {.console = console, .out = options->out};

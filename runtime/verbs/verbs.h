@@ -32,7 +32,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    const char *summary; /* one line, for the list of verbs */
+    const char *summary; /* one line, for the list of verbs; NULL: not listed */
     /* argv[0] is the verb. Returns an AcrExit. */
     int (*run)(const AcrProgram *program, int argc, char **argv);
 } AcrVerb;
@@ -46,5 +46,6 @@ extern const AcrVerb acr_verb_patch;
 extern const AcrVerb acr_verb_index;
 extern const AcrVerb acr_verb_swe_bench;
 extern const AcrVerb acr_verb_replay;
+extern const AcrVerb acr_verb_outline_worker;
 
 #endif

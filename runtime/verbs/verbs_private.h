@@ -40,9 +40,37 @@ AcrExit acr_out_exit(AcrOut out, AcrExit code);
  */
 bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *entries,
                        int *argc, char ***argv, int *out_exit) ACR_MUST_USE;
+/* Both lists as one; either may be NULL; owned (g_free). */
+GOptionEntry *acr_options_join(const GOptionEntry *first, const GOptionEntry *second) ACR_MUST_USE;
 /* Reads standard input to its end. Errors: TOO_BIG, FAILED of base; FAILED too when a signal came.
  */
 GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
+
+/* The options of every verb that indexes. Strings are owned. */
+typedef struct {
+    int jobs; /* 0: as many as there are processors */
+    gboolean no_cache;
+    char *cache; /* of acr_verb_host */
+} AcrIndexingOptions;
+void acr_indexing_options_clear(AcrIndexingOptions *options);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrIndexingOptions, acr_indexing_options_clear)
+#define ACR_INDEXING_ENTRIES(options)                                                              \
+    {"no-cache",                                                                                   \
+     0,                                                                                            \
+     0,                                                                                            \
+     G_OPTION_ARG_NONE,                                                                            \
+     &(options)->no_cache,                                                                         \
+     "Neither use nor keep outlines of earlier runs",                                              \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "jobs", 'j', 0, G_OPTION_ARG_INT, &(options)->jobs,                                        \
+            "Processes that outline files (default: one a processor)", "N"                         \
+    }
+/* False, with a usage message printed, when they cannot be. */
+bool acr_indexing_options_check(const AcrIndexingOptions *options, const char *verb);
+/* What the program brings with it; borrowed from its arguments. */
+AcrHost acr_verb_host(const AcrProgram *program, AcrIndexingOptions *options,
+                      const AcrProgress *progress);
 
 /* The options that `run` and `swe-bench` share. Strings are owned; cleared together. */
 typedef struct {
@@ -53,6 +81,7 @@ typedef struct {
     AcrVerify verify;
     double temperature;
     char *prompts;
+    AcrIndexingOptions indexing;
     gboolean verbose;
 } AcrRunOptions;
 #define ACR_RUN_OPTIONS_INIT                                                                       \
@@ -79,17 +108,20 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunOptions, acr_run_options_clear)
 typedef struct {
     char *repo, *rev;
     gboolean json, verbose;
+    AcrIndexingOptions indexing;
 } AcrRepoOptions;
 void acr_repo_options_clear(AcrRepoOptions *options);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRepoOptions, acr_repo_options_clear)
-/* As acr_options_parse, and --repo must be there. */
-bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, AcrRepoOptions *options,
-                            int *argc, char ***argv, int *out_exit) ACR_MUST_USE;
+/* As acr_options_parse. `own`: more entries, or NULL. */
+bool acr_repo_options_parse(const AcrVerb *verb, const char *arguments, const GOptionEntry *own,
+                            AcrRepoOptions *options, int *argc, char ***argv,
+                            int *out_exit) ACR_MUST_USE;
+/* False, with a usage message printed, where --repo is missing. */
+bool acr_repo_options_check(const AcrRepoOptions *options, const AcrVerb *verb);
 /* Opens and indexes the repository; on stderr it says what was left out of it and, with --verbose
  * but for JSON, what cannot be parsed. */
-bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb,
-                           const AcrRepoOptions *options, AcrWorkspace *out,
-                           GError **error) ACR_MUST_USE;
+bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
+                           AcrWorkspace *out, GError **error) ACR_MUST_USE;
 
 /* ---- Progress -----------------------------------------------------------------------------------
  */

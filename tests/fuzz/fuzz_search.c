@@ -22,9 +22,14 @@ static bool outline(void *ctx, const char *path, GBytes *bytes, GBytes **out_row
     return true;
 }
 
+static bool outline_all(void *ctx, const AcrOutlineBatch *batch, GError **error)
+{
+    return acr_outline_one_by_one(batch, outline, ctx, error);
+}
+
 static AcrSearch *make_search(void)
 {
-    const AcrOutliner outliner = {NULL, outline};
+    const AcrOutliner outliner = {.version = "fixed", .outline = outline_all};
     g_autoptr(GError) error = NULL;
     g_autofree char *dir = g_dir_make_tmp("acr-fuzz-XXXXXX", &error);
     g_assert_no_error(error);
@@ -34,7 +39,8 @@ static AcrSearch *make_search(void)
     g_assert_no_error(error);
     g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_worktree(repo, &error);
     g_assert_no_error(error);
-    g_autoptr(AcrIndex) index = acr_index_build(snapshot, &outliner, NULL, &error);
+    g_autoptr(AcrIndex) index =
+        acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
     g_assert_true(acr_dir_remove(dir, &error));
     return acr_search_new(index);
