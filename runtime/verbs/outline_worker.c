@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define MEMORY_LIMIT_BYTES (2048ull * 1024 * 1024) /* of address space */
+#define MEMORY_LIMIT_BYTES (1024ull * 1024 * 1024) /* of address space */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SHADOW_MEMORY true /* which takes terabytes of address space */

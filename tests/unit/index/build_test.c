@@ -62,6 +62,8 @@ static void failing_files(void)
     g_assert_cmpuint(stats.files, ==, 5);
     g_assert_cmpuint(stats.symbols, ==, 2);
     g_assert_cmpuint(stats.unparsed, ==, 3);
+    g_assert_cmpuint(stats.parsed, ==, 5);
+    g_assert_cmpuint(stats.cached, ==, 0);
     g_assert_cmpuint(acr_index_symbol(index, 1)->file, ==, 4);
 }
 
@@ -71,7 +73,8 @@ static void missing_objects(void)
     g_autoptr(AcrSnapshot) snapshot = snapshot_without_objects(files);
     g_autoptr(GError) error = NULL;
     AcrOutliner outliner = fake_outliner();
-    g_autoptr(AcrIndex) index = acr_index_build(snapshot, &outliner, NULL, &error);
+    g_autoptr(AcrIndex) index =
+        acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(acr_index_n_files(index), ==, 1);
     g_assert_nonnull(acr_index_file(index, 0)->unparsed);
@@ -109,7 +112,7 @@ static void outliner_gone(void)
     g_autoptr(AcrSnapshot) snapshot = snapshot_of(files);
     g_autoptr(GError) error = NULL;
     AcrOutliner outliner = fake_outliner();
-    g_assert_null(acr_index_build(snapshot, &outliner, NULL, &error));
+    g_assert_null(acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error));
     g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED);
     g_assert_cmpstr(error->message, ==, "cannot outline any more files: gone");
 }
@@ -129,7 +132,8 @@ static void interrupted(void)
     g_autoptr(GError) error = NULL;
     AcrOutliner outliner = fake_outliner();
     AcrInterrupt interrupt = {.signal = SIGINT};
-    g_assert_null(acr_index_build(snapshot, &outliner, &interrupt, &error));
+    g_assert_null(acr_index_build(
+        snapshot, &(AcrIndexOptions){.outliner = &outliner, .interrupt = &interrupt}, &error));
     g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED);
 }
 

@@ -78,9 +78,14 @@ static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_ro
     return true;
 }
 
+static bool outline_all(void *ctx, const AcrOutlineBatch *batch, GError **error)
+{
+    return acr_outline_one_by_one(batch, outline, ctx, error);
+}
+
 AcrOutliner fake_outliner(void)
 {
-    return (AcrOutliner){.outline = outline};
+    return (AcrOutliner){.version = "fake", .outline = outline_all};
 }
 
 AcrIndex *index_of(const TestFile *files)
@@ -88,7 +93,7 @@ AcrIndex *index_of(const TestFile *files)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrSnapshot) snapshot = snapshot_of(files);
     AcrOutliner outliner = fake_outliner();
-    AcrIndex *index = acr_index_build(snapshot, &outliner, NULL, &error);
+    AcrIndex *index = acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
     g_assert_nonnull(index);
     return index;
@@ -123,10 +128,13 @@ guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path, c
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], PEER_OPTION) == 0)
+        return peer_main(argv[2]);
     g_test_init(&argc, &argv, NULL);
     add_rows_tests();
     add_build_tests();
     add_tables_tests();
+    add_workers_tests();
     add_relations_tests();
     return g_test_run();
 }

@@ -37,6 +37,11 @@ guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path,
 void add_rows_tests(void);
 void add_build_tests(void);
 void add_tables_tests(void);
+void add_workers_tests(void);
+
+/* This program as a peer that outlines; its second argument is a mode. */
+#define PEER_OPTION "--peer"
+int peer_main(const char *mode);
 void add_relations_tests(void);
 
 #endif

@@ -80,7 +80,12 @@ static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_ro
     return true;
 }
 
-static const AcrOutliner outliner = {.outline = outline};
+static bool outline_all(void *ctx, const AcrOutlineBatch *batch, GError **error)
+{
+    return acr_outline_one_by_one(batch, outline, ctx, error);
+}
+
+static const AcrOutliner outliner = {.version = "small", .outline = outline_all};
 
 void fixture_open(Fixture *fixture)
 {
@@ -89,7 +94,8 @@ void fixture_open(Fixture *fixture)
     g_assert_no_error(error);
     fixture->snapshot = acr_snapshot_of_worktree(fixture->repo, &error);
     g_assert_no_error(error);
-    fixture->index = acr_index_build(fixture->snapshot, &outliner, NULL, &error);
+    fixture->index =
+        acr_index_build(fixture->snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
 }
 

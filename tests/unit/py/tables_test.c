@@ -21,6 +21,11 @@ static void git(const char *root, const char *const *argv)
     g_assert_true(ok && result.exit_code == 0);
 }
 
+static bool outline_all(void *ctx, const AcrOutlineBatch *batch, GError **error)
+{
+    return acr_outline_one_by_one(batch, acr_python_outline, ctx, error);
+}
+
 /* A repository with one commit, its snapshot, and the index of that by the real outliner. */
 static AcrIndex *real_index(const char *root)
 {
@@ -33,7 +38,8 @@ static AcrIndex *real_index(const char *root)
     g_assert_no_error(error);
     g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_commit(repo, "HEAD", &error);
     g_assert_no_error(error);
-    AcrIndex *index = acr_index_build(snapshot, acr_python_outliner(the_python()), NULL, &error);
+    AcrOutliner outliner = {the_python(), "test", outline_all};
+    AcrIndex *index = acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
     return index;
 }

@@ -6,7 +6,12 @@
 
 #include "fixture.h"
 
-static const AcrOutliner outliner = {NULL, mini_outline};
+static bool outline_all(void *ctx, const AcrOutlineBatch *batch, GError **error)
+{
+    return acr_outline_one_by_one(batch, mini_outline, ctx, error);
+}
+
+static const AcrOutliner outliner = {.version = "small", .outline = outline_all};
 
 void fixture_write(const char *dir, const char *path, const void *data, gsize len)
 {
@@ -26,7 +31,7 @@ static void init_from(Fixture *fixture, char *dir, bool commit)
     g_autoptr(AcrSnapshot) snapshot = commit ? acr_snapshot_of_commit(repo, "HEAD", &error)
                                              : acr_snapshot_of_worktree(repo, &error);
     g_assert_no_error(error);
-    fixture->index = acr_index_build(snapshot, &outliner, NULL, &error);
+    fixture->index = acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
     g_assert_no_error(error);
     fixture->search = acr_search_new(fixture->index);
 }
