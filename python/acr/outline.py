@@ -129,6 +129,8 @@ class _Walk:
             return
         for name, value in _assigned(node):
             self.rows.append(f"A\t{prefix}{name}\t{node.lineno}\t{node.end_lineno}\t{value}\t{scope}\n")
+            if name == "__slots__" and scope == "c":
+                self.rows.extend(f"A\t{prefix}{slot}\t{first}\t{last}\t\tc\n" for slot, first, last in _slots(node))
 
     def _sig_last(self, node: ast.AST) -> int:
         """The line of the colon that ends the header."""
@@ -240,6 +242,15 @@ def _pairs(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, str]
                 values = list(value.elts)
         for part, its_value in zip(target.elts, values):
             yield from _pairs(part, its_value)
+
+
+def _slots(node: ast.stmt) -> Iterator[tuple[str, int, int]]:
+    """(name, first line, last line) of each attribute that `__slots__ = ...` declares in plain words."""
+    value = getattr(node, "value", None)
+    parts = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [value])
+    for part in parts:
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.isidentifier():
+            yield part.value, part.lineno, part.end_lineno or part.lineno
 
 
 def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:

@@ -210,6 +210,22 @@ def f():
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ('"one"', ["one"]),
+        ('("a",\n "b")', ["a", "b"]),
+        ('["a", *more, "b c", 1, name]', ["a"]),
+        ('{"a": "what it is", **more}', ["a"]),
+        ("other.__slots__", []),
+    ],
+)
+def test_slots_are_members(value: str, names: list[str]) -> None:
+    found = of_kind(f"class A:\n __slots__ = {value}\n__slots__ = 'no'\n", "A")
+    assert [row[0] for row in found] == ["A.__slots__", *(f"A.{name}" for name in names), "__slots__"]
+    assert [int(row[1]) for row in found] == sorted(int(row[1]) for row in found)
+
+
 def test_imports() -> None:
     source = """
 import a.b, c as d
