@@ -81,9 +81,7 @@ const char *acr_index_cache_remark(const AcrIndexCache *cache)
 /* What a failure of reading leads to. */
 static void cannot_read(AcrIndexCache *cache, AcrStoreState state)
 {
-    if (state == ACR_STORE_SPOILED)
-        acr_index_cache_say(cache, "is damaged in places: what was there is made again");
-    else if (state == ACR_STORE_DAMAGED)
+    if (state == ACR_STORE_DAMAGED)
         acr_index_cache_replace(cache);
     else if (state == ACR_STORE_BUSY)
         acr_index_cache_say(cache, "is locked by another process: going without");

@@ -82,8 +82,15 @@ static bool make_database(const char *path, GError **error)
 {
     g_autofree char *name = g_strconcat(path, "-new", NULL);
     g_autofree char *why = NULL;
-    remove_database(name);
-    if (acr_store_create(name, &why) != ACR_STORE_OK) {
+    AcrStoreState state = ACR_STORE_REFUSED;
+    /* A journal that readers and writers share needs shared memory, which some file systems do not
+     * have. */
+    for (int shared = 1; shared >= 0 && state != ACR_STORE_OK; shared--) {
+        remove_database(name);
+        g_clear_pointer(&why, g_free);
+        state = acr_store_create(name, shared != 0, &why);
+    }
+    if (state != ACR_STORE_OK) {
         remove_database(name);
         g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "%s", why);
         return false;

@@ -18,7 +18,6 @@
 typedef enum {
     ACR_STORE_OK,
     ACR_STORE_NONE,    /* no such row */
-    ACR_STORE_SPOILED, /* a row whose checksum does not fit */
     ACR_STORE_MISSING, /* no file there */
     ACR_STORE_MOVED,   /* the file at the path is another one by now, or gone */
     ACR_STORE_EMPTY,   /* no bytes */
@@ -78,8 +77,9 @@ typedef struct {
  *   frozen  opens without locks and files beside it, for reading only: for where those cannot be.
  */
 AcrStoreState acr_store_open(const char *path, bool frozen, AcrStore **out) ACR_MUST_USE;
-/* Makes a new database in a file that is not there yet. */
-AcrStoreState acr_store_create(const char *path, char **out_why) ACR_MUST_USE;
+/* Makes a new database in a file that is not there yet. `shared`: with the journal that lets others
+ * read while one writes. */
+AcrStoreState acr_store_create(const char *path, bool shared, char **out_why) ACR_MUST_USE;
 void acr_store_close(AcrStore *store);
 /* Whether the path leads to another file by now. */
 bool acr_store_has_moved(AcrStore *store);
@@ -99,7 +99,7 @@ gint64 acr_store_number(const AcrStoreKey *key);
 guint64 acr_store_sum(const AcrStoreKey *key, const void *rows, gsize len);
 
 /* Reads rows, in a read transaction that stays open until acr_store_end_reading or a write.
- * `*out_day`: when they were last used. OK, NONE, SPOILED, or a failure. */
+ * `*out_day`: when they were last used. OK, NONE, or a failure. */
 AcrStoreState acr_store_read(AcrStore *store, const AcrStoreKey *key, GBytes **out_rows,
                              gint64 *out_day) ACR_MUST_USE;
 void acr_store_end_reading(AcrStore *store);

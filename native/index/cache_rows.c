@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define MAX_EVICT_STEPS 64 /* transactions, of 256 rows each */
+#define MAX_EVICT_STEPS 64 /* transactions, of 64 rows each */
 
 /* ---- Checksum ---- */
 
@@ -64,17 +64,19 @@ static bool is_of(sqlite3_stmt *statement, const AcrStoreKey *key)
            memcmp(id, key->id, ACR_BLOB_ID_LEN) == 0 && g_strcmp0(version, key->version) == 0;
 }
 
+/*
+ * One row that is not as it was written is a file that is damaged: pages that are part of two rows
+ * are written right and spoilt again for ever.
+ */
 static AcrStoreState take_row(sqlite3_stmt *statement, const AcrStoreKey *key, GBytes **out_rows,
                               gint64 *out_day)
 {
     const void *rows = sqlite3_column_blob(statement, 4);
     int len = sqlite3_column_bytes(statement, 4);
-    if (!is_of(statement, key))
-        return ACR_STORE_SPOILED;
-    if ((!rows && len > 0) || (guint)len > ACR_INDEX_CACHE_MAX_ROWS)
-        return ACR_STORE_SPOILED;
+    if (!is_of(statement, key) || (!rows && len > 0) || (guint)len > ACR_INDEX_CACHE_MAX_ROWS)
+        return ACR_STORE_DAMAGED;
     if ((guint64)sqlite3_column_int64(statement, 1) != acr_store_sum(key, rows, (gsize)len))
-        return ACR_STORE_SPOILED;
+        return ACR_STORE_DAMAGED;
     *out_rows = g_bytes_new(rows, (gsize)len);
     *out_day = sqlite3_column_int64(statement, 0);
     return ACR_STORE_OK;

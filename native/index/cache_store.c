@@ -8,8 +8,10 @@
 #include "index/cache_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define HEADER_BYTES 100
 #define MAGIC "SQLite format 3" /* with its NUL: 16 bytes */
@@ -35,7 +37,7 @@ static const char *const STATEMENTS[ACR_STATEMENTS] = {
     [ACR_STATEMENT_PAGES] = "PRAGMA page_count",
     [ACR_STATEMENT_FREE_PAGES] = "PRAGMA freelist_count",
     [ACR_STATEMENT_EVICT] = "DELETE FROM outline WHERE number IN "
-                            "(SELECT number FROM outline ORDER BY day LIMIT 256)",
+                            "(SELECT number FROM outline ORDER BY day LIMIT 64)",
     [ACR_STATEMENT_SHRINK] = "PRAGMA incremental_vacuum(4096)",
 };
 
@@ -153,7 +155,7 @@ static AcrStoreState kind_of_header(const guint8 header[HEADER_BYTES])
  * Reads the header by SQLite's own descriptor: closing one of our own would drop the locks that
  * this process has on the file.
  */
-static AcrStoreState kind_of_file(AcrStore *store)
+static AcrStoreState kind_of_file(AcrStore *store, bool empty)
 {
     sqlite3_file *file = NULL;
     sqlite3_int64 size = 0;
@@ -161,7 +163,7 @@ static AcrStoreState kind_of_file(AcrStore *store)
     sqlite3_file_control(store->db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
     if (!file || !file->pMethods || file->pMethods->xFileSize(file, &size) != SQLITE_OK)
         return ACR_STORE_REFUSED;
-    if (size == 0)
+    if (empty && size == 0)
         return ACR_STORE_EMPTY;
     if (size < HEADER_BYTES)
         return ACR_STORE_UNKNOWN;
@@ -225,9 +227,9 @@ static const char *const SETTINGS = "PRAGMA cache_size = -512;"
  * The files beside the database are opened by name when it is read first. If the database is still
  * the one at its path after that, they are its own.
  */
-static AcrStoreState begin_using(AcrStore *store)
+static AcrStoreState begin_using(AcrStore *store, bool empty)
 {
-    AcrStoreState state = kind_of_file(store);
+    AcrStoreState state = kind_of_file(store, empty);
     if (state == ACR_STORE_OK)
         state = acr_store_state(store, sqlite3_exec(store->db, SETTINGS, NULL, NULL, NULL));
     if (state == ACR_STORE_OK)
@@ -261,7 +263,7 @@ AcrStoreState acr_store_open(const char *path, bool frozen, AcrStore **out)
     }
     store->writable = !frozen && sqlite3_db_readonly(store->db, "main") == 0;
     set_up(store);
-    return begin_using(store);
+    return begin_using(store, there && st.st_size == 0); /* SQLite takes one byte for none */
 }
 
 void acr_store_close(AcrStore *store)
@@ -287,21 +289,24 @@ bool acr_store_has_moved(AcrStore *store)
 
 /* ---- Making ---- */
 
-/*
- * Nothing is synced: a file that a crash of the machine leaves half-made is found damaged and made
- * anew. Where the file system cannot share memory between processes, the journal stays SQLite's
- * older one.
- */
-AcrStoreState acr_store_create(const char *path, char **out_why)
+AcrStoreState acr_store_create(const char *path, bool shared, char **out_why)
 {
     AcrStore store = {.patience_ms = PATIENCE_MS};
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || close(fd) != 0) {
+        *out_why = g_strdup(g_strerror(errno));
+        return ACR_STORE_REFUSED;
+    }
+    /* Nothing is synced: a file that a crash of the machine leaves half-made is found damaged. The
+     * last line opens the files beside the database, if there are to be any. */
     g_autofree char *sql = g_strdup_printf(
         "PRAGMA page_size = %d; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = OFF;"
         "PRAGMA journal_mode = MEMORY; BEGIN; %s; %s; PRAGMA application_id = %d;"
-        "PRAGMA user_version = %d; COMMIT; PRAGMA journal_mode = WAL;",
-        ACR_STORE_PAGE_BYTES, TABLE_SQL, INDEX_SQL, ACR_STORE_APPLICATION_ID, ACR_STORE_FORMAT);
-    int rc = sqlite3_open_v2(path, &store.db, flags, NULL);
+        "PRAGMA user_version = %d; COMMIT; PRAGMA journal_mode = %s;"
+        "SELECT * FROM outline;",
+        ACR_STORE_PAGE_BYTES, TABLE_SQL, INDEX_SQL, ACR_STORE_APPLICATION_ID, ACR_STORE_FORMAT,
+        shared ? "WAL" : "MEMORY");
+    int rc = sqlite3_open_v2(path, &store.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(store.db, sql, NULL, NULL, NULL);
     AcrStoreState state = acr_store_state(&store, rc);

@@ -1,6 +1,8 @@
 /* Runs the tests of index, and holds what its files share. */
 #include "index_fixture.h"
 
+#include "cache_fixture.h"
+
 #include <string.h>
 
 static void git(const char *dir, const char *const *arguments)
@@ -130,11 +132,16 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], PEER_OPTION) == 0)
         return peer_main(argv[2]);
+    if (argc == 5 && strcmp(argv[1], CHILD_ARGUMENT) == 0)
+        return run_cache_child(argv + 2);
     g_test_init(&argc, &argv, NULL);
     add_rows_tests();
     add_build_tests();
     add_tables_tests();
     add_workers_tests();
     add_relations_tests();
+    add_cache_tests();
+    add_cache_damage_tests();
+    add_cache_process_tests();
     return g_test_run();
 }

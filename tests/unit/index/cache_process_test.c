@@ -1,0 +1,321 @@
+/*
+ * The outline cache in several processes, killed at any moment, and in processes that may not write
+ * or run out of room. A child is this executable with a hidden argument.
+ *
+ * ACR_CACHE_ROUNDS: rounds of killing, 8 processes each; few by default.
+ */
+#include "cache_fixture.h"
+
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define PROCESSES 8
+#define NUMBERS 600 /* rows that children share */
+#define NOBODY 65534
+#define CHILD_LIMIT (1024u * 1024) /* little, so that rows are dropped all the time */
+
+/* ---- Children ---- */
+
+/* Gets and puts at random until `n` caches were opened; 0, or 3 at a wrong answer (it aborts). */
+static int child_churn(const char *path, guint seed)
+{
+    g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
+    for (int life = 0; life < 40; life++) {
+        g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, CHILD_LIMIT);
+        int calls = g_rand_int_range(rand, 1, 60);
+        for (int call = 0; call < calls; call++) {
+            guint number = (guint)g_rand_int_range(rand, 0, NUMBERS);
+            if (count_rows(cache, number, 1) == 0)
+                put_rows(cache, number, 1);
+            if (g_rand_int_range(rand, 0, 10) == 0)
+                acr_index_cache_flush(cache);
+        }
+        if (acr_index_cache_remark(cache))
+            g_printerr("%s\n", acr_index_cache_remark(cache));
+    }
+    return 0;
+}
+
+/* Uses the file once; whoever made it anew exits with 10. */
+static int child_use(const char *path, guint n)
+{
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
+    count_rows(cache, 0, n);
+    put_rows(cache, 0, n);
+    acr_index_cache_flush(cache);
+    const char *remark = acr_index_cache_remark(cache);
+    if (remark && !strstr(remark, "made anew"))
+        g_printerr("%s\n", remark);
+    if (count_rows(cache, 0, n) != n)
+        return 4;
+    return !remark ? 0 : strstr(remark, "made anew") ? 10 : 5;
+}
+
+static int child_read_only(const char *path, guint n)
+{
+    if (geteuid() == 0 && (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
+        return 77;
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
+    put_rows(cache, n, 5);
+    acr_index_cache_flush(cache);
+    const char *remark = acr_index_cache_remark(cache);
+    g_printerr("# %s\n", remark);
+    if (!remark || !strstr(remark, "read-only: nothing is kept"))
+        return 5;
+    return count_rows(cache, 0, n) == n && count_rows(cache, n, 5) == 0 ? 0 : 4;
+}
+
+/* A cache that cannot be read either. */
+static int child_refused(const char *path, guint n)
+{
+    if (geteuid() == 0 && (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
+        return 77;
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
+    put_rows(cache, 0, n);
+    acr_index_cache_flush(cache);
+    const char *remark = acr_index_cache_remark(cache);
+    g_printerr("# %s\n", remark);
+    return remark && strstr(remark, "going without") && count_rows(cache, 0, n) == 0 ? 0 : 5;
+}
+
+/* SQLite's way to files that has no shared memory, as on some network file systems. */
+static int child_unshared(const char *path, guint n)
+{
+    g_autofree char *shm = g_strconcat(path, "-shm", NULL);
+    g_assert_cmpint(sqlite3_vfs_register(sqlite3_vfs_find("unix-dotfile"), 1), ==, SQLITE_OK);
+    g_autofree char *remark = use_cache(path, n);
+    return remark || g_file_test(shm, G_FILE_TEST_EXISTS) ? 5 : 0;
+}
+
+/* The same with a file that was made where there was some: it can be read. */
+static int child_unshared_later(const char *path, guint n)
+{
+    g_assert_cmpint(sqlite3_vfs_register(sqlite3_vfs_find("unix-dotfile"), 1), ==, SQLITE_OK);
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
+    put_rows(cache, n, 5);
+    acr_index_cache_flush(cache);
+    const char *remark = acr_index_cache_remark(cache);
+    g_printerr("# %s\n", remark);
+    if (!remark || !strstr(remark, "nothing is kept"))
+        return 5;
+    return count_rows(cache, 0, n + 5) == n ? 0 : 4;
+}
+
+/* No file may grow beyond `kib`, as on a full disk. */
+static int child_no_room(const char *path, guint kib)
+{
+    struct rlimit limit = {(rlim_t)kib * 1024, (rlim_t)kib * 1024};
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+        return 77;
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
+    for (guint first = 0; first < 3000; first += 100) {
+        put_rows(cache, first, 100);
+        count_rows(cache, 0, first + 100);
+    }
+    acr_index_cache_flush(cache);
+    count_rows(cache, 0, 3000);
+    const char *remark = acr_index_cache_remark(cache);
+    g_printerr("# %s\n", remark);
+    return remark && (strstr(remark, "nothing more is kept") || strstr(remark, "nothing is kept") ||
+                      strstr(remark, "going without"))
+               ? 0
+               : 5;
+}
+
+int run_cache_child(char **arguments)
+{
+    static const struct {
+        const char *mode;
+        int (*run)(const char *path, guint number);
+    } modes[] = {
+        {"churn", child_churn},         {"use", child_use},
+        {"read-only", child_read_only}, {"refused", child_refused},
+        {"unshared", child_unshared},   {"unshared-later", child_unshared_later},
+        {"no-room", child_no_room},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(modes); i++) {
+        if (strcmp(arguments[0], modes[i].mode) == 0)
+            return modes[i].run(arguments[1], (guint)g_ascii_strtoull(arguments[2], NULL, 10));
+    }
+    return 2;
+}
+
+/* ---- Killing ---- */
+
+static void kill_at_random(const char *path, GRand *rand, guint round)
+{
+    pid_t pids[PROCESSES];
+    for (guint i = 0; i < PROCESSES; i++)
+        pids[i] = start_child("churn", path, round * PROCESSES + i);
+    for (guint i = 0; i < PROCESSES; i++) {
+        g_usleep((gulong)g_rand_int_range(rand, 0, 20000));
+        kill(pids[i], SIGKILL);
+    }
+    for (guint i = 0; i < PROCESSES; i++) {
+        int end = end_of_child(pids[i]);
+        g_assert_true(end == 0 || end == -SIGKILL);
+    }
+}
+
+static guint rounds(void)
+{
+    const char *text = g_getenv("ACR_CACHE_ROUNDS");
+    return text ? (guint)g_ascii_strtoull(text, NULL, 10) : 6;
+}
+
+static void test_killed_at_random(void)
+{
+    const char *path = cache_path("c");
+    g_autoptr(GRand) rand = g_rand_new_with_seed(8);
+    guint found = 0;
+    for (guint round = 0; round < rounds(); round++) {
+        kill_at_random(path, rand, round);
+        g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, CHILD_LIMIT);
+        found = MAX(found, count_rows(cache, 0, NUMBERS));
+        g_assert_cmpstr(acr_index_cache_remark(cache), ==, NULL);
+    }
+    g_assert_cmpuint(found, >, 0);
+}
+
+/* Removed and damaged under eight processes that use it: no wrong answer, no crash. */
+static void test_replaced_under_users(void)
+{
+    const char *path = cache_path("acr-host");
+    g_autoptr(GRand) rand = g_rand_new_with_seed(9);
+    pid_t pids[PROCESSES];
+    make_cache(path, 10);
+    for (guint i = 0; i < PROCESSES; i++)
+        pids[i] = start_child("churn", path, i);
+    for (int i = 0; i < 30; i++) {
+        g_usleep((gulong)g_rand_int_range(rand, 0, 10000));
+        g_autoptr(GError) error = NULL;
+        if (i % 3 == 0)
+            g_assert_true(acr_file_write_atomic(path, "noise", 5, 0600, &error));
+        else if (!acr_index_cache_clear(path, &error))
+            g_error("%s", error->message);
+    }
+    for (guint i = 0; i < PROCESSES; i++)
+        g_assert_cmpint(end_of_child(pids[i]), ==, 0);
+    g_autofree char *remark = use_cache(path, 10);
+}
+
+static void test_damage_found_by_all_at_once(void)
+{
+    for (int round = 0; round < 5; round++) {
+        const char *path = cache_path("acr-host");
+        make_cache(path, 60);
+        g_assert_cmpint(truncate(path, 20000), ==, 0);
+        pid_t pids[PROCESSES];
+        guint made = 0;
+        for (guint i = 0; i < PROCESSES; i++)
+            pids[i] = start_child("use", path, 60);
+        for (guint i = 0; i < PROCESSES; i++) {
+            int end = end_of_child(pids[i]);
+            g_assert_true(end == 0 || end == 10);
+            made += end == 10;
+        }
+        g_assert_cmpuint(made, ==, 1);
+    }
+}
+
+static void test_made_by_all_at_once(void)
+{
+    const char *path = cache_path("c");
+    pid_t pids[PROCESSES];
+    for (guint i = 0; i < PROCESSES; i++)
+        pids[i] = start_child("use", path, 60);
+    for (guint i = 0; i < PROCESSES; i++)
+        g_assert_cmpint(end_of_child(pids[i]), ==, 0);
+}
+
+/* ---- No right, no room ---- */
+
+/* Gives others the modes given on the cache's folder and file, and the way there. */
+static void set_modes(const char *path, int folder_mode, int file_mode)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_autofree char *root = g_path_get_dirname(folder);
+    g_assert_cmpint(g_chmod(root, 0755), ==, 0);
+    g_assert_cmpint(g_chmod(path, (mode_t)file_mode), ==, 0);
+    g_assert_cmpint(g_chmod(folder, (mode_t)folder_mode), ==, 0);
+}
+
+static void assert_child(const char *mode, const char *path, guint number)
+{
+    int end = end_of_child(start_child(mode, path, number));
+    if (end == 77)
+        g_test_skip("no right to become another user");
+    else
+        g_assert_cmpint(end, ==, 0);
+}
+
+static void test_read_only(void)
+{
+    static const char *const beside[] = {"-wal", "-shm", "-lock"};
+    const char *path = cache_path("c");
+    g_autofree char *folder = g_path_get_dirname(path);
+    make_cache(path, 60);
+    set_modes(path, 0555, 0444);
+    assert_child("read-only", path, 60);
+    /* The same without files beside it. */
+    set_modes(path, 0755, 0444);
+    for (gsize i = 0; i < G_N_ELEMENTS(beside); i++) {
+        g_autofree char *name = g_strconcat(path, beside[i], NULL);
+        g_assert_cmpint(g_unlink(name), ==, 0);
+    }
+    set_modes(path, 0555, 0444);
+    assert_child("read-only", path, 60);
+    /* The file could be written, its folder not. */
+    set_modes(path, 0555, 0666);
+    assert_child("read-only", path, 60);
+    /* Nothing at all. */
+    set_modes(path, 0555, 0);
+    assert_child("refused", path, 60);
+    set_modes(path, 0755, 0444);
+    g_assert_cmpint(g_unlink(path), ==, 0);
+    g_assert_cmpint(g_chmod(folder, 0555), ==, 0);
+    assert_child("refused", path, 60);
+    g_assert_cmpint(g_chmod(folder, 0755), ==, 0);
+}
+
+static void test_no_room(void)
+{
+    static const guint kib[] = {0, 1, 5, 20, 33, 40, 100, 700, 3000};
+    for (gsize i = 0; i < G_N_ELEMENTS(kib); i++) {
+        const char *path = cache_path("c");
+        assert_child("no-room", path, kib[i]);
+        g_autofree char *remark = use_cache(path, 30);
+        const char *full = cache_path("c");
+        make_cache(full, 60);
+        assert_child("no-room", full, kib[i]);
+        g_autofree char *after = use_cache(full, 60);
+        g_assert_cmpstr(after, ==, NULL);
+    }
+}
+
+static void test_without_shared_memory(void)
+{
+    const char *path = cache_path("c");
+    assert_child("unshared", path, 60);
+    assert_child("unshared", path, 70);
+    const char *made = cache_path("c");
+    make_cache(made, 60);
+    assert_child("unshared-later", made, 60);
+}
+
+void add_cache_process_tests(void)
+{
+    g_test_add_func("/index/cache_process/killed_at_random", test_killed_at_random);
+    g_test_add_func("/index/cache_process/replaced_under_users", test_replaced_under_users);
+    g_test_add_func("/index/cache_process/damage_found_by_all_at_once",
+                    test_damage_found_by_all_at_once);
+    g_test_add_func("/index/cache_process/made_by_all_at_once", test_made_by_all_at_once);
+    g_test_add_func("/index/cache_process/read_only", test_read_only);
+    g_test_add_func("/index/cache_process/no_room", test_no_room);
+    g_test_add_func("/index/cache_process/without_shared_memory", test_without_shared_memory);
+}

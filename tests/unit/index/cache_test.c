@@ -1,0 +1,482 @@
+/*
+ * What the outline cache keeps and for how long, and what it leaves alone: whole files, and places
+ * where there can be none.
+ */
+#include "cache_fixture.h"
+#include "index/cache_private.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIMIT ACR_INDEX_CACHE_DEFAULT_BYTES
+
+#define assert_remark(cache, part)                                                                 \
+    do {                                                                                           \
+        const char *remark_ = acr_index_cache_remark(cache);                                       \
+        g_assert_nonnull(remark_);                                                                 \
+        if (!strstr(remark_, part))                                                                \
+            g_error("'%s' does not say '%s'", remark_, part);                                      \
+    } while (0)
+
+static char *contents_of(const char *path, gsize *out_len)
+{
+    char *contents = NULL;
+    g_assert_true(g_file_get_contents(path, &contents, out_len, NULL));
+    return contents;
+}
+
+static void set_contents(const char *path, const void *bytes, gsize len)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
+    g_assert_true(g_file_set_contents(path, bytes, (gssize)len, NULL));
+}
+
+static char *beside(const char *path, const char *suffix)
+{
+    return g_strconcat(path, suffix, NULL);
+}
+
+static goffset size_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? st.st_size : -1;
+}
+
+/* ---- Keeping ---- */
+
+static void test_keeps_rows(void)
+{
+    const char *path = cache_path("deep/acr-host");
+    AcrIndexCache *cache = acr_index_cache_open(path, LIMIT);
+    g_assert_cmpuint(count_rows(cache, 0, 40), ==, 0);
+    put_rows(cache, 0, 40);
+    g_assert_cmpuint(count_rows(cache, 0, 40), ==, 40); /* not written yet */
+    acr_index_cache_free(cache);
+
+    cache = acr_index_cache_open(path, LIMIT);
+    g_assert_cmpuint(count_rows(cache, 0, 60), ==, 40);
+    put_rows(cache, 40, 1000);
+    g_assert_cmpuint(count_rows(cache, 0, 1040), ==, 1040);
+    g_assert_cmpstr(acr_index_cache_remark(cache), ==, NULL);
+    acr_index_cache_free(cache);
+    struct stat st;
+    g_assert_cmpint(stat(path, &st), ==, 0);
+    g_assert_cmpuint(st.st_mode & 0777, ==, 0600);
+}
+
+static void test_version_is_part_of_the_key(void)
+{
+    const char *path = cache_path("c");
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, LIMIT);
+    guint8 id[ACR_BLOB_ID_LEN];
+    id_of(1, id);
+    g_autoptr(GBytes) one = g_bytes_new_static("one", 3);
+    g_autoptr(GBytes) two = g_bytes_new_static("two", 3);
+    acr_index_cache_put(cache, id, "1", one);
+    acr_index_cache_put(cache, id, "2", two);
+    for (int flushed = 0; flushed < 2; flushed++) {
+        g_autoptr(GBytes) got_one = acr_index_cache_get(cache, id, "1");
+        g_autoptr(GBytes) got_two = acr_index_cache_get(cache, id, "2");
+        g_assert_true(got_one && g_bytes_equal(got_one, one));
+        g_assert_true(got_two && g_bytes_equal(got_two, two));
+        g_assert_null(acr_index_cache_get(cache, id, "3"));
+        g_assert_null(acr_index_cache_get(cache, id, ""));
+        acr_index_cache_flush(cache);
+    }
+    acr_index_cache_put(cache, id, "1", two);
+    acr_index_cache_flush(cache);
+    g_autoptr(GBytes) replaced = acr_index_cache_get(cache, id, "1");
+    g_assert_true(replaced && g_bytes_equal(replaced, two));
+}
+
+static void test_too_much_is_not_kept(void)
+{
+    const char *path = cache_path("c");
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, LIMIT);
+    g_autofree char *version = g_strnfill(ACR_INDEX_CACHE_MAX_VERSION + 1, 'v');
+    g_autofree guint8 *bytes = g_malloc0(ACR_INDEX_CACHE_MAX_ROWS + 1);
+    g_autoptr(GBytes) most = g_bytes_new_static(bytes, ACR_INDEX_CACHE_MAX_ROWS);
+    g_autoptr(GBytes) more = g_bytes_new_static(bytes, ACR_INDEX_CACHE_MAX_ROWS + 1);
+    guint8 id[ACR_BLOB_ID_LEN];
+    id_of(1, id);
+    acr_index_cache_put(cache, id, "more", more);
+    acr_index_cache_put(cache, id, "most", most);
+    acr_index_cache_put(cache, id, version, most);
+    acr_index_cache_put(cache, id, "no\xfftext", most);
+    acr_index_cache_flush(cache);
+    g_autoptr(GBytes) got = acr_index_cache_get(cache, id, "most");
+    g_assert_true(got && g_bytes_equal(got, most));
+    g_assert_null(acr_index_cache_get(cache, id, "more"));
+    g_assert_null(acr_index_cache_get(cache, id, version));
+    g_assert_null(acr_index_cache_get(cache, id, "no\xfftext"));
+    g_assert_cmpstr(acr_index_cache_remark(cache), ==, NULL);
+}
+
+static void test_no_path_is_no_cache(void)
+{
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(NULL, LIMIT);
+    put_rows(cache, 0, 3);
+    g_assert_cmpuint(count_rows(cache, 0, 3), ==, 0);
+    g_assert_cmpstr(acr_index_cache_remark(cache), ==, NULL);
+}
+
+static void test_reading_writes_nothing(void)
+{
+    const char *path = cache_path("c");
+    g_autofree char *wal = beside(path, "-wal");
+    gsize len_before, len_after;
+    make_cache(path, 300);
+    g_autofree char *before = contents_of(path, &len_before);
+    AcrIndexCache *cache = acr_index_cache_open(path, LIMIT);
+    g_assert_cmpuint(count_rows(cache, 0, 300), ==, 300);
+    acr_index_cache_flush(cache);
+    g_assert_cmpint(size_of(wal), ==, 0);
+    acr_index_cache_free(cache);
+    g_autofree char *after = contents_of(path, &len_after);
+    g_assert_cmpmem(before, len_before, after, len_after);
+}
+
+static void test_two_caches_in_one_process(void)
+{
+    const char *path = cache_path("c");
+    g_autoptr(AcrIndexCache) one = acr_index_cache_open(path, LIMIT);
+    g_autoptr(AcrIndexCache) two = acr_index_cache_open(path, LIMIT);
+    put_rows(one, 0, 10);
+    put_rows(two, 10, 10);
+    g_assert_cmpuint(count_rows(two, 0, 20), ==, 10);
+    acr_index_cache_flush(one);
+    acr_index_cache_flush(two);
+    g_assert_cmpuint(count_rows(one, 0, 20), ==, 20);
+    g_assert_cmpuint(count_rows(two, 0, 20), ==, 20);
+}
+
+/* ---- Dropping ---- */
+
+static void test_drops_what_was_unused_longest(void)
+{
+    const char *path = cache_path("c");
+    guint64 limit = 4u * 1024 * 1024;
+    AcrIndexCache *cache = acr_index_cache_open(path, limit);
+    cache->day = 100;
+    put_rows(cache, 0, 1000); /* some 3 MB */
+    acr_index_cache_flush(cache);
+    cache->day = 101;
+    g_assert_cmpuint(count_rows(cache, 0, 300), ==, 300);
+    acr_index_cache_flush(cache);
+    cache->day = 102;
+    put_rows(cache, 1000, 500);
+    acr_index_cache_free(cache);
+
+    g_assert_cmpint(size_of(path), <=, (goffset)limit);
+    cache = acr_index_cache_open(path, limit);
+    g_assert_cmpuint(count_rows(cache, 0, 300), ==, 300);
+    g_assert_cmpuint(count_rows(cache, 1000, 500), ==, 500);
+    guint old = count_rows(cache, 300, 700);
+    g_assert_cmpuint(old, <, 600);
+    acr_index_cache_free(cache);
+}
+
+static void test_limit_holds_however_much_is_put(void)
+{
+    const char *path = cache_path("c");
+    AcrIndexCache *cache = acr_index_cache_open(path, 0); /* raised to 1 MiB */
+    for (guint round = 0; round < 20; round++) {
+        put_rows(cache, round * 300, 300);
+        acr_index_cache_flush(cache);
+    }
+    g_assert_cmpuint(count_rows(cache, 0, 6000), >, 50);
+    acr_index_cache_free(cache);
+    g_assert_cmpint(size_of(path), <, 2 * 1024 * 1024);
+}
+
+/* ---- Others' files ---- */
+
+/* Opens and uses a cache at a path that holds something else, which must stay. */
+static void use_foreign(const char *path, const char *part)
+{
+    AcrIndexCache *cache = acr_index_cache_open(path, LIMIT);
+    put_rows(cache, 0, 5);
+    acr_index_cache_flush(cache);
+    g_assert_cmpuint(count_rows(cache, 0, 5), ==, 0);
+    assert_remark(cache, part);
+    acr_index_cache_free(cache);
+}
+
+static void test_text_file_is_left_alone(void)
+{
+    const char *path = cache_path("notes");
+    const char *text = "Not a database, and nobody's cache.\n";
+    gsize len;
+    set_contents(path, text, strlen(text));
+    use_foreign(path, "another program's file");
+    g_autoptr(GError) error = NULL;
+    g_assert_false(acr_index_cache_clear(path, &error));
+    g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED);
+    g_autofree char *now = contents_of(path, &len);
+    g_assert_cmpmem(now, len, text, strlen(text));
+}
+
+static void test_database_of_another_program_is_left_alone(void)
+{
+    const char *path = cache_path("acr-host");
+    g_autofree char *folder = g_path_get_dirname(path);
+    gsize len_before, len_after;
+    sqlite3 *db = NULL;
+    g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(
+        sqlite3_exec(db, "CREATE TABLE mine(a); INSERT INTO mine VALUES(1);", NULL, NULL, NULL), ==,
+        SQLITE_OK);
+    sqlite3_close(db);
+    g_autofree char *before = contents_of(path, &len_before);
+    use_foreign(path, "another program's file");
+    g_assert_false(acr_index_cache_clear(path, NULL));
+    g_autofree char *after = contents_of(path, &len_after);
+    g_assert_cmpmem(before, len_before, after, len_after);
+}
+
+static void set_format(const char *path, guint32 format)
+{
+    gsize len;
+    g_autofree char *contents = contents_of(path, &len);
+    format = GUINT32_TO_BE(format);
+    memcpy(contents + 60, &format, sizeof format);
+    set_contents(path, contents, len);
+}
+
+static void test_newer_format_is_left_alone(void)
+{
+    const char *path = cache_path("c");
+    gsize len_before, len_after;
+    make_cache(path, 5);
+    set_format(path, ACR_STORE_FORMAT + 1);
+    g_autofree char *before = contents_of(path, &len_before);
+    use_foreign(path, "newer version");
+    g_autofree char *after = contents_of(path, &len_after);
+    g_assert_cmpmem(before, len_before, after, len_after);
+}
+
+static void test_older_format_is_replaced_without_a_word(void)
+{
+    const char *path = cache_path("c");
+    make_cache(path, 5);
+    set_format(path, 0);
+    AcrIndexCache *cache = acr_index_cache_open(path, LIMIT);
+    g_assert_cmpuint(count_rows(cache, 0, 5), ==, 0);
+    put_rows(cache, 0, 5);
+    acr_index_cache_flush(cache);
+    g_assert_cmpuint(count_rows(cache, 0, 5), ==, 5);
+    g_assert_cmpstr(acr_index_cache_remark(cache), ==, NULL);
+    acr_index_cache_free(cache);
+}
+
+/* ---- Places ---- */
+
+static void test_folder_or_pipe_at_the_path(void)
+{
+    const char *folder = cache_path("c"), *pipe = cache_path("d");
+    g_autofree char *above = g_path_get_dirname(pipe);
+    g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
+    use_foreign(folder, "no regular file");
+    g_assert_cmpint(g_mkdir_with_parents(above, 0700), ==, 0);
+    g_assert_cmpint(mkfifo(pipe, 0600), ==, 0);
+    use_foreign(pipe, "no regular file");
+    g_assert_false(acr_index_cache_clear(folder, NULL));
+    g_assert_false(acr_index_cache_clear(pipe, NULL));
+}
+
+static void test_no_folder_can_be_made(void)
+{
+    const char *path = cache_path("c");
+    set_contents(path, "x", 1);
+    g_autofree char *below = g_build_filename(path, "sub", "outlines.sqlite", NULL);
+    use_foreign(below, "cannot be made");
+}
+
+static void test_path_longer_than_sqlite_takes(void)
+{
+    const char *path = cache_path("c");
+    g_autofree char *part = g_strnfill(200, 'p');
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_autofree char *longer = g_build_filename(folder, part, part, part, "outlines.sqlite", NULL);
+    use_foreign(longer, "going without");
+}
+
+static void test_link_leads_to_the_file(void)
+{
+    const char *path = cache_path("c"), *link = cache_path("d");
+    g_autofree char *folder = g_path_get_dirname(link);
+    make_cache(path, 5);
+    g_assert_cmpint(g_mkdir_with_parents(folder, 0700), ==, 0);
+    g_assert_cmpint(symlink(path, link), ==, 0);
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(link, LIMIT);
+    g_assert_cmpuint(count_rows(cache, 0, 5), ==, 5);
+    g_autofree char *wal = beside(link, "-wal");
+    g_assert_false(g_file_test(wal, G_FILE_TEST_EXISTS));
+}
+
+static void test_odd_names(void)
+{
+    static const char *const names[] = {"a b%20c?x=1#y", "file:x", ":memory:", "\xff\xfe", "l\ni"};
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        const char *path = cache_path(names[i]);
+        make_cache(path, 5);
+        g_autofree char *remark = use_cache(path, 5);
+        g_assert_cmpstr(remark, ==, NULL);
+        g_assert_true(acr_index_cache_clear(path, NULL));
+        g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+    }
+}
+
+static void test_folder_in_place_of_a_file_beside(void)
+{
+    const char *path = cache_path("c");
+    make_cache(path, 50);
+    g_autofree char *shm = beside(path, "-shm");
+    g_autofree char *blocked = beside(path, "-shm/x");
+    g_assert_cmpint(unlink(shm), ==, 0);
+    g_assert_cmpint(g_mkdir_with_parents(blocked, 0700), ==, 0);
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, LIMIT);
+    put_rows(cache, 50, 5);
+    acr_index_cache_flush(cache);
+    g_assert_cmpuint(count_rows(cache, 0, 55), ==, 50);
+    assert_remark(cache, "nothing more is kept");
+}
+
+/* ---- Removing ---- */
+
+static void test_clear_removes_its_own_files_only(void)
+{
+    const char *path = cache_path("acr-host");
+    g_autoptr(GError) error = NULL;
+    g_assert_true(acr_index_cache_clear(path, &error)); /* not even the folder is there */
+    make_cache(path, 5);
+    g_autofree char *other = beside(path, ".txt");
+    set_contents(other, "x", 1);
+    g_assert_true(acr_index_cache_clear(path, &error));
+    g_assert_no_error(error);
+    static const char *const own[] = {"", "-wal", "-shm", "-journal", "-new"};
+    for (gsize i = 0; i < G_N_ELEMENTS(own); i++) {
+        g_autofree char *name = beside(path, own[i]);
+        g_assert_false(g_file_test(name, G_FILE_TEST_EXISTS));
+    }
+    g_assert_true(g_file_test(other, G_FILE_TEST_EXISTS));
+    g_assert_true(acr_index_cache_clear(path, &error));
+    make_cache(path, 5);
+}
+
+static void test_clear_under_a_user(void)
+{
+    const char *path = cache_path("c");
+    make_cache(path, 50);
+    g_autoptr(AcrIndexCache) user = acr_index_cache_open(path, LIMIT);
+    g_assert_cmpuint(count_rows(user, 0, 10), ==, 10);
+    g_assert_true(acr_index_cache_clear(path, NULL));
+    g_assert_cmpuint(count_rows(user, 0, 50), ==, 50); /* what it has open is still whole */
+    put_rows(user, 50, 5);
+    acr_index_cache_flush(user);
+    g_autoptr(AcrIndexCache) next = acr_index_cache_open(path, LIMIT);
+    g_assert_cmpuint(count_rows(next, 0, 55), ==, 5); /* written to a new file */
+    g_assert_cmpstr(acr_index_cache_remark(user), ==, NULL);
+}
+
+/* ---- Other processes ---- */
+
+static void test_locked_for_writing(void)
+{
+    const char *path = cache_path("c");
+    make_cache(path, 50);
+    sqlite3 *db = NULL;
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), ==, SQLITE_OK);
+    gint64 start = g_get_monotonic_time();
+    AcrIndexCache *cache = acr_index_cache_open(path, LIMIT);
+    put_rows(cache, 50, 1500);
+    acr_index_cache_flush(cache);
+    g_assert_cmpuint(count_rows(cache, 0, 60), ==, 50);
+    assert_remark(cache, "locked by another process");
+    acr_index_cache_free(cache);
+    g_assert_cmpint(g_get_monotonic_time() - start, <, 6 * G_USEC_PER_SEC);
+    sqlite3_close(db);
+}
+
+static void test_locked_altogether(void)
+{
+    const char *path = cache_path("c");
+    make_cache(path, 50);
+    sqlite3 *db = NULL;
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db,
+                                 "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;"
+                                 "DELETE FROM outline WHERE number = 1; COMMIT;",
+                                 NULL, NULL, NULL),
+                    ==, SQLITE_OK);
+    gint64 start = g_get_monotonic_time();
+    use_foreign(path, "locked by another process");
+    g_assert_cmpint(g_get_monotonic_time() - start, <, 6 * G_USEC_PER_SEC);
+    sqlite3_close(db);
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, LIMIT);
+    g_assert_cmpuint(count_rows(cache, 0, 50), ==, 50);
+}
+
+static void test_descriptors_are_closed_on_exec(void)
+{
+    const char *path = cache_path("c");
+    g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, LIMIT);
+    put_rows(cache, 0, 5);
+    acr_index_cache_flush(cache);
+    DIR *descriptors = opendir("/proc/self/fd");
+    g_assert_nonnull(descriptors);
+    guint found = 0;
+    for (struct dirent *entry; (entry = readdir(descriptors));) {
+        g_autofree char *name = g_build_filename("/proc/self/fd", entry->d_name, NULL);
+        g_autofree char *target = g_file_read_link(name, NULL);
+        if (!target || !strstr(target, "outlines.sqlite"))
+            continue;
+        int flags = fcntl((int)g_ascii_strtoll(entry->d_name, NULL, 10), F_GETFD);
+        g_assert_true(flags & FD_CLOEXEC);
+        found++;
+    }
+    closedir(descriptors);
+    g_assert_cmpuint(found, >=, 2); /* the database and its journal */
+}
+
+void add_cache_tests(void)
+{
+    g_test_add_func("/index/cache/keeps_rows", test_keeps_rows);
+    g_test_add_func("/index/cache/version_is_part_of_the_key", test_version_is_part_of_the_key);
+    g_test_add_func("/index/cache/too_much_is_not_kept", test_too_much_is_not_kept);
+    g_test_add_func("/index/cache/no_path_is_no_cache", test_no_path_is_no_cache);
+    g_test_add_func("/index/cache/reading_writes_nothing", test_reading_writes_nothing);
+    g_test_add_func("/index/cache/two_caches_in_one_process", test_two_caches_in_one_process);
+    g_test_add_func("/index/cache/drops_what_was_unused_longest",
+                    test_drops_what_was_unused_longest);
+    g_test_add_func("/index/cache/limit_holds_however_much_is_put",
+                    test_limit_holds_however_much_is_put);
+    g_test_add_func("/index/cache/text_file_is_left_alone", test_text_file_is_left_alone);
+    g_test_add_func("/index/cache/database_of_another_program_is_left_alone",
+                    test_database_of_another_program_is_left_alone);
+    g_test_add_func("/index/cache/newer_format_is_left_alone", test_newer_format_is_left_alone);
+    g_test_add_func("/index/cache/older_format_is_replaced_without_a_word",
+                    test_older_format_is_replaced_without_a_word);
+    g_test_add_func("/index/cache/folder_or_pipe_at_the_path", test_folder_or_pipe_at_the_path);
+    g_test_add_func("/index/cache/no_folder_can_be_made", test_no_folder_can_be_made);
+    g_test_add_func("/index/cache/path_longer_than_sqlite_takes",
+                    test_path_longer_than_sqlite_takes);
+    g_test_add_func("/index/cache/link_leads_to_the_file", test_link_leads_to_the_file);
+    g_test_add_func("/index/cache/odd_names", test_odd_names);
+    g_test_add_func("/index/cache/folder_in_place_of_a_file_beside",
+                    test_folder_in_place_of_a_file_beside);
+    g_test_add_func("/index/cache/clear_removes_its_own_files_only",
+                    test_clear_removes_its_own_files_only);
+    g_test_add_func("/index/cache/clear_under_a_user", test_clear_under_a_user);
+    g_test_add_func("/index/cache/locked_for_writing", test_locked_for_writing);
+    g_test_add_func("/index/cache/locked_altogether", test_locked_altogether);
+    g_test_add_func("/index/cache/descriptors_are_closed_on_exec",
+                    test_descriptors_are_closed_on_exec);
+}
