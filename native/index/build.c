@@ -32,7 +32,9 @@ AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot)
     AcrIndex *index = g_new0(AcrIndex, 1);
     index->refs = 1;
     index->snapshot = snapshot ? acr_snapshot_ref(snapshot) : NULL;
-    index->strings = g_string_chunk_new(64 * 1024);
+    index->texts = g_ptr_array_new_with_free_func(g_free);
+    index->strings = g_string_chunk_new(1024);
+    pthread_mutex_init(&index->making, NULL);
     index->symbols = g_array_new(FALSE, FALSE, sizeof(AcrSymbol));
     index->bases = g_ptr_array_new();
     index->files = g_array_new(FALSE, FALSE, sizeof(AcrIndexFile));
@@ -59,7 +61,9 @@ void acr_index_unref(AcrIndex *index)
     g_array_unref(index->files);
     g_ptr_array_unref(index->bases);
     g_array_unref(index->symbols);
+    g_ptr_array_unref(index->texts);
     g_string_chunk_free(index->strings);
+    pthread_mutex_destroy(&index->making);
     acr_snapshot_unref(index->snapshot);
     g_free(index);
 }
@@ -248,10 +252,9 @@ AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
         return NULL;
     index->stats.outline_ms = lap_ms(&clock);
     add_files(&build);
-    index->stats.decode_ms = lap_ms(&clock);
     acr_index_freeze(index);
+    index->stats.decode_ms = lap_ms(&clock);
     index->stats.files = index->files->len;
     index->stats.symbols = index->symbols->len;
-    index->stats.tables_ms = lap_ms(&clock);
     return g_steal_pointer(&index);
 }

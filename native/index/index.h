@@ -152,7 +152,7 @@ typedef struct AcrIndex AcrIndex;
 typedef struct {
     gsize files, symbols, unparsed;
     gsize parsed, cached; /* files outlined now, files whose rows came from the cache */
-    gint64 cache_ms, outline_ms, decode_ms, tables_ms;
+    gint64 cache_ms, outline_ms, decode_ms;
 } AcrIndexStats;
 
 /*

@@ -5,14 +5,20 @@
 #ifndef ACR_INDEX_PRIVATE_H
 #define ACR_INDEX_PRIVATE_H
 
+#include <pthread.h>
+
 #include "index/index.h"
 
 #define ACR_INDEX_MAX_BASES 1000u      /* bases of one class */
 #define ACR_INDEX_MAX_DEPTH 200u       /* definitions within each other */
 #define ACR_INDEX_MAX_FIELD (1u << 20) /* bytes of one field of a row */
 
-/* Symbols of one kind, sorted by (name, id), and where each distinct name begins among them. */
+/*
+ * Symbols of one kind, sorted by (name, id), and where each distinct name begins among them. Made
+ * when first asked for: many questions need one kind only.
+ */
 typedef struct {
+    bool made;    /* read and set atomically; the rest is written before */
     guint32 *ids; /* n_ids of them */
     gsize n_ids;
     const char **names; /* n_names of them, sorted, distinct */
@@ -30,12 +36,14 @@ typedef struct {
 struct AcrIndex {
     gint refs;
     AcrSnapshot *snapshot;
-    GStringChunk *strings; /* all text of symbols and files */
+    GPtrArray *texts;      /* owned; rows, cut into the strings of symbols */
+    GStringChunk *strings; /* other text of files */
     GArray *symbols;       /* AcrSymbol; parent < id always; `first` never falls within a file */
     GPtrArray *bases; /* const char *: the NULL-terminated lists that AcrSymbol.bases point into */
     GArray *files;    /* AcrIndexFile, sorted by path */
     GArray *stems;    /* AcrStem, sorted by (stem, file) */
-    AcrNameTable tables[ACR_SYMBOL_KINDS];
+    AcrNameTable tables[ACR_SYMBOL_KINDS]; /* by acr_index_table */
+    pthread_mutex_t making;                /* one thread makes a table */
     AcrIndexStats stats;
 };
 
@@ -48,8 +56,10 @@ AcrIndex *acr_index_new_empty(AcrSnapshot *snapshot) ACR_MUST_USE;
  */
 bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize len,
                         const char **out_unparsed, GError **error) ACR_MUST_USE;
-/* Makes the tables; no rows may be added afterwards. */
+/* No rows may be added afterwards. */
 void acr_index_freeze(AcrIndex *index);
+/* The table of a frozen index; borrowed. */
+const AcrNameTable *acr_index_table(const AcrIndex *index, AcrSymbolKind kind);
 
 /* The symbols of one kind and name that lie in one file, as a part of what acr_index_lookup gives.
  */

@@ -13,8 +13,9 @@
 
 #define MAX_FIELDS 8
 
+/* Part of the rows, which the decoder owns and cuts into strings. */
 typedef struct {
-    const char *at;
+    char *at;
     gsize len;
 } Span;
 
@@ -25,7 +26,6 @@ typedef struct {
     guint32 last_first; /* `first` of the row before */
     guint32 open[ACR_INDEX_MAX_DEPTH];
     guint n_open;
-    GString *scratch;
     const char *unparsed;
     Span fields[MAX_FIELDS];
     guint n_fields;
@@ -37,12 +37,12 @@ static AcrSymbol *symbol_at(const Decoder *d, guint32 id)
 }
 
 /* Splits [at, end) at TABs; false when there are too many fields. */
-static bool split(Decoder *d, const char *at, const char *end)
+static bool split(Decoder *d, char *at, char *end)
 {
     d->n_fields = 0;
     for (;;) {
-        const char *tab = memchr(at, '\t', (gsize)(end - at));
-        const char *stop = tab ? tab : end;
+        char *tab = memchr(at, '\t', (gsize)(end - at));
+        char *stop = tab ? tab : end;
         if (d->n_fields == MAX_FIELDS || (gsize)(stop - at) > ACR_INDEX_MAX_FIELD)
             return false;
         d->fields[d->n_fields++] = (Span){at, (gsize)(stop - at)};
@@ -66,31 +66,44 @@ static bool parse_line(Span span, guint32 *out)
     return value > 0;
 }
 
-/* The text of a field, escapes undone, in the index's arena; NULL when malformed. "" gives "". */
-static const char *text_of(Decoder *d, Span span)
+/* Undoes escapes in place; the new end, or NULL when one is none. */
+static char *unescape(char *from, const char *end)
 {
-    if (!g_utf8_validate_len(span.at, span.len, NULL))
-        return NULL;
-    g_string_truncate(d->scratch, 0);
-    for (gsize i = 0; i < span.len; i++) {
-        char c = span.at[i];
+    static const char codes[] = "tnr\\u", meant[] = "\t\n\r\\\x1f";
+    char *to = from;
+    while (from < end) {
+        char c = *from++;
         if (c == '\\') {
-            static const char from[] = "tnr\\u", to[] = "\t\n\r\\\x1f";
-            const char *known = i + 1 < span.len ? strchr(from, span.at[++i]) : NULL;
+            const char *known = from < end ? strchr(codes, *from++) : NULL;
             if (!known || !*known)
                 return NULL;
-            c = to[known - from];
+            c = meant[known - codes];
         }
-        g_string_append_c(d->scratch, c);
+        *to++ = c;
     }
-    return g_string_chunk_insert_const(d->index->strings, d->scratch->str);
+    return to;
+}
+
+/* The text of a field, escapes undone, ended by a NUL in place of the byte that ended the field;
+ * NULL when malformed. */
+static const char *text_of(Span span)
+{
+    char *end = span.at + span.len;
+    char *escape = memchr(span.at, '\\', span.len);
+    if (escape && !(end = unescape(escape, end)))
+        return NULL;
+    *end = '\0';
+    return span.at;
 }
 
 /* A name must be there and hold no white space. */
-static const char *name_of(Decoder *d, Span span)
+static const char *name_of(Span span)
 {
-    const char *text = span.len ? text_of(d, span) : NULL;
-    return text && !strpbrk(text, " \t\r\n\x1f") ? text : NULL;
+    const char *text = span.len ? text_of(span) : NULL;
+    const char *at = text;
+    while (at && (guchar)*at > ' ')
+        at++;
+    return at && !*at ? text : NULL;
 }
 
 /* Finds the parent by qualified name and leaves it on top of the stack; -1 at module level, -2 when
@@ -144,7 +157,7 @@ static bool append(Decoder *d, AcrSymbol *symbol, bool opens)
 /* Fields 1-5 of C and D rows: qualname first def sig_last last. */
 static bool common(Decoder *d, AcrSymbol *symbol)
 {
-    symbol->qualname = name_of(d, d->fields[1]);
+    symbol->qualname = name_of(d->fields[1]);
     if (!symbol->qualname || !parse_line(d->fields[2], &symbol->first) ||
         !parse_line(d->fields[3], &symbol->def) || !parse_line(d->fields[4], &symbol->sig_last) ||
         !parse_line(d->fields[5], &symbol->last))
@@ -159,11 +172,11 @@ static bool add_bases(Decoder *d, Span span, AcrSymbol *symbol)
 {
     GPtrArray *pool = d->index->bases;
     gsize start = pool->len;
-    const char *end = span.at + span.len;
-    for (const char *at = span.at; span.len > 0 && at <= end;) {
-        const char *stop = memchr(at, '\x1f', (gsize)(end - at));
+    char *end = span.at + span.len;
+    for (char *at = span.at; span.len > 0 && at <= end;) {
+        char *stop = memchr(at, '\x1f', (gsize)(end - at));
         stop = stop ? stop : end;
-        const char *base = text_of(d, (Span){at, (gsize)(stop - at)});
+        const char *base = text_of((Span){at, (gsize)(stop - at)});
         if (!base || pool->len - start >= ACR_INDEX_MAX_BASES)
             return false;
         g_ptr_array_add(pool, (gpointer)base);
@@ -200,7 +213,7 @@ static bool def_row(Decoder *d)
     for (gsize i = 0; i < d->fields[7].len; i++)
         if (!g_ascii_islower(d->fields[7].at[i]))
             return false;
-    symbol.flags = text_of(d, d->fields[7]);
+    symbol.flags = text_of(d->fields[7]);
     return symbol.flags && append(d, &symbol, true);
 }
 
@@ -209,7 +222,7 @@ static bool assign_row(Decoder *d)
     AcrSymbol symbol = {.kind = ACR_SYMBOL_ASSIGN, .flags = ""};
     if (d->n_fields != 6)
         return false;
-    symbol.qualname = name_of(d, d->fields[1]);
+    symbol.qualname = name_of(d->fields[1]);
     if (!symbol.qualname || !parse_line(d->fields[2], &symbol.first) ||
         !parse_line(d->fields[3], &symbol.last))
         return false;
@@ -219,7 +232,7 @@ static bool assign_row(Decoder *d)
         return false;
     symbol.def = symbol.first;
     symbol.sig_last = symbol.last;
-    if (d->fields[4].len > 0 && !(symbol.value = name_of(d, d->fields[4])))
+    if (d->fields[4].len > 0 && !(symbol.value = name_of(d->fields[4])))
         return false;
     return append(d, &symbol, false);
 }
@@ -229,11 +242,11 @@ static bool import_row(Decoder *d)
     AcrSymbol symbol = {.kind = ACR_SYMBOL_IMPORT, .flags = ""};
     if (d->n_fields != 5 || !parse_line(d->fields[2], &symbol.first))
         return false;
-    symbol.name = symbol.qualname = name_of(d, d->fields[1]);
-    symbol.module = name_of(d, d->fields[3]);
+    symbol.name = symbol.qualname = name_of(d->fields[1]);
+    symbol.module = name_of(d->fields[3]);
     if (!symbol.name || !symbol.module)
         return false;
-    if (d->fields[4].len > 0 && !(symbol.value = name_of(d, d->fields[4])))
+    if (d->fields[4].len > 0 && !(symbol.value = name_of(d->fields[4])))
         return false;
     symbol.def = symbol.sig_last = symbol.last = symbol.first;
     symbol.parent = parent_by_line(d, symbol.first);
@@ -245,7 +258,7 @@ static bool failed_row(Decoder *d)
     guint32 line;
     if (d->n_fields != 3 || d->n_symbols > 0 || !parse_line(d->fields[1], &line))
         return false;
-    const char *message = text_of(d, d->fields[2]);
+    const char *message = text_of(d->fields[2]);
     if (!message)
         return false;
     g_autofree char *text = g_strdup_printf("line %u: %s", line, message);
@@ -273,13 +286,13 @@ static bool decode_row(Decoder *d)
     }
 }
 
-static bool decode_all(Decoder *d, const char *rows, gsize len, guint *out_row)
+static bool decode_all(Decoder *d, char *rows, gsize len, guint *out_row)
 {
     *out_row = 1;
-    if (len > 0 && (rows[len - 1] != '\n' || memchr(rows, 0, len)))
+    if (len > 0 && (rows[len - 1] != '\n' || !acr_utf8_is_text(rows, len)))
         return false;
-    for (const char *at = rows, *end = rows + len; at < end; (*out_row)++) {
-        const char *stop = memchr(at, '\n', (gsize)(end - at));
+    for (char *at = rows, *end = rows + len; at < end; (*out_row)++) {
+        char *stop = memchr(at, '\n', (gsize)(end - at));
         if (!split(d, at, stop) || !decode_row(d))
             return false;
         at = stop + 1;
@@ -290,17 +303,19 @@ static bool decode_all(Decoder *d, const char *rows, gsize len, guint *out_row)
 bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize len,
                         const char **out_unparsed, GError **error)
 {
-    g_autoptr(GString) scratch = g_string_sized_new(256);
-    Decoder decoder = {.index = index, .file = file, .last_first = 1, .scratch = scratch};
+    Decoder decoder = {.index = index, .file = file, .last_first = 1};
     guint symbols = index->symbols->len, bases = index->bases->len, row;
+    g_autofree char *text = g_memdup2(rows, len);
 
-    if (!decode_all(&decoder, rows, len, &row)) {
+    if (!decode_all(&decoder, text, len, &row)) {
         g_array_set_size(index->symbols, symbols);
         g_ptr_array_set_size(index->bases, (gint)bases);
         g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED, "rows malformed (row %u)",
                     row);
         return false;
     }
+    if (text)
+        g_ptr_array_add(index->texts, g_steal_pointer(&text));
     *out_unparsed = decoder.unparsed;
     return true;
 }

@@ -1,6 +1,6 @@
 /*
  * Answers from a built index by name, by file and by line: binary searches in flat sorted arrays.
- * Nothing here changes the index, so it may be read from several threads.
+ * What of it is made late is made under a lock, so it may be read from several threads.
  */
 #include "index/index_private.h"
 
@@ -57,7 +57,7 @@ const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id)
 const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                 gsize *out_n)
 {
-    const AcrNameTable *table = &index->tables[kind];
+    const AcrNameTable *table = acr_index_table(index, kind);
     gsize low = 0, high = table->n_names;
     *out_n = 0;
     while (low < high) {
@@ -102,8 +102,9 @@ const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kin
 
 const char *const *acr_index_names(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n)
 {
-    *out_n = index->tables[kind].n_names;
-    return index->tables[kind].names;
+    const AcrNameTable *table = acr_index_table(index, kind);
+    *out_n = table->n_names;
+    return table->names;
 }
 
 static bool is_def(const AcrSymbol *symbol)

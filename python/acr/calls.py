@@ -1,14 +1,17 @@
 """The text of one search call -> its name and arguments, bound to the registered signature.
 
-Messages are read by a model: each says what is wrong and how the call is written.
+Messages are read by a model: each says what is wrong and how the call is written. A process may be started for one call
+only, so the parser is used without the module `ast` around it, which is loaded where a call is out of the ordinary.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
+import _ast
 import warnings
-from collections.abc import Iterable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 from acr.fields import pack
 
@@ -48,25 +51,25 @@ def bind_text(specs: Iterable[Spec], text: str) -> tuple[str, list[str]]:
     usage = _usage(name, table[name])
     arguments, keywords = _literals(call, usage)
     try:
-        bound = _signature(table[name]).bind(*arguments, **keywords)
+        bound = _bind([param for param, _ in table[name]], arguments, keywords)
     except TypeError as error:
         raise BadCall(f"{name}: {error}; it is called as {usage}") from None
-    return name, [_value(bound.arguments[p], p, kind, usage) for p, kind in table[name]]
+    return name, [_value(bound[param], param, kind, usage) for param, kind in table[name]]
 
 
-def _parse(text: str) -> ast.Call:
+def _parse(text: str) -> _ast.Call:
     text = text.strip()
     if len(text) > MAX_TEXT:
         raise BadCall(f"the call is longer than {MAX_TEXT} characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text, mode="eval")
+            tree = compile(text, "<call>", "eval", _ast.PyCF_ONLY_AST)
     except SyntaxError as error:
         raise BadCall(f"{_shown(text)} is not a Python call: {_advice(error)}") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise BadCall(f"{_shown(text)} is not a Python call: {error or 'nested too deeply'}") from None
-    if not isinstance(tree.body, ast.Call):
+    if not isinstance(tree.body, _ast.Call):
         raise BadCall(f"{_shown(text)} is not a call: write name(\"argument\", ...)")
     return tree.body
 
@@ -77,16 +80,16 @@ def _advice(error: SyntaxError) -> str:
     return error.msg
 
 
-def _name(call: ast.Call, table: dict[str, tuple[tuple[str, str], ...]]) -> str:
+def _name(call: _ast.Call, table: dict[str, tuple[tuple[str, str], ...]]) -> str:
     known = ", ".join(table)
-    if not isinstance(call.func, ast.Name):
+    if not isinstance(call.func, _ast.Name):
         raise BadCall(f"{_unparsed(call.func)} is no search call; there are: {known}")
     if call.func.id not in table:
         raise BadCall(f"there is no call {_shown(call.func.id)}; there are: {known}")
     return call.func.id
 
 
-def _literals(call: ast.Call, usage: str) -> tuple[list[object], dict[str, object]]:
+def _literals(call: _ast.Call, usage: str) -> tuple[list[object], dict[str, object]]:
     keywords: dict[str, object] = {}
     for keyword in call.keywords:
         if keyword.arg is None:
@@ -97,25 +100,43 @@ def _literals(call: ast.Call, usage: str) -> tuple[list[object], dict[str, objec
     return [_literal(argument, usage) for argument in call.args], keywords
 
 
-def _literal(node: ast.expr, usage: str) -> object:
+def _literal(node: _ast.expr, usage: str) -> object:
+    if isinstance(node, _ast.Constant):
+        return node.value
+    import ast
+
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        shown = "an argument" if isinstance(node, ast.Starred) else _unparsed(node)
-        quoted = f": should it be {node.id!r}, in quotes?" if isinstance(node, ast.Name) else ""
+        shown = "an argument" if isinstance(node, _ast.Starred) else _unparsed(node)
+        quoted = f": should it be {node.id!r}, in quotes?" if isinstance(node, _ast.Name) else ""
         raise BadCall(f"{shown} is not a literal string or number{quoted}; it is called as {usage}") from None
 
 
-def _unparsed(node: ast.expr) -> str:
+def _unparsed(node: _ast.expr) -> str:
+    import ast
+
     try:
         return _shown(ast.unparse(node))
     except RecursionError:
         return "something nested too deeply"
 
 
-def _signature(params: tuple[tuple[str, str], ...]) -> inspect.Signature:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Signature([inspect.Parameter(name, kind) for name, _ in params])
+def _bind(params: list[str], arguments: list[object], keywords: dict[str, object]) -> dict[str, object]:
+    """Values by parameter, all of which are required. Raises TypeError."""
+    if len(arguments) > len(params):
+        raise TypeError("too many positional arguments")
+    bound = dict(zip(params, arguments))
+    for name, value in keywords.items():
+        if name not in params:
+            raise TypeError(f"got an unexpected keyword argument {_shown(name)}")
+        if name in bound:
+            raise TypeError(f"multiple values for argument {name!r}")
+        bound[name] = value
+    for name in params:
+        if name not in bound:
+            raise TypeError(f"missing a required argument: {name!r}")
+    return bound
 
 
 def _usage(name: str, params: tuple[tuple[str, str], ...]) -> str:

@@ -5,7 +5,9 @@ Each field is its length (8 bytes, little-endian) and its bytes. runtime/py/fiel
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _LENGTH = 8
 

@@ -98,9 +98,9 @@ static bool add_package(const char *package_dir, GError **error)
     PyObject *dir = PyUnicode_DecodeFSDefault(package_dir);
     bool ok = path && dir && PyList_Check(path) && PyList_Insert(path, 0, dir) == 0;
     Py_XDECREF(dir);
-    PyObject *outline = ok ? PyImport_ImportModule("acr.outline") : NULL;
-    ok = outline != NULL;
-    Py_XDECREF(outline);
+    PyObject *calls = ok ? PyImport_ImportModule("acr.calls") : NULL;
+    ok = calls != NULL;
+    Py_XDECREF(calls);
     if (ok)
         return true;
     acr_py_error_take(0, &why);

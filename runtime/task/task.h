@@ -39,7 +39,8 @@ typedef struct {
     const AcrProgress *progress;
 } AcrHost;
 #define ACR_OUTLINE_VERB "outline-worker" /* what a copy is started with */
-/* The file that outlines are kept in by default, under $XDG_CACHE_HOME; owned (g_free). */
+/* The file that outlines are kept in by default, under $XDG_CACHE_HOME or ~/.cache; owned (g_free);
+ * NULL where neither is an absolute path. */
 char *acr_host_default_cache(void) ACR_MUST_USE;
 
 /* ---- Workspace ----------------------------------------------------------------------------------

@@ -17,10 +17,12 @@ AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **err
 
 char *acr_host_default_cache(void)
 {
-    const char *set = g_getenv("XDG_CACHE_HOME");
+    const char *set = g_getenv("XDG_CACHE_HOME"), *home = g_get_home_dir();
     if (set && g_path_is_absolute(set)) /* a relative one counts not, says its specification */
         return g_build_filename(set, "acr-host", "outlines.sqlite", NULL);
-    return g_build_filename(g_get_home_dir(), ".cache", "acr-host", "outlines.sqlite", NULL);
+    if (home && g_path_is_absolute(home))
+        return g_build_filename(home, ".cache", "acr-host", "outlines.sqlite", NULL);
+    return NULL; /* never below the folder that the program happens to be started in */
 }
 
 /*
@@ -80,16 +82,15 @@ static bool build_index(AcrWorkspace *workspace, const AcrHost *host, const char
            check_record(record, error);
 }
 
-/* Python starts while the index is made: with a warm cache that needs none. */
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlineRecord *record,
                          GError **error)
 {
     gint64 start = g_get_monotonic_time();
     g_autofree char *version = acr_python_outline_version(host->python_dir, error);
-    if (!version)
+    if (!version ||
+        (!workspace->python && !(workspace->python = acr_python_start(host->python_dir, error))))
         return false;
-    workspace->python = acr_python_start(host->python_dir, error);
-    if (!workspace->python || !build_index(workspace, host, version, record, error) ||
+    if (!build_index(workspace, host, version, record, error) ||
         !acr_python_await(workspace->python, error))
         return false;
     workspace->search = acr_search_new(workspace->index);
@@ -102,7 +103,9 @@ bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, 
 {
     g_auto(AcrWorkspace) workspace = {0};
     gint64 start = g_get_monotonic_time();
-    workspace.repo = acr_repo_open(repo, error);
+    /* Python starts while repository and index are read: with a warm cache these need none. */
+    workspace.python = acr_python_start(host->python_dir, error);
+    workspace.repo = workspace.python ? acr_repo_open(repo, error) : NULL;
     if (!workspace.repo)
         return false;
     workspace.snapshot = acr_workspace_snapshot(workspace.repo, rev, error);

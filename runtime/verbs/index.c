@@ -45,7 +45,6 @@ static AcrJson *describe(const AcrWorkspace *workspace, bool verbose)
         {"cache_ms", stats.cache_ms},
         {"outline_ms", stats.outline_ms},
         {"decode_ms", stats.decode_ms},
-        {"tables_ms", stats.tables_ms},
         {"index_ms", workspace->index_ms},
         {"peak_memory_kib", peak_memory_kib(RUSAGE_SELF)},
         {"worker_peak_memory_kib", peak_memory_kib(RUSAGE_CHILDREN)},
@@ -73,7 +72,7 @@ static int clear_cache(const AcrProgram *program)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *cache = acr_host_default_cache();
-    if (!acr_index_cache_clear(cache, &error))
+    if (cache && !acr_index_cache_clear(cache, &error))
         return acr_verb_fail(program, acr_verb_index.name, error);
     return ACR_EXIT_OK;
 }

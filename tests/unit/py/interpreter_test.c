@@ -109,13 +109,13 @@ static void broken_package(void)
     g_assert_no_error(error);
     g_autofree char *package = g_build_filename(dir, "acr", NULL);
     g_autofree char *init = g_build_filename(package, "__init__.py", NULL);
-    g_autofree char *outline = g_build_filename(package, "outline.py", NULL);
+    g_autofree char *calls = g_build_filename(package, "calls.py", NULL);
     g_assert_true(acr_dir_make(package, NULL));
     g_assert_true(g_file_set_contents(init, "", -1, NULL));
-    refused(dir, "No module named 'acr.outline'");
-    g_assert_true(g_file_set_contents(outline, "def outline(:\n", -1, NULL));
+    refused(dir, "No module named 'acr.calls'");
+    g_assert_true(g_file_set_contents(calls, "def bind(:\n", -1, NULL));
     refused(dir, "SyntaxError");
-    g_assert_true(g_file_set_contents(outline, "raise SystemExit(0)\n", -1, NULL));
+    g_assert_true(g_file_set_contents(calls, "raise SystemExit(0)\n", -1, NULL));
     refused(dir, "SystemExit");
     g_assert_true(acr_dir_remove(dir, NULL));
     g_autofree char *later = probe(the_python(), "echo", "fine");
