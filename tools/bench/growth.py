@@ -141,6 +141,7 @@ def _counts(ours: peers.Ours, corpus: Corpus) -> str:
 def measure_shape(binary: Path, shape: Shape, work: Path) -> Measured:
     """Measure one repository. Errors: BenchError."""
     corpus = load(_repository(shape, work), "main")
+    peers.check_same_files(corpus)
     with tempfile.TemporaryDirectory(dir=work) as folder:
         ours = peers.Ours(binary, Path(folder) / "timed")
         sampled = peers.Ours(binary, Path(folder) / "sampled")
