@@ -1,6 +1,7 @@
 /*
  * search_code, search_code_in_file and get_code_around_line. search_code reads every non-test .py
- * file of the snapshot, also those that cannot be parsed; a file argument may name any file.
+ * file of the snapshot, also those that cannot be parsed; a file argument may name any file. An
+ * argument "re:…" is always a pattern, also where that text stands somewhere as it is.
  */
 #include <string.h>
 
@@ -148,10 +149,37 @@ static bool append_hints(GString *out, AcrSearch *search, const char *text, GErr
     return strcmp(arg.last, text) == 0 || acr_suggest_occurrences(out, search, arg.last, error);
 }
 
+static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files,
+                           AcrAnswer *out, GError **error)
+{
+    g_autoptr(GArray) entries = entries_of(reply->search, files);
+    g_autofree char *why = NULL, *shown = acr_search_shown(call->values[0]);
+    if (!acr_pattern_find(reply, acr_pattern_of(call->values[0]), entries, &why, error))
+        return false;
+    if (reply->hits->len) {
+        g_autofree char *one = g_strdup_printf("line that matches %s", shown);
+        g_autofree char *many = g_strdup_printf("lines that match %s", shown);
+        return acr_reply_finish(reply, one, many, ACR_COLLAPSE_FILES, out, error);
+    }
+    g_autoptr(GString) text = g_string_new(NULL);
+    if (why)
+        g_string_append_printf(text, "Cannot search for %s: %s.\n", shown, why);
+    else
+        g_string_append_printf(text, "Found no code that matches %s.\n", shown);
+    if (files && files->entries->len == 0) {
+        g_string_append(text, "There is no file of that name.\n");
+        acr_suggest_files(text, reply->search, call->values[1]);
+    }
+    acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
+}
+
 bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     g_auto(AcrReply) reply;
     acr_reply_init(&reply, search);
+    if (acr_pattern_of(call->values[0]))
+        return answer_pattern(&reply, call, NULL, out, error);
     if (!find_text_or_bare(&reply, call->values[0], NULL, error))
         return false;
     if (reply.hits->len == 0)
@@ -192,6 +220,8 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
     acr_reply_init(&reply, search);
     if (files.note)
         acr_reply_note(&reply, "%s", files.note);
+    if (acr_pattern_of(call->values[0]))
+        return answer_pattern(&reply, call, &files, out, error);
     if (!find_text_or_bare(&reply, call->values[0], &files, error))
         return false;
     if (reply.hits->len == 0)

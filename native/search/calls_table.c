@@ -35,10 +35,12 @@ static const AcrCallSpec calls[] = {
      "Shows a method of a class, also one that the class inherits."},
     {"search_code",
      {STR("code_str")},
-     "Finds literal text in the Python files and shows the lines around each place."},
+     "Finds literal text in the Python files and shows the lines around each place; text that "
+     "begins with re: is a regular expression."},
     {"search_code_in_file",
      {STR("code_str"), STR("file_name")},
-     "Finds literal text in the files of that name and shows the lines around each place."},
+     "Finds literal text in the files of that name and shows the lines around each place; text "
+     "that begins with re: is a regular expression."},
     {"get_code_around_line",
      {STR("file_name"), INT("line_number"), INT("window_size")},
      "Shows a line of a file with window_size lines before and after it."},

@@ -259,6 +259,18 @@ bool acr_loose_text_may_be_in(const AcrLooseText *loose, const AcrContent *conte
 /* As acr_text_find; the hits of a stricter step take the place of those of a looser one. */
 void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content, AcrLooseText *loose);
 
+#define ACR_PATTERN_MAX_BYTES 4096u
+#define ACR_PATTERN_FILE_STEPS 10000000u /* items of a pattern tried in one file */
+#define ACR_PATTERN_STEPS 200000000u     /* in one search: a second or two */
+/* The pattern of an argument "re:…", borrowed from it; NULL where it is plain text. */
+const char *acr_pattern_of(const char *argument);
+/*
+ * Adds the lines in which a match begins, and notes about what was left out. *out_why (owned) is
+ * set to what is wrong with the pattern when it is none. Errors: FAILED (an object is missing).
+ */
+bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, char **out_why,
+                      GError **error) ACR_MUST_USE;
+
 /* Adds the lines of a class that assign `self.name`; a note says what they are. */
 bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name,
                              GError **error) ACR_MUST_USE;

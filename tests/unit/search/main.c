@@ -8,6 +8,7 @@ int main(int argc, char **argv)
     add_class_tests();
     add_method_tests();
     add_code_tests();
+    add_pattern_tests();
     add_bound_tests();
     add_locate_tests();
     add_case_tests();

@@ -1,0 +1,203 @@
+/*
+ * Text by pattern (PCRE2): what search_code does with "re:…". A match holds at least one byte, and
+ * `^` and `$` are the ends of lines.
+ *
+ * A pattern can take time without end. It is bounded by counts, never by a clock, so that the same
+ * search has the same answer everywhere: PCRE2 calls back before each item of the pattern, and the
+ * calls, with the bytes passed between them, are counted for each file and for the whole search.
+ * PCRE2's own limits count less and begin again at each byte; they stand behind these. A pattern
+ * whose form makes it linear is not counted, which is faster.
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <string.h>
+
+#include "search/search_private.h"
+
+#define MATCH_LIMIT 10000000u           /* of PCRE2, from one start; see above */
+#define DEPTH_LIMIT 100000u             /* likewise */
+#define HEAP_LIMIT_KIB (32u * 1024)     /* memory of one match without JIT */
+#define STACK_START (32u * 1024)        /* memory of one match with it */
+#define STACK_LIMIT (8u * 1024 * 1024)  /* likewise */
+#define STEP_BYTES 16u                  /* bytes passed between two calls that count as one more */
+#define MAX_MESSAGE 256u                /* bytes of PCRE2's message */
+#define ERROR_STEPS PCRE2_ERROR_CALLOUT /* what our count ends a match with */
+
+typedef struct {
+    pcre2_code *code;
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+    pcre2_jit_stack *stack;
+    bool refers_back;           /* comparing with a group passes bytes unseen */
+    guint64 steps, total_steps; /* taken in this file, in all before it */
+    gsize at;                   /* where the last call was */
+    guint cut;                  /* files that took too many steps */
+    gsize first_cut;            /* the entry of the first of them */
+} Pattern;
+
+const char *acr_pattern_of(const char *argument)
+{
+    return g_str_has_prefix(argument, "re:") ? argument + strlen("re:") : NULL;
+}
+
+/* ---- Compiling ----------------------------------------------------------------------------------
+ */
+
+/* Whether a match takes at most as many steps as the pattern has characters: no repeats and no
+ * groups. */
+static bool is_linear(const char *pattern)
+{
+    for (; *pattern; pattern++) {
+        if (*pattern == '\\') {
+            pattern++;
+            if (g_ascii_isalnum(*pattern) && !strchr("bBdDwWsSntrf", *pattern))
+                return false;
+            if (!*pattern)
+                return true;
+        } else if (strchr("*+?{(", *pattern)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Called before each item of the pattern; ends the match when its file's steps are used up. */
+static int count_step(pcre2_callout_block *block, void *user)
+{
+    Pattern *pattern = user;
+    gsize now = block->current_position;
+    gsize passed = now > pattern->at ? now - pattern->at : pattern->at - now;
+    if (pattern->refers_back && now > block->start_match)
+        passed += now - block->start_match;
+    pattern->steps += 1 + passed / STEP_BYTES;
+    pattern->at = now;
+    return pattern->steps > ACR_PATTERN_FILE_STEPS ||
+                   pattern->total_steps + pattern->steps > ACR_PATTERN_STEPS
+               ? ERROR_STEPS
+               : 0;
+}
+
+static void pattern_clear(Pattern *pattern)
+{
+    pcre2_match_data_free(pattern->data);
+    pcre2_match_context_free(pattern->context);
+    pcre2_jit_stack_free(pattern->stack);
+    pcre2_code_free(pattern->code);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Pattern, pattern_clear)
+
+static pcre2_code *compile(const char *text, int *out_code, gsize *out_off)
+{
+    guint32 options = PCRE2_UTF | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    if (!context)
+        g_error("out of memory");
+    pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF);
+    pcre2_set_max_pattern_length(context, ACR_PATTERN_MAX_BYTES);
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED,
+                                     is_linear(text) ? options : options | PCRE2_AUTO_CALLOUT,
+                                     out_code, out_off, context);
+    pcre2_compile_context_free(context);
+    return code;
+}
+
+/* False when the text is no pattern; *out_why (owned) says so to the reader. */
+static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
+{
+    int code = 0;
+    gsize off = 0;
+    guint32 refers_back = 0;
+    *pattern = (Pattern){.code = compile(text, &code, &off)};
+    if (!pattern->code) {
+        PCRE2_UCHAR message[MAX_MESSAGE] = "";
+        pcre2_get_error_message(code, message, sizeof message);
+        off = MIN(off, strlen(text));
+        g_autofree char *before = acr_utf8_repair(text, off);
+        *out_why = g_strdup_printf("it is no pattern: %s, at offset %ld", (const char *)message,
+                                   g_utf8_strlen(before, -1));
+        return false;
+    }
+    pcre2_pattern_info(pattern->code, PCRE2_INFO_BACKREFMAX, &refers_back);
+    pattern->refers_back = refers_back > 0;
+    pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE); /* where there is none, it goes without */
+    pattern->data = pcre2_match_data_create(1, NULL);
+    pattern->context = pcre2_match_context_create(NULL);
+    pattern->stack = pcre2_jit_stack_create(STACK_START, STACK_LIMIT, NULL);
+    if (!pattern->data || !pattern->context)
+        g_error("out of memory");
+    pcre2_set_match_limit(pattern->context, MATCH_LIMIT);
+    pcre2_set_depth_limit(pattern->context, DEPTH_LIMIT);
+    pcre2_set_heap_limit(pattern->context, HEAP_LIMIT_KIB);
+    pcre2_set_callout(pattern->context, count_step, pattern);
+    pcre2_jit_stack_assign(pattern->context, NULL, pattern->stack);
+    return true;
+}
+
+/* ---- Matching -----------------------------------------------------------------------------------
+ */
+
+/* How many bytes of a match are shown: all, but no more than ACR_SEARCH_MAX_BLOCK lines. */
+static gsize shown_len(const AcrContent *content, gsize off, gsize len)
+{
+    const char *end = content->text.text + off + len, *at = content->text.text + off;
+    for (guint i = 0; i < ACR_SEARCH_MAX_BLOCK && at < end; i++)
+        at = acr_text_next_line(content, at, end);
+    return (gsize)(at - content->text.text) - off;
+}
+
+/* Adds one match per line in which one begins. False when the file took too many steps. */
+static bool find_in(Pattern *pattern, AcrReply *reply, gsize entry, const AcrContent *content)
+{
+    const char *text = content->text.text, *end = text + content->text.len;
+    AcrLineCursor cursor = {.line = 1};
+    int rc = 0;
+    for (gsize from = 0; from < content->text.len;) {
+        pattern->at = from;
+        rc = pcre2_match(pattern->code, (PCRE2_SPTR)text, content->text.len, from,
+                         PCRE2_NOTEMPTY | PCRE2_NO_UTF_CHECK, pattern->data, pattern->context);
+        const PCRE2_SIZE *span = pcre2_get_ovector_pointer(pattern->data);
+        if (rc < 0 || span[0] >= span[1] || span[0] < cursor.off)
+            break;
+        gsize len = shown_len(content, span[0], span[1] - span[0]);
+        if (!acr_text_add_match(reply, entry, content, &cursor, span[0], len))
+            break;
+        from = (gsize)(acr_text_next_line(content, text + span[1] - 1, end) - text);
+    }
+    return rc >= 0 || rc == PCRE2_ERROR_NOMATCH;
+}
+
+bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, char **out_why,
+                      GError **error)
+{
+    g_auto(Pattern) pattern;
+    *out_why = NULL;
+    if (!pattern_init(&pattern, text, out_why))
+        return true;
+    guint i = 0;
+    for (; i < entries->len && !reply->overfull && pattern.total_steps < ACR_PATTERN_STEPS; i++) {
+        gsize entry = g_array_index(entries, gsize, i);
+        AcrContent *content;
+        if (!acr_search_content(reply->search, entry, &content, error))
+            return false;
+        pattern.steps = 0;
+        if (content && !find_in(&pattern, reply, entry, content) && pattern.cut++ == 0)
+            pattern.first_cut = entry;
+        pattern.total_steps += pattern.steps;
+    }
+    g_autofree char *path =
+        pattern.cut ? acr_search_shown(acr_search_path(reply->search, pattern.first_cut)) : NULL;
+    if (pattern.cut)
+        acr_reply_note(reply,
+                       "The pattern takes too many steps: %u file%s searched only in part (%s).",
+                       pattern.cut, pattern.cut == 1 ? " was" : "s were", path);
+    if (i < entries->len && !reply->overfull)
+        acr_reply_note(reply,
+                       "%u of %u files were not searched: the steps of one search were used up.",
+                       entries->len - i, entries->len);
+    guint32 matches_empty = 0;
+    pcre2_pattern_info(pattern.code, PCRE2_INFO_MATCHEMPTY, &matches_empty);
+    if (matches_empty && reply->hits->len == 0)
+        acr_reply_note(reply, "The pattern matches the empty string; only a match of at least one "
+                              "character counts.");
+    return true;
+}

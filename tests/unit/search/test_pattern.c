@@ -1,0 +1,203 @@
+/* search_code and search_code_in_file with "re:…". */
+#include <string.h>
+
+#include "fixture.h"
+#include "search/search_private.h"
+
+static void assert_has(const AcrAnswer *answer, const char *text)
+{
+    if (!strstr(answer->output, text))
+        g_error("no '%s' in:\n%s", text, answer->output);
+}
+
+/* Asserts that the pattern is found at these places, or nowhere (""). */
+static void expect(Fixture *fixture, const char *pattern, const char *places)
+{
+    fixture_expect(fixture, "search_code", pattern, NULL, places);
+}
+
+static void a_marked_text_is_a_pattern(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "a.py", "def f():\n    return x42\n", "b.py", "y = x7\n", "test_c.py",
+                 "x42\n", NULL);
+    expect(&fixture, "re:x\\d+", "a.py:1-2 - f\nb.py:1-1 - -");
+    expect(&fixture, "re:X\\d+", "");
+    expect(&fixture, "re:(?i)X\\d\\d", "a.py:1-2 - f");
+    expect(&fixture, "x\\d+", "");
+    fixture_expect(&fixture, "search_code_in_file", "re:x\\d", "test_c.py", "test_c.py:1-1 - -");
+    fixture_expect(&fixture, "search_code_in_file", "re:x\\d\\d", "b.py", "");
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "re:x\\d+", NULL, NULL);
+    assert_has(&answer, "Found 2 lines that match re:x\\d+:");
+}
+
+static void the_mark_wins_over_the_same_text(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "m.py", "s = 're:x'\n\n\n\n\n\n\n\n\ny = x\n", NULL);
+    expect(&fixture, "re:x$", "m.py:7-10 - -");
+}
+
+static void anchors_are_ends_of_lines_of_all_kinds(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "crlf.py", "a = 1\r\n\r\n\r\n\r\n\r\nb = 2\r\n", "lf.py",
+                 "a = 1\n\n\n\n\nb = 2", NULL);
+    expect(&fixture, "re:^b", "crlf.py:3-6 - -\nlf.py:3-6 - -");
+    expect(&fixture, "re:1$", "crlf.py:1-4 - -\nlf.py:1-4 - -");
+    expect(&fixture, "re:^a.*2", "");
+}
+
+static void a_match_may_go_over_lines(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "m.py", "x = f(\n    1,\n)\ny = f(\n    2,\n)\n", NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "re:f\\(\\s+\\d", NULL, NULL);
+    fixture_assert_places(&answer, "m.py:1-6 - -");
+    assert_has(&answer, "Found 2 lines that match");
+}
+
+static void a_match_of_many_lines_is_shown_in_part(void)
+{
+    g_auto(Fixture) fixture;
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < 1000; i++)
+        g_string_append_printf(text, "v%d = %d\n", i, i);
+    fixture_init(&fixture, "m.py", text->str, NULL);
+    expect(&fixture, "re:[\\s\\S]+", "m.py:1-43 - -");
+}
+
+static void what_is_no_pattern_is_said_with_its_place(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "m.py", "f(x)\n", NULL);
+    g_auto(AcrAnswer) open = fixture_call(&fixture, "search_code", "re:f(x", NULL, NULL);
+    g_assert_false(open.ok);
+    assert_has(&open, "Cannot search for re:f(x: it is no pattern: missing closing parenthesis, at "
+                      "offset 3.\n");
+    g_auto(AcrAnswer) back = fixture_call(&fixture, "search_code", "re:é\\", NULL, NULL);
+    assert_has(&back, "at offset 2.\n");
+    g_autofree char *many = g_strnfill(ACR_PATTERN_MAX_BYTES + 1, 'x');
+    g_autofree char *argument = g_strconcat("re:", many, NULL);
+    g_auto(AcrAnswer) refused = fixture_call(&fixture, "search_code", argument, NULL, NULL);
+    assert_has(&refused, "it is no pattern: pattern string is longer than the limit");
+    g_auto(AcrAnswer) nowhere =
+        fixture_call(&fixture, "search_code_in_file", "re:x", "none.py", NULL);
+    assert_has(&nowhere, "There is no file of that name.\n");
+}
+
+static void a_match_of_nothing_does_not_count(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "m.py", "\n\n\n\n\n\nxx\n", NULL);
+    static const char *const empty[] = {"re:", "re:^", "re:$", "re:y*", "re:(?=x)", "re:\\b"};
+    for (gsize i = 0; i < G_N_ELEMENTS(empty); i++) {
+        g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", empty[i], NULL, NULL);
+        g_assert_false(answer.ok);
+        assert_has(&answer, "The pattern matches the empty string; only a match of at least one "
+                            "character counts.\nFound no code that matches re:");
+    }
+    expect(&fixture, "re:x*", "m.py:4-7 - -");
+}
+
+/* Patterns that take exponential, cubic or quadratic time on a line. */
+static void a_pattern_without_end_is_cut_and_says_so(void)
+{
+    static const char *const patterns[] = {
+        "re:(a+)+$", "re:(a|a)*b", "re:a*a*a*a*b", "re:(a*)*\\1b", "re:(?:(?:a{0,9}){0,9}){0,9}b",
+    };
+    g_auto(Fixture) fixture;
+    g_autofree char *run = g_strnfill(50000, 'a');
+    g_autofree char *text = g_strconcat("needle = 1\n", run, "!b\n", NULL);
+    fixture_init(&fixture, "m.py", text, "n.py", "aaab = 1\n", NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(patterns); i++) {
+        g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", patterns[i], NULL, NULL);
+        assert_has(&answer, "The pattern takes too many steps: 1 file was searched only in part "
+                            "(m.py).\n");
+    }
+    expect(&fixture, "re:(a|a)*b", "n.py:1-1 - -");
+    g_auto(AcrAnswer) before =
+        fixture_call(&fixture, "search_code", "re:needle|(a|a)*b", NULL, NULL);
+    fixture_assert_places(&before, "m.py:1-2 - -\nn.py:1-1 - -");
+}
+
+static void all_steps_of_a_search_are_bounded(void)
+{
+    g_auto(Fixture) fixture;
+    char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
+    g_autofree char *run = g_strnfill(5000, 'a'), *text = g_strconcat(run, "!b\n", NULL);
+    guint n = ACR_PATTERN_STEPS / ACR_PATTERN_FILE_STEPS + 5;
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *path = g_strdup_printf("m%02u.py", i);
+        fixture_write(dir, path, text, strlen(text));
+    }
+    fixture_init_dir(&fixture, dir);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "re:(a+)+b", NULL, NULL);
+    g_assert_false(answer.ok);
+    assert_has(&answer, "files were not searched: the steps of one search were used up.\n");
+    g_auto(AcrAnswer) again = fixture_call(&fixture, "search_code", "re:(a+)+b", NULL, NULL);
+    g_assert_cmpstr(answer.output, ==, again.output);
+}
+
+/* PCRE2 ends these itself; whatever it says, there is an answer. */
+static void deep_and_large_patterns_are_answered(void)
+{
+    g_auto(Fixture) fixture;
+    g_autoptr(GString) nested = g_string_new("re:");
+    for (int i = 0; i < 1000; i++)
+        g_string_append_c(nested, '(');
+    fixture_init(&fixture, "m.py", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaab = é\n", NULL);
+    const char *patterns[] = {nested->str,
+                              "re:((a{1,1000}){1,1000}){1,1000}",
+                              "re:(?R)",
+                              "re:(a(?1)?b)",
+                              "re:\\C",
+                              "re:(*LIMIT_MATCH=1)(a+)+b",
+                              "re:(*UTF)(*NO_JIT)(a|b)+",
+                              "re:a\\Kb",
+                              "re:(?C1)a",
+                              "re:(?<=\\d{3})",
+                              "re:\\p{L}+ = ",
+                              "re:(*SKIP)a",
+                              "re:(?(DEFINE)(?<x>a))(?&x)+"};
+    for (gsize i = 0; i < G_N_ELEMENTS(patterns); i++) {
+        g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", patterns[i], NULL, NULL);
+        g_assert_cmpstr(answer.output, !=, "");
+    }
+}
+
+static void many_matches_are_counted_and_a_thousand_listed(void)
+{
+    g_auto(Fixture) fixture;
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < 1500; i++)
+        g_string_append(text, "hit hit\n\n\n\n\n\n\n\n");
+    fixture_init(&fixture, "a.py", text->str, NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "re:h.t", NULL, NULL);
+    g_assert_cmpuint(answer.places->len, ==, ACR_SEARCH_MAX_PLACES);
+    assert_has(&answer, "Found 1500 lines that match re:h.t:");
+}
+
+void add_pattern_tests(void)
+{
+    g_test_add_func("/search/pattern/a_marked_text_is_a_pattern", a_marked_text_is_a_pattern);
+    g_test_add_func("/search/pattern/the_mark_wins_over_the_same_text",
+                    the_mark_wins_over_the_same_text);
+    g_test_add_func("/search/pattern/anchors_are_ends_of_lines_of_all_kinds",
+                    anchors_are_ends_of_lines_of_all_kinds);
+    g_test_add_func("/search/pattern/a_match_may_go_over_lines", a_match_may_go_over_lines);
+    g_test_add_func("/search/pattern/a_match_of_many_lines_is_shown_in_part",
+                    a_match_of_many_lines_is_shown_in_part);
+    g_test_add_func("/search/pattern/what_is_no_pattern_is_said_with_its_place",
+                    what_is_no_pattern_is_said_with_its_place);
+    g_test_add_func("/search/pattern/a_match_of_nothing_does_not_count",
+                    a_match_of_nothing_does_not_count);
+    g_test_add_func("/search/pattern/a_pattern_without_end_is_cut_and_says_so",
+                    a_pattern_without_end_is_cut_and_says_so);
+    g_test_add_func("/search/pattern/all_steps_of_a_search_are_bounded",
+                    all_steps_of_a_search_are_bounded);
+    g_test_add_func("/search/pattern/deep_and_large_patterns_are_answered",
+                    deep_and_large_patterns_are_answered);
+    g_test_add_func("/search/pattern/many_matches_are_counted_and_a_thousand_listed",
+                    many_matches_are_counted_and_a_thousand_listed);
+}
