@@ -130,23 +130,21 @@ def warm(bench: Bench) -> list[Row]:
     return rows
 
 
+def _literal_row(bench: Bench, kind: str, text: str) -> Row:
+    """One text searched for many times in one process; a few processes, a mean each."""
+    calls = [code_call(text)] * (ANSWERS + 1)
+    session = bench.ours.session(bench.here)
+    sessions = max(3, bench.rounds // 3)
+    means = [answer_times(session, calls).mean for _ in range(sessions)]
+    times = Times(tuple(means))
+    what = f"literal search in process, {kind}"
+    ours = f"means of {ANSWERS}: {milliseconds(times)}"
+    return Row("literal", what, times.median * 1e3, "ms", MAX_TEXT_MS, ours, repr(text))
+
+
 def literal(bench: Bench) -> list[Row]:
     """Literal searches within one running process."""
-    rows = []
-    for kind, text in bench.texts().items():
-        calls = [code_call(text)] * (ANSWERS + 1)
-        session = bench.ours.session(bench.here)
-        times = Times(
-            tuple(
-                answer_times(session, calls).mean
-                for _ in range(max(1, bench.rounds // 3))
-            )
-        )
-        what = f"literal search in process, {kind}"
-        value = times.median * 1e3
-        ours = f"mean of {ANSWERS}: {milliseconds(times)}"
-        rows.append(Row("literal", what, value, "ms", MAX_TEXT_MS, ours, repr(text)))
-    return rows
+    return [_literal_row(bench, kind, text) for kind, text in bench.texts().items()]
 
 
 def oneshot(bench: Bench) -> list[Row]:
