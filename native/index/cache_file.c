@@ -22,6 +22,7 @@
 #define LOCK_NAP_MS 5
 #define MAX_ATTEMPTS 8
 #define MAX_REMAKES 3
+#define NEW "-new"            /* behind the name of a database that is being made */
 #define OWN_FOLDER "acr-host" /* in it, a file that is no database at all was one of ours */
 
 static const char *const BESIDE[] = {"-wal", "-shm", "-journal"};
@@ -80,7 +81,7 @@ static AcrLock *lock_patiently(const char *path, GError **error)
 /* With the lock: a new database at the path. */
 static bool make_database(const char *path, GError **error)
 {
-    g_autofree char *name = g_strconcat(path, "-new", NULL);
+    g_autofree char *name = g_strconcat(path, NEW, NULL);
     g_autofree char *why = NULL;
     AcrStoreState state = ACR_STORE_REFUSED;
     /* A journal that readers and writers share needs shared memory, which some file systems do not
@@ -267,6 +268,8 @@ bool acr_index_cache_clear(const char *path, GError **error)
         return fail_to_clear(error, path, "it is another program's file");
     if (state == ACR_STORE_REFUSED)
         return fail_to_clear(error, path, why);
+    g_autofree char *unfinished = g_strconcat(real, NEW, NULL);
     int err = remove_database(real);
+    remove_database(unfinished);
     return err == 0 || fail_to_clear(error, path, g_strerror(err));
 }

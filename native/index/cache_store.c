@@ -216,11 +216,11 @@ static void set_up(AcrStore *store)
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
 
-static const char *const SETTINGS = "PRAGMA cache_size = -512;"
+static const char *const SETTINGS = "PRAGMA cache_size = -1024;"
                                     "PRAGMA mmap_size = 0;"
                                     "PRAGMA synchronous = NORMAL;"
                                     "PRAGMA temp_store = MEMORY;"
-                                    "PRAGMA wal_autocheckpoint = 2000;"
+                                    "PRAGMA wal_autocheckpoint = 4000;"
                                     "PRAGMA journal_size_limit = 1048576;";
 
 /*

@@ -222,6 +222,8 @@ static void test_damaged_files_beside_it(void)
         g_autofree char *remark = use_cache(path, ROWS);
         g_assert_cmpstr(remark, ==, NULL);
         g_assert_true(acr_index_cache_clear(path, NULL));
+        bool stays = g_file_test(name, G_FILE_TEST_EXISTS);
+        g_assert_true(stays == (strcmp(suffixes[i], "-lock") == 0));
     }
 }
 
