@@ -10,6 +10,8 @@
 
 #include "search/search_private.h"
 
+#define ANCHORS_TRIED 256u /* in a file, before it is taken for one that may hold the text */
+
 /* ---- Lines --------------------------------------------------------------------------------------
  */
 
@@ -151,16 +153,17 @@ bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
 /* ---- As written ---------------------------------------------------------------------------------
  */
 
-/* One match per line in which one begins. */
+/* One match per line in which one begins, none inside another. */
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text)
 {
     gsize len = strlen(text);
     const char *hay = content->text.text, *end = hay + content->text.len;
     AcrLineCursor cursor = {.line = 1};
-    for (const char *at = hay; len && at < end; at = acr_text_next_line(content, at, end)) {
+    for (const char *at = hay; len && at < end;) {
         at = memmem(at, (gsize)(end - at), text, len);
         if (!at || !acr_text_add_match(reply, entry, content, &cursor, (gsize)(at - hay), len))
             return;
+        at = MAX(at + len, acr_text_next_line(content, at, end));
     }
 }
 
@@ -270,10 +273,9 @@ bool acr_loose_text_may_be_in(const AcrLooseText *loose, const AcrContent *conte
 {
     const char *at = content->text.text, *end = at + content->text.len;
     gsize len = strlen(loose->anchor);
-    while ((at = memmem(at, (gsize)(end - at), loose->anchor, len))) {
-        if (content->has_cr || !loose->next || goes_on(loose, at + len, end))
+    for (guint i = 0; (at = memmem(at, (gsize)(end - at), loose->anchor, len)); i++, at++) {
+        if (i == ANCHORS_TRIED || content->has_cr || !loose->next || goes_on(loose, at + len, end))
             return true;
-        at++;
     }
     return false;
 }
@@ -299,7 +301,8 @@ static void add_plain(AcrReply *reply, gsize entry, AcrContent *content, const A
         const char *lf = memchr(plain->str + at, '\n', plain->len - (gsize)at);
         if (!acr_text_add_lines(reply, entry, content, line, last) || !lf)
             return;
-        at = next_plain(plain, want, (gsize)(lf + 1 - plain->str));
+        gsize next = (gsize)(lf + 1 - plain->str);
+        at = next_plain(plain, want, MAX(next, (gsize)at + strlen(want)));
     }
 }
 

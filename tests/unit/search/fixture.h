@@ -43,6 +43,7 @@ void add_class_tests(void);
 void add_method_tests(void);
 void add_code_tests(void);
 void add_pattern_tests(void);
+void add_large_tests(void);
 void add_bound_tests(void);
 void add_locate_tests(void);
 void add_case_tests(void);

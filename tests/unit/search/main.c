@@ -9,6 +9,7 @@ int main(int argc, char **argv)
     add_method_tests();
     add_code_tests();
     add_pattern_tests();
+    add_large_tests();
     add_bound_tests();
     add_locate_tests();
     add_case_tests();

@@ -49,6 +49,21 @@ static char *field(char **words, guint n)
     return g_strcompress(words[n]);
 }
 
+/* Writes a file part; the lines of "bytes" are one text, escapes undone. False for other parts. */
+static bool write_part(const char *dir, const Part *part)
+{
+    if (g_str_has_prefix(part->head, "file ")) {
+        fixture_write(dir, part->head + strlen("file "), part->body, strlen(part->body));
+        return true;
+    }
+    if (!g_str_has_prefix(part->head, "bytes "))
+        return false;
+    g_auto(GStrv) lines = g_strsplit(part->body, "\n", -1);
+    g_autofree char *joined = g_strjoinv("", lines), *bytes = g_strcompress(joined);
+    fixture_write(dir, part->head + strlen("bytes "), bytes, strlen(bytes));
+    return true;
+}
+
 static char *run_call(Fixture *fixture, char **words)
 {
     g_autofree char *first = field(words, 2), *second = field(words, 3), *third = field(words, 4);
@@ -95,15 +110,17 @@ static void run_case(const void *data)
     g_autoptr(GString) updated = g_string_new(NULL);
     g_string_append_len(updated, text, strstr(text, "=== ") - text);
     char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
-    for (guint i = 0; i < parts->len; i++) {
-        const Part *part = g_ptr_array_index(parts, i);
-        if (g_str_has_prefix(part->head, "file "))
-            fixture_write(dir, part->head + 5, part->body, strlen(part->body));
-    }
+    guint files = 0;
+    while (files < parts->len && write_part(dir, g_ptr_array_index(parts, files)))
+        files++;
     g_auto(Fixture) fixture;
     fixture_init_dir(&fixture, dir);
     guint checked = 0;
-    for (guint i = 0; i < parts->len; i++) {
+    for (guint i = 0; i < files; i++) {
+        const Part *part = g_ptr_array_index(parts, i);
+        g_string_append_printf(updated, "=== %s\n%s", part->head, part->body);
+    }
+    for (guint i = files; i < parts->len; i++) {
         const Part *part = g_ptr_array_index(parts, i);
         g_auto(GStrv) words = g_strsplit(part->head, "\t", -1);
         checked += strcmp(words[0], "call") == 0 || strcmp(words[0], "locate") == 0;
@@ -111,8 +128,6 @@ static void run_case(const void *data)
             check(path, part, run_call(&fixture, words), updated);
         else if (strcmp(words[0], "locate") == 0)
             check(path, part, run_locate(&fixture, words), updated);
-        else if (g_str_has_prefix(part->head, "file "))
-            g_string_append_printf(updated, "=== %s\n%s", part->head, part->body);
         else
             g_error("%s: what is '=== %s'?", path, part->head);
     }
