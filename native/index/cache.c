@@ -146,7 +146,7 @@ static void cannot_write(AcrIndexCache *cache, AcrStoreState state)
 {
     if (state == ACR_STORE_DAMAGED)
         acr_index_cache_replace(cache);
-    else if (state == ACR_STORE_BUSY)
+    else if (state == ACR_STORE_BUSY && cache->rows->len > 0)
         acr_index_cache_say(cache, "is locked by another process: not all is kept");
     else if (state == ACR_STORE_REFUSED) {
         acr_index_cache_say(cache, "cannot be written (%s): nothing more is kept",

@@ -13,6 +13,7 @@
 #define ACR_STORE_FORMAT 1                  /* user_version: the tables, and what is in them */
 #define ACR_STORE_MAX_FORMAT 10000          /* a higher one is damage, not a newer program */
 #define ACR_STORE_PAGE_BYTES 4096
+#define ACR_STORE_PATIENCE_MS 2000 /* for the locks of other processes, in one call */
 #define ACR_STORE_MIN_LIMIT (1024u * 1024)
 
 typedef enum {

@@ -162,8 +162,10 @@ static AcrStoreState finish(AcrStore *store, AcrStoreState state)
         g_autofree char *why = g_strdup(store->why);
         roll_back(store);
         g_strlcpy(store->why, why, sizeof store->why);
+        return state;
     }
-    return state;
+    store->patience_ms = ACR_STORE_PATIENCE_MS;
+    return ACR_STORE_OK;
 }
 
 AcrStoreState acr_store_write(AcrStore *store, const GPtrArray *rows, const GArray *touched,

@@ -15,7 +15,6 @@
 
 #define HEADER_BYTES 100
 #define MAGIC "SQLite format 3" /* with its NUL: 16 bytes */
-#define PATIENCE_MS 2000
 #define LITTLE_PATIENCE_MS 20
 #define MAX_NAP_MS 25
 #define TICK_STEPS 100000 /* of SQLite's machine */
@@ -248,7 +247,7 @@ AcrStoreState acr_store_open(const char *path, bool frozen, AcrStore **out)
     if (!there && errno == ENOENT)
         return ACR_STORE_MISSING;
     AcrStore *store = *out = g_new0(AcrStore, 1);
-    store->patience_ms = PATIENCE_MS;
+    store->patience_ms = ACR_STORE_PATIENCE_MS;
     if (there && !S_ISREG(st.st_mode)) {
         g_strlcpy(store->why, "no regular file", sizeof store->why);
         return ACR_STORE_REFUSED;
@@ -291,7 +290,7 @@ bool acr_store_has_moved(AcrStore *store)
 
 AcrStoreState acr_store_create(const char *path, bool shared, char **out_why)
 {
-    AcrStore store = {.patience_ms = PATIENCE_MS};
+    AcrStore store = {.patience_ms = ACR_STORE_PATIENCE_MS};
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 || close(fd) != 0) {
         *out_why = g_strdup(g_strerror(errno));
