@@ -1,6 +1,6 @@
 /*
- * Any bytes as the argument of every search call, and as a bug location, on a small fixed
- * repository. An answer must come, within its bounds and in UTF-8.
+ * Any bytes as the argument of every search call, also marked as a pattern, and as a bug location,
+ * on a small fixed repository. An answer must come, within its bounds and in UTF-8.
  */
 #include <glib.h>
 #include <stdint.h>
@@ -10,15 +10,30 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char source[] =
-    "class Base:\n    def run(self):\n        return 1\n\n\nclass Leaf(Base):\n    x = 1\n";
-static const char rows[] =
-    "C\tBase\t1\t1\t1\t3\t\nD\tBase.run\t2\t2\t2\t3\tc\t\nC\tLeaf\t6\t6\t6\t7\tBase\nA\tLeaf."
-    "x\t7\t7\t\tc\n";
+typedef struct {
+    const char *path, *text, *rows;
+} File;
+
+/* A file with symbols, and others for text: line ends, indentation, encodings, repeats. */
+static const File files[] = {
+    {"leaf.py",
+     "class Base:\n    def run(self):\n        return 1\n\n\nclass Leaf(Base):\n    x = 1\n",
+     "C\tBase\t1\t1\t1\t3\t\nD\tBase.run\t2\t2\t2\t3\tc\t\nC\tLeaf\t6\t6\t6\t7\tBase\nA\tLeaf."
+     "x\t7\t7\t\tc\n"},
+    {"pkg/ends.py", "def run():\r\n\treturn 1  \r\nx = 1\rx = 1\r\r\n  x = 1", ""},
+    {"pkg/latin.py", "# coding: latin-1\nname = '\xe9t\xe9'\nrun()\n", ""},
+    {"pkg/old.py", "print 'run', \xff\xfe\n", "X\t1\tinvalid syntax\n"},
+    {"pkg/same.py", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\naaaa\naaaa\naaaa\naaaab\n", ""},
+    {"test_leaf.py", "def test_run():\n    assert Leaf().run() == 1\n", ""},
+    {"notes.txt", "Leaf runs.\n", ""},
+};
 
 static bool outline(void *ctx, const char *path, GBytes *bytes, GBytes **out_rows, GError **error)
 {
-    *out_rows = g_bytes_new_static(rows, sizeof(rows) - 1);
+    const char *rows = "";
+    for (gsize i = 0; i < G_N_ELEMENTS(files); i++)
+        rows = strcmp(files[i].path, path) == 0 ? files[i].rows : rows;
+    *out_rows = g_bytes_new_static(rows, strlen(rows));
     return true;
 }
 
@@ -33,8 +48,12 @@ static AcrSearch *make_search(void)
     g_autoptr(GError) error = NULL;
     g_autofree char *dir = g_dir_make_tmp("acr-fuzz-XXXXXX", &error);
     g_assert_no_error(error);
-    g_autofree char *path = g_build_filename(dir, "leaf.py", NULL);
-    g_assert_true(g_file_set_contents(path, source, -1, &error));
+    for (gsize i = 0; i < G_N_ELEMENTS(files); i++) {
+        g_autofree char *path = g_build_filename(dir, files[i].path, NULL);
+        g_autofree char *folder = g_path_get_dirname(path);
+        g_assert_true(acr_dir_make(folder, &error));
+        g_assert_true(g_file_set_contents(path, files[i].text, -1, &error));
+    }
     g_autoptr(AcrRepo) repo = acr_repo_open(dir, &error);
     g_assert_no_error(error);
     g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_worktree(repo, &error);
@@ -84,6 +103,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *arguments[3];
     split(data, size, arguments);
     run_calls(search, arguments);
+    char *marked[3] = {g_strconcat("re:", arguments[0], NULL), arguments[1], arguments[2]};
+    run_calls(search, marked);
+    g_free(marked[0]);
     g_autoptr(GPtrArray) locations =
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     g_ptr_array_add(locations,
