@@ -27,7 +27,7 @@ import peers  # noqa: E402
 import table  # noqa: E402
 import timing  # noqa: E402
 from plain_search import PlainSearch  # noqa: E402
-from timing import BenchError, Command, Comparison, Times  # noqa: E402
+from timing import BenchError, Command, Comparison, Spent, Times  # noqa: E402
 
 FILES = {
     "a.py": b"class A:\n    def one(self):\n        return self\n",
@@ -72,13 +72,15 @@ def test_a_ratio_is_that_of_the_medians_and_has_that_of_the_minima_beside_it() -
 def test_rounds_alternate_after_one_that_does_not_count() -> None:
     order: list[str] = []
 
-    def step(name: str, seconds: float) -> float:
+    def step(name: str, seconds: float) -> Spent:
         order.append(name)
-        return seconds
+        return Spent(seconds, 3 * seconds)
 
     found = timing.compare(2, lambda: step("ours", 1.0), lambda: step("peer", 2.0))
     assert order == ["ours", "peer"] * 3
-    assert found == Comparison(Times((1.0, 1.0)), Times((2.0, 2.0)))
+    ours, peer = Times((1.0, 1.0), (3.0, 3.0)), Times((2.0, 2.0), (6.0, 6.0))
+    assert found == Comparison(ours, peer)
+    assert found.cpu_ratio == 0.5
 
 
 def test_the_table_shows_value_target_and_verdict() -> None:
@@ -109,8 +111,17 @@ def test_a_process_that_fails_is_an_error_and_no_time() -> None:
 
 def test_processes_started_together_take_as_long_as_the_longest() -> None:
     sleep = "import sys, time; time.sleep(float(sys.argv[1]))"
-    seconds = timing.together([python(sleep, "0.4"), python(sleep, "0.1")])
-    assert 0.4 <= seconds < 5
+    spent = timing.together([python(sleep, "0.4"), python(sleep, "0.1")])
+    assert 0.4 <= spent.wall < 20 and 0 < spent.cpu
+
+
+def test_processor_time_is_that_of_the_process_and_its_children() -> None:
+    busy = "import time\nwhile time.process_time() < 0.2: pass\n"
+    inner = (
+        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])\n"
+    )
+    spent = timing.run(python(inner + busy))
+    assert 0.4 <= spent.cpu < 3 and spent.wall >= 0.4
 
 
 def test_answers_are_timed_one_by_one_and_each_must_be_there() -> None:
@@ -187,7 +198,7 @@ def test_two_halves_hold_all_contents_and_are_parsed(tmp_path: Path) -> None:
     sizes = [path.stat().st_size for path in halves]
     assert abs(sizes[0] - sizes[1]) < 0.2 * sum(sizes)
     assert sum(sizes) > found.size
-    assert timing.together(peers.parse_only(halves)) > 0
+    assert timing.together(peers.parse_only(halves)).wall > 0
 
 
 def test_generated_files_are_the_same_each_time_and_parse() -> None:

@@ -14,7 +14,7 @@ import peers
 from corpus import Corpus, load
 from rows import code_call, printed
 from table import Row, markdown, render
-from timing import Comparison, Times, answer_times, compare, run
+from timing import Comparison, Times, alternate, answer_times, compare, run
 
 SIZES = (1_000, 10_000)
 LARGE = 100_000
@@ -122,7 +122,7 @@ def _text(session_of: peers.Ours, corpus: Corpus, text: str) -> Comparison:
     calls = [code_call(text)] * (2 * ROUNDS + 1)
     mean = answer_times(session_of.session(corpus), calls).mean
     grep = peers.git_grep(corpus, text)
-    return Comparison(Times((mean,)), Times(tuple(run(grep) for _ in range(ROUNDS))))
+    return Comparison(Times((mean,)), alternate(ROUNDS, lambda: run(grep))[0])
 
 
 def _slowest(ours: peers.Ours, corpus: Corpus, shape: Shape) -> tuple[float, str]:
@@ -145,7 +145,7 @@ def measure_shape(binary: Path, shape: Shape, work: Path) -> Measured:
     with tempfile.TemporaryDirectory(dir=work) as folder:
         ours = peers.Ours(binary, Path(folder) / "timed")
         sampled = peers.Ours(binary, Path(folder) / "sampled")
-        cold = run(ours.index(corpus))
+        cold = run(ours.index(corpus)).wall
         cold_kib = memory.peak_kib(sampled.index(corpus))
         symbol = ours.symbol(corpus, shape.class_name)
         grep = peers.git_grep(corpus, shape.class_name)

@@ -21,6 +21,7 @@ from timing import (
     BenchError,
     Command,
     Comparison,
+    Spent,
     Times,
     alternate,
     answer_times,
@@ -85,8 +86,8 @@ def printed(command: Command) -> dict[str, object]:
         raise BenchError(f"'{command.argv[1]}' prints no JSON: {error}") from None
 
 
-def _cold_index(bench: Bench) -> float:
-    """Seconds of an index with a cache that is not there yet."""
+def _cold_index(bench: Bench) -> Spent:
+    """The time of an index with a cache that is not there yet."""
     with tempfile.TemporaryDirectory(dir=bench.work) as folder:
         return run(peers.Ours(bench.ours.binary, Path(folder)).index(bench.here))
 

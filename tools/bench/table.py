@@ -35,8 +35,9 @@ def milliseconds(times: Times) -> str:
 def ratio_row(
     row: str, what: str, found: Comparison, target: float | None, peer: str
 ) -> Row:
-    """A row for a comparison: the ratio of the medians, with that of the minima beside it."""
-    ours = f"{milliseconds(found.ours)}, minima x {found.least_ratio:.2f}"
+    """A row for a comparison: the ratio of the medians; beside it those of minima and processor time."""
+    beside = f"minima x {found.least_ratio:.2f}, cpu x {found.cpu_ratio:.2f}"
+    ours = f"{milliseconds(found.ours)}, {beside}"
     theirs = f"{peer}: {milliseconds(found.peer)}"
     return Row(row, what, found.ratio, "x", target, ours, theirs)
 

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import statistics
 import subprocess
 import time
 from dataclasses import dataclass
-from typing import Callable, Mapping, Sequence
+from typing import Callable, Mapping, NamedTuple, Sequence
 
 TIMEOUT_SECONDS = 1800
 PIPE_BYTES = 1 << 20
-
-Step = Callable[[], float]
 
 
 class BenchError(Exception):
     """What was to be measured did not work; the message is a line for the reader."""
 
 
+class Spent(NamedTuple):
+    """Seconds on the wall, and of processor time of all processes that took part."""
+
+    wall: float
+    cpu: float
+
+
+Step = Callable[[], Spent]
+
+
 @dataclass(frozen=True)
 class Times:
-    """Wall times in seconds, one a round."""
+    """Wall times in seconds, one a round; `cpu` has the processor times, where they were taken."""
 
     seconds: tuple[float, ...]
+    cpu: tuple[float, ...] = ()
 
     @property
     def median(self) -> float:
@@ -59,6 +69,11 @@ class Comparison:
         """Our minimum by the peer's."""
         return self.ours.least / self.peer.least
 
+    @property
+    def cpu_ratio(self) -> float:
+        """Our least processor time by the peer's: what other work on the machine disturbs least."""
+        return min(self.ours.cpu) / min(self.peer.cpu)
+
 
 @dataclass(frozen=True)
 class Command:
@@ -78,12 +93,18 @@ class Command:
         raise BenchError(f"'{shown} …' exits with {code}: {'; '.join(said)}")
 
 
-def run(command: Command) -> float:
-    """Seconds from the start to the end of the process; its output goes to a pipe that is read.
+def _children_cpu() -> float:
+    """Processor time of all processes that ended and were waited for, in seconds."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def run(command: Command) -> Spent:
+    """The time from the start to the end of the process; its output goes to a pipe that is read.
 
     Errors: BenchError, also when it takes longer than TIMEOUT_SECONDS.
     """
-    begin = time.perf_counter()
+    before, begin = _children_cpu(), time.perf_counter()
     try:
         done = subprocess.run(
             command.argv,
@@ -97,32 +118,35 @@ def run(command: Command) -> float:
         raise BenchError(
             f"'{command.argv[0]}' takes over {TIMEOUT_SECONDS} s"
         ) from None
-    seconds = time.perf_counter() - begin
+    spent = Spent(time.perf_counter() - begin, _children_cpu() - before)
     command.check(done.returncode, done.stderr)
-    return seconds
+    return spent
 
 
-def together(commands: Sequence[Command]) -> float:
-    """Seconds until all of these processes, started at once and without output, have ended."""
-    begin = time.perf_counter()
+def together(commands: Sequence[Command]) -> Spent:
+    """The time until all of these processes, started at once and without output, have ended."""
+    before, begin = _children_cpu(), time.perf_counter()
     null = subprocess.DEVNULL
     running = [
         subprocess.Popen(c.argv, env=c.env, stdin=null, stdout=null) for c in commands
     ]
     codes = [process.wait(TIMEOUT_SECONDS) for process in running]
-    seconds = time.perf_counter() - begin
+    spent = Spent(time.perf_counter() - begin, _children_cpu() - before)
     for command, code in zip(commands, codes):
         command.check(code, b"")
-    return seconds
+    return spent
 
 
 def alternate(rounds: int, *steps: Step) -> list[Times]:
     """The times of each step, one after the other in each round, so that all meet the same disturbances."""
-    taken: list[list[float]] = [[] for _ in steps]
+    taken: list[list[Spent]] = [[] for _ in steps]
     for _ in range(rounds):
         for times, step in zip(taken, steps):
             times.append(step())
-    return [Times(tuple(times)) for times in taken]
+    return [
+        Times(tuple(s.wall for s in times), tuple(s.cpu for s in times))
+        for times in taken
+    ]
 
 
 def compare(rounds: int, ours: Step, peer: Step) -> Comparison:
