@@ -94,7 +94,7 @@ AcrStoreState acr_store_run(AcrStore *store, int statement) ACR_MUST_USE;
 /* The statement, reset; NULL where it cannot be prepared, with the state in `*out_state`. */
 sqlite3_stmt *acr_store_statement(AcrStore *store, int statement, AcrStoreState *out_state);
 
-/* Where rows stand in the table: of id and version, spread evenly. */
+/* What rows are found by: of id and version, spread evenly. */
 gint64 acr_store_number(const AcrStoreKey *key);
 /* Checksum of rows that belong to a key. */
 guint64 acr_store_sum(const AcrStoreKey *key, const void *rows, gsize len);

@@ -1,9 +1,10 @@
 /*
  * One open database of the outline cache: what kind of file it is, how SQLite is set up for it, its
- * statements, and what SQLite's result codes mean. A table of rows under a number made of blob id
- * and version, so that a look-up is one walk down a tree of integers; measured against a table
- * keyed by (id, version): a third of the time. No memory map: it gains a tenth of a millisecond on
- * a thousand look-ups, and a file that is cut short under it would end the process.
+ * statements, and what SQLite's result codes mean. A row is found by a number made of blob id and
+ * version. Rows lie in the order they came, so that those of one repository lie together: putting a
+ * hundred thousand takes a fifth of the time that a table in the order of the numbers does, getting
+ * them the same. No memory map: it gains little, and a file that is cut short under it would end
+ * the process.
  */
 #include "index/cache_private.h"
 
@@ -20,9 +21,11 @@
 #define TICK_STEPS 100000 /* of SQLite's machine */
 #define MAX_TICKS 200
 #define TABLE_SQL                                                                                  \
-    "CREATE TABLE outline(number INTEGER PRIMARY KEY, day INTEGER NOT NULL, "                      \
+    "CREATE TABLE outline(place INTEGER PRIMARY KEY, number INTEGER NOT NULL, day INTEGER NOT "    \
+    "NULL, "                                                                                       \
     "sum INTEGER NOT NULL, id BLOB NOT NULL, version TEXT NOT NULL, rows BLOB NOT NULL)"
-#define INDEX_SQL "CREATE INDEX outline_by_day ON outline(day)"
+#define NUMBERS_SQL "CREATE UNIQUE INDEX outline_by_number ON outline(number)"
+#define DAYS_SQL "CREATE INDEX outline_by_day ON outline(day)"
 
 static const char *const STATEMENTS[ACR_STATEMENTS] = {
     [ACR_STATEMENT_BEGIN_READING] = "BEGIN",
@@ -35,8 +38,8 @@ static const char *const STATEMENTS[ACR_STATEMENTS] = {
     [ACR_STATEMENT_TOUCH] = "UPDATE outline SET day = ?2 WHERE number = ?1",
     [ACR_STATEMENT_PAGES] = "PRAGMA page_count",
     [ACR_STATEMENT_FREE_PAGES] = "PRAGMA freelist_count",
-    [ACR_STATEMENT_EVICT] = "DELETE FROM outline WHERE number IN "
-                            "(SELECT number FROM outline ORDER BY day LIMIT 64)",
+    [ACR_STATEMENT_EVICT] = "DELETE FROM outline WHERE place IN "
+                            "(SELECT place FROM outline ORDER BY day LIMIT 64)",
     [ACR_STATEMENT_SHRINK] = "PRAGMA incremental_vacuum(4096)",
 };
 
@@ -177,7 +180,7 @@ static AcrStoreState kind_of_file(AcrStore *store, bool empty)
 /* Nothing but our table and index: a trigger or a view would run what somebody else wrote. */
 static AcrStoreState check_tables(AcrStore *store)
 {
-    static const char *const expected[] = {TABLE_SQL, INDEX_SQL};
+    static const char *const expected[] = {TABLE_SQL, NUMBERS_SQL, DAYS_SQL};
     sqlite3_stmt *statement = NULL;
     int rc = sqlite3_prepare_v2(store->db, "SELECT sql FROM sqlite_master ORDER BY rowid", -1,
                                 &statement, NULL);
@@ -300,11 +303,11 @@ AcrStoreState acr_store_create(const char *path, bool shared, char **out_why)
      * last line opens the files beside the database, if there are to be any. */
     g_autofree char *sql = g_strdup_printf(
         "PRAGMA page_size = %d; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = OFF;"
-        "PRAGMA journal_mode = MEMORY; BEGIN; %s; %s; PRAGMA application_id = %d;"
+        "PRAGMA journal_mode = MEMORY; BEGIN; %s; %s; %s; PRAGMA application_id = %d;"
         "PRAGMA user_version = %d; COMMIT; PRAGMA journal_mode = %s;"
         "SELECT * FROM outline;",
-        ACR_STORE_PAGE_BYTES, TABLE_SQL, INDEX_SQL, ACR_STORE_APPLICATION_ID, ACR_STORE_FORMAT,
-        shared ? "WAL" : "MEMORY");
+        ACR_STORE_PAGE_BYTES, TABLE_SQL, NUMBERS_SQL, DAYS_SQL, ACR_STORE_APPLICATION_ID,
+        ACR_STORE_FORMAT, shared ? "WAL" : "MEMORY");
     int rc = sqlite3_open_v2(path, &store.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(store.db, sql, NULL, NULL, NULL);

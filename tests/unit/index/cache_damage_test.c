@@ -276,9 +276,9 @@ static void test_dropping_by_a_damaged_index_ends(void)
     cache->day = 1;
     put_rows(cache, 0, 150);
     acr_index_cache_free(cache);
-    run_sql(path, "CREATE TABLE kept AS SELECT * FROM sqlite_master WHERE type = 'index';"
+    run_sql(path, "CREATE TABLE kept AS SELECT * FROM sqlite_master WHERE name = 'outline_by_day';"
                   "PRAGMA writable_schema = ON;"
-                  "DELETE FROM sqlite_master WHERE type = 'index';");
+                  "DELETE FROM sqlite_master WHERE name = 'outline_by_day';");
     run_sql(path, "DELETE FROM outline; PRAGMA writable_schema = ON;"
                   "INSERT INTO sqlite_master SELECT * FROM kept; DROP TABLE kept;");
     cache = acr_index_cache_open(path, 0);
