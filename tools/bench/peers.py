@@ -59,6 +59,12 @@ def git_grep(corpus: Corpus, text: str) -> Command:
     return Command([*argv, "--", *PATHSPEC], clean_env())
 
 
+def git_grep_all(corpus: Corpus, text: str) -> Command:
+    """`git grep -F` over all files of the commit: tests and other types too."""
+    argv = ["git", "-C", str(corpus.repository), "grep", "-F", "-e", text, corpus.rev]
+    return Command(argv, clean_env())
+
+
 def check_same_files(corpus: Corpus) -> None:
     """Make sure that git's patterns select the files of the corpus. Errors: BenchError."""
     argv = ["grep", "-l", "-z", "-a", "-e", "", corpus.rev, "--", *PATHSPEC]

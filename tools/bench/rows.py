@@ -150,22 +150,27 @@ def literal(bench: Bench) -> list[Row]:
 
 def oneshot(bench: Bench) -> list[Row]:
     """One literal search as a whole process, beside git grep and rg."""
-    tree = _checked_out(bench)
-    rows = []
-    for kind, text in bench.texts().items():
-        commands = (
-            bench.ours.search(bench.here, code_call(text)),
-            peers.git_grep(bench.here, text),
-            peers.rg(tree, text),
-        )
-        steps = [lambda command=command: run(command) for command in commands]
-        alternate(1, *steps)
-        ours, grep, rg = alternate(bench.rounds, *steps)
-        found = Comparison(ours, grep)
-        what = f"literal search, warm process, {kind}"
-        peer = f"rg -F {milliseconds(rg)}, git grep -F"
-        rows.append(ratio_row("oneshot", what, found, MAX_SHOT, peer))
-    return rows
+    return [_shot_row(bench, kind, text) for kind, text in bench.texts().items()]
+
+
+def _shot_row(bench: Bench, kind: str, text: str) -> Row:
+    """The target is against the files that are searched: for a text that is absent from the source,
+    those are the tests and other types as well, where its occurrences are counted."""
+    commands = (
+        bench.ours.search(bench.here, code_call(text)),
+        peers.git_grep(bench.here, text),
+        peers.git_grep_all(bench.here, text),
+        peers.rg(_checked_out(bench), text),
+    )
+    steps = [lambda command=command: run(command) for command in commands]
+    alternate(1, *steps)
+    ours, source, everything, rg = alternate(bench.rounds, *steps)
+    absent = kind == "absent"
+    peer, other = (everything, source) if absent else (source, everything)
+    names = ("all", "source") if absent else ("source", "all")
+    beside = f"rg -F {milliseconds(rg)}, git grep -F, {names[1]} files {milliseconds(other)}, {names[0]} files"
+    what = f"literal search, warm process, {kind}"
+    return ratio_row("oneshot", what, Comparison(ours, peer), MAX_SHOT, beside)
 
 
 def _checked_out(bench: Bench) -> Path:
