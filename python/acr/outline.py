@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 
 MAX_MESSAGE = 300  # characters of the reason in an X row
+TREE_BYTES_PER_BYTE = 1024  # more than a byte of source takes while it is parsed: `1,` takes 470, `{a}` in f"" 660
 
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\", "\x1f": "\\u", "\0": "\ufffd"})
 _PROPERTIES = frozenset({"property", "cached_property", "abstractproperty", "setter", "getter", "deleter"})
@@ -24,7 +25,8 @@ _CLASSMETHODS = frozenset({"classmethod", "abstractclassmethod"})
 def outline(source: bytes) -> bytes:
     """Return the rows of one file (UTF-8, a line each); a file that cannot be parsed gives one X row.
 
-    Never raises for what is in `source`, whatever it is.
+    Never raises for what is in `source`, whatever it is. Raises MemoryError where a process with more memory might
+    give other rows.
     """
     collecting = gc.isenabled()
     gc.disable()
@@ -37,10 +39,20 @@ def outline(source: bytes) -> bytes:
     except RecursionError:
         return _failed(1, "nested too deeply")
     except MemoryError:
-        return _failed(1, "too deep or too large for the parser")
+        pass  # what was made so far is let go of here
     finally:
         if collecting:
             gc.enable()
+    return _out_of_memory(source)
+
+
+def _out_of_memory(source: bytes) -> bytes:
+    """The row of a file that is too deep: for that, too, the parser raises MemoryError, at the same depth everywhere."""
+    try:
+        bytes(TREE_BYTES_PER_BYTE * len(source))  # zeros that are asked for, not touched
+    except MemoryError:
+        raise MemoryError("too deep or too large for the parser here") from None
+    return _failed(1, "too deep for the parser")
 
 
 def _outline(source: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import subprocess
 import sys
 import sysconfig
 import tokenize
@@ -295,6 +296,28 @@ def test_syntax_error_names_its_line() -> None:
 def test_nesting_beyond_the_parser_is_a_reason_not_a_crash(source: str) -> None:
     _, text = message(source)
     assert "deep" in text or "nested" in text or "indentation" in text or "never closed" in text
+
+
+def in_little_memory(source: str, limit: int) -> str:
+    """What a process with that much address space says of an expression's file."""
+    program = (
+        "import resource, sys; from acr.outline import outline\n"
+        f"resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))\n"
+        f"try: print(outline({source}))\n"
+        "except MemoryError as error: print('no memory:', error)\n"
+    )
+    package = str(Path(__file__).parents[2] / "python")
+    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": package}, capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space")
+def test_rows_do_not_depend_on_the_memory_there_is() -> None:
+    """What a larger process might parse is an error, which nobody keeps; what none parses is a row."""
+    dense, deep, limit = "b'x = [' + b'1,' * 500_000 + b']'", "b'x = ' + b'not ' * 20_000 + b'1'", 300 << 20
+    assert in_little_memory(dense, limit) == "no memory: too deep or too large for the parser here\n"
+    assert in_little_memory(deep, limit) == str(b"X\t1\ttoo deep for the parser\n") + "\n"
+    assert in_little_memory(dense, 4 * limit) == str(b"A\tx\t1\t1\t\tm\n") + "\n"
 
 
 def test_a_chain_of_thousands_of_elifs_is_descended_or_refused() -> None:
