@@ -12,11 +12,12 @@ import re
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Iterator
+from typing import Any
 
 import trees
 
 Place = tuple[str, str, str]  # file, class, function; "" for none
+Names = dict[str, list[tuple[str, int]]]  # name -> (class around it, line) of each place
 NAME_ARGUMENTS = ("method_name", "class_name", "code_str")
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEFINES = re.compile(r"^\s*(?:async\s+def|def|class)\s+(\w+)")
@@ -135,6 +136,7 @@ class Commit:
     _uses: dict[str, dict[str, int]] = field(default_factory=dict)
     _trees: dict[str, ast.Module | None] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
+    _tables: dict[str, tuple[Names, Names]] = field(default_factory=dict)
 
     def _git(self, *arguments: str) -> bytes:
         command = ["git", "-c", "safe.directory=*", "-C", str(self.repository)]
@@ -174,10 +176,10 @@ class Commit:
     def definitions(self, identifier: str) -> list[Definition]:
         """Its `def` and `class` statements outside tests, else its top-level assignments."""
         paths = [p for p in self.outside_tests(identifier) if p.endswith(".py")]
-        found = [d for p in paths for d in self._in_file(p, identifier, _statements)]
+        found = [d for p in paths for d in self._in_file(p, identifier, False)]
         if found:
             return found
-        return [d for p in paths for d in self._in_file(p, identifier, _assignments)]
+        return [d for p in paths for d in self._in_file(p, identifier, True)]
 
     def inner_functions(self, path: str, function: str) -> set[str]:
         """Names of the functions defined inside the functions of that name in a Python file."""
@@ -200,38 +202,19 @@ class Commit:
                 self._trees[path] = None
         return self._trees[path]
 
-    def _in_file(self, path: str, identifier: str, walk: Any) -> list[Definition]:
-        lines = self.text(path).splitlines()
-        tree = self._tree(path)
-        if tree is None:
-            rows = [
-                ("", n)
-                for n, line in enumerate(lines, 1)
-                if (match := _DEFINES.match(line)) and match[1] == identifier
-            ]
-        else:
-            rows = list(walk(tree, identifier))
+    def _in_file(
+        self, path: str, identifier: str, assigned: bool
+    ) -> list[Definition]:
+        if path not in self._tables:
+            tree = self._tree(path)
+            self._tables[path] = _table(tree) if tree else _by_text(self.text(path))
+        rows = self._tables[path][assigned].get(identifier, [])
+        lines = self.text(path).splitlines() if rows else []
         return [Definition(path, owner, n, lines[n - 1].strip()) for owner, n in rows]
 
 
 def _is_function(node: ast.AST) -> bool:
     return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-
-
-_SCOPES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-def _statements(
-    node: ast.AST, identifier: str, owner: str = ""
-) -> Iterator[tuple[str, int]]:
-    """(name of the class around it, line) of each `def` or `class` of that name."""
-    for child in ast.iter_child_nodes(node):
-        inner = owner
-        if isinstance(child, _SCOPES):
-            if child.name == identifier:
-                yield owner, child.lineno
-            inner = child.name if isinstance(child, ast.ClassDef) else owner
-        yield from _statements(child, identifier, inner)
 
 
 def _targets(node: ast.AST) -> list[ast.expr]:
@@ -240,15 +223,33 @@ def _targets(node: ast.AST) -> list[ast.expr]:
     return [node.target] if isinstance(node, ast.AnnAssign) else []
 
 
-def _assignments(
-    node: ast.AST, identifier: str, owner: str = ""
-) -> Iterator[tuple[str, int]]:
-    """The same of each assignment at module or class level."""
+def _fill(node: ast.AST, owner: str, inside: bool, tables: tuple[Names, Names]) -> None:
+    """Add what is defined below a node; `inside` a function nothing counts as assigned."""
     for child in ast.iter_child_nodes(node):
-        if _is_function(child):
+        if isinstance(child, ast.expr):
             continue
-        names = [t.id for t in _targets(child) if isinstance(t, ast.Name)]
-        if identifier in names:
-            yield owner, child.lineno
-        inner = child.name if isinstance(child, ast.ClassDef) else owner
-        yield from _assignments(child, identifier, inner)
+        inner, within = owner, inside
+        if _is_function(child) or isinstance(child, ast.ClassDef):
+            tables[0].setdefault(child.name, []).append((owner, child.lineno))
+            within = inside or _is_function(child)
+            inner = child.name if isinstance(child, ast.ClassDef) else owner
+        for target in [] if inside else _targets(child):
+            if isinstance(target, ast.Name):
+                tables[1].setdefault(target.id, []).append((owner, child.lineno))
+        _fill(child, inner, within, tables)
+
+
+def _table(tree: ast.Module) -> tuple[Names, Names]:
+    """The `def` and `class` statements of a file, and its assignments outside functions, by name."""
+    tables: tuple[Names, Names] = ({}, {})
+    _fill(tree, "", False, tables)
+    return tables
+
+
+def _by_text(text: str) -> tuple[Names, Names]:
+    """The same of a file that cannot be parsed, as far as single lines tell."""
+    names: Names = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _DEFINES.match(line):
+            names.setdefault(match[1], []).append(("", number))
+    return names, {}

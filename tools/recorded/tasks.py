@@ -158,6 +158,11 @@ def load_runs(places: Places) -> list[Run]:
     return runs
 
 
+def raw_runs(places: Places) -> list[dict[str, Any]]:
+    """The recorded runs with all their fields, in the order of load_runs. Errors: DataError."""
+    return list(_rows(places.recorded / "runs.jsonl"))
+
+
 def load_environments(places: Places) -> list[dict[str, Any]]:
     """The entries that say how a task's own tests are run. Errors: DataError."""
     path = places.recorded / "environments.json"
