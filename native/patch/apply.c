@@ -336,13 +336,13 @@ static bool second_step(const Work *work, File *file, GError **error)
             outcome_at(work, number)->start = outcome_at(work, number)->end = 0;
             if (located) {
                 Located *one[] = {located};
-                g_autoptr(GBytes) after =
-                    acr_referee_choose(work->context->referee, now, one, 1, error);
+                AcrChoice choice = {now, one, 1, NULL};
+                bool chosen = acr_referee_choose(work->context->referee, &choice, 1, error);
                 located_free(located);
-                if (!after)
+                if (!chosen)
                     return false;
                 g_clear_pointer(&file->after, g_bytes_unref);
-                file->after = g_steal_pointer(&after);
+                file->after = choice.after;
             }
         }
         if (missing) {
@@ -354,15 +354,29 @@ static bool second_step(const Work *work, File *file, GError **error)
     return true;
 }
 
-static bool finish_file(const Work *work, File *file, GError **error)
+/* Applies the edits of all files; the referee is asked about all of them at once. */
+static bool finish_files(const Work *work, GError **error)
 {
-    if (!file->source)
-        return true;
-    settle(work, file);
-    file->after =
-        acr_referee_choose(work->context->referee, file->source,
-                           (Located *const *)file->located->pdata, file->located->len, error);
-    return file->after && second_step(work, file, error);
+    g_autofree AcrChoice *choices = g_new0(AcrChoice, work->files->len + 1);
+    g_autofree File **edited = g_new0(File *, work->files->len + 1);
+    gsize n = 0;
+    for (guint i = 0; i < work->files->len; i++) {
+        File *file = work->files->pdata[i];
+        if (!file->source)
+            continue;
+        settle(work, file);
+        choices[n] = (AcrChoice){file->source, (Located *const *)file->located->pdata,
+                                 file->located->len, NULL};
+        edited[n++] = file;
+    }
+    if (!acr_referee_choose(work->context->referee, choices, n, error))
+        return false;
+    for (gsize i = 0; i < n; i++)
+        edited[i]->after = choices[i].after;
+    for (gsize i = 0; i < n; i++)
+        if (!second_step(work, edited[i], error))
+            return false;
+    return true;
 }
 
 /* Edits that could be tried: with all their parts, and not of a test file. */
@@ -500,10 +514,7 @@ bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize l
     for (guint i = 0; i < work.edits->len; i++)
         if (!take_edit(&work, i, error))
             return false;
-    for (guint i = 0; i < work.files->len; i++)
-        if (!finish_file(&work, work.files->pdata[i], error))
-            return false;
-    if (!judge(&work, &diff, &status, error))
+    if (!finish_files(&work, error) || !judge(&work, &diff, &status, error))
         return false;
     *out = (AcrPatchResult){.status = status, .message = acr_work_message(&work, status)};
     out->edits = g_steal_pointer(&work.outcomes);

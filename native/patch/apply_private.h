@@ -14,13 +14,23 @@ typedef struct {
     gsize first, last; /* the bytes of the text that any reading touches: [first, last) */
 } Located;
 
+/* Which readings of one file's edits (sorted, not overlapping) are right. Borrowed but `after`. */
+typedef struct {
+    const AcrSource *source;
+    Located *const *edits;
+    gsize n;
+    GBytes *after; /* owned; set by acr_referee_choose */
+} AcrChoice;
+
 /*
- * The file with all edits (sorted, not overlapping) applied, each in the reading that the referee
- * keeps. NULL referee, or no Python file: the first readings. Owned. Errors: FAILED (as
- * acr_fit_apply; the referee failed on all readings).
+ * Makes each file with all its edits applied, each edit in the reading that the referee keeps: the
+ * combinations of readings that compile, and of several in any file those that one lint run finds
+ * best. The first stays where the linter cannot say, where ACR_REFEREE_MAX_LINT_BYTES is passed,
+ * without a referee, and of files that are not Python. Errors: FAILED (as acr_fit_apply; the
+ * referee failed on all readings; the lint's error).
  */
-GBytes *acr_referee_choose(const AcrReferee *referee, const AcrSource *source,
-                           Located *const *edits, gsize n, GError **error) ACR_MUST_USE;
+bool acr_referee_choose(const AcrReferee *referee, AcrChoice *choices, gsize n,
+                        GError **error) ACR_MUST_USE;
 
 /* Whether a change of a file may stand: it compiles, or did not before either. out_message: owned,
  * set when it may not. */

@@ -31,39 +31,75 @@ GQuark acr_patch_error_quark(void);
 /* ---- Answer -> edits ----------------------------------------------------------------------------
  */
 
-/* One <file>/<original>/<patched> group as written. Strings are owned and valid UTF-8. */
+/* How an edit was written. */
+typedef enum {
+    ACR_EDIT_TAGS,           /* <file>, <original>, <patched> */
+    ACR_EDIT_SEARCH_REPLACE, /* <<<<<<< SEARCH, =======, >>>>>>> REPLACE */
+    ACR_EDIT_DIFF,           /* a hunk of a unified diff, or what its headers say of a file */
+    ACR_EDIT_WHOLE_FILE,     /* a fenced block that is all of a new file */
+} AcrEditForm;
+
+/* What an edit asks for. */
+typedef enum {
+    ACR_EDIT_CHANGE, /* `original` becomes `patched`; an empty `original` makes a file */
+    ACR_EDIT_DELETE, /* the file goes; `original` is what the diff shows of it, may be "" */
+    ACR_EDIT_RENAME, /* the file is called `to`; edits of it name it as it was */
+} AcrEditKind;
+
+/* Another way to read an edit whose text can be cut in several ways. */
 typedef struct {
-    char *file;      /* as named, trimmed; NULL when the group has none */
+    char *original, *patched; /* owned */
+} AcrEditReading;
+
+/* One edit as written. Strings are owned and valid UTF-8. */
+typedef struct {
+    char *file;      /* as named, trimmed; NULL when the edit has none */
     char *original;  /* without the line end right after the opening tag and the blanks before the
                         closing one; NULL if absent */
     char *patched;   /* the same; NULL if absent */
-    char *complaint; /* why the group cannot be used ("<patched> is missing"), or NULL */
-    gsize off;       /* byte offset of the group in the answer */
+    char *complaint; /* why the edit cannot be used ("<patched> is missing"), or NULL */
+    gsize off, end;  /* its bytes in the answer: [off, end); a hunk's begin behind its header */
+    AcrEditForm form;
+    AcrEditKind kind;
+    char *to;          /* the new name, of a rename; else NULL */
+    guint line;        /* 1-based line at which a diff says that `original` begins; 0: none */
+    bool bare;         /* a new file has no line end at its end */
+    bool executable;   /* a new file may be run */
+    bool makes;        /* a diff that says the file is new */
+    GPtrArray *others; /* of AcrEditReading, or NULL; which is right, the file decides */
 } AcrEdit;
 void acr_edit_free(AcrEdit *edit);
 
-/* The groups of an answer in order; owned array of AcrEdit (freed with its elements), empty if
- * there is none. Never fails. */
+/* The edits of an answer in order, in whatever form; owned array of AcrEdit (freed with its
+ * elements), empty if there is none. Never fails. Linear. */
 GPtrArray *acr_patch_parse(const char *answer, gsize len) ACR_MUST_USE;
 
 /* ---- Referee ------------------------------------------------------------------------------------
  */
 
+/* A changed file, of which one version is to be chosen. All borrowed. */
 typedef struct {
     const char *path;
-    GBytes *before; /* NULL: a new file */
-    GBytes *after;
+    GBytes *before;       /* NULL: a new file */
+    GBytes *const *after; /* the versions; a single one is only there for the others to import */
+    gsize n_after;        /* at least one */
 } AcrRefereeFile;
+
+#define ACR_LINT_UNKNOWN G_MAXUINT
 
 typedef struct {
     void *ctx;
     /* Whether `source` compiles; out_message: owned, why not (NULL when it does). */
     bool (*compiles)(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
                      GError **error);
-    /* How many pylint errors the files have after that they had not before; one lint run for all.
+    /*
+     * By how many pylint errors that the file had not before each version is worse than the file's
+     * best one; one lint run for all. `out_worse` has room for all versions of all files, in order;
+     * ACR_LINT_UNKNOWN where the linter broke or ran out of time: then *out_why (owned) may say
+     * why. That is no error: errors end what the referee was asked for.
      */
-    bool (*new_errors)(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count,
-                       GError **error);
+    bool (*lint)(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
+                 GError **error);
 } AcrReferee;
 
 /* ---- Edits -> diff ------------------------------------------------------------------------------

@@ -10,6 +10,9 @@
 #define ACR_PATCH_MAX_PLACES 64u       /* equal places that are told apart; more are just "many" */
 #define ACR_PATCH_MAX_READINGS 3u      /* of one replacement */
 #define ACR_PATCH_MAX_COMBINATIONS 64u /* of readings, in one file */
+#define ACR_REFEREE_MAX_LINTED 4u      /* versions of one file that are given to the linter */
+/* Bytes of all texts of one lint run: some 20 s of pylint, so that its deadline is never near. */
+#define ACR_REFEREE_MAX_LINT_BYTES (2u * 1024 * 1024)
 #define ACR_PATCH_MAX_ALIGN_CELLS                                                                  \
     4000000u /* of one line alignment; above it only equal ends are aligned */
 #define ACR_PATCH_MAX_SCAN 50000000u     /* line comparisons of one search that is not linear */

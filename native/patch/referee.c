@@ -1,13 +1,14 @@
 /*
- * Which reading of each replacement of one file is right. The combinations of readings are tried in
+ * Which reading of each replacement is right. The combinations of readings of a file are tried in
  * order; those that compile remain; among several, the one with fewest new lint errors, then the
- * first.
+ * first. All files about which the linter is asked go to it at once.
+ *
+ * What is decided is a function of the texts and of what the linter says: the linter's work is
+ * bounded by bytes, and where it breaks the first reading that compiles stays.
  */
 #include <string.h>
 
 #include "patch/apply_private.h"
-
-#define MAX_LINTED 4u /* combinations that are given to the linter */
 
 static bool is_python(const char *path)
 {
@@ -31,28 +32,6 @@ static GBytes *build(const AcrSource *source, Located *const *edits, gsize n, GE
     for (gsize i = 0; i < n; i++)
         splices[i] = &g_array_index(edits[i]->readings, AcrSplice, edits[i]->chosen);
     return acr_fit_apply(source, splices, n, error);
-}
-
-static guint lint(const AcrReferee *referee, const AcrSource *source, GBytes *after)
-{
-    AcrRefereeFile file = {source->path, source->bytes, after};
-    guint count = 0;
-    return referee->new_errors && referee->new_errors(referee->ctx, &file, 1, &count, NULL)
-               ? count
-               : G_MAXUINT;
-}
-
-static GBytes *pick(const AcrReferee *referee, const AcrSource *source, GPtrArray *sound)
-{
-    guint best = 0, fewest = G_MAXUINT;
-    for (guint i = 0; sound->len > 1 && i < sound->len && i < MAX_LINTED; i++) {
-        guint count = lint(referee, source, sound->pdata[i]);
-        if (count < fewest) {
-            fewest = count;
-            best = i;
-        }
-    }
-    return g_bytes_ref(sound->pdata[best]);
 }
 
 static bool is_new(const GPtrArray *seen, GBytes *bytes)
@@ -90,30 +69,114 @@ static bool try_all(const AcrReferee *referee, const AcrSource *source, Located 
     return true;
 }
 
-GBytes *acr_referee_choose(const AcrReferee *referee, const AcrSource *source,
-                           Located *const *edits, gsize n, GError **error)
+/* The combinations of one file that compile, differing in their bytes; the first one where none
+ * does, or where nothing is to be chosen. Owned; NULL with `error`. */
+static GPtrArray *list_versions(const AcrReferee *referee, const AcrChoice *choice, GError **error)
 {
     g_autoptr(GPtrArray) sound = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
     g_autoptr(GError) failed = NULL;
     guint tried = 0;
     bool many = false;
+    for (gsize i = 0; i < choice->n; i++) {
+        choice->edits[i]->chosen = 0;
+        many = many || choice->edits[i]->readings->len > 1;
+    }
+    if (many && referee && is_python(choice->source->path)) {
+        bool ok =
+            try_all(referee, choice->source, choice->edits, choice->n, sound, &tried, &failed);
+        if (!ok || (tried == 0 && failed)) {
+            g_propagate_error(error, g_steal_pointer(&failed));
+            return NULL;
+        }
+        for (gsize i = 0; i < choice->n; i++)
+            choice->edits[i]->chosen = 0;
+    }
+    if (sound->len == 0) {
+        GBytes *first = build(choice->source, choice->edits, choice->n, error);
+        if (!first)
+            return NULL;
+        g_ptr_array_add(sound, first);
+    }
+    if (sound->len > ACR_REFEREE_MAX_LINTED)
+        g_ptr_array_set_size(sound, ACR_REFEREE_MAX_LINTED);
+    return g_steal_pointer(&sound);
+}
+
+static gsize bytes_of(const AcrRefereeFile *file)
+{
+    gsize bytes = file->before ? g_bytes_get_size(file->before) : 0;
+    for (gsize i = 0; i < file->n_after; i++)
+        bytes += g_bytes_get_size(file->after[i]);
+    return bytes;
+}
+
+/* What the linter is given: every file in question while the bound is kept, one version of the
+ * others. Sets *out_asked to how many are in question. */
+static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, gsize *out_asked)
+{
+    GArray *files = g_array_new(FALSE, FALSE, sizeof(AcrRefereeFile));
+    gsize bytes = 0;
+    *out_asked = 0;
+    for (guint i = 0; i < versions->len; i++) {
+        const GPtrArray *sound = versions->pdata[i];
+        AcrRefereeFile file = {choices[i].source->path, choices[i].source->bytes,
+                               (GBytes *const *)sound->pdata, sound->len};
+        if (bytes + bytes_of(&file) > ACR_REFEREE_MAX_LINT_BYTES)
+            file.n_after = 1;
+        else
+            bytes += bytes_of(&file);
+        *out_asked += file.n_after > 1;
+        g_array_append_val(files, file);
+    }
+    return files;
+}
+
+/* The number of the best version: the first of those with the fewest errors; the first of all where
+ * one of them is unknown. */
+static gsize best_of(const guint *worse, gsize n)
+{
+    gsize best = 0;
     for (gsize i = 0; i < n; i++) {
-        edits[i]->chosen = 0;
-        many = many || edits[i]->readings->len > 1;
+        if (worse[i] == ACR_LINT_UNKNOWN)
+            return 0;
+        if (worse[i] < worse[best])
+            best = i;
     }
-    if (!many || !referee || !is_python(source->path))
-        return build(source, edits, n, error);
-    if (!try_all(referee, source, edits, n, sound, &tried, &failed)) {
-        g_propagate_error(error, g_steal_pointer(&failed));
-        return NULL;
+    return best;
+}
+
+static bool lint(const AcrReferee *referee, AcrChoice *choices, const GPtrArray *versions,
+                 GError **error)
+{
+    gsize asked = 0, total = 0, at = 0;
+    g_autoptr(GArray) files = list_files(choices, versions, &asked);
+    for (guint i = 0; i < files->len; i++)
+        total += g_array_index(files, AcrRefereeFile, i).n_after;
+    g_autofree guint *worse = g_new0(guint, total + 1);
+    g_autofree char *why = NULL;
+    if (asked > 0 && referee && referee->lint &&
+        !referee->lint(referee->ctx, (const AcrRefereeFile *)(void *)files->data, files->len, worse,
+                       &why, error))
+        return false;
+    for (guint i = 0; i < files->len; i++) {
+        const AcrRefereeFile *file = &g_array_index(files, AcrRefereeFile, i);
+        choices[i].after = g_bytes_ref(file->after[best_of(worse + at, file->n_after)]);
+        at += file->n_after;
     }
-    if (tried == 0 && failed) {
-        g_propagate_error(error, g_steal_pointer(&failed));
-        return NULL;
+    return true;
+}
+
+bool acr_referee_choose(const AcrReferee *referee, AcrChoice *choices, gsize n, GError **error)
+{
+    g_autoptr(GPtrArray) versions =
+        g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
+    for (gsize i = 0; i < n; i++) {
+        GPtrArray *sound = list_versions(referee, &choices[i], error);
+        if (!sound)
+            return false;
+        g_ptr_array_add(versions, sound);
     }
-    for (gsize i = 0; i < n; i++)
-        edits[i]->chosen = 0;
-    return sound->len > 0 ? pick(referee, source, sound) : build(source, edits, n, error);
+    return lint(referee, choices, versions, error);
 }
 
 bool acr_referee_accepts(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,

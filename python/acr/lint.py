@@ -1,4 +1,4 @@
-"""The referee: does a file compile, and which pylint errors does a change bring?
+"""The referee: does a file compile, and which of its versions brings fewer new pylint errors?
 
 pylint runs in this process, on the one thread that owns Python. It never sees the repository: the files are written
 from memory into a private folder, laid out by their paths, and nothing there is imported or run.
@@ -6,6 +6,7 @@ from memory into a private folder, laid out by their paths, and nothing there is
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import gc
@@ -17,6 +18,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +30,14 @@ MAX_MESSAGE = 500  # characters
 _BLIND = "import-error,no-name-in-module,relative-beyond-top-level"
 _OPTIONS = (
     "--rcfile=", "--persistent=n", "--jobs=1", "--disable=all", "--enable=E,F", f"--disable={_BLIND}",
-    "--score=n", "--reports=n", "--clear-cache-post-run=y", "--ignore=", "--ignore-patterns=", "--ignore-paths=",
+    "--score=n", "--reports=n", "--clear-cache-post-run=n", "--ignore=", "--ignore-patterns=", "--ignore-paths=",
 )  # fmt: skip
 # A package whose real content is unknown: any name may be in it.
 _UNKNOWN_PACKAGE = b"def __getattr__(name):\n    return None\n"
 _POSITION = re.compile(r"\b(line|column)s? \d+")
 
-# (path, message id, symbol, object, text)
-Finding = tuple[str, str, str, str, str]
+# (message id, symbol, object, text)
+Finding = tuple[str, str, str, str]
 
 
 def compiles(payload: bytes) -> bytes:
@@ -58,37 +60,100 @@ def compiles(payload: bytes) -> bytes:
     return " ".join(shown.split())[:MAX_MESSAGE].encode("utf-8", "replace")
 
 
-def new_errors(payload: bytes) -> bytes:
-    """How many errors the changed files have that they had not before.
+@dataclass(frozen=True)
+class Question:
+    """A changed file: its text before (None: a new file), and its versions, one of which is to be chosen."""
 
-    Takes three fields a file: path; before, with `+` in front, or empty for a new file; after. Gives a decimal number.
+    path: str
+    before: bytes | None
+    versions: tuple[bytes, ...]
+
+
+def lint(payload: bytes) -> bytes:
+    """By how many new errors is each version of the changed files worse than the file's best one?
+
+    Takes for each file the fields path; before, with `+` in front, or empty for a new file; the number of versions in
+    decimal; the versions. A file with one version is not linted: it is there for the others to import. Gives a line a
+    file with a decimal number for each version, or `?` where pylint broke on one of the file's versions.
     """
-    fields = unpack(payload)
-    if len(fields) % 3:
-        raise ValueError("three fields a file are needed")
-    paths = [os.fsdecode(path) for path in fields[0::3]]
-    before = {path: text[1:] for path, text in zip(paths, fields[1::3]) if text}
-    after = dict(zip(paths, fields[2::3]))
-    new = errors(after) - _errors_before(tuple(before.items()))
-    return str(sum(new.values())).encode()
+    questions = _questions(unpack(payload))
+    asked = [question for question in questions if len(set(map(_tree, question.versions))) > 1]
+    worse: dict[str, list[int | None]] = {}
+    if asked:
+        try:
+            worse = _compare(questions, asked)
+        finally:
+            _clear_caches()
+    lines = [worse.get(question.path, [0] * len(question.versions)) for question in questions]
+    return "".join(" ".join("?" if n is None else str(n) for n in line) + "\n" for line in lines).encode()
 
 
-@functools.lru_cache(maxsize=4)
-def _errors_before(files: tuple[tuple[str, bytes], ...]) -> Counter[Finding]:
-    """What the files had before: asked again for each reading of the same edit, and linted once."""
-    return errors(dict(files))
+def _questions(fields: list[bytes]) -> list[Question]:
+    questions, at = [], 0
+    while at < len(fields):
+        if at + 3 > len(fields) or at + 3 + int(fields[at + 2]) > len(fields):
+            raise ValueError("a file has less fields than it says")
+        end = at + 3 + int(fields[at + 2])
+        before = fields[at + 1][1:] if fields[at + 1] else None
+        questions.append(Question(os.fsdecode(fields[at]), before, tuple(fields[at + 3 : end])))
+        at = end
+    return questions
 
 
-def errors(files: dict[str, bytes]) -> Counter[Finding]:
-    """All errors of the files, without their lines, so that what only moved is the same error."""
-    if not files:
-        return Counter()
+def _tree(text: bytes) -> str | bytes:
+    """What a version says to Python: versions with equal trees have equal errors."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.dump(ast.parse(text))
+    except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
+        return text
+
+
+def _compare(questions: list[Question], asked: list[Question]) -> dict[str, list[int | None]]:
+    """Path -> a number for each version; the files before are linted only where their errors can decide."""
+    found: dict[str, list[Counter[Finding] | None]] = {question.path: [] for question in asked}
+    for k in range(max(len(question.versions) for question in asked)):
+        files = {each.path: each.versions[min(k, len(each.versions) - 1)] for each in questions}
+        now = [each.path for each in asked if k < len(each.versions)]
+        for path, errors_of in errors(files, now).items():
+            found[path].append(errors_of)
+    differ = [path for path, each in found.items() if None not in each and any(other != each[0] for other in each)]
+    files = {each.path: each.before for each in questions if each.before is not None}
+    before = errors(files, [path for path in differ if path in files])
+    return {path: _worse(each, before.get(path, Counter())) for path, each in found.items()}
+
+
+def _worse(found: list[Counter[Finding] | None], before: Counter[Finding] | None) -> list[int | None]:
+    if before is None or None in found:
+        return [None] * len(found)
+    new = [sum((each - before).values()) for each in found if each is not None]
+    return [count - min(new) for count in new]
+
+
+def errors(files: dict[str, bytes], asked: list[str]) -> dict[str, Counter[Finding] | None]:
+    """The errors of the files that are asked for, without lines, so that what only moved is the same error.
+
+    All files are there to be imported. None for a file on which pylint itself broke. Raises whatever pylint lets out.
+    """
+    if not asked:
+        return {}
     with tempfile.TemporaryDirectory(prefix="acr-lint-") as name, _undisturbed():
         root = Path(name).resolve()
-        written = [_write(root, path, text) for path, text in files.items()]
+        targets = {path: _write(root, path, text) for path, text in files.items()}
         _add_packages(root)
-        messages = _run([str(path) for path in written])
-    return Counter(_finding(root, message) for message in messages)
+        messages = _run([str(targets[path]) for path in asked])
+        _forget_modules(root)
+    found: dict[str, Counter[Finding] | None] = {path: Counter() for path in asked}
+    names = {str(targets[path]): path for path in asked}
+    broken = any(message.msg_id.startswith("F") and message.abspath not in names for message in messages)
+    for message in messages:
+        path = names.get(message.abspath, "")
+        if message.msg_id.startswith("F"):
+            found.update({path: None} if path else {})
+        elif (counter := found.get(path)) is not None:
+            counter[_finding(root, message)] += 1
+    return dict.fromkeys(asked) if broken else found
 
 
 def _write(root: Path, path: str, text: bytes) -> Path:
@@ -108,22 +173,15 @@ def _add_packages(root: Path) -> None:
             init.write_bytes(_UNKNOWN_PACKAGE)
 
 
-def _finding(root: Path, message: object) -> Finding:
-    text = _POSITION.sub(r"\1", message.msg.replace(str(root), ""))
-    return (os.path.relpath(message.abspath, root), message.msg_id, message.symbol, message.obj, text)
+def _finding(root: Path, message: Any) -> Finding:
+    return (message.msg_id, message.symbol, message.obj, _POSITION.sub(r"\1", message.msg.replace(str(root), "")))
 
 
-def _run(paths: list[str]) -> list[object]:
+def _run(paths: list[str]) -> list[Any]:
     run, reporter = _pylint()
     collected = reporter()
-    hooks = _brain("_failed_import_hooks", [])
-    known = len(hooks)
-    try:
-        # `--` keeps a name that begins with a dash from being an option.
-        run([*_OPTIONS, "--", *paths], reporter=collected, exit=False)
-    finally:
-        del hooks[known:]  # clearing registers them once more each time
-        _clear_caches()
+    # `--` keeps a name that begins with a dash from being an option.
+    run([*_OPTIONS, "--", *paths], reporter=collected, exit=False)
     return collected.messages
 
 
@@ -149,14 +207,28 @@ def _brain(name: str, default: Any) -> Any:
     return AstroidManager.brain.get(name, default)
 
 
+def _forget_modules(root: Path) -> None:
+    """Make room for the next version of the same modules; what else was read stays for it."""
+    modules = _brain("astroid_cache", {})
+    for name in [name for name, module in modules.items() if str(module.file or "").startswith(f"{root}{os.sep}")]:
+        del modules[name]
+    _brain("_mod_file_cache", {}).clear()  # where modules were found, and which were not
+
+
 def _clear_caches() -> None:
-    """Empty every cache of pylint and astroid: else an edited file is reported as it was, and memory grows."""
+    """Empty every cache of pylint and astroid: else memory grows with each batch."""
+    if "astroid.manager" not in sys.modules:
+        return
+    hooks = _brain("_failed_import_hooks", [])
+    known = len(hooks)
+    sys.modules["astroid.manager"].AstroidManager().clear_cache()
+    del hooks[known:]  # clearing registers them once more each time
     for cached in gc.get_objects():
         if isinstance(cached, functools._lru_cache_wrapper):
             module = getattr(cached, "__module__", None) or ""
             if module.partition(".")[0] in ("pylint", "astroid"):
                 cached.cache_clear()
-    _brain("_mod_file_cache", {}).clear()  # where modules were found, and which were not
+    _brain("_mod_file_cache", {}).clear()
     gc.collect()
 
 

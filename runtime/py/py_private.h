@@ -43,7 +43,7 @@ GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
 
 bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
                      GError **error);
-bool acr_py_new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count,
-                       GError **error);
+bool acr_py_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
+                 GError **error);
 
 #endif

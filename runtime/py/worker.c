@@ -293,7 +293,7 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
     python->watch_until_us = G_MAXINT64;
     python->package_dir = g_canonicalize_filename(package_dir, NULL);
     python->referee =
-        (AcrReferee){.ctx = python, .compiles = acr_py_compiles, .new_errors = acr_py_new_errors};
+        (AcrReferee){.ctx = python, .compiles = acr_py_compiles, .lint = acr_py_lint};
     int failed = start_worker(python);
     if (failed) {
         g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",

@@ -1,11 +1,13 @@
-"""acr.lint: what compiles, and which pylint errors are new; with the real pylint."""
+"""acr.lint: what compiles, and which version brings fewer new pylint errors; with the real pylint."""
 
 from __future__ import annotations
 
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from acr import lint
@@ -22,9 +24,20 @@ class A:
 """
 
 
+def judge(*files: tuple[str, bytes | None, tuple[bytes, ...]]) -> list[list[int | None]]:
+    """For each file how much worse each version is than the best one."""
+    fields: list[bytes] = []
+    for path, before, versions in files:
+        fields += [path.encode(), b"" if before is None else b"+" + before, b"%d" % len(versions), *versions]
+    lines = lint.lint(pack(fields)).decode().splitlines()
+    return [[None if n == "?" else int(n) for n in line.split()] for line in lines]
+
+
 def new(*files: tuple[str, bytes | None, bytes]) -> int:
-    fields = [x for path, before, after in files for x in (path.encode(), b"" if before is None else b"+" + before, after)]
-    return int(lint.new_errors(pack(fields)))
+    """How many new errors the texts after have: each beside one with none."""
+    judged = judge(*[(path, before, (before or b"", after)) for path, before, after in files])
+    assert all(line[0] == 0 for line in judged)
+    return sum(line[1] for line in judged if line[1] is not None)
 
 
 @pytest.mark.parametrize(
@@ -96,13 +109,106 @@ def test_names_that_mean_something_to_pylint() -> None:
 
 def test_options_of_the_repository_do_not_count() -> None:
     trap = b"[MAIN]\ninit-hook=raise SystemExit\n"
-    assert new(("pylintrc", trap, trap), ("pyproject.toml", b"", trap), ("a.py", b"", b"x = no_such\n")) >= 1
+    assert judge(
+        ("pylintrc", trap, (trap,)), ("pyproject.toml", b"", (trap,)), ("a.py", b"", (b"x = 1\n", b"x = no_such\n"))
+    ) == [[0], [0], [0, 1]]
+
+
+def test_the_best_version_of_each_file() -> None:
+    good, bad, worse = (BEFORE + more for more in (b"x = 1\n", b"x = no_such\n", b"x = no_such + nor_such\n"))
+    assert judge(("pkg/a.py", BEFORE, (bad, worse, good)), ("pkg/b.py", None, (worse, bad))) == [[1, 2, 0], [1, 0]]
+    assert judge(("pkg/a.py", BEFORE, (bad, bad.replace(b"no_such", b"nor_such")))) == [[0, 0]]
+
+
+def test_a_file_with_one_version_is_only_there_to_be_imported() -> None:
+    one = b"def made():\n    return no_such\n"
+    uses = b"from pkg import one\n\none.made()\n"
+    assert judge(("pkg/one.py", one, (one,)), ("pkg/two.py", None, (uses.replace(b"made", b"gone"), uses))) == [[0], [1, 0]]
+
+
+def counted_runs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The paths of each run of pylint from now on."""
+    runs: list[list[str]] = []
+    real = lint._run
+
+    def run(paths: list[str]) -> list[object]:
+        runs.append([Path(path).name for path in paths])
+        return real(paths)
+
+    monkeypatch.setattr(lint, "_run", run)
+    return runs
+
+
+def test_versions_that_say_the_same_are_not_linted(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = counted_runs(monkeypatch)
+    assert judge(("a.py", None, (b"x = (1,\n  no_such)\n", b"x = (1,\n      no_such)\n"))) == [[0, 0]]
+    assert runs == []
+
+
+def test_each_text_is_linted_once_and_the_old_one_only_where_it_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = counted_runs(monkeypatch)
+    assert judge(("a.py", b"", (b"x = 1\n", b"x = 2\n")), ("b.py", b"", (b"x = 1\n", b"x = no_such\n"))) == [[0, 0], [0, 1]]
+    assert runs == [["a.py", "b.py"], ["a.py", "b.py"], ["b.py"]]
+
+
+def test_caches_are_cleared_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    cleared = []
+    real = lint._clear_caches
+    monkeypatch.setattr(lint, "_clear_caches", lambda: (cleared.append(1), real()))
+    new(("a.py", b"", b"x = no_such\n"), ("b.py", b"", b"x = no_such\n"))
+    assert len(cleared) == 1
+
+
+def breaking_visit(fails: Callable[[], None]) -> Callable[..., None]:
+    """A method of a checker of pylint that breaks where a text says so."""
+    from pylint.checkers.variables import VariablesChecker
+
+    real = VariablesChecker.visit_name
+
+    def visit_name(self: VariablesChecker, node: Any) -> None:
+        if node.name == "breaks_pylint":
+            fails()
+        real(self, node)
+
+    return visit_name
+
+
+def raise_(error: BaseException) -> None:
+    raise error
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), RecursionError("deep"), AttributeError("x"), MemoryError()])
+def test_where_pylint_breaks_on_a_version_nothing_is_known_of_its_file(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    visit_name = breaking_visit(lambda: raise_(error))
+    monkeypatch.setattr("pylint.checkers.variables.VariablesChecker.visit_name", visit_name)
+    judged = judge(("a.py", b"", (b"x = 1\n", b"x = breaks_pylint\n")), ("b.py", b"", (b"x = 1\n", b"x = no_such\n")))
+    assert judged == [[None, None], [0, 1]]
+
+
+def test_where_pylint_breaks_on_the_text_before_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    visit_name = breaking_visit(lambda: raise_(ValueError("a bug")))
+    monkeypatch.setattr("pylint.checkers.variables.VariablesChecker.visit_name", visit_name)
+    assert judge(("a.py", b"x = breaks_pylint\n", (b"x = no_such\n", b"x = 1\n"))) == [[None, None]]
+
+
+def test_what_pylint_lets_out_comes_out_and_the_next_run_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched, pytest.raises(SystemExit):
+        patched.setattr("pylint.lint.pylinter.PyLinter.check", lambda *_: sys.exit(32))
+        new(("a.py", b"", b"x = no_such\n"))
+    assert new(("a.py", b"", b"x = no_such\n")) == 1
+
+
+def test_fields_that_promise_more_are_refused() -> None:
+    with pytest.raises(ValueError, match="less fields"):
+        lint.lint(pack([b"a.py", b"", b"2", b"x = 1\n"]))
 
 
 @pytest.mark.parametrize("path", ["../a.py", "/a.py", "a/../../b.py", ""])
 def test_paths_that_leave_the_folder_are_refused(path: str) -> None:
     with pytest.raises(ValueError, match="not a path in a repository"):
-        new((path, b"", b"x = 1\n"))
+        new((path, b"", b"x = no_such\n"))
 
 
 def test_nothing_is_left_behind() -> None:

@@ -188,33 +188,43 @@ static guint lint_of(GBytes *bytes)
     return n;
 }
 
-static bool new_errors(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count,
-                       GError **error)
+static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
+                 GError **error)
 {
-    guint before = 0, after = 0;
+    guint *calls = ctx;
+    if (calls)
+        (*calls)++;
     for (gsize i = 0; i < n; i++) {
-        before += lint_of(files[i].before);
-        after += lint_of(files[i].after);
+        guint before = lint_of(files[i].before), least = G_MAXUINT;
+        for (gsize k = 0; k < files[i].n_after; k++) {
+            guint after = lint_of(files[i].after[k]);
+            out_worse[k] = after > before ? after - before : 0;
+            least = MIN(least, out_worse[k]);
+        }
+        for (gsize k = 0; k < files[i].n_after; k++)
+            *out_worse++ -= least;
     }
-    *out_count = after > before ? after - before : 0;
     return true;
 }
 
-static bool no_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_count,
-                    GError **error)
+static bool no_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse,
+                    char **out_why, GError **error)
 {
-    g_set_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED, "the linter crashed");
-    return false;
+    *out_why = g_strdup("the linter crashed");
+    for (gsize i = 0; i < n; i++)
+        for (gsize k = 0; k < files[i].n_after; k++)
+            *out_worse++ = ACR_LINT_UNKNOWN;
+    return true;
 }
 
 const AcrReferee *stub_referee(void)
 {
-    static const AcrReferee referee = {.compiles = compiles, .new_errors = new_errors};
+    static const AcrReferee referee = {.compiles = compiles, .lint = lint};
     return &referee;
 }
 
 const AcrReferee *stub_referee_without_lint(void)
 {
-    static const AcrReferee referee = {.compiles = compiles, .new_errors = no_lint};
+    static const AcrReferee referee = {.compiles = compiles, .lint = no_lint};
     return &referee;
 }
