@@ -220,7 +220,7 @@ static bool apply_answer(Driver *driver, const char *answer, AcrPatchResult *out
     AcrPatchContext context = {
         .snapshot = driver->run->snapshot,
         .index = driver->run->index,
-        .referee = acr_python_referee(driver->run->python),
+        .referee = driver->run->referee,
         .hints = hints,
         .n_hints = n_hints,
     };

@@ -60,6 +60,7 @@ typedef struct {
     AcrIndex *index;
     AcrSearch *search;
     AcrPython *python;
+    const AcrReferee *referee; /* may be NULL: nothing is compiled then */
     const AcrPrompts *prompts;
     AcrModel *const *models; /* attempt k uses models[k % n_models] */
     gsize n_models;

@@ -323,10 +323,13 @@ static bool read_result(const AcrFolder *folder, AcrTaskResult *out, GError **er
 /* ---- The run ------------------------------------------------------------------------------------
  */
 
-static bool run_attempts(Task *task, const GPtrArray *models, const AcrArtifacts *artifacts,
-                         const char *issue, AcrRunResult *out, GError **error)
+static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *models,
+                         const AcrArtifacts *artifacts, const char *issue, AcrRunResult *out,
+                         GError **error)
 {
     const AcrJson *bound = acr_json_get(task->folder.meta, "options");
+    AcrRecordedReferee referee;
+    acr_recorded_referee_init(&referee, journal, acr_python_referee(task->workspace.python));
     g_autofree char *cleaned = acr_issue_clean(issue);
     AcrRun run = {
         .issue = cleaned,
@@ -334,6 +337,7 @@ static bool run_attempts(Task *task, const GPtrArray *models, const AcrArtifacts
         .index = task->workspace.index,
         .search = task->workspace.search,
         .python = task->workspace.python,
+        .referee = &referee.referee,
         .prompts = task->prompts,
         .models = (AcrModel *const *)models->pdata,
         .n_models = models->len,
@@ -377,7 +381,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
         return false;
     AcrArtifacts artifacts = {&task->folder, write_artifact};
     g_auto(AcrRunResult) result = {0};
-    bool ok = run_attempts(task, models, &artifacts, issue, &result, error);
+    bool ok = run_attempts(task, journal, models, &artifacts, issue, &result, error);
     out->model_calls = acr_recorder_live_calls(recorder);
     GError **keep_first = ok ? error : NULL;
     if (!write_json(&task->folder, "cost.json", acr_cost_to_json(cost), keep_first) && ok)
@@ -530,7 +534,7 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     AcrArtifacts artifacts = {kept, keep_artifact};
     g_auto(AcrRunResult) result = {0};
-    bool ok = run_attempts(task, models, &artifacts, text, &result, error);
+    bool ok = run_attempts(task, journal, models, &artifacts, text, &result, error);
     if (!ok)
         tell_replay_error(&task->folder, error);
     if (ok && task->folder.state == ACR_FOLDER_DONE) {

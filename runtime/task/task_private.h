@@ -1,4 +1,5 @@
-/* Private to task: the model that asks the journal first, what it cost, and the run folder. */
+/* Private to task: the model and the referee that ask the journal first, what a run cost, and the
+ * run folder. */
 #ifndef ACR_TASK_PRIVATE_H
 #define ACR_TASK_PRIVATE_H
 
@@ -41,6 +42,19 @@ guint64 acr_recorder_live_calls(const AcrRecorder *recorder);
  */
 AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name,
                                  AcrModel *inner) ACR_MUST_USE;
+
+/* ---- Recorded referee ---------------------------------------------------------------------------
+ */
+
+/* A referee that asks the journal first for what the linter says, and `inner` after it. */
+typedef struct {
+    AcrReferee referee;
+    AcrJournal *journal;
+    const AcrReferee *inner;
+} AcrRecordedReferee;
+/* Both borrowed; must outlive it. `self->referee` is valid as long as `self` stays where it is. */
+void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
+                               const AcrReferee *inner);
 
 /* ---- Outlines -----------------------------------------------------------------------------------
  */

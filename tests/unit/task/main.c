@@ -44,5 +44,6 @@ int main(int argc, char **argv)
     add_meta_tests();
     add_recorded_model_tests();
     add_outlines_tests();
+    add_recorded_referee_tests();
     return g_test_run();
 }

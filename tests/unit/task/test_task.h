@@ -23,5 +23,6 @@ void add_folder_tests(void);
 void add_meta_tests(void);
 void add_recorded_model_tests(void);
 void add_outlines_tests(void);
+void add_recorded_referee_tests(void);
 
 #endif
