@@ -5,16 +5,21 @@
 
 void acr_indexing_options_clear(AcrIndexingOptions *options)
 {
+    g_clear_pointer(&options->jobs_given, g_free);
     g_clear_pointer(&options->cache, g_free);
 }
 
-bool acr_indexing_options_check(const AcrIndexingOptions *options, const char *verb)
+bool acr_indexing_options_check(AcrIndexingOptions *options, const char *verb)
 {
-    if (options->jobs >= 0 && options->jobs <= (int)ACR_OUTLINE_MAX_JOBS)
-        return true;
-    acr_verb_usage(verb, "--jobs must be from 1 to %u, not %d", ACR_OUTLINE_MAX_JOBS,
-                   options->jobs);
-    return false;
+    guint64 jobs = 0;
+    if (options->jobs_given && !g_ascii_string_to_unsigned(options->jobs_given, 10, 1,
+                                                           ACR_OUTLINE_MAX_JOBS, &jobs, NULL)) {
+        acr_verb_usage(verb, "--jobs must be from 1 to %u, not '%s'", ACR_OUTLINE_MAX_JOBS,
+                       options->jobs_given);
+        return false;
+    }
+    options->jobs = (guint)jobs;
+    return true;
 }
 
 AcrHost acr_verb_host(const AcrProgram *program, AcrIndexingOptions *options,
@@ -26,7 +31,7 @@ AcrHost acr_verb_host(const AcrProgram *program, AcrIndexingOptions *options,
                      .prompts_dir = program->prompts_dir,
                      .exe = program->exe,
                      .cache = options->cache,
-                     .jobs = (guint)options->jobs,
+                     .jobs = options->jobs,
                      .interrupt = program->interrupt,
                      .progress = progress};
 }

@@ -166,7 +166,7 @@ static int run(const AcrProgram *program, int argc, char **argv)
          "Name of a benchmark task", "ID"},
         {"apply", 0, 0, G_OPTION_ARG_NONE, &options.apply,
          "Write the change into the working tree, if it is still as it was", NULL},
-        {"jobs", 'j', 0, G_OPTION_ARG_INT, &options.run.indexing.jobs,
+        {"jobs", 'j', 0, G_OPTION_ARG_STRING, &options.run.indexing.jobs_given,
          "Processes that outline files (default: one a processor)", "N"},
         {"parent", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_INT64, &options.parent, NULL, NULL},
         G_OPTION_ENTRY_NULL,

@@ -48,7 +48,8 @@ GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
 
 /* The options of every verb that indexes. Strings are owned. */
 typedef struct {
-    int jobs; /* 0: as many as there are processors */
+    char *jobs_given; /* as written; NULL: not at all */
+    guint jobs;       /* by acr_indexing_options_check; 0: as many as there are processors */
     gboolean no_cache;
     char *cache; /* of acr_verb_host */
 } AcrIndexingOptions;
@@ -63,11 +64,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrIndexingOptions, acr_indexing_options_clear)
      "Neither use nor keep outlines of earlier runs",                                              \
      NULL},                                                                                        \
     {                                                                                              \
-        "jobs", 'j', 0, G_OPTION_ARG_INT, &(options)->jobs,                                        \
+        "jobs", 'j', 0, G_OPTION_ARG_STRING, &(options)->jobs_given,                               \
             "Processes that outline files (default: one a processor)", "N"                         \
     }
 /* False, with a usage message printed, when they cannot be. */
-bool acr_indexing_options_check(const AcrIndexingOptions *options, const char *verb);
+bool acr_indexing_options_check(AcrIndexingOptions *options, const char *verb);
 /* What the program brings with it; borrowed from its arguments. */
 AcrHost acr_verb_host(const AcrProgram *program, AcrIndexingOptions *options,
                       const AcrProgress *progress);
