@@ -170,6 +170,10 @@ GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
  */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
+/* The first place of the `n` bytes in the `len` bytes of `hay`, as memmem, but faster in source
+ * code; borrowed; NULL if there is none. O(len). */
+const char *acr_bytes_find(const char *hay, gsize len, const char *bytes, gsize n);
+
 /* `text` with its middle left out and said so, when it is longer than `max` bytes; cut at UTF-8
  * borders; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
