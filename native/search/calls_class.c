@@ -8,8 +8,8 @@
 static const AcrSought a_class = {"class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN),
                                   ACR_COLLAPSE_FILES};
 
-/* What else that name is; notes say so. */
-static GArray *other_than_class(AcrReply *reply, const AcrNameArg *arg)
+/* What else that name is, `folded` also in another case; notes say so. */
+static GArray *other_than_class(AcrReply *reply, const AcrNameArg *arg, bool folded)
 {
     const AcrIndex *index = reply->search->index;
     GArray *ids = acr_find_defs(index, arg, NULL);
@@ -19,7 +19,7 @@ static GArray *other_than_class(AcrReply *reply, const AcrNameArg *arg)
         ids = acr_find_by_name(index, ACR_SYMBOL_ASSIGN, arg->last);
         what = "an assigned name";
     }
-    if (ids->len == 0) {
+    if (ids->len == 0 && folded) {
         g_array_unref(ids);
         ids = acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, arg->last);
         what = "a class but for upper and lower case";
@@ -66,13 +66,15 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
             "Signatures only; search_method_in_class and search_class_in_file show the bodies.");
     } else {
         g_clear_pointer(&ids, g_array_unref);
-        ids = other_than_class(&reply, &arg);
+        ids = other_than_class(&reply, &arg, false);
     }
-    acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
+    for (guint i = 0; i < ids->len; i++)
+        acr_reply_add_symbol(&reply, g_array_index(ids, guint32, i), ACR_VIEW_SIGNATURES, 1);
+    acr_add_aliases(&reply, arg.last, ids);
     if (ids->len == 0 && !acr_find_text_defs_unparsed(&reply, arg.last, error))
         return false;
     if (reply.hits->len == 0)
-        return acr_named_miss(&reply, &a_class, &arg, out, error);
+        return acr_named_instead(&reply, &a_class, &arg, out, error);
     return acr_named_finish(&reply, &a_class, &arg, out, error);
 }
 
@@ -97,25 +99,20 @@ static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const Ac
         acr_reply_note(reply, "The file does not define %s but gets it from elsewhere.", arg->text);
         g_array_append_vals(here, all->data, all->len);
     }
+    acr_add_aliases(reply, arg->last, here);
     if (here->len)
         return here;
     g_array_unref(here);
-    g_autoptr(GArray) others = other_than_class(reply, arg);
+    g_autoptr(GArray) others = other_than_class(reply, arg, true);
     here = acr_find_in_files(search, others, files);
     if (here->len == 0)
         g_string_truncate(reply->notes, 0);
     return here;
 }
 
-static GArray *classes_anywhere(const AcrIndex *index, const AcrNameArg *arg)
-{
-    return acr_find_classes(index, arg, NULL);
-}
-
 bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                               GError **error)
 {
-    static const AcrSoughtInFiles how = {&a_class, ACR_VIEW_WHOLE, classes_in_files,
-                                         classes_anywhere};
+    static const AcrSoughtInFiles how = {&a_class, ACR_VIEW_WHOLE, classes_in_files};
     return acr_named_in_files(search, call, &how, out, error);
 }

@@ -124,9 +124,12 @@ static void find_definition(AcrReply *reply, const char *text, const AcrFileMatc
     acr_reply_add_symbols(reply, kept, ACR_VIEW_SIGNATURES);
 }
 
-static bool finish(AcrReply *reply, const char *text, AcrAnswer *out, GError **error)
+static bool finish(AcrReply *reply, const char *text, const AcrFileMatch *files, AcrAnswer *out,
+                   GError **error)
 {
     bool is_text = g_array_index(reply->hits, AcrHit, 0).symbol < 0;
+    if (is_text && !acr_rank_text_hits(reply, text, files, error))
+        return false;
     g_autofree char *shown = acr_search_shown(text);
     g_autofree char *one = g_strdup_printf("%s %s", is_text ? "line with" : "result for", shown);
     g_autofree char *many = g_strdup_printf("%s %s", is_text ? "lines with" : "results for", shown);
@@ -185,7 +188,11 @@ bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GEr
     if (reply.hits->len == 0)
         find_definition(&reply, call->values[0], NULL);
     if (reply.hits->len)
-        return finish(&reply, call->values[0], out, error);
+        return finish(&reply, call->values[0], NULL, out, error);
+    if (!acr_instead_of_text(&reply, call->values[0], NULL, out, error))
+        return false;
+    if (reply.hits->len)
+        return true;
     g_autofree char *shown = acr_search_shown(call->values[0]);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "Found no code %s.\n", shown);
@@ -227,7 +234,11 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
     if (reply.hits->len == 0)
         find_definition(&reply, call->values[0], &files);
     if (reply.hits->len)
-        return finish(&reply, call->values[0], out, error);
+        return finish(&reply, call->values[0], &files, out, error);
+    if (!acr_instead_of_text(&reply, call->values[0], &files, out, error))
+        return false;
+    if (reply.hits->len)
+        return true;
     return miss_in_file(&reply, call->values[0], &files, call->values[1], out, error);
 }
 

@@ -11,13 +11,14 @@ static const AcrSought a_def = {"function or method",
                                 ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD),
                                 ACR_COLLAPSE_METHODS};
 
-/* What else that name is, in the files where some are given; notes say so. */
+/* What else that name is, in the files where some are given, there also in another case; notes say
+ * so. */
 static GArray *other_than_def(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     const AcrIndex *index = reply->search->index;
     static const char *const what[] = {"a class", "an assigned name",
                                        "a function but for upper and lower case"};
-    for (guint step = 0; step < G_N_ELEMENTS(what); step++) {
+    for (guint step = 0; step < G_N_ELEMENTS(what) - !files; step++) {
         g_autoptr(GArray) ids = step == 0   ? acr_find_classes(index, arg, NULL)
                                 : step == 1 ? acr_find_by_name(index, ACR_SYMBOL_ASSIGN, arg->last)
                                             : acr_find_functions_folded(index, arg->last);
@@ -48,7 +49,7 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     if (ids->len == 0 && !acr_find_text_defs_unparsed(&reply, arg.last, error))
         return false;
     if (reply.hits->len == 0)
-        return acr_named_miss(&reply, &a_def, &arg, out, error);
+        return acr_named_instead(&reply, &a_def, &arg, out, error);
     return acr_named_finish(&reply, &a_def, &arg, out, error);
 }
 
@@ -77,15 +78,10 @@ static GArray *defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFi
     return ids->len ? g_steal_pointer(&ids) : other_than_def(reply, arg, files);
 }
 
-static GArray *defs_anywhere(const AcrIndex *index, const AcrNameArg *arg)
-{
-    return acr_find_functions(index, arg->last);
-}
-
 bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                                GError **error)
 {
-    static const AcrSoughtInFiles how = {&a_def, ACR_VIEW_SIGNATURES, defs_in_files, defs_anywhere};
+    static const AcrSoughtInFiles how = {&a_def, ACR_VIEW_SIGNATURES, defs_in_files};
     return acr_named_in_files(search, call, &how, out, error);
 }
 
@@ -113,6 +109,7 @@ static void add_members_folded(AcrReply *reply, guint32 class_id, const char *na
 {
     const AcrIndex *index = reply->search->index;
     g_autoptr(GArray) all = acr_index_ancestors(index, class_id);
+    guint before = reply->hits->len;
     g_array_prepend_val(all, class_id);
     for (guint i = 0; i < all->len && reply->hits->len == 0; i++) {
         g_autoptr(GArray) members = acr_index_members(index, g_array_index(all, guint32, i));
@@ -122,6 +119,9 @@ static void add_members_folded(AcrReply *reply, guint32 class_id, const char *na
                 acr_reply_add_symbol(reply, id, ACR_VIEW_WHOLE, 0);
         }
     }
+    if (reply->hits->len > before)
+        acr_reply_note(reply, "%s has no %s; upper and lower case were ignored.",
+                       acr_index_symbol(index, class_id)->qualname, name);
 }
 
 /* Where the class, else the nearest ancestor that does, sets an attribute of that name on self. */
@@ -161,6 +161,12 @@ static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
     return classes;
 }
 
+static void append_classes(GString *out, AcrSearch *search, const GArray *classes)
+{
+    for (guint i = 0; i < MIN(classes->len, ACR_RESULT_SHOW_LIMIT); i++)
+        acr_suggest_class_contents(out, search, g_array_index(classes, guint32, i));
+}
+
 static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
                           const GArray *classes, AcrAnswer *out, GError **error)
 {
@@ -171,17 +177,36 @@ static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
     g_string_append_printf(
         text, "Found no method %s in class %s, nor in the classes it inherits from here.\n", shown,
         shown_class);
-    for (guint i = 0; i < MIN(classes->len, ACR_RESULT_SHOW_LIMIT); i++)
-        acr_suggest_class_contents(text, search, g_array_index(classes, guint32, i));
+    append_classes(text, search, classes);
     if (classes->len == 0) {
         g_string_append_printf(text, "There is no class %s.\n", shown_class);
         acr_suggest_append(text, search->index, ACR_KIND(ACR_SYMBOL_CLASS), klass->last);
     }
-    g_autoptr(GArray) all = acr_find_functions(search->index, arg->last);
-    if (!acr_named_append_where(text, search, &a_def, arg, all, NULL, error))
+    if (!acr_named_append_nearest(text, search, &a_def, arg, error))
         return false;
     acr_reply_miss(reply, g_strdup(text->str), out);
     return true;
+}
+
+/* What has that name elsewhere or uses it, in the named classes first; else a miss. */
+static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
+                             const GArray *classes, AcrAnswer *out, GError **error)
+{
+    const AcrScope scope = {.classes = classes->len ? classes : NULL};
+    g_autofree char *shown = acr_search_shown(arg->text),
+                    *shown_class = acr_search_shown(klass->text);
+    g_autofree char *missing =
+        classes->len
+            ? g_strdup_printf("There is no method %s in class %s, nor in the classes it inherits "
+                              "from here.",
+                              shown, shown_class)
+            : g_strdup_printf("There is no class %s.", shown_class);
+    if (!acr_instead_of_name(reply, arg, &scope, missing, error))
+        return false;
+    if (reply->hits->len == 0)
+        return miss_in_class(reply, arg, klass, classes, out, error);
+    append_classes(reply->tail, reply->search, classes);
+    return acr_named_finish(reply, &a_def, arg, out, error);
 }
 
 /* A class argument that is a module or a file: the functions in it. */
@@ -219,6 +244,6 @@ bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswe
     if (classes->len == 0)
         add_of_module(&reply, &arg, call->values[1]);
     if (reply.hits->len == 0)
-        return miss_in_class(&reply, &arg, &klass, classes, out, error);
+        return instead_in_class(&reply, &arg, &klass, classes, out, error);
     return acr_named_finish(&reply, &a_def, &arg, out, error);
 }

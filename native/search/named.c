@@ -13,38 +13,34 @@ bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg
     return acr_reply_finish(reply, one, many, sought->collapse, out, error);
 }
 
-static bool append_nearest(GString *text, AcrSearch *search, const AcrSought *sought,
-                           const AcrNameArg *arg, GError **error)
+bool acr_named_append_nearest(GString *text, AcrSearch *search, const AcrSought *sought,
+                              const AcrNameArg *arg, GError **error)
 {
     acr_suggest_append(text, search->index, sought->kinds, arg->last);
     return acr_suggest_occurrences(text, search, arg->last, error);
 }
 
-bool acr_named_miss(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg, AcrAnswer *out,
-                    GError **error)
+bool acr_named_instead(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                       AcrAnswer *out, GError **error)
 {
+    const AcrScope nowhere_named = {0};
     g_autofree char *shown = acr_search_shown(arg->text);
+    g_autofree char *missing = g_strdup_printf("There is no %s named %s.", sought->noun, shown);
+    if (!acr_instead_of_name(reply, arg, &nowhere_named, missing, error))
+        return false;
+    if (reply->hits->len)
+        return acr_named_finish(reply, sought, arg, out, error);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "Found no %s %s.\n", sought->noun, shown);
-    if (!append_nearest(text, reply->search, sought, arg, error))
+    if (!acr_named_append_nearest(text, reply->search, sought, arg, error))
         return false;
     acr_reply_miss(reply, g_strdup(text->str), out);
     return true;
 }
 
-bool acr_named_append_where(GString *text, AcrSearch *search, const AcrSought *sought,
-                            const AcrNameArg *arg, const GArray *elsewhere,
-                            const AcrFileMatch *files, GError **error)
-{
-    acr_suggest_elsewhere(text, search, elsewhere);
-    if (files)
-        acr_suggest_file_contents(text, search, files);
-    return elsewhere->len > 0 || append_nearest(text, search, sought, arg, error);
-}
-
 bool acr_named_miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
-                            const GArray *elsewhere, const AcrFileMatch *files, const char *file,
-                            AcrAnswer *out, GError **error)
+                            const AcrFileMatch *files, const char *file, AcrAnswer *out,
+                            GError **error)
 {
     g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
     g_autoptr(GString) text = g_string_new(NULL);
@@ -53,10 +49,21 @@ bool acr_named_miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrN
         g_string_append(text, "There is no file of that name.\n");
         acr_suggest_files(text, reply->search, file);
     }
-    if (!acr_named_append_where(text, reply->search, sought, arg, elsewhere, files, error))
+    acr_suggest_file_contents(text, reply->search, files);
+    if (!acr_named_append_nearest(text, reply->search, sought, arg, error))
         return false;
     acr_reply_miss(reply, g_strdup(text->str), out);
     return true;
+}
+
+/* What the files do not have; owned. */
+static char *missing_in_files(const AcrSought *sought, const AcrNameArg *arg,
+                              const AcrFileMatch *files, const char *file)
+{
+    g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
+    return files->entries->len
+               ? g_strdup_printf("There is no %s %s in %s.", sought->noun, shown, shown_file)
+               : g_strdup_printf("There is no file %s.", shown_file);
 }
 
 bool acr_named_in_files(AcrSearch *search, const AcrCall *call, const AcrSoughtInFiles *how,
@@ -76,7 +83,15 @@ bool acr_named_in_files(AcrSearch *search, const AcrCall *call, const AcrSoughtI
         return false;
     if (reply.hits->len > 0)
         return acr_named_finish(&reply, how->sought, &arg, out, error);
-    g_autoptr(GArray) elsewhere = how->anywhere(search->index, &arg);
-    return acr_named_miss_in_file(&reply, how->sought, &arg, elsewhere, &files, call->values[1],
-                                  out, error);
+    const AcrScope scope = {.files = files.entries->len ? &files : NULL};
+    g_autofree char *missing = missing_in_files(how->sought, &arg, &files, call->values[1]);
+    if (!acr_instead_of_name(&reply, &arg, &scope, missing, error))
+        return false;
+    if (reply.hits->len > 0) {
+        if (files.entries->len == 0)
+            acr_suggest_files(reply.tail, search, call->values[1]);
+        acr_suggest_file_contents(reply.tail, search, &files);
+        return acr_named_finish(&reply, how->sought, &arg, out, error);
+    }
+    return acr_named_miss_in_file(&reply, how->sought, &arg, &files, call->values[1], out, error);
 }

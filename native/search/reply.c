@@ -9,6 +9,7 @@
 
 #define LIST_RESERVE (16u * 1024) /* bytes kept free for the list of what is not shown in full */
 #define NOTES_MAX (8u * 1024)
+#define TAIL_MAX (8u * 1024) /* of LIST_RESERVE */
 
 void acr_reply_init(AcrReply *reply, AcrSearch *search)
 {
@@ -16,6 +17,7 @@ void acr_reply_init(AcrReply *reply, AcrSearch *search)
         .search = search,
         .hits = g_array_new(FALSE, FALSE, sizeof(AcrHit)),
         .notes = g_string_new(NULL),
+        .tail = g_string_new(NULL),
         .strings = g_string_chunk_new(256),
     };
 }
@@ -27,6 +29,9 @@ void acr_reply_clear(AcrReply *reply)
     if (reply->notes)
         g_string_free(reply->notes, TRUE);
     reply->notes = NULL;
+    if (reply->tail)
+        g_string_free(reply->tail, TRUE);
+    reply->tail = NULL;
 }
 
 void acr_reply_note(AcrReply *reply, const char *format, ...)
@@ -90,8 +95,9 @@ static int compare_hits(const void *left, const void *right)
     return a->symbol < b->symbol ? -1 : a->symbol > b->symbol;
 }
 
-static void sort_unique(GArray *hits)
+void acr_reply_sort(AcrReply *reply)
 {
+    GArray *hits = reply->hits;
     g_array_sort(hits, compare_hits);
     guint kept = 0;
     for (guint i = 0; i < hits->len; i++) {
@@ -145,24 +151,43 @@ static bool show_hit(const AcrReply *reply, const AcrHit *hit, gsize budget, GSt
     return true;
 }
 
+/* Bytes of an answer without what comes after the results. */
+static gsize room(const AcrReply *reply)
+{
+    return ACR_SEARCH_MAX_OUTPUT - MIN(reply->tail->len, TAIL_MAX);
+}
+
+/* Counts of the hits from `from` on, of AcrHit, one a file, in the order of their first hits;
+ * owned. */
+static GArray *counts_by_file(const AcrReply *reply, guint from)
+{
+    GArray *files = g_array_new(FALSE, FALSE, sizeof(AcrHit));
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_direct_hash, g_direct_equal);
+    for (guint i = from; i < reply->hits->len; i++) {
+        const AcrHit *hit = &g_array_index(reply->hits, AcrHit, i);
+        void *at = g_hash_table_lookup(seen, GSIZE_TO_POINTER(hit->entry));
+        if (at) {
+            g_array_index(files, AcrHit, GPOINTER_TO_UINT(at) - 1).count += hit->count;
+            continue;
+        }
+        g_array_append_val(files, *hit);
+        g_hash_table_insert(seen, GSIZE_TO_POINTER(hit->entry), GUINT_TO_POINTER(files->len));
+    }
+    return files;
+}
+
 /* Lists hits from `from` on as files with counts, each file once. */
 static void list_files(const AcrReply *reply, guint from, GString *out)
 {
-    const GArray *hits = reply->hits;
-    guint listed = 0, i = from;
-    while (i < hits->len && listed < ACR_SEARCH_LISTED_FILES &&
-           out->len < ACR_SEARCH_MAX_OUTPUT - 2048) {
-        gsize entry = g_array_index(hits, AcrHit, i).entry;
-        guint count = 0;
-        for (; i < hits->len && g_array_index(hits, AcrHit, i).entry == entry; i++)
-            count += g_array_index(hits, AcrHit, i).count;
-        acr_render_heading(out, acr_search_path(reply->search, entry), NULL, NULL, "");
-        g_string_append_printf(out, " %u\n", count);
-        listed++;
+    g_autoptr(GArray) files = counts_by_file(reply, from);
+    guint i = 0, rest = 0;
+    for (; i < MIN(files->len, ACR_SEARCH_LISTED_FILES) && out->len < room(reply) - 2048; i++) {
+        const AcrHit *file = &g_array_index(files, AcrHit, i);
+        acr_render_heading(out, acr_search_path(reply->search, file->entry), NULL, NULL, "");
+        g_string_append_printf(out, " %u\n", file->count);
     }
-    guint rest = 0;
-    for (; i < hits->len; i++)
-        rest += g_array_index(hits, AcrHit, i).count;
+    for (; i < files->len; i++)
+        rest += g_array_index(files, AcrHit, i).count;
     if (rest)
         g_string_append_printf(out, "… and %u more in further files.\n", rest);
 }
@@ -171,7 +196,7 @@ static void list_methods(const AcrReply *reply, guint from, GString *out)
 {
     const GArray *hits = reply->hits;
     guint end = MIN(hits->len, from + ACR_SEARCH_LISTED_METHODS);
-    for (guint i = from; i < end && out->len < ACR_SEARCH_MAX_OUTPUT - LIST_RESERVE / 2; i++) {
+    for (guint i = from; i < end && out->len < room(reply) - LIST_RESERVE / 2; i++) {
         const AcrHit *hit = &g_array_index(hits, AcrHit, i);
         acr_render_heading(out, acr_search_path(reply->search, hit->entry), hit->klass, hit->func,
                            " ");
@@ -207,7 +232,7 @@ static GPtrArray *places_of(const AcrReply *reply)
 /* Shows the first hits; what one does not use of its share the next may. */
 static bool show_hits(const AcrReply *reply, guint shown, GString *out, GError **error)
 {
-    gsize limit = ACR_SEARCH_MAX_OUTPUT - (reply->hits->len > shown ? LIST_RESERVE : 4096);
+    gsize limit = room(reply) - (reply->hits->len > shown ? LIST_RESERVE : 4096);
     for (guint i = 0; i < shown; i++) {
         const AcrHit *hit = &g_array_index(reply->hits, AcrHit, i);
         gsize left = limit > out->len ? limit - out->len : 0;
@@ -218,10 +243,18 @@ static bool show_hits(const AcrReply *reply, guint shown, GString *out, GError *
     return true;
 }
 
+static void append_tail(const AcrReply *reply, GString *text)
+{
+    if (reply->tail->len == 0)
+        return;
+    g_string_append_c(text, '\n');
+    g_string_append_len(text, reply->tail->str, (gssize)MIN(reply->tail->len, TAIL_MAX));
+}
+
 bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse,
                       AcrAnswer *out, GError **error)
 {
-    sort_unique(reply->hits);
+    acr_reply_sort(reply);
     guint n = reply->hits->len, shown = MIN(n, ACR_RESULT_SHOW_LIMIT),
           total = total_count(reply->hits);
     g_autoptr(GString) text =
@@ -239,6 +272,7 @@ bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCol
     }
     while (g_str_has_suffix(text->str, "\n\n"))
         g_string_truncate(text, text->len - 1);
+    append_tail(reply, text);
     out->places = places_of(reply);
     out->ok = true;
     g_autofree char *valid = acr_utf8_repair(text->str, text->len);

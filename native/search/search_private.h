@@ -140,6 +140,7 @@ typedef struct {
     AcrSearch *search;
     GArray *hits;          /* of AcrHit */
     GString *notes;        /* lines that come before the results */
+    GString *tail;         /* text that comes after them */
     GStringChunk *strings; /* what hits point into */
     bool overfull;         /* ACR_SEARCH_MAX_HITS was reached */
 } AcrReply;
@@ -149,6 +150,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReply, acr_reply_clear)
 void acr_reply_note(AcrReply *reply, const char *format, ...)
     G_GNUC_PRINTF(2, 3);                                /* adds one line */
 bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* false when it is full */
+void acr_reply_sort(AcrReply *reply);                   /* hits by (rank, entry, line), each once */
 void acr_reply_add_symbol(AcrReply *reply, guint32 id, AcrView view, guint32 rank);
 void acr_reply_add_symbols(AcrReply *reply, const GArray *ids, AcrView view);
 
@@ -285,8 +287,6 @@ bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name
 GPtrArray *acr_suggest_names(const AcrIndex *index, guint kinds, const char *name) ACR_MUST_USE;
 /* Adds "Nearest names: …" with the file of each. */
 void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const char *name);
-/* Adds where the definitions of a name are, without code. */
-void acr_suggest_elsewhere(GString *out, AcrSearch *search, const GArray *ids);
 /* Adds what a file defines. */
 void acr_suggest_file_contents(GString *out, AcrSearch *search, const AcrFileMatch *files);
 /* Adds what a class defines. */
@@ -315,6 +315,58 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
                              GError **error);
 bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
 
+/* ---- Instead of a miss (uses.c, instead.c) ------------------------------------------------------
+ */
+
+#define ACR_SEARCH_MAX_WORDS 16u /* words of an argument that are looked at, the last ones */
+#define ACR_SCOPE_COMPARED 50u   /* named files and classes that a place is compared with */
+
+/* What a call names beside what it looks for; places there come first. Borrowed, NULL for none. */
+typedef struct {
+    const AcrFileMatch *files;
+    const GArray *classes; /* ids */
+} AcrScope;
+
+/* 0 where the scope names nothing. */
+enum { ACR_NEAR_NAMED, ACR_NEAR_FOLDER, ACR_NEAR_ELSEWHERE };
+guint32 acr_nearness(const AcrSearch *search, const AcrScope *scope, gsize entry);
+
+/* The identifiers of a text, the last one first, each once; owned. */
+GPtrArray *acr_words_of(const char *text) ACR_MUST_USE;
+/* Whether `word` is in the text and no letter touches its ends. */
+bool acr_has_word(const char *text, gsize len, const char *word);
+
+typedef enum { ACR_USES_PYTHON, ACR_USES_OTHERS } AcrUsesWhere;
+typedef struct {
+    const char *word; /* the one that was found, borrowed from the words; NULL: none */
+    AcrUsesWhere where;
+} AcrUsesFound;
+/*
+ * Adds the lines that hold the first of the words, after the hits that are there: of non-test .py
+ * files and of the named ones, else of non-test files of other types; nearest first, then those
+ * that hold most of the other words. Where the first is nowhere, the next, on lines that hold more
+ * than half of all. Errors: FAILED (an object is missing). O(bytes of the files) for each word.
+ */
+bool acr_uses_add(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
+                  AcrUsesFound *out_found, GError **error) ACR_MUST_USE;
+
+/*
+ * Adds what a name is where the call did not look: definitions of any kind, else its uses. Says so
+ * in notes, after `missing`, a sentence on what there is not; adds no note where there is no hit.
+ */
+bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope *scope,
+                         const char *missing, GError **error) ACR_MUST_USE;
+/* The same for a text that is not in the files, or nowhere (`files` NULL); finishes the answer
+ * where it adds a hit. */
+bool acr_instead_of_text(AcrReply *reply, const char *text, const AcrFileMatch *files,
+                         AcrAnswer *out, GError **error) ACR_MUST_USE;
+/* Puts places first that define a word of the text; adds where the last one is defined, unless that
+ * is shown. */
+bool acr_rank_text_hits(AcrReply *reply, const char *text, const AcrFileMatch *files,
+                        GError **error) ACR_MUST_USE;
+/* Adds the assignments and renaming imports of `name` that make it another name of the classes. */
+void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes);
+
 /* ---- Calls that look for a name (named.c) -------------------------------------------------------
  */
 
@@ -328,25 +380,23 @@ typedef struct {
 /* acr_reply_finish with the words for that name. */
 bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                       AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* Answers that there is none of that name; Errors of all three: FAILED (an object is missing). */
-bool acr_named_miss(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg, AcrAnswer *out,
-                    GError **error) ACR_MUST_USE;
-/* Likewise in the files that `file` names; `elsewhere` are symbols of that name anywhere. */
+/* Answers with what else has that name or uses it, or that nothing does. Errors of all three:
+ * FAILED (an object is missing). */
+bool acr_named_instead(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                       AcrAnswer *out, GError **error) ACR_MUST_USE;
+/* Answers that nothing has that name, in the files that `file` names or elsewhere. */
 bool acr_named_miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
-                            const GArray *elsewhere, const AcrFileMatch *files, const char *file,
-                            AcrAnswer *out, GError **error) ACR_MUST_USE;
-/* Where the name is defined, and what the files (may be NULL) hold; else the nearest names and
- * where it occurs. */
-bool acr_named_append_where(GString *text, AcrSearch *search, const AcrSought *sought,
-                            const AcrNameArg *arg, const GArray *elsewhere,
-                            const AcrFileMatch *files, GError **error) ACR_MUST_USE;
+                            const AcrFileMatch *files, const char *file, AcrAnswer *out,
+                            GError **error) ACR_MUST_USE;
+/* The nearest names, and how often the name occurs where. */
+bool acr_named_append_nearest(GString *text, AcrSearch *search, const AcrSought *sought,
+                              const AcrNameArg *arg, GError **error) ACR_MUST_USE;
 
 /* How a call that names a symbol and a file looks for it. Arrays are owned by the caller. */
 typedef struct {
     const AcrSought *sought;
     AcrView view;
     GArray *(*in_files)(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files);
-    GArray *(*anywhere)(const AcrIndex *index, const AcrNameArg *arg);
 } AcrSoughtInFiles;
 /* Answers a call whose values are the name and the file. Errors: FAILED (an object is missing). */
 bool acr_named_in_files(AcrSearch *search, const AcrCall *call, const AcrSoughtInFiles *how,

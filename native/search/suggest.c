@@ -10,7 +10,6 @@
 
 #define FAR 1000u
 #define LISTED_NAMES 40u
-#define LISTED_ELSEWHERE 10u
 #define LISTED_OCCURRENCES 10u
 
 /* ---- Nearest names ------------------------------------------------------------------------------
@@ -144,17 +143,6 @@ void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const 
                                        n - 1);
         }
     }
-}
-
-void acr_suggest_elsewhere(GString *out, AcrSearch *search, const GArray *ids)
-{
-    if (ids->len == 0)
-        return;
-    g_string_append(out, "It is defined elsewhere:\n");
-    for (guint i = 0; i < MIN(ids->len, LISTED_ELSEWHERE); i++)
-        append_symbol(out, search->index, g_array_index(ids, guint32, i));
-    if (ids->len > LISTED_ELSEWHERE)
-        g_string_append_printf(out, "… and %u more.\n", ids->len - LISTED_ELSEWHERE);
 }
 
 /* Names of the symbols that `wanted` lets through, once each. */

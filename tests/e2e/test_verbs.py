@@ -51,7 +51,7 @@ FOUND = {
 MISSED = {
     'search_class("Nowhere")': "Nowhere",
     'search_class("SeasonTariff")': "SeasonalTariff",
-    'search_method_in_file("split_at", "nofile.py")': "nofile.py",
+    'search_method_in_file("split_nowhere", "nofile.py")': "nofile.py",
     'search_code("no such text anywhere")': "no such text anywhere",
     "search_class(1, 2, 3)": "search_class(class_name: str)",
     'frobnicate("x")': "frobnicate",

@@ -90,7 +90,7 @@ static void an_alias_leads_to_its_class(void)
                  "class MutableDense:\n    def go(self):\n        pass\n\nMatrix = MutableDense\n",
                  NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class", "Matrix", NULL, NULL);
-    fixture_assert_places(&answer, "m.py:1-3 MutableDense -");
+    fixture_assert_places(&answer, "m.py:5-5 - -\nm.py:1-3 MutableDense -");
     assert_has(&answer, "Matrix is another name of class MutableDense.");
     fixture_expect(&fixture, "search_method_in_class", "go", "Matrix", "m.py:2-3 MutableDense go");
 }
@@ -124,26 +124,50 @@ static void a_miss_names_the_nearest_and_where_the_text_occurs(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "t.py",
-                 "class SeasonalTariff:\n    pass\n\nclass Unrelated:\n    pass\n", "u.py",
-                 "# SeasonTariff once, SeasonTariff twice\n", "doc.rst", "SeasonTariff\n",
-                 "tests/test_t.py", "SeasonTariff = 1\n", NULL);
+                 "class SeasonalTariff:\n    pass\n\nclass Unrelated:\n    pass\n",
+                 "tests/test_t.py", "# SeasonTariff\nSeasonTariff = 1\n", NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class", "SeasonTariff", NULL, NULL);
     g_assert_false(answer.ok);
     assert_has(&answer, "class SeasonalTariff, line 1 of <file>t.py</file>");
-    assert_has(&answer, "occurs 2 times in 1 Python file:\n<file>u.py</file> 2\n");
-    assert_has(&answer, "occurs 2 times in 2 of the tests and files of other types:\n"
-                        "<file>doc.rst</file> 1\n<file>tests/test_t.py</file> 1\n");
+    assert_has(&answer, "occurs 2 times in 1 of the tests and files of other types:\n"
+                        "<file>tests/test_t.py</file> 2\n");
     assert_lacks(&answer, "Unrelated");
 }
 
-static void a_miss_in_a_file_says_where_the_class_is_and_what_the_file_holds(void)
+static void a_name_that_is_only_used_is_shown_where_it_is_used(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "doc.rst", "Rule\n", "a.py", "x = Ruler(1)\n", "b.py",
+                 "from web import Rule\n\ndef go():\n    return Rule(1)\n", "c.py",
+                 "class C:\n    def set(self):\n        self.Rule = None\n", NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class", "Rule", NULL, NULL);
+    g_assert_true(answer.ok);
+    fixture_assert_places(&answer, "c.py:1-3 C set\nb.py:1-4 - -");
+    assert_has(&answer, "There is no class named Rule. It is not defined outside the tests; these "
+                        "lines use the name:\nFound 3 results for Rule:");
+}
+
+static void a_name_of_other_files_alone_is_shown_there(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "a.py", "class Fasten:\n    pass\n", "doc.rst", "see Faster\n",
+                 "fast.pyx", "cdef class Faster:\n    pass\n", "tests/data.txt", "Faster\n", NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class", "Faster", NULL, NULL);
+    g_assert_true(answer.ok);
+    fixture_assert_places(&answer, "fast.pyx:1-2 - -\ndoc.rst:1-1 - -");
+    assert_has(&answer, "No Python file outside the tests holds it; these are lines of other "
+                        "files:");
+    assert_has(&answer, "The nearest names are:\nclass Fasten, line 1");
+}
+
+static void a_class_of_another_file_is_shown_with_what_the_named_one_holds(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py", "class A:\n    pass\n", "b.py",
                  "class B:\n    pass\n\ndef run():\n    pass\n", NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_class_in_file", "A", "b.py", NULL);
-    g_assert_false(answer.ok);
-    assert_has(&answer, "It is defined elsewhere:\nclass A, line 1 of <file>a.py</file>");
+    fixture_assert_places(&answer, "a.py:1-2 A -");
+    assert_has(&answer, "There is no class A in b.py. It is defined elsewhere:\n");
     assert_has(&answer, "<file>b.py</file> defines: class B, run");
 }
 
@@ -183,8 +207,12 @@ void add_class_tests(void)
                     a_name_that_is_no_class_is_said_so);
     g_test_add_func("/search/class/a_miss_names_the_nearest_and_where_the_text_occurs",
                     a_miss_names_the_nearest_and_where_the_text_occurs);
-    g_test_add_func("/search/class/a_miss_in_a_file_says_where_the_class_is",
-                    a_miss_in_a_file_says_where_the_class_is_and_what_the_file_holds);
+    g_test_add_func("/search/class/a_name_that_is_only_used_is_shown_where_it_is_used",
+                    a_name_that_is_only_used_is_shown_where_it_is_used);
+    g_test_add_func("/search/class/a_name_of_other_files_alone_is_shown_there",
+                    a_name_of_other_files_alone_is_shown_there);
+    g_test_add_func("/search/class/a_class_of_another_file_is_shown_with_what_the_named_one_holds",
+                    a_class_of_another_file_is_shown_with_what_the_named_one_holds);
     g_test_add_func("/search/class/test_files_are_read_as_text_when_named",
                     test_files_are_read_as_text_when_named);
     g_test_add_func("/search/class/files_that_cannot_be_parsed_are_read_as_text",

@@ -39,7 +39,7 @@ static void text_is_taken_literally(void)
     fixture_init(&fixture, "m.py", "x = a.b(c)\ny = 'a[0-9]*'\nz = aXb(c)\n", NULL);
     fixture_expect(&fixture, "search_code", "a.b(c)", NULL, "m.py:1-3 - -");
     fixture_expect(&fixture, "search_code", "[0-9]*", NULL, "m.py:1-3 - -");
-    fixture_expect(&fixture, "search_code", "a*b", NULL, "");
+    fixture_expect(&fixture, "search_code", "aa*", NULL, "");
     fixture_expect(&fixture, "search_code", "%s%n%d", NULL, "");
 }
 
@@ -99,14 +99,62 @@ static void other_encodings_are_searched_as_text(void)
     assert_has(&answer, "1 name = 'été'\n");
 }
 
-static void a_miss_in_a_file_counts_where_the_text_occurs(void)
+static void text_of_another_file_is_shown_from_there(void)
 {
     g_auto(Fixture) fixture;
-    fixture_init(&fixture, "a.py", "wanted = 1\nwanted += wanted\n", "b.py", "x = 1\n", NULL);
+    fixture_init(&fixture, "a.py", "wanted = 1\nwanted += wanted\n", "b.py", "x = 1\n",
+                 "tests/test_c.py", "gone = 1\n", NULL);
     g_auto(AcrAnswer) answer =
         fixture_call(&fixture, "search_code_in_file", "wanted", "b.py", NULL);
-    g_assert_false(answer.ok);
-    assert_has(&answer, "occurs 3 times in 1 Python file:\n<file>a.py</file> 3\n");
+    fixture_assert_places(&answer, "a.py:1-2 - -");
+    assert_has(&answer, "The text is not in the named file; these are places in others.");
+    g_auto(AcrAnswer) none = fixture_call(&fixture, "search_code_in_file", "gone", "b.py", NULL);
+    g_assert_false(none.ok);
+    assert_has(&none, "occurs 1 time in 1 of the tests and files of other types:\n"
+                      "<file>tests/test_c.py</file> 1\n");
+}
+
+static void lines_that_share_most_words_come_first(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "a.py", "index = 1\n", "b.py",
+                 "def make():\n    index = Sorted(symbols)\n", "c.py", "symbols = index\n", NULL);
+    g_auto(AcrAnswer) answer =
+        fixture_call(&fixture, "search_code", "sorted symbols index", NULL, NULL);
+    fixture_assert_places(&answer, "b.py:1-2 - make\nc.py:1-1 - -\na.py:1-1 - -");
+    assert_has(&answer, "these are lines with index, those first that share most of its words");
+}
+
+static void a_definition_comes_before_other_places_or_after_them(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "a.py", "x = build(1)\n", "b.py", "def build(n):\n    return n\n",
+                 "c.py", "y = run.build(2)\n", NULL);
+    fixture_expect(&fixture, "search_code", "build(", NULL,
+                   "b.py:1-2 - build\na.py:1-1 - -\nc.py:1-1 - -");
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "run.build", NULL, NULL);
+    fixture_assert_places(&answer, "c.py:1-1 - -");
+    assert_has(&answer, "build is defined here:\n<file>b.py</file>\n<func>build</func>\n<code>\n"
+                        "1 def build(n):\n</code>\n");
+}
+
+static void a_part_of_words_is_also_shown_as_a_word(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "a.py", "@tmpdir\n", "b.py", "run(t)\n", NULL);
+    g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_code", "@t", NULL, NULL);
+    fixture_assert_places(&answer, "a.py:1-1 - -");
+    assert_has(&answer,
+               "As a word of its own t is used here:\n<file>b.py</file>\n<code>\n1 run(t)\n");
+}
+
+static void other_types_are_shown_where_no_python_has_the_text(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "a.py", "x = 1\n", "b.cfg", "\xe2\x86\x90 here\n", "tests/t.cfg",
+                 "\xe2\x86\x90\n", NULL);
+    fixture_expect(&fixture, "search_code", "\xe2\x86\x90", NULL, "b.cfg:1-1 - -");
+    fixture_expect(&fixture, "search_code", "b\xe2\x80\x99x\xe2\x80\x99", NULL, "a.py:1-1 - -");
 }
 
 static void code_around_a_line_is_shown(void)
@@ -155,10 +203,10 @@ static void a_definition_written_otherwise_is_found_by_its_name(void)
     fixture_assert_places(&answer, "pkg/m.py:1-2 - area");
     assert_has(&answer, "Not found as written; this is what area is.\nFound 1 result for def area");
     fixture_expect(&fixture, "search_code", "pkg.m.Box", NULL, "pkg/m.py:4-5 Box -");
-    fixture_expect(&fixture, "search_code", "numpy.Box", NULL, "");
+    fixture_expect(&fixture, "search_code", "numpy.Box", NULL, "pkg/m.py:1-5 Box -");
     fixture_expect(&fixture, "search_code_in_file", "class Box(object):", "m.py",
                    "pkg/m.py:4-5 Box -");
-    fixture_expect(&fixture, "search_code", "area(shape):", NULL, "");
+    fixture_expect(&fixture, "search_code", "area(shape):", NULL, "pkg/m.py:1-4 - area");
 }
 
 void add_code_tests(void)
@@ -176,8 +224,16 @@ void add_code_tests(void)
                     blanks_and_indentation_differ_only_as_a_second_step);
     g_test_add_func("/search/code/other_encodings_are_searched_as_text",
                     other_encodings_are_searched_as_text);
-    g_test_add_func("/search/code/a_miss_in_a_file_counts_where_the_text_occurs",
-                    a_miss_in_a_file_counts_where_the_text_occurs);
+    g_test_add_func("/search/code/text_of_another_file_is_shown_from_there",
+                    text_of_another_file_is_shown_from_there);
+    g_test_add_func("/search/code/lines_that_share_most_words_come_first",
+                    lines_that_share_most_words_come_first);
+    g_test_add_func("/search/code/a_definition_comes_before_other_places_or_after_them",
+                    a_definition_comes_before_other_places_or_after_them);
+    g_test_add_func("/search/code/a_part_of_words_is_also_shown_as_a_word",
+                    a_part_of_words_is_also_shown_as_a_word);
+    g_test_add_func("/search/code/other_types_are_shown_where_no_python_has_the_text",
+                    other_types_are_shown_where_no_python_has_the_text);
     g_test_add_func("/search/code/around_a_line_is_shown", code_around_a_line_is_shown);
     g_test_add_func("/search/code/lines_of_a_file_are_text", lines_of_a_file_are_text);
     g_test_add_func("/search/code/a_definition_written_otherwise_is_found_by_its_name",

@@ -72,15 +72,41 @@ static void assigned_members_bring_what_they_stand_for(void)
     fixture_expect(&fixture, "search_method_in_class", "limit", "Leaf", "a.py:2-2 Base -");
 }
 
-static void a_miss_in_a_class_says_what_the_class_has_and_where_the_method_is(void)
+static void a_method_of_elsewhere_is_shown_with_what_the_class_has(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py", family, "b.py", "def elsewhere():\n    pass\n", NULL);
     g_auto(AcrAnswer) answer =
         fixture_call(&fixture, "search_method_in_class", "elsewhere", "Leaf", NULL);
-    g_assert_false(answer.ok);
+    fixture_assert_places(&answer, "b.py:1-2 - elsewhere");
+    assert_has(&answer,
+               "There is no method elsewhere in class Leaf, nor in the classes it inherits "
+               "from here. It is defined elsewhere:\n");
     assert_has(&answer, "Class Leaf in <file>a.py</file> defines: own\n");
-    assert_has(&answer, "function elsewhere, line 1 of <file>b.py</file>");
+    g_auto(AcrAnswer) none =
+        fixture_call(&fixture, "search_method_in_class", "nowhere", "Leaf", NULL);
+    g_assert_false(none.ok);
+    assert_has(&none, "Class Leaf in <file>a.py</file> defines: own\n");
+}
+
+static void uses_in_the_named_class_come_first(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(
+        &fixture, "a.py", "import np\nx = np.fit(1)\n", "p/b.py", "y = np.fit(2)\n", "p/m.py",
+        "z = np.fit(3)\n\n\n\n\n\nclass M:\n    def go(self):\n        return np.fit(4)\n", NULL);
+    fixture_expect(&fixture, "search_method_in_class", "fit", "M",
+                   "p/m.py:6-9 M go\np/m.py:1-4 - -\np/b.py:1-1 - -\na.py:1-2 - -");
+}
+
+static void a_method_in_another_case_is_said_so(void)
+{
+    g_auto(Fixture) fixture;
+    fixture_init(&fixture, "a.py", family, NULL);
+    g_auto(AcrAnswer) answer =
+        fixture_call(&fixture, "search_method_in_class", "OWN", "Leaf", NULL);
+    g_assert_true(answer.ok);
+    assert_has(&answer, "Leaf has no OWN; upper and lower case were ignored.");
 }
 
 static void a_class_argument_that_is_a_module_is_understood(void)
@@ -93,14 +119,14 @@ static void a_class_argument_that_is_a_module_is_understood(void)
     fixture_expect(&fixture, "search_method_in_class", "f", "tools", "pkg/tools.py:1-2 - f");
 }
 
-static void in_file_does_not_leave_the_file(void)
+static void in_file_says_that_it_leaves_the_file(void)
 {
     g_auto(Fixture) fixture;
     fixture_init(&fixture, "a.py", "def f():\n    pass\n", "b.py", "x = 1\n", NULL);
     g_auto(AcrAnswer) answer = fixture_call(&fixture, "search_method_in_file", "f", "b.py", NULL);
-    g_assert_false(answer.ok);
-    assert_has(&answer, "function f, line 1 of <file>a.py</file>");
-    g_auto(AcrAnswer) no_file = fixture_call(&fixture, "search_method_in_file", "f", "bb.py", NULL);
+    fixture_assert_places(&answer, "a.py:1-2 - f");
+    assert_has(&answer, "There is no function or method f in b.py. It is defined elsewhere:\n");
+    g_auto(AcrAnswer) no_file = fixture_call(&fixture, "search_method_in_file", "g", "bb.py", NULL);
     g_assert_false(no_file.ok);
     assert_has(&no_file, "There is no file of that name.");
 }
@@ -162,12 +188,16 @@ void add_method_tests(void)
                     an_inherited_method_is_shown_where_it_is_defined);
     g_test_add_func("/search/method/assigned_members_bring_what_they_stand_for",
                     assigned_members_bring_what_they_stand_for);
-    g_test_add_func("/search/method/a_miss_in_a_class_says_what_the_class_has",
-                    a_miss_in_a_class_says_what_the_class_has_and_where_the_method_is);
+    g_test_add_func("/search/method/a_method_of_elsewhere_is_shown_with_what_the_class_has",
+                    a_method_of_elsewhere_is_shown_with_what_the_class_has);
+    g_test_add_func("/search/method/uses_in_the_named_class_come_first",
+                    uses_in_the_named_class_come_first);
+    g_test_add_func("/search/method/a_method_in_another_case_is_said_so",
+                    a_method_in_another_case_is_said_so);
     g_test_add_func("/search/method/a_class_argument_that_is_a_module_is_understood",
                     a_class_argument_that_is_a_module_is_understood);
-    g_test_add_func("/search/method/in_file_does_not_leave_the_file",
-                    in_file_does_not_leave_the_file);
+    g_test_add_func("/search/method/in_file_says_that_it_leaves_the_file",
+                    in_file_says_that_it_leaves_the_file);
     g_test_add_func("/search/method/an_assigned_name_in_the_file_is_shown",
                     an_assigned_name_in_the_file_is_shown);
     g_test_add_func("/search/method/many_are_listed_one_by_one",

@@ -83,7 +83,8 @@ static void file_arguments_match_whole_parts_from_the_right(void)
     fixture_expect(&fixture, "search_method_in_file", "f", "add.py",
                    "a/add.py:1-2 - f\nb/x/add.py:1-2 - f");
     fixture_expect(&fixture, "search_method_in_file", "f", "x/add.py", "b/x/add.py:1-2 - f");
-    fixture_expect(&fixture, "search_method_in_file", "f", "dd.py", "");
+    g_auto(AcrAnswer) none = fixture_call(&fixture, "search_method_in_file", "f", "dd.py", NULL);
+    g_assert_nonnull(strstr(none.output, "There is no file dd.py. This is what has that name:"));
     fixture_expect(&fixture, "search_method_in_file", "f", "BADD.PY", "a/badd.py:1-2 - f");
     fixture_expect(&fixture, "search_method_in_file", "f", "/add.py",
                    "a/add.py:1-2 - f\nb/x/add.py:1-2 - f");
