@@ -12,11 +12,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define MAX_WAITING 2u         /* requests in one peer: one at work, one in its socket */
 #define FILES_PER_PEER 12u     /* so few files are not worth another peer's start */
+#define SPARE_FDS 24u          /* for all that is no peer: each takes one descriptor here */
 #define MAX_STARTS_LOST 3u     /* peers in a row that ended before they were ready */
 #define START_TIMEOUT_MS 60000 /* until a peer is ready */
 #define POLL_MS 100            /* how late an interruption is seen */
@@ -49,15 +51,30 @@ typedef struct {
     GArray *again;     /* of Request: to be asked before the next */
     guint big_at_work; /* 0 or 1 */
     guint starts_lost;
+    bool no_more; /* peers than there are can be had */
     GError **error;
 } Pool;
 
 /* ---- Life of a peer ---- */
 
+static bool has_any(const Pool *pool)
+{
+    for (guint i = 0; i < pool->n; i++)
+        if (pool->all[i].peer.pid)
+            return true;
+    return false;
+}
+
+/* Where no further peer can be had, those that are there do; false when there is none. */
 static bool start(Pool *pool, Worker *worker)
 {
     g_autoptr(GError) why = NULL;
+    if (pool->no_more && has_any(pool))
+        return true;
     if (!acr_peer_start(pool->workers->argv, &worker->peer, &why)) {
+        pool->no_more = true;
+        if (has_any(pool))
+            return true;
         g_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
                     "cannot start an outline worker: %s", why->message);
         return false;
@@ -331,6 +348,9 @@ static guint useful_peers(const AcrOutlineBatch *batch, const AcrOutlineWorkers 
 {
     guint jobs = workers->jobs ? workers->jobs : g_get_num_processors();
     guint worth = (guint)MIN((batch->n + FILES_PER_PEER - 1) / FILES_PER_PEER, G_MAXINT);
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+        jobs = MIN(jobs, (guint)(MIN(files.rlim_cur, G_MAXINT) - MIN(files.rlim_cur, SPARE_FDS)));
     return CLAMP(MIN(jobs, worth), 1, ACR_OUTLINE_MAX_JOBS);
 }
 

@@ -252,6 +252,33 @@ static void no_program(void)
                                    "cannot start an outline worker: cannot run '/nonexistent"));
 }
 
+/* Sixty-four peers asked for, when so many descriptors are left as a few peers need. */
+static void few_descriptors(void)
+{
+    struct rlimit was, few;
+    g_autoptr(GArray) taken = g_array_new(FALSE, FALSE, sizeof(int));
+    g_autoptr(GError) error = NULL;
+    g_auto(Batch) batch = {0};
+    batch_init(&batch, 1000);
+    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &was), ==, 0);
+    few = was;
+    few.rlim_cur = 48;
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &few), ==, 0);
+    for (int fd; (fd = dup(STDERR_FILENO)) >= 0;)
+        g_array_append_val(taken, fd);
+    g_assert_cmpuint(taken->len, >, 8);
+    for (guint i = 0; i < 6; i++)
+        close(g_array_index(taken, int, i));
+    bool ok = outline(&batch, "serves", ACR_OUTLINE_MAX_JOBS, 0, NULL, &error);
+    for (guint i = 6; i < taken->len; i++)
+        close(g_array_index(taken, int, i));
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &was), ==, 0);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    for (gsize i = 0; i < 1000; i++)
+        assert_rows(&batch, i);
+}
+
 static void interrupted(void)
 {
     g_autoptr(GError) error = NULL;
@@ -273,5 +300,6 @@ void add_workers_tests(void)
     g_test_add_func("/index/workers/large_files_get_their_rows_too", large_files);
     g_test_add_func("/index/workers/peers_that_cannot_start_are_an_error", no_peers);
     g_test_add_func("/index/workers/missing_program_is_an_error", no_program);
+    g_test_add_func("/index/workers/few_descriptors_make_few_peers", few_descriptors);
     g_test_add_func("/index/workers/interruption_ends_it", interrupted);
 }
