@@ -1,41 +1,26 @@
 /*
- * A model's answer -> its edits. One pass finds every tag <file>, <original>, <patched>; a second
- * walks over the tags in order and forms groups by position.
+ * A model's answer -> its edits. The tags <file>, <original>, <patched> are found first; then the
+ * answer is walked over once, tag by tag, and line by line where no tag is at work. Tags form
+ * groups by position; a line can begin an edit of another form (search/replace, diff, whole file),
+ * which its own file reads. What begins first counts: a tag inside a diff is code, and so is a
+ * conflict mark inside <original>.
  *
- * Two properties of a tag decide whether it is one: an opening tag is *structural* when nothing but
- * blanks, markup or another tag stands before it on its line; a closing tag is *clean* when nothing
- * but blanks, a fence or another tag follows it there. The tags' names inside quoted code have
- * quotes or words around them and fail both. Fences need no parsing: they are outside the tags, or
- * they are the first and last line of a part and taken off.
+ * Fences need no parsing: they are outside the edits, or they are the first and last line of a part
+ * and taken off. Only where an edit ends, or which file it is of, can a fence tell.
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/parse_private.h"
 
-#define MAX_TAG 256u /* bytes of one tag, attributes included */
-#define MAX_FILE_NAME 4096u
+#define MAX_NESTED 256u /* tags inside a part that are told apart from the part's own */
 
-typedef enum {
-    TAG_FILE,
-    TAG_ORIGINAL,
-    TAG_PATCHED,
-    TAG_OTHER, /* the tags of a search result, which also begin with <file> */
-} TagKind;
-
-typedef struct {
-    gsize off, end; /* of the tag itself */
-    TagKind kind;
-    bool closing;
-    bool good; /* structural or clean */
-} Tag;
-
-static const struct {
-    const char *name;
-    TagKind kind;
-} tag_names[] = {
-    {"file", TAG_FILE},   {"original", TAG_ORIGINAL}, {"patched", TAG_PATCHED},
-    {"class", TAG_OTHER}, {"func", TAG_OTHER},        {"code", TAG_OTHER},
-};
+static void reading_free(gpointer data)
+{
+    AcrEditReading *reading = data;
+    g_free(reading->original);
+    g_free(reading->patched);
+    g_free(reading);
+}
 
 void acr_edit_free(AcrEdit *edit)
 {
@@ -45,178 +30,89 @@ void acr_edit_free(AcrEdit *edit)
     g_free(edit->original);
     g_free(edit->patched);
     g_free(edit->complaint);
+    g_free(edit->to);
+    g_clear_pointer(&edit->others, g_ptr_array_unref);
     g_free(edit);
 }
 
-static bool is_eol(char c)
-{
-    return c == '\n' || c == '\r';
-}
-
-static gsize skip_blanks(const char *s, gsize at, gsize len)
-{
-    while (at < len && acr_is_blank(s[at]))
-        at++;
-    return at;
-}
-
-/* Nothing but blanks, list or heading marks, a fence, a label or another tag before it on its line.
+/* ---- What all forms share ---------------------------------------------------------------------
  */
-static bool is_structural(const char *s, gsize off)
+
+AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize end)
 {
-    gsize at = off;
-    while (at > 0 && acr_is_blank(s[at - 1]))
-        at--;
-    if (at == 0 || is_eol(s[at - 1]) || s[at - 1] == '>' || s[at - 1] == ':')
-        return true;
-    if (at >= 3 && strncmp(s + at - 3, "```", 3) == 0)
-        return true;
-    while (at > 0 && strchr("*#-_ \t.0123456789", s[at - 1]))
-        at--;
-    return at == 0 || is_eol(s[at - 1]);
+    AcrEdit *edit = g_new0(AcrEdit, 1);
+    edit->form = form;
+    edit->file = g_strdup(file);
+    edit->off = off;
+    edit->end = end;
+    return edit;
 }
 
-static bool is_clean(const char *s, gsize end, gsize len)
+void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched)
 {
-    gsize at = skip_blanks(s, end, len);
-    if (at >= len || is_eol(s[at]))
-        return true;
-    if (len - at >= 3 && strncmp(s + at, "```", 3) == 0)
-        return true;
-    if (s[at] != '<')
-        return false;
-    at++;
-    if (at < len && s[at] == '/')
-        at++;
-    for (gsize i = 0; i < G_N_ELEMENTS(tag_names); i++)
-        if (len - at > strlen(tag_names[i].name) &&
-            g_ascii_strncasecmp(s + at, tag_names[i].name, strlen(tag_names[i].name)) == 0)
-            return true;
-    return false;
+    AcrEditReading *reading = g_new0(AcrEditReading, 1);
+    reading->original = original;
+    reading->patched = patched;
+    if (!edit->others)
+        edit->others = g_ptr_array_new_with_free_func(reading_free);
+    g_ptr_array_add(edit->others, reading);
 }
 
-/* Reads the tag that begins at s[off] == '<'. */
-static bool read_tag(const char *s, gsize off, gsize len, Tag *out)
-{
-    gsize at = skip_blanks(s, off + 1, len);
-    bool closing = at < len && s[at] == '/';
-    if (closing)
-        at = skip_blanks(s, at + 1, len);
-    for (gsize i = 0; i < G_N_ELEMENTS(tag_names); i++) {
-        gsize n = strlen(tag_names[i].name);
-        if (len - at <= n || g_ascii_strncasecmp(s + at, tag_names[i].name, n) != 0)
-            continue;
-        gsize end = at + n;
-        if (s[end] != '>' && !acr_is_blank(s[end]))
-            return false;
-        while (end < len && end - off < MAX_TAG && s[end] != '>' && s[end] != '<' &&
-               !is_eol(s[end]))
-            end++;
-        if (end >= len || s[end] != '>')
-            return false;
-        *out = (Tag){.off = off, .end = end + 1, .kind = tag_names[i].kind, .closing = closing};
-        out->good = closing ? is_clean(s, end + 1, len) : is_structural(s, off);
-        return true;
-    }
-    return false;
-}
-
-static GArray *find_tags(const char *s, gsize len)
-{
-    GArray *tags = g_array_new(FALSE, FALSE, sizeof(Tag));
-    const char *at = s;
-    while ((at = memchr(at, '<', len - (gsize)(at - s)))) {
-        Tag tag;
-        if (read_tag(s, (gsize)(at - s), len, &tag)) {
-            g_array_append_val(tags, tag);
-            at = s + tag.end;
-        } else {
-            at++;
-        }
-    }
-    return tags;
-}
-
-static bool is_fence(const char *s, gsize len)
-{
-    gsize at = skip_blanks(s, 0, len);
-    if (len - at < 3 || strncmp(s + at, "```", 3) != 0)
-        return false;
-    for (at += 3; at < len && !is_eol(s[at]); at++)
-        if (!g_ascii_isalnum(s[at]) && !acr_is_blank(s[at]) && s[at] != '+' && s[at] != '-')
-            return false;
-    return true;
-}
-
-static gsize line_end(const char *s, gsize from, gsize to)
-{
-    while (from < to && !is_eol(s[from]))
-        from++;
-    return from;
-}
-
-static gsize after_eol(const char *s, gsize at, gsize to)
-{
-    if (at < to && s[at] == '\r')
-        at++;
-    else if (at < to && s[at] == '\n')
-        return at + 1;
-    return at < to && s[at] == '\n' ? at + 1 : at;
-}
-
-/* Takes off the blanks at the end of [from, *to) and then one line end. */
-static void trim_end(const char *s, gsize from, gsize *to)
-{
-    while (*to > from && acr_is_blank(s[*to - 1]))
-        (*to)--;
-    if (*to > from && s[*to - 1] == '\n')
-        (*to)--;
-    if (*to > from && s[*to - 1] == '\r')
-        (*to)--;
-}
-
-/* A fence that stands inside the tags: the first line of the part, and the last. */
-static void trim_fence(const char *s, gsize *from, gsize *to)
-{
-    gsize end = line_end(s, *from, *to);
-    if (end == *from || !is_fence(s + *from, end - *from))
-        return;
-    *from = after_eol(s, end, *to);
-    gsize last = *to;
-    while (last > *from && !is_eol(s[last - 1]))
-        last--;
-    if (last < *to && is_fence(s + last, *to - last)) {
-        *to = last;
-        trim_end(s, *from, to);
-    }
-}
-
-static char *part_text(const char *s, gsize from, gsize to)
-{
-    gsize at = skip_blanks(s, from, to);
-    if (at < to && is_eol(s[at]))
-        from = after_eol(s, at, to);
-    trim_end(s, from, &to);
-    trim_fence(s, &from, &to);
-    return g_strndup(s + from, to - from);
-}
-
-typedef struct {
-    const char *s;
-    gsize len;
-    const Tag *tag;
-    gsize n_tags;
-    GPtrArray *edits;
-    AcrEdit *group;   /* owned; being filled, or NULL */
-    char *file;       /* owned; the last one named; counts until the next */
-    bool result_tags; /* tags of a search result followed the group's <file> */
-} Parser;
-
-static void complain(AcrEdit *edit, const char *text)
+void acr_parse_complain(AcrEdit *edit, const char *text)
 {
     if (!edit->complaint)
         edit->complaint = g_strdup(text);
 }
+
+bool acr_parse_is_full(const AcrParse *parse)
+{
+    return parse->edits->len > ACR_PATCH_MAX_EDITS;
+}
+
+void acr_parse_push(AcrParse *parse, AcrEdit *edit)
+{
+    if (parse->edits->len == ACR_PATCH_MAX_EDITS) {
+        g_clear_pointer(&edit->complaint, g_free);
+        acr_parse_complain(edit, "the answer has too many edits; this one and those after it were "
+                                 "not read");
+    }
+    if (acr_parse_is_full(parse))
+        acr_edit_free(edit);
+    else
+        g_ptr_array_add(parse->edits, edit);
+}
+
+void acr_parse_name(AcrParse *parse, const char *file)
+{
+    if (g_strcmp0(file, parse->near_file) == 0)
+        return;
+    g_free(parse->near_file);
+    parse->near_file = g_strdup(file);
+}
+
+char *acr_parse_named_near(const AcrParse *parse)
+{
+    gsize info = 0;
+    const char *fence = parse->s + parse->fence.off;
+    char *path = acr_path_in_line(parse->s + parse->above.off, parse->above.len);
+    if (!path && parse->fence.len > 0 && acr_is_fence(fence, parse->fence.len, &info))
+        path = acr_path_in_info(fence + info, parse->fence.len - info);
+    return path ? path : g_strdup(parse->near_file);
+}
+
+/* ---- Groups of tags ---------------------------------------------------------------------------
+ */
+
+typedef struct {
+    AcrParse base;
+    const AcrTag *tag;
+    gsize n_tags;
+    GPtrArray *all;   /* of AcrEdit; the answer's */
+    GPtrArray *block; /* of AcrEdit; those of the block being read */
+    gsize next_open;  /* of the tags: the first from here on that opens a part or names a file */
+    AcrEdit *group;   /* owned; being filled, or NULL */
+    bool result_tags; /* tags of a search result followed the group's <file> */
+} Parser;
 
 static void flush(Parser *p)
 {
@@ -230,50 +126,59 @@ static void flush(Parser *p)
         return;
     }
     if (!edit->original && !edit->patched)
-        complain(edit, "<original> and <patched> are missing");
+        acr_parse_complain(edit, "<original> and <patched> are missing");
     else if (!edit->original)
-        complain(edit, "<original> is missing");
+        acr_parse_complain(edit, "<original> is missing");
     else if (!edit->patched)
-        complain(edit, "<patched> is missing");
+        acr_parse_complain(edit, "<patched> is missing");
     else if (!edit->file)
-        complain(edit, "<file> is missing");
+        acr_parse_complain(edit, "<file> is missing");
     else if (*edit->file == '\0')
-        complain(edit, "<file> is empty");
-    if (p->edits->len == ACR_PATCH_MAX_EDITS)
-        complain(edit, "the answer has too many edits; this one and those after it were not read");
-    if (p->edits->len <= ACR_PATCH_MAX_EDITS)
-        g_ptr_array_add(p->edits, g_steal_pointer(&edit));
-    acr_edit_free(edit);
+        acr_parse_complain(edit, "<file> is empty");
+    acr_parse_push(&p->base, edit);
 }
 
-static AcrEdit *open_group(Parser *p, gsize off)
+/* An edit of another form begins: a <file> in front of it was its heading. */
+static void interrupt(Parser *p)
+{
+    if (p->group && !p->group->original && !p->group->patched && !p->group->complaint)
+        g_clear_pointer(&p->group, acr_edit_free);
+    p->result_tags = false;
+    flush(p);
+}
+
+static AcrEdit *open_group(Parser *p, const AcrTag *tag)
 {
     flush(p);
-    p->group = g_new0(AcrEdit, 1);
-    p->group->off = off;
-    p->group->file = g_strdup(p->file);
+    p->group = acr_parse_edit_new(ACR_EDIT_TAGS, p->base.file, tag->off, tag->end);
     return p->group;
 }
 
 /* Only white space and fences between two tags. */
 static bool adjoins(const Parser *p, gsize from, gsize to)
 {
+    const char *s = p->base.s;
     for (; from < to; from++)
-        if (!acr_is_blank(p->s[from]) && !is_eol(p->s[from]) && p->s[from] != '`')
+        if (!acr_is_blank(s[from]) && !acr_is_eol(s[from]) && s[from] != '`')
             return false;
     return true;
 }
 
-static bool stops(const Tag *tag)
+static bool is_part(const AcrTag *tag)
 {
-    return !tag->closing && tag->good && (tag->kind == TAG_ORIGINAL || tag->kind == TAG_PATCHED);
+    return tag->kind == ACR_TAG_ORIGINAL || tag->kind == ACR_TAG_PATCHED;
+}
+
+static bool stops(const AcrTag *tag)
+{
+    return !tag->closing && tag->good && is_part(tag);
 }
 
 /* A fence or a heading between two offsets: what is behind it is another block. */
 static bool parted(const Parser *p, gsize from, gsize to)
 {
-    return g_strstr_len(p->s + from, (gssize)(to - from), "```") ||
-           g_strstr_len(p->s + from, (gssize)(to - from), "\n# mod");
+    return g_strstr_len(p->base.s + from, (gssize)(to - from), "```") ||
+           g_strstr_len(p->base.s + from, (gssize)(to - from), "\n# mod");
 }
 
 /*
@@ -283,11 +188,11 @@ static bool parted(const Parser *p, gsize from, gsize to)
  */
 static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
 {
-    TagKind kind = p->tag[open].kind;
+    AcrTagKind kind = p->tag[open].kind;
     gssize clean = -1, any = -1;
     gsize i = open + 1;
     for (; i < p->n_tags && !stops(&p->tag[i]); i++) {
-        const Tag *tag = &p->tag[i];
+        const AcrTag *tag = &p->tag[i];
         if (clean >= 0 && parted(p, p->tag[i - 1].end, tag->off))
             break;
         if (!tag->closing || tag->kind != kind)
@@ -297,8 +202,8 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
         if (!tag->good)
             continue;
         bool last_word =
-            kind == TAG_PATCHED ||
-            (i + 1 < p->n_tags && p->tag[i + 1].kind == TAG_PATCHED && stops(&p->tag[i + 1]));
+            kind == ACR_TAG_PATCHED ||
+            (i + 1 < p->n_tags && p->tag[i + 1].kind == ACR_TAG_PATCHED && stops(&p->tag[i + 1]));
         if (clean < 0 || last_word)
             clean = (gssize)i;
     }
@@ -306,46 +211,108 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
     return clean >= 0 ? clean : any;
 }
 
+/* The tag that ends the part opened by tag `open` when the tags in it come in pairs, or -1: code
+ * that holds whole groups, such as the text of a prompt. */
+static gssize find_balanced(const Parser *p, gsize open)
+{
+    AcrTagKind inside[MAX_NESTED];
+    gsize depth = 0, last = MIN(p->n_tags, open + MAX_NESTED);
+    for (gsize i = open + 1; i < last; i++) {
+        const AcrTag *tag = &p->tag[i];
+        if (!is_part(tag) || !tag->good || tag->empty)
+            continue;
+        if (!tag->closing)
+            inside[depth++] = tag->kind;
+        else if (depth == 0)
+            return tag->kind == p->tag[open].kind ? (gssize)i : -1;
+        else if (inside[--depth] != tag->kind)
+            return -1;
+    }
+    return -1;
+}
+
+/* A balanced <original> with its <patched> right behind it. */
+static bool is_balanced_pair(const Parser *p, gsize open, gssize *out_close)
+{
+    gssize close = find_balanced(p, open);
+    gsize next = (gsize)close + 1;
+    if (close < 0 || next >= p->n_tags || !stops(&p->tag[next]) ||
+        p->tag[next].kind != ACR_TAG_PATCHED || !adjoins(p, p->tag[close].end, p->tag[next].off))
+        return false;
+    *out_close = close;
+    return p->tag[next].empty || find_balanced(p, next) >= 0;
+}
+
+static gsize close_part(Parser *p, gsize open, gsize close, char **out_text)
+{
+    *out_text = acr_part_text(p->base.s, p->tag[open].end, p->tag[close].off);
+    p->group->end = p->tag[close].end;
+    return close + 1;
+}
+
 /* Reads the part that tag `i` opens into *out_text; returns the number of the next tag to look at.
  */
 static gsize read_part(Parser *p, gsize i, char **out_text, const char *missing)
 {
     gsize stop = 0;
-    gssize close = find_close(p, i, &stop);
-    if (close >= 0) {
-        *out_text = part_text(p->s, p->tag[i].end, p->tag[close].off);
-        return (gsize)close + 1;
+    const AcrTag *open = &p->tag[i];
+    p->group->end = open->end;
+    if (open->empty) {
+        *out_text = g_strdup("");
+        return i + 1;
     }
-    bool at_patched =
-        p->tag[i].kind == TAG_ORIGINAL && stop < p->n_tags && p->tag[stop].kind == TAG_PATCHED;
-    if (at_patched && stop == i + 1) {
-        *out_text = part_text(p->s, p->tag[i].end, p->tag[stop].off);
+    gssize close = find_close(p, i, &stop), balanced = -1;
+    if (close >= 0)
+        return close_part(p, i, (gsize)close, out_text);
+    bool nested =
+        stop < p->n_tags && (open->kind == ACR_TAG_PATCHED ? (balanced = find_balanced(p, i)) >= 0
+                                                           : is_balanced_pair(p, i, &balanced));
+    if (nested)
+        return close_part(p, i, (gsize)balanced, out_text);
+    if (open->kind == ACR_TAG_ORIGINAL && stop < p->n_tags && stop == i + 1 &&
+        p->tag[stop].kind == ACR_TAG_PATCHED) {
+        *out_text = acr_part_text(p->base.s, open->end, p->tag[stop].off);
         return stop;
     }
-    complain(p->group, missing);
+    acr_parse_complain(p->group, missing);
     return i + 1;
+}
+
+static void name_file(Parser *p, const AcrTag *open, gsize from, gsize to)
+{
+    g_free(p->base.file);
+    p->base.file = g_strndup(p->base.s + from, to - from);
+    g_strstrip(p->base.file);
+    acr_parse_name(&p->base, p->base.file);
+    open_group(p, open);
 }
 
 static gsize read_file(Parser *p, gsize i)
 {
-    const Tag *open = &p->tag[i];
-    const Tag *next = i + 1 < p->n_tags ? &p->tag[i + 1] : NULL;
-    if (!next || next->kind != TAG_FILE || !next->closing ||
-        next->off - open->end > MAX_FILE_NAME) {
+    const AcrTag *open = &p->tag[i];
+    const AcrTag *next = i + 1 < p->n_tags ? &p->tag[i + 1] : NULL;
+    bool closed = next && next->kind == ACR_TAG_FILE && next->closing &&
+                  next->off - open->end <= ACR_PARSE_MAX_NAME;
+    if (open->name.len > 0 && (open->good || closed)) {
+        name_file(p, open, open->name.off, open->name.off + open->name.len);
+        i += closed && !open->empty;
+        p->group->end = p->base.named_at = p->tag[i].end;
+        return i + 1;
+    }
+    if (!closed || open->empty) {
         if (open->good) {
-            g_clear_pointer(&p->file, g_free);
-            open_group(p, open->off);
-            complain(p->group, "</file> is missing");
+            g_clear_pointer(&p->base.file, g_free);
+            acr_parse_name(&p->base, NULL);
+            open_group(p, open);
+            acr_parse_complain(p->group, "</file> is missing");
         }
         return i + 1;
     }
-    char before = open->off > 0 ? p->s[open->off - 1] : '\n';
+    char before = open->off > 0 ? p->base.s[open->off - 1] : '\n';
     if (!open->good && strchr("\"'`", before))
         return i + 2;
-    g_free(p->file);
-    p->file = g_strndup(p->s + open->end, next->off - open->end);
-    g_strstrip(p->file);
-    open_group(p, open->off);
+    name_file(p, open, open->end, next->off);
+    p->group->end = p->base.named_at = next->end;
     return i + 2;
 }
 
@@ -353,7 +320,7 @@ static gsize read_original(Parser *p, gsize i)
 {
     AcrEdit *group = p->group;
     if (!group || group->original || group->patched || group->complaint)
-        group = open_group(p, p->tag[i].off);
+        group = open_group(p, &p->tag[i]);
     return read_part(p, i, &group->original, "</original> is missing");
 }
 
@@ -361,27 +328,98 @@ static gsize read_patched(Parser *p, gsize i)
 {
     AcrEdit *group = p->group;
     if (!group || group->patched)
-        group = open_group(p, p->tag[i].off);
+        group = open_group(p, &p->tag[i]);
     return read_part(p, i, &group->patched, "</patched> is missing");
 }
 
-static void form_groups(Parser *p)
+/* Takes tag `i`; returns the number of the next to look at. */
+static gsize read_tag(Parser *p, gsize i)
 {
-    gsize i = 0;
-    while (i < p->n_tags && p->edits->len <= ACR_PATCH_MAX_EDITS) {
-        const Tag *tag = &p->tag[i];
-        if (tag->kind == TAG_FILE && !tag->closing) {
-            i = read_file(p, i);
-        } else if (tag->kind == TAG_OTHER && p->group && !p->group->original) {
-            p->result_tags = p->result_tags || adjoins(p, p->tag[i - 1].end, tag->off);
-            i++;
-        } else if (tag->kind == TAG_ORIGINAL && !tag->closing && tag->good) {
-            i = read_original(p, i);
-        } else if (tag->kind == TAG_PATCHED && !tag->closing && tag->good) {
-            i = read_patched(p, i);
-        } else {
-            i++;
+    const AcrTag *tag = &p->tag[i];
+    if (tag->kind == ACR_TAG_FILE && !tag->closing)
+        return read_file(p, i);
+    if (tag->kind == ACR_TAG_OTHER && p->group && !p->group->original)
+        p->result_tags = p->result_tags || adjoins(p, p->tag[i - 1].end, tag->off);
+    if (stops(tag))
+        return tag->kind == ACR_TAG_ORIGINAL ? read_original(p, i) : read_patched(p, i);
+    return i + 1;
+}
+
+/* ---- The walk ---------------------------------------------------------------------------------
+ */
+
+/* What a line that begins no edit tells about those below it. */
+static void note_line(AcrParse *parse, gsize off, gsize end)
+{
+    gsize info = 0;
+    if (acr_skip_blanks(parse->s, off, end) == end)
+        return;
+    if (!acr_is_fence(parse->s + off, end - off, &info)) {
+        parse->above = (AcrSpan){off, end - off};
+    } else if (parse->fence.len > 0 && info == end - off) {
+        parse->fence = parse->above = (AcrSpan){0, 0};
+    } else {
+        parse->fence = (AcrSpan){off, end - off};
+    }
+}
+
+/* Reads the edits that begin at the line at `off`, if any do; returns the offset behind them. */
+static gsize read_block(Parser *p, gsize off)
+{
+    AcrParse *parse = &p->base;
+    parse->edits = p->block;
+    gsize end = acr_search_replace_read(parse, off);
+    if (end == off)
+        end = acr_diff_read(parse, off);
+    if (end == off)
+        end = acr_whole_file_read(parse, off);
+    parse->edits = p->all;
+    if (end > off)
+        interrupt(p);
+    for (guint i = 0; i < p->block->len; i++)
+        acr_parse_push(parse, p->block->pdata[i]);
+    g_ptr_array_set_size(p->block, 0);
+    return end;
+}
+
+/* Reads the lines that begin in [*at, to); stops, with true, behind an edit. */
+static bool read_lines(Parser *p, gsize *at, gsize to)
+{
+    AcrParse *parse = &p->base;
+    while (*at < to) {
+        gsize end = read_block(p, *at);
+        if (end > *at) {
+            parse->above = (AcrSpan){0, 0};
+            *at = end;
+            return true;
         }
+        end = acr_line_end(parse->s, *at, parse->len);
+        note_line(parse, *at, end);
+        *at = acr_after_eol(parse->s, end, parse->len);
+    }
+    return false;
+}
+
+static void read_answer(Parser *p)
+{
+    gsize i = 0, at = 0;
+    while (!acr_parse_is_full(&p->base)) {
+        for (p->next_open = MAX(p->next_open, i); p->next_open < p->n_tags; p->next_open++) {
+            const AcrTag *tag = &p->tag[p->next_open];
+            if (!tag->closing && tag->good && tag->kind != ACR_TAG_OTHER)
+                break;
+        }
+        p->base.tag = p->next_open < p->n_tags ? p->tag[p->next_open].off : p->base.len;
+        bool block = read_lines(p, &at, i < p->n_tags ? p->tag[i].off : p->base.len);
+        if (!block && i == p->n_tags)
+            break;
+        if (!block) {
+            i = read_tag(p, i);
+            at = MAX(at, p->tag[i - 1].end);
+            p->base.above = (AcrSpan){0, 0};
+        }
+        while (i < p->n_tags && p->tag[i].off < at && block)
+            i++;
     }
     flush(p);
 }
@@ -389,6 +427,7 @@ static void form_groups(Parser *p)
 GPtrArray *acr_patch_parse(const char *answer, gsize len)
 {
     g_autoptr(GPtrArray) edits = g_ptr_array_new_with_free_func((GDestroyNotify)acr_edit_free);
+    g_autoptr(GPtrArray) block = g_ptr_array_new();
     g_autofree char *repaired = NULL;
     len = MIN(len, ACR_PATCH_MAX_ANSWER);
     if (len == 0)
@@ -398,13 +437,14 @@ GPtrArray *acr_patch_parse(const char *answer, gsize len)
         answer = repaired;
         len = strlen(repaired);
     }
-    g_autoptr(GArray) tags = find_tags(answer, len);
-    Parser parser = {.s = answer,
-                     .len = len,
-                     .tag = (const Tag *)(void *)tags->data,
+    g_autoptr(GArray) tags = acr_tags_find(answer, len);
+    Parser parser = {.base = {.s = answer, .len = len, .edits = edits},
+                     .tag = (const AcrTag *)(void *)tags->data,
                      .n_tags = tags->len,
-                     .edits = edits};
-    form_groups(&parser);
-    g_free(parser.file);
+                     .all = edits,
+                     .block = block};
+    read_answer(&parser);
+    g_free(parser.base.file);
+    g_free(parser.base.near_file);
     return g_steal_pointer(&edits);
 }

@@ -1,0 +1,183 @@
+/*
+ * Lines of an answer, and what a line can say besides code: a fence, or the name of the file that a
+ * block is about. A name counts only where the line says nothing else, so that talk about a file
+ * is not taken for the heading of an edit.
+ */
+#include <string.h>
+
+#include "patch/parse_private.h"
+
+gsize acr_skip_blanks(const char *s, gsize at, gsize to)
+{
+    while (at < to && acr_is_blank(s[at]))
+        at++;
+    return at;
+}
+
+gsize acr_line_end(const char *s, gsize from, gsize to)
+{
+    while (from < to && !acr_is_eol(s[from]))
+        from++;
+    return from;
+}
+
+gsize acr_after_eol(const char *s, gsize at, gsize to)
+{
+    if (at < to && s[at] == '\r')
+        at++;
+    else if (at < to && s[at] == '\n')
+        return at + 1;
+    return at < to && s[at] == '\n' ? at + 1 : at;
+}
+
+gsize acr_next_line(const char *s, gsize from, gsize to)
+{
+    return acr_after_eol(s, acr_line_end(s, from, to), to);
+}
+
+bool acr_is_fence(const char *s, gsize len, gsize *out_info)
+{
+    gsize at = acr_skip_blanks(s, 0, len);
+    if (len - at < 3 || strncmp(s + at, "```", 3) != 0)
+        return false;
+    while (at < len && s[at] == '`')
+        at++;
+    gsize info = at = acr_skip_blanks(s, at, len);
+    for (; at < len; at++)
+        if (!g_ascii_isalnum(s[at]) && !acr_is_blank(s[at]) && !strchr("+-_./:=\"#", s[at]))
+            return false;
+    if (out_info)
+        *out_info = info;
+    return true;
+}
+
+/* Takes off the blanks at the end of [from, *to) and then one line end. */
+static void trim_end(const char *s, gsize from, gsize *to)
+{
+    while (*to > from && acr_is_blank(s[*to - 1]))
+        (*to)--;
+    if (*to > from && s[*to - 1] == '\n')
+        (*to)--;
+    if (*to > from && s[*to - 1] == '\r')
+        (*to)--;
+}
+
+/* A fence that stands inside the marks: the first line of the part, and the last. */
+static void trim_fence(const char *s, gsize *from, gsize *to)
+{
+    gsize end = acr_line_end(s, *from, *to);
+    if (end == *from || !acr_is_fence(s + *from, end - *from, NULL))
+        return;
+    *from = acr_after_eol(s, end, *to);
+    gsize last = *to;
+    while (last > *from && !acr_is_eol(s[last - 1]))
+        last--;
+    if (last < *to && acr_is_fence(s + last, *to - last, NULL)) {
+        *to = last;
+        trim_end(s, *from, to);
+    }
+}
+
+char *acr_part_text(const char *s, gsize from, gsize to)
+{
+    gsize at = acr_skip_blanks(s, from, to);
+    if (at < to && acr_is_eol(s[at]))
+        from = acr_after_eol(s, at, to);
+    trim_end(s, from, &to);
+    trim_fence(s, &from, &to);
+    return g_strndup(s + from, to - from);
+}
+
+/* ---- Names ------------------------------------------------------------------------------------
+ */
+
+static bool is_markup(char c)
+{
+    return strchr("`*_ \t\"'", c) != NULL && c != '\0';
+}
+
+/* A name with an extension, or with a slash in it: nothing that could be a word of a sentence. */
+static bool is_path_like(const char *s, gsize len)
+{
+    gsize dot = len;
+    bool slash = false;
+    if (len == 0 || len > ACR_PARSE_MAX_NAME)
+        return false;
+    for (gsize i = 0; i < len; i++) {
+        if (acr_is_blank(s[i]) || strchr("<>|\"'`*?(){};,=", s[i]))
+            return false;
+        slash = slash || s[i] == '/';
+        if (s[i] == '/')
+            dot = len;
+        else if (s[i] == '.')
+            dot = i;
+    }
+    if (s[len - 1] == '/' || strstr(s, "://") == s + 4 || strstr(s, "://") == s + 5)
+        return false;
+    bool extension = dot + 1 < len && len - dot <= 9 && g_ascii_isalpha(s[dot + 1]);
+    return extension || slash;
+}
+
+/* Passes "File:", "New file:" and the like at the begin of [from, to). */
+static gsize skip_label(const char *s, gsize from, gsize to)
+{
+    static const char *const labels[] = {"file name", "filename", "file path", "filepath",
+                                         "new file",  "file",     "path"};
+    for (gsize i = 0; i < G_N_ELEMENTS(labels); i++) {
+        gsize n = strlen(labels[i]);
+        if (to - from <= n || g_ascii_strncasecmp(s + from, labels[i], n) != 0)
+            continue;
+        gsize at = from + n;
+        while (at < to && is_markup(s[at]))
+            at++;
+        if (at < to && s[at] == ':')
+            return at + 1;
+    }
+    return from;
+}
+
+/* Passes marks of headings, quotes, comments and lists. */
+static gsize skip_list_mark(const char *s, gsize from, gsize to)
+{
+    gsize at = from;
+    while (at < to && (strchr("#>-", s[at]) || is_markup(s[at])))
+        at++;
+    gsize digits = at;
+    while (digits < to && g_ascii_isdigit(s[digits]))
+        digits++;
+    if (digits > at && digits + 1 < to && strchr(".)", s[digits]) && acr_is_blank(s[digits + 1]))
+        at = digits + 1;
+    return at;
+}
+
+char *acr_path_in_line(const char *s, gsize len)
+{
+    gsize from = 0, to = len;
+    if (len > 2 * ACR_PARSE_MAX_NAME)
+        return NULL;
+    from = skip_list_mark(s, from, to);
+    while (from < to && is_markup(s[from]))
+        from++;
+    from = skip_label(s, from, to);
+    while (from < to && is_markup(s[from]))
+        from++;
+    while (to > from && (is_markup(s[to - 1]) || s[to - 1] == ':'))
+        to--;
+    g_autofree char *path = g_strndup(s + from, to - from);
+    return is_path_like(path, strlen(path)) ? g_steal_pointer(&path) : NULL;
+}
+
+char *acr_path_in_info(const char *s, gsize len)
+{
+    if (len > ACR_PARSE_MAX_NAME)
+        return NULL;
+    g_autofree char *info = g_strndup(s, len);
+    g_auto(GStrv) words = g_strsplit_set(info, " \t=:\"", -1);
+    for (guint i = 0; words[i]; i++) {
+        const char *dot = strrchr(words[i], '.');
+        if (dot && dot != words[i] && g_ascii_isalpha(dot[1]) &&
+            is_path_like(words[i], strlen(words[i])))
+            return g_strdup(words[i]);
+    }
+    return NULL;
+}

@@ -1,0 +1,98 @@
+/*
+ * Shared by the files that read answers: an answer being read, its lines, and the names of files
+ * that stand near a block. Each form of edit has its own file; parse.c asks them in turn at each
+ * line that is not inside an edit.
+ */
+#ifndef ACR_PATCH_PARSE_PRIVATE_H
+#define ACR_PATCH_PARSE_PRIVATE_H
+
+#include "patch/patch_private.h"
+
+#define ACR_PARSE_MAX_NAME 4096u /* bytes of a file name */
+
+typedef struct {
+    gsize off, len; /* bytes of the answer; a line is without its end */
+} AcrSpan;
+
+/* An answer being read. */
+typedef struct {
+    const char *s; /* borrowed; UTF-8 */
+    gsize len;
+    GPtrArray *edits; /* borrowed; of AcrEdit */
+    char *file;       /* owned; the last one named in a tag; counts until the next */
+    char *near_file;  /* owned; the last one named by any form */
+    gsize named_at;   /* behind the tag that named `file` last; 0: no such tag */
+    AcrSpan above;    /* the last line that is neither blank nor a fence */
+    AcrSpan fence;    /* the line that opened the fence around the line at work; empty outside */
+    gsize tag;        /* where the next tag that opens a part or names a file stands, or len */
+} AcrParse;
+
+/* Adds an edit (taken) in order, up to ACR_PATCH_MAX_EDITS; one more is kept as a complaint. */
+void acr_parse_push(AcrParse *parse, AcrEdit *edit);
+bool acr_parse_is_full(const AcrParse *parse);
+/* A new edit of that form, to be filled and pushed; owned. */
+AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize end) ACR_MUST_USE;
+/* Adds another reading of an edit; both texts taken. */
+void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched);
+/* Sets why an edit cannot be used, unless that is known already. */
+void acr_parse_complain(AcrEdit *edit, const char *text);
+/* The file that a block at the line at work is about: named in the line above, in the fence's info
+ * string, or before. Owned; NULL: none. */
+char *acr_parse_named_near(const AcrParse *parse) ACR_MUST_USE;
+void acr_parse_name(AcrParse *parse, const char *file); /* keeps `file` as the last one named */
+
+/* ---- Tags ------------------------------------------------------------------------------------ */
+
+typedef enum {
+    ACR_TAG_FILE,
+    ACR_TAG_ORIGINAL,
+    ACR_TAG_PATCHED,
+    ACR_TAG_OTHER, /* the tags of a search result, which also begin with <file> */
+} AcrTagKind;
+
+typedef struct {
+    gsize off, end; /* of the tag itself */
+    AcrTagKind kind;
+    bool closing;
+    bool good;    /* structural or clean */
+    bool empty;   /* <patched/>: opens and closes */
+    AcrSpan name; /* the value of an attribute that names a file, or empty */
+} AcrTag;
+
+/* All tags of the answer in order; owned array of AcrTag. */
+GArray *acr_tags_find(const char *s, gsize len) ACR_MUST_USE;
+
+/* ---- Lines and names of an answer ------------------------------------------------------------ */
+
+static inline bool acr_is_eol(char c)
+{
+    return c == '\n' || c == '\r';
+}
+gsize acr_skip_blanks(const char *s, gsize at, gsize to);
+gsize acr_line_end(const char *s, gsize from, gsize to);  /* of the line that holds `from` */
+gsize acr_after_eol(const char *s, gsize at, gsize to);   /* past one LF, CRLF or CR, if any */
+gsize acr_next_line(const char *s, gsize from, gsize to); /* where the next line begins, or `to` */
+/* A line of nothing but a fence and its info string. out_info: where that begins; may be NULL. */
+bool acr_is_fence(const char *s, gsize len, gsize *out_info);
+/* A part between two marks: without the line end behind the first, the blanks and line end in front
+ * of the second, and a fence around all of it. Owned. */
+char *acr_part_text(const char *s, gsize from, gsize to) ACR_MUST_USE;
+/* The path that a line is about, if it says nothing else (`a.py`:, ### a/b.py, File: a.py). Owned;
+ * NULL: none. */
+char *acr_path_in_line(const char *s, gsize len) ACR_MUST_USE;
+/* The path in an info string (python a.py, python:a.py, python title="a.py"). Owned; NULL: none. */
+char *acr_path_in_info(const char *s, gsize len) ACR_MUST_USE;
+
+/* ---- Forms -------------------------------------------------------------------------------------
+ * Each looks at the line that begins at `off`. If an edit of the form begins there it is read, and
+ * the result is the offset behind it; else the result is `off`.
+ */
+gsize acr_search_replace_read(AcrParse *parse, gsize off) ACR_MUST_USE;
+gsize acr_diff_read(AcrParse *parse, gsize off) ACR_MUST_USE;
+gsize acr_whole_file_read(AcrParse *parse, gsize off) ACR_MUST_USE;
+/* Whether a diff begins at the line at `off`. */
+bool acr_diff_begins_at(AcrParse *parse, gsize off);
+/* Whether a line begins a search/replace block. */
+bool acr_is_search_mark(const char *s, gsize len);
+
+#endif

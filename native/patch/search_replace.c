@@ -1,0 +1,197 @@
+/*
+ * Search/replace blocks:
+ *
+ *     <<<<<<< SEARCH
+ *     the lines as they are
+ *     =======
+ *     the lines as they should be
+ *     >>>>>>> REPLACE
+ *
+ * Marks are five to nine characters long. The quoted code may hold lines of "=" too (headings in
+ * documents) and conflict marks; where more than one line can be the divider, each cut is a reading
+ * of the edit, and which is right, the file decides.
+ */
+#include <string.h>
+
+#include "patch/parse_private.h"
+
+#define MIN_MARK 5u
+#define MAX_MARK 9u
+#define MAX_CUTS 16u                     /* readings of one block */
+#define MAX_CUT_BYTES (8u * 1024 * 1024) /* of all readings of one block */
+
+/* How many marks of that kind a line begins with, if it is a mark line at all; 0: none. */
+static gsize mark_length(const char *s, gsize len, char mark, gsize *out_rest)
+{
+    gsize from = acr_skip_blanks(s, 0, len), at = from;
+    while (at < len && s[at] == mark)
+        at++;
+    gsize n = at - from;
+    if (n < MIN_MARK || n > MAX_MARK)
+        return 0;
+    if (at < len && !acr_is_blank(s[at]) && !g_ascii_isalpha(s[at]))
+        return 0;
+    *out_rest = acr_skip_blanks(s, at, len);
+    return n;
+}
+
+/* Whether the text at `at` begins with one of two words (any case), as whole word. */
+static gsize skip_word(const char *s, gsize at, gsize len, const char *const words[2])
+{
+    for (guint i = 0; i < 2; i++) {
+        gsize n = strlen(words[i]);
+        if (len - at >= n && g_ascii_strncasecmp(s + at, words[i], n) == 0 &&
+            (at + n == len || !g_ascii_isalnum(s[at + n])))
+            return at + n;
+    }
+    return at;
+}
+
+static gsize search_mark(const char *s, gsize len, gsize *out_rest)
+{
+    static const char *const words[2] = {"SEARCH", "ORIGINAL"};
+    gsize rest = 0, n = mark_length(s, len, '<', &rest);
+    gsize behind = n > 0 ? skip_word(s, rest, len, words) : 0;
+    if (n == 0 || behind == rest)
+        return 0;
+    *out_rest = behind;
+    return n;
+}
+
+bool acr_is_search_mark(const char *s, gsize len)
+{
+    gsize rest = 0;
+    return search_mark(s, len, &rest) > 0;
+}
+
+typedef enum {
+    MARK_NONE,
+    MARK_OPENS,  /* a conflict mark of the quoted code */
+    MARK_CLOSES, /* the end of a conflict */
+    MARK_BARE,   /* the end of a conflict or of the block */
+    MARK_ENDS,   /* the block's end */
+} Mark;
+
+static Mark read_mark(const char *s, gsize len)
+{
+    static const char *const words[2] = {"REPLACE", "UPDATED"};
+    gsize rest = 0;
+    if (mark_length(s, len, '<', &rest) > 0)
+        return MARK_OPENS;
+    if (mark_length(s, len, '>', &rest) == 0)
+        return MARK_NONE;
+    if (rest == len)
+        return MARK_BARE;
+    return skip_word(s, rest, len, words) > rest ? MARK_ENDS : MARK_CLOSES;
+}
+
+/* A line of nothing but "=". */
+static gsize divider_length(const char *s, gsize len)
+{
+    gsize rest = 0, n = mark_length(s, len, '=', &rest);
+    return rest == len ? n : 0;
+}
+
+typedef struct {
+    gsize open_len; /* of the opening mark */
+    gsize body;     /* where the searched lines begin */
+    gsize end_line; /* the closing mark's line */
+    gsize end;      /* behind it */
+    bool closed;
+    GArray *cuts; /* of AcrSpan: lines that may divide; the likeliest first */
+} Block;
+
+static void add_cut(Block *block, gsize off, gsize len, gsize marks)
+{
+    AcrSpan cut = {off, len};
+    const AcrSpan *first = block->cuts->len > 0 ? &g_array_index(block->cuts, AcrSpan, 0) : NULL;
+    if (block->cuts->len > MAX_CUTS)
+        return;
+    if (first && marks == block->open_len && first->len != marks)
+        g_array_prepend_val(block->cuts, cut);
+    else
+        g_array_append_val(block->cuts, cut);
+}
+
+/* Finds the closing mark, in front of the next block: one with its word, or a bare one that closes
+ * no conflict of the quoted code. */
+static void find_end(const AcrParse *parse, Block *block)
+{
+    const char *s = parse->s;
+    gsize conflicts = 0;
+    for (gsize at = block->body; at < parse->len && !block->closed;) {
+        gsize end = acr_line_end(s, at, parse->len), next = acr_after_eol(s, end, parse->len);
+        Mark mark = read_mark(s + at, end - at);
+        gsize marks = divider_length(s + at, end - at);
+        if (acr_is_search_mark(s + at, end - at))
+            return;
+        if (marks > 0)
+            add_cut(block, at, end - at, marks);
+        if (block->cuts->len > 0 && (mark == MARK_ENDS || (mark == MARK_BARE && conflicts == 0))) {
+            block->closed = true;
+            block->end_line = at;
+            block->end = next;
+        }
+        if (mark == MARK_OPENS)
+            conflicts++;
+        else if (mark != MARK_NONE && conflicts > 0)
+            conflicts--;
+        at = next;
+    }
+}
+
+static char *searched(const AcrParse *parse, const Block *block, guint cut)
+{
+    return acr_part_text(parse->s, block->body, g_array_index(block->cuts, AcrSpan, cut).off);
+}
+
+static char *replaced(const AcrParse *parse, const Block *block, guint cut)
+{
+    const AcrSpan *divider = &g_array_index(block->cuts, AcrSpan, cut);
+    gsize from = acr_after_eol(parse->s, divider->off + divider->len, block->end_line);
+    return from < block->end_line ? acr_part_text(parse->s, from, block->end_line) : g_strdup("");
+}
+
+static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edit)
+{
+    gsize bytes = (block->end_line - block->body) * block->cuts->len;
+    if (block->cuts->len > MAX_CUTS || (block->cuts->len > 1 && bytes > MAX_CUT_BYTES)) {
+        acr_parse_complain(edit, "it has too many lines that could be its =======; write it as "
+                                 "<file>, <original>, <patched>");
+        return;
+    }
+    edit->original = searched(parse, block, 0);
+    edit->patched = replaced(parse, block, 0);
+    for (guint i = 1; i < block->cuts->len; i++)
+        acr_edit_add_reading(edit, searched(parse, block, i), replaced(parse, block, i));
+}
+
+gsize acr_search_replace_read(AcrParse *parse, gsize off)
+{
+    const char *s = parse->s;
+    gsize first = acr_skip_blanks(s, off, parse->len);
+    if (first >= parse->len || s[first] != '<')
+        return off;
+    gsize line_end = acr_line_end(s, off, parse->len), rest = 0;
+    Block block = {.open_len = search_mark(s + off, line_end - off, &rest)};
+    if (block.open_len == 0)
+        return off;
+    block.body = acr_after_eol(s, line_end, parse->len);
+    block.end = block.body;
+    block.cuts = g_array_new(FALSE, FALSE, sizeof(AcrSpan));
+    find_end(parse, &block);
+    g_autofree char *in_mark = acr_path_in_line(s + off + rest, line_end - off - rest);
+    g_autofree char *file = in_mark ? g_steal_pointer(&in_mark) : acr_parse_named_near(parse);
+    AcrEdit *edit = acr_parse_edit_new(ACR_EDIT_SEARCH_REPLACE, file, off, block.end);
+    if (!file)
+        acr_parse_complain(edit, "the search/replace block names no file in the line before it");
+    if (block.closed)
+        add_readings(parse, &block, edit);
+    else
+        acr_parse_complain(edit, block.cuts->len == 0 ? "======= is missing"
+                                                      : ">>>>>>> REPLACE is missing");
+    acr_parse_name(parse, file);
+    acr_parse_push(parse, edit);
+    g_array_unref(block.cuts);
+    return block.end;
+}
