@@ -26,6 +26,7 @@ static void file_free(gpointer data)
     g_ptr_array_unref(file->located);
     g_array_unref(file->waiting);
     g_clear_pointer(&file->after, g_bytes_unref);
+    g_free(file->broken);
     g_free(file);
 }
 
@@ -406,7 +407,7 @@ static bool write_overlay(Work *work, bool *out_sound, GError **error)
 {
     *out_sound = true;
     for (guint i = 0; i < work->files->len; i++) {
-        const File *file = work->files->pdata[i];
+        File *file = work->files->pdata[i];
         GBytes *before = file->source ? file->source->bytes : NULL;
         g_autofree char *message = NULL;
         bool ok = true;
@@ -417,8 +418,7 @@ static bool write_overlay(Work *work, bool *out_sound, GError **error)
             !acr_overlay_write(work->overlay, file->path, 0, file->after, error))
             return false;
         if (!ok)
-            g_string_append_printf(work->broken, "%s does not compile after the edits: %s\n",
-                                   file->path, message);
+            file->broken = g_steal_pointer(&message);
         *out_sound = *out_sound && ok;
     }
     return true;
@@ -473,8 +473,6 @@ static void work_clear(Work *work)
     g_clear_pointer(&work->places, g_hash_table_unref);
     g_clear_pointer(&work->overlay, acr_overlay_free);
     g_clear_pointer(&work->repaired, g_free);
-    if (work->broken)
-        g_string_free(work->broken, TRUE);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
 
@@ -496,7 +494,6 @@ static void work_init(Work *work, const AcrPatchContext *context, const char *an
     work->by_path = g_hash_table_new(g_str_hash, g_str_equal);
     work->places = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_array_unref);
     work->overlay = acr_overlay_new(context->snapshot);
-    work->broken = g_string_new(NULL);
     for (guint i = 0; i < work->edits->len; i++) {
         AcrEditOutcome *outcome = g_new0(AcrEditOutcome, 1);
         outcome->file = g_strdup(edit_at(work, i)->file);

@@ -51,7 +51,6 @@ typedef struct {
     GHashTable *by_path; /* path -> File, borrowed */
     GHashTable *places;  /* edit number -> GArray of AcrPlace, of ambiguous edits */
     AcrOverlay *overlay;
-    GString *broken; /* the message about files that do not compile any more */
 } Work;
 
 /* A file that the answer edits. */
@@ -61,6 +60,7 @@ typedef struct {
     GPtrArray *located; /* of Located */
     GArray *waiting;    /* of guint: edits not found in the snapshot's text */
     GBytes *after;      /* with the edits applied */
+    char *broken;       /* owned; why that does not compile, where it must; or NULL */
 } File;
 
 static inline const AcrEdit *edit_at(const Work *work, guint number)

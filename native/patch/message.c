@@ -1,9 +1,17 @@
 /*
  * The feedback on a whole answer: a headline for how far it came, each edit that was not applied
- * with the real code near it, what does not compile, and the code of the places in question once
- * more.
+ * with the real code near it, what does not compile, the form of edits where there was none to
+ * read, and the code of the places in question once more. Every part has its share of the bytes.
  */
-#include "patch/apply_private.h"
+#include <string.h>
+
+#include "patch/feedback_private.h"
+
+#define ROOM 1024u       /* bytes of the message beyond which no code is added */
+#define MAX_SPOKEN_OF 3u /* names in an answer whose code is shown */
+#define MAX_NAMES 40u    /* that are looked up */
+#define MAX_NAME 100u    /* bytes */
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 guint acr_work_count(const Work *work, AcrEditStatus status)
 {
@@ -19,37 +27,104 @@ static const AcrSource *source_of(const Work *work, const char *path)
     return file ? file->source : NULL;
 }
 
-/* The code of the places where the bug is believed to be, once more. */
-static void show_hints(const Work *work, GString *message)
+/* The code of the places where the bug is believed to be, once more; they share what is left. */
+static void show_hints(AcrFeedback *feedback)
 {
-    const AcrPatchContext *context = work->context;
-    for (gsize i = 0; i < context->n_hints && message->len < ACR_PATCH_MAX_MESSAGE; i++) {
+    const AcrPatchContext *context = feedback->context;
+    bool headed = false;
+    for (gsize i = 0; i < context->n_hints; i++) {
         const AcrPatchHint *hint = &context->hints[i];
+        gsize used = feedback->text->len, left = MAX(feedback->limit, used) - used;
         gssize entry = acr_snapshot_find(context->snapshot, hint->file);
         g_autoptr(GBytes) bytes =
             entry < 0 ? NULL : acr_snapshot_read(context->snapshot, (gsize)entry, NULL);
-        if (!bytes || hint->first == 0)
+        if (!bytes || hint->first == 0 || left == 0)
             continue;
         g_autoptr(AcrSource) source = acr_source_new(hint->file, bytes);
-        if (i == 0)
-            g_string_append(message, "\nThe code of the places in question, as it is:\n");
-        acr_feedback_code(message, source, hint->first - 1, hint->last);
+        if (!headed)
+            g_string_append(feedback->text, "\nThe code of the places in question, as it is:\n");
+        headed = true;
+        AcrFeedback one = {feedback->text, used + left / (context->n_hints - i), context};
+        acr_feedback_code(&one, source, hint->first - 1, hint->last);
     }
 }
 
-static void show_broken(const Work *work, GString *message)
+/* The line that the compiler names, or 0. */
+static gsize line_of(const char *message)
 {
-    g_string_append_printf(message,
-                           "\nThe edits were found, but what they make is not valid Python.\n%s",
-                           work->broken->str);
-    for (guint i = 0; i < work->outcomes->len; i++) {
-        const AcrEditOutcome *outcome = outcome_at(work, i);
-        const AcrSource *source = source_of(work, outcome->file);
-        if (outcome->status != ACR_EDIT_APPLIED || !source || outcome->start == 0)
-            continue;
-        g_string_append_printf(message, "Edit %u replaced this; keep its indentation. ", i + 1);
-        acr_feedback_code(message, source, outcome->start - 1, outcome->end);
+    return g_str_has_prefix(message, "line ") ? (gsize)g_ascii_strtoull(message + 5, NULL, 10) : 0;
+}
+
+static void show_broken_file(AcrFeedback *feedback, const File *file)
+{
+    gsize line = line_of(file->broken);
+    g_string_append_printf(feedback->text, "%s does not compile after the edits: %s\n", file->path,
+                           file->broken);
+    if (line == 0)
+        return;
+    g_autoptr(AcrSource) after = acr_source_new(file->path, file->after);
+    g_string_append(feedback->text, "With the edits it would read, there:\n");
+    acr_feedback_around(feedback, after, line);
+}
+
+static void show_broken(const Work *work, AcrFeedback *feedback)
+{
+    g_string_append(feedback->text,
+                    "\nThe edits were found, but what they make is not valid Python.\n");
+    for (guint i = 0; i < work->files->len; i++) {
+        const File *file = work->files->pdata[i];
+        if (file->broken && feedback->text->len < feedback->limit)
+            show_broken_file(feedback, file);
     }
+    for (guint i = 0; i < work->outcomes->len && feedback->text->len < feedback->limit; i++) {
+        const AcrEditOutcome *outcome = outcome_at(work, i);
+        const File *file = outcome->file ? g_hash_table_lookup(work->by_path, outcome->file) : NULL;
+        if (outcome->status != ACR_EDIT_APPLIED || outcome->start == 0 || !file || !file->broken ||
+            !file->source)
+            continue;
+        g_string_append_printf(feedback->text, "Edit %u replaced this; keep its indentation. ",
+                               i + 1);
+        acr_feedback_code(feedback, file->source, outcome->start - 1, outcome->end);
+    }
+}
+
+/* The name that stands between backquotes at `at`: its last part, without a call's parentheses;
+ * owned, or NULL. Moves `at` behind it. */
+static char *quoted_name(const char **at)
+{
+    const char *from = *at + 1, *end = strchr(from, '`');
+    gsize len = end ? (gsize)(end - from) : 0;
+    *at = end && len <= MAX_NAME ? end + 1 : from;
+    if (len == 0 || len > MAX_NAME)
+        return NULL;
+    g_autofree char *name = g_strndup(from, len);
+    name[strcspn(name, "(")] = '\0';
+    const char *last = strrchr(name, '.') ? strrchr(name, '.') + 1 : name;
+    return *last && last[strspn(last, NAME_CHARS)] == '\0' ? g_strdup(last) : NULL;
+}
+
+/* Code that the answer speaks of, for one that had none before it. */
+static void show_spoken_of(const Work *work, AcrFeedback *feedback)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    gsize limit = feedback->limit;
+    guint shown = 0;
+    for (const char *at = work->answer; work->context->index && shown < MAX_SPOKEN_OF &&
+                                        g_hash_table_size(seen) < MAX_NAMES &&
+                                        (at = strchr(at, '`'));) {
+        char *name = quoted_name(&at);
+        if (!name || !g_hash_table_add(seen, name))
+            continue;
+        if (shown == 0)
+            g_string_append(feedback->text, "\nCode that the answer speaks of, as it is:\n");
+        feedback->limit = MIN(limit, feedback->text->len + ACR_FEEDBACK_MAX_EDIT);
+        shown += acr_feedback_symbol(feedback, name, NULL);
+        if (shown == 0)
+            g_string_truncate(feedback->text,
+                              feedback->text->len -
+                                  strlen("\nCode that the answer speaks of, as it is:\n"));
+    }
+    feedback->limit = limit;
 }
 
 static const char *headline(const Work *work, AcrExtractStatus status)
@@ -61,9 +136,8 @@ static const char *headline(const Work *work, AcrExtractStatus status)
         return acr_work_count(work, ACR_EDIT_DROPPED_TEST) > 0
                    ? "The answer edits only test files, which stay as they are. Edit the code that "
                      "has the bug."
-                   : "The answer has no complete edit. Write each as <file>…</file>, "
-                     "<original>…</original>, "
-                     "<patched>…</patched>, with the code quoted as it is in the file.";
+                   : "The answer has no edit that can be applied. A description of the change, or "
+                     "a sketch of code that stands nowhere in the repository, changes nothing.";
     case ACR_RAW_PATCH_BUT_UNMATCHED:
         return "None of the edits was applied, since these could not be. Write all edits again.";
     case ACR_MATCHED_BUT_BREAKS_SYNTAX:
@@ -81,26 +155,82 @@ static const char *headline(const Work *work, AcrExtractStatus status)
     return "";
 }
 
+static const char form[] =
+    "\nA program reads the edits and applies them to the files of the repository. Each is written "
+    "so, with the lines of <original> copied from the code that is shown:\n"
+    "<file>package/module.py</file>\n"
+    "<original>\n"
+    "    return left - right\n"
+    "</original>\n"
+    "<patched>\n"
+    "    return left + right\n"
+    "</patched>\n";
+
+/* The edits that were not applied; owned array of AcrRefusal. */
+static GArray *list_refusals(const Work *work)
+{
+    GArray *refusals = g_array_new(FALSE, TRUE, sizeof(AcrRefusal));
+    g_array_set_clear_func(refusals, (GDestroyNotify)acr_refusal_clear);
+    for (guint i = 0; i < work->outcomes->len; i++) {
+        const AcrEditOutcome *outcome = outcome_at(work, i);
+        AcrRefusal refusal = {.number = i + 1,
+                              .edit = edit_at(work, i),
+                              .outcome = outcome,
+                              .source = source_of(work, outcome->file),
+                              .places = g_hash_table_lookup(work->places, GUINT_TO_POINTER(i))};
+        if (outcome->status != ACR_EDIT_APPLIED)
+            g_array_append_val(refusals, refusal);
+    }
+    return refusals;
+}
+
+/* The part of each edit that was not applied; those that come later may use what earlier ones left.
+ */
+static void show_refusals(const Work *work, AcrFeedback *feedback)
+{
+    g_autoptr(GArray) refusals = list_refusals(work);
+    gsize limit = feedback->limit, n = MIN(refusals->len, ACR_FEEDBACK_MAX_DETAILED);
+    acr_refusals_search(work->context, (AcrRefusal *)(void *)refusals->data, n);
+    for (guint i = 0; i < refusals->len && feedback->text->len < limit; i++) {
+        gsize used = feedback->text->len, share = i < n ? (limit - used) / (n - i) : 0;
+        feedback->limit = used + MIN(share, ACR_FEEDBACK_MAX_EDIT);
+        acr_feedback_edit(feedback, &g_array_index(refusals, AcrRefusal, i), i < n);
+    }
+    feedback->limit = limit;
+}
+
+static bool is_any_incomplete(const Work *work)
+{
+    for (guint i = 0; i < work->edits->len; i++)
+        if (edit_at(work, i)->complaint)
+            return true;
+    return false;
+}
+
 char *acr_work_message(const Work *work, AcrExtractStatus status)
 {
-    g_autoptr(GString) message = g_string_new(headline(work, status));
-    if (message->len > 0)
-        g_string_append_c(message, '\n');
+    g_autoptr(GString) text = g_string_new(headline(work, status));
+    AcrFeedback feedback = {text, ACR_PATCH_MAX_MESSAGE - ROOM, work->context};
+    bool unread = status == ACR_NO_PATCH || status == ACR_RAW_PATCH_BUT_UNPARSED;
+    if (text->len > 0)
+        g_string_append_c(text, '\n');
     if (work->cut)
         g_string_append_printf(
-            message, "The answer is too long: what follows its first %u MiB was not read.\n",
+            text, "The answer is too long: what follows its first %u MiB was not read.\n",
             ACR_PATCH_MAX_ANSWER >> 20);
-    for (guint i = 0; i < work->outcomes->len && message->len < ACR_PATCH_MAX_MESSAGE; i++) {
-        const AcrEditOutcome *outcome = outcome_at(work, i);
-        if (outcome->status == ACR_EDIT_APPLIED)
-            continue;
-        AcrRefusal refusal = {edit_at(work, i), outcome, source_of(work, outcome->file),
-                              g_hash_table_lookup(work->places, GUINT_TO_POINTER(i))};
-        acr_feedback_edit(message, work->context, i + 1, &refusal);
-    }
+    gsize all = feedback.limit;
+    if (work->context->n_hints > 0 && status != ACR_APPLICABLE_PATCH)
+        feedback.limit -= ACR_FEEDBACK_LOCATED_BYTES;
+    show_refusals(work, &feedback);
     if (status == ACR_MATCHED_BUT_BREAKS_SYNTAX)
-        show_broken(work, message);
+        show_broken(work, &feedback);
+    feedback.limit = all;
+    bool only_tests = acr_work_count(work, ACR_EDIT_DROPPED_TEST) > 0;
+    if ((unread && !only_tests) || is_any_incomplete(work))
+        g_string_append(text, form);
     if (status != ACR_APPLICABLE_PATCH)
-        show_hints(work, message);
-    return acr_feedback_finish(message);
+        show_hints(&feedback);
+    if (unread && work->context->n_hints == 0)
+        show_spoken_of(work, &feedback);
+    return acr_text_shorten(text->str, ACR_PATCH_MAX_MESSAGE);
 }

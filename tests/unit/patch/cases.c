@@ -91,6 +91,8 @@ typedef struct {
     GArray *hints;
     GBytes *answer;
     const AcrReferee *referee;
+    AcrReferee counted; /* the referee that counts runs of the linter */
+    guint lint_runs;
     AcrPatchResult result;
 } Run;
 
@@ -131,6 +133,11 @@ static void set_up(Run *run)
         } else if (strcmp(section->kind, "referee") == 0) {
             run->referee = strcmp(section->rest, "none") == 0 ? NULL : stub_referee_without_lint();
         }
+    }
+    if (run->referee) {
+        run->counted = *run->referee;
+        run->counted.ctx = &run->lint_runs;
+        run->referee = &run->counted;
     }
     fixture_open(&run->fixture);
     g_assert_nonnull(run->answer);
@@ -187,6 +194,9 @@ static void check_section(const Run *run, const Section *section)
         g_assert_cmpstr(edits, ==, section->body);
     } else if (strcmp(section->kind, "file") == 0) {
         check_file(run, section);
+    } else if (strcmp(section->kind, "lint-runs") == 0) {
+        g_autofree char *runs = g_strdup_printf("%u", run->lint_runs);
+        g_assert_cmpstr(runs, ==, section->rest);
     } else if (strcmp(section->kind, "message") == 0) {
         check_message(run, section, true);
     } else if (strcmp(section->kind, "not-in-message") == 0) {
