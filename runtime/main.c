@@ -2,6 +2,7 @@
  * acr-host: argv -> table of verbs. Signals, the places of the program's own files, and the exit
  * code are settled here; everything else is a verb's.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,21 @@ static void set_signals(void)
     sigaction(SIGPIPE, &ignore, NULL);
     sigaction(SIGXFSZ, &ignore, NULL); /* a limit on file sizes is then an error of the write */
     sigaction(SIGCHLD, &normal, NULL);
+}
+
+/*
+ * A standard stream that is closed leaves its number to the next file that is opened: a journal,
+ * into which progress would then be printed. So the number is taken by something that fails as a
+ * closed stream does: it cannot be read from, or written to.
+ */
+static bool take_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", mode) != fd)
+            return false;
+    }
+    return true;
 }
 
 /* The folder of the program's own files: beside an installed binary, else the source tree that it
@@ -72,6 +88,10 @@ static int run_verb(const char *name, int argc, char **argv)
 int main(int argc, char **argv)
 {
     set_signals();
+    if (!take_closed_streams()) {
+        fputs("acr-host: cannot open '/dev/null' in place of a closed stream\n", stderr);
+        return ACR_EXIT_ENVIRONMENT;
+    }
     if (argc < 2) {
         print_usage(stderr);
         return ACR_EXIT_USAGE;
