@@ -9,31 +9,9 @@
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/fit_private.h"
 
 #define DEFAULT_STEP 4u
-
-typedef enum {
-    READ_AS_ORIGINAL,
-    READ_RELATIVE,
-    READ_ABSOLUTE,
-} Reading;
-
-/* A line of the result: a line of the file (keep >= 0) or a text. */
-typedef struct {
-    gssize keep;
-    char *text; /* owned */
-} NewLine;
-
-typedef struct {
-    const AcrSource *source;
-    const AcrMatch *match;
-    const AcrPlace *place;
-    gssize *paired;  /* patched line -> original line, or -1 */
-    gsize step;      /* columns of one indentation step, as the model writes it */
-    bool first_lost; /* the first quoted line lost its indentation, the others have it */
-    GArray *lines;   /* of NewLine */
-} Fit;
 
 void acr_splice_clear(AcrSplice *splice)
 {
@@ -49,11 +27,6 @@ static void clear_splice(gpointer data)
 static void clear_line(gpointer data)
 {
     g_free(((NewLine *)data)->text);
-}
-
-static gssize file_line(const Fit *fit, gsize j)
-{
-    return fit->place->map ? fit->place->map[j] : (gssize)(fit->place->first + j);
 }
 
 static gsize width_of(const AcrLine *line)
@@ -134,11 +107,21 @@ static char *shift_lead(const Fit *fit, const char *lead, gsize len, gssize colu
     return g_string_free(out, FALSE);
 }
 
+/* Whether a quote line that has a line of the file stands at its begin. */
+static bool begins_line(const Fit *fit, gsize j)
+{
+    const gssize *map = fit->place->map;
+    for (gsize i = j; fit->match->level == ACR_LEVEL_SIMILAR && i-- > 0;)
+        if (map[i] >= 0)
+            return map[fit->match->original.n + i] <= map[j];
+    return true;
+}
+
 static bool is_anchor(const Fit *fit, gssize j)
 {
     return j >= 0 && (gsize)j < fit->match->original.n &&
            !acr_line_is_blank(&fit->match->original.line[j]) && file_line(fit, (gsize)j) >= 0 &&
-           !(fit->first_lost && j == 0);
+           begins_line(fit, (gsize)j) && !(fit->first_lost && j == 0);
 }
 
 /* The quote line whose indentation explains that of a new line near quote line `at`: the nearest of
@@ -197,23 +180,27 @@ static char *lead_of(const Fit *fit, Reading reading, gsize k, gssize at)
     return g_strndup(line->s, line->lead);
 }
 
-static void keep_line(Fit *fit, gssize f)
+void acr_fit_keep(Fit *fit, gssize f)
 {
     NewLine line = {.keep = f};
     g_array_append_val(fit->lines, line);
 }
 
-static void write_line(Fit *fit, Reading reading, gsize k, gssize at)
+void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core)
 {
     const AcrLine *line = &fit->match->patched.line[k];
     NewLine out = {.keep = -1};
     if (acr_line_is_blank(line)) {
-        out.text = g_strndup(line->s, line->len);
+        bool as_written =
+            fit->match->level == ACR_LEVEL_EXACT || fit->match->level == ACR_LEVEL_TRAILING;
+        out.text = g_strndup(line->s, as_written ? line->len : 0);
     } else {
         g_autofree char *lead = lead_of(fit, reading, k, at);
-        out.text =
-            g_strdup_printf("%s%.*s", lead, (int)(line->len - line->lead), line->s + line->lead);
+        out.text = core ? g_strconcat(lead, core, NULL)
+                        : g_strdup_printf("%s%.*s", lead, (int)(line->len - line->lead),
+                                          line->s + line->lead);
     }
+    g_free(core);
     g_array_append_val(fit->lines, out);
 }
 
@@ -226,7 +213,7 @@ static void keep_elided(Fit *fit, gsize j)
     while (after + 1 < fit->match->original.n && file_line(fit, after) < 0)
         after++;
     for (gssize f = file_line(fit, before) + 1; f < file_line(fit, after); f++)
-        keep_line(fit, f);
+        acr_fit_keep(fit, f);
 }
 
 /* Number of the quote's n-th elision. */
@@ -238,20 +225,11 @@ static gssize nth_elision(const AcrLines *quote, gsize n)
     return -1;
 }
 
-/* At level `similar` the file may have lines that the quote lacks: between two kept lines they
- * stay. */
-static void keep_extra(Fit *fit, gssize from, gssize to)
-{
-    for (gssize f = from + 1; from >= 0 && f < to; f++)
-        keep_line(fit, f);
-}
-
 static void make_lines(Fit *fit, Reading reading)
 {
     const AcrLines *patched = &fit->match->patched;
-    bool elided = fit->match->level == ACR_LEVEL_ELISION,
-         similar = fit->match->level == ACR_LEVEL_SIMILAR;
-    gssize at = -1, kept = -1;
+    bool elided = fit->match->level == ACR_LEVEL_ELISION;
+    gssize at = -1;
     gsize elisions = 0;
     g_array_set_size(fit->lines, 0);
     for (gsize k = 0; k < patched->n; k++) {
@@ -263,38 +241,13 @@ static void make_lines(Fit *fit, Reading reading)
             continue;
         }
         if (j < 0 || reading != READ_AS_ORIGINAL) {
-            write_line(fit, reading, k, MAX(at, 0));
-            kept = -1;
+            acr_fit_write(fit, reading, k, MAX(at, 0), NULL);
             continue;
         }
-        gssize f = file_line(fit, (gsize)j);
-        if (f >= 0 && similar && at == j - 1)
-            keep_extra(fit, kept, f);
-        if (f >= 0)
-            keep_line(fit, f);
-        kept = f >= 0 ? f : kept;
+        if (file_line(fit, (gsize)j) >= 0)
+            acr_fit_keep(fit, file_line(fit, (gsize)j));
         at = j;
     }
-}
-
-/* Every line of code of the span that the quote lacks is still there: a similar quote must not
- * delete what it did not see. */
-static bool keeps_unseen(const Fit *fit)
-{
-    gsize n = fit->place->last - fit->place->first;
-    g_autofree bool *seen = g_new0(bool, n + 1);
-    for (gsize j = 0; j < fit->match->original.n; j++)
-        if (file_line(fit, j) >= 0)
-            seen[(gsize)file_line(fit, j) - fit->place->first] = true;
-    for (guint k = 0; k < fit->lines->len; k++) {
-        gssize keep = g_array_index(fit->lines, NewLine, k).keep;
-        if (keep >= 0)
-            seen[(gsize)keep - fit->place->first] = true;
-    }
-    for (gsize i = 0; i < n; i++)
-        if (!seen[i] && !acr_line_is_blank(&fit->source->lines.line[fit->place->first + i]))
-            return false;
-    return true;
 }
 
 static gsize offset_of(const AcrSource *source, gsize line)
@@ -425,24 +378,6 @@ static void readings_inside(const Fit *fit, GArray *readings)
     add_reading(readings, splice_inside(fit, one ? READ_ABSOLUTE : READ_RELATIVE));
 }
 
-/*
- * The order in which readings are tried. A quote at its exact place was written in the file's
- * coordinates, and so was the replacement, unless it begins in the first column; of a quote that
- * was shifted as a whole the replacement may not be.
- */
-static const Reading *reading_order(const AcrMatch *match)
-{
-    static const Reading orders[][3] = {{READ_AS_ORIGINAL, READ_RELATIVE, READ_ABSOLUTE},
-                                        {READ_RELATIVE, READ_AS_ORIGINAL, READ_ABSOLUTE},
-                                        {READ_RELATIVE, READ_ABSOLUTE, READ_AS_ORIGINAL}};
-    gssize o = first_code(&match->original), p = first_code(&match->patched);
-    if (match->level == ACR_LEVEL_INDENT)
-        return orders[1];
-    bool flush_left =
-        o >= 0 && p >= 0 && match->patched.line[p].lead == 0 && match->original.line[o].lead > 0;
-    return orders[flush_left ? 2 : 0];
-}
-
 /* Both parts lost the indentation of their first line only: the others of the quote are right where
  * they stand, so are those of the replacement. */
 static bool shares_loss(const Fit *fit)
@@ -452,11 +387,8 @@ static bool shares_loss(const Fit *fit)
            fit->match->patched.line[0].lead == 0;
 }
 
-/*
- * A line behind the first stands in both parts, blanks included (or both lost the indentation of
- * their first), and no line is left of the quote's: the replacement has the quote's coordinates.
- */
-static bool shares_coordinates(const Fit *fit)
+/* A line of the replacement behind its first is left of all lines of the quote. */
+static bool is_left(const Fit *fit)
 {
     gsize least = G_MAXSIZE;
     for (gsize j = fit->first_lost ? 1 : 0; j < fit->match->original.n; j++)
@@ -467,7 +399,18 @@ static bool shares_coordinates(const Fit *fit)
     for (gsize k = 1; k < fit->match->patched.n; k++)
         if (!acr_line_is_blank(&fit->match->patched.line[k]) &&
             width_of(&fit->match->patched.line[k]) < least)
-            return false;
+            return true;
+    return false;
+}
+
+/*
+ * A line behind the first stands in both parts, blanks included (or both lost the indentation of
+ * their first), and no line is left of the quote's: the replacement has the quote's coordinates.
+ */
+static bool shares_coordinates(const Fit *fit)
+{
+    if (is_left(fit))
+        return false;
     if (shares_loss(fit))
         return true;
     for (gsize k = 1; k < fit->match->patched.n; k++)
@@ -476,19 +419,37 @@ static bool shares_coordinates(const Fit *fit)
     return false;
 }
 
+/*
+ * The order in which readings are tried. A quote at its exact place was written in the file's
+ * coordinates, and so was the replacement, unless it begins in the first column; of a quote that
+ * was shifted as a whole the replacement may not be, and one that lost the indentation of its first
+ * line only has a replacement that begins in the first column if any other line of it does.
+ */
+static const Reading *reading_order(const Fit *fit)
+{
+    static const Reading orders[][3] = {{READ_AS_ORIGINAL, READ_RELATIVE, READ_ABSOLUTE},
+                                        {READ_RELATIVE, READ_AS_ORIGINAL, READ_ABSOLUTE},
+                                        {READ_RELATIVE, READ_ABSOLUTE, READ_AS_ORIGINAL}};
+    const AcrMatch *match = fit->match;
+    gssize o = first_code(&match->original), p = first_code(&match->patched);
+    if (match->level == ACR_LEVEL_INDENT)
+        return orders[1];
+    bool flush_left =
+        o >= 0 && p >= 0 && match->patched.line[p].lead == 0 && match->original.line[o].lead > 0;
+    return orders[flush_left || (fit->first_lost && is_left(fit)) ? 2 : 0];
+}
+
 static void readings_of_lines(Fit *fit, GArray *readings, char **out_why)
 {
-    bool one = fit->place->map || shares_coordinates(fit);
-    const Reading *order = one ? (const Reading[]){READ_AS_ORIGINAL} : reading_order(fit->match);
+    bool one = fit->match->level == ACR_LEVEL_ELISION || shares_coordinates(fit);
+    const Reading *order = one ? (const Reading[]){READ_AS_ORIGINAL} : reading_order(fit);
     gsize n = one ? 1 : 3;
     for (gsize i = 0; i < n; i++) {
         AcrSplice splice;
-        make_lines(fit, order[i]);
-        if (fit->match->level == ACR_LEVEL_SIMILAR && !keeps_unseen(fit)) {
-            *out_why =
-                g_strdup("the file has lines between the quoted ones that <original> leaves out");
+        if (fit->match->level != ACR_LEVEL_SIMILAR)
+            make_lines(fit, order[i]);
+        else if (!acr_fit_transplant(fit, order[i], out_why))
             return;
-        }
         make_splice(fit, &splice);
         add_reading(readings, splice);
     }

@@ -252,103 +252,6 @@ static bool find_inside(const AcrLines *file, const AcrLines *quote, AcrMatch *m
     return match->places->len > 0;
 }
 
-/* Length of "  123 ", "123:", "123 | " at the head of a line; 0 if there is none. */
-static gsize number_length(const AcrLine *line, gsize *out_number)
-{
-    gsize at = line->lead, digits = 0, number = 0;
-    while (at < line->len && g_ascii_isdigit(line->s[at]) && digits < 7) {
-        number = number * 10 + (gsize)(line->s[at++] - '0');
-        digits++;
-    }
-    if (digits == 0)
-        return 0;
-    *out_number = number;
-    if (at == line->len)
-        return at;
-    if (at + 1 < line->len && line->s[at] == ' ' && line->s[at + 1] == '|')
-        at++;
-    if (strchr(":|", line->s[at])) {
-        at++;
-        return at < line->len && line->s[at] == ' ' ? at + 1 : at;
-    }
-    return acr_is_blank(line->s[at]) ? at + 1 : 0;
-}
-
-/* Every line of code has a number, and the numbers rise by one from line to line. */
-static bool is_numbered(const AcrLines *lines, gsize *out_first)
-{
-    gsize expected = 0, number = 0;
-    for (gsize j = 0; j < lines->n; j++) {
-        gsize len = number_length(&lines->line[j], &number);
-        if (len == 0 && !acr_line_is_blank(&lines->line[j]))
-            return false;
-        if (len > 0 && expected > 0 && number != expected)
-            return false;
-        if (len > 0 && expected == 0)
-            *out_first = number > j ? number - j : 1;
-        expected = len > 0 ? number + 1 : expected + (expected > 0);
-    }
-    return expected > 0;
-}
-
-/* Takes the numbers off the lines that have one. */
-static void strip_numbers(const AcrLines *lines, AcrLines *out)
-{
-    *out = (AcrLines){.line = g_new0(AcrLine, lines->n + 1), .n = lines->n};
-    for (gsize j = 0; j < lines->n; j++) {
-        const AcrLine *line = &lines->line[j];
-        gsize number = 0, len = number_length(line, &number);
-        out->line[j] = acr_line_make(line->s + len, line->len - len, line->full - len);
-    }
-}
-
-/* A part of `lines` as a copy. */
-static void slice(const AcrLines *lines, gsize from, gsize to, AcrLines *out)
-{
-    *out = (AcrLines){.line = g_new0(AcrLine, to - from + 1), .n = to - from};
-    if (to > from)
-        memcpy(out->line, lines->line + from, (to - from) * sizeof(AcrLine));
-}
-
-static gsize blank_head(const AcrLines *lines)
-{
-    gsize n = 0;
-    while (n < lines->n && acr_line_is_blank(&lines->line[n]))
-        n++;
-    return n;
-}
-
-static gsize blank_tail(const AcrLines *lines)
-{
-    gsize n = 0;
-    while (n < lines->n && acr_line_is_blank(&lines->line[lines->n - 1 - n]))
-        n++;
-    return n;
-}
-
-static void replace_lines(AcrLines *lines, gsize from, gsize to)
-{
-    AcrLines part;
-    slice(lines, from, to, &part);
-    acr_lines_clear(lines);
-    *lines = part;
-}
-
-/* Takes outer blank lines off the quote, and as many off the replacement; false if there are none.
- */
-static bool trim_blank_lines(AcrMatch *match)
-{
-    AcrLines *o = &match->original, *p = &match->patched;
-    gsize head = blank_head(o), tail = head < o->n ? blank_tail(o) : 0;
-    if (head + tail == 0 || head == o->n)
-        return false;
-    replace_lines(o, head, o->n - tail);
-    head = MIN(head, blank_head(p));
-    tail = head < p->n ? MIN(tail, blank_tail(p)) : 0;
-    replace_lines(p, head, p->n - tail);
-    return true;
-}
-
 static bool find_whole(const AcrSource *source, guint64 *file_hash, AcrMatch *match)
 {
     Search search;
@@ -358,31 +261,9 @@ static bool find_whole(const AcrSource *source, guint64 *file_hash, AcrMatch *ma
     return found;
 }
 
-/* An elision at the same end of both parts says only that the code goes on: it is taken off. */
-static bool trim_elisions(AcrMatch *match)
-{
-    AcrLines *o = &match->original, *p = &match->patched;
-    bool any = false;
-    while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[0]) &&
-           acr_line_is_elision(&p->line[0])) {
-        replace_lines(o, 1, o->n);
-        replace_lines(p, 1, p->n);
-        any = true;
-    }
-    while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[o->n - 1]) &&
-           acr_line_is_elision(&p->line[p->n - 1])) {
-        replace_lines(o, 0, o->n - 1);
-        replace_lines(p, 0, p->n - 1);
-        any = true;
-    }
-    if (any)
-        trim_blank_lines(match);
-    return any;
-}
-
 static bool find_with_elisions(const AcrSource *source, guint64 *file_hash, AcrMatch *match)
 {
-    bool open = trim_elisions(match);
+    bool open = acr_quote_trim_elisions(match);
     bool found = (open && find_whole(source, file_hash, match)) ||
                  acr_elision_find(&source->lines, &match->original, match);
     if (found)
@@ -392,18 +273,11 @@ static bool find_with_elisions(const AcrSource *source, guint64 *file_hash, AcrM
 
 static bool find_numbered(const AcrSource *source, guint64 *file_hash, AcrMatch *match)
 {
-    gsize first = 0;
-    AcrLines original, patched;
-    if (!is_numbered(&match->original, &first))
+    gsize first = acr_quote_take_numbers(match);
+    if (first == 0)
         return false;
-    strip_numbers(&match->original, &original);
-    strip_numbers(&match->patched, &patched);
-    acr_lines_clear(&match->original);
-    acr_lines_clear(&match->patched);
-    match->original = original;
-    match->patched = patched;
     if (!find_whole(source, file_hash, match) &&
-        !(trim_blank_lines(match) && find_whole(source, file_hash, match)) &&
+        !(acr_quote_trim_blank(match) && find_whole(source, file_hash, match)) &&
         !acr_elision_find(&source->lines, &match->original, match))
         return false;
     for (guint i = 0; match->places->len > 1 && i < match->places->len; i++) {
@@ -417,52 +291,16 @@ static bool find_numbered(const AcrSource *source, guint64 *file_hash, AcrMatch 
     return true;
 }
 
-/* `text` with the five HTML escapes turned back, or NULL if it has none. */
-static char *unescape(const char *text)
-{
-    static const char *const escapes[][2] = {
-        {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}};
-    g_autoptr(GString) out = g_string_sized_new(strlen(text));
-    bool any = false;
-    while (*text) {
-        gsize i = 0;
-        while (i < G_N_ELEMENTS(escapes) && !g_str_has_prefix(text, escapes[i][0]))
-            i++;
-        if (*text == '&' && i < G_N_ELEMENTS(escapes)) {
-            g_string_append(out, escapes[i][1]);
-            text += strlen(escapes[i][0]);
-            any = true;
-        } else {
-            g_string_append_c(out, *text++);
-        }
-    }
-    return any ? g_strdup(out->str) : NULL;
-}
-
-static void read_quote(AcrMatch *match, const char *original, const char *patched)
-{
-    acr_lines_clear(&match->original);
-    acr_lines_clear(&match->patched);
-    acr_lines_of_quote(original, &match->original);
-    acr_lines_of_quote(patched, &match->patched);
-}
-
 static bool find_unescaped(const AcrSource *source, guint64 *file_hash, const char *original,
                            const char *patched, AcrMatch *match)
 {
-    char *plain = unescape(original);
-    if (!plain)
+    if (!acr_quote_unescape(match, original, patched))
         return false;
-    g_ptr_array_add(match->store, plain);
-    char *plain_patched = unescape(patched);
-    if (plain_patched)
-        g_ptr_array_add(match->store, plain_patched);
-    read_quote(match, plain, plain_patched ? plain_patched : patched);
     return find_whole(source, file_hash, match) ||
            find_inside(&source->lines, &match->original, match);
 }
 
-static bool find_similar(const AcrSource *source, AcrMatch *match)
+static bool find_alike(const AcrSource *source, AcrMatch *match)
 {
     g_autoptr(GArray) regions = acr_similar_find(&source->lines, &match->original, 2);
     if (regions->len == 0)
@@ -475,6 +313,34 @@ static bool find_similar(const AcrSource *source, AcrMatch *match)
     acr_match_add_place(match, &(AcrPlace){.first = best.first, .last = best.last, .map = map});
     match->level = ACR_LEVEL_SIMILAR;
     return true;
+}
+
+/* The rules of level `similar` on the quote as it is read now. */
+static bool find_loosely(const AcrSource *source, AcrMatch *match)
+{
+    acr_quote_trim_blank(match);
+    acr_quote_trim_elisions(match);
+    return acr_elision_count(&match->original) == 0 &&
+           (acr_loose_find(&source->lines, &match->original, match) ||
+            acr_skip_find(&source->lines, &match->original, match));
+}
+
+/* The quote as written, without line numbers, without escapes: by each rule, then by likeness. */
+static bool find_similar(const AcrSource *source, const char *original, const char *patched,
+                         AcrMatch *match)
+{
+    acr_quote_read(match, original, patched);
+    if (find_loosely(source, match))
+        return true;
+    if (acr_quote_take_numbers(match) && find_loosely(source, match))
+        return true;
+    if (acr_quote_unescape(match, original, patched) && find_loosely(source, match))
+        return true;
+    acr_quote_read(match, original, patched);
+    acr_quote_take_numbers(match);
+    acr_quote_trim_blank(match);
+    acr_quote_trim_elisions(match);
+    return acr_elision_count(&match->original) == 0 && find_alike(source, match);
 }
 
 static bool has_core(const AcrLines *lines, const AcrLine *line)
@@ -530,18 +396,14 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
                       .store = g_ptr_array_new_with_free_func(g_free)};
     g_array_set_clear_func(out->places, place_clear);
     g_autofree guint64 *file_hash = hash_lines(source->lines.line, source->lines.n);
-    read_quote(out, original, patched);
+    acr_quote_read(out, original, patched);
     bool found = find_whole(source, file_hash, out);
-    if (!found && trim_blank_lines(out))
+    if (!found && acr_quote_trim_blank(out))
         found = find_whole(source, file_hash, out);
     found = found || find_inside(&source->lines, &out->original, out) ||
             find_with_elisions(source, file_hash, out) || find_numbered(source, file_hash, out) ||
             find_unescaped(source, file_hash, original, patched, out);
-    if (!found) {
-        read_quote(out, original, patched);
-        trim_blank_lines(out);
-        found = acr_elision_count(&out->original) == 0 && find_similar(source, out);
-    }
+    found = found || find_similar(source, original, patched, out);
     if (found)
         check_elisions(out);
     else

@@ -91,7 +91,10 @@ typedef struct {
     gsize first, last;
     bool inside;               /* begins or ends inside a line: */
     gsize col_first, col_last; /*   byte columns in line `first` and in line `last - 1` */
-    gssize *map; /* owned; quote line -> file line or -1; NULL: quote line j is line first + j */
+    /* Owned; quote line -> file line or -1; NULL: quote line j is line first + j. At level
+     * `similar` twice as long: map[n + j] is the file's line behind those of quote line j, and
+     * quote lines that stand in one line of the file have the same. */
+    gssize *map;
 } AcrPlace;
 
 /* The quote as it was finally read: after taking off line numbers, outer blank lines, escapes. */
@@ -110,6 +113,15 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrMatch, acr_match_clear)
  */
 void acr_ladder_find(const AcrSource *source, const char *original, const char *patched,
                      AcrMatch *out);
+/* The quote as it is read (quote.c). Each takes the same off both parts and is false, or 0, where
+ * there is nothing to take. */
+void acr_quote_read(AcrMatch *match, const char *original, const char *patched); /* borrowed */
+bool acr_quote_trim_blank(AcrMatch *match);    /* outer blank lines */
+bool acr_quote_trim_elisions(AcrMatch *match); /* elisions at the same end of both parts */
+gsize acr_quote_take_numbers(AcrMatch *match); /* line numbers; that of the first line */
+/* Reads both parts anew without HTML escapes. */
+bool acr_quote_unescape(AcrMatch *match, const char *original, const char *patched);
+
 /* A line that stands for code left out: `...`, `# ...`, `# rest of the method unchanged`. */
 bool acr_line_is_elision(const AcrLine *line);
 gsize acr_elision_count(const AcrLines *lines);
@@ -124,6 +136,26 @@ void acr_match_add_place(AcrMatch *match, const AcrPlace *place);
 gssize acr_decide_place(const AcrPatchContext *context, const char *path, const AcrMatch *match,
                         const char *words, gsize words_len);
 
+/* ---- Level `similar`, its rules in order ---------------------------------------------------- */
+
+#define ACR_LOOSE_MIN                                                                              \
+    8u /* characters without blanks that a quote needs to be looked for loosely                    \
+        */
+
+/* The quote but for blanks, line breaks, quotation marks, brackets around conditions. Linear. */
+bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
+/* Equal for lines that differ in blanks and quotation marks only. */
+guint64 acr_loose_hash(const AcrLine *line);
+/* The quote with lines of the file left out, unmarked. Bounded by ACR_PATCH_MAX_SCAN. */
+bool acr_skip_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
+/* Maps blank quote lines (a map of level `similar`) to blank lines that stand at the same point. */
+void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map);
+/* The line behind the string that is a statement and begins at line `at`; `at` if none does. */
+gsize acr_string_end(const AcrLines *file, gsize at);
+bool acr_line_opens_block(const AcrLine *line); /* ends in a colon */
+/* How alike two lines are: 1 for equal ones without outer blanks, 0 for different ones. */
+double acr_line_likeness(const AcrLine *a, const AcrLine *b);
+
 /* ---- Similarity ------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -136,8 +168,7 @@ typedef struct {
  * of AcrRegion; empty when a bound is passed. O(quote lines * text lines).
  */
 GArray *acr_similar_find(const AcrLines *text, const AcrLines *quote, gsize max) ACR_MUST_USE;
-/* Pairs quote lines with lines of the region; owned, quote->n elements, -1 where a quote line has
- * none. */
+/* Pairs quote lines with lines of the region; owned, a map of level `similar`: see AcrPlace. */
 gssize *acr_similar_map(const AcrLines *text, const AcrLines *quote,
                         const AcrRegion *region) ACR_MUST_USE;
 
@@ -180,5 +211,22 @@ char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool m
                              GPtrArray **out_near) ACR_MUST_USE;
 /* `name` without quotes, "./", "a/" marks: a path to be made. Owned. */
 char *acr_file_name_clean(const char *name) ACR_MUST_USE;
+
+/* ---- Feedback -------------------------------------------------------------------------------- */
+
+/* What the message needs of one refused edit. */
+typedef struct {
+    const AcrEdit *edit;
+    const AcrEditOutcome *outcome;
+    const AcrSource *source; /* borrowed; NULL: no such file */
+    const GArray *places;    /* of AcrPlace, where it was ambiguous; else NULL */
+} AcrRefusal;
+/* Appends the part for one edit (`number` from 1). */
+void acr_feedback_edit(GString *message, const AcrPatchContext *context, guint number,
+                       const AcrRefusal *refusal);
+/* Appends lines [first, last) of a source as they are, headed by file and line numbers. */
+void acr_feedback_code(GString *message, const AcrSource *source, gsize first, gsize last);
+/* The finished message, at most ACR_PATCH_MAX_MESSAGE bytes; owned. */
+char *acr_feedback_finish(GString *message) ACR_MUST_USE;
 
 #endif

@@ -100,6 +100,15 @@ static float likeness(const AcrLine *a, const Profile *pa, const AcrLine *b, con
     return score < MIN_LINE ? 0 : (float)MIN(score, 0.99);
 }
 
+double acr_line_likeness(const AcrLine *a, const AcrLine *b)
+{
+    guint16 pool[2 * MAX_CHARS];
+    Profile pa, pb;
+    profile_line(a, &pa, pool);
+    profile_line(b, &pb, pool + MAX_CHARS);
+    return likeness(a, &pa, b, &pb);
+}
+
 static float weight_of(const AcrLine *line)
 {
     return (float)MIN(line->core, MAX_WEIGHT);
@@ -208,7 +217,7 @@ gssize *acr_similar_map(const AcrLines *text, const AcrLines *quote, const AcrRe
 {
     AcrLines part = {.line = text->line + region->first, .n = region->last - region->first};
     gsize rows = part.n, n = quote->n, width = n + 1;
-    gssize *map = g_new(gssize, n + 1);
+    gssize *map = g_new(gssize, 2 * n + 1);
     Fitting f;
     fitting_init(&f, &part, quote);
     g_autofree float *score = g_new0(float, (rows + 1) * width);
@@ -232,6 +241,8 @@ gssize *acr_similar_map(const AcrLines *text, const AcrLines *quote, const AcrRe
         else
             map[j++] = (gssize)(region->first + i++);
     }
+    for (gsize j = 0; j < n; j++)
+        map[n + j] = map[j] < 0 ? -1 : map[j] + 1;
     fitting_clear(&f);
     return map;
 }

@@ -1,0 +1,276 @@
+/*
+ * Level `similar`, first rule: the quote is the file's code but for how it is spelled and broken
+ * into lines.
+ *
+ * Both texts become streams in which blanks, line breaks, line continuations, comments behind code
+ * and the commas before a closing bracket are left out and all quotation marks are alike; two words
+ * stay two. The quote's stream is looked for in the file's, first with round brackets, then without
+ * them, since models add and drop those around conditions. A place begins and ends with a line.
+ * Linear.
+ */
+#include <string.h>
+
+#include "patch/patch_private.h"
+
+#define GAP '\x01' /* between two words */
+
+typedef struct {
+    GString *text;
+    gsize *start, *stop; /* of each line: its bytes of the stream, a leading GAP left out */
+    gint *depth;         /* of round brackets: opened less closed ones in the line */
+} Stream;
+
+static bool is_word(guchar c)
+{
+    return g_ascii_isalnum(c) || c == '_' || c >= 0x80;
+}
+
+typedef struct {
+    const char *s;
+    char as; /* 0: nothing */
+} Mark;
+
+/* Characters that editors and models put for ASCII ones. */
+static const Mark marks[] = {{"\xe2\x80\x98", '"'},  {"\xe2\x80\x99", '"'},  {"\xe2\x80\x9c", '"'},
+                             {"\xe2\x80\x9d", '"'},  {"\xe2\x80\x93", '-'},  {"\xe2\x80\x94", '-'},
+                             {"\xe2\x88\x92", '-'},  {"\xe2\x80\x8b", '\0'}, {"\xc2\xa0", '\0'},
+                             {"\xe2\x80\xaf", '\0'}, {"\xef\xbb\xbf", '\0'}};
+
+static const Mark *mark_at(const char *s, gsize len)
+{
+    if ((guchar)*s < 0x80)
+        return NULL;
+    for (gsize i = 0; i < G_N_ELEMENTS(marks); i++)
+        if (strlen(marks[i].s) <= len && memcmp(marks[i].s, s, strlen(marks[i].s)) == 0)
+            return &marks[i];
+    return NULL;
+}
+
+/* Whether nothing but blanks stands between here and a closing bracket, on this line or the next
+ * ones. */
+static bool closes_next(const AcrLine *line, const AcrLine *end, gsize at)
+{
+    for (gsize col = at; line < end; line++, col = 0) {
+        while (col < line->len && acr_is_blank(line->s[col]))
+            col++;
+        if (col < line->len && line->s[col] != '#')
+            return strchr(")]}", line->s[col]) != NULL;
+    }
+    return false;
+}
+
+typedef struct {
+    GString *out;
+    bool parted; /* blanks or a line break since the last byte */
+} Writer;
+
+static void put(Writer *writer, char c)
+{
+    GString *out = writer->out;
+    if (writer->parted && out->len > 0 && is_word((guchar)c) &&
+        is_word((guchar)out->str[out->len - 1]))
+        g_string_append_c(out, GAP);
+    writer->parted = false;
+    g_string_append_c(out, c);
+}
+
+/* Where the code of a line ends and a comment behind it begins; a line that is all comment has no
+ * such end. Quotation marks are followed within the line only. */
+static gsize code_end(const AcrLine *line)
+{
+    gsize stop = line->lead + line->core;
+    char open = '\0';
+    for (gsize i = line->lead; i < stop; i++) {
+        char c = line->s[i];
+        if (c == '\\')
+            i++;
+        else if (open)
+            open = c == open ? '\0' : open;
+        else if (c == '"' || c == '\'')
+            open = c;
+        else if (c == '#' && i > line->lead && acr_is_blank(line->s[i - 1]))
+            return i;
+    }
+    return stop;
+}
+
+static void put_line(Writer *writer, const AcrLine *line, const AcrLine *end, bool brackets,
+                     gint *depth)
+{
+    const char *s = line->s;
+    gsize stop = code_end(line);
+    for (gsize i = line->lead; i < stop; i++) {
+        const Mark *mark = mark_at(s + i, stop - i);
+        if (mark) {
+            i += strlen(mark->s) - 1;
+            writer->parted = writer->parted || !mark->as;
+            if (mark->as)
+                put(writer, mark->as);
+            continue;
+        }
+        *depth += (s[i] == '(') - (s[i] == ')');
+        bool left_out = acr_is_blank(s[i]) || (s[i] == '\\' && i + 1 == stop) ||
+                        (s[i] == '\\' && i + 1 < stop && strchr("'\"", s[i + 1])) ||
+                        (!brackets && strchr("()", s[i])) ||
+                        (s[i] == ',' && closes_next(line, end, i + 1));
+        if (left_out)
+            writer->parted = true;
+        else
+            put(writer, s[i] == '\'' ? '"' : s[i]);
+    }
+    writer->parted = true;
+}
+
+static void stream_init(Stream *stream, const AcrLines *lines, bool brackets)
+{
+    *stream = (Stream){.text = g_string_new(NULL),
+                       .start = g_new(gsize, lines->n + 1),
+                       .stop = g_new(gsize, lines->n + 1),
+                       .depth = g_new0(gint, lines->n + 1)};
+    Writer writer = {.out = stream->text};
+    for (gsize i = 0; i < lines->n; i++) {
+        gsize from = stream->text->len;
+        put_line(&writer, &lines->line[i], lines->line + lines->n, brackets, &stream->depth[i]);
+        gsize to = stream->text->len;
+        stream->start[i] = from < to && stream->text->str[from] == GAP ? from + 1 : from;
+        stream->stop[i] = to;
+    }
+}
+
+static void stream_clear(Stream *stream)
+{
+    g_string_free(stream->text, TRUE);
+    g_free(stream->start);
+    g_free(stream->stop);
+    g_free(stream->depth);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Stream, stream_clear)
+
+/* The line that holds byte `at` of the stream. */
+static gsize line_of(const Stream *stream, gsize n, gsize at)
+{
+    gsize low = 0, high = n;
+    while (low < high) {
+        gsize mid = low + (high - low) / 2;
+        if (stream->stop[mid] <= at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static gint depth_of(const Stream *stream, gsize first, gsize last)
+{
+    gint depth = 0;
+    for (gsize i = first; i < last; i++)
+        depth += stream->depth[i];
+    return depth;
+}
+
+/* Lines behind the place that hold nothing but the brackets that it leaves open belong to it. */
+static gsize take_closers(const Stream *file, const AcrLines *lines, gsize first, gsize last,
+                          gint wanted)
+{
+    gint depth = depth_of(file, first, last);
+    while (depth > wanted && last < lines->n && file->start[last] == file->stop[last]) {
+        depth += file->depth[last];
+        last++;
+    }
+    return last;
+}
+
+static gssize *map_lines(const Stream *file, gsize n_file, const Stream *quote, gsize n, gsize at)
+{
+    gssize *map = g_new(gssize, 2 * n + 1);
+    for (gsize j = 0; j < n; j++) {
+        map[j] = map[n + j] = -1;
+        if (quote->start[j] == quote->stop[j])
+            continue;
+        map[j] = (gssize)line_of(file, n_file, at + quote->start[j]);
+        map[n + j] = (gssize)line_of(file, n_file, at + quote->stop[j] - 1) + 1;
+    }
+    return map;
+}
+
+static void take_place(const Stream *file, const AcrLines *lines, const Stream *quote,
+                       const AcrLines *asked, gsize at, AcrMatch *match)
+{
+    gsize first = line_of(file, lines->n, at), n = asked->n;
+    gsize last = line_of(file, lines->n, at + quote->text->len - 1) + 1;
+    if (file->start[first] != at || file->stop[last - 1] != at + quote->text->len)
+        return;
+    gint wanted = depth_of(quote, 0, n);
+    gsize whole = take_closers(file, lines, first, last, wanted);
+    if (depth_of(file, first, whole) != wanted)
+        return;
+    gssize *map = map_lines(file, lines->n, quote, n, at);
+    for (gsize j = n; whole > last && j-- > 0;) { /* the closers belong to the last line mapped */
+        if (map[j] < 0)
+            continue;
+        map[n + j] = (gssize)whole;
+        break;
+    }
+    acr_map_blank_lines(lines, asked, map);
+    acr_match_add_place(match, &(AcrPlace){.first = first, .last = whole, .map = map});
+}
+
+static bool find_stream(const AcrLines *lines, const AcrLines *asked, bool brackets,
+                        AcrMatch *match)
+{
+    g_auto(Stream) file = {0};
+    g_auto(Stream) quote = {0};
+    stream_init(&quote, asked, brackets);
+    stream_init(&file, lines, brackets);
+    gsize n = quote.text->len, work = 0;
+    const char *text = file.text->str, *end = text + file.text->len, *at = text;
+    while (n >= ACR_LOOSE_MIN && !match->many &&
+           (at = memmem(at, (gsize)(end - at), quote.text->str, n))) {
+        take_place(&file, lines, &quote, asked, (gsize)(at++ - text), match);
+        work += n;
+        match->many = work > ACR_PATCH_MAX_SCAN && match->places->len > 0;
+        if (work > ACR_PATCH_MAX_SCAN)
+            break;
+    }
+    return match->places->len > 0;
+}
+
+bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
+{
+    bool found = find_stream(file, quote, true, match) || find_stream(file, quote, false, match);
+    if (found)
+        match->level = ACR_LEVEL_SIMILAR;
+    return found;
+}
+
+void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map)
+{
+    gsize n = quote->n;
+    gssize next = -1; /* the file's line behind the last one that has a quote line */
+    for (gsize j = 0; j < n; j++) {
+        if (map[j] >= 0) {
+            next = MAX(next, map[n + j]);
+        } else if (acr_line_is_blank(&quote->line[j]) && next >= 0 && (gsize)next < file->n &&
+                   acr_line_is_blank(&file->line[next])) {
+            gsize k = j + 1;
+            while (k < n && map[k] < 0)
+                k++;
+            if (k == n || map[k] <= next)
+                continue;
+            map[j] = next++;
+            map[n + j] = next;
+        }
+    }
+}
+
+guint64 acr_loose_hash(const AcrLine *line)
+{
+    g_autoptr(GString) text = g_string_sized_new(line->core + 1);
+    Writer writer = {.out = text};
+    gint depth = 0;
+    put_line(&writer, line, line + 1, true, &depth);
+    guint64 hash = 0xcbf29ce484222325u ^ text->len;
+    for (gsize i = 0; i < text->len; i++)
+        hash = (hash ^ (guchar)text->str[i]) * 0x100000001b3u;
+    return hash;
+}
