@@ -16,6 +16,7 @@ AcrSearch *acr_search_new(AcrIndex *index)
     search->index = acr_index_ref(index);
     search->snapshot = acr_index_snapshot(index);
     search->kept_limit = ACR_SEARCH_KEPT_BYTES;
+    search->calls = g_ptr_array_new();
     gsize n = acr_snapshot_size(search->snapshot);
     search->contents = g_new0(AcrContent *, n + 1);
     search->file_of_entry = g_new(gint32, n + 1);
@@ -36,6 +37,7 @@ void acr_search_free(AcrSearch *search)
     acr_content_free(search->spare);
     g_clear_pointer(&search->others, g_ptr_array_unref);
     g_free(search->absent);
+    g_ptr_array_unref(search->calls);
     g_free(search->contents);
     g_free(search->file_of_entry);
     acr_index_unref(search->index);

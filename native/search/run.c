@@ -1,33 +1,10 @@
 /*
- * Answers a call: pairs each row of the table of calls with its function, checks the arguments'
- * bounds, and repairs text that is not UTF-8 before anything looks at it.
+ * Answers a call by the function of its row, after checking the arguments' bounds and repairing
+ * text that is not UTF-8.
  */
 #include <string.h>
 
 #include "search/search_private.h"
-
-static const struct {
-    const char *name;
-    AcrCallAnswer answer;
-} answers[] = {
-    {"search_class", acr_answer_class},
-    {"search_class_in_file", acr_answer_class_in_file},
-    {"search_method", acr_answer_method},
-    {"search_method_in_file", acr_answer_method_in_file},
-    {"search_method_in_class", acr_answer_method_in_class},
-    {"search_code", acr_answer_code},
-    {"search_code_in_file", acr_answer_code_in_file},
-    {"get_code_around_line", acr_answer_around_line},
-};
-
-static AcrCallAnswer answer_of(const char *name)
-{
-    for (gsize i = 0; i < G_N_ELEMENTS(answers); i++) {
-        if (strcmp(answers[i].name, name) == 0)
-            return answers[i].answer;
-    }
-    return NULL;
-}
 
 /* Says in `reply` what is wrong with an argument; false when nothing is. */
 static bool refuse(AcrReply *reply, const AcrParam *param, const char *value, AcrAnswer *out)
@@ -50,10 +27,26 @@ static bool refuse(AcrReply *reply, const AcrParam *param, const char *value, Ac
     return false;
 }
 
+/* An added call may leave parts out, or say too much. */
+static void tidy(AcrAnswer *answer)
+{
+    if (!answer->places)
+        answer->places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
+    if (answer->places->len > ACR_SEARCH_MAX_PLACES)
+        g_ptr_array_set_size(answer->places, ACR_SEARCH_MAX_PLACES);
+    const char *output = answer->output ? answer->output : "";
+    gsize len = strlen(output);
+    if (answer->output && len <= ACR_SEARCH_MAX_OUTPUT &&
+        g_utf8_validate(output, (gssize)len, NULL))
+        return;
+    g_autofree char *valid = acr_utf8_repair(output, len);
+    g_free(answer->output);
+    answer->output = acr_text_shorten(valid, ACR_SEARCH_MAX_OUTPUT);
+}
+
 bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    AcrCallAnswer answer = call->spec ? answer_of(call->spec->name) : NULL;
-    if (!answer) {
+    if (!call->spec || !call->spec->answer) {
         g_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL, "no search call '%s'",
                     call->spec ? call->spec->name : "");
         return false;
@@ -72,5 +65,11 @@ bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GErr
             return true;
         checked.values[i] = acr_utf8_repair(call->values[i], strlen(call->values[i]));
     }
-    return answer(search, &checked, out, error);
+    g_auto(AcrAnswer) answer = {0};
+    if (!call->spec->answer(search, &checked, &answer, error))
+        return false;
+    tidy(&answer);
+    *out = answer;
+    answer = (AcrAnswer){0};
+    return true;
 }

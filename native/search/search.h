@@ -43,23 +43,49 @@ typedef struct {
 
 #define ACR_CALL_MAX_PARAMS 4
 
+typedef struct AcrSearch AcrSearch;
+typedef struct AcrCallSpec AcrCallSpec;
+typedef struct AcrCall AcrCall;
+typedef struct AcrAnswer AcrAnswer;
+
+/*
+ * Answers a call whose arguments are there, within their bounds and valid UTF-8. `out` is all zero,
+ * and is filled on success, for a miss too. Errors: FAILED.
+ */
+typedef bool (*AcrCallAnswer)(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                              GError **error);
+
 /* One row of the table of calls. The table is the only place that knows them. */
-typedef struct {
+struct AcrCallSpec {
     const char *name;
     AcrParam params[ACR_CALL_MAX_PARAMS]; /* all required; the first without a name ends them */
     const char *summary;                  /* one sentence for the model */
-} AcrCallSpec;
+    AcrCallAnswer answer;
+    void *ctx; /* for `answer`, of a call that was added; borrowed */
+};
+
+#define ACR_SEARCH_MAX_CALLS 100u /* built in and added */
 
 /* The built-in calls, in the order in which they are shown; borrowed for ever. */
 const AcrCallSpec *acr_search_call_specs(gsize *out_n);
 const AcrCallSpec *acr_search_call_spec(const char *name); /* NULL if unknown */
 
+/*
+ * Adds a row for this search, after those that are there; borrowed until the search is freed.
+ * Errors: BAD_CALL (the name is taken or no identifier, no function or no summary, too many rows).
+ */
+bool acr_search_add_call(AcrSearch *search, const AcrCallSpec *spec, GError **error) ACR_MUST_USE;
+/* The row of that name, built in or added; NULL if unknown; borrowed. */
+const AcrCallSpec *acr_search_find_call(const AcrSearch *search, const char *name);
+/* Every row in order; owned (g_ptr_array_unref), its elements borrowed. */
+GPtrArray *acr_search_calls(const AcrSearch *search) ACR_MUST_USE;
+
 /* A call with its arguments bound: values[i] belongs to spec->params[i]; integers are written in
  * decimal. */
-typedef struct {
+struct AcrCall {
     const AcrCallSpec *spec;
     char *values[ACR_CALL_MAX_PARAMS]; /* owned */
-} AcrCall;
+};
 void acr_call_clear(AcrCall *call);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrCall, acr_call_clear)
 /* `search_class("Prefix")`, canonical; owned (g_free). */
@@ -83,23 +109,23 @@ void acr_place_free(AcrPlace *place);
 /* {"file","start","end","class","func"} */
 AcrJson *acr_place_to_json(const AcrPlace *place) ACR_MUST_USE;
 
-typedef struct {
+struct AcrAnswer {
     bool ok;           /* code was found */
     char *output;      /* owned; what the model sees: valid UTF-8 */
     GPtrArray *places; /* owned; of AcrPlace, every place found, at most ACR_SEARCH_MAX_PLACES,
                           unique, in order shown */
-} AcrAnswer;
+};
 void acr_answer_clear(AcrAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAnswer, acr_answer_clear)
 
 /* An index with what searching needs beside it (file contents, read when first needed and kept).
  * One thread at a time. */
-typedef struct AcrSearch AcrSearch;
 AcrSearch *acr_search_new(AcrIndex *index) ACR_MUST_USE; /* owned; keeps a reference */
 void acr_search_free(AcrSearch *search);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSearch, acr_search_free)
 
-/* Answers one call. Errors: FAILED (out of reach: an object is missing); never for a miss. */
+/* Answers one call, built in or added, by its row. Errors: BAD_CALL (a value is missing), FAILED
+ * (out of reach: an object is missing); never for a miss. */
 bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                     GError **error) ACR_MUST_USE;
 

@@ -53,6 +53,7 @@ struct AcrSearch {
     gsize kept_bytes, kept_limit; /* the limit is ACR_SEARCH_KEPT_BYTES, less in tests */
     AcrContent *spare;            /* the last content read beyond it */
     bool loaded;                  /* acr_search_load was here */
+    GPtrArray *calls;             /* owned; of const AcrCallSpec, borrowed: the calls added */
     char *absent;                 /* owned; a text that no indexed file holds, or NULL */
     GPtrArray *others;            /* owned; of AcrOther, NULL until a miss needs them */
     bool others_partial;          /* a bound was hit: none are there */
@@ -300,8 +301,6 @@ bool acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text,
 /* ---- Calls --------------------------------------------------------------------------------------
  */
 
-typedef bool (*AcrCallAnswer)(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
-                              GError **error);
 bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
 bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                               GError **error);
@@ -330,6 +329,11 @@ typedef struct {
 /* 0 where the scope names nothing. */
 enum { ACR_NEAR_NAMED, ACR_NEAR_FOLDER, ACR_NEAR_ELSEWHERE };
 guint32 acr_nearness(const AcrSearch *search, const AcrScope *scope, gsize entry);
+
+/* Remembers that no indexed file holds the text; whether that is known of a text, or of a part of
+ * it. */
+void acr_search_set_absent(AcrSearch *search, const char *text);
+bool acr_search_is_absent(const AcrSearch *search, const char *text);
 
 /* The identifiers of a text, the last one first, each once; owned. */
 GPtrArray *acr_words_of(const char *text) ACR_MUST_USE;
