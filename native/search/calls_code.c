@@ -78,10 +78,8 @@ static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *fil
     bool done = acr_loose_text_init(&loose, text)
                     ? find_with_blanks(reply, text, &loose, entries, error)
                     : scan(reply, text, NULL, entries, error);
-    if (done && !files && reply->hits->len == 0) {
-        g_free(reply->search->absent);
-        reply->search->absent = g_strdup(text);
-    }
+    if (done && !files && reply->hits->len == 0)
+        acr_search_set_absent(reply->search, text);
     return done;
 }
 

@@ -267,7 +267,7 @@ static void append_tally(GString *out, const Tally *all, const char *text, const
 
 static bool tally_python(Tally *all, AcrSearch *search, const char *text, GError **error)
 {
-    if (g_strcmp0(search->absent, text) == 0)
+    if (acr_search_is_absent(search, text))
         return true;
     acr_search_load(search);
     for (gsize i = 0; i < acr_index_n_files(search->index); i++) {

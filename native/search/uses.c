@@ -78,7 +78,7 @@ static const char *next_word(const char *start, const char *at, const char *end,
                              gsize len)
 {
     bool left = word_char_at(word) > 0, right = ends_in_word_char(word, word + len);
-    while ((at = memmem(at, (gsize)(end - at), word, len))) {
+    while ((at = acr_bytes_find(at, (gsize)(end - at), word, len))) {
         bool begins = !left || !ends_in_word_char(start, at);
         bool stops = !right || at + len == end || !word_char_at(at + len);
         if (begins && stops)
@@ -146,6 +146,20 @@ static bool in_named_class(const AcrSearch *search, const AcrScope *scope, gsize
             return true;
     }
     return n == 0;
+}
+
+/* ---- Absence ------------------------------------------------------------------------------------
+ */
+
+void acr_search_set_absent(AcrSearch *search, const char *text)
+{
+    g_free(search->absent);
+    search->absent = g_strdup(text);
+}
+
+bool acr_search_is_absent(const AcrSearch *search, const char *text)
+{
+    return search->absent && strstr(text, search->absent);
 }
 
 /* ---- Collecting ---------------------------------------------------------------------------------
@@ -259,28 +273,41 @@ static void collect(Collector *all, gsize entry, AcrContent *content, guint32 ne
     }
 }
 
+static bool holds(const AcrContent *content, const char *word)
+{
+    const AcrText *text = &content->text;
+    return acr_bytes_find(text->text, text->len, word, strlen(word)) != NULL;
+}
+
 static bool collect_entry(Collector *all, gsize entry, guint32 nearness, GError **error)
 {
     AcrContent *content;
     if (!acr_search_content(all->search, entry, &content, error))
         return false;
-    if (content && memmem(content->text.text, content->text.len, all->word, strlen(all->word)))
+    if (content && holds(content, all->word))
         collect(all, entry, content, nearness);
     return true;
 }
 
 static bool collect_python(Collector *all, GError **error)
 {
-    const AcrIndex *index = all->search->index;
-    acr_search_load(all->search);
-    for (gsize i = 0; i < acr_index_n_files(index); i++) {
-        gsize entry = acr_index_file(index, i)->entry;
+    AcrSearch *search = all->search;
+    bool is_absent = true;
+    if (acr_search_is_absent(search, all->word))
+        return true;
+    acr_search_load(search);
+    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
+        gsize entry = acr_index_file(search->index, i)->entry;
         AcrContent *content;
-        if (!acr_search_content(all->search, entry, &content, error))
+        if (!acr_search_content(search, entry, &content, error))
             return false;
-        if (content && memmem(content->text.text, content->text.len, all->word, strlen(all->word)))
-            collect(all, entry, content, acr_nearness(all->search, all->scope, entry));
+        if (!content || !holds(content, all->word))
+            continue;
+        is_absent = false;
+        collect(all, entry, content, acr_nearness(search, all->scope, entry));
     }
+    if (is_absent)
+        acr_search_set_absent(search, all->word);
     return true;
 }
 
@@ -325,7 +352,7 @@ static bool collect_others(Collector *all, GError **error)
         const char *path = acr_search_path(all->search, other->entry);
         gsize size;
         const char *data = g_bytes_get_data(other->bytes, &size);
-        if (acr_index_is_test_path(path) || !memmem(data, size, all->word, len))
+        if (acr_index_is_test_path(path) || !acr_bytes_find(data, size, all->word, len))
             continue;
         if (all->scope->files && acr_file_match_has(all->scope->files, other->entry))
             continue;
