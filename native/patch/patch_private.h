@@ -138,9 +138,7 @@ gssize acr_decide_place(const AcrPatchContext *context, const char *path, const 
 
 /* ---- Level `similar`, its rules in order ---------------------------------------------------- */
 
-#define ACR_LOOSE_MIN                                                                              \
-    8u /* characters without blanks that a quote needs to be looked for loosely                    \
-        */
+#define ACR_LOOSE_MIN 8u /* characters that a loose search needs, blanks not counted */
 
 /* The quote but for blanks, line breaks, quotation marks, brackets around conditions. Linear. */
 bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
@@ -211,22 +209,5 @@ char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool m
                              GPtrArray **out_near) ACR_MUST_USE;
 /* `name` without quotes, "./", "a/" marks: a path to be made. Owned. */
 char *acr_file_name_clean(const char *name) ACR_MUST_USE;
-
-/* ---- Feedback -------------------------------------------------------------------------------- */
-
-/* What the message needs of one refused edit. */
-typedef struct {
-    const AcrEdit *edit;
-    const AcrEditOutcome *outcome;
-    const AcrSource *source; /* borrowed; NULL: no such file */
-    const GArray *places;    /* of AcrPlace, where it was ambiguous; else NULL */
-} AcrRefusal;
-/* Appends the part for one edit (`number` from 1). */
-void acr_feedback_edit(GString *message, const AcrPatchContext *context, guint number,
-                       const AcrRefusal *refusal);
-/* Appends lines [first, last) of a source as they are, headed by file and line numbers. */
-void acr_feedback_code(GString *message, const AcrSource *source, gsize first, gsize last);
-/* The finished message, at most ACR_PATCH_MAX_MESSAGE bytes; owned. */
-char *acr_feedback_finish(GString *message) ACR_MUST_USE;
 
 #endif
