@@ -181,3 +181,24 @@ char *acr_path_in_info(const char *s, gsize len)
     }
     return NULL;
 }
+
+char *acr_answer_unescape(const char *s, gsize len)
+{
+    static const char *const escapes[][2] = {
+        {"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}, {"&quot;", "\""}, {"&#39;", "'"}};
+    GString *out = g_string_sized_new(len);
+    for (gsize at = 0; at < len;) {
+        gsize i = s[at] == '&' ? 0 : G_N_ELEMENTS(escapes);
+        while (i < G_N_ELEMENTS(escapes) &&
+               (len - at < strlen(escapes[i][0]) ||
+                memcmp(s + at, escapes[i][0], strlen(escapes[i][0])) != 0))
+            i++;
+        if (i < G_N_ELEMENTS(escapes)) {
+            g_string_append(out, escapes[i][1]);
+            at += strlen(escapes[i][0]);
+        } else {
+            g_string_append_c(out, s[at++]);
+        }
+    }
+    return g_string_free(out, FALSE);
+}

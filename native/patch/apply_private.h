@@ -5,6 +5,8 @@
 #ifndef ACR_PATCH_APPLY_PRIVATE_H
 #define ACR_PATCH_APPLY_PRIVATE_H
 
+#include <string.h>
+
 #include "patch/patch_private.h"
 
 typedef struct {
@@ -57,6 +59,9 @@ typedef struct {
 typedef struct {
     char *path;
     AcrSource *source;  /* as in the snapshot; NULL: a new file */
+    guint32 mode;       /* as in the snapshot, or that of the new file; 0: ACR_MODE_FILE */
+    bool gone;          /* an edit deletes it */
+    char *to;           /* owned; the name that an edit gives it, or NULL */
     GPtrArray *located; /* of Located */
     GArray *waiting;    /* of guint: edits not found in the snapshot's text */
     GBytes *after;      /* with the edits applied */
@@ -72,6 +77,45 @@ static inline AcrEditOutcome *outcome_at(const Work *work, guint number)
 {
     return work->outcomes->pdata[number];
 }
+
+/* Sets the outcome of an edit; `why`: taken. */
+void acr_work_refuse(const Work *work, guint number, AcrEditStatus status, char *why);
+/* Adds a file that is edited; `source`: taken, NULL for a new one. Borrowed. */
+File *acr_work_add_file(Work *work, const char *path, AcrSource *source);
+/* The file of that path of the snapshot; borrowed; NULL with `error` when it cannot be read. */
+File *acr_work_open_file(Work *work, const char *path, GError **error) ACR_MUST_USE;
+
+static inline bool acr_is_blank_text(const char *text)
+{
+    return text[strspn(text, " \t\r\n\f\v")] == '\0';
+}
+
+/* ---- One edit's place (place.c) ---------------------------------------------------------------
+ */
+
+Located *acr_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
+void acr_located_free(gpointer located);
+/* What the quoted part of an edit is called, for the model. */
+const char *acr_edit_quote_name(const AcrEdit *edit);
+/* Finds one edit in a text; owned; NULL: refused, or not found (then *out_missing). Of several
+ * readings the edit keeps first the one that was found. */
+Located *acr_place_find(const Work *work, guint number, const AcrSource *source,
+                        bool *out_missing) ACR_MUST_USE;
+/* Sorts the edits of a file, takes out repeated ones, refuses those that touch the lines of
+ * another. */
+void acr_settle_file(const Work *work, File *file);
+
+/* ---- Whole files (whole.c) --------------------------------------------------------------------
+ * Each takes one edit, whose path may be written. False: the file cannot be read (`error`).
+ */
+
+void acr_whole_create(Work *work, guint number, const char *path);
+bool acr_whole_fill(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
+bool acr_whole_delete(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
+bool acr_whole_rename(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
+/* Takes out fenced blocks that only show a file: of a file that exists, where the answer has other
+ * edits; of one in a folder that does not exist. */
+void acr_whole_drop_talk(Work *work);
 
 /* How many edits have that outcome. */
 guint acr_work_count(const Work *work, AcrEditStatus status);

@@ -1,6 +1,8 @@
 /*
  * File names: what the name in an answer stands for. Paths of the snapshot are grouped by base
- * name, so that a name is compared only with the paths that can be meant.
+ * name, so that a name is compared only with the paths that can be meant. A first part that names
+ * no folder of the snapshot (git's a/ and b/, the repository's own name) is taken off when what is
+ * left is a path; where the repository lies plays no part, so that a run can be repeated elsewhere.
  */
 #include <string.h>
 
@@ -52,10 +54,11 @@ void acr_file_names_free(AcrFileNames *names)
 
 char *acr_file_name_clean(const char *name)
 {
+    static const char around[] = "`'\"* \t\r\n";
     gsize len = strlen(name);
-    while (len > 0 && strchr("`'\"* \t\r\n", name[len - 1]))
+    while (len > 0 && (strchr(around, name[len - 1]) || name[len - 1] == ':'))
         len--;
-    while (len > 0 && strchr("`'\"* \t\r\n", *name)) {
+    while (len > 0 && strchr(around, *name)) {
         name++;
         len--;
     }
@@ -121,33 +124,134 @@ static void near_by_spelling(const AcrFileNames *names, const char *name, GPtrAr
     }
 }
 
+bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder)
+{
+    gsize low = 0, high = acr_snapshot_size(names->snapshot), n = strlen(folder);
+    g_autofree char *prefix = g_strconcat(folder, "/", NULL);
+    while (low < high) {
+        gsize middle = low + (high - low) / 2;
+        if (strcmp(path_of(names, (guint32)middle), prefix) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < acr_snapshot_size(names->snapshot) &&
+           strncmp(path_of(names, (guint32)low), prefix, n + 1) == 0;
+}
+
+/* What is left of a name whose first part is no folder of the repository, or stands twice; NULL:
+ * the first part belongs to it. */
+static const char *without_first_part(const AcrFileNames *names, const char *name)
+{
+    const char *rest = strchr(name, '/');
+    gsize n = rest ? (gsize)(rest - name) : 0;
+    if (n == 0 || rest[1] == '\0')
+        return NULL;
+    g_autofree char *first = g_strndup(name, n);
+    bool twice = strncmp(rest + 1, first, n) == 0 && rest[1 + n] == '/';
+    if (twice) {
+        g_autofree char *both = g_strdup_printf("%s/%s", first, first);
+        return acr_file_names_has_folder(names, both) ? NULL : rest + 1;
+    }
+    return acr_file_names_has_folder(names, first) ? NULL : rest + 1;
+}
+
+/* The path that is `name`, or the one that ends in it by whole parts. Borrowed; NULL: none or many.
+ */
+static const char *path_that_ends_in(const AcrFileNames *names, const char *name, guint *out_n)
+{
+    const GArray *same = g_hash_table_lookup(names->by_base, base_of(name));
+    const char *found = NULL;
+    *out_n = 0;
+    for (guint i = 0; same && i < same->len; i++) {
+        const char *path = path_of(names, g_array_index(same, guint32, i));
+        if (strcmp(path, name) == 0) {
+            *out_n = 1;
+            return path;
+        }
+        if (ends_in(path, name)) {
+            found = path;
+            (*out_n)++;
+        }
+    }
+    return *out_n == 1 ? found : NULL;
+}
+
+static GPtrArray *near_names(const AcrFileNames *names, const char *name)
+{
+    const GArray *same = g_hash_table_lookup(names->by_base, base_of(name));
+    GPtrArray *near = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; same && i < same->len; i++)
+        g_ptr_array_add(near, g_strdup(path_of(names, g_array_index(same, guint32, i))));
+    if (near->len == 0)
+        near_by_spelling(names, name, near);
+    g_ptr_array_sort_with_data(near, by_likeness, (gpointer)name);
+    if (near->len > MAX_NEAR)
+        g_ptr_array_set_size(near, MAX_NEAR);
+    return near;
+}
+
 char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
                              GPtrArray **out_near)
 {
     g_autofree char *clean = acr_file_name_clean(name);
+    guint n = 0, n_rest = 0;
+    const char *path = path_that_ends_in(names, clean, &n);
+    const char *rest = n == 0 ? without_first_part(names, clean) : NULL;
+    if (!path && rest && strchr(rest, '/'))
+        path = path_that_ends_in(names, rest, &n_rest);
+    else if (!path && rest && acr_snapshot_find(names->snapshot, rest) >= 0)
+        path = path_that_ends_in(names, rest, &n_rest);
     const GArray *same = g_hash_table_lookup(names->by_base, base_of(clean));
-    g_autoptr(GPtrArray) near = g_ptr_array_new_with_free_func(g_free);
-    const char *suffix = NULL;
-    guint n_suffix = 0;
-    for (guint i = 0; same && i < same->len; i++) {
-        const char *path = path_of(names, g_array_index(same, guint32, i));
-        if (strcmp(path, clean) == 0)
-            return g_strdup(path);
-        if (ends_in(path, clean)) {
-            suffix = path;
-            n_suffix++;
-        }
-        g_ptr_array_add(near, g_strdup(path));
-    }
-    if (n_suffix == 1)
-        return g_strdup(suffix);
-    if (n_suffix == 0 && same && same->len == 1 && !may_be_new)
-        return g_strdup(path_of(names, g_array_index(same, guint32, 0)));
-    if (near->len == 0)
-        near_by_spelling(names, clean, near);
-    g_ptr_array_sort_with_data(near, by_likeness, clean);
-    if (near->len > MAX_NEAR)
-        g_ptr_array_set_size(near, MAX_NEAR);
-    *out_near = g_steal_pointer(&near);
+    if (!path && n == 0 && n_rest == 0 && same && same->len == 1 && !may_be_new)
+        path = path_of(names, g_array_index(same, guint32, 0));
+    if (path)
+        return g_strdup(path);
+    *out_near = near_names(names, clean);
     return NULL;
+}
+
+char *acr_file_names_make(const AcrFileNames *names, const char *name)
+{
+    g_autofree char *clean = acr_file_name_clean(name);
+    const char *rest = without_first_part(names, clean);
+    const char *slash = rest ? strchr(rest, '/') : NULL;
+    if (!slash)
+        return g_steal_pointer(&clean);
+    g_autofree char *next = g_strndup(rest, (gsize)(slash - rest));
+    bool marked = g_str_has_prefix(clean, "a/") || g_str_has_prefix(clean, "b/") ||
+                  (strncmp(clean, next, strlen(next)) == 0 && clean[strlen(next)] == '/');
+    return marked && acr_file_names_has_folder(names, next) ? g_strdup(rest)
+                                                            : g_steal_pointer(&clean);
+}
+
+/* Whether a part of a path, in any case, is `what`. */
+static bool has_part(const char *path, const char *what)
+{
+    g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+    for (guint i = 0; parts[i]; i++)
+        if (g_ascii_strcasecmp(parts[i], what) == 0)
+            return true;
+    return false;
+}
+
+char *acr_file_name_refusal(const AcrFileNames *names, const AcrOverlay *overlay, const char *name)
+{
+    gssize entry = acr_snapshot_find(names->snapshot, name);
+    if (acr_overlay_path_ok(overlay, name))
+        return NULL;
+    if (*name == '/')
+        return g_strdup("an absolute path may not be written: name the file from the root of the "
+                        "repository");
+    if (has_part(name, ".."))
+        return g_strdup("a path with .. in it may not be written: name the file from the root of "
+                        "the repository");
+    if (has_part(name, ".git"))
+        return g_strdup("what is in .git may not be written");
+    if (entry >= 0 && acr_snapshot_entry(names->snapshot, (gsize)entry)->mode == ACR_MODE_LINK)
+        return g_strdup("it is a symbolic link, which may not be written: name the file that it "
+                        "points to");
+    if (acr_file_names_has_folder(names, name))
+        return g_strdup("it is a folder, not a file");
+    return g_strdup("this path may not be written: name a file of the repository");
 }

@@ -201,13 +201,23 @@ AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE; /* owned *
 void acr_file_names_free(AcrFileNames *names);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrFileNames, acr_file_names_free)
 /*
- * The path that `name` stands for: exact, by whole parts from the right, or (unless `may_be_new`)
- * by a base name that occurs once. Owned; NULL: none, then *out_near (owned, never NULL) lists the
+ * The path that `name` stands for: exact, by whole parts from the right, the same without a first
+ * part that is no folder of the repository, or (unless `may_be_new`) by a base name that occurs
+ * once. Owned; NULL: none, then *out_near (owned, never NULL) lists the
  * near ones, best first.
  */
 char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
                              GPtrArray **out_near) ACR_MUST_USE;
-/* `name` without quotes, "./", "a/" marks: a path to be made. Owned. */
+/* `name` without quotes, "./" and a colon at its end. Owned. */
 char *acr_file_name_clean(const char *name) ACR_MUST_USE;
+/* The path that a new file of that name gets: "a/" and the like are taken off where what is left
+ * lies in a folder of the repository. Owned. */
+char *acr_file_names_make(const AcrFileNames *names, const char *name) ACR_MUST_USE;
+/* Why a (clean) name may not be written, for the model; owned, or NULL. */
+char *acr_file_name_refusal(const AcrFileNames *names, const AcrOverlay *overlay,
+                            const char *name) ACR_MUST_USE;
+bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder);
+/* An answer without its HTML escapes. Owned. */
+char *acr_answer_unescape(const char *s, gsize len) ACR_MUST_USE;
 
 #endif

@@ -1,0 +1,216 @@
+/*
+ * Where an edit goes in a file: its readings are looked for on the ladder, one place is decided on,
+ * and the replacement is fitted to it. What cannot be decided is refused here.
+ */
+#include <string.h>
+
+#include "patch/apply_private.h"
+
+void acr_located_free(gpointer data)
+{
+    Located *located = data;
+    g_array_unref(located->readings);
+    g_free(located);
+}
+
+/* The answer's words in front of an edit, back to the edit before it. */
+static const char *words_before(const Work *work, guint number, gsize *out_len)
+{
+    gsize to = edit_at(work, number)->off, from = number > 0 ? edit_at(work, number - 1)->end : 0;
+    from = MIN(from, to);
+    *out_len = to - from;
+    return work->answer + from;
+}
+
+static char *place_list(const char *quote, const AcrMatch *match, const char *path)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    if (match->many)
+        g_string_printf(text, "%s stands in more than %u places of %s", quote, ACR_PATCH_MAX_PLACES,
+                        path);
+    else
+        g_string_printf(text, "%s stands in %u places of %s", quote, match->places->len, path);
+    for (guint i = 0; i < match->places->len && i < 12; i++) {
+        const AcrPlace *place = &g_array_index(match->places, AcrPlace, i);
+        g_string_append_printf(text, "%s%" G_GSIZE_FORMAT "-%" G_GSIZE_FORMAT,
+                               i == 0 ? ", lines " : ", ", place->first + 1, place->last);
+    }
+    return g_strdup(text->str);
+}
+
+static void keep_places(const Work *work, guint number, const AcrMatch *match)
+{
+    GArray *places = g_array_new(FALSE, FALSE, sizeof(AcrPlace));
+    for (guint i = 0; i < match->places->len; i++) {
+        AcrPlace place = g_array_index(match->places, AcrPlace, i);
+        place.map = NULL;
+        g_array_append_val(places, place);
+    }
+    g_hash_table_insert(work->places, GUINT_TO_POINTER(number), places);
+}
+
+/* Whether the new text exists in the file's encoding. */
+static bool can_encode(const AcrSource *source, const GArray *readings, char **out_why)
+{
+    AcrText plain = source->text;
+    plain.bom = false;
+    for (guint i = 0; i < readings->len; i++) {
+        const char *with = g_array_index(readings, AcrSplice, i).with;
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GBytes) bytes = acr_text_encode(&plain, with, strlen(with), &error);
+        if (bytes)
+            continue;
+        *out_why =
+            g_strdup_printf("the new text has a character that the encoding of the file (%s) lacks",
+                            plain.encoding);
+        return false;
+    }
+    return true;
+}
+
+Located *acr_located_new(guint number, GArray *readings)
+{
+    Located *located = g_new0(Located, 1);
+    located->number = number;
+    located->readings = g_array_ref(readings);
+    located->first = G_MAXSIZE;
+    for (guint i = 0; i < readings->len; i++) {
+        const AcrSplice *splice = &g_array_index(readings, AcrSplice, i);
+        located->first = MIN(located->first, splice->off);
+        located->last = MAX(located->last, splice->off + splice->len);
+    }
+    return located;
+}
+
+/* ---- Readings of an edit ----------------------------------------------------------------------
+ */
+
+static bool is_firm(const AcrMatch *match)
+{
+    return match->places->len > 0 && match->level != ACR_LEVEL_SIMILAR &&
+           match->level != ACR_LEVEL_ELISION;
+}
+
+/* Whether a reading that was found is to be preferred to the best so far. Of the cuts of a
+ * search/replace block the one with the longest quote that stands in the file: of each cut too
+ * early the quote stands there too. Of a hunk's readings the one found at the better level. */
+static bool is_better(const AcrEdit *edit, const AcrMatch *match, gsize len, const AcrMatch *best,
+                      gsize best_len)
+{
+    if (edit->form == ACR_EDIT_DIFF)
+        return match->level < best->level;
+    return len > best_len;
+}
+
+static void swap_reading(AcrEdit *edit, AcrEditReading *reading)
+{
+    AcrEditReading other = {edit->original, edit->patched};
+    edit->original = reading->original;
+    edit->patched = reading->patched;
+    *reading = other;
+}
+
+/* Looks for all readings of an edit, and makes the one that the file decides on its first. */
+static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
+{
+    guint found = 0, n = edit->others ? edit->others->len : 0;
+    gsize best_len = 0;
+    AcrEditReading *best = NULL;
+    bool firm = false;
+    acr_ladder_find(source, edit->original, edit->patched, out);
+    if (n == 0 || (edit->form == ACR_EDIT_DIFF && is_firm(out) && out->level <= ACR_LEVEL_TRAILING))
+        return;
+    found = out->places->len > 0 && *edit->original != '\0';
+    firm = found > 0 && is_firm(out);
+    best_len = found > 0 ? strlen(edit->original) : 0;
+    for (guint i = 0; i < n; i++) {
+        AcrEditReading *reading = edit->others->pdata[i];
+        g_auto(AcrMatch) match = {0};
+        gsize len = strlen(reading->original);
+        acr_ladder_find(source, reading->original, reading->patched, &match);
+        if (match.places->len == 0 || len == 0 || (firm && !is_firm(&match)))
+            continue;
+        bool first = found == 0 || (!firm && is_firm(&match));
+        found = first ? 1 : found + 1;
+        if (!first && !is_better(edit, &match, len, out, best_len))
+            continue;
+        firm = is_firm(&match);
+        best = reading;
+        best_len = len;
+        acr_match_clear(out);
+        *out = match;
+        match = (AcrMatch){0};
+    }
+    if (best)
+        swap_reading(edit, best);
+    if (found > 1 && !firm && edit->form == ACR_EDIT_SEARCH_REPLACE && !out->why)
+        out->why = g_strdup("more than one of its lines can be the =======; write it as <file>, "
+                            "<original>, <patched>");
+}
+
+/* The place at which a diff's line number says that the hunk begins, or -1. It only tells places
+ * apart at which its text stands. */
+static gssize decide_by_line(const AcrEdit *edit, const AcrMatch *match)
+{
+    gssize found = -1;
+    g_auto(AcrLines) quote = {0};
+    if (edit->line == 0 || match->many)
+        return -1;
+    acr_lines_of_quote(edit->original, &quote);
+    gsize blank = 0;
+    while (blank < quote.n && acr_line_is_blank(&quote.line[blank]))
+        blank++;
+    for (guint i = 0; i < match->places->len; i++) {
+        gsize line = g_array_index(match->places, AcrPlace, i).first + 1;
+        if (line != edit->line && line != edit->line + blank)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = (gssize)i;
+    }
+    return found;
+}
+
+const char *acr_edit_quote_name(const AcrEdit *edit)
+{
+    static const char *const names[] = {"<original>", "the SEARCH part", "the hunk's old text",
+                                        "the file's text"};
+    return names[edit->form];
+}
+
+Located *acr_place_find(const Work *work, guint number, const AcrSource *source, bool *out_missing)
+{
+    AcrEdit *edit = work->edits->pdata[number];
+    AcrEditOutcome *outcome = outcome_at(work, number);
+    g_auto(AcrMatch) match = {0};
+    gsize len = 0;
+    char *why = NULL;
+    find_readings(source, edit, &match);
+    *out_missing = match.places->len == 0;
+    if (*out_missing)
+        return NULL;
+    outcome->level = match.level;
+    const char *words = words_before(work, number, &len);
+    gssize chosen = acr_decide_place(work->context, source->path, &match, words, len);
+    if (chosen < 0)
+        chosen = decide_by_line(edit, &match);
+    if (chosen < 0) {
+        acr_work_refuse(work, number, ACR_EDIT_AMBIGUOUS,
+                        place_list(acr_edit_quote_name(edit), &match, source->path));
+        keep_places(work, number, &match);
+        return NULL;
+    }
+    const AcrPlace *place = &g_array_index(match.places, AcrPlace, chosen);
+    outcome->start = (guint)place->first + 1;
+    outcome->end = (guint)place->last;
+    if (match.why) {
+        acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, g_steal_pointer(&match.why));
+        return NULL;
+    }
+    g_autoptr(GArray) readings = acr_fit_readings(source, &match, place, &why);
+    if (why || !can_encode(source, readings, &why)) {
+        acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, why);
+        return NULL;
+    }
+    return acr_located_new(number, readings);
+}
