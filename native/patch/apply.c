@@ -45,7 +45,7 @@ File *acr_work_add_file(Work *work, const char *path, AcrSource *source)
     File *file = g_new0(File, 1);
     file->path = g_strdup(path);
     file->source = source;
-    file->located = g_ptr_array_new_with_free_func(acr_located_free);
+    file->located = g_ptr_array_new_with_free_func(acr_place_free);
     file->waiting = g_array_new(FALSE, FALSE, sizeof(guint));
     g_ptr_array_add(work->files, file);
     g_hash_table_insert(work->by_path, file->path, file);
@@ -194,7 +194,7 @@ static bool second_step(const Work *work, File *file, GError **error)
                 Located *one[] = {located};
                 AcrChoice choice = {now, one, 1, NULL};
                 bool chosen = acr_referee_choose(work->context->referee, &choice, 1, error);
-                acr_located_free(located);
+                acr_place_free(located);
                 if (!chosen)
                     return false;
                 g_clear_pointer(&file->after, g_bytes_unref);

@@ -93,8 +93,8 @@ static inline bool acr_is_blank_text(const char *text)
 /* ---- One edit's place (place.c) ---------------------------------------------------------------
  */
 
-Located *acr_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
-void acr_located_free(gpointer located);
+Located *acr_place_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
+void acr_place_free(gpointer located);
 /* What the quoted part of an edit is called, for the model. */
 const char *acr_edit_quote_name(const AcrEdit *edit);
 /* Finds one edit in a text; owned; NULL: refused, or not found (then *out_missing). Of several

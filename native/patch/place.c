@@ -6,7 +6,7 @@
 
 #include "patch/apply_private.h"
 
-void acr_located_free(gpointer data)
+void acr_place_free(gpointer data)
 {
     Located *located = data;
     g_array_unref(located->readings);
@@ -68,7 +68,7 @@ static bool can_encode(const AcrSource *source, const GArray *readings, char **o
     return true;
 }
 
-Located *acr_located_new(guint number, GArray *readings)
+Located *acr_place_new(guint number, GArray *readings)
 {
     Located *located = g_new0(Located, 1);
     located->number = number;
@@ -212,5 +212,5 @@ Located *acr_place_find(const Work *work, guint number, const AcrSource *source,
         acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, why);
         return NULL;
     }
-    return acr_located_new(number, readings);
+    return acr_place_new(number, readings);
 }
