@@ -15,7 +15,7 @@ from pathlib import Path
 import trees
 from changes import is_test_file
 
-_EDIT = re.compile(
+GROUP = re.compile(
     r"<file>(?P<file>.*?)</file>.*?<original>(?P<original>.*?)</original>\s*"
     r"<patched>(?P<patched>.*?)</patched>",
     re.DOTALL | re.IGNORECASE,
@@ -89,7 +89,7 @@ def edits_of(answer: str) -> list[Edit]:
     """The complete groups of an answer, test files left out."""
     found = [
         Edit(m["file"].strip(), m["original"], m["patched"])
-        for m in _EDIT.finditer(answer)
+        for m in GROUP.finditer(answer)
     ]
     return [edit for edit in found if not is_test_file(edit.file)]
 
@@ -97,7 +97,7 @@ def edits_of(answer: str) -> list[Edit]:
 def is_cut(answer: str) -> bool:
     """Whether the answer begins more edits than it completes."""
     begun = len(re.findall(r"^\s*<original>", answer, re.MULTILINE | re.IGNORECASE))
-    return begun > len(_EDIT.findall(answer))
+    return begun > len(GROUP.findall(answer))
 
 
 def bare_lines(text: str) -> list[str]:

@@ -240,8 +240,9 @@ def replay_all(args: argparse.Namespace, places: Places) -> list[Replayed]:
         return [row for rows in done for row in rows]
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def options(doc: str) -> argparse.Namespace:
+    """The options of a tool that replays the answers, described by the first line of `doc`."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     tasks.add_place_options(parser)
     option = parser.add_argument
     built = os.environ.get("ACR_HOST") or tasks.ROOT / "build" / "release" / "acr-host"
@@ -254,7 +255,7 @@ def _options() -> argparse.Namespace:
 
 def main() -> int:
     """Exit 0 if the tables were printed, whatever they say; 2 if the answers were not replayed."""
-    args = _options()
+    args = options(__doc__ or "")
     try:
         places = tasks.places_of(args)
         rows = replay_all(args, places)
