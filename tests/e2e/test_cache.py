@@ -1,0 +1,563 @@
+"""The outline cache under eight processes at once, under kills and under damage: answers are those without it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from host import SLOWNESS, Host
+from hostile import read_only
+from indexing import (
+    all_gone,
+    cache_file,
+    check_cache,
+    counts,
+    history,
+    index,
+    search,
+    untouched,
+    wait_until,
+    workers,
+)
+from repos import Repo
+
+COMMITS = 8
+CALLS = [
+    "search_class('C3')",
+    "search_method('m2_5')",
+    "search_method('m1_0')",
+    "search_method_in_class('m0_0', 'Alias4')",
+    "search_code('return a + 5')",
+    "search_method_in_file('shared', 'mod6.py')",
+    "search_class('Nowhere')",
+]
+Answers = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> tuple[Repo, list[str]]:
+    """A repository with eight commits, to be read only."""
+    return history(tmp_path_factory.mktemp("history") / "repo", 160, COMMITS)
+
+
+@pytest.fixture(scope="module")
+def answers(
+    old: tuple[Repo, list[str]], binary: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Answers:
+    """What each commit answers without a cache."""
+    host = Host(tmp_path_factory.mktemp("plain"), binary)
+    repo, commits = old
+    told = {
+        rev: search(host, repo, CALLS, "--no-cache", "--rev", rev).stdout
+        for rev in commits
+    }
+    assert len(set(told.values())) == COMMITS and not cache_file(host).exists()
+    return told
+
+
+def start(host: Host, repo: Repo, rev: str, folder: Path) -> subprocess.Popen[bytes]:
+    """A search whose streams go to files."""
+    with (
+        open(folder / f"{rev}.out", "wb") as out,
+        open(folder / f"{rev}.err", "wb") as err,
+    ):
+        arguments = ["search", "--repo", repo, "--rev", rev, "--json", *CALLS]
+        return host.start(*arguments, stdout=out, stderr=err)
+
+
+def kill_each(
+    host: Host, repo: Repo, commits: list[str], folder: Path, dice: random.Random
+) -> int:
+    """Eight at once, each killed at a random moment, alone, by its id; how many had not ended by then."""
+    children = [start(host, repo, rev, folder) for rev in commits]
+    begun, killed = time.monotonic(), 0
+    for moment, child in sorted(
+        (dice.random() ** 2 * 2.5 * SLOWNESS, n) for n, child in enumerate(children)
+    ):
+        time.sleep(max(0, begun + moment - time.monotonic()))
+        child = children[child]
+        killed += child.poll() is None
+        child.kill()
+        child.wait()
+    return killed
+
+
+def all_answer(
+    host: Host, repo: Repo, folder: Path, answers: Answers, remarks: int = 0
+) -> None:
+    """Eight at once, which all answer as without a cache, saying no more than so many lines."""
+    children = {rev: start(host, repo, rev, folder) for rev in answers}
+    for rev, child in children.items():
+        code, said = child.wait(120 * SLOWNESS), (folder / f"{rev}.err").read_bytes()
+        assert code == 1 and len(said.splitlines()) <= remarks, (code, said)
+        assert (folder / f"{rev}.out").read_bytes() == answers[rev], rev
+
+
+def rounds(host: Host, repo: Repo, answers: Answers, folder: Path, n: int) -> int:
+    """Rounds of kills and of answers, with an empty cache at every third; how many processes were killed at work."""
+    dice, killed, lines = random.Random(n), 0, []
+    for number in range(n):
+        if number % 3 == 0:
+            host.run("index", "--clear").check()
+        killed += kill_each(host, repo, list(answers), folder, dice)
+        assert all_gone(host)
+        all_answer(host, repo, folder, answers)
+        assert all_gone(host)
+        lines.append(check_cache(host))
+    assert all(0 < line <= 160 + 40 * (COMMITS - 1) for line in lines)
+    return killed
+
+
+def test_eight_processes_killed_at_random_leave_a_good_cache(
+    host: Host, old: tuple[Repo, list[str]], answers: Answers, tmp_path: Path
+) -> None:
+    """Each of eight commits; what is left answers, and what was not outlined then is outlined now."""
+    repo, _ = old
+    with untouched(repo):
+        assert rounds(host, repo, answers, tmp_path, 3) > 0
+
+
+@pytest.mark.full
+def test_eight_processes_killed_at_random_two_hundred_times(
+    host: Host, old: tuple[Repo, list[str]], answers: Answers, tmp_path: Path
+) -> None:
+    """As above; most are killed at work."""
+    assert rounds(host, old[0], answers, tmp_path, 200) > 200
+
+
+# ---- Damage ----
+
+
+def flip(path: Path, dice: random.Random) -> None:
+    """A few bytes are others."""
+    data = bytearray(path.read_bytes())
+    for _ in range(dice.randint(1, 20)):
+        data[dice.randrange(len(data))] ^= dice.randint(1, 255)
+    path.write_bytes(data)
+
+
+def blank(path: Path, dice: random.Random) -> None:
+    """Some pages are empty, as after a crash of the machine."""
+    data = bytearray(path.read_bytes())
+    for _ in range(3):
+        at = dice.randrange(len(data)) // 4096 * 4096
+        data[at : at + 4096] = bytes(4096)
+    path.write_bytes(data)
+
+
+def cut(path: Path, dice: random.Random) -> None:
+    """The end is missing."""
+    os.truncate(path, dice.randrange(path.stat().st_size))
+
+
+def swap(path: Path, dice: random.Random) -> None:
+    """Two pages are in each other's place."""
+    data = bytearray(path.read_bytes())
+    one, two = (dice.randrange(len(data) // 4096) * 4096 for _ in range(2))
+    data[one : one + 4096], data[two : two + 4096] = (
+        data[two : two + 4096],
+        data[one : one + 4096],
+    )
+    path.write_bytes(data)
+
+
+def lose_journal(path: Path, dice: random.Random) -> None:
+    """The files beside it are gone, or one of them."""
+    for end in dice.choice([("-wal", "-shm"), ("-wal",), ("-shm",)]):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+
+
+def spoil_journal(path: Path, dice: random.Random) -> None:
+    """The files beside it hold anything."""
+    for end in ("-wal", "-shm"):
+        Path(f"{path}{end}").write_bytes(dice.randbytes(dice.randrange(100_000)))
+
+
+def other_database(path: Path, dice: random.Random) -> None:
+    """Somebody else's database."""
+    path.unlink()
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE t (x)")
+        database.execute("INSERT INTO t VALUES (1)")
+    database.close()
+
+
+def other_file(path: Path, dice: random.Random) -> None:
+    """No database at all."""
+    path.write_bytes(
+        dice.choice(
+            [b"", b"x", b"hello\n" * 5000, bytes(1 << 16), dice.randbytes(9999)]
+        )
+    )
+
+
+def other_rows(path: Path, dice: random.Random) -> None:
+    """Rows of one file stand under the id of another, well-formed all the same."""
+    with sqlite3.connect(path) as database:
+        columns = [row[1] for row in database.execute("PRAGMA table_info(outline)")]
+        keys = [
+            row[0]
+            for row in database.execute(
+                "SELECT rowid FROM outline ORDER BY rowid LIMIT 2"
+            )
+        ]
+        rows = columns[-1]
+        database.execute(
+            f"UPDATE outline SET {rows} = (SELECT {rows} FROM outline WHERE rowid = ?) WHERE rowid = ?",
+            keys,
+        )
+    database.close()
+
+
+def folder_there(path: Path, dice: random.Random) -> None:
+    """A folder with something in it has the name."""
+    path.unlink()
+    path.mkdir()
+    (path / "mine").write_text("mine")
+
+
+def fifo_there(path: Path, dice: random.Random) -> None:
+    """A pipe has the name, which nobody writes to."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+def link_there(path: Path, dice: random.Random) -> None:
+    """A link to itself, or to nothing."""
+    path.unlink()
+    path.symlink_to(dice.choice([path.name, "/nowhere/else"]))
+
+
+def gone(path: Path, dice: random.Random) -> None:
+    """There is nothing."""
+    path.unlink()
+
+
+DAMAGES: list[Callable[[Path, random.Random], None]] = [
+    *(flip, blank, cut, swap, lose_journal, spoil_journal, other_database, other_file),
+    *(other_rows, folder_there, fifo_there, link_there, gone),
+]
+
+
+def empty(folder: Path) -> None:
+    """Removes what a damage may have left."""
+    subprocess.run(["rm", "-rf", "--", folder], check=True)
+
+
+def warm(host: Host, repo: Repo, commits: list[str]) -> None:
+    """A cache with two commits in it."""
+    for rev in commits[:2]:
+        index(host, repo, "--rev", rev)
+
+
+def damage_once(
+    host: Host,
+    repo: Repo,
+    answers: Answers,
+    damage: Callable[[Path, random.Random], None],
+    dice: random.Random,
+) -> None:
+    """Damage, then three searches that answer as ever, each with a line at most."""
+    damage(cache_file(host), dice)
+    for rev in list(answers)[:3]:
+        result = search(host, repo, CALLS, "--rev", rev)
+        assert result.stdout == answers[rev], result.told()
+        assert len(result.err.splitlines()) <= 1, result.told()
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_answers_stay_whatever_the_cache_has_become(
+    host: Host,
+    old: tuple[Repo, list[str]],
+    answers: Answers,
+    damage: Callable[[Path, random.Random], None],
+) -> None:
+    """And what cannot be mended is left as it is; where it can, the cache is sound again."""
+    repo, commits = old
+    warm(host, repo, commits)
+    damage_once(host, repo, answers, damage, random.Random(damage.__name__))
+    if cache_file(host).is_file() and damage is not other_database:
+        check_cache(host)
+
+
+def test_what_is_somebody_elses_is_left_alone(
+    host: Host, old: tuple[Repo, list[str]], answers: Answers
+) -> None:
+    """Another program's database, a folder: as they were, also after --clear."""
+    repo, commits = old
+    for damage in (other_database, folder_there):
+        warm(host, repo, commits)
+        damage_once(host, repo, answers, damage, random.Random(1))
+        host.run("index", "--clear")
+        path = cache_file(host)
+        if damage is folder_there:
+            assert (path / "mine").read_text() == "mine"
+        else:
+            assert sqlite3.connect(path).execute("SELECT x FROM t").fetchall() == [(1,)]
+        empty(path.parent)
+
+
+@pytest.mark.full
+def test_answers_stay_after_three_hundred_damages(
+    host: Host, old: tuple[Repo, list[str]], answers: Answers
+) -> None:
+    """Damages of every kind, some of them one upon the other."""
+    repo, commits = old
+    dice = random.Random(300)
+    for number in range(300):
+        if not cache_file(host).is_file() or dice.random() < 0.3:
+            empty(cache_file(host).parent)
+            warm(host, repo, commits)
+        damage_once(host, repo, answers, dice.choice(DAMAGES), dice)
+
+
+@pytest.mark.parametrize(
+    "damage", [flip, cut, other_file, spoil_journal, gone], ids=lambda d: d.__name__
+)
+def test_eight_processes_find_the_same_damage(
+    host: Host,
+    old: tuple[Repo, list[str]],
+    answers: Answers,
+    tmp_path: Path,
+    damage: Callable[[Path, random.Random], None],
+) -> None:
+    """At once; every one answers, and one sound cache is there in the end."""
+    repo, commits = old
+    warm(host, repo, commits)
+    damage(cache_file(host), random.Random(8))
+    all_answer(host, repo, tmp_path, answers, remarks=1)
+    check_cache(host)
+
+
+# ---- Places where nothing can be kept ----
+
+
+def test_a_cache_that_may_only_be_read_is_read(
+    host: Host, old: tuple[Repo, list[str]], answers: Answers
+) -> None:
+    """Its rows are used, nothing is kept, one line says so."""
+    repo, commits = old
+    warm(host, repo, commits)
+    with read_only(cache_file(host).parent):
+        for rev in commits[:4]:
+            result = search(host, repo, CALLS, "--rev", rev)
+            assert (
+                result.stdout == answers[rev] and len(result.err.splitlines()) <= 1
+            ), result.told()
+        assert index(host, repo, "--rev", commits[0])["cached"] == 160
+    check_cache(host)
+
+
+def _as_nobody(folder: Path) -> dict[str, Any]:
+    """Options of a start as a user whom modes bind."""
+    if os.geteuid() != 0:
+        return {}
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, 65534, 65534)
+    for parent in folder.parents:
+        if parent.stat().st_mode & 0o005 != 0o005:
+            pytest.skip(f"nobody cannot get at '{parent}'")
+    return {"user": 65534, "group": 65534, "extra_groups": []}
+
+
+@pytest.fixture
+def plain_home(binary: Path) -> Any:
+    """A host whose home lies where any user gets at it, and the options that make a run that user's."""
+    folder = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
+    folder.chmod(0o755)
+    made = Host(folder, binary)
+    yield made
+    made.close()
+    subprocess.run(["chmod", "-R", "u+rwX", folder], check=True)
+    subprocess.run(["rm", "-rf", folder], check=True)
+
+
+@pytest.mark.parametrize(
+    "what", ["file 000", "file 444", "folder 000", "folder 555", "cache 000"]
+)
+def test_modes_that_forbid_cost_the_cache_only(plain_home: Host, what: str) -> None:
+    """The file or its folders may not be read or written."""
+    host = plain_home
+    repo, (first, second) = history(host.home / "repo", 12, 2)
+    calls = ["search_class('C3')", "search_method('m1_1')"]
+    told = [
+        search(host, repo, calls, "--no-cache", "--rev", rev).stdout
+        for rev in (first, second)
+    ]
+    index(host, repo, "--rev", first)
+    name, mode = what.split()
+    nobody = _as_nobody(host.home)
+    path = {
+        "file": cache_file(host),
+        "folder": cache_file(host).parent,
+        "cache": host.home / "cache",
+    }[name]
+    path.chmod(int(mode, 8))
+    for rev, expected in zip((first, second), told):
+        result = host.run(
+            "search", "--repo", repo, "--rev", rev, "--json", *calls, **nobody
+        )
+        assert result.stdout == expected and len(result.err.splitlines()) <= 1, (
+            result.told()
+        )
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"XDG_CACHE_HOME": "relative"},
+        {"XDG_CACHE_HOME": None, "HOME": "relative"},
+        {"XDG_CACHE_HOME": "", "HOME": "/dev/null"},
+        {"XDG_CACHE_HOME": "/proc/none"},
+        {"XDG_CACHE_HOME": "/dev/full"},
+        {"XDG_CACHE_HOME": "/" + "x" * 300},
+        {"XDG_CACHE_HOME": "/tmp/" + "x/" * 3000},
+    ],
+    ids=str,
+)
+def test_places_that_are_none(
+    host: Host,
+    old: tuple[Repo, list[str]],
+    answers: Answers,
+    tmp_path: Path,
+    places: dict[str, str | None],
+) -> None:
+    """The same answers, a line at most, and nothing made where the program was started."""
+    repo, commits = old
+    arguments = ["search", "--repo", repo, "--rev", commits[0], "--json", *CALLS]
+    result = host.run(*arguments, env=places, cwd=tmp_path).check(1)
+    assert result.stdout == answers[commits[0]]
+    assert len(result.err.splitlines()) <= 1, result.told()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cache_folder_whose_name_is_odd(
+    host: Host, old: tuple[Repo, list[str]], answers: Answers
+) -> None:
+    """Names that an SQL file name or URI might take for something else; the cache works there."""
+    repo, commits = old
+    for name in (
+        "with ?mode=ro&x#y %41",
+        ":memory:",
+        "file:x",
+        "a\nb",
+        "\udcff\udcfe",
+        "'\";--",
+    ):
+        place = {"XDG_CACHE_HOME": str(host.home / name)}
+        for _ in range(2):
+            result = host.run(
+                "index", "--repo", repo, "--rev", commits[0], "--json", env=place
+            ).check()
+        assert result.rows()[0]["cached"] == 160 and result.err == ""
+        assert (host.home / name / "acr-host" / "outlines.sqlite").is_file()
+
+
+def test_a_cache_that_another_program_holds(
+    host: Host, old: tuple[Repo, list[str]], answers: Answers
+) -> None:
+    """Locked for good: without it, in a few seconds, with one line."""
+    repo, commits = old
+    warm(host, repo, commits)
+    holder = sqlite3.connect(cache_file(host), isolation_level=None)
+    holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    for rev in commits[1:3]:
+        result = search(host, repo, CALLS, "--rev", rev)
+        assert result.stdout == answers[rev] and len(result.err.splitlines()) <= 1, (
+            result.told()
+        )
+        assert result.seconds < 15 * SLOWNESS
+    holder.close()
+    assert index(host, repo, "--rev", commits[0])["cached"] == 160
+
+
+# ---- Clearing ----
+
+
+def test_clear_drops_outlines_and_nothing_else(
+    host: Host, old: tuple[Repo, list[str]]
+) -> None:
+    """With and without a repository, twice, and where nothing is."""
+    repo, commits = old
+    assert host.run("index", "--clear").check().stdout == b""
+    warm(host, repo, commits)
+    folder = cache_file(host).parent
+    (folder / "notes.txt").write_text("mine")
+    (folder / "outlines.sqlite.bak").write_text("mine")
+    for _ in range(2):
+        assert host.run("index", "--clear").check().stderr == b""
+        assert {p.name for p in folder.iterdir()} - {"outlines.sqlite-lock"} == {
+            "notes.txt",
+            "outlines.sqlite.bak",
+        }
+    row = index(host, repo, "--rev", commits[0])
+    assert (row["parsed"], row["cached"]) == (160, 0)
+    row = index(host, repo, "--clear", "--rev", commits[0])
+    assert (row["parsed"], row["cached"]) == (160, 0)
+    row = index(host, repo, "--rev", commits[0])
+    assert (row["parsed"], row["cached"]) == (0, 160)
+
+
+def test_clearing_while_others_use_it(
+    host: Host, old: tuple[Repo, list[str]], answers: Answers, tmp_path: Path
+) -> None:
+    """Again and again; every process answers as ever."""
+    repo, _ = old
+    children = {rev: start(host, repo, rev, tmp_path) for rev in answers}
+    while any(child.poll() is None for child in children.values()):
+        host.run("index", "--clear").check()
+    for rev, child in children.items():
+        assert (
+            child.returncode == 1
+            and (tmp_path / f"{rev}.out").read_bytes() == answers[rev]
+        )
+        assert (tmp_path / f"{rev}.err").read_bytes() == b""
+    all_answer(host, repo, tmp_path, answers)
+    check_cache(host)
+
+
+# ---- Sharing ----
+
+
+def test_rows_are_shared_by_commits_repositories_and_the_working_tree(
+    host: Host, old: tuple[Repo, list[str]], tmp_path: Path
+) -> None:
+    """A blob is outlined once, wherever it lies; without a cache always."""
+    repo, commits = old
+    first = index(host, repo, "--rev", commits[0])
+    assert (first["files"], first["parsed"]) == (160, 160)
+    assert index(host, repo, "--rev", commits[1])["parsed"] == 40
+    rest = [index(host, repo, "--rev", rev) for rev in commits[2:]]
+    assert [row["parsed"] for row in rest] == [40] * 6
+    clone = repo.clone(tmp_path / "clone")
+    row = index(host, clone)
+    assert (row["parsed"], row["cached"]) == (0, 160) and counts(row) == counts(
+        rest[-1]
+    )
+    row = index(host, clone, "--no-cache")
+    assert (row["parsed"], row["cached"]) == (160, 0) and counts(row) == counts(
+        rest[-1]
+    )
+
+
+def test_an_interrupt_keeps_what_was_outlined_by_then_or_less(
+    host: Host, old: tuple[Repo, list[str]], answers: Answers
+) -> None:
+    """Ctrl-C in the middle of a cold index: 130, and a cache that answers."""
+    repo, commits = old
+    child = host.start("index", "--repo", repo, "--jobs", "1")
+    wait_until(lambda: workers(host))
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=20)
+    assert child.returncode == 130 and all_gone(host)
+    assert search(host, repo, CALLS, "--rev", commits[0]).stdout == answers[commits[0]]
+    check_cache(host)

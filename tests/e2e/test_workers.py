@@ -1,0 +1,296 @@
+"""The index's worker processes killed, stopped and starved: one file is lost this time, nothing else, and nobody is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from host import SLOWNESS, Host
+from hostile import outcome, sample_run, write_script
+from indexing import (
+    all_gone,
+    busy_worker,
+    check_cache,
+    eight_calls,
+    history,
+    index,
+    limited,
+    module,
+    processor_seconds,
+    reasons,
+    run_command,
+    search,
+    slow_module,
+    untouched,
+    wait_until,
+    workers,
+)
+from repos import Repo
+
+Make = Callable[..., Repo]
+A = "class C:\n    def f(self):\n        return 1\n"
+
+# ---- Workers that are hurt ----
+
+
+@pytest.fixture
+def slow_repo(make_repo: Make) -> Repo:
+    """One file whose outline takes a second and more, and others."""
+    return make_repo(
+        {"slow.py": slow_module()} | {f"m{n}.py": module(n, 0) for n in range(10)}
+    )
+
+
+SLOW = [
+    "search_class('Slow')",
+    "search_method('crawl')",
+    "search_code('return 1')",
+    "search_class('C3')",
+]
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_worker_that_dies_costs_its_file_this_time(
+    host: Host, slow_repo: Repo, sent: signal.Signals
+) -> None:
+    """As by a crash or for want of memory: text only, not kept as such, found again by the next."""
+    child = host.start(
+        "index", "--repo", slow_repo, "--json", "--verbose", "--jobs", "1"
+    )
+    os.kill(busy_worker(host), sent)
+    out, err = child.communicate(timeout=60 * SLOWNESS)
+    row = json.loads(out)
+    assert (child.returncode, err) == (0, b"")
+    assert (row["files"], row["unparsable"], row["parsed"]) == (11, 1, 11)
+    assert reasons(row) == {
+        "slow.py": f"the outline worker crashed (signal {int(sent)})"
+    }
+    assert all_gone(host) and check_cache(host) == 10
+    again = index(host, slow_repo)
+    assert (again["cached"], again["parsed"], again["unparsable"]) == (10, 1, 0)
+    assert [answer["ok"] for answer in search(host, slow_repo, SLOW).rows()] == [
+        True
+    ] * 4
+
+
+def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
+    """One after the other: what each of them had is missing, nothing else, and the run ends."""
+    repo = make_repo({f"m{n}.py": module(n, 0, 400) for n in range(400)})
+    child = host.start("index", "--repo", repo, "--json", "--verbose", "--jobs", "2")
+    killed: set[int] = set()
+    while child.poll() is None and len(killed) < 8:
+        for pid in set(workers(host)) - killed:
+            if processor_seconds(pid) >= 0.1:
+                os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+    out, err = child.communicate(timeout=60 * SLOWNESS)
+    assert (child.returncode, err) == (0, b"")
+    row = json.loads(out)
+    assert 0 < row["unparsable"] <= len(killed) and set(reasons(row).values()) == {
+        "the outline worker crashed (signal 9)"
+    }
+    assert all_gone(host)
+    again = index(host, repo)
+    assert (again["unparsable"], again["parsed"]) == (0, row["unparsable"])
+
+
+@pytest.mark.full
+def test_a_worker_that_hangs_is_ended_at_the_deadline(
+    host: Host, slow_repo: Repo
+) -> None:
+    """Stopped: after 15 seconds and two for each MiB."""
+    begun = time.monotonic()
+    child = host.start("index", "--repo", slow_repo, "--json", "--verbose")
+    os.kill(busy_worker(host), signal.SIGSTOP)
+    out, _ = child.communicate(timeout=60 * SLOWNESS)
+    assert reasons(json.loads(out)) == {"slow.py": "outlining took longer than 18 s"}
+    assert 17 < time.monotonic() - begun < 30 * SLOWNESS
+    assert all_gone(host)
+    assert index(host, slow_repo)["unparsable"] == 0
+
+
+@pytest.mark.full
+def test_a_file_that_takes_the_parser_minutes(host: Host, make_repo: Make) -> None:
+    """Fields of an f-string, whose places the parsers of old look up one by one from the start."""
+    repo = make_repo(
+        {
+            "a.py": A,
+            "fields.py": b"x = f'" + b"{a}" * 400_000 + b"'\nclass Fields:\n    pass\n",
+        }
+    )
+    row = index(host, repo, "--verbose", timeout=120)
+    told = reasons(row)
+    assert (
+        not told
+        or list(told) == ["fields.py"]
+        and "longer than 17 s" in told["fields.py"]
+    ), told
+    assert all_gone(host)
+    assert search(host, repo, eight_calls(), timeout=120).rows()[0]["ok"]
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("verb", ["index", "search"])
+def test_an_interrupt_while_outlining(
+    host: Host, slow_repo: Repo, verb: str, sent: signal.Signals
+) -> None:
+    """130, at once, with one line; no worker is left."""
+    calls = eight_calls() if verb == "search" else []
+    child = host.start(verb, "--repo", slow_repo, *calls)
+    busy_worker(host, 0.3)
+    begun = time.monotonic()
+    child.send_signal(sent)
+    out, err = child.communicate(timeout=20 * SLOWNESS)
+    assert (child.returncode, out, len(err.splitlines())) == (130, b"", 1), err
+    assert time.monotonic() - begun < 1 * SLOWNESS
+    assert all_gone(host)
+
+
+def test_a_killed_index_leaves_no_workers(host: Host, slow_repo: Repo) -> None:
+    """Nothing but the process itself is killed, while its workers work or only begin."""
+    for moment in (0, 0.02, 0.05, 0.3, 0.6):
+        child = host.start("index", "--repo", slow_repo, "--no-cache", "--jobs", "2")
+        wait_until(lambda: workers(host))
+        time.sleep(moment)
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+        assert all_gone(host)
+
+
+# ---- Little of everything ----
+
+
+@pytest.mark.parametrize(
+    "closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&-", "0<&- 2>&-", "0<&- 1>&- 2>&-"]
+)
+def test_streams_that_are_closed(host: Host, tmp_path: Path, closed: str) -> None:
+    """Nothing else comes into their places: the answers go out where there is a stream, and nowhere else."""
+    repo, _ = history(tmp_path / "repo", 30, 1)
+    calls = eight_calls("C7", "m3_0", "mod7.py")
+    told = search(host, repo, calls, "--no-cache").stdout
+    command = limited(f"exec {closed}")(
+        host.program, "search", "--repo", repo, "--json", *calls
+    )
+    with untouched(repo):
+        for _ in range(2):  # cold and warm
+            result = run_command(host, command)
+            assert result.stdout == (b"" if "1>" in closed else told), result.told()
+            assert result.exit == (3 if "1>" in closed else 0), result.told()
+            assert len(result.err.splitlines()) <= 1, result.told()
+    assert all_gone(host) and check_cache(host) == 30
+    assert search(host, repo, calls).stdout == told
+
+
+@pytest.mark.parametrize(
+    "closed", ["0<&-", "1>&-", "2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-"]
+)
+def test_nothing_is_printed_into_a_journal(
+    host: Host, sample_repo: Repo, tmp_path: Path, closed: str
+) -> None:
+    """Where streams are closed, their numbers are not a run's files; it can be replayed."""
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    patch = host.run(*sample_run(sample_repo, whole)).check().stdout
+    command = limited(f"exec {closed}")(
+        host.program, *sample_run(sample_repo, out), "-v"
+    )
+    result = run_command(host, command)
+    assert result.exit == (3 if "1>" in closed else 0), result.told()
+    assert result.stdout == (b"" if "1>" in closed else patch)
+    assert outcome(out) == outcome(whole)
+    assert host.run("replay", out).check().stdout == patch
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "ulimit -n 32",
+        "ulimit -n 16",
+        "ulimit -n 10",
+        "ulimit -v 400000",
+        "ulimit -s 256",
+        "ulimit -f 8",
+        "ulimit -t 9",
+    ],
+)
+def test_limits_of_the_process(host: Host, tmp_path: Path, limit: str) -> None:
+    """Few descriptors, little memory, small stacks, small files: the right answer or one clear line."""
+    repo, _ = history(tmp_path / "repo", 200, 1)
+    calls = eight_calls("C7", "m3_0", "mod7.py")
+    told = search(host, repo, calls, "--no-cache").stdout
+    for jobs in ("2", "64"):
+        command = limited(limit)(
+            host.program, "search", "--jobs", jobs, "--repo", repo, "--json", *calls
+        )
+        result = run_command(host, command)
+        assert len(result.err.splitlines()) <= 1, result.told()
+        assert (
+            result.exit == 3
+            and "cannot" in result.err
+            or (result.exit, result.stdout) == (0, told)
+        ), result.told()
+    assert all_gone(host)
+    assert search(host, repo, calls).stdout == told
+
+
+def test_a_few_descriptors_are_enough(host: Host, tmp_path: Path) -> None:
+    """With 32 of them a run that asks for 64 workers makes do with those that can be had."""
+    repo, _ = history(tmp_path / "repo", 600, 1)
+    command = limited("ulimit -n 32")(
+        host.program, "index", "--jobs", "64", "--repo", repo, "--json"
+    )
+    row = json.loads(run_command(host, command).check().stdout)
+    assert (row["parsed"], row["unparsable"]) == (600, 0)
+
+
+# ---- Runs ----
+
+
+def test_a_run_repeats_without_the_file_that_failed(
+    host: Host, slow_repo: Repo, tmp_path: Path
+) -> None:
+    """A worker is killed while a run indexes: its file is noted, and stays text only when the run is replayed."""
+    asked = {
+        "API_calls": ["search_class('Slow')", "search_class('C3')"],
+        "bug_locations": [],
+    }
+    found = {
+        "API_calls": [],
+        "bug_locations": [
+            {"file": "m3.py", "method": "m1_0", "intended_behavior": "x"}
+        ],
+    }
+    edit = "<file>m3.py</file>\n<original>def shared(x):</original>\n<patched>def shared(x=1):</patched>"
+    lines = [
+        {"agent": "search", "content": "Slow and C3"},
+        {"agent": "extract", "content": json.dumps(asked)},
+        {"agent": "search", "content": "seen"},
+        {"agent": "search", "content": "m3.py"},
+        {"agent": "extract", "content": json.dumps(found)},
+        {"agent": "patch", "content": f"```\n{edit}\n```"},
+    ]
+    script, out = write_script(tmp_path / "script.jsonl", lines), tmp_path / "out"
+    given = ["--repo", slow_repo, "--issue-text", "x", "--model", f"script:{script}"]
+    child = host.start("run", *given, "--out", out, "--jobs", "1")
+    os.kill(busy_worker(host), signal.SIGKILL)
+    patch, err = child.communicate(timeout=60 * SLOWNESS)
+    assert child.returncode == 0 and b"shared(x=1)" in patch, err
+    noted = json.loads((out / "meta.json").read_bytes())["not_outlined"]
+    assert [row["file"] for row in noted] == ["slow.py"] and "signal 9" in noted[0][
+        "why"
+    ]
+    asked_for = (out / "journal.jsonl").read_bytes()
+    assert index(host, slow_repo)["unparsable"] == 0
+    for _ in range(2):
+        assert host.run("replay", out).check().stdout == patch
+        assert host.run("run", *given, "--out", out).check().stdout == patch
+    assert (out / "journal.jsonl").read_bytes() == asked_for
+    other = tmp_path / "other"
+    host.run("run", *given, "--out", other).check()
+    assert json.loads((other / "meta.json").read_bytes()).get("not_outlined", []) == []
+    assert (other / "journal.jsonl").read_bytes() != asked_for
