@@ -45,7 +45,7 @@ File *acr_work_add_file(Work *work, const char *path, AcrSource *source)
     File *file = g_new0(File, 1);
     file->path = g_strdup(path);
     file->source = source;
-    file->located = g_ptr_array_new_with_free_func(acr_place_free);
+    file->located = g_ptr_array_new_with_free_func(acr_patch_located_free);
     file->waiting = g_array_new(FALSE, FALSE, sizeof(guint));
     g_ptr_array_add(work->files, file);
     g_hash_table_insert(work->by_path, file->path, file);
@@ -101,7 +101,7 @@ static bool place_edit(Work *work, guint number, const char *path, GError **erro
         return false;
     if (!is_editable(work, number, file))
         return true;
-    Located *located = acr_place_find(work, number, file->source, &missing);
+    Located *located = acr_patch_locate(work, number, file->source, &missing);
     if (located)
         g_ptr_array_add(file->located, located);
     else if (missing)
@@ -188,13 +188,13 @@ static bool second_step(const Work *work, File *file, GError **error)
         Located *located = NULL;
         if (file->located->len > 0) {
             g_autoptr(AcrSource) now = acr_source_new(file->path, file->after);
-            located = acr_place_find(work, number, now, &missing);
+            located = acr_patch_locate(work, number, now, &missing);
             outcome_at(work, number)->start = outcome_at(work, number)->end = 0;
             if (located) {
                 Located *one[] = {located};
                 AcrChoice choice = {now, one, 1, NULL};
                 bool chosen = acr_referee_choose(work->context->referee, &choice, 1, error);
-                acr_place_free(located);
+                acr_patch_located_free(located);
                 if (!chosen)
                     return false;
                 g_clear_pointer(&file->after, g_bytes_unref);

@@ -93,14 +93,14 @@ static inline bool acr_is_blank_text(const char *text)
 /* ---- One edit's place (place.c) ---------------------------------------------------------------
  */
 
-Located *acr_place_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
-void acr_place_free(gpointer located);
+Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
+void acr_patch_located_free(gpointer located);
 /* What the quoted part of an edit is called, for the model. */
 const char *acr_edit_quote_name(const AcrEdit *edit);
 /* Finds one edit in a text; owned; NULL: refused, or not found (then *out_missing). Of several
  * readings the edit keeps first the one that was found. */
-Located *acr_place_find(const Work *work, guint number, const AcrSource *source,
-                        bool *out_missing) ACR_MUST_USE;
+Located *acr_patch_locate(const Work *work, guint number, const AcrSource *source,
+                          bool *out_missing) ACR_MUST_USE;
 /* Sorts the edits of a file, takes out repeated ones, refuses those that touch the lines of
  * another. */
 void acr_settle_file(const Work *work, File *file);

@@ -6,7 +6,7 @@
 
 #include "patch/apply_private.h"
 
-void acr_place_free(gpointer data)
+void acr_patch_located_free(gpointer data)
 {
     Located *located = data;
     g_array_unref(located->readings);
@@ -68,7 +68,7 @@ static bool can_encode(const AcrSource *source, const GArray *readings, char **o
     return true;
 }
 
-Located *acr_place_new(guint number, GArray *readings)
+Located *acr_patch_located_new(guint number, GArray *readings)
 {
     Located *located = g_new0(Located, 1);
     located->number = number;
@@ -178,7 +178,8 @@ const char *acr_edit_quote_name(const AcrEdit *edit)
     return names[edit->form];
 }
 
-Located *acr_place_find(const Work *work, guint number, const AcrSource *source, bool *out_missing)
+Located *acr_patch_locate(const Work *work, guint number, const AcrSource *source,
+                          bool *out_missing)
 {
     AcrEdit *edit = work->edits->pdata[number];
     AcrEditOutcome *outcome = outcome_at(work, number);
@@ -212,5 +213,5 @@ Located *acr_place_find(const Work *work, guint number, const AcrSource *source,
         acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, why);
         return NULL;
     }
-    return acr_place_new(number, readings);
+    return acr_patch_located_new(number, readings);
 }

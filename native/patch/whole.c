@@ -67,7 +67,7 @@ bool acr_whole_fill(Work *work, guint number, const char *path, GError **error)
     g_array_set_clear_func(readings, (GDestroyNotify)acr_splice_clear);
     AcrSplice splice = {.with = g_strndup(g_bytes_get_data(text, NULL), g_bytes_get_size(text))};
     g_array_append_val(readings, splice);
-    g_ptr_array_add(file->located, acr_place_new(number, readings));
+    g_ptr_array_add(file->located, acr_patch_located_new(number, readings));
     outcome_at(work, number)->level = ACR_LEVEL_EXACT;
     return true;
 }
