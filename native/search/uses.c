@@ -176,8 +176,8 @@ typedef struct {
     AcrSearch *search;
     const AcrScope *scope;
     const char *word;
-    const GPtrArray *words; /* `word` and the others to look for on its lines */
-    GArray *uses;           /* of Use, in order of (entry, line) */
+    GPtrArray *others; /* in small letters: words to look for on its lines */
+    GArray *uses;      /* of Use, in order of (entry, line) */
     bool overfull;
 } Collector;
 
@@ -209,16 +209,13 @@ static guint32 role_on_line(const char *line, const char *at, gsize len, const c
 /* How many of the other words the line does not hold, upper and lower case ignored. */
 static guint32 words_missing(const Collector *all, const char *line, const char *end)
 {
-    if (all->words->len < 2)
-        return 0;
     guint32 missing = 0;
+    if (all->others->len == 0)
+        return 0;
     g_autofree char *lower = g_ascii_strdown(line, end - line);
-    for (guint i = 0; i < all->words->len; i++) {
-        const char *other = g_ptr_array_index(all->words, i);
-        if (strcmp(other, all->word) == 0)
-            continue;
-        g_autofree char *wanted = g_ascii_strdown(other, -1);
-        missing += memmem(lower, (gsize)(end - line), wanted, strlen(wanted)) == NULL;
+    for (guint i = 0; i < all->others->len; i++) {
+        const char *other = g_ptr_array_index(all->others, i);
+        missing += memmem(lower, (gsize)(end - line), other, strlen(other)) == NULL;
     }
     return missing;
 }
@@ -451,14 +448,27 @@ static bool collect_all(Collector *all, AcrUsesWhere *out_where, GError **error)
     return collect_others(all, error);
 }
 
+/* The words but the n-th, in small letters; owned. */
+static GPtrArray *words_without(const GPtrArray *words, guint n)
+{
+    GPtrArray *others = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < words->len; i++) {
+        if (i != n)
+            g_ptr_array_add(others, g_ascii_strdown(g_ptr_array_index(words, i), -1));
+    }
+    return others;
+}
+
 bool acr_uses_add(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
                   AcrUsesFound *out_found, GError **error)
 {
     g_autoptr(GArray) uses = g_array_new(FALSE, FALSE, sizeof(Use));
-    Collector all = {.search = reply->search, .scope = scope, .words = words, .uses = uses};
+    Collector all = {.search = reply->search, .scope = scope, .uses = uses};
     *out_found = (AcrUsesFound){0};
     for (guint i = 0; i < words->len && uses->len == 0; i++) {
+        g_autoptr(GPtrArray) others = words_without(words, i);
         all.word = g_ptr_array_index(words, i);
+        all.others = others;
         if (!collect_all(&all, &out_found->where, error))
             return false;
         if (i)
