@@ -108,7 +108,9 @@ static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms
     g_autofree char *ended = acr_peer_end(&worker->peer, grace_ms);
     g_autofree char *text =
         reason ? g_strdup(reason) : g_strdup_printf("the outline worker %s", ended);
-    if (!worker->ready && ++pool->starts_lost >= MAX_STARTS_LOST) {
+    if (!worker->ready && has_any(pool)) {
+        pool->no_more = true;
+    } else if (!worker->ready && ++pool->starts_lost >= MAX_STARTS_LOST) {
         g_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
                     "cannot start an outline worker: %s", text);
         return false;

@@ -4,6 +4,8 @@
  */
 #include "index_fixture.h"
 
+#include <fcntl.h>
+#include <glib/gstdio.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -44,6 +46,8 @@ int peer_main(const char *mode)
         return 9;
     if (strcmp(mode, "refuses") == 0)
         started = g_error_new(ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "no Python today");
+    if (*mode == '/' && open(mode, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) < 0)
+        started = g_error_new(ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "there is one already");
     return acr_outline_serve(STDIN_FILENO, peer_outline, NULL, started, NULL) ? 0 : 1;
 }
 
@@ -279,6 +283,27 @@ static void few_descriptors(void)
         assert_rows(&batch, i);
 }
 
+/* Of eight peers the first alone can work; without a file to make, none. */
+static void one_peer(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("acr-workers-XXXXXX", &error);
+    g_autofree char *file = g_build_filename(folder, "first", NULL);
+    g_auto(Batch) batch = {0};
+    batch_init(&batch, 400);
+    set_source(&batch, 3, "fail");
+    g_assert_true(outline(&batch, file, 8, 0, NULL, &error));
+    g_assert_no_error(error);
+    g_assert_cmpstr(result(&batch, 3), ==, "!odd.py is too much");
+    for (gsize i = 4; i < 400; i++)
+        assert_rows(&batch, i);
+    g_assert_false(outline(&batch, file, 8, 0, NULL, &error));
+    g_assert_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED);
+    g_assert_cmpstr(error->message, ==, "cannot start an outline worker: there is one already");
+    g_assert_cmpint(g_remove(file), ==, 0);
+    g_assert_cmpint(g_rmdir(folder), ==, 0);
+}
+
 static void interrupted(void)
 {
     g_autoptr(GError) error = NULL;
@@ -301,5 +326,6 @@ void add_workers_tests(void)
     g_test_add_func("/index/workers/peers_that_cannot_start_are_an_error", no_peers);
     g_test_add_func("/index/workers/missing_program_is_an_error", no_program);
     g_test_add_func("/index/workers/few_descriptors_make_few_peers", few_descriptors);
+    g_test_add_func("/index/workers/one_peer_does_it_all_where_others_are_refused", one_peer);
     g_test_add_func("/index/workers/interruption_ends_it", interrupted);
 }
