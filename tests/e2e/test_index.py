@@ -459,12 +459,15 @@ def test_many_symbols_of_one_file(host: Host, make_repo: Make, name: str) -> Non
 @pytest.mark.full
 def test_thirty_thousand_tiny_files(host: Host, make_repo: Make) -> None:
     """As many blobs; then all of them the same."""
-    repo = make_repo(
-        {
-            f"d{n % 100}/m{n}.py": f"class K{n}:\n    def f(self): pass\n"
-            for n in range(30_000)
-        }
-    )
+    many = {
+        f"d{n % 100}/m{n}.py": f"class K{n}:\n    def f(self): pass\n"
+        for n in range(30_000)
+    }
+    repo, same = make_repo({}), make_repo({}, name="same")
+    for made in (repo, same):
+        made.git("config", "gc.auto", "0")
+    repo.commit(many)
+    same.commit(dict.fromkeys(many, A))
     row = everything_answers(
         host, repo, eight_calls("K29999", "f", "m77.py"), timeout=300
     )
@@ -474,5 +477,4 @@ def test_thirty_thousand_tiny_files(host: Host, make_repo: Make) -> None:
         "symbols": 60_000,
         "unparsable": 0,
     }
-    same = make_repo({f"d{n % 100}/m{n}.py": A for n in range(30_000)}, name="same")
     assert everything_answers(host, same, timeout=300)["symbols"] == 60_000
