@@ -1,4 +1,4 @@
-"""The referee: does a file compile, and which of its versions brings fewer new pylint errors?
+"""The referee among versions of a file that all compile: which brings fewer new pylint errors?
 
 pylint runs in this process, on the one thread that owns Python. It never sees the repository: the files are written
 from memory into a private folder, laid out by their paths, and nothing there is imported or run.
@@ -24,8 +24,6 @@ from typing import Any
 
 from acr.fields import unpack
 
-MAX_MESSAGE = 500  # characters
-
 # Errors that only say that the rest of the repository is not there.
 _BLIND = "import-error,no-name-in-module,relative-beyond-top-level"
 _OPTIONS = (
@@ -38,26 +36,6 @@ _POSITION = re.compile(r"\b(line|column)s? \d+")
 
 # (message id, symbol, object, text)
 Finding = tuple[str, str, str, str]
-
-
-def compiles(payload: bytes) -> bytes:
-    """Whether a file compiles. Takes fields path, source; gives nothing if it does, else why not (UTF-8, one line)."""
-    path, source = unpack(payload)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(source, os.fsdecode(path), "exec", dont_inherit=True)
-    except SyntaxError as error:
-        shown = f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
-    except (ValueError, OverflowError) as error:
-        shown = str(error)
-    except RecursionError:
-        shown = "nested too deeply"
-    except MemoryError:
-        shown = "too deep or too large for the parser"
-    else:
-        return b""
-    return " ".join(shown.split())[:MAX_MESSAGE].encode("utf-8", "replace")
 
 
 @dataclass(frozen=True)

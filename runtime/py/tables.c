@@ -46,7 +46,7 @@ bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, 
     add_bytes(fields, source);
     g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
     g_autoptr(GBytes) result = NULL;
-    if (!acr_python_call(ctx, "lint", "compiles", argument, ACR_PY_COMPILE_TIMEOUT_MS, &result,
+    if (!acr_python_call(ctx, "syntax", "compiles", argument, ACR_PY_COMPILE_TIMEOUT_MS, &result,
                          error))
         return false;
     gsize len;

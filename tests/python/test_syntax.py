@@ -1,0 +1,42 @@
+"""acr.syntax: what compiles."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from acr import syntax
+from acr.fields import pack
+
+PACKAGES = Path(__file__).resolve().parents[2] / "python"
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (b"x = 1\n", b""),
+        (b"", b""),
+        (b"return 1\n", b"line 1: 'return' outside function"),
+        (b"x = 1\nx = (\n", b"line 2: '(' was never closed"),
+        (b"x = 1\0", b"source code string cannot contain null bytes"),
+        (b"# coding: latin-1\nx = '\xe9'\n", b""),
+        (b"def f():\n    x = '\\d'\n    return x is 1\n", b""),
+        (b"x = " + b"(" * 50_000 + b")" * 50_000, b"line 1: too many nested parentheses"),
+    ],
+)
+def test_compiles(source: bytes, said: bytes) -> None:
+    assert syntax.compiles(pack([b"a/b.py", source])) == said
+
+
+def test_deep_expressions_do_not_compile_and_do_not_crash() -> None:
+    assert syntax.compiles(pack([b"a.py", b"x = " + b"-" * 50_000 + b"1"])) != b""
+    assert syntax.compiles(pack([b"a.py", b"x = " + b"1+" * 50_000 + b"1"])) != b""
+
+
+def test_it_costs_no_imports() -> None:
+    lines = ["import sys", f"sys.path.insert(0, {str(PACKAGES)!r})", "old = set(sys.modules)"]
+    code = "\n".join([*lines, "import acr.syntax", "print(*set(sys.modules) - old)"])
+    done = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True)
+    assert set(done.stdout.split()) <= {"acr", "acr.syntax", "acr.fields", "warnings", "__future__"}
