@@ -300,21 +300,6 @@ static bool find_unescaped(const AcrSource *source, guint64 *file_hash, const ch
            find_inside(&source->lines, &match->original, match);
 }
 
-static bool find_alike(const AcrSource *source, AcrMatch *match)
-{
-    g_autoptr(GArray) regions = acr_similar_find(&source->lines, &match->original, 2);
-    if (regions->len == 0)
-        return false;
-    AcrRegion best = g_array_index(regions, AcrRegion, 0);
-    double next = regions->len > 1 ? g_array_index(regions, AcrRegion, 1).score : 0;
-    if (best.score < ACR_SIMILAR_MIN || best.score < next + ACR_SIMILAR_MARGIN)
-        return false;
-    gssize *map = acr_similar_map(&source->lines, &match->original, &best);
-    acr_match_add_place(match, &(AcrPlace){.first = best.first, .last = best.last, .map = map});
-    match->level = ACR_LEVEL_SIMILAR;
-    return true;
-}
-
 /* The rules of level `similar` on the quote as it is read now. */
 static bool find_loosely(const AcrSource *source, AcrMatch *match)
 {
@@ -340,7 +325,8 @@ static bool find_similar(const AcrSource *source, const char *original, const ch
     acr_quote_take_numbers(match);
     acr_quote_trim_blank(match);
     acr_quote_trim_elisions(match);
-    return acr_elision_count(&match->original) == 0 && find_alike(source, match);
+    return acr_elision_count(&match->original) == 0 &&
+           acr_alike_find(&source->lines, &match->original, match);
 }
 
 static bool has_core(const AcrLines *lines, const AcrLine *line)

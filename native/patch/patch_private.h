@@ -21,7 +21,7 @@
 #define ACR_SIMILAR_MAX_CELLS                                                                      \
     8000000u                    /* quote lines x file lines; 400 lines in a file of 20,000         \
                                  */
-#define ACR_SIMILAR_MIN 0.90    /* score that a place needs to be taken for what was quoted */
+#define ACR_SIMILAR_MIN 0.80    /* score that a place needs to be taken for what was quoted */
 #define ACR_SIMILAR_MARGIN 0.05 /* by which it must beat every other place */
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
@@ -146,11 +146,21 @@ bool acr_loose_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match
 guint64 acr_loose_hash(const AcrLine *line);
 /* The quote with lines of the file left out, unmarked. Bounded by ACR_PATCH_MAX_SCAN. */
 bool acr_skip_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
+/* The quote mistyped: likeness, one clear winner. O(quote lines * file lines). */
+bool acr_alike_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
 /* Maps blank quote lines (a map of level `similar`) to blank lines that stand at the same point. */
 void acr_map_blank_lines(const AcrLines *file, const AcrLines *quote, gssize *map);
 /* The line behind the string that is a statement and begins at line `at`; `at` if none does. */
 gsize acr_string_end(const AcrLines *file, gsize at);
 bool acr_line_opens_block(const AcrLine *line); /* ends in a colon */
+/* The words that occur in the lines; owned set of strings. */
+GHashTable *acr_words_known(const AcrLines *lines) ACR_MUST_USE;
+/* Whether two lines differ otherwise than by typing errors: a word of `known` that is quoted for
+ * another, a word that turns the sense. */
+bool acr_words_differ(const AcrLine *quoted, const AcrLine *theirs, GHashTable *known);
+/* The line `theirs` with what `ours` changes of `base`; owned, NULL: both change the same words. */
+char *acr_words_merge(const AcrLine *base, const AcrLine *theirs,
+                      const AcrLine *ours) ACR_MUST_USE;
 /* How alike two lines are: 1 for equal ones without outer blanks, 0 for different ones. */
 double acr_line_likeness(const AcrLine *a, const AcrLine *b);
 
