@@ -93,6 +93,33 @@ static bool is_editable(const Work *work, guint number, const File *file)
     return false;
 }
 
+/* Whether the code of an edit that is only like some of the file is what the edits in front of it
+ * make: then it is an edit of that. */
+static bool is_made_by_others(const Work *work, guint number, const File *file)
+{
+    const AcrEdit *edit = edit_at(work, number);
+    g_autofree const AcrSplice **splices = g_new0(const AcrSplice *, file->located->len + 1);
+    g_autoptr(GPtrArray) sorted = g_ptr_array_new();
+    gsize end = 0;
+    for (guint i = 0; i < file->located->len; i++)
+        g_ptr_array_add(sorted, file->located->pdata[i]);
+    g_ptr_array_sort(sorted, acr_patch_located_compare);
+    for (guint i = 0; i < sorted->len; i++) {
+        const Located *located = sorted->pdata[i];
+        splices[i] = &g_array_index(located->readings, AcrSplice, 0);
+        if (splices[i]->off < end)
+            return false;
+        end = splices[i]->off + splices[i]->len;
+    }
+    g_autoptr(GBytes) bytes = acr_fit_apply(file->source, splices, sorted->len, NULL);
+    if (sorted->len == 0 || !bytes)
+        return false;
+    g_autoptr(AcrSource) source = acr_source_new(file->path, bytes);
+    g_auto(AcrMatch) match = {0};
+    acr_ladder_find(source, edit->original, edit->patched, &match);
+    return match.places->len > 0 && match.level <= ACR_LEVEL_STRIP;
+}
+
 static bool place_edit(Work *work, guint number, const char *path, GError **error)
 {
     bool missing = false;
@@ -102,6 +129,11 @@ static bool place_edit(Work *work, guint number, const char *path, GError **erro
     if (!is_editable(work, number, file))
         return true;
     Located *located = acr_patch_locate(work, number, file->source, &missing);
+    bool loose = located && outcome_at(work, number)->level == ACR_LEVEL_SIMILAR;
+    if (loose && is_made_by_others(work, number, file)) {
+        g_clear_pointer(&located, acr_patch_located_free);
+        missing = true;
+    }
     if (located)
         g_ptr_array_add(file->located, located);
     else if (missing)

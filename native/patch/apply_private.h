@@ -95,6 +95,8 @@ static inline bool acr_is_blank_text(const char *text)
 
 Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
 void acr_patch_located_free(gpointer located);
+/* Orders pointers to Located by the bytes that they touch, then by their numbers. */
+gint acr_patch_located_compare(gconstpointer a, gconstpointer b);
 /* What the quoted part of an edit is called, for the model. */
 const char *acr_edit_quote_name(const AcrEdit *edit);
 /* Finds one edit in a text; owned; NULL: refused, or not found (then *out_missing). Of several

@@ -107,6 +107,25 @@ static bool read_git_line(const AcrDiffLine *line, Headers *headers, AcrDiffFile
     return true;
 }
 
+/* Length of a mark in front of a path: a/, b/, or another that git or people use. */
+static gsize mark_length(const char *name)
+{
+    static const char *const marks[] = {"a/", "b/", "c/", "i/", "o/", "w/", "old/", "new/"};
+    for (gsize i = 0; i < G_N_ELEMENTS(marks); i++)
+        if (g_str_has_prefix(name, marks[i]) && name[strlen(marks[i])] != '\0')
+            return strlen(marks[i]);
+    return 0;
+}
+
+/* "--- X" of another file than the one that the lines above rename. */
+static bool names_another(const AcrDiffLine *line, const Headers *headers)
+{
+    if (!headers->from)
+        return false;
+    g_autofree char *name = name_in(line, strlen("--- "));
+    return strcmp(name, headers->from) != 0 && strcmp(name + mark_length(name), headers->from) != 0;
+}
+
 static gsize read_lines(const AcrDiff *diff, gsize at, Headers *headers, AcrDiffFile *file)
 {
     bool done = false;
@@ -116,6 +135,8 @@ static gsize read_lines(const AcrDiff *diff, gsize at, Headers *headers, AcrDiff
             headers->git = true;
             headers->both = name_of_both(&line, strlen("diff --git "));
         } else if (acr_diff_begins(&line, "--- ") && !headers->old_name) {
+            if (names_another(&line, headers))
+                return at;
             headers->old_name = name_in(&line, strlen("--- "));
         } else if (acr_diff_begins(&line, "+++ ") && !headers->new_name) {
             headers->new_name = name_in(&line, strlen("+++ "));
@@ -126,16 +147,6 @@ static gsize read_lines(const AcrDiff *diff, gsize at, Headers *headers, AcrDiff
         at = line.next;
     }
     return at;
-}
-
-/* Length of a mark in front of a path: a/, b/, or another that git or people use. */
-static gsize mark_length(const char *name)
-{
-    static const char *const marks[] = {"a/", "b/", "c/", "i/", "o/", "w/", "old/", "new/"};
-    for (gsize i = 0; i < G_N_ELEMENTS(marks); i++)
-        if (g_str_has_prefix(name, marks[i]) && name[strlen(marks[i])] != '\0')
-            return strlen(marks[i]);
-    return 0;
 }
 
 static bool is_null(const char *name)

@@ -7,7 +7,7 @@
 
 #include "patch/apply_private.h"
 
-static gint by_offset(gconstpointer a, gconstpointer b)
+gint acr_patch_located_compare(gconstpointer a, gconstpointer b)
 {
     const Located *x = *(Located *const *)a, *y = *(Located *const *)b;
     if (x->first != y->first)
@@ -88,7 +88,7 @@ static void drop_repeats(const Work *work, File *file)
 
 void acr_settle_file(const Work *work, File *file)
 {
-    g_ptr_array_sort(file->located, by_offset);
+    g_ptr_array_sort(file->located, acr_patch_located_compare);
     drop_repeats(work, file);
     for (guint i = 1; i < file->located->len;) {
         const Located *before = file->located->pdata[i - 1], *here = file->located->pdata[i];

@@ -2,6 +2,8 @@
  * Golden cases: tests/cases/patch/NAME.txt, one case a file; the README there tells the format.
  */
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "support.h"
 
@@ -110,6 +112,22 @@ static void run_answer(Run *run)
     g_assert_no_error(error);
 }
 
+static void write_file(Fixture *fixture, const Section *section, char **words)
+{
+    g_autoptr(GBytes) bytes = section_bytes(section, words);
+    g_autofree char *path = g_build_filename(fixture->dir, words[0], NULL);
+    gsize len = 0;
+    const void *data = g_bytes_get_data(bytes, &len);
+    if (has_word(words, "link")) {
+        g_autofree char *target = g_strndup(data, strcspn(data, "\n"));
+        g_assert_cmpint(symlink(target, path), ==, 0);
+        return;
+    }
+    fixture_write(fixture, words[0], data ? data : "", len);
+    if (has_word(words, "executable"))
+        g_assert_cmpint(chmod(path, 0755), ==, 0);
+}
+
 static void set_up(Run *run)
 {
     fixture_init(&run->fixture);
@@ -119,10 +137,7 @@ static void set_up(Run *run)
         const Section *section = run->sections->pdata[i];
         g_auto(GStrv) words = g_strsplit(section->rest, " ", -1);
         if (strcmp(section->kind, "repo") == 0) {
-            g_autoptr(GBytes) bytes = section_bytes(section, words);
-            gsize len = 0;
-            const void *data = g_bytes_get_data(bytes, &len);
-            fixture_write(&run->fixture, words[0], data ? data : "", len);
+            write_file(&run->fixture, section, words);
         } else if (strcmp(section->kind, "answer") == 0) {
             run->answer = section_bytes(section, words);
         } else if (strcmp(section->kind, "hint") == 0) {
@@ -183,6 +198,22 @@ static void check_message(const Run *run, const Section *section, bool wanted)
     }
 }
 
+/* Each line stands in the diff. */
+static void check_diff(const Run *run, const Section *section)
+{
+    gsize len = 0;
+    g_assert_nonnull(run->result.diff);
+    const char *data = g_bytes_get_data(run->result.diff, &len);
+    g_autofree char *diff = g_strndup(data, len);
+    g_auto(GStrv) lines = g_strsplit(section->body, "\n", -1);
+    for (guint i = 0; lines[i]; i++) {
+        g_autofree char *line = g_strconcat(lines[i], "\n", NULL);
+        if (*lines[i] != '\0' && !strstr(diff, line))
+            g_test_message("diff:\n%s", diff);
+        g_assert_true(*lines[i] == '\0' || strstr(diff, line));
+    }
+}
+
 static void check_section(const Run *run, const Section *section)
 {
     if (strcmp(section->kind, "status") == 0) {
@@ -197,6 +228,11 @@ static void check_section(const Run *run, const Section *section)
     } else if (strcmp(section->kind, "lint-runs") == 0) {
         g_autofree char *runs = g_strdup_printf("%u", run->lint_runs);
         g_assert_cmpstr(runs, ==, section->rest);
+    } else if (strcmp(section->kind, "no-file") == 0) {
+        g_assert_nonnull(run->result.overlay);
+        g_assert_false(acr_overlay_has(run->result.overlay, section->rest));
+    } else if (strcmp(section->kind, "diff") == 0) {
+        check_diff(run, section);
     } else if (strcmp(section->kind, "message") == 0) {
         check_message(run, section, true);
     } else if (strcmp(section->kind, "not-in-message") == 0) {
