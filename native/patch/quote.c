@@ -149,11 +149,13 @@ static char *unescape(const char *text)
         {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}};
     g_autoptr(GString) out = g_string_sized_new(strlen(text));
     bool any = false;
+    if (!strchr(text, '&'))
+        return NULL;
     while (*text) {
-        gsize i = 0;
+        gsize i = *text == '&' ? 0 : G_N_ELEMENTS(escapes);
         while (i < G_N_ELEMENTS(escapes) && !g_str_has_prefix(text, escapes[i][0]))
             i++;
-        if (*text == '&' && i < G_N_ELEMENTS(escapes)) {
+        if (i < G_N_ELEMENTS(escapes)) {
             g_string_append(out, escapes[i][1]);
             text += strlen(escapes[i][0]);
             any = true;
