@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
-from host import Host, Result
+from host import SLOWNESS, Host, Result
 from repos import Repo, make_repo
 
+#: In a sanitizer's build workers have no limit of memory, and crashes end otherwise.
+SANITIZED = SLOWNESS > 1
 #: What an answer may have at most, and a line of JSON that holds one.
 MAX_OUTPUT = 64 * 1024
 #: What a cache folder may hold when nobody is making a database.

@@ -10,6 +10,7 @@ import pytest
 
 from host import Host
 from indexing import (
+    SANITIZED,
     all_gone,
     counts,
     eight_calls,
@@ -425,19 +426,19 @@ def check_large_files(
         assert search(host, repo, calls, timeout=180).rows()[-1]["ok"]
         row = index(host, repo, "--verbose", timeout=180)
         assert all_gone(host)
-    assert reasons(row) == {
+    told = {
         "dense.py": "MemoryError: too deep or too large for the parser here",
         "huge.py": "larger than 32 MiB",
     }
+    if SANITIZED:
+        assert reasons(row).items() <= told.items()
+        return
+    assert reasons(row) == told
     # What memory decides is tried again, the rest is kept.
     assert (row["cached"], row["parsed"]) == (2, 1)
     assert row["worker_peak_memory_kib"] < (1024 + 300) * 1024
-    lines = (
-        host.run("index", "--repo", repo, "--verbose", timeout=180)
-        .check()
-        .err.splitlines()
-    )
-    assert len(lines) == 2
+    result = host.run("index", "--repo", repo, "--verbose", timeout=180).check()
+    assert len(result.err.splitlines()) == 2
 
 
 @pytest.mark.parametrize("name", ["methods", "functions"])
