@@ -115,6 +115,8 @@ static bool is_path_like(const char *s, gsize len)
     if (s[len - 1] == '/' || strstr(s, "://") == s + 4 || strstr(s, "://") == s + 5)
         return false;
     bool extension = dot + 1 < len && len - dot <= 9 && g_ascii_isalpha(s[dot + 1]);
+    for (gsize i = dot + 2; extension && i < len; i++)
+        extension = g_ascii_isupper(s[i]) == g_ascii_isupper(s[dot + 1]) || g_ascii_isdigit(s[i]);
     return extension || slash;
 }
 

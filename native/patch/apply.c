@@ -95,7 +95,7 @@ static bool is_editable(const Work *work, guint number, const File *file)
 
 /* Whether the code of an edit that is only like some of the file is what the edits in front of it
  * make: then it is an edit of that. */
-static bool is_made_by_others(const Work *work, guint number, const File *file)
+static bool is_made_by_others(Work *work, guint number, const File *file)
 {
     const AcrEdit *edit = edit_at(work, number);
     g_autofree const AcrSplice **splices = g_new0(const AcrSplice *, file->located->len + 1);
@@ -117,6 +117,7 @@ static bool is_made_by_others(const Work *work, guint number, const File *file)
     g_autoptr(AcrSource) source = acr_source_new(file->path, bytes);
     g_auto(AcrMatch) match = {0};
     acr_ladder_find(source, edit->original, edit->patched, &match);
+    work->searched += g_bytes_get_size(bytes);
     return match.places->len > 0 && match.level <= ACR_LEVEL_STRIP;
 }
 
@@ -211,43 +212,57 @@ static bool take_edit(Work *work, guint number, GError **error)
     return true;
 }
 
+/* Why the code of an edit is not there; owned. */
+static char *why_missing(const Work *work, guint number, const File *file)
+{
+    const AcrEdit *edit = edit_at(work, number);
+    const char *quote = acr_edit_quote_name(edit);
+    if (!acr_patch_may_search(work))
+        return g_strdup(
+            "too many edits of this answer were not found; this one was not looked for");
+    if (edit->form == ACR_EDIT_TAGS)
+        return g_strdup_printf("the code of %s is not in %s", quote, file->path);
+    return g_strdup_printf("%s is not in %s", quote, file->path);
+}
+
+/* Looks for an edit in the text that the others have made, and applies it to that. */
+static bool place_second(Work *work, guint number, File *file, bool *out_missing, GError **error)
+{
+    g_autoptr(AcrSource) now = acr_source_new(file->path, file->after);
+    Located *located = acr_patch_locate(work, number, now, out_missing);
+    outcome_at(work, number)->start = outcome_at(work, number)->end = 0;
+    if (!located)
+        return true;
+    Located *one[] = {located};
+    AcrChoice choice = {now, one, 1, NULL};
+    bool chosen = acr_referee_choose(work->context->referee, &choice, 1, error);
+    acr_patch_located_free(located);
+    if (!chosen)
+        return false;
+    g_clear_pointer(&file->after, g_bytes_unref);
+    file->after = choice.after;
+    return true;
+}
+
 /* Edits not found in the snapshot's text: each is looked for in what the others have made of it. */
-static bool second_step(const Work *work, File *file, GError **error)
+static bool second_step(Work *work, File *file, GError **error)
 {
     for (guint i = 0; i < file->waiting->len; i++) {
         guint number = g_array_index(file->waiting, guint, i);
         bool missing = true;
-        Located *located = NULL;
-        if (file->located->len > 0) {
-            g_autoptr(AcrSource) now = acr_source_new(file->path, file->after);
-            located = acr_patch_locate(work, number, now, &missing);
-            outcome_at(work, number)->start = outcome_at(work, number)->end = 0;
-            if (located) {
-                Located *one[] = {located};
-                AcrChoice choice = {now, one, 1, NULL};
-                bool chosen = acr_referee_choose(work->context->referee, &choice, 1, error);
-                acr_patch_located_free(located);
-                if (!chosen)
-                    return false;
-                g_clear_pointer(&file->after, g_bytes_unref);
-                file->after = choice.after;
-            }
-        }
-        if (missing) {
-            outcome_at(work, number)->level = ACR_LEVEL_NONE;
-            acr_work_refuse(work, number, ACR_EDIT_UNMATCHED,
-                            g_strdup_printf(edit_at(work, number)->form == ACR_EDIT_TAGS
-                                                ? "the code of %s is not in %s"
-                                                : "%s is not in %s",
-                                            acr_edit_quote_name(edit_at(work, number)),
-                                            file->path));
-        }
+        if (file->located->len > 0 && acr_patch_may_search(work) &&
+            !place_second(work, number, file, &missing, error))
+            return false;
+        if (!missing)
+            continue;
+        outcome_at(work, number)->level = ACR_LEVEL_NONE;
+        acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, why_missing(work, number, file));
     }
     return true;
 }
 
 /* Applies the edits of all files; the referee is asked about all of them at once. */
-static bool finish_files(const Work *work, GError **error)
+static bool finish_files(Work *work, GError **error)
 {
     g_autofree AcrChoice *choices = g_new0(AcrChoice, work->files->len + 1);
     g_autofree File **edited = g_new0(File *, work->files->len + 1);

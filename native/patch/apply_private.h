@@ -53,6 +53,7 @@ typedef struct {
     GHashTable *by_path; /* path -> File, borrowed */
     GHashTable *places;  /* edit number -> GArray of AcrPlace, of ambiguous edits */
     AcrOverlay *overlay;
+    gsize searched; /* bytes of files in which edits were looked for and not found as they are */
 } Work;
 
 /* A file that the answer edits. */
@@ -101,8 +102,10 @@ gint acr_patch_located_compare(gconstpointer a, gconstpointer b);
 const char *acr_edit_quote_name(const AcrEdit *edit);
 /* Finds one edit in a text; owned; NULL: refused, or not found (then *out_missing). Of several
  * readings the edit keeps first the one that was found. */
-Located *acr_patch_locate(const Work *work, guint number, const AcrSource *source,
+Located *acr_patch_locate(Work *work, guint number, const AcrSource *source,
                           bool *out_missing) ACR_MUST_USE;
+/* Whether more may be looked for; where not, acr_patch_locate finds nothing. */
+bool acr_patch_may_search(const Work *work);
 /* Sorts the edits of a file, takes out repeated ones, refuses those that touch the lines of
  * another. */
 void acr_settle_file(const Work *work, File *file);

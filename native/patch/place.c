@@ -6,6 +6,11 @@
 
 #include "patch/apply_private.h"
 
+#define MAX_SEARCHED                                                                               \
+    (64u * 1024 * 1024) /* bytes of files in which an answer's edits are not found */
+#define MAX_TIMES_FILE                                                                             \
+    16u /* a quote, of a file's length; line numbers and escapes make it longer */
+
 void acr_patch_located_free(gpointer data)
 {
     Located *located = data;
@@ -110,6 +115,19 @@ static void swap_reading(AcrEdit *edit, AcrEditReading *reading)
     *reading = other;
 }
 
+/* A quote so much longer than the file that no level can find it, whatever was copied with it. */
+static bool is_too_long(const AcrSource *source, const char *original)
+{
+    return strlen(original) / MAX_TIMES_FILE > g_bytes_get_size(source->bytes) + 1024;
+}
+
+/* Looks for one reading. */
+static void find_reading(const AcrSource *source, const char *original, const char *patched,
+                         AcrMatch *out)
+{
+    acr_ladder_find(source, is_too_long(source, original) ? "" : original, patched, out);
+}
+
 /* Looks for all readings of an edit, and makes the one that the file decides on its first. */
 static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
 {
@@ -117,7 +135,7 @@ static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
     gsize best_len = 0;
     AcrEditReading *best = NULL;
     bool firm = false;
-    acr_ladder_find(source, edit->original, edit->patched, out);
+    find_reading(source, edit->original, edit->patched, out);
     if (n == 0 || (edit->form == ACR_EDIT_DIFF && is_firm(out) && out->level <= ACR_LEVEL_TRAILING))
         return;
     found = out->places->len > 0 && *edit->original != '\0';
@@ -127,7 +145,7 @@ static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
         AcrEditReading *reading = edit->others->pdata[i];
         g_auto(AcrMatch) match = {0};
         gsize len = strlen(reading->original);
-        acr_ladder_find(source, reading->original, reading->patched, &match);
+        find_reading(source, reading->original, reading->patched, &match);
         if (match.places->len == 0 || len == 0 || (firm && !is_firm(&match)))
             continue;
         bool first = found == 0 || (!firm && is_firm(&match));
@@ -178,15 +196,25 @@ const char *acr_edit_quote_name(const AcrEdit *edit)
     return names[edit->form];
 }
 
-Located *acr_patch_locate(const Work *work, guint number, const AcrSource *source,
-                          bool *out_missing)
+bool acr_patch_may_search(const Work *work)
+{
+    return work->searched <= MAX_SEARCHED;
+}
+
+Located *acr_patch_locate(Work *work, guint number, const AcrSource *source, bool *out_missing)
 {
     AcrEdit *edit = work->edits->pdata[number];
     AcrEditOutcome *outcome = outcome_at(work, number);
     g_auto(AcrMatch) match = {0};
     gsize len = 0;
     char *why = NULL;
+    *out_missing = true;
+    if (!acr_patch_may_search(work))
+        return NULL;
     find_readings(source, edit, &match);
+    if (!is_firm(&match))
+        work->searched +=
+            g_bytes_get_size(source->bytes) * (1 + (edit->others ? edit->others->len : 0));
     *out_missing = match.places->len == 0;
     if (*out_missing)
         return NULL;

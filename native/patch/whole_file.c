@@ -59,8 +59,11 @@ static char *announced(const char *s, gsize len)
         return NULL;
     const char *from = memchr(s, '`', len);
     const char *to = from ? memchr(from + 1, '`', len - (gsize)(from - s) - 1) : NULL;
-    bool one = to && !memchr(to + 1, '`', len - (gsize)(to - s) - 1);
-    return one ? acr_path_in_line(from + 1, (gsize)(to - from) - 1) : NULL;
+    if (!to || memchr(to + 1, '`', len - (gsize)(to - s) - 1))
+        return NULL;
+    bool file = has_word(lower, "file") || has_word(lower, "module") || has_word(lower, "script") ||
+                memchr(from, '/', (gsize)(to - from));
+    return file ? acr_path_in_line(from + 1, (gsize)(to - from) - 1) : NULL;
 }
 
 /* The name of the file that the fence at `off` is all of; owned, or NULL. */
