@@ -8,6 +8,7 @@
 
 #include "search/search_private.h"
 
+#define FIRST_AT_ONCE 512u     /* files read together by acr_search_load_first */
 #define BINARY_LOOKED_AT 8000u /* bytes in which a NUL makes a file of another type binary */
 
 AcrSearch *acr_search_new(AcrIndex *index)
@@ -142,6 +143,42 @@ void acr_search_load(AcrSearch *search)
     }
     acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)entries->data, entries->len,
                            keep_read, search);
+}
+
+/* Reads the files from..to that are not kept yet, and adds up how much text they are. */
+static bool load_range(AcrSearch *search, gsize from, gsize to, gsize *bytes, gsize *out_reached,
+                       GError **error)
+{
+    gsize entries[FIRST_AT_ONCE] = {0}, n = 0;
+    for (gsize i = from; i < to; i++) {
+        gsize entry = acr_index_file(search->index, i)->entry;
+        if (!search->contents[entry])
+            entries[n++] = entry;
+    }
+    acr_snapshot_read_many(search->snapshot, entries, n, keep_read, search);
+    for (*out_reached = from; *out_reached < to && *bytes < ACR_SEARCH_MISS_BYTES;
+         (*out_reached)++) {
+        AcrContent *content;
+        gsize entry = acr_index_file(search->index, *out_reached)->entry;
+        if (!acr_search_content(search, entry, &content, error))
+            return false;
+        *bytes += content ? content->text.len : 0;
+    }
+    return true;
+}
+
+bool acr_search_load_first(AcrSearch *search, gsize *out_n, GError **error)
+{
+    gsize n_files = acr_index_n_files(search->index), bytes = 0, reached = 0;
+    while (search->n_first == 0 && reached < n_files && bytes < ACR_SEARCH_MISS_BYTES) {
+        gsize to = MIN(n_files, reached + FIRST_AT_ONCE);
+        if (!load_range(search, reached, to, &bytes, &reached, error))
+            return false;
+    }
+    if (search->n_first == 0)
+        search->n_first = reached;
+    *out_n = search->n_first;
+    return true;
 }
 
 typedef struct {

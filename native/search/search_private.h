@@ -23,6 +23,8 @@
 #define ACR_SEARCH_OTHER_BYTES                                                                     \
     (32u * 1024 * 1024) /* bytes of tests and other file types read for a miss's counts */
 #define ACR_SEARCH_OTHER_FILES 20000u /* files read for that */
+#define ACR_SEARCH_MISS_BYTES                                                                      \
+    (32u * 1024 * 1024) /* bytes of Python files that a miss looks for uses in */
 #define ACR_SEARCH_OTHERS_AT_ONCE                                                                  \
     512u /* of them read before it is seen whether the bound was passed */
 #define ACR_SEARCH_SUGGESTIONS 6u
@@ -53,6 +55,7 @@ struct AcrSearch {
     gsize kept_bytes, kept_limit; /* the limit is ACR_SEARCH_KEPT_BYTES, less in tests */
     AcrContent *spare;            /* the last content read beyond it */
     bool loaded;                  /* acr_search_load was here */
+    gsize n_first;                /* what acr_search_load_first found; 0: not asked yet */
     GPtrArray *calls;             /* owned; of const AcrCallSpec, borrowed: the calls added */
     char *absent;                 /* owned; a text that no indexed file holds, or NULL */
     GPtrArray *others;            /* owned; of AcrOther, NULL until a miss needs them */
@@ -68,6 +71,12 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out,
                         GError **error) ACR_MUST_USE;
 /* Reads the indexed files that are not kept yet, at once: for a search in all of them. */
 void acr_search_load(AcrSearch *search);
+/*
+ * For what a miss looks for beyond the call's own rule, which must not take as long as a text
+ * search: *out_n, the first indexed files with ACR_SEARCH_MISS_BYTES of text together, or all;
+ * reads them. The same files every time. Errors: FAILED (an object is missing).
+ */
+bool acr_search_load_first(AcrSearch *search, gsize *out_n, GError **error) ACR_MUST_USE;
 /*
  * The texts among tests and files of other types, of AcrOther in order; borrowed; read once, within
  * ACR_SEARCH_OTHER_BYTES and ACR_SEARCH_OTHER_FILES; NULL when they are more.

@@ -269,8 +269,10 @@ static bool tally_python(Tally *all, AcrSearch *search, const char *text, GError
 {
     if (acr_search_is_absent(search, text))
         return true;
-    acr_search_load(search);
-    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
+    gsize n;
+    if (!acr_search_load_first(search, &n, error))
+        return false;
+    for (gsize i = 0; i < n; i++) {
         const AcrIndexFile *file = acr_index_file(search->index, i);
         AcrContent *content;
         if (!acr_search_content(search, file->entry, &content, error))
@@ -309,7 +311,13 @@ bool acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text, 
         append_tally(out, &others, shown, "of the tests and files of other types");
     else
         others.files = 0;
-    if (python.files == 0 && others.files == 0)
+    gsize n_files = acr_index_n_files(search->index);
+    if (search->n_first < n_files && !acr_search_is_absent(search, text))
+        g_string_append_printf(out,
+                               "%s was looked for in %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
+                               " Python files only; search_code looks in all.\n",
+                               shown, search->n_first, n_files);
+    else if (python.files == 0 && others.files == 0)
         g_string_append_printf(out, "The text %s occurs in no Python file outside the tests.\n",
                                shown);
     return true;

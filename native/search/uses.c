@@ -286,14 +286,12 @@ static bool collect_entry(Collector *all, gsize entry, guint32 nearness, GError 
     return true;
 }
 
-static bool collect_python(Collector *all, GError **error)
+/* The first `n` indexed files. */
+static bool collect_python(Collector *all, gsize n, GError **error)
 {
     AcrSearch *search = all->search;
     bool is_absent = true;
-    if (acr_search_is_absent(search, all->word))
-        return true;
-    acr_search_load(search);
-    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
+    for (gsize i = 0; i < n; i++) {
         gsize entry = acr_index_file(search->index, i)->entry;
         AcrContent *content;
         if (!acr_search_content(search, entry, &content, error))
@@ -303,19 +301,19 @@ static bool collect_python(Collector *all, GError **error)
         is_absent = false;
         collect(all, entry, content, acr_nearness(search, all->scope, entry));
     }
-    if (is_absent)
+    if (is_absent && n == acr_index_n_files(search->index))
         acr_search_set_absent(search, all->word);
     return true;
 }
 
-/* Of the named files those that are tests or no Python. */
-static bool collect_named(Collector *all, GError **error)
+/* Of the named files those that are not among the first `n` indexed ones. */
+static bool collect_named(Collector *all, gsize n, GError **error)
 {
     const AcrFileMatch *files = all->scope->files;
     for (guint i = 0; files && i < files->entries->len; i++) {
         gsize entry = g_array_index(files->entries, gsize, i);
-        if (all->search->file_of_entry[entry] < 0 &&
-            !collect_entry(all, entry, ACR_NEAR_NAMED, error))
+        gint32 file = all->search->file_of_entry[entry];
+        if ((file < 0 || (gsize)file >= n) && !collect_entry(all, entry, ACR_NEAR_NAMED, error))
             return false;
     }
     return true;
@@ -439,8 +437,11 @@ static void keep_close(GArray *uses, guint n_words)
 
 static bool collect_all(Collector *all, AcrUsesWhere *out_where, GError **error)
 {
+    gsize n;
     *out_where = ACR_USES_PYTHON;
-    if (!collect_named(all, error) || !collect_python(all, error))
+    if (!acr_search_load_first(all->search, &n, error) || !collect_named(all, n, error))
+        return false;
+    if (!acr_search_is_absent(all->search, all->word) && !collect_python(all, n, error))
         return false;
     if (all->uses->len)
         return true;
@@ -477,5 +478,11 @@ bool acr_uses_add(AcrReply *reply, const GPtrArray *words, const AcrScope *scope
     if (uses->len == 0)
         return true;
     out_found->word = all.word;
+    gsize n_files = acr_index_n_files(reply->search->index);
+    if (reply->search->n_first < n_files)
+        acr_reply_note(reply,
+                       "Uses were looked for in %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
+                       " Python files only; search_code looks in all.",
+                       reply->search->n_first, n_files);
     return emit(reply, &all, error);
 }
