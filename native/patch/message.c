@@ -8,6 +8,7 @@
 #include "patch/feedback_private.h"
 
 #define ROOM 1024u       /* bytes of the message beyond which no code is added */
+#define BRIEF 120u       /* bytes of the line on an edit whose code is not shown */
 #define MAX_SPOKEN_OF 3u /* names in an answer whose code is shown */
 #define MAX_NAMES 40u    /* that are looked up */
 #define MAX_NAME 100u    /* bytes */
@@ -190,9 +191,11 @@ static void show_refusals(const Work *work, AcrFeedback *feedback)
 {
     g_autoptr(GArray) refusals = list_refusals(work);
     gsize limit = feedback->limit, n = MIN(refusals->len, ACR_FEEDBACK_MAX_DETAILED);
+    gsize brief = MIN((refusals->len - n) * BRIEF, limit / 3); /* kept for those without code */
     acr_refusals_search(work->context, (AcrRefusal *)(void *)refusals->data, n);
     for (guint i = 0; i < refusals->len && feedback->text->len < limit; i++) {
-        gsize used = feedback->text->len, share = i < n ? (limit - used) / (n - i) : 0;
+        gsize used = feedback->text->len, left = MAX(limit - brief, used) - used;
+        gsize share = i < n ? left / (n - i) : 0;
         feedback->limit = used + MIN(share, ACR_FEEDBACK_MAX_EDIT);
         acr_feedback_edit(feedback, &g_array_index(refusals, AcrRefusal, i), i < n);
     }

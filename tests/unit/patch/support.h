@@ -34,5 +34,7 @@ void add_parse_tests(void);
 void add_case_tests(void);
 void add_property_tests(void);
 void add_limit_tests(void);
+void add_referee_tests(void);
+void add_feedback_tests(void);
 
 #endif

@@ -10,5 +10,7 @@ int main(int argc, char **argv)
     add_case_tests();
     add_property_tests();
     add_limit_tests();
+    add_referee_tests();
+    add_feedback_tests();
     return g_test_run();
 }
