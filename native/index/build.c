@@ -84,8 +84,9 @@ typedef struct {
 typedef struct {
     AcrIndex *index;
     const AcrIndexOptions *options;
-    GArray *files; /* of Pending, in the order of the snapshot */
-    GArray *todo;  /* of guint: numbers of the files to outline */
+    GArray *files;        /* of Pending, in the order of the snapshot */
+    GArray *todo;         /* of guint: numbers of the files to outline */
+    char *failed_version; /* owned; under which the cache keeps why a file failed, for a day */
 } Build;
 
 static void clear_pending(gpointer data)
@@ -106,12 +107,26 @@ static bool is_indexed(const AcrEntry *entry)
            !acr_index_is_test_path(entry->path);
 }
 
+/* What the cache knows of a file: its rows, or that outlining it failed today. */
+static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
+{
+    AcrIndexCache *cache = build->options->cache;
+    file->rows = acr_index_cache_get(cache, entry->id, build->options->outliner->version);
+    file->from_cache = file->rows != NULL;
+    g_autoptr(GBytes) why =
+        file->rows ? NULL : acr_index_cache_get(cache, entry->id, build->failed_version);
+    if (!why)
+        return;
+    gsize len;
+    const char *text = g_bytes_get_data(why, &len);
+    file->failed = true;
+    file->unparsed = acr_utf8_repair(text, len);
+}
+
 /* Lists the files, with the rows that are known already. */
 static void list_files(Build *build)
 {
     const AcrOutlineFate *fate = build->options->fate;
-    AcrIndexCache *cache = build->options->cache;
-    const char *version = build->options->outliner->version;
     for (gsize i = 0; i < acr_snapshot_size(build->index->snapshot); i++) {
         const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
         if (!is_indexed(entry))
@@ -120,9 +135,8 @@ static void list_files(Build *build)
         const char *refused = fate ? fate->refuse(fate->ctx, entry->path) : NULL;
         if (refused)
             file.unparsed = g_strdup(refused);
-        else if (cache)
-            file.rows = acr_index_cache_get(cache, entry->id, version);
-        file.from_cache = file.rows != NULL;
+        else if (build->options->cache)
+            look_up(build, &file, entry);
         build->index->stats.cached += file.from_cache;
         guint number = build->files->len;
         g_array_append_val(build->files, file);
@@ -151,25 +165,34 @@ static GBytes *batch_read(void *ctx, gsize i)
         return g_steal_pointer(&source);
     file->missing = why && !g_error_matches(why, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
     g_free(file->unparsed);
-    file->unparsed = g_strdup(source ? "larger than 32 MiB" : why->message);
+    file->unparsed = g_strdup(source ? "larger than 16 MiB" : why->message);
     return NULL;
 }
 
-static void batch_done(void *ctx, gsize i, GBytes *rows, const char *why)
+static void keep_in_cache(const Build *build, const Pending *file, const char *version,
+                          GBytes *rows)
+{
+    if (build->options->cache)
+        acr_index_cache_put(build->options->cache,
+                            acr_snapshot_entry(build->index->snapshot, file->entry)->id, version,
+                            rows);
+}
+
+static void batch_done(void *ctx, gsize i, GBytes *rows, const AcrOutlineFailure *failure)
 {
     Build *build = ctx;
     Pending *file = todo_at(build, i);
     build->index->stats.parsed++;
-    file->failed = !rows;
-    if (!rows) {
-        file->unparsed = g_strdup(why);
+    if (rows) {
+        file->rows = g_bytes_ref(rows);
+        keep_in_cache(build, file, build->options->outliner->version, rows);
         return;
     }
-    file->rows = g_bytes_ref(rows);
-    if (build->options->cache)
-        acr_index_cache_put(build->options->cache,
-                            acr_snapshot_entry(build->index->snapshot, file->entry)->id,
-                            build->options->outliner->version, rows);
+    file->failed = true;
+    file->unparsed = g_strdup(failure->why);
+    g_autoptr(GBytes) why = g_bytes_new(failure->why, strlen(failure->why));
+    if (failure->lasting)
+        keep_in_cache(build, file, build->failed_version, why);
 }
 
 static bool outline_rest(Build *build, GError **error)
@@ -237,7 +260,10 @@ AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
     g_autoptr(AcrIndex) index = acr_index_new_empty(snapshot);
     g_autoptr(GArray) files = g_array_new(FALSE, FALSE, sizeof(Pending)),
                       todo = g_array_new(FALSE, FALSE, sizeof(guint));
-    Build build = {index, options, files, todo};
+    gint64 today = g_get_real_time() / G_TIME_SPAN_DAY;
+    g_autofree char *failed_version =
+        g_strdup_printf("%s!%" G_GINT64_FORMAT, options->outliner->version, today);
+    Build build = {index, options, files, todo, failed_version};
     gint64 clock = g_get_monotonic_time();
 
     g_array_set_clear_func(files, clear_pending);

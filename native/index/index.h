@@ -26,7 +26,7 @@ typedef enum {
 #define ACR_INDEX_ERROR acr_index_error_quark()
 GQuark acr_index_error_quark(void);
 
-#define ACR_INDEX_MAX_SOURCE_BYTES (32u * 1024 * 1024) /* a larger .py file counts as text only */
+#define ACR_INDEX_MAX_SOURCE_BYTES (16u * 1024 * 1024) /* a larger .py file counts as text only */
 #define ACR_INDEX_MAX_SYMBOLS_PER_FILE 1000000u
 
 /* clang-format off */
@@ -52,11 +52,17 @@ GQuark acr_index_error_quark(void);
 /* clang-format on */
 #define ACR_OUTLINE_VERSION 1
 
+/* Why an outliner failed on a file. Borrowed. */
+typedef struct {
+    const char *why; /* one line */
+    bool lasting; /* the outliner said so itself, and most likely would again: all memory taken */
+} AcrOutlineFailure;
+
 /*
  * Files to outline, and where their rows go. An outliner calls these on the thread that called it.
  * `read` gives a file's bytes (owned), or NULL where there is nothing to outline after all; it may
  * be asked again for the same file. `done` is called once for each file that was read, in any
- * order: with its rows (borrowed), or without and with why the outliner failed on it (crash,
+ * order: with its rows (borrowed), or without (NULL) and with why the outliner failed on it (crash,
  * deadline, memory), which costs that file only. A file that is no valid Python is no failure: its
  * rows are one `X` row.
  */
@@ -65,7 +71,7 @@ typedef struct {
     void *ctx;
     const char *(*path)(void *ctx, gsize i); /* borrowed; for messages only */
     GBytes *(*read)(void *ctx, gsize i);
-    void (*done)(void *ctx, gsize i, GBytes *rows, const char *why);
+    void (*done)(void *ctx, gsize i, GBytes *rows, const AcrOutlineFailure *failure);
     const AcrInterrupt *interrupt; /* may be NULL */
 } AcrOutlineBatch;
 

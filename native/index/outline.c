@@ -21,7 +21,8 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
         if (!source)
             continue;
         bool ok = one(ctx, batch->path(batch->ctx, i), source, &rows, &why);
-        batch->done(batch->ctx, i, ok ? rows : NULL, ok ? NULL : why->message);
+        AcrOutlineFailure failure = {.why = ok ? "" : why->message};
+        batch->done(batch->ctx, i, ok ? rows : NULL, ok ? NULL : &failure);
         failures = ok ? 0 : failures + 1;
         if (failures == MAX_FAILURES_IN_A_ROW) {
             g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,

@@ -116,7 +116,8 @@ static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms
         return false;
     }
     if (worker->n_waiting) {
-        pool->batch->done(pool->batch->ctx, worker->waiting[0].number, NULL, text);
+        pool->batch->done(pool->batch->ctx, worker->waiting[0].number, NULL,
+                          &(AcrOutlineFailure){.why = text});
         forget_first(pool, worker);
     }
     while (worker->n_waiting) {
@@ -228,7 +229,8 @@ static bool take_answer(Pool *pool, Worker *worker, guint32 kind, const guint8 *
             pool->batch->done(pool->batch->ctx, worker->waiting[0].number, rows, NULL);
         } else {
             text = acr_utf8_repair(data, len);
-            pool->batch->done(pool->batch->ctx, worker->waiting[0].number, NULL, text);
+            pool->batch->done(pool->batch->ctx, worker->waiting[0].number, NULL,
+                              &(AcrOutlineFailure){.why = text, .lasting = true});
         }
         forget_first(pool, worker);
         return true;

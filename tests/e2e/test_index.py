@@ -400,14 +400,14 @@ def test_files_that_change_under_the_index(host: Host, tmp_path: Path) -> None:
 
 
 def test_files_too_large_for_the_parser(host: Host, make_repo: Make) -> None:
-    """A line of 10 MB, a file that takes all memory a worker may have, and one that is too large at once."""
-    check_large_files(host, make_repo, 3, 33)
+    """A line of 10 MB, and a file that is too large at once."""
+    check_large_files(host, make_repo, 0, 17)
 
 
 @pytest.mark.full
 def test_files_far_too_large_for_the_parser(host: Host, make_repo: Make) -> None:
-    """As above, the last one of 100 MB."""
-    check_large_files(host, make_repo, 31, 100)
+    """As above, 100 MB of it, and a file that takes all memory a worker may have."""
+    check_large_files(host, make_repo, 15, 100)
 
 
 def check_large_files(
@@ -417,28 +417,31 @@ def check_large_files(
     files = {
         "a.py": A,
         "line.py": b"x = '" + b"a" * 10_000_000 + b"'\nclass AfterLine:\n    pass\n",
-        "dense.py": b"x = [" + b"1," * (dense_mib * 512 * 1024) + b"]\n",
         "huge.py": b"needle = 1\n" * (huge_mib * 1024 * 1024 // 11),
     }
+    if dense_mib:
+        files["dense.py"] = b"x = [" + b"1," * (dense_mib * 512 * 1024) + b"]\n"
     repo = make_repo(files)
     calls = eight_calls() + ["search_code('needle = 1')", "search_class('AfterLine')"]
     with untouched(repo):
         assert search(host, repo, calls, timeout=180).rows()[-1]["ok"]
         row = index(host, repo, "--verbose", timeout=180)
         assert all_gone(host)
-    told = {
-        "dense.py": "MemoryError: too deep or too large for the parser here",
-        "huge.py": "larger than 32 MiB",
-    }
+    told = {"huge.py": "larger than 16 MiB"}
+    if dense_mib:
+        told["dense.py"] = "MemoryError: too deep or too large for the parser here"
     if SANITIZED:
         assert reasons(row).items() <= told.items()
         return
     assert reasons(row) == told
-    # What memory decides is tried again, the rest is kept.
-    assert (row["cached"], row["parsed"]) == (2, 1)
-    assert row["worker_peak_memory_kib"] < (1024 + 300) * 1024
+    # That a file takes too much memory is kept too, for a day.
+    assert (row["cached"], row["parsed"]) == (2, 0)
+    again = index(host, repo, "--no-cache", "--verbose", timeout=180)
+    assert (again["cached"], again["parsed"]) == (0, len(files) - 1)
+    assert reasons(again) == told
+    assert again["worker_peak_memory_kib"] < (2560 + 300) * 1024
     result = host.run("index", "--repo", repo, "--verbose", timeout=180).check()
-    assert len(result.err.splitlines()) == 2
+    assert len(result.err.splitlines()) == len(told)
 
 
 @pytest.mark.parametrize("name", ["methods", "functions"])

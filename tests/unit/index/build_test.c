@@ -90,7 +90,7 @@ static void large_file(void)
     const TestFile files[] = {{"a.py", most}, {"b.py", more}, {NULL, NULL}};
     g_autoptr(AcrIndex) index = index_of(files);
     g_assert_cmpstr(acr_index_file(index, 0)->unparsed, ==, "read");
-    g_assert_cmpstr(acr_index_file(index, 1)->unparsed, ==, "larger than 32 MiB");
+    g_assert_cmpstr(acr_index_file(index, 1)->unparsed, ==, "larger than 16 MiB");
 }
 
 /* Files b00.py …, all of which fail, then one that does not. */
@@ -123,6 +123,58 @@ static void some_failures(void)
     g_autofree TestFile *files = failing(40, names);
     g_autoptr(AcrIndex) index = index_of(files);
     g_assert_cmpuint(acr_index_n_files(index), ==, 41);
+}
+
+/* Fails on each file, and counts them. */
+typedef struct {
+    bool lasting;
+    guint asked;
+} Failing;
+
+static bool outline_failing(void *ctx, const AcrOutlineBatch *batch, GError **error)
+{
+    Failing *failing = ctx;
+    for (gsize i = 0; i < batch->n; i++) {
+        g_autoptr(GBytes) source = batch->read(batch->ctx, i);
+        AcrOutlineFailure failure = {"no memory", failing->lasting};
+        failing->asked++;
+        batch->done(batch->ctx, i, NULL, &failure);
+    }
+    return true;
+}
+
+static void note_failure(void *ctx, const char *path, const char *why)
+{
+    g_string_append_printf(ctx, "%s: %s\n", path, why);
+}
+
+static const char *refuse_none(void *ctx, const char *path)
+{
+    return NULL;
+}
+
+static void failures_in_the_cache(void)
+{
+    static const TestFile files[] = {{"a.py", "A|x|1|1||m\n"}, {NULL, NULL}};
+    g_autoptr(GError) error = NULL;
+    g_autofree char *dir = g_dir_make_tmp("acr-index-XXXXXX", &error);
+    g_assert_no_error(error);
+    g_autofree char *path = g_build_filename(dir, "cache", NULL);
+    g_autoptr(AcrSnapshot) snapshot = snapshot_of(files);
+    for (guint round = 0; round < 4; round++) {
+        Failing failing = {.lasting = round >= 2};
+        AcrOutliner outliner = {&failing, "fake", outline_failing};
+        g_autoptr(GString) noted = g_string_new(NULL);
+        AcrOutlineFate fate = {noted, refuse_none, note_failure};
+        g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
+        AcrIndexOptions options = {&outliner, cache, &fate, NULL};
+        g_autoptr(AcrIndex) index = acr_index_build(snapshot, &options, &error);
+        g_assert_no_error(error);
+        g_assert_cmpuint(failing.asked, ==, round < 3 ? 1 : 0);
+        g_assert_cmpstr(noted->str, ==, "a.py: no memory\n");
+        g_assert_cmpstr(acr_index_file(index, 0)->unparsed, ==, "no memory");
+    }
+    g_assert_true(acr_dir_remove(dir, NULL));
 }
 
 static void interrupted(void)
@@ -172,6 +224,7 @@ void add_build_tests(void)
     g_test_add_func("/index/build/size_of_a_file_has_a_limit", large_file);
     g_test_add_func("/index/build/outliner_that_is_gone_is_an_error", outliner_gone);
     g_test_add_func("/index/build/forty_failures_are_not_the_end", some_failures);
+    g_test_add_func("/index/build/failure_that_lasts_is_kept_for_a_day", failures_in_the_cache);
     g_test_add_func("/index/build/interruption_ends_it", interrupted);
     g_test_add_func("/index/build/repository_without_python_has_an_empty_index", nothing_to_index);
     g_test_add_func("/index/build/references_are_counted", references);

@@ -71,16 +71,18 @@ static GBytes *read_of(void *ctx, gsize i)
     return source ? g_bytes_ref(source) : NULL;
 }
 
-static void done(void *ctx, gsize i, GBytes *rows, const char *why)
+static void done(void *ctx, gsize i, GBytes *rows, const AcrOutlineFailure *failure)
 {
     Batch *batch = ctx;
     g_assert_null(g_ptr_array_index(batch->results, i));
-    g_assert_true((rows != NULL) != (why != NULL));
+    g_assert_true((rows != NULL) != (failure != NULL));
+    if (failure) /* the one that "fail" is for is told by the peer itself */
+        g_assert_cmpint(failure->lasting, ==, g_str_has_suffix(failure->why, "is too much"));
     batch->n_done++;
     gsize len = 0;
     const char *data = rows ? g_bytes_get_data(rows, &len) : NULL;
     g_ptr_array_index(batch->results, i) =
-        rows ? g_strndup(data ? data : "", MIN(len, 40)) : g_strconcat("!", why, NULL);
+        rows ? g_strndup(data ? data : "", MIN(len, 40)) : g_strconcat("!", failure->why, NULL);
 }
 
 static void batch_init(Batch *batch, gsize n)
