@@ -58,18 +58,29 @@ static bool is_named(const char *words, gsize len, const char *name)
     return false;
 }
 
-/* 2 for the function, 1 for the class around a line being named. */
+/* Whether the symbol, or one around it of its kind, is named. */
+static bool chain_is_named(const AcrIndex *index, gint32 id, const char *words, gsize len)
+{
+    if (id < 0)
+        return false;
+    AcrSymbolKind kind = acr_index_symbol(index, (guint32)id)->kind;
+    bool is_class = kind == ACR_SYMBOL_CLASS;
+    for (gint32 at = id; at >= 0; at = acr_index_symbol(index, (guint32)at)->parent) {
+        const AcrSymbol *symbol = acr_index_symbol(index, (guint32)at);
+        if ((symbol->kind == ACR_SYMBOL_CLASS) == is_class && is_named(words, len, symbol->name))
+            return true;
+    }
+    return false;
+}
+
+/* 2 for a function, 1 for a class around a line being named. */
 static guint score_place(const AcrIndex *index, gsize file, gsize line, const char *words,
                          gsize len)
 {
     gint32 class_id = -1, func = -1;
-    guint score = 0;
     acr_index_enclosing(index, file, (guint32)line, &class_id, &func);
-    if (func >= 0 && is_named(words, len, acr_index_symbol(index, (guint32)func)->name))
-        score += 2;
-    if (class_id >= 0 && is_named(words, len, acr_index_symbol(index, (guint32)class_id)->name))
-        score += 1;
-    return score;
+    return (chain_is_named(index, func, words, len) ? 2 : 0) +
+           (chain_is_named(index, class_id, words, len) ? 1 : 0);
 }
 
 static gssize decide_by_words(const AcrPatchContext *context, const char *path,

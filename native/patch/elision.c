@@ -55,7 +55,14 @@ typedef struct {
     const AcrLines *quote;
     SameLine same;
     gsize work;
+    bool several; /* a segment stood more than once in a block */
 } Elided;
+
+/* A line that goes on in deeper ones: the header of a block, an open bracket. */
+static bool opens(const AcrLine *line)
+{
+    return line->core > 0 && strchr(":([{,\\", line->s[line->lead + line->core - 1]);
+}
 
 /* Columns that every line between the segments must have at least: what is indented less is another
  * block. */
@@ -69,8 +76,10 @@ static gsize block_width(const Elided *e, gsize start)
         if (!acr_line_is_blank(line) && !acr_line_is_elision(line))
             least = MIN(least, acr_line_width(line->s, line->lead));
     }
-    if (least > quoted)
+    if (least > quoted && opens(head))
         return head->lead == theirs->lead ? width + 1 : width;
+    if (least > quoted)
+        return width;
     return width > quoted - least ? width - (quoted - least) : 0;
 }
 
@@ -115,6 +124,7 @@ static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
         for (gsize i = line; i < limit && found < 2 && e->work < ACR_PATCH_MAX_SCAN; i++)
             if (segment_at(e, i, j, to, limit) && found++ == 0)
                 at = i;
+        e->several = e->several || found > 1;
         if (found != 1)
             return 0;
         for (; j < to; j++)
@@ -122,6 +132,36 @@ static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
         line = at;
     }
     return line;
+}
+
+static int sign_of(gssize n)
+{
+    return (n > 0) - (n < 0);
+}
+
+/* Whether the quoted lines are shifted as a whole, but for a first one that lost its indentation.
+ * Where one side has tabs, each line must be deeper or less deep than the one before as in the
+ * file. */
+static bool is_shifted(const Elided *e, const gssize *map)
+{
+    gssize shift = 0, last_ours = -1, last_theirs = -1;
+    for (gsize j = 0; j < e->quote->n; j++) {
+        const AcrLine *line = &e->quote->line[j];
+        if (map[j] < 0 || acr_line_is_blank(line) || (j == 0 && line->lead == 0))
+            continue;
+        const AcrLine *file = &e->file->line[map[j]];
+        gssize ours = (gssize)acr_line_width(line->s, line->lead),
+               theirs = (gssize)acr_line_width(file->s, file->lead);
+        bool tabs = memchr(line->s, '\t', line->lead) || memchr(file->s, '\t', file->lead);
+        if (last_ours >= 0 && !tabs && theirs - ours != shift)
+            return false;
+        if (last_ours >= 0 && sign_of(ours - last_ours) != sign_of(theirs - last_theirs))
+            return false;
+        shift = theirs - ours;
+        last_ours = ours;
+        last_theirs = theirs;
+    }
+    return true;
 }
 
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
@@ -141,12 +181,14 @@ bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *mat
                 continue;
             map = g_new0(gssize, n);
             gsize end = follow(&e, i, first_len, map);
-            if (end > 0)
+            if (end > 0 && is_shifted(&e, map))
                 acr_match_add_place(
                     match, &(AcrPlace){.first = i, .last = end, .map = g_steal_pointer(&map)});
         }
-        if (e.work >= ACR_PATCH_MAX_SCAN)
+        if (e.work >= ACR_PATCH_MAX_SCAN || e.several)
             g_array_set_size(match->places, 0);
+        if (e.several)
+            break;
     }
     if (match->places->len > 0)
         match->level = ACR_LEVEL_ELISION;

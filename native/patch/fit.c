@@ -404,8 +404,9 @@ static bool is_left(const Fit *fit)
 }
 
 /*
- * A line behind the first stands in both parts, blanks included (or both lost the indentation of
- * their first), and no line is left of the quote's: the replacement has the quote's coordinates.
+ * A line behind the first (any, where the quote is exact) stands in both parts, blanks included (or
+ * both lost the indentation of their first), and no line is left of the quote's: the replacement
+ * has the quote's coordinates.
  */
 static bool shares_coordinates(const Fit *fit)
 {
@@ -413,8 +414,9 @@ static bool shares_coordinates(const Fit *fit)
         return false;
     if (shares_loss(fit))
         return true;
-    for (gsize k = 1; k < fit->match->patched.n; k++)
-        if (fit->paired[k] > 0 && fit->match->patched.line[k].core > 3)
+    bool exact = fit->match->level == ACR_LEVEL_EXACT || fit->match->level == ACR_LEVEL_TRAILING;
+    for (gsize k = exact ? 0 : 1; k < fit->match->patched.n; k++)
+        if (fit->paired[k] >= !exact && fit->match->patched.line[k].core > 3)
             return true;
     return false;
 }

@@ -142,11 +142,13 @@ gsize acr_quote_take_numbers(AcrMatch *match)
     return first;
 }
 
-/* `text` with the five HTML escapes turned back, or NULL if it has none. */
+/* `text` with the HTML escapes of ASCII turned back, or NULL if it has none. */
 static char *unescape(const char *text)
 {
     static const char *const escapes[][2] = {
-        {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}};
+        {"&lt;", "<"},   {"&gt;", ">"},   {"&quot;", "\""}, {"&apos;", "'"}, {"&#39;", "'"},
+        {"&#34;", "\""}, {"&#x27;", "'"}, {"&#x22;", "\""}, {"&#60;", "<"},  {"&#62;", ">"},
+        {"&#38;", "&"},  {"&nbsp;", " "}, {"&amp;", "&"}};
     g_autoptr(GString) out = g_string_sized_new(strlen(text));
     bool any = false;
     if (!strchr(text, '&'))
