@@ -104,6 +104,11 @@ const char *acr_edit_quote_name(const AcrEdit *edit);
  * readings the edit keeps first the one that was found. */
 Located *acr_patch_locate(Work *work, guint number, const AcrSource *source,
                           bool *out_missing) ACR_MUST_USE;
+/* Whether a place takes the new text of an edit as it is (verbatim.c). */
+bool acr_patch_verbatim_fits(const AcrEdit *edit, const AcrMatch *match, const AcrPlace *place);
+/* The one reading of such an edit; owned array of AcrSplice. */
+GArray *acr_patch_verbatim(const AcrSource *source, const AcrMatch *match,
+                           const AcrPlace *place) ACR_MUST_USE;
 /* Whether more may be looked for; where not, acr_patch_locate finds nothing. */
 bool acr_patch_may_search(const Work *work);
 /* Sorts the edits of a file, takes out repeated ones, refuses those that touch the lines of

@@ -14,13 +14,17 @@
 /* ---- Lines ------------------------------------------------------------------------------------
  */
 
+/* Lines end in LF or CRLF: a lone CR is a character of the code. */
 AcrDiffLine acr_diff_line(const AcrDiff *diff, gsize off)
 {
     const AcrParse *parse = diff->parse;
-    gsize end = acr_line_end(parse->s, off, parse->len), from = off;
+    const char *lf = memchr(parse->s + off, '\n', parse->len - off);
+    gsize end = lf ? (gsize)(lf - parse->s) : parse->len, next = lf ? end + 1 : end, from = off;
+    if (lf && end > off && parse->s[end - 1] == '\r')
+        end--;
     while (from < end && from - off < diff->indent && acr_is_blank(parse->s[from]))
         from++;
-    return (AcrDiffLine){parse->s + from, end - from, acr_after_eol(parse->s, end, parse->len)};
+    return (AcrDiffLine){parse->s + from, end - from, next};
 }
 
 bool acr_diff_begins(const AcrDiffLine *line, const char *with)
@@ -269,6 +273,7 @@ static void push_hunk(const AcrDiff *diff, const AcrDiffFile *file, const Hunk *
     edit->original = g_strdup(hunk->old.text->str);
     edit->patched = g_strdup(hunk->new.text->str);
     edit->line = hunk->line;
+    edit->bare = hunk->bare[1];
     if (has_second_reading(hunk))
         acr_edit_add_reading(edit, g_strdup(hunk->old2.text->str), g_strdup(hunk->new2.text->str));
     acr_parse_push(diff->parse, edit);

@@ -220,9 +220,9 @@ Located *acr_patch_locate(Work *work, guint number, const AcrSource *source, boo
         return NULL;
     outcome->level = match.level;
     const char *words = words_before(work, number, &len);
-    gssize chosen = acr_decide_place(work->context, source->path, &match, words, len);
+    gssize chosen = match.places->len > 1 ? decide_by_line(edit, &match) : -1;
     if (chosen < 0)
-        chosen = decide_by_line(edit, &match);
+        chosen = acr_decide_place(work->context, source->path, &match, words, len);
     if (chosen < 0) {
         acr_work_refuse(work, number, ACR_EDIT_AMBIGUOUS,
                         place_list(acr_edit_quote_name(edit), &match, source->path));
@@ -236,7 +236,9 @@ Located *acr_patch_locate(Work *work, guint number, const AcrSource *source, boo
         acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, g_steal_pointer(&match.why));
         return NULL;
     }
-    g_autoptr(GArray) readings = acr_fit_readings(source, &match, place, &why);
+    g_autoptr(GArray) readings = acr_patch_verbatim_fits(edit, &match, place)
+                                     ? acr_patch_verbatim(source, &match, place)
+                                     : acr_fit_readings(source, &match, place, &why);
     if (why || !can_encode(source, readings, &why)) {
         acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, why);
         return NULL;

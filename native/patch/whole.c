@@ -5,11 +5,13 @@
 
 #include "patch/apply_private.h"
 
-/* The text of a new file: its last line ends, unless a diff says that it does not. */
+/* The text of a new file: its last line ends, unless a diff says that it does not. A diff's text
+ * is that of its lines, so that one line end more is missing than is written. */
 static GBytes *new_text(const AcrEdit *edit)
 {
-    bool bare = *edit->patched != '\0' && !g_str_has_suffix(edit->patched, "\n") && !edit->bare;
-    char *text = g_strconcat(edit->patched, bare ? "\n" : "", NULL);
+    bool ends = edit->form != ACR_EDIT_DIFF && g_str_has_suffix(edit->patched, "\n");
+    bool add = *edit->patched != '\0' && !ends && !edit->bare;
+    char *text = g_strconcat(edit->patched, add ? "\n" : "", NULL);
     return g_bytes_new_take(text, strlen(text));
 }
 

@@ -1,7 +1,7 @@
 /*
- * Fuzzes the answer parser and the matcher: the input is a file's text, a NUL, and an answer about
- * it. Whatever is parsed is text in order; whatever is applied keeps the bytes in front of and
- * behind the places it names.
+ * Fuzzes the answer parser, in all forms of edits, and the matcher: the input is a file's text, a
+ * NUL, and an answer about it. Whatever is parsed is text in order; whatever is applied keeps the
+ * bytes in front of and behind the places it names.
  */
 #include "patch/patch.h"
 
@@ -19,6 +19,7 @@ static void check_edits(const GPtrArray *edits, gsize len)
         g_assert_true(!edit->original || g_utf8_validate(edit->original, -1, NULL));
         g_assert_true(!edit->patched || g_utf8_validate(edit->patched, -1, NULL));
         g_assert_cmpuint(edit->off, >=, off);
+        g_assert_cmpuint(edit->end, >=, edit->off);
         off = edit->off;
     }
 }
@@ -47,7 +48,7 @@ static void check_result(const AcrPatchResult *result, const uint8_t *file, gsiz
     g_assert_true(acr_utf8_is_text(result->message, strlen(result->message)));
     g_assert_cmpuint(strlen(result->message), <=, ACR_PATCH_MAX_MESSAGE);
     g_assert_true((result->overlay != NULL) == (result->status == ACR_APPLICABLE_PATCH));
-    if (!result->overlay)
+    if (!result->overlay || !acr_overlay_has(result->overlay, "a.py"))
         return;
     g_autoptr(GBytes) after = acr_overlay_read(result->overlay, "a.py", NULL);
     gsize after_len = 0;

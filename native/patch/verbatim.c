@@ -1,0 +1,75 @@
+/*
+ * The replacement of a hunk whose old text stands in the file as it is: a diff says line by line
+ * what stays and what does not, so its new lines are taken as they are, and get the line ends of
+ * the file. There is one reading.
+ */
+#include <string.h>
+
+#include "patch/apply_private.h"
+
+/* The lines that differ: of the file [first, last), of the new text [from, to). */
+typedef struct {
+    gsize first, last, from, to;
+} Changed;
+
+static Changed find_changed(const AcrSource *source, const AcrLines *new, const AcrPlace *place)
+{
+    const AcrLine *old = source->lines.line;
+    Changed changed = {place->first, place->last, 0, new->n};
+    while (changed.first < changed.last && changed.from < changed.to &&
+           acr_line_same_exact(&old[changed.first], &new->line[changed.from])) {
+        changed.first++;
+        changed.from++;
+    }
+    while (changed.first < changed.last && changed.from < changed.to &&
+           acr_line_same_exact(&old[changed.last - 1], &new->line[changed.to - 1])) {
+        changed.last--;
+        changed.to--;
+    }
+    return changed;
+}
+
+static gsize line_offset(const AcrSource *source, gsize line)
+{
+    const AcrLines *lines = &source->lines;
+    if (line < lines->n)
+        return (gsize)(lines->line[line].s - source->text.text);
+    const AcrLine *last = &lines->line[lines->n - 1];
+    return (gsize)(last->s - source->text.text) + last->full;
+}
+
+/* Whether the last of the lines in front of `line` has no line end. */
+static bool is_open(const AcrSource *source, gsize line)
+{
+    return line > 0 && source->lines.line[line - 1].full == source->lines.line[line - 1].len;
+}
+
+bool acr_patch_verbatim_fits(const AcrEdit *edit, const AcrMatch *match, const AcrPlace *place)
+{
+    return edit->form == ACR_EDIT_DIFF && match->level == ACR_LEVEL_EXACT && !place->inside &&
+           !place->map && place->last > place->first &&
+           place->last - place->first == match->original.n;
+}
+
+GArray *acr_patch_verbatim(const AcrSource *source, const AcrMatch *match, const AcrPlace *place)
+{
+    GArray *readings = g_array_new(FALSE, FALSE, sizeof(AcrSplice));
+    g_autoptr(GString) text = g_string_new(NULL);
+    Changed changed = find_changed(source, &match->patched, place);
+    bool open = is_open(source, changed.last), appended = open && changed.first == changed.last;
+    gsize off = line_offset(source, changed.first), end = line_offset(source, changed.last);
+    for (gsize i = changed.from; i < changed.to; i++) {
+        const AcrLine *line = &match->patched.line[i];
+        gsize at = MIN(changed.first + (i - changed.from), MAX(changed.last, 1) - 1);
+        const char *eol = acr_source_eol(source, at);
+        if (appended)
+            g_string_append(text, eol);
+        g_string_append_len(text, line->s, (gssize)line->len);
+        if (!appended && !(open && i + 1 == changed.to))
+            g_string_append(text, eol);
+    }
+    AcrSplice splice = {off, end - off, g_strdup(text->str)};
+    g_array_set_clear_func(readings, (GDestroyNotify)acr_splice_clear);
+    g_array_append_val(readings, splice);
+    return readings;
+}
