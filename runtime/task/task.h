@@ -64,6 +64,9 @@ AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **err
 /* Opens `repo` at `rev` and indexes it. Errors: those of vcs, py and index. */
 bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
                         GError **error) ACR_MUST_USE;
+/* The same without index and search. */
+bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
+                         GError **error) ACR_MUST_USE;
 /* Which files the outliner failed on, for a run that must find the same again; private to task. */
 typedef struct AcrOutlineRecord AcrOutlineRecord;
 /* Starts Python and indexes a snapshot that is already in `workspace`; `record` may be NULL. */

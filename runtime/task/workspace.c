@@ -98,8 +98,8 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlin
     return true;
 }
 
-bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
-                        GError **error)
+bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
+                         GError **error)
 {
     g_auto(AcrWorkspace) workspace = {0};
     gint64 start = g_get_monotonic_time();
@@ -112,7 +112,17 @@ bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, 
     if (!workspace.snapshot)
         return false;
     workspace.snapshot_ms = (g_get_monotonic_time() - start) / 1000;
-    if (!acr_workspace_index(&workspace, host, NULL, error))
+    *out = workspace;
+    workspace = (AcrWorkspace){0};
+    return true;
+}
+
+bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
+                        GError **error)
+{
+    g_auto(AcrWorkspace) workspace = {0};
+    if (!acr_workspace_begin(repo, rev, host, &workspace, error) ||
+        !acr_workspace_index(&workspace, host, NULL, error))
         return false;
     *out = workspace;
     workspace = (AcrWorkspace){0};

@@ -1,5 +1,6 @@
 /*
- * acr-host patch: saved model answers in, diffs out, without a model.
+ * acr-host patch: saved model answers in, diffs out, without a model. The repository is indexed
+ * when an answer needs it.
  */
 #include "verbs/verbs_private.h"
 
@@ -43,12 +44,22 @@ static AcrOut print_result(const char *file, const AcrPatchResult *result, bool 
     return acr_out(diff, len);
 }
 
-static bool apply_answer(const AcrWorkspace *workspace, GBytes *answer, AcrPatchResult *out,
-                         GError **error)
+/* What a verb is at. */
+typedef struct {
+    const AcrProgram *program;
+    AcrRepoOptions *options;
+    AcrWorkspace workspace; /* without an index as long as none is needed */
+} Patching;
+
+static void patching_clear(Patching *patching)
 {
-    gsize len;
-    const char *data = g_bytes_get_data(answer, &len);
-    g_autofree char *text = acr_utf8_repair(data, len);
+    acr_workspace_clear(&patching->workspace);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Patching, patching_clear)
+
+static bool apply_text(const AcrWorkspace *workspace, const char *text, AcrPatchResult *out,
+                       GError **error)
+{
     AcrPatchContext context = {
         .snapshot = workspace->snapshot,
         .index = workspace->index,
@@ -57,11 +68,35 @@ static bool apply_answer(const AcrWorkspace *workspace, GBytes *answer, AcrPatch
     return acr_patch_apply(&context, text, strlen(text), out, error);
 }
 
+/* The index decides between several places and finds what a refusal shows: an answer that applies
+ * without it applies the same with it. */
+static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out, GError **error)
+{
+    gsize len;
+    const char *data = g_bytes_get_data(answer, &len);
+    g_autofree char *text = acr_utf8_repair(data, len);
+    AcrWorkspace *workspace = &patching->workspace;
+    if (!workspace->index) {
+        g_auto(AcrPatchResult) result = {0};
+        if (!apply_text(workspace, text, &result, error))
+            return false;
+        if (result.status == ACR_APPLICABLE_PATCH) {
+            *out = result;
+            result = (AcrPatchResult){0};
+            return true;
+        }
+        if (!acr_repo_options_index(patching->program, &acr_verb_patch, patching->options,
+                                    workspace, error))
+            return false;
+    }
+    return apply_text(workspace, text, out, error);
+}
+
 /* One answer, of a file or (NULL) of standard input. *out_more: whether standard output still takes
  * more. */
-static int handle(const AcrProgram *program, const AcrWorkspace *workspace, const char *file,
-                  bool json, bool *out_more)
+static int handle(Patching *patching, const char *file, bool *out_more)
 {
+    const AcrProgram *program = patching->program;
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) answer =
         file ? acr_file_read(file, ACR_PATCH_MAX_ANSWER, &error)
@@ -71,9 +106,9 @@ static int handle(const AcrProgram *program, const AcrWorkspace *workspace, cons
         return code == ACR_EXIT_INTERRUPTED ? code : ACR_EXIT_USAGE;
     }
     g_auto(AcrPatchResult) result = {0};
-    if (!apply_answer(workspace, answer, &result, &error))
+    if (!apply_answer(patching, answer, &result, &error))
         return acr_verb_fail(program, acr_verb_patch.name, error);
-    AcrOut out = print_result(file ? file : "-", &result, json);
+    AcrOut out = print_result(file ? file : "-", &result, patching->options->json);
     *out_more = out == ACR_OUT_WRITTEN;
     return acr_out_exit(out, result.status == ACR_APPLICABLE_PATCH ? ACR_EXIT_OK : ACR_EXIT_NONE);
 }
@@ -90,14 +125,14 @@ static int run(const AcrProgram *program, int argc, char **argv)
     if (!acr_repo_options_check(&options, &acr_verb_patch))
         return ACR_EXIT_USAGE;
     g_autoptr(GError) error = NULL;
-    g_auto(AcrWorkspace) workspace = {0};
-    if (!acr_repo_options_open(program, &acr_verb_patch, &options, &workspace, &error))
+    g_auto(Patching) patching = {.program = program, .options = &options};
+    if (!acr_repo_options_begin(program, &acr_verb_patch, &options, &patching.workspace, &error))
         return acr_verb_fail(program, acr_verb_patch.name, error);
     if (argc < 2)
-        return handle(program, &workspace, NULL, options.json, &more);
+        return handle(&patching, NULL, &more);
     code = ACR_EXIT_OK;
     for (int i = 1; i < argc && more; i++) {
-        int ended = handle(program, &workspace, argv[i], options.json, &more);
+        int ended = handle(&patching, argv[i], &more);
         code = MAX(code, ended);
     }
     return code;

@@ -46,17 +46,38 @@ static void say_unparsed(const AcrVerb *verb, const AcrIndex *index)
     }
 }
 
-bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
-                           AcrWorkspace *out, GError **error)
+bool acr_repo_options_begin(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
+                            AcrWorkspace *out, GError **error)
 {
     AcrHost host = acr_verb_host(program, &options->indexing, NULL);
-    if (!acr_workspace_open(options->repo, options->rev, &host, out, error))
+    if (!acr_workspace_begin(options->repo, options->rev, &host, out, error))
         return false;
     if (acr_snapshot_remarks(out->snapshot))
         acr_verb_say(verb->name, "%s", acr_snapshot_remarks(out->snapshot));
-    if (out->remark)
-        acr_verb_say(verb->name, "%s", out->remark);
+    return true;
+}
+
+bool acr_repo_options_index(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
+                            AcrWorkspace *workspace, GError **error)
+{
+    AcrHost host = acr_verb_host(program, &options->indexing, NULL);
+    if (!acr_workspace_index(workspace, &host, NULL, error))
+        return false;
+    if (workspace->remark)
+        acr_verb_say(verb->name, "%s", workspace->remark);
     if (options->verbose && !options->json)
-        say_unparsed(verb, out->index);
+        say_unparsed(verb, workspace->index);
+    return true;
+}
+
+bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
+                           AcrWorkspace *out, GError **error)
+{
+    g_auto(AcrWorkspace) workspace = {0};
+    if (!acr_repo_options_begin(program, verb, options, &workspace, error) ||
+        !acr_repo_options_index(program, verb, options, &workspace, error))
+        return false;
+    *out = workspace;
+    workspace = (AcrWorkspace){0};
     return true;
 }

@@ -123,6 +123,13 @@ bool acr_repo_options_check(const AcrRepoOptions *options, const AcrVerb *verb);
  * but for JSON, what cannot be parsed. */
 bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
                            AcrWorkspace *out, GError **error) ACR_MUST_USE;
+/* Its two halves: repository and snapshot; the index. */
+bool acr_repo_options_begin(const AcrProgram *program, const AcrVerb *verb,
+                            AcrRepoOptions *options, AcrWorkspace *out,
+                            GError **error) ACR_MUST_USE;
+bool acr_repo_options_index(const AcrProgram *program, const AcrVerb *verb,
+                            AcrRepoOptions *options, AcrWorkspace *workspace,
+                            GError **error) ACR_MUST_USE;
 
 /* ---- Progress -----------------------------------------------------------------------------------
  */
