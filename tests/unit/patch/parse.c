@@ -143,6 +143,124 @@ static void test_bytes_that_are_no_text_are_repaired(void)
     check(edit(edits, 0), "a.py", "\xef\xbf\xbd\xef\xbf\xbdx", "y");
 }
 
+static void test_other_forms_and_their_bytes(void)
+{
+    const char *text = "a.py\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\nand\n"
+                       "--- a/b.py\n+++ b/b.py\n@@ -7,2 +7,2 @@ def f():\n 3\n-4\n+5\n"
+                       "@@ -90 +90 @@\n-6\n+7\n\nlast:\n" EDIT("c.py", "8", "9");
+    static const char *const parts[] = {
+        "<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n", " 3\n-4\n+5\n", "-6\n+7\n",
+        "<file>c.py</file>\n<original>\n8\n</original>\n<patched>\n9\n</patched>"};
+    g_autoptr(GPtrArray) edits = parse(text);
+    g_assert_cmpuint(edits->len, ==, 4);
+    check(edit(edits, 0), "a.py", "1", "2");
+    check(edit(edits, 1), "b.py", "3\n4", "3\n5");
+    check(edit(edits, 2), "b.py", "6", "7");
+    check(edit(edits, 3), "c.py", "8", "9");
+    g_assert_cmpint(edit(edits, 0)->form, ==, ACR_EDIT_SEARCH_REPLACE);
+    g_assert_cmpint(edit(edits, 1)->form, ==, ACR_EDIT_DIFF);
+    g_assert_cmpuint(edit(edits, 1)->line, ==, 7);
+    g_assert_cmpuint(edit(edits, 2)->line, ==, 90);
+    for (guint i = 0; i < edits->len; i++) {
+        g_autofree char *part =
+            g_strndup(text + edit(edits, i)->off, edit(edits, i)->end - edit(edits, i)->off);
+        g_assert_cmpstr(part, ==, parts[i]);
+    }
+}
+
+static void test_every_cut_of_a_block_is_a_reading(void)
+{
+    g_autoptr(GPtrArray) edits =
+        parse("a.rst\n<<<<<<< SEARCH\nA\n=====\n=======\nB\n=====\n>>>>>>> REPLACE\n");
+    g_assert_cmpuint(edits->len, ==, 1);
+    check(edit(edits, 0), "a.rst", "A\n=====", "B\n=====");
+    g_assert_cmpuint(edit(edits, 0)->others->len, ==, 2);
+    const AcrEditReading *reading = edit(edits, 0)->others->pdata[0];
+    g_assert_cmpstr(reading->original, ==, "A");
+    g_assert_cmpstr(reading->patched, ==, "=======\nB\n=====");
+}
+
+static void test_name_in_front_of_a_block(void)
+{
+    static const struct {
+        const char *line, *file;
+    } rows[] = {
+        {"a/b.py", "a/b.py"},
+        {"**`a/b.py`**", "a/b.py"},
+        {"### 2. a/b.py:", "a/b.py"},
+        {"File: a/b.py", "a/b.py"},
+        {"`File path`: a.py", "a.py"},
+        {"# a.py", "a.py"},
+        {"- a/Makefile", "a/Makefile"},
+        {"In a/b.py", NULL},
+        {"Then this.", NULL},
+        {"see https://a.b/c", NULL},
+        {"https://a.b/c.py", NULL},
+        {"x = a.b(c)", NULL},
+        {"a.Struct", NULL},
+        {"", NULL},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *text = g_strdup_printf(
+            "%s\n\n```python\n<<<<<<< SEARCH\n1\n=======\n2\n>>>>>>> REPLACE\n```\n", rows[i].line);
+        g_autoptr(GPtrArray) edits = parse(text);
+        g_assert_cmpuint(edits->len, ==, 1);
+        g_assert_cmpstr(edit(edits, 0)->file, ==, rows[i].file);
+        g_assert_true((edit(edits, 0)->complaint != NULL) == (rows[i].file == NULL));
+    }
+}
+
+static void test_names_in_the_headers_of_a_diff(void)
+{
+    static const struct {
+        const char *head, *file;
+    } rows[] = {
+        {"--- a/x.py\n+++ b/x.py\n", "x.py"},
+        {"--- x.py\n+++ x.py\n", "x.py"},
+        {"--- a/x.py\t2024-01-01 10:00:00\n+++ b/x.py\t2024-01-02\n", "x.py"},
+        {"--- x.py.orig\n+++ x.py\n", "x.py"},
+        {"--- old/x.py\n+++ new/x.py\n", "x.py"},
+        {"--- \"a/\\303\\251.py\"\n+++ \"b/\\303\\251.py\"\n", "\xc3\xa9.py"},
+        {"diff --git a/x y.py b/x y.py\n--- a/x y.py\n+++ b/x y.py\n", "x y.py"},
+        {"--- a/x.py (before)\n+++ b/x.py (after)\n", "x.py"},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *text = g_strconcat(rows[i].head, "@@ -1 +1 @@\n-1\n+2\n", NULL);
+        g_autoptr(GPtrArray) edits = parse(text);
+        g_assert_cmpuint(edits->len, ==, 1);
+        check(edit(edits, 0), rows[i].file, "1", "2");
+    }
+}
+
+static void test_talk_is_no_diff(void)
+{
+    static const char *const texts[] = {
+        "--- \nA rule.\n", "--- a/x.py\nonly one line of it\n",
+        "- one\n+ two\n",  "```python\n-1\n+2\n```\n",
+        "```diff\n```\n",  "diff --gitter\n",
+        "@@ no\n",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autoptr(GPtrArray) edits = parse(texts[i]);
+        g_assert_cmpuint(edits->len, ==, 0);
+    }
+}
+
+static void test_answer_need_not_end_in_a_nul(void)
+{
+    static const char *const texts[] = {"<<<<<<< SEARCH", "--- a/b\n+++ b/c", "```diff\n@@",
+                                        "<file>a",        "<original",        "a.py\n```",
+                                        "diff --git a/x"};
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+        for (gsize len = 0; len <= strlen(texts[i]); len++) {
+            g_autofree char *exact = g_memdup2(texts[i], len);
+            g_autoptr(GPtrArray) edits = acr_patch_parse(exact, len);
+            for (guint k = 0; k < edits->len; k++)
+                g_assert_nonnull(edit(edits, k)->complaint);
+        }
+    }
+}
+
 void add_parse_tests(void)
 {
     g_test_add_func("/patch/parse/answer_without_edits_has_none",
@@ -160,6 +278,14 @@ void add_parse_tests(void)
                     test_tag_names_inside_the_code_are_code);
     g_test_add_func("/patch/parse/quoted_search_result_is_no_edit",
                     test_quoted_search_result_is_no_edit);
+    g_test_add_func("/patch/parse/other_forms_and_their_bytes", test_other_forms_and_their_bytes);
+    g_test_add_func("/patch/parse/every_cut_of_a_block_is_a_reading",
+                    test_every_cut_of_a_block_is_a_reading);
+    g_test_add_func("/patch/parse/name_in_front_of_a_block", test_name_in_front_of_a_block);
+    g_test_add_func("/patch/parse/names_in_the_headers_of_a_diff",
+                    test_names_in_the_headers_of_a_diff);
+    g_test_add_func("/patch/parse/talk_is_no_diff", test_talk_is_no_diff);
+    g_test_add_func("/patch/parse/answer_need_not_end_in_a_nul", test_answer_need_not_end_in_a_nul);
     g_test_add_func("/patch/parse/offset_is_that_of_the_group", test_offset_is_that_of_the_group);
     g_test_add_func("/patch/parse/bytes_that_are_no_text_are_repaired",
                     test_bytes_that_are_no_text_are_repaired);
