@@ -73,12 +73,13 @@ GPtrArray *acr_words_of(const char *text)
     return words;
 }
 
-/* The next place of `word` in at..end where no letter touches its ends; NULL when there is none. */
+/* The next place of `word` in at..end where no letter touches its ends; NULL when there is none, as
+ * of an empty word. */
 static const char *next_word(const char *start, const char *at, const char *end, const char *word,
                              gsize len)
 {
     bool left = word_char_at(word) > 0, right = ends_in_word_char(word, word + len);
-    while ((at = acr_bytes_find(at, (gsize)(end - at), word, len))) {
+    while (len && (at = acr_bytes_find(at, (gsize)(end - at), word, len))) {
         bool begins = !left || !ends_in_word_char(start, at);
         bool stops = !right || at + len == end || !word_char_at(at + len);
         if (begins && stops)
