@@ -2,9 +2,10 @@
  * Similarity: which lines of a file are most like the quoted ones.
  *
  * Two lines are as alike as their character pairs (Dice coefficient over bigrams of the text
- * without outer blanks); the quote is fitted into the file by dynamic programming over lines, in
- * which a line may be missing on either side at a cost. A line weighs as much as it is long, up to
- * a bound, so that brackets and blank lines decide nothing.
+ * without outer blanks; in large files first by classes of pairs, as sets of bits); the quote is
+ * fitted into the file by dynamic programming over lines, in which a line may be missing on either
+ * side at a cost. A line weighs as much as it is long, up to a bound, so that brackets and blank
+ * lines decide nothing.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,13 +15,17 @@
 
 #define MAX_CHARS 400u /* of a line that are looked at */
 #define MAX_WEIGHT 60u
+#define MASK_WORDS 4u       /* of 64 classes each */
+#define EXACT_CELLS 200000u /* a larger table is first filled by classes of pairs only */
+#define CANDIDATES 6u /* regions of that table that are looked at exactly, beside those asked */
 #define MIN_LINE 0.55 /* two lines less alike than this are different lines */
 #define GAP 0.6       /* cost of a line of the file that the quote lacks, in parts of its weight */
 
 typedef struct {
     guint16 *pair; /* sorted; into the pool */
     guint n;
-    guint64 mask; /* which of 64 classes of pairs occur */
+    guint64 mask[MASK_WORDS]; /* which classes of pairs occur */
+    guint bits;               /* how many */
     guint64 hash;
 } Profile;
 
@@ -34,6 +39,23 @@ static int compare_pairs(const void *a, const void *b)
     return (int)*(const guint16 *)a - (int)*(const guint16 *)b;
 }
 
+/* Bits set in all words; in parallel, since not every processor counts them by itself. */
+static guint count_bits(const guint64 word[MASK_WORDS])
+{
+    const guint64 odd = G_GUINT64_CONSTANT(0x5555555555555555),
+                  pairs = G_GUINT64_CONSTANT(0x3333333333333333),
+                  nibbles = G_GUINT64_CONSTANT(0x0f0f0f0f0f0f0f0f),
+                  bytes = G_GUINT64_CONSTANT(0x00ff00ff00ff00ff);
+    guint64 sum = 0;
+    for (guint i = 0; i < MASK_WORDS; i++) {
+        guint64 x = word[i] - (word[i] >> 1 & odd);
+        x = (x & pairs) + (x >> 2 & pairs);
+        sum += (x + (x >> 4)) & nibbles;
+    }
+    sum = (sum & bytes) + (sum >> 8 & bytes);
+    return (guint)(sum * G_GUINT64_CONSTANT(0x0001000100010001) >> 48);
+}
+
 static void profile_line(const AcrLine *line, Profile *out, guint16 *pool)
 {
     gsize len = MIN(line->core, MAX_CHARS);
@@ -44,8 +66,10 @@ static void profile_line(const AcrLine *line, Profile *out, guint16 *pool)
     for (gsize i = 0; i + 1 < len; i++) {
         guint16 pair = (guint16)(s[i] << 8 | s[i + 1]);
         pool[out->n++] = pair;
-        out->mask |= G_GUINT64_CONSTANT(1) << ((pair * 40503u >> 4) & 63);
+        guint class = (pair * 40503u >> 4) % (MASK_WORDS * 64);
+        out->mask[class / 64] |= G_GUINT64_CONSTANT(1) << class % 64;
     }
+    out->bits = count_bits(out->mask);
     qsort(pool, out->n, sizeof(guint16), compare_pairs);
 }
 
@@ -85,18 +109,28 @@ static double dice(const Profile *a, const Profile *b)
     return 2.0 * shared / (a->n + b->n);
 }
 
-/* 1 for equal cores, 0 for lines that are too different to be the same. */
-static float likeness(const AcrLine *a, const Profile *pa, const AcrLine *b, const Profile *pb)
+static guint shared_classes(const Profile *a, const Profile *b)
+{
+    guint64 both[MASK_WORDS];
+    for (guint i = 0; i < MASK_WORDS; i++)
+        both[i] = a->mask[i] & b->mask[i];
+    return count_bits(both);
+}
+
+/* 1 for equal cores, 0 for lines that are too different to be the same; `rough`: by the classes of
+ * pairs alone. */
+static float likeness(const AcrLine *a, const Profile *pa, const AcrLine *b, const Profile *pb,
+                      bool rough)
 {
     if (pa->hash == pb->hash && acr_line_same_core(a, b))
         return 1;
     guint less = MIN(pa->n, pb->n), more = MAX(pa->n, pb->n);
     if (less == 0 || 2.0 * less < MIN_LINE * (less + more))
         return 0;
-    int bits = MIN(__builtin_popcountll(pa->mask), __builtin_popcountll(pb->mask));
-    if (2 * __builtin_popcountll(pa->mask & pb->mask) < bits)
+    guint shared = shared_classes(pa, pb);
+    if (2 * shared < MIN(pa->bits, pb->bits))
         return 0;
-    double score = dice(pa, pb);
+    double score = rough ? 2.0 * shared / (pa->bits + pb->bits) : dice(pa, pb);
     return score < MIN_LINE ? 0 : (float)MIN(score, 0.99);
 }
 
@@ -106,7 +140,7 @@ double acr_line_likeness(const AcrLine *a, const AcrLine *b)
     Profile pa, pb;
     profile_line(a, &pa, pool);
     profile_line(b, &pb, pool + MAX_CHARS);
-    return likeness(a, &pa, b, &pb);
+    return likeness(a, &pa, b, &pb, false);
 }
 
 static float weight_of(const AcrLine *line)
@@ -125,6 +159,9 @@ typedef struct {
     const AcrLines *text, *quote;
     Profiles text_profiles, quote_profiles;
     float total; /* weight of the quote */
+    bool rough;
+    gsize first, band; /* lines are compared that are at most `band` off their place from `first`
+                          on; 0: all */
 } Fitting;
 
 static void fitting_init(Fitting *f, const AcrLines *text, const AcrLines *quote)
@@ -144,8 +181,10 @@ static void fitting_clear(Fitting *f)
 
 static float like_at(const Fitting *f, gsize i, gsize j)
 {
+    if (f->band > 0 && (i + f->band < f->first + j || i > f->first + j + f->band))
+        return 0;
     return likeness(&f->text->line[i], &f->text_profiles.line[i], &f->quote->line[j],
-                    &f->quote_profiles.line[j]);
+                    &f->quote_profiles.line[j], f->rough);
 }
 
 /* One file line more: from `old` (before line i) to `now` (after it). */
@@ -190,6 +229,37 @@ static bool keep_region(GArray *best, AcrRegion region, gsize max)
     return true;
 }
 
+/* Fits the quote into lines [from, to) of the text; keeps the best regions. */
+static void fit_lines(const Fitting *f, gsize from, gsize to, GArray *best, gsize max)
+{
+    gsize n = f->quote->n;
+    g_autofree float *scores = g_new0(float, 2 * (n + 1));
+    g_autofree gsize *starts = g_new0(gsize, 2 * (n + 1));
+    Row rows[2] = {{scores, starts}, {scores + n + 1, starts + n + 1}};
+    for (gsize j = 0; j <= n; j++)
+        starts[j] = starts[n + 1 + j] = from;
+    for (gsize i = from; i < to && f->total > 0; i++) {
+        Row *now = &rows[(i - from + 1) % 2];
+        step(f, i, &rows[(i - from) % 2], now);
+        double score = now->score[n] / f->total;
+        if (score > 0.3 && now->start[n] <= i)
+            keep_region(best, (AcrRegion){now->start[n], i + 1, score}, max);
+    }
+}
+
+/* The regions found roughly, each fitted exactly with the lines around it. */
+static void fit_candidates(Fitting *f, const GArray *rough, GArray *best, gsize max)
+{
+    gsize around = f->quote->n / 16 + 16;
+    for (guint i = 0; i < rough->len; i++) {
+        AcrRegion region = g_array_index(rough, AcrRegion, i);
+        f->first = region.first;
+        f->band = 2 * around;
+        fit_lines(f, region.first > around ? region.first - around : 0,
+                  MIN(f->text->n, region.last + around), best, max);
+    }
+}
+
 GArray *acr_similar_find(const AcrLines *text, const AcrLines *quote, gsize max)
 {
     GArray *best = g_array_new(FALSE, FALSE, sizeof(AcrRegion));
@@ -198,15 +268,14 @@ GArray *acr_similar_find(const AcrLines *text, const AcrLines *quote, gsize max)
         return best;
     Fitting f;
     fitting_init(&f, text, quote);
-    g_autofree float *scores = g_new0(float, 2 * (n + 1));
-    g_autofree gsize *starts = g_new0(gsize, 2 * (n + 1));
-    Row rows[2] = {{scores, starts}, {scores + n + 1, starts + n + 1}};
-    for (gsize i = 0; i < text->n && f.total > 0; i++) {
-        Row *now = &rows[(i + 1) % 2];
-        step(&f, i, &rows[i % 2], now);
-        double score = now->score[n] / f.total;
-        if (score > 0.3 && now->start[n] <= i)
-            keep_region(best, (AcrRegion){now->start[n], i + 1, score}, max + 2);
+    f.rough = text->n * n > EXACT_CELLS;
+    if (f.rough) {
+        g_autoptr(GArray) rough = g_array_new(FALSE, FALSE, sizeof(AcrRegion));
+        fit_lines(&f, 0, text->n, rough, max + CANDIDATES);
+        f.rough = false;
+        fit_candidates(&f, rough, best, max + 2);
+    } else {
+        fit_lines(&f, 0, text->n, best, max + 2);
     }
     g_array_set_size(best, (guint)MIN(best->len, max));
     fitting_clear(&f);
