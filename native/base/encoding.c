@@ -15,8 +15,9 @@
 #define LATIN1 "latin-1"
 #define COOKIE_MAX 40 /* characters of an encoding's name; no real one is longer */
 
-/* Python's names that iconv has otherwise, and spellings of one canonical name; '_' is written '-'
- * here. */
+/* Shift JIS is CP932 here, which has a backslash and a tilde where iconv's SHIFT_JIS has a yen sign
+ * and an overline; Python reads them so too. Python's names that iconv has otherwise, and spellings
+ * of one canonical name; '_' is written '-' here. */
 typedef struct {
     const char *python, *canonical, *iconv;
 } Alias;
@@ -49,8 +50,8 @@ static const Alias aliases[] = {
     {"eucjp", "euc-jp", "EUC-JP"},
     {"ujis", "euc-jp", "EUC-JP"},
     {"euckr", "euc-kr", "EUC-KR"},
-    {"shift-jis", "shift-jis", "SHIFT_JIS"},
-    {"sjis", "shift-jis", "SHIFT_JIS"},
+    {"shift-jis", "shift-jis", "CP932"},
+    {"sjis", "shift-jis", "CP932"},
     {"ms932", "cp932", "CP932"},
     {"mac-roman", "mac-roman", "MACINTOSH"},
     {"macroman", "mac-roman", "MACINTOSH"},

@@ -187,6 +187,7 @@ static void sources_are_decoded_by_bom_cookie_and_fallback(void)
         {"# coding: utf-8-unix\n\u00e9", "utf-8", "# coding: utf-8-unix\n\u00e9", false},
         {"# coding: euc_jp\n\xa4\xa2", "euc-jp", "# coding: euc_jp\n\u3042", false},
         {"# coding: shift_jis\n\x82\xa0", "shift-jis", "# coding: shift_jis\n\u3042", false},
+        {"# coding: shift_jis\n'\\n~'", "shift-jis", "# coding: shift_jis\n'\\n~'", false},
         /* no cookie there: third line, after code, not in a comment */
         {"\n\n# coding: latin-1\n\u00e9", "utf-8", "\n\n# coding: latin-1\n\u00e9", false},
         {"x\n# coding: latin-1\n\u00e9", "utf-8", "x\n# coding: latin-1\n\u00e9", false},
