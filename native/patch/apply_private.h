@@ -107,7 +107,7 @@ Located *acr_patch_locate(Work *work, guint number, const AcrSource *source,
 /* Whether a place takes the new text of an edit as it is (verbatim.c). */
 bool acr_patch_verbatim_fits(const AcrEdit *edit, const AcrMatch *match, const AcrPlace *place);
 /* The one reading of such an edit; owned array of AcrSplice. */
-GArray *acr_patch_verbatim(const AcrSource *source, const AcrMatch *match,
+GArray *acr_patch_verbatim(const AcrSource *source, const AcrEdit *edit, const AcrMatch *match,
                            const AcrPlace *place) ACR_MUST_USE;
 /* Whether more may be looked for; where not, acr_patch_locate finds nothing. */
 bool acr_patch_may_search(const Work *work);

@@ -63,7 +63,8 @@ typedef struct {
     AcrEditKind kind;
     char *to;          /* the new name, of a rename; else NULL */
     guint line;        /* 1-based line at which a diff says that `original` begins; 0: none */
-    bool bare;         /* a new file has no line end at its end */
+    bool bare;         /* the new text has no line end at its end, as a diff says */
+    bool was_bare;     /* nor has the old one */
     bool executable;   /* a new file may be run */
     bool makes;        /* a diff that says the file is new */
     GPtrArray *others; /* of AcrEditReading, or NULL; which is right, the file decides */

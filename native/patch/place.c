@@ -237,7 +237,7 @@ Located *acr_patch_locate(Work *work, guint number, const AcrSource *source, boo
         return NULL;
     }
     g_autoptr(GArray) readings = acr_patch_verbatim_fits(edit, &match, place)
-                                     ? acr_patch_verbatim(source, &match, place)
+                                     ? acr_patch_verbatim(source, edit, &match, place)
                                      : acr_fit_readings(source, &match, place, &why);
     if (why || !can_encode(source, readings, &why)) {
         acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, why);

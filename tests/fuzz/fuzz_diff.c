@@ -55,11 +55,6 @@ static char *damage(const char *diff, int way)
     return g_strdup(text->str);
 }
 
-static gsize without_line_end(const char *text, gsize len)
-{
-    return len > 0 && text[len - 1] == '\n' ? len - 1 : len;
-}
-
 /* Whether a diff shows every character of a text as it is. */
 static bool is_plain(const char *text, gsize len)
 {
@@ -83,8 +78,7 @@ static void apply(AcrSnapshot *snapshot, const char *answer, gsize len, const ch
     g_autoptr(GBytes) bytes = acr_overlay_read(result.overlay, "a.txt", &error);
     g_assert_no_error(error);
     const char *got = g_bytes_get_data(bytes, &got_len);
-    got_len = without_line_end(got, got_len);
-    g_assert_cmpmem(got, got_len, wanted, without_line_end(wanted, wanted_len));
+    g_assert_cmpmem(got, got_len, wanted, wanted_len);
 }
 
 static void try_pair(const char *a, gsize a_len, const char *b, gsize b_len, int way)
