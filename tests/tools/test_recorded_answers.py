@@ -73,11 +73,12 @@ def test_facts_of_a_quote(
     assert (found.near, found.elided) == (near, elided)
 
 
-def test_left_out_docstring_and_blank_lines_count_as_elided() -> None:
-    """The quoted lines stand in the file, and between them only what says nothing."""
-    file = ["class A:", '"""Text', "", 'more."""', "", "x = 1", "y = 2"]
+def test_left_out_lines_count_as_elided() -> None:
+    """The quoted lines stand in the file in order, with others between them but not too many."""
+    file = ["class A:", '"""Text."""', "", "x = 1", "y = 2"]
     assert answered.is_elided(file, ["class A:", "x = 1"])
-    assert not answered.is_elided(file, ["class A:", "y = 2"])
+    assert not answered.is_elided(file, ["x = 1", "class A:"])
+    assert not answered.is_elided(["class A:", *[""] * 60, "x = 1"], ["class A:", "x = 1"])
 
 
 def test_layout_is_told_from_meaning() -> None:

@@ -21,7 +21,9 @@ GROUP = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _ELISION = re.compile(r"\s*(?:#\s*)?(?:\.\.\.|…)\s*(?:#.*)?|\s*#.*(?:\.\.\.|…)\s*")
+_INDENTED = re.compile(r"\\n[ ]*")  # in strings, as ast.dump writes them
 _NEAR = 0.8
+_REACH = 60
 
 
 @dataclass(frozen=True)
@@ -139,38 +141,17 @@ def best_window(file: list[str], quote: list[str]) -> tuple[float, int]:
     return best, line
 
 
-def _says_nothing(gap: list[str]) -> bool:
-    """Whether lines are blank, comments, or one string statement such as a docstring."""
-    text = "\n".join(gap)
-    string = re.fullmatch(
-        r"\s*[rRuU]?(\"\"\"|'''|[\"'])(?:(?!\1).)*\1\s*", text, re.DOTALL
-    )
-    return string is not None or all(not line or line[0] == "#" for line in gap)
-
-
-def _embedded(file: list[str], code: list[str], first: int, any_gap: bool) -> bool:
-    """Whether `code` stands in order from line `first` on, in gaps that say nothing or in any."""
-    at = first
-    for line in code[1:]:
-        try:
-            found = file.index(line, at + 1)
-        except ValueError:
-            return False
-        if not any_gap and not _says_nothing(file[at + 1 : found]):
-            return False
-        at = found
-    return True
-
-
 def is_elided(file: list[str], quote: list[str]) -> bool:
-    """Whether lines were left out of the quote and the others stand in the file in order.
+    """Whether lines were left out of the quote: the others stand in the file in order.
 
-    Marked by an elision, any lines may be left out; unmarked, what says nothing to the machine.
+    Marked by an elision, the gaps may be of any length; unmarked, the whole within _REACH lines.
     """
     marked = any(_ELISION.fullmatch(line) for line in quote)
     code = [line for line in quote if line and not _ELISION.fullmatch(line)]
     starts = [i for i, line in enumerate(file) if code and line == code[0]]
-    return len(code) > 1 and any(_embedded(file, code, i, marked) for i in starts)
+    reach = len(file) if marked else _REACH
+    windows = (iter(file[i : i + reach]) for i in starts)
+    return len(code) > 1 and any(all(c in rest for c in code) for rest in windows)
 
 
 def quote_of(files: Files, edit: Edit) -> Quote:
@@ -189,7 +170,7 @@ def quote_of(files: Files, edit: Edit) -> Quote:
 
 def _tree(text: str) -> str | None:
     try:
-        return ast.dump(ast.parse(text))
+        return _INDENTED.sub(r"\\n", ast.dump(ast.parse(text)))
     except (SyntaxError, ValueError):
         return None
 

@@ -171,7 +171,7 @@ def _groups(rows: list[Replayed]) -> list[tuple[str, list[Replayed], str]]:
         (
             "applicable then, one place each",
             [r for r in then if r.one_place],
-            "same >= 99 %",
+            "kept >= 99 %",
         ),
         ("applicable then, others", [r for r in then if not r.one_place], "judged"),
         ("unmatched then, code exists", [r for r in missed if r.near], "new >= 60 %"),
@@ -202,7 +202,7 @@ def summary(rows: list[Replayed]) -> str:
     lines = []
     for name, group, target in groups:
         kinds = Counter(row.kind for row in group)
-        good = kinds[SAME] + kinds[NEW]
+        good = kinds[SAME] + kinds[LAYOUT] + kinds[NEW]
         share = report.percent(good, len(group))
         lines.append(
             [name, len(group), *(kinds[k] for k in KINDS), f"{good} ({share})", target]
