@@ -245,6 +245,27 @@ def test_patch_as_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> 
     assert old.stdout == piped.stdout
 
 
+def test_patch_of_a_diff(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """A diff is an answer too: it gives itself, also beside the tags of the same change."""
+    diff = run_host("patch", "--repo", sample_repo, input=ANSWERS[1]).check().stdout
+    assert run_host("patch", "--repo", sample_repo, input=diff).check().stdout == diff
+    both = f"{ANSWERS[1]}\nAs a diff:\n```diff\n{diff.decode()}```\n"
+    assert run_host("patch", "--repo", sample_repo, input=both).check().stdout == diff
+    renamed = f"diff --git a/{CHANGED} b/moved.py\nrename from {CHANGED}\nrename to moved.py\n"
+    row = run_host("patch", "--repo", sample_repo, "--json", input=renamed).check()
+    assert [
+        (e["file"], e["level"], e["start"], e["end"], e["status"])
+        for e in row.rows()[0]["edits"]
+    ] == [(CHANGED, "exact", 0, 0, "applied")]
+    checkout = sample_repo.clone(tmp_path / "checkout")
+    before = (checkout.path / CHANGED).read_bytes()
+    checkout.apply(row.rows()[0]["diff"].encode())
+    assert (checkout.path / "moved.py").read_bytes() == before
+    assert not (checkout.path / CHANGED).exists()
+
+
 def test_patch_of_a_file_that_is_missing(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:
