@@ -33,6 +33,38 @@ static bool is_same_code(const AcrLines *file, const AcrLines *quote, const gssi
     return true;
 }
 
+static bool is_code(const AcrLine *line)
+{
+    return line->core > 0 && line->s[line->lead] != '#';
+}
+
+/*
+ * Whether each quoted line has its line for sure: not where the quote lacks lines of code and has
+ * others instead, nor where a line that it lacks equals the one beside it.
+ */
+static bool is_clear(const AcrLines *file, const AcrLines *quote, const AcrRegion *place,
+                     const gssize *map)
+{
+    gsize n = place->last - place->first;
+    bool lacks = false, has_more = false, twin = false;
+    g_autofree bool *taken = g_new0(bool, n + 1);
+    for (gsize j = 0; j < quote->n; j++) {
+        if (map[j] >= 0)
+            taken[(gsize)map[j] - place->first] = true;
+        else
+            has_more = has_more || is_code(&quote->line[j]);
+    }
+    const AcrLine *lines = file->line + place->first;
+    for (gsize i = 0; i < n; i++) {
+        if (taken[i] || !is_code(&lines[i]))
+            continue;
+        lacks = true;
+        twin = twin || (i > 0 && acr_line_same_core(&lines[i - 1], &lines[i])) ||
+               (i + 1 < n && acr_line_same_core(&lines[i + 1], &lines[i]));
+    }
+    return !twin && !(lacks && has_more);
+}
+
 bool acr_alike_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
 {
     gsize weight = 0;
@@ -48,7 +80,7 @@ bool acr_alike_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match
     if (best.score < ACR_SIMILAR_MIN || best.score < next + ACR_SIMILAR_MARGIN)
         return false;
     g_autofree gssize *map = acr_similar_map(file, quote, &best);
-    if (!is_same_code(file, quote, map))
+    if (!is_same_code(file, quote, map) || !is_clear(file, quote, &best, map))
         return false;
     acr_match_add_place(
         match, &(AcrPlace){.first = best.first, .last = best.last, .map = g_steal_pointer(&map)});

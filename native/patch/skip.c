@@ -123,8 +123,19 @@ static void add_place(const Skip *skip, gssize *map, AcrMatch *match)
     match->level = ACR_LEVEL_SIMILAR;
 }
 
-/* Comments at the head of the quote stand right above line f, or are passed over. */
-static guint map_head(const Skip *skip, gsize anchor, gsize f, gssize *map)
+/* Whether the file has quote line t at all: what it has is not passed over. */
+static bool stands_anywhere(Skip *skip, gsize t)
+{
+    skip->work += skip->file->n;
+    for (gsize f = 0; f < skip->file->n; f++)
+        if (same(skip, f, t))
+            return true;
+    return false;
+}
+
+/* Comments at the head of the quote stand right above line f, or are passed over: how many are;
+ * G_MAXUINT: one is in the file, but not there. */
+static guint map_head(Skip *skip, gsize anchor, gsize f, gssize *map)
 {
     guint extra = 0;
     for (gsize t = anchor; t-- > 0;) {
@@ -132,6 +143,8 @@ static guint map_head(const Skip *skip, gsize anchor, gsize f, gssize *map)
             f--;
         if (f > 0 && same(skip, f - 1, t))
             set_map(skip, map, t, --f);
+        else if (stands_anywhere(skip, t))
+            return G_MAXUINT;
         else
             extra++;
     }
@@ -142,13 +155,15 @@ static guint map_head(const Skip *skip, gsize anchor, gsize f, gssize *map)
 static bool lay(Skip *skip, gsize anchor, gsize f, gssize *map)
 {
     guint extra = map_head(skip, anchor, f, map);
+    if (extra == G_MAXUINT)
+        return false;
     gsize weight = skip->quote->line[skip->line[anchor]].core, before = f;
     set_map(skip, map, anchor, f);
     for (gsize t = anchor + 1; t < skip->n; t++) {
         const AcrLine *line = &skip->quote->line[skip->line[t]];
         gsize found = find_next(skip, t, f + 1, before);
         if (found == skip->file->n) {
-            if (!is_comment(line))
+            if (!is_comment(line) || stands_anywhere(skip, t))
                 return false;
             extra++;
             continue;

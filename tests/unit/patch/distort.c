@@ -360,7 +360,7 @@ const Distortion distortions[N_DISTORTIONS] = {
     {"tabs and blanks", tabs_for_blanks, 99},
     {"line numbers", line_numbers, 99},
     {"elision", elision, 88},
-    {"typing error", typo, 65},
+    {"typing error", typo, 63},
     {"blank lines more", blank_lines_more, 99},
     {"blank lines fewer", blank_lines_fewer, 99},
     {"comments fewer", comments_fewer, 99},
