@@ -404,9 +404,9 @@ static bool is_left(const Fit *fit)
 }
 
 /*
- * A line behind the first (any, where the quote is exact) stands in both parts, blanks included (or
- * both lost the indentation of their first), and no line is left of the quote's: the replacement
- * has the quote's coordinates.
+ * A line stands in both parts, blanks included, that is not the first without indentation (any
+ * line, where the quote is exact), or both lost the indentation of their first; and no line is left
+ * of the quote's: the replacement has the quote's coordinates.
  */
 static bool shares_coordinates(const Fit *fit)
 {
@@ -415,9 +415,12 @@ static bool shares_coordinates(const Fit *fit)
     if (shares_loss(fit))
         return true;
     bool exact = fit->match->level == ACR_LEVEL_EXACT || fit->match->level == ACR_LEVEL_TRAILING;
-    for (gsize k = exact ? 0 : 1; k < fit->match->patched.n; k++)
-        if (fit->paired[k] >= !exact && fit->match->patched.line[k].core > 3)
+    for (gsize k = 0; k < fit->match->patched.n; k++) {
+        const AcrLine *line = &fit->match->patched.line[k];
+        bool telling = exact || line->lead > 0 || (k > 0 && fit->paired[k] > 0);
+        if (fit->paired[k] >= 0 && line->core > 3 && telling)
             return true;
+    }
     return false;
 }
 
