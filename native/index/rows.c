@@ -289,7 +289,9 @@ static bool decode_row(Decoder *d)
 static bool decode_all(Decoder *d, char *rows, gsize len, guint *out_row)
 {
     *out_row = 1;
-    if (len > 0 && (rows[len - 1] != '\n' || !acr_utf8_is_text(rows, len)))
+    if (len == 0)
+        return true;
+    if (rows[len - 1] != '\n' || !acr_utf8_is_text(rows, len))
         return false;
     for (char *at = rows, *end = rows + len; at < end; (*out_row)++) {
         char *stop = memchr(at, '\n', (gsize)(end - at));
