@@ -7,7 +7,7 @@
 #include "patch/apply_private.h"
 
 #define MAX_SEARCHED                                                                               \
-    (64u * 1024 * 1024) /* bytes of files in which an answer's edits are not found */
+    (40u * 1024 * 1024) /* bytes of files in which an answer's edits are not found */
 #define MAX_TIMES_FILE                                                                             \
     16u /* a quote, of a file's length; line numbers and escapes make it longer */
 

@@ -15,6 +15,26 @@ static GBytes *new_text(const AcrEdit *edit)
     return g_bytes_new_take(text, strlen(text));
 }
 
+/* Whether a new path needs a folder where another edit makes a file, or the other way round. */
+static bool is_in_the_way(const Work *work, const char *path)
+{
+    gsize len = strlen(path);
+    g_autofree char *folder = g_strdup(path);
+    for (char *slash = strchr(folder, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (g_hash_table_contains(work->by_path, folder))
+            return true;
+        *slash = '/';
+    }
+    for (guint i = 0; i < work->files->len; i++) {
+        const File *file = work->files->pdata[i];
+        const char *made = file->to ? file->to : file->source ? NULL : file->path;
+        if (made && strncmp(made, path, len) == 0 && made[len] == '/')
+            return true;
+    }
+    return false;
+}
+
 void acr_whole_create(Work *work, guint number, const char *path)
 {
     const AcrEdit *edit = edit_at(work, number);
@@ -27,6 +47,13 @@ void acr_whole_create(Work *work, guint number, const char *path)
         outcome_at(work, number)->level = ACR_LEVEL_NONE;
         acr_work_refuse(work, number, ACR_EDIT_OVERLAP,
                         g_strdup("an earlier edit of this answer makes the same file"));
+        return;
+    }
+    if (is_in_the_way(work, path)) {
+        outcome_at(work, number)->level = ACR_LEVEL_NONE;
+        acr_work_refuse(work, number, ACR_EDIT_OVERLAP,
+                        g_strdup("an earlier edit of this answer makes a file where this one needs "
+                                 "a folder, or the other way round"));
         return;
     }
     file = acr_work_add_file(work, path, NULL);
@@ -124,8 +151,8 @@ static char *why_not_called(const Work *work, const File *file, const char *to)
     if (file->to)
         return g_strdup("an earlier edit of this answer gives it another name");
     if (acr_snapshot_find(work->context->snapshot, to) >= 0 ||
-        g_hash_table_contains(work->by_path, to))
-        return g_strdup_printf("its new name, %s, is that of another file", to);
+        g_hash_table_contains(work->by_path, to) || is_in_the_way(work, to))
+        return g_strdup_printf("its new name, %s, is that of another file or folder", to);
     return NULL;
 }
 

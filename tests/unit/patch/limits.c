@@ -6,8 +6,8 @@
 
 #include "support.h"
 
-/* Of the processor, which other processes do not lengthen; with sanitizers all is slower. */
-#define BOUND_S (g_getenv("ACR_SLOW") ? 60.0 : 6.0)
+/* Of the processor, which other processes do not lengthen; sanitizers and no optimization do. */
+#define BOUND_S 20.0
 
 static double apply_seconds(Fixture *fixture, const char *answer, gsize len, AcrPatchResult *out)
 {
