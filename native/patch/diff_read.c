@@ -275,6 +275,7 @@ static void push_hunk(const AcrDiff *diff, const AcrDiffFile *file, const Hunk *
     edit->line = hunk->line;
     edit->bare = hunk->bare[1];
     edit->was_bare = hunk->bare[0];
+    edit->one_blank = hunk->new.begun && hunk->new.text->len == 0;
     if (has_second_reading(hunk))
         acr_edit_add_reading(edit, g_strdup(hunk->old2.text->str), g_strdup(hunk->new2.text->str));
     acr_parse_push(diff->parse, edit);

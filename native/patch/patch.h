@@ -65,6 +65,7 @@ typedef struct {
     guint line;        /* 1-based line at which a diff says that `original` begins; 0: none */
     bool bare;         /* the new text has no line end at its end, as a diff says */
     bool was_bare;     /* nor has the old one */
+    bool one_blank;    /* a hunk's new text is one empty line, which `patched` cannot show */
     bool executable;   /* a new file may be run */
     bool makes;        /* a diff that says the file is new */
     GPtrArray *others; /* of AcrEditReading, or NULL; which is right, the file decides */

@@ -66,11 +66,14 @@ GArray *acr_patch_verbatim(const AcrSource *source, const AcrEdit *edit, const A
 {
     GArray *readings = g_array_new(FALSE, FALSE, sizeof(AcrSplice));
     g_autoptr(GString) text = g_string_new(NULL);
-    Changed changed = find_changed(source, edit, &match->patched, place);
+    AcrLine blank = acr_line_make("", 0, 0);
+    const AcrLines one_blank = {&blank, 1};
+    const AcrLines *new = edit->one_blank ? &one_blank : &match->patched;
+    Changed changed = find_changed(source, edit, new, place);
     bool appended = changed.first == changed.last && is_open(source, changed.last);
     gsize off = line_offset(source, changed.first), end = line_offset(source, changed.last);
     for (gsize i = changed.from; i < changed.to; i++) {
-        const AcrLine *line = &match->patched.line[i];
+        const AcrLine *line = &new->line[i];
         gsize at = MIN(changed.first + (i - changed.from), MAX(changed.last, 1) - 1);
         const char *eol = acr_source_eol(source, at);
         if (appended && i == changed.from)
