@@ -82,16 +82,12 @@ static AcrStoreState take_row(sqlite3_stmt *statement, const AcrStoreKey *key, G
     return ACR_STORE_OK;
 }
 
-AcrStoreState acr_store_read(AcrStore *store, const AcrStoreKey *key, GBytes **out_rows,
+/* In a transaction that is open. */
+static AcrStoreState look_up(AcrStore *store, const AcrStoreKey *key, GBytes **out_rows,
                              gint64 *out_day)
 {
     AcrStoreState state = ACR_STORE_OK;
-    if (!store->reading) {
-        state = acr_store_run(store, ACR_STATEMENT_BEGIN_READING);
-        store->reading = state == ACR_STORE_OK;
-    }
-    sqlite3_stmt *get =
-        state == ACR_STORE_OK ? acr_store_statement(store, ACR_STATEMENT_GET, &state) : NULL;
+    sqlite3_stmt *get = acr_store_statement(store, ACR_STATEMENT_GET, &state);
     if (!get)
         return state;
     sqlite3_bind_int64(get, 1, acr_store_number(key));
@@ -103,6 +99,18 @@ AcrStoreState acr_store_read(AcrStore *store, const AcrStoreKey *key, GBytes **o
         state = ACR_STORE_NONE;
     sqlite3_reset(get);
     return state;
+}
+
+AcrStoreState acr_store_read(AcrStore *store, const AcrStoreKey *key, GBytes **out_rows,
+                             gint64 *out_day)
+{
+    if (!store->reading) {
+        AcrStoreState state = acr_store_run(store, ACR_STATEMENT_BEGIN_READING);
+        if (state != ACR_STORE_OK)
+            return state;
+        store->reading = true;
+    }
+    return look_up(store, key, out_rows, out_day);
 }
 
 /* Ends whatever transaction is open without keeping what it wrote. */
@@ -142,6 +150,19 @@ static AcrStoreState put_row(AcrStore *store, const AcrStoreRow *row, gint64 day
     return state;
 }
 
+/*
+ * A walk down an index whose order was spoilt ends beside what is there: rows that were put in and
+ * are not found again show that, and would else be put in for ever.
+ */
+static AcrStoreState check_row(AcrStore *store, const AcrStoreRow *row)
+{
+    AcrStoreKey key = {row->id, row->version};
+    g_autoptr(GBytes) rows = NULL;
+    gint64 day;
+    AcrStoreState state = look_up(store, &key, &rows, &day);
+    return state == ACR_STORE_NONE ? ACR_STORE_DAMAGED : state;
+}
+
 static AcrStoreState touch_row(AcrStore *store, gint64 number, gint64 day)
 {
     AcrStoreState state = ACR_STORE_OK;
@@ -179,6 +200,8 @@ AcrStoreState acr_store_write(AcrStore *store, const GPtrArray *rows, const GArr
         state = touch_row(store, g_array_index(touched, gint64, i), day);
     for (guint i = 0; i < rows->len && state == ACR_STORE_OK; i++)
         state = put_row(store, rows->pdata[i], day);
+    for (guint i = 0; i < rows->len && state == ACR_STORE_OK; i++)
+        state = check_row(store, rows->pdata[i]);
     return finish(store, state);
 }
 
