@@ -99,7 +99,7 @@ bool acr_quote_trim_blank(AcrMatch *match)
         return false;
     replace_lines(o, head, o->n - tail);
     head = MIN(head, blank_head(p));
-    tail = head < p->n ? MIN(tail, blank_tail(p)) : 0;
+    tail = MIN(MIN(tail, blank_tail(p)), p->n - head);
     replace_lines(p, head, p->n - tail);
     return true;
 }
