@@ -350,6 +350,60 @@ static bool lacks_code(const AcrMatch *match)
     return false;
 }
 
+static gsize behind_blanks(const AcrLines *lines, gsize k)
+{
+    while (k < lines->n && acr_line_is_blank(&lines->line[k]))
+        k++;
+    return k;
+}
+
+/* The line above that is indented less, with nothing but a docstring between; -1: none. */
+static gssize header_of(const AcrLines *lines, gsize k)
+{
+    gsize width = acr_line_width(lines->line[k].s, lines->line[k].lead), at = k;
+    while (at > 0) {
+        const AcrLine *line = &lines->line[--at];
+        if (acr_line_is_blank(line) || acr_line_width(line->s, line->lead) >= width)
+            continue;
+        gsize body = behind_blanks(lines, at + 1);
+        if (body < k)
+            body = behind_blanks(lines, acr_string_end(lines, body));
+        return body == k ? (gssize)at : -1;
+    }
+    return -1;
+}
+
+/* Whether `...` in line k of the replacement is code: all there is of a block whose header the
+ * quote has not, as of an overload; or it goes on with an example in a docstring. */
+static bool is_ellipsis(const AcrMatch *match, gsize k)
+{
+    const AcrLines *lines = &match->patched;
+    const AcrLine *line = &lines->line[k], *above = k > 0 ? &lines->line[k - 1] : NULL;
+    if (above && above->lead == line->lead && above->core > 4 &&
+        (strncmp(above->s + above->lead, ">>> ", 4) == 0 ||
+         strncmp(above->s + above->lead, "... ", 4) == 0))
+        return true;
+    if (match->original.n > 0 && lines->n > ACR_PATCH_MAX_SCAN / match->original.n)
+        return false;
+    gssize header = header_of(lines, k);
+    if (header < 0 || !acr_line_opens_block(&lines->line[header]) ||
+        has_core(&match->original, &lines->line[header]))
+        return false;
+    gsize next = behind_blanks(lines, k + 1);
+    return next == lines->n || acr_line_width(lines->line[next].s, lines->line[next].lead) <
+                                   acr_line_width(line->s, line->lead);
+}
+
+/* Whether line k of the replacement leaves code out: a comment that sounds so does where code of
+ * the quote is lacking. */
+static bool leaves_out(const AcrMatch *match, gsize k, bool lacking)
+{
+    const AcrLine *line = &match->patched.line[k];
+    if (!acr_line_is_elision(line))
+        return false;
+    return line->s[line->lead] == '#' ? lacking : !is_ellipsis(match, k);
+}
+
 /* A replacement that leaves code out where the quote did not: what should stay there is unknown. */
 static void check_elisions(AcrMatch *match)
 {
@@ -363,9 +417,10 @@ static void check_elisions(AcrMatch *match)
                                 quoted, left_out);
         return;
     }
+    bool lacking = left_out > quoted && lacks_code(match);
     for (gsize j = 0; left_out > quoted && j < match->patched.n; j++) {
         const AcrLine *line = &match->patched.line[j];
-        if (!acr_line_is_elision(line) || line->s[line->lead] != '#' || !lacks_code(match))
+        if (!leaves_out(match, j, lacking))
             continue;
         match->why =
             g_strdup_printf("<patched> leaves code out (\"%.*s\"), but <original> quotes it: "
