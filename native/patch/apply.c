@@ -179,7 +179,8 @@ static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, G
     const File *file = g_hash_table_lookup(work->by_path, clean);
     if (file && file->to && strcmp(file->to, clean) == 0)
         return g_strdup(file->path);
-    return acr_file_names_resolve(work->names, clean, quotes_nothing(edit), out_near);
+    bool exact = edit->kind != ACR_EDIT_CHANGE || quotes_nothing(edit); /* no quote confirms it */
+    return acr_file_names_resolve(work->names, clean, exact, out_near);
 }
 
 /* Takes one edit as far as its place; false only when the snapshot cannot be read. */

@@ -101,7 +101,16 @@ bool acr_whole_fill(Work *work, guint number, const char *path, GError **error)
     return true;
 }
 
-/* Whether the lines that a diff removes are those of the file. */
+/* Whether nothing but blank lines stands outside the place. */
+static bool is_all(const AcrLines *lines, const AcrPlace *place)
+{
+    for (gsize i = 0; i < lines->n; i++)
+        if ((i < place->first || i >= place->last) && !acr_line_is_blank(&lines->line[i]))
+            return false;
+    return !place->inside;
+}
+
+/* Whether the lines that a diff removes are all those of the file. */
 static bool is_its_text(const AcrEdit *edit, const File *file, AcrLevel *out_level)
 {
     g_auto(AcrMatch) match = {0};
@@ -112,7 +121,8 @@ static bool is_its_text(const AcrEdit *edit, const File *file, AcrLevel *out_lev
         return false;
     acr_ladder_find(file->source, edit->original, "", &match);
     *out_level = match.level;
-    return match.places->len > 0;
+    return match.places->len == 1 &&
+           is_all(&file->source->lines, &g_array_index(match.places, AcrPlace, 0));
 }
 
 bool acr_whole_delete(Work *work, guint number, const char *path, GError **error)
@@ -130,7 +140,10 @@ bool acr_whole_delete(Work *work, guint number, const char *path, GError **error
     } else if (!is_its_text(edit, file, &level)) {
         acr_work_refuse(
             work, number, ACR_EDIT_UNMATCHED,
-            g_strdup_printf("the lines that the diff removes are not those of %s", path));
+            g_strdup_printf("the lines that the diff removes are not those of %s, or not all of "
+                            "them: to delete the file write \"deleted file mode 100644\" below "
+                            "\"diff --git\", and no lines",
+                            path));
     } else {
         file->gone = true;
         outcome->level = level;
