@@ -517,7 +517,9 @@ GBytes *acr_fit_apply(const AcrSource *source, const AcrSplice *const *splices, 
     static const guint8 mark[] = {0xef, 0xbb, 0xbf};
     AcrText plain = source->text;
     g_autoptr(GByteArray) out = g_byte_array_new();
-    gsize pos = 0, at = 0, skipped = 0;
+    gsize pos = 0, at = 0;
+    if (n == 0)
+        return g_bytes_ref(source->bytes);
     if (source->text.binary || !source->text.exact) {
         g_set_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED, "'%s' cannot be edited as text",
                     source->path);
@@ -545,7 +547,6 @@ GBytes *acr_fit_apply(const AcrSource *source, const AcrSplice *const *splices, 
         const guint8 *data = g_bytes_get_data(with, &len);
         g_byte_array_append(out, data, (guint)len);
         at = to + splices[i]->len;
-        skipped++;
     }
     return g_byte_array_free_to_bytes(g_steal_pointer(&out));
 }

@@ -60,6 +60,7 @@ static bool has_word(char **words, const char *word)
  * blank, backslash. */
 static GBytes *section_bytes(const Section *section, char **words)
 {
+    static const char escaped[] = "ts0\\", meant[] = "\t \0\\";
     g_autoptr(GString) text = g_string_new(NULL);
     g_autoptr(GError) error = NULL;
     if (has_word(words, "bom"))
@@ -70,8 +71,8 @@ static GBytes *section_bytes(const Section *section, char **words)
             g_string_append(text, "\r\n");
         else if (*at == '\n' && has_word(words, "cr"))
             g_string_append(text, "\r");
-        else if (escapes && *at == '\\' && (at[1] == 't' || at[1] == 's' || at[1] == '\\'))
-            g_string_append_c(text, *++at == 't' ? '\t' : *at == 's' ? ' ' : '\\');
+        else if (escapes && *at == '\\' && at[1] && strchr(escaped, at[1]))
+            g_string_append_c(text, meant[strchr(escaped, *++at) - escaped]);
         else
             g_string_append_c(text, *at);
     }
