@@ -9,6 +9,7 @@
 #include "patch/patch_private.h"
 
 #define MAX_NEAR 5u
+#define MAX_PART 255u /* bytes of one part of a new path, as file systems have it */
 
 struct AcrFileNames {
     AcrSnapshot *snapshot; /* shared */
@@ -235,11 +236,53 @@ static bool has_part(const char *path, const char *what)
     return false;
 }
 
+/* Whether git takes a part of a path for .git where other systems have the checkout: ".git .",
+ * ".git::$DATA", "git~1". */
+static bool is_like_git(const char *part)
+{
+    gsize n = strlen(".git");
+    if (g_ascii_strcasecmp(part, "git~1") == 0)
+        return true;
+    if (g_ascii_strncasecmp(part, ".git", n) != 0)
+        return false;
+    return part[n] == ':' || part[n + strspn(part + n, " .")] == '\0';
+}
+
+/* A character that no one sees, or that is no part of a name everywhere. */
+static bool has_odd_character(const char *name)
+{
+    for (const char *at = name; *at; at = g_utf8_next_char(at)) {
+        gunichar c = g_utf8_get_char(at);
+        if (c == '\\' || g_unichar_iscntrl(c) || g_unichar_type(c) == G_UNICODE_FORMAT)
+            return true;
+    }
+    return false;
+}
+
+/* Why a file of that (valid UTF-8) name is not made; owned, or NULL. */
+static char *why_not_made(const char *name)
+{
+    g_auto(GStrv) parts = g_strsplit(name, "/", -1);
+    if (has_odd_character(name))
+        return g_strdup("no file has a backslash or an invisible character in its name: write / "
+                        "between the parts of a path");
+    for (guint i = 0; parts[i]; i++) {
+        gsize len = strlen(parts[i]);
+        if (is_like_git(parts[i]))
+            return g_strdup("what is in .git may not be written");
+        if (len > MAX_PART)
+            return g_strdup_printf("a part of its name is longer than %u bytes", MAX_PART);
+        if (len > 0 && (acr_is_blank(parts[i][0]) || acr_is_blank(parts[i][len - 1])))
+            return g_strdup("a part of its name begins or ends with a blank");
+    }
+    return NULL;
+}
+
 char *acr_file_name_refusal(const AcrFileNames *names, const AcrOverlay *overlay, const char *name)
 {
     gssize entry = acr_snapshot_find(names->snapshot, name);
     if (acr_overlay_path_ok(overlay, name))
-        return NULL;
+        return entry < 0 ? why_not_made(name) : NULL;
     if (*name == '/')
         return g_strdup("an absolute path may not be written: name the file from the root of the "
                         "repository");
