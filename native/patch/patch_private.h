@@ -11,6 +11,9 @@
 #define ACR_PATCH_MAX_READINGS 3u      /* of one replacement */
 #define ACR_PATCH_MAX_COMBINATIONS 64u /* of readings, in one file */
 #define ACR_REFEREE_MAX_LINTED 4u      /* versions of one file that are given to the linter */
+/* Bytes of a text that is compiled: Python takes some 300 times as much memory for it. Of longer
+ * ones the first reading stays, and whether they compile is not asked. */
+#define ACR_REFEREE_MAX_COMPILED (4u * 1024 * 1024)
 /* Bytes of all texts of one lint run: some 20 s of pylint, so that its deadline is never near. */
 #define ACR_REFEREE_MAX_LINT_BYTES (2u * 1024 * 1024)
 #define ACR_PATCH_MAX_ALIGN_CELLS                                                                  \
@@ -159,8 +162,7 @@ GHashTable *acr_words_known(const AcrLines *lines) ACR_MUST_USE;
  * another, a word that turns the sense. */
 bool acr_words_differ(const AcrLine *quoted, const AcrLine *theirs, GHashTable *known);
 /* The line `theirs` with what `ours` changes of `base`; owned, NULL: both change the same words. */
-char *acr_words_merge(const AcrLine *base, const AcrLine *theirs,
-                      const AcrLine *ours) ACR_MUST_USE;
+char *acr_words_merge(const AcrLine *base, const AcrLine *theirs, const AcrLine *ours) ACR_MUST_USE;
 /* How alike two lines are: 1 for equal ones without outer blanks, 0 for different ones. */
 double acr_line_likeness(const AcrLine *a, const AcrLine *b);
 

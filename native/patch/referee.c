@@ -15,6 +15,11 @@ static bool is_python(const char *path)
     return g_str_has_suffix(path, ".py") || g_str_has_suffix(path, ".pyi");
 }
 
+static bool is_compiled(const char *path, GBytes *bytes)
+{
+    return is_python(path) && g_bytes_get_size(bytes) <= ACR_REFEREE_MAX_COMPILED;
+}
+
 /* The next combination; readings of later edits change first. False after the last. */
 static bool next_combination(Located *const *edits, gsize n)
 {
@@ -53,7 +58,7 @@ static bool try_all(const AcrReferee *referee, const AcrSource *source, Located 
         bool ok = false;
         if (!bytes)
             return false;
-        if (!is_new(seen, bytes))
+        if (!is_new(seen, bytes) || !is_compiled(source->path, bytes))
             continue;
         g_ptr_array_add(seen, g_bytes_ref(bytes));
         g_autofree char *message = NULL;
@@ -81,7 +86,7 @@ static GPtrArray *list_versions(const AcrReferee *referee, const AcrChoice *choi
         choice->edits[i]->chosen = 0;
         many = many || choice->edits[i]->readings->len > 1;
     }
-    if (many && referee && is_python(choice->source->path)) {
+    if (many && referee && is_compiled(choice->source->path, choice->source->bytes)) {
         bool ok =
             try_all(referee, choice->source, choice->edits, choice->n, sound, &tried, &failed);
         if (!ok || (tried == 0 && failed)) {
@@ -185,14 +190,15 @@ bool acr_referee_accepts(const AcrReferee *referee, const char *path, GBytes *be
     bool sound = true, was_sound = true;
     g_autofree char *message = NULL;
     *out_ok = true;
-    if (!referee || !is_python(path))
+    if (!referee || !is_compiled(path, after))
         return true;
     if (!referee->compiles(referee->ctx, path, after, &sound, &message, error))
         return false;
     if (sound)
         return true;
     g_autofree char *unused = NULL;
-    if (before && !referee->compiles(referee->ctx, path, before, &was_sound, &unused, error))
+    if (before && is_compiled(path, before) &&
+        !referee->compiles(referee->ctx, path, before, &was_sound, &unused, error))
         return false;
     *out_ok = !was_sound;
     if (was_sound)

@@ -17,8 +17,15 @@
 /* A linter that says what it is told to, and remembers what it was asked. */
 typedef struct {
     const guint *worse; /* of all versions; NULL: it is an error */
-    guint asked, files, versions;
+    guint asked, files, versions, compiled;
 } Linter;
+
+static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
+                     GError **error)
+{
+    ((Linter *)ctx)->compiled++;
+    return stub_referee()->compiles(NULL, path, source, out_ok, out_message, error);
+}
 
 static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
                  GError **error)
@@ -41,6 +48,7 @@ static bool apply(Fixture *fixture, Linter *linter, const char *answer, AcrPatch
 {
     AcrReferee referee = *stub_referee();
     referee.ctx = linter;
+    referee.compiles = compiles;
     referee.lint = lint;
     AcrPatchContext context = {
         .snapshot = fixture->snapshot, .index = fixture->index, .referee = &referee};
@@ -133,6 +141,24 @@ static void test_what_is_too_large_is_not_linted(void)
     g_assert_cmpuint(linter.versions, ==, 3);
 }
 
+/* Python would take a gigabyte of memory and more. */
+static void test_what_is_too_large_is_not_compiled(void)
+{
+    static const guint worse[] = {5, 0};
+    g_auto(Fixture) fixture = {0};
+    g_auto(AcrPatchResult) result = {0};
+    g_autoptr(GString) large = g_string_new(BODY);
+    Linter linter = {.worse = worse};
+    while (large->len <= 4u * 1024 * 1024)
+        g_string_append_printf(large, "value_%u = compute('some text')\n", (guint)large->len);
+    fixture_init(&fixture);
+    fixture_write(&fixture, "a.py", large->str, large->len);
+    fixture_open(&fixture);
+    g_assert_true(apply(&fixture, &linter, EDIT("a.py"), &result, NULL));
+    g_assert_cmpuint(linter.compiled, ==, 0);
+    check_holds(&result, "a.py", FIRST);
+}
+
 static void test_it_is_given_few_versions_of_a_file(void)
 {
     static const guint worse[] = {9, 9, 9, 0};
@@ -168,6 +194,8 @@ void add_referee_tests(void)
                     test_an_error_of_the_lint_ends_the_whole);
     g_test_add_func("/patch/referee/what_is_too_large_is_not_linted",
                     test_what_is_too_large_is_not_linted);
+    g_test_add_func("/patch/referee/what_is_too_large_is_not_compiled",
+                    test_what_is_too_large_is_not_compiled);
     g_test_add_func("/patch/referee/it_is_given_few_versions_of_a_file",
                     test_it_is_given_few_versions_of_a_file);
 }
