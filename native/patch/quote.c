@@ -46,13 +46,18 @@ static bool is_numbered(const AcrLines *lines, gsize *out_first)
     return expected > 0;
 }
 
-/* Takes the numbers off the lines that have one. */
-static void strip_numbers(const AcrLines *lines, AcrLines *out)
+/* Takes the numbers off the lines that have one, from `least` to `most` and never falling: another
+ * is code. */
+static void strip_numbers(const AcrLines *lines, gsize least, gsize most, AcrLines *out)
 {
     *out = (AcrLines){.line = g_new0(AcrLine, lines->n + 1), .n = lines->n};
     for (gsize j = 0; j < lines->n; j++) {
         const AcrLine *line = &lines->line[j];
         gsize number = 0, len = number_length(line, &number);
+        if (number < least || number > most)
+            len = 0;
+        if (len > 0)
+            least = number;
         out->line[j] = acr_line_make(line->s + len, line->len - len, line->full - len);
     }
 }
@@ -133,8 +138,8 @@ gsize acr_quote_take_numbers(AcrMatch *match)
     AcrLines original, patched;
     if (!is_numbered(&match->original, &first))
         return 0;
-    strip_numbers(&match->original, &original);
-    strip_numbers(&match->patched, &patched);
+    strip_numbers(&match->original, 0, G_MAXSIZE, &original);
+    strip_numbers(&match->patched, first, first + match->original.n + match->patched.n, &patched);
     acr_lines_clear(&match->original);
     acr_lines_clear(&match->patched);
     match->original = original;
