@@ -78,10 +78,11 @@ typedef enum {
     ACR_RESOLVE_OUTSIDE, /* imported from a module that the repository does not have */
     ACR_RESOLVE_UNKNOWN,
 } AcrResolution;
+#define ACR_RESOLVE_MAX_STEPS 20000 /* of all walks for one name */
 /* Classes that `dotted` means at module level of `file`; appended to `out` (guint32) where they are
- * not there yet. */
+ * not there yet. What the walk took is subtracted from `*steps`; none is left: nothing is found. */
 AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
-                                        GArray *out);
+                                        int *steps, GArray *out);
 /* The same where class `class_id` names its bases: its scopes first, never itself. */
 AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,
                                      GArray *out);

@@ -83,7 +83,8 @@ static GArray *new_ids(void)
     return g_array_new(FALSE, FALSE, sizeof(guint32));
 }
 
-static void add_all_of_name(const AcrIndex *index, const char *name, gint64 self, GArray *out)
+/* As bases: no more than acr_index_add_unique takes. */
+static void add_all_of_name(const AcrIndex *index, const char *name, guint32 self, GArray *out)
 {
     gsize n;
     const guint32 *ids = acr_index_lookup(index, ACR_SYMBOL_CLASS, name, &n);
@@ -200,11 +201,12 @@ static bool full_name_ends_in(const AcrIndex *index, guint32 id, const char *dot
 static void add_renamed(const AcrIndex *index, AcrSymbolKind kind, const char *name, GArray *out)
 {
     gsize n;
+    int steps = ACR_RESOLVE_MAX_STEPS;
     const guint32 *ids = acr_index_lookup(index, kind, name, &n);
-    for (gsize i = 0; i < n; i++) {
+    for (gsize i = 0; i < n && steps > 0; i++) {
         const AcrSymbol *symbol = acr_index_symbol(index, ids[i]);
         if (symbol->parent < 0 && symbol->value)
-            (void)acr_index_resolve_in_file(index, symbol->file, name, out);
+            (void)acr_index_resolve_in_file(index, symbol->file, name, &steps, out);
     }
 }
 
@@ -214,15 +216,17 @@ static void add_dotted(const AcrIndex *index, const char *name, const char *dot,
     const guint32 *ids = acr_index_lookup(index, ACR_SYMBOL_CLASS, dot + 1, &n);
     for (gsize i = 0; i < n; i++)
         if (full_name_ends_in(index, ids[i], name))
-            acr_index_add_unique(out, ids[i]);
+            g_array_append_val(out, ids[i]);
     if (out->len > 0)
         return;
     /* A module that only passes the name on: from `pkg.Class` to pkg/__init__.py's import. */
     g_autoptr(GArray) files = new_ids();
     g_autofree char *module = g_strndup(name, (gsize)(dot - name));
     acr_index_module_files(index, -1, module, files);
+    int steps = ACR_RESOLVE_MAX_STEPS;
     for (guint i = 0; i < files->len; i++)
-        (void)acr_index_resolve_in_file(index, g_array_index(files, guint32, i), dot + 1, out);
+        (void)acr_index_resolve_in_file(index, g_array_index(files, guint32, i), dot + 1, &steps,
+                                        out);
 }
 
 GArray *acr_index_resolve_class(const AcrIndex *index, const char *name)
@@ -233,7 +237,10 @@ GArray *acr_index_resolve_class(const AcrIndex *index, const char *name)
         add_dotted(index, name, dot, found);
         return found;
     }
-    add_all_of_name(index, name, -1, found);
+    gsize n;
+    const guint32 *ids = acr_index_lookup(index, ACR_SYMBOL_CLASS, name, &n);
+    if (n)
+        g_array_append_vals(found, ids, (guint)n);
     if (found->len == 0)
         add_renamed(index, ACR_SYMBOL_ASSIGN, name, found);
     if (found->len == 0)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MAX_DEPTH 12
-#define MAX_STEPS 4000
+#define MAX_STEPS 4000 /* of one walk */
 #define MAX_FOUND 1000u
 #define MAX_NAME 1000u /* bytes of a dotted name that is resolved */
 
@@ -161,10 +161,13 @@ static AcrResolution in_file(Walk *walk, gsize file, const char *dotted, int dep
 }
 
 AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const char *dotted,
-                                        GArray *out)
+                                        int *steps, GArray *out)
 {
-    Walk walk = {.index = index, .out = out, .self = -1, .steps = MAX_STEPS};
-    return in_file(&walk, file, dotted, 0);
+    int most = CLAMP(*steps, 0, MAX_STEPS);
+    Walk walk = {.index = index, .out = out, .self = -1, .steps = most};
+    AcrResolution result = in_file(&walk, file, dotted, 0);
+    *steps -= most - MAX(walk.steps, 0);
+    return result;
 }
 
 AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,

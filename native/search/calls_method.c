@@ -5,8 +5,6 @@
  */
 #include "search/search_private.h"
 
-#define MAX_CLASSES 200u /* classes of one name that are looked into */
-
 static const AcrSought a_def = {"function or method",
                                 ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD),
                                 ACR_COLLAPSE_METHODS};
@@ -156,8 +154,7 @@ static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
                                acr_index_symbol(index, g_array_index(assigned, guint32, 0))->file)
                     ->path);
     }
-    if (classes->len > MAX_CLASSES)
-        g_array_set_size(classes, MAX_CLASSES);
+    acr_find_keep_owners(classes, klass->text, reply->notes);
     return classes;
 }
 

@@ -157,12 +157,24 @@ static GArray *narrow(const AcrIndex *index, const GArray *ids, const char *dott
     return kept;
 }
 
+void acr_find_keep_owners(GArray *classes, const char *name, GString *notes)
+{
+    if (classes->len <= ACR_SEARCH_MAX_OWNERS)
+        return;
+    if (notes)
+        g_string_append_printf(
+            notes, "%u classes are named %s; only the first %u of them were looked into.\n",
+            classes->len, name, ACR_SEARCH_MAX_OWNERS);
+    g_array_set_size(classes, ACR_SEARCH_MAX_OWNERS);
+}
+
 /* Members called `name` of every class that `owner` stands for, also inherited ones. */
 static GArray *members_of_named(const AcrIndex *index, const char *owner, const char *name,
                                 GString *notes)
 {
     GArray *found = ids_new();
     g_autoptr(GArray) classes = acr_index_resolve_class(index, owner);
+    acr_find_keep_owners(classes, owner, notes);
     for (guint i = 0; i < classes->len; i++) {
         guint32 id = g_array_index(classes, guint32, i), where = id;
         g_autoptr(GArray) members = acr_find_members(index, id, name, &where);

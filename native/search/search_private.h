@@ -28,7 +28,8 @@
 #define ACR_SEARCH_OTHERS_AT_ONCE                                                                  \
     512u /* of them read before it is seen whether the bound was passed */
 #define ACR_SEARCH_SUGGESTIONS 6u
-#define ACR_SEARCH_MAX_NAME 200u /* bytes of a name that is compared for nearness or echoed */
+#define ACR_SEARCH_MAX_OWNERS 200u /* classes of one name whose members are looked for */
+#define ACR_SEARCH_MAX_NAME 200u   /* bytes of a name that is compared for nearness or echoed */
 
 /* ---- Contents -----------------------------------------------------------------------------------
  */
@@ -57,9 +58,10 @@ struct AcrSearch {
     bool loaded;                  /* acr_search_load was here */
     gsize n_first;                /* what acr_search_load_first found; 0: not asked yet */
     GPtrArray *calls;             /* owned; of const AcrCallSpec, borrowed: the calls added */
-    char *absent;                 /* owned; a text that no indexed file holds, or NULL */
-    GPtrArray *others;            /* owned; of AcrOther, NULL until a miss needs them */
-    bool others_partial;          /* a bound was hit: none are there */
+    char *absent;        /* owned; a text that no indexed file holds, found out by the present call,
+                            or NULL */
+    GPtrArray *others;   /* owned; of AcrOther, NULL until a miss needs them */
+    bool others_partial; /* a bound was hit: none are there */
 };
 
 /*
@@ -207,6 +209,9 @@ GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *not
  */
 GArray *acr_find_members(const AcrIndex *index, guint32 class_id, const char *name,
                          guint32 *out_owner) ACR_MUST_USE;
+/* Keeps the first ACR_SEARCH_MAX_OWNERS of the classes of that name; `notes` (may be NULL) says so.
+ */
+void acr_find_keep_owners(GArray *classes, const char *name, GString *notes);
 GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids,
                           const AcrFileMatch *files) ACR_MUST_USE;
 void acr_find_unique(GArray *ids);

@@ -47,6 +47,21 @@ static void ten_thousand_results_are_counted_and_a_thousand_listed(void)
     g_assert_nonnull(strstr(lines.output, "<file>m.py</file> 9997\n<file>n.py</file> 1\n"));
 }
 
+static void classes_of_one_name_are_all_counted_and_the_last_is_found(void)
+{
+    g_auto(Fixture) fixture;
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < 1500; i++)
+        g_string_append(text, "class Same:\n    x = 1\n");
+    fixture_init(&fixture, "m.py", text->str, "n.py",
+                 "class Same:\n    def f(self):\n        pass\n", NULL);
+    fixture_expect(&fixture, "search_class_in_file", "Same", "n.py", "n.py:1-3 Same -");
+    g_auto(AcrAnswer) all = fixture_call(&fixture, "search_class", "Same", NULL, NULL);
+    g_assert_nonnull(strstr(all.output, "Found 1501 results for Same:"));
+    g_auto(AcrAnswer) method = fixture_call(&fixture, "search_method", "Same.g", NULL, NULL);
+    g_assert_nonnull(strstr(method.output, "1501 classes are named Same; only the first 200"));
+}
+
 static void a_huge_class_loses_its_middle_and_says_how_to_see_it(void)
 {
     g_auto(Fixture) fixture;
@@ -235,6 +250,8 @@ void add_bound_tests(void)
                     text_that_is_not_utf8_is_answered);
     g_test_add_func("/search/bounds/ten_thousand_results_are_counted_and_a_thousand_listed",
                     ten_thousand_results_are_counted_and_a_thousand_listed);
+    g_test_add_func("/search/bounds/classes_of_one_name_are_all_counted_and_the_last_is_found",
+                    classes_of_one_name_are_all_counted_and_the_last_is_found);
     g_test_add_func("/search/bounds/a_huge_class_loses_its_middle",
                     a_huge_class_loses_its_middle_and_says_how_to_see_it);
     g_test_add_func("/search/bounds/three_long_results_share_the_budget",
