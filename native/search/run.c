@@ -65,6 +65,8 @@ bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GErr
             return true;
         checked.values[i] = acr_utf8_repair(call->values[i], strlen(call->values[i]));
     }
+    /* What an earlier call found out must not change the words of this one. */
+    g_clear_pointer(&search->absent, g_free);
     g_auto(AcrAnswer) answer = {0};
     if (!call->spec->answer(search, &checked, &answer, error))
         return false;
