@@ -257,8 +257,8 @@ static bool add_window(AcrReply *reply, gsize entry, AcrContent *content, gint64
 {
     guint32 n = acr_content_n_lines(content);
     if (line > n) {
-        acr_reply_note(reply, "%s has only %u line%s.", acr_search_path(reply->search, entry), n,
-                       n == 1 ? "" : "s");
+        g_autofree char *shown = acr_search_shown(acr_search_path(reply->search, entry));
+        acr_reply_note(reply, "%s has only %u line%s.", shown, n, n == 1 ? "" : "s");
         return false;
     }
     AcrHit hit = {.entry = entry, .symbol = -1, .count = 1, .view = ACR_VIEW_WHOLE};
