@@ -200,7 +200,6 @@ static void serve(AcrPython *python)
 static bool prepare(AcrPython *python, GError **error)
 {
     PyObject *module = PyImport_ImportModule("_acr");
-    python->version = acr_py_running_version();
     python->thread_id = PyThread_get_thread_ident();
     python->deadline = module ? PyObject_GetAttrString(module, "Deadline") : NULL;
     Py_XDECREF(module);
@@ -292,8 +291,9 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
     g_queue_init(&python->jobs);
     python->watch_until_us = G_MAXINT64;
     python->package_dir = g_canonicalize_filename(package_dir, NULL);
-    python->referee =
-        (AcrReferee){.ctx = python, .compiles = acr_py_compiles, .lint = acr_py_lint};
+    python->referee = (AcrReferee){.ctx = python, .compiles = acr_py_compiles, .lint = acr_py_lint};
+    /* Asked before there is another thread: Python makes this text when it is first asked for. */
+    python->version = acr_py_running_version();
     int failed = start_worker(python);
     if (failed) {
         g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",
