@@ -189,6 +189,22 @@ static gssize decide_by_line(const AcrEdit *edit, const AcrMatch *match)
     return found;
 }
 
+/* Number of the one of several places that the edit's line number and words, or else the hints,
+ * decide on, or -1. Number and words that contradict each other decide nothing; without an index
+ * the words are not known. */
+static gssize decide(const Work *work, guint number, const AcrSource *source, const AcrMatch *match)
+{
+    AcrPatchContext unhinted = *work->context;
+    gsize len = 0;
+    const char *words = words_before(work, number, &len);
+    gssize by_line = match->places->len > 1 ? decide_by_line(edit_at(work, number), match) : -1;
+    if (by_line < 0)
+        return acr_decide_place(work->context, source->path, match, words, len);
+    unhinted.n_hints = 0;
+    gssize by_words = acr_decide_place(&unhinted, source->path, match, words, len);
+    return unhinted.index && (by_words < 0 || by_words == by_line) ? by_line : -1;
+}
+
 const char *acr_edit_quote_name(const AcrEdit *edit)
 {
     static const char *const names[] = {"<original>", "the SEARCH part", "the hunk's old text",
@@ -206,7 +222,6 @@ Located *acr_patch_locate(Work *work, guint number, const AcrSource *source, boo
     AcrEdit *edit = work->edits->pdata[number];
     AcrEditOutcome *outcome = outcome_at(work, number);
     g_auto(AcrMatch) match = {0};
-    gsize len = 0;
     char *why = NULL;
     *out_missing = true;
     if (!acr_patch_may_search(work))
@@ -219,10 +234,7 @@ Located *acr_patch_locate(Work *work, guint number, const AcrSource *source, boo
     if (*out_missing)
         return NULL;
     outcome->level = match.level;
-    const char *words = words_before(work, number, &len);
-    gssize chosen = match.places->len > 1 ? decide_by_line(edit, &match) : -1;
-    if (chosen < 0)
-        chosen = acr_decide_place(work->context, source->path, &match, words, len);
+    gssize chosen = decide(work, number, source, &match);
     if (chosen < 0) {
         acr_work_refuse(work, number, ACR_EDIT_AMBIGUOUS,
                         place_list(acr_edit_quote_name(edit), &match, source->path));
