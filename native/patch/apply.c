@@ -183,16 +183,34 @@ static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, G
     return acr_file_names_resolve(work->names, clean, exact, out_near);
 }
 
+/* Refuses an edit that cannot be used; the file that it names is opened, so that the feedback can
+ * show its code. */
+static bool refuse_unusable(Work *work, guint number, GError **error)
+{
+    const AcrEdit *edit = edit_at(work, number);
+    AcrEditOutcome *outcome = outcome_at(work, number);
+    g_autoptr(GPtrArray) near = NULL;
+    acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup(edit->complaint));
+    if (!edit->file)
+        return true;
+    g_autofree char *clean = acr_file_name_clean(edit->file);
+    g_autofree char *why = acr_file_name_refusal(work->names, work->overlay, clean);
+    char *path = why ? NULL : acr_file_names_resolve(work->names, clean, true, &near);
+    if (!path)
+        return true;
+    g_free(outcome->file);
+    outcome->file = path;
+    return acr_work_open_file(work, path, error) != NULL;
+}
+
 /* Takes one edit as far as its place; false only when the snapshot cannot be read. */
 static bool take_edit(Work *work, guint number, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
     AcrEditOutcome *outcome = outcome_at(work, number);
     g_autoptr(GPtrArray) near = NULL;
-    if (edit->complaint) {
-        acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup(edit->complaint));
-        return true;
-    }
+    if (edit->complaint)
+        return refuse_unusable(work, number, error);
     g_autofree char *clean = acr_file_name_clean(edit->file);
     g_autofree char *why = acr_file_name_refusal(work->names, work->overlay, clean);
     g_autofree char *path = why ? NULL : resolve(work, edit, clean, &near);
