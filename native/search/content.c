@@ -285,6 +285,18 @@ guint32 acr_content_line_at(AcrContent *content, gsize off)
     return low + 1;
 }
 
+#define STEPS_BY_ONE 32 /* then a search by halves is the shorter way */
+
+guint32 acr_content_line_after(AcrContent *content, guint32 line, gsize off)
+{
+    const GArray *starts = starts_of(content);
+    for (int step = 0; step < STEPS_BY_ONE; step++, line++) {
+        if (line >= starts->len - 1 || g_array_index(starts, gsize, line) > off)
+            return MIN(line, MAX(starts->len - 1, 1));
+    }
+    return acr_content_line_at(content, off);
+}
+
 const char *acr_search_path(const AcrSearch *search, gsize entry)
 {
     return acr_snapshot_entry(search->snapshot, entry)->path;

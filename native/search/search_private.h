@@ -89,6 +89,8 @@ guint32 acr_content_n_lines(AcrContent *content);
 const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len);
 guint32 acr_content_line_at(AcrContent *content,
                             gsize off); /* number of the line that holds byte `off` */
+/* The same where that is known to be `line` or a later one, as in a walk through the content. */
+guint32 acr_content_line_after(AcrContent *content, guint32 line, gsize off);
 void acr_content_free(AcrContent *content);
 
 const char *acr_search_path(const AcrSearch *search, gsize entry); /* borrowed */

@@ -253,6 +253,7 @@ static void collect(Collector *all, gsize entry, AcrContent *content, guint32 ne
 {
     gsize len = strlen(all->word);
     const char *text = content->text.text, *end = text + content->text.len;
+    guint32 number = 1;
     for (const char *at = text; at < end && !all->overfull;) {
         at = next_word(text, at, end, all->word, len);
         if (!at)
@@ -260,7 +261,7 @@ static void collect(Collector *all, gsize entry, AcrContent *content, guint32 ne
         const char *line = at, *stop = line_end(at + len, end);
         while (line > text && line[-1] != '\n' && line[-1] != '\r')
             line--;
-        guint32 number = acr_content_line_at(content, (gsize)(at - text));
+        number = acr_content_line_after(content, number, (gsize)(at - text));
         guint32 near = nearness * 2 + !in_named_class(all->search, all->scope, entry, number);
         guint32 missing = words_missing(all, line, stop);
         guint32 rank =

@@ -140,8 +140,31 @@ static void members(void)
     assert_names(index, acr_index_members(index, id), "");
 }
 
+/* Names are put in order by their first eight bytes and then by the rest. */
+static void names_that_begin_alike(void)
+{
+    static const TestFile files[] = {
+        {"a.py", "A|prefix_8z|1|1||m\nA|b|2|2||m\nA|prefix_8|3|3||m\nA|prefix_8\xc3\xa9|4|4||m\n"
+                 "A|a|5|5||m\nA|prefix_8a|6|6||m\nA|ab|7|7||m\n"},
+        {"b.py", "A|prefix_8a|1|1||m\nA|a|2|2||m\nA|prefix_7|3|3||m\nA|prefix_8z|4|4||m\n"},
+        {NULL, NULL}};
+    static const char *const expected[] = {
+        "a", "ab", "b", "prefix_7", "prefix_8", "prefix_8a", "prefix_8z", "prefix_8\xc3\xa9"};
+    gsize n;
+    g_autoptr(AcrIndex) index = index_of(files);
+    const char *const *names = acr_index_names(index, ACR_SYMBOL_ASSIGN, &n);
+    g_assert_cmpuint(n, ==, G_N_ELEMENTS(expected));
+    for (gsize i = 0; i < n; i++)
+        g_assert_cmpstr(names[i], ==, expected[i]);
+    const guint32 *ids = acr_index_lookup(index, ACR_SYMBOL_ASSIGN, "prefix_8z", &n);
+    g_assert_cmpuint(n, ==, 2);
+    g_assert_cmpuint(ids[0], ==, 0);
+    g_assert_cmpuint(ids[1], ==, 10);
+}
+
 void add_tables_tests(void)
 {
+    g_test_add_func("/index/tables/names_that_begin_alike_are_in_order", names_that_begin_alike);
     g_test_add_func("/index/tables/names_give_all_places_in_order", lookup);
     g_test_add_func("/index/tables/names_are_distinct_and_sorted", distinct_names);
     g_test_add_func("/index/tables/each_line_has_its_innermost_class_and_function", enclosing);
