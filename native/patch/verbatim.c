@@ -31,6 +31,9 @@ static Changed find_changed(const AcrSource *source, const AcrEdit *edit, const 
     gsize kept = changed.open != was_open; /* the last line is written again */
     while (changed.first + kept < changed.last && changed.from + kept < changed.to &&
            acr_line_same_exact(&old[changed.first], &new->line[changed.from])) {
+        bool last_of_one = changed.from + 1 == changed.to && changed.first + 1 < changed.last;
+        if (changed.open && last_of_one)
+            break; /* it loses the line end that it has */
         changed.first++;
         changed.from++;
     }
