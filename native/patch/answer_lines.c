@@ -51,6 +51,12 @@ bool acr_is_fence(const char *s, gsize len, gsize *out_info)
     return true;
 }
 
+bool acr_is_diff_fence(const char *info, gsize len)
+{
+    return (len >= 4 && memcmp(info, "diff", 4) == 0) ||
+           (len >= 5 && memcmp(info, "patch", 5) == 0);
+}
+
 /* Takes off the blanks at the end of [from, *to) and then one line end. */
 static void trim_end(const char *s, gsize from, gsize *to)
 {

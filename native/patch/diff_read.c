@@ -381,8 +381,7 @@ static bool open_diff(AcrParse *parse, gsize off, AcrDiff *diff)
     const char *fence = parse->s + parse->fence.off;
     *diff = (AcrDiff){.parse = parse, .fenced = parse->fence.len > 0};
     bool named = diff->fenced && acr_is_fence(fence, parse->fence.len, &info) &&
-                 parse->fence.len - info >= 4 &&
-                 (strncmp(fence + info, "diff", 4) == 0 || strncmp(fence + info, "patch", 5) == 0);
+                 acr_is_diff_fence(fence + info, parse->fence.len - info);
     if (diff->fenced)
         diff->indent = acr_skip_blanks(fence, 0, parse->fence.len);
     gsize first = acr_skip_blanks(parse->s, off, parse->len);

@@ -74,6 +74,8 @@ gsize acr_after_eol(const char *s, gsize at, gsize to);   /* past one LF, CRLF o
 gsize acr_next_line(const char *s, gsize from, gsize to); /* where the next line begins, or `to` */
 /* A line of nothing but a fence and its info string. out_info: where that begins; may be NULL. */
 bool acr_is_fence(const char *s, gsize len, gsize *out_info);
+/* Whether what follows a fence's marks says that a diff is in it. */
+bool acr_is_diff_fence(const char *info, gsize len);
 /* A part between two marks: without the line end behind the first, the blanks and line end in front
  * of the second, and a fence around all of it. Owned. */
 char *acr_part_text(const char *s, gsize from, gsize to) ACR_MUST_USE;

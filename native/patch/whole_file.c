@@ -85,11 +85,6 @@ static char *name_of(const AcrParse *parse, gsize off, const char *info, gsize i
     return name ? name : acr_path_in_info(info, info_len);
 }
 
-static bool is_diff_fence(const char *info, gsize len)
-{
-    return len >= 4 && (strncmp(info, "diff", 4) == 0 || strncmp(info, "patch", 5) == 0);
-}
-
 gsize acr_whole_file_read(AcrParse *parse, gsize off)
 {
     const char *s = parse->s;
@@ -100,7 +95,7 @@ gsize acr_whole_file_read(AcrParse *parse, gsize off)
         return off;
     gsize len = acr_line_end(s, off, parse->len) - off;
     if (!acr_is_fence(s + off, len, &info) || (parse->fence.len > 0 && info == len) ||
-        is_diff_fence(s + off + info, len - info))
+        acr_is_diff_fence(s + off + info, len - info))
         return off;
     g_autofree char *name = name_of(parse, off, s + off + info, len - info, &sure);
     if (!name || !read_fenced(parse, off, &fenced))
