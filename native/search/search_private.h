@@ -24,7 +24,7 @@
     (32u * 1024 * 1024) /* bytes of tests and other file types read for a miss's counts */
 #define ACR_SEARCH_OTHER_FILES 20000u /* files read for that */
 #define ACR_SEARCH_MISS_BYTES                                                                      \
-    (32u * 1024 * 1024) /* bytes of Python files that a miss looks for uses in */
+    (24u * 1024 * 1024) /* bytes of Python files that a miss looks for uses in */
 #define ACR_SEARCH_OTHERS_AT_ONCE                                                                  \
     512u /* of them read before it is seen whether the bound was passed */
 #define ACR_SEARCH_SUGGESTIONS 6u
