@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -242,15 +241,7 @@ def replay_all(args: argparse.Namespace, places: Places) -> list[Replayed]:
 
 def options(doc: str) -> argparse.Namespace:
     """The options of a tool that replays the answers, described by the first line of `doc`."""
-    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    tasks.add_place_options(parser)
-    option = parser.add_argument
-    built = os.environ.get("ACR_HOST") or tasks.ROOT / "build" / "release" / "acr-host"
-    option("--binary", type=Path, default=Path(built), help="acr-host ($ACR_HOST)")
-    option("--timeout", type=float, default=300, help="seconds for a task's answers")
-    option("--instance", action="append", default=[], help="only this task")
-    option("--results", type=Path, help="JSON lines file, default in the work folder")
-    return parser.parse_args()
+    return tasks.replay_parser(doc, 300, "a task's answers").parse_args()
 
 
 def main() -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 from collections import Counter
@@ -288,15 +287,7 @@ def summary(rows: list[Judged]) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    tasks.add_place_options(parser)
-    option = parser.add_argument
-    built = os.environ.get("ACR_HOST") or tasks.ROOT / "build" / "release" / "acr-host"
-    option("--binary", type=Path, default=Path(built), help="acr-host ($ACR_HOST)")
-    option("--timeout", type=float, default=300, help="seconds for the calls of a task")
-    option("--instance", action="append", default=[], help="only this task")
-    option("--results", type=Path, help="JSON lines file, default in the work folder")
-    return parser.parse_args()
+    return tasks.replay_parser(__doc__ or "", 300, "the calls of a task").parse_args()
 
 
 def _by_task(calls: Iterable[Call], chosen: list[str]) -> dict[str, list[Call]]:

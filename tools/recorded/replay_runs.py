@@ -201,15 +201,9 @@ _SWITCHES = {
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    tasks.add_place_options(parser)
+    parser = tasks.replay_parser(__doc__ or "", 120, "one run")
     option = parser.add_argument
-    built = os.environ.get("ACR_HOST") or tasks.ROOT / "build" / "release" / "acr-host"
-    option("--binary", type=Path, default=Path(built), help="acr-host ($ACR_HOST)")
-    option("--timeout", type=float, default=120, help="seconds for one run")
-    option("--instance", action="append", default=[], help="only this task")
     option("--run", action="append", default=[], help="only this recorded run")
-    option("--results", type=Path, help="JSON lines file, default in the work folder")
     for name, text in _SWITCHES.items():
         option(name, action="store_true", help=text)
     return parser.parse_args()

@@ -106,6 +106,20 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="tasks at the same time")
 
 
+def replay_parser(doc: str, timeout: float, what: str) -> argparse.ArgumentParser:
+    """The options that all replays share, described by the first line of `doc`; `timeout` seconds are for `what`."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    add_place_options(parser)
+    option = parser.add_argument
+    built = os.environ.get("ACR_HOST") or ROOT / "build" / "release" / "acr-host"
+    option("--binary", type=Path, default=Path(built), help="acr-host ($ACR_HOST)")
+    option("--timeout", type=float, default=timeout, help=f"seconds for {what}")
+    option("--instance", action="append", default=[], help="only this task")
+    option("--results", type=Path, help="JSON lines file, default in the work folder")
+    return parser
+
+
+
 def places_of(args: argparse.Namespace) -> Places:
     """Read the options added by add_place_options. Errors: DataError."""
     if args.repos is None:
