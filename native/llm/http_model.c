@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define DEFAULT_TIMEOUT_MS (30ll * 60 * 1000)
+#define MIN_TRY_MS 100 /* a try with less time than this is not begun */
 
 typedef struct {
     AcrModel base;
@@ -157,7 +158,7 @@ static bool wait_for_retry(HttpModel *self, guint retry, gint64 deadline_us, Acr
     g_autofree char *why = acr_llm_public_text(failure->message, self->key, 300);
     g_autofree char *told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
 
-    if (g_get_monotonic_time() + ms * 1000 >= deadline_us)
+    if (g_get_monotonic_time() + (ms + MIN_TRY_MS) * 1000 >= deadline_us)
         return false;
     if (self->on_wait)
         self->on_wait(self->on_wait_ctx, told, ms);

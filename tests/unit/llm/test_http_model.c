@@ -290,7 +290,7 @@ static void a_body_without_end_is_refused_and_not_asked_for_again(void)
 static void the_time_limit_holds_for_all_tries_together(void)
 {
     TestReply replies[] = {{.raw = REPLY("503", "", "")}, {.hang = true}};
-    g_auto(Call) call = {.options = {.temperature = -1, .timeout_ms = 500}};
+    g_auto(Call) call = {.options = {.temperature = -1, .timeout_ms = 1000}};
     gint64 start = g_get_monotonic_time();
 
     begin(&call, replies, G_N_ELEMENTS(replies));
