@@ -156,7 +156,7 @@ typedef struct {
     GString *notes;        /* lines that come before the results */
     GString *tail;         /* text that comes after them */
     GStringChunk *strings; /* what hits point into */
-    bool overfull;         /* ACR_SEARCH_MAX_HITS was reached */
+    bool overfull;         /* there are more hits than were counted */
 } AcrReply;
 void acr_reply_init(AcrReply *reply, AcrSearch *search);
 void acr_reply_clear(AcrReply *reply);

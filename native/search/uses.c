@@ -11,7 +11,8 @@
 
 #include "search/search_private.h"
 
-#define NEARBY_LINES 4u /* uses that are fewer lines apart make one place */
+#define NEARBY_LINES 4u       /* uses that are fewer lines apart make one place */
+#define LINES_PER_FILE 20000u /* that use a word and are looked at; an answer lists a few */
 
 /* ---- Words --------------------------------------------------------------------------------------
  */
@@ -180,6 +181,7 @@ typedef struct {
     GPtrArray *others; /* in small letters: words to look for on its lines */
     GArray *uses;      /* of Use, in order of (entry, line) */
     bool overfull;
+    bool cut; /* a file has more such lines than were looked at */
 } Collector;
 
 static bool ends_with_word(const char *from, const char *to, const char *word)
@@ -248,15 +250,16 @@ static const char *line_end(const char *at, const char *end)
     return at;
 }
 
-/* One use per line of the content. */
+/* One use per line of the content, for the first LINES_PER_FILE of them. */
 static void collect(Collector *all, gsize entry, AcrContent *content, guint32 nearness)
 {
     gsize len = strlen(all->word);
     const char *text = content->text.text, *end = text + content->text.len;
-    guint32 number = 1;
+    guint32 number = 1, n_lines = 0;
     for (const char *at = text; at < end && !all->overfull;) {
         at = next_word(text, at, end, all->word, len);
-        if (!at)
+        all->cut = all->cut || (at && n_lines == LINES_PER_FILE);
+        if (!at || n_lines++ == LINES_PER_FILE)
             return;
         const char *line = at, *stop = line_end(at + len, end);
         while (line > text && line[-1] != '\n' && line[-1] != '\r')
@@ -414,7 +417,7 @@ static bool emit(AcrReply *reply, Collector *all, GError **error)
     for (guint i = 0; i < reply->hits->len; i++)
         base = MAX(base, g_array_index(reply->hits, AcrHit, i).rank + 1);
     g_array_sort(all->uses, compare_uses);
-    reply->overfull = reply->overfull || all->overfull;
+    reply->overfull = reply->overfull || all->overfull || all->cut;
     for (; taken < all->uses->len && reply->hits->len < ACR_SEARCH_MAX_PLACES; taken++) {
         const Use *use = &g_array_index(all->uses, Use, taken);
         if (!add_place(reply, use, base + use->rank, error))

@@ -105,6 +105,21 @@ static void contents_beyond_the_kept_ones_are_found_loosely_too(void)
     g_assert_cmpuint(unkept.search->kept_bytes, ==, strlen(text));
 }
 
+/* A text that is nowhere: the lines with its word are shown in its place. */
+static void lines_of_a_common_word_are_counted_up_to_a_bound(void)
+{
+    g_auto(Fixture) few, many;
+    g_autoptr(GString) less = repeated("value = 1\n", 20000);
+    g_autoptr(GString) more = repeated("value = 1\n", 20001);
+    fixture_init(&few, "a.py", less->str, "b.py", "value = 2\n", NULL);
+    fixture_init(&many, "a.py", more->str, "b.py", "value = 2\n", NULL);
+    g_auto(AcrAnswer) all = fixture_call(&few, "search_code", "value + 777", NULL, NULL);
+    g_auto(AcrAnswer) cut = fixture_call(&many, "search_code", "value + 777", NULL, NULL);
+    g_assert_nonnull(strstr(all.output, "Found 20001 lines"));
+    g_assert_nonnull(strstr(cut.output, "Found at least 20001 lines"));
+    g_assert_nonnull(strstr(cut.output, "<file>b.py</file>"));
+}
+
 /* What lies between tests and other files that are read at once, and the bound on them. */
 static void counts_in_other_files_are_left_out_when_they_are_too_many(void)
 {
@@ -132,6 +147,8 @@ void add_large_tests(void)
                     a_line_of_ten_megabytes_is_searched_and_cut);
     g_test_add_func("/search/large/contents_beyond_the_kept_ones_are_found_loosely_too",
                     contents_beyond_the_kept_ones_are_found_loosely_too);
+    g_test_add_func("/search/large/lines_of_a_common_word_are_counted_up_to_a_bound",
+                    lines_of_a_common_word_are_counted_up_to_a_bound);
     g_test_add_func("/search/large/counts_in_other_files_are_left_out_when_they_are_too_many",
                     counts_in_other_files_are_left_out_when_they_are_too_many);
 }
