@@ -59,6 +59,7 @@ def lint(payload: bytes) -> bytes:
     worse: dict[str, list[int | None]] = {}
     if asked:
         try:
+            _add_site_packages()
             worse = _compare(questions, asked)
         finally:
             _clear_caches()
@@ -176,6 +177,14 @@ def _pylint() -> tuple[type, type]:
     finally:
         os.environ = environ
     return Run, CollectingReporter
+
+
+def _add_site_packages() -> None:
+    """Make installed packages importable, where this Python was started without them (3 ms of each start)."""
+    if sys.flags.no_site and "site" not in sys.modules:
+        import site
+
+        site.main()
 
 
 def _brain(name: str, default: Any) -> Any:

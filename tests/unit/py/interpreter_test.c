@@ -9,7 +9,7 @@ static void isolated(void)
 {
     g_autofree char *facts = probe(the_python(), "facts", "");
     g_autofree char *expected =
-        g_strdup_printf("1\n1\nTrue\n%s\nutf-8\n0\nTrue\nFalse", acr_py_executable());
+        g_strdup_printf("1\n1\nTrue\n%s\nutf-8\n0\nFalse\nFalse", acr_py_executable());
     g_assert_cmpstr(facts, ==, expected);
 }
 
