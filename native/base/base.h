@@ -191,6 +191,11 @@ GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
  */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
                            GError **error) ACR_MUST_USE;
+/* Writes all of `data`, however often the kernel takes only a part. Returns 0 or an errno. */
+int acr_fd_write_all(int fd, const void *data, gsize len) ACR_MUST_USE;
+/* The path without symlinks where it exists, else made absolute, so that any spelling of it is the
+ * same; owned (g_free). */
+char *acr_path_real(const char *path) ACR_MUST_USE;
 /* Whether a file name is one of acr_file_write_atomic's temporary ones, as a kill can leave them.
  */
 bool acr_file_is_temporary(const char *name);

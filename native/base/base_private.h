@@ -25,9 +25,6 @@ double acr_json_double(const AcrJson *json);
 /* The value of a truth value; false for other types. */
 bool acr_json_bool(const AcrJson *json);
 
-/* Writes all of `data`, however often the kernel takes only a part. Returns 0 or an errno. */
-int acr_fd_write_all(int fd, const void *data, gsize len);
-
 /* Closes `*fd` unless it is -1, which it then is. Keeps errno. */
 void acr_fd_close(int *fd);
 

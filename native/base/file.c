@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,6 +41,17 @@ int acr_fd_write_all(int fd, const void *data, gsize len)
         len -= n;
     }
     return 0;
+}
+
+char *acr_path_real(const char *path)
+{
+    g_autofree char *absolute = g_canonicalize_filename(path, NULL);
+    char *real = realpath(absolute, NULL);
+    if (!real)
+        return g_steal_pointer(&absolute);
+    char *copy = g_strdup(real);
+    free(real);
+    return copy;
 }
 
 /* ---- Reading ---- */

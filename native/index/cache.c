@@ -5,8 +5,6 @@
  */
 #include "index/cache_private.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,19 +22,6 @@ static void row_free(gpointer data)
     g_free(row);
 }
 
-/* The path as SQLite will see it: absolute, since it takes some relative ones for something else,
- * and without a link at its end, beside which its other files would not be. */
-static char *real_path(const char *path)
-{
-    g_autofree char *absolute = g_canonicalize_filename(path, NULL);
-    char *real = realpath(absolute, NULL);
-    if (!real)
-        return g_steal_pointer(&absolute);
-    char *copy = g_strdup(real);
-    free(real);
-    return copy;
-}
-
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes)
 {
     AcrIndexCache *cache = g_new0(AcrIndexCache, 1);
@@ -48,7 +33,9 @@ AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes)
     if (!path)
         return cache;
     g_autoptr(GError) error = NULL;
-    cache->path = real_path(path);
+    /* SQLite takes some relative paths for something else, and puts its other files beside a link
+     * rather than beside the file. */
+    cache->path = acr_path_real(path);
     g_autofree char *folder = g_path_get_dirname(cache->path);
     if (acr_dir_make(folder, &error))
         acr_index_cache_attach(cache);

@@ -39,14 +39,10 @@ static bool read_all(int fd, void *data, gsize len, bool *out_end)
 
 static bool write_all(int fd, const void *data, gsize len)
 {
-    for (gsize at = 0; at < len;) {
-        ssize_t n = write(fd, (const char *)data + at, len - at);
-        if (n > 0)
-            at += (gsize)n;
-        else if (errno != EINTR)
-            return false;
-    }
-    return true;
+    int err = acr_fd_write_all(fd, data, len);
+    if (err)
+        errno = err;
+    return err == 0;
 }
 
 static bool answer(int fd, AcrWorkerAnswer kind, const void *data, gsize len)

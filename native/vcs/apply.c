@@ -182,18 +182,12 @@ static bool check(int root, Step *step, GError **error)
 
 static bool write_all(int fd, GBytes *content)
 {
-    gsize left;
-    const guint8 *data = g_bytes_get_data(content, &left);
-    while (left > 0) {
-        gssize put = write(fd, data, left);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return false;
-        data += put;
-        left -= (gsize)put;
-    }
-    return fsync(fd) == 0;
+    gsize len;
+    const void *data = g_bytes_get_data(content, &len);
+    int err = acr_fd_write_all(fd, data, len);
+    if (err)
+        errno = err;
+    return err == 0 && fsync(fd) == 0;
 }
 
 /* The permissions, and where possible the owner, of the file that is replaced; x bits follow a

@@ -5,8 +5,6 @@
  */
 #include "task/task_private.h"
 
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void set_digest(AcrJson *json, const char *key, const char *text)
@@ -15,24 +13,11 @@ static void set_digest(AcrJson *json, const char *key, const char *text)
     acr_json_set_string(json, key, digest);
 }
 
-/* The path without symlinks where it exists, else made absolute, so that any spelling of it
- * compares equal. */
-static char *settled_path(const char *path)
-{
-    g_autofree char *canonical = g_canonicalize_filename(path, NULL);
-    char *real = realpath(canonical, NULL);
-    if (!real)
-        return g_steal_pointer(&canonical);
-    char *copy = g_strdup(real);
-    free(real);
-    return copy;
-}
-
 AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *prompts)
 {
     AcrJson *json = acr_json_new_object(), *models = acr_json_new_array(),
             *texts = acr_json_new_object();
-    g_autofree char *repo = settled_path(options->repo);
+    g_autofree char *repo = acr_path_real(options->repo);
     acr_json_set_string(json, "repo", repo);
     acr_json_set_string(json, "rev", options->rev);
     set_digest(json, "issue", options->issue);

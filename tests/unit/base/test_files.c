@@ -37,6 +37,24 @@ static guint entries(const char *folder)
     return n;
 }
 
+static void every_spelling_of_a_path_is_the_same(void)
+{
+    g_autofree char *given = g_dir_make_tmp("acr-path-XXXXXX", NULL);
+    g_autofree char *folder = acr_path_real(given); /* the temporary folder may be a link itself */
+    g_autofree char *file = g_build_filename(folder, "file", NULL);
+    g_autofree char *link = g_build_filename(folder, "link", NULL);
+    write_file(file, "x");
+    g_assert_cmpint(symlink("file", link), ==, 0);
+    g_autofree char *of_link = acr_path_real(link);
+    g_assert_cmpstr(of_link, ==, file);
+    g_autofree char *missing = g_build_filename(folder, ".", "none", "..", "absent", NULL);
+    g_autofree char *of_missing = acr_path_real(missing);
+    g_autofree char *absent = g_build_filename(folder, "absent", NULL);
+    g_assert_cmpstr(of_missing, ==, absent);
+    g_autoptr(GError) error = NULL;
+    g_assert_true(acr_dir_remove(folder, &error));
+}
+
 static void reading_has_a_ceiling_and_names_its_errors(void)
 {
     g_autofree char *folder = test_folder();
@@ -295,6 +313,8 @@ static void sha256_is_that_of_the_standard(void)
 
 void add_file_tests(void)
 {
+    g_test_add_func("/base/file/every_spelling_of_a_path_is_the_same",
+                    every_spelling_of_a_path_is_the_same);
     g_test_add_func("/base/file/reading_has_a_ceiling_and_names_its_errors",
                     reading_has_a_ceiling_and_names_its_errors);
     g_test_add_func("/base/file/a_file_that_says_size_zero_is_read_whole",
