@@ -258,9 +258,12 @@ static void collect(Collector *all, gsize entry, AcrContent *content, guint32 ne
     guint32 number = 1, n_lines = 0;
     for (const char *at = text; at < end && !all->overfull;) {
         at = next_word(text, at, end, all->word, len);
-        all->cut = all->cut || (at && n_lines == LINES_PER_FILE);
-        if (!at || n_lines++ == LINES_PER_FILE)
+        if (!at)
             return;
+        if (n_lines++ == LINES_PER_FILE) {
+            all->cut = true;
+            return;
+        }
         const char *line = at, *stop = line_end(at + len, end);
         while (line > text && line[-1] != '\n' && line[-1] != '\r')
             line--;
