@@ -7,24 +7,21 @@ without the program that is judged.
 from __future__ import annotations
 
 import ast
-import json
 import re
 import subprocess
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
+import tasks
 import trees
+from changes import is_test_file
 
 Place = tuple[str, str, str]  # file, class, function; "" for none
 Names = dict[str, list[tuple[str, int]]]  # name -> (class around it, line) of each place
 NAME_ARGUMENTS = ("method_name", "class_name", "code_str")
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEFINES = re.compile(r"^\s*(?:async\s+def|def|class)\s+(\w+)")
-
-
-class RowsError(Exception):
-    """The recorded runs cannot be read; the message says which line."""
 
 
 @dataclass(frozen=True)
@@ -84,37 +81,23 @@ def _merged(old: Call | None, new: Call) -> Call:
 
 
 def load_calls(path: Path) -> list[Call]:
-    """Every recorded call, each once a task, in the order of the file. Errors: RowsError."""
+    """Every recorded call, each once a task, in the order of the file. Errors: DataError."""
     calls: dict[tuple[Any, ...], Call] = {}
     try:
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                run = json.loads(line)
-                for row in (row for turn in run["tool_calls"] for row in turn):
-                    call = Call(
-                        run["instance_id"],
-                        row["func_name"],
-                        tuple(row["arguments"].items()),
-                        bool(row["call_ok"]),
-                        _places(row["found"]),
-                    )
-                    key = (call.instance_id, call.name, call.arguments)
-                    calls[key] = _merged(calls.get(key), call)
-    except (OSError, ValueError, KeyError) as error:
-        raise RowsError(f"cannot read {path}: {error}") from error
+        for run in tasks.rows(path):
+            for row in (row for turn in run["tool_calls"] for row in turn):
+                call = Call(
+                    run["instance_id"],
+                    row["func_name"],
+                    tuple(row["arguments"].items()),
+                    bool(row["call_ok"]),
+                    _places(row["found"]),
+                )
+                key = (call.instance_id, call.name, call.arguments)
+                calls[key] = _merged(calls.get(key), call)
+    except KeyError as error:
+        raise tasks.DataError(f"cannot read {path}: {error}") from error
     return list(calls.values())
-
-
-def is_test_path(path: str) -> bool:
-    """A part `test` or `tests`, a file `test_*.py` or `*_test.py`, `conftest.py`."""
-    parts = PurePosixPath(path).parts
-    name = parts[-1]
-    named = name.startswith("test_") or name.endswith("_test.py")
-    return (
-        bool({"test", "tests"} & set(parts))
-        or name == "conftest.py"
-        or (named and name.endswith(".py"))
-    )
 
 
 @dataclass(frozen=True)
@@ -164,7 +147,7 @@ class Commit:
 
     def outside_tests(self, identifier: str) -> list[str]:
         """The non-test files of any type that hold the identifier as a word."""
-        return [path for path in self.uses(identifier) if not is_test_path(path)]
+        return [path for path in self.uses(identifier) if not is_test_file(path)]
 
     def text(self, path: str) -> str:
         """The content of a file."""

@@ -79,6 +79,16 @@ class Host:
         code = None if late else child.returncode
         return Outcome(code, time.monotonic() - start, out, _kept(err))
 
+    def rows(
+        self, arguments: list[str], count: int, stdin: bytes | None = None
+    ) -> list[dict[str, Any]]:
+        """The JSON objects that a verb prints, one a line, `count` in all. Errors: RuntimeError."""
+        outcome = self.call(arguments, stdin=stdin)
+        rows = [json.loads(line) for line in outcome.stdout.splitlines()]
+        if outcome.exit not in (0, 1) or len(rows) != count:
+            raise RuntimeError(f"exit {outcome.exit}: {outcome.stderr_tail}")
+        return rows
+
 
 def _kept(stderr: bytes) -> str:
     """The begin and the end of what was printed, MAX_KEPT bytes of each at most."""

@@ -116,11 +116,7 @@ def patched(
     for answer, file in zip(answers, files):
         file.write_bytes(answer.response.encode("utf-8", "surrogateescape"))
     arguments = ["patch", "--json", "--repo", str(repository), "--rev", commit]
-    outcome = driver.call([*arguments, *map(str, files)])
-    rows = [json.loads(line) for line in outcome.stdout.splitlines()]
-    if outcome.exit not in (0, 1) or len(rows) != len(answers):
-        raise RuntimeError(f"exit {outcome.exit}: {outcome.stderr_tail}")
-    return rows
+    return driver.rows([*arguments, *map(str, files)], len(answers))
 
 
 def replay_task(

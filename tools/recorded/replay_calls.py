@@ -25,6 +25,7 @@ import report
 import tasks
 import trees
 from called import Call, Commit, Definition, Place
+from changes import is_test_file
 from host import Host
 from tasks import Places, Task
 
@@ -87,7 +88,7 @@ class Judged:
     def only_in_tests_then(self) -> bool:
         """Whether what was found then lay in test files alone."""
         if self.call.found:
-            return all(called.is_test_path(place[0]) for place in self.call.found)
+            return all(is_test_file(place[0]) for place in self.call.found)
         return self.uses == 0
 
     @property
@@ -135,7 +136,7 @@ def lost_places(
     call: Call, answer: Answer, commit: Commit
 ) -> tuple[tuple[Place, str], ...]:
     """The places found then outside tests that are not among ours, each with a reason."""
-    theirs = [p for p in call.found or () if not called.is_test_path(p[0])]
+    theirs = [p for p in call.found or () if not is_test_file(p[0])]
     return tuple(
         (p, why_lost(p, answer, commit)) for p in sorted(theirs) if not answer.holds(p)
     )
@@ -176,10 +177,6 @@ def answers_of(
     """The program's answers, one a call. Errors: RuntimeError."""
     arguments = ["search", "--json", "--repo", str(repository), "--rev", commit]
     text = "".join(call.text + "\n" for call in calls).encode("utf-8")
-    outcome = driver.call(arguments, stdin=text)
-    rows = [json.loads(line) for line in outcome.stdout.splitlines()]
-    if outcome.exit not in (0, 1) or len(rows) != len(calls):
-        raise RuntimeError(f"exit {outcome.exit}: {outcome.stderr_tail}")
     return [
         Answer(
             row["ok"],
@@ -189,7 +186,7 @@ def answers_of(
             ),
             len(row["results"]),
         )
-        for row in rows
+        for row in driver.rows(arguments, len(calls), text)
     ]
 
 
@@ -253,7 +250,7 @@ def _lost_line(judged: Judged) -> list[Any]:
     """One line for a call of which places are lost: how many for each reason, and the first."""
     call, reasons = judged.call, Counter(why for _, why in judged.lost)
     why = "; ".join(f"{why}: {n}" for why, n in reasons.most_common(3))
-    of = sum(1 for p in call.found or () if not called.is_test_path(p[0]))
+    of = sum(1 for p in call.found or () if not is_test_file(p[0]))
     first = " ".join(judged.lost[0][0])
     return [call.instance_id, call.text, f"{len(judged.lost)} of {of}", why, first]
 
@@ -264,7 +261,7 @@ def found_part(rows: list[Judged]) -> list[str]:
         j
         for j in rows
         if j.known
-        and any(not called.is_test_path(place[0]) for place in j.call.found or ())
+        and any(not is_test_file(place[0]) for place in j.call.found or ())
     ]
     lines = []
     for name, kind in (("symbol calls", False), ("text calls", True)):
@@ -299,7 +296,7 @@ def _by_task(calls: Iterable[Call], chosen: list[str]) -> dict[str, list[Call]]:
 
 
 def replay_all(args: argparse.Namespace, places: Places) -> list[Judged]:
-    """Replay every chosen task, `jobs` at a time. Errors: DataError, RowsError, RuntimeError."""
+    """Replay every chosen task, `jobs` at a time. Errors: DataError, RuntimeError."""
     known = tasks.load_tasks(places)
     grouped = _by_task(
         called.load_calls(places.recorded / "runs.jsonl"), args.instance
@@ -327,7 +324,7 @@ def main() -> int:
     try:
         places = tasks.places_of(args)
         rows = replay_all(args, places)
-    except (tasks.DataError, called.RowsError, trees.GitError, RuntimeError) as error:
+    except (tasks.DataError, trees.GitError, RuntimeError) as error:
         print(f"replay_calls: {error}", file=sys.stderr)
         return 2
     out = args.results or places.work / "results-calls.jsonl"

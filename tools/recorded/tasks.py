@@ -119,7 +119,6 @@ def replay_parser(doc: str, timeout: float, what: str) -> argparse.ArgumentParse
     return parser
 
 
-
 def places_of(args: argparse.Namespace) -> Places:
     """Read the options added by add_place_options. Errors: DataError."""
     if args.repos is None:
@@ -131,7 +130,8 @@ def places_of(args: argparse.Namespace) -> Places:
     )
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a file, one a line. Errors: DataError."""
     try:
         with path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
@@ -152,7 +152,7 @@ def load_tasks(places: Places) -> dict[str, Task]:
     """All tasks by instance id. Errors: DataError."""
     plain = ("instance_id", "repo", "base_commit", "version", "problem_statement")
     tasks = {}
-    for row in _rows(places.recorded / "tasks.jsonl"):
+    for row in rows(places.recorded / "tasks.jsonl"):
         tasks[row["instance_id"]] = Task(
             **{name: row[name] for name in plain},
             patch=row["patch"],
@@ -166,7 +166,7 @@ def load_tasks(places: Places) -> dict[str, Task]:
 def load_runs(places: Places) -> list[Run]:
     """All recorded runs in the order of the file. Errors: DataError."""
     runs = []
-    for row in _rows(places.recorded / "runs.jsonl"):
+    for row in rows(places.recorded / "runs.jsonl"):
         patches = tuple((p["status"], p["diff"] or "") for p in row["patches"])
         runs.append(Run(row["run"], row["instance_id"], patches, bool(row["resolved"])))
     return runs
@@ -174,7 +174,7 @@ def load_runs(places: Places) -> list[Run]:
 
 def raw_runs(places: Places) -> list[dict[str, Any]]:
     """The recorded runs with all their fields, in the order of load_runs. Errors: DataError."""
-    return list(_rows(places.recorded / "runs.jsonl"))
+    return list(rows(places.recorded / "runs.jsonl"))
 
 
 def load_environments(places: Places) -> list[dict[str, Any]]:
