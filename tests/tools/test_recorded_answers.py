@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,30 +13,15 @@ sys.path.insert(0, str(ROOT / "tools" / "recorded"))
 import answered  # noqa: E402
 import changes  # noqa: E402
 import replay_answers  # noqa: E402
+from small_repository import SOURCE, git, make_repository  # noqa: E402
 
-SOURCE = "def half(n):\n    return n // 3\n\n\ndef name():\n    return 'x'\n"
 EDIT = "<file>{}</file>\n<original>\n{}\n</original>\n<patched>\n{}\n</patched>\n"
-
-
-def git(cwd: Path, *args: str) -> str:
-    """Run git with a fixed identity; returns stdout."""
-    who = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-    done = subprocess.run(
-        ["git", *who, *args], cwd=cwd, check=True, capture_output=True, text=True
-    )
-    return done.stdout
 
 
 @pytest.fixture(name="project")
 def fixture_project(tmp_path: Path) -> Path:
     """A git repository with one commit."""
-    path = tmp_path / "maths"
-    (path / "lib").mkdir(parents=True)
-    git(path, "init", "-q", "-b", "main")
-    (path / "lib" / "maths.py").write_text(SOURCE)
-    git(path, "add", "-A")
-    git(path, "commit", "-q", "-m", "first")
-    return path
+    return make_repository(tmp_path / "maths", {"lib/maths.py": SOURCE})
 
 
 def files_of(project: Path) -> answered.Files:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,31 +15,15 @@ sys.path.insert(0, str(ROOT / "tools" / "recorded"))
 import called  # noqa: E402
 import host  # noqa: E402
 import replay_calls  # noqa: E402
+from small_repository import SOURCE, TESTS, git, make_repository  # noqa: E402
 
-SOURCE = "def half(n):\n    return n // 3\n\n\ndef name():\n    return 'x'\n"
-TESTS = "import maths\n\n\ndef test_name():\n    assert maths.name() == 'x'\n"
-
-
-def git(cwd: Path, *args: str) -> str:
-    """Run git with a fixed identity; returns stdout."""
-    who = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-    done = subprocess.run(
-        ["git", *who, *args], cwd=cwd, check=True, capture_output=True, text=True
-    )
-    return done.stdout
 
 
 @pytest.fixture(name="project")
 def fixture_project(tmp_path: Path) -> Path:
     """A git repository with one commit."""
-    path = tmp_path / "maths"
-    path.mkdir()
-    git(path, "init", "-q", "-b", "main")
-    (path / "maths.py").write_text(SOURCE)
-    (path / "test_maths.py").write_text(TESTS)
-    git(path, "add", "-A")
-    git(path, "commit", "-q", "-m", "first")
-    return path
+    files = {"maths.py": SOURCE, "test_maths.py": TESTS}
+    return make_repository(tmp_path / "maths", files)
 
 
 def call_of(name: str, found: Any = None, **arguments: str) -> called.Call:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,27 +13,15 @@ sys.path.insert(0, str(ROOT / "tools" / "recorded"))
 import answered  # noqa: E402
 import replay_feedback  # noqa: E402
 from replay_feedback import Finder, Judged, Region  # noqa: E402
+from small_repository import SOURCE, git, make_repository  # noqa: E402
 
-SOURCE = "def half(n):\n    return n // 3\n\n\ndef name():\n    return 'x'\n"
 SHOWN = "is this. maths.py, lines {}, in half:\n```\n{}```\nWhat differs:\n"
-
-
-def git(cwd: Path, *args: str) -> str:
-    """Run git with a fixed identity; returns stdout."""
-    who = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-    done = subprocess.run(
-        ["git", *who, *args], cwd=cwd, check=True, capture_output=True, text=True
-    )
-    return done.stdout
 
 
 @pytest.fixture(name="files")
 def fixture_files(tmp_path: Path) -> answered.Files:
     """The files of a commit with one module."""
-    git(tmp_path, "init", "-q", "-b", "main")
-    (tmp_path / "maths.py").write_text(SOURCE)
-    git(tmp_path, "add", "-A")
-    git(tmp_path, "commit", "-q", "-m", "first")
+    make_repository(tmp_path, {"maths.py": SOURCE})
     return answered.Files(tmp_path, git(tmp_path, "rev-parse", "HEAD").strip())
 
 

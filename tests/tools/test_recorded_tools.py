@@ -24,9 +24,8 @@ import report  # noqa: E402
 import tasks  # noqa: E402
 import testlogs  # noqa: E402
 import trees  # noqa: E402
+from small_repository import SOURCE, TESTS, git, make_repository  # noqa: E402
 
-SOURCE = "def half(n):\n    return n // 3\n\n\ndef name():\n    return 'x'\n"
-TESTS = "import maths\n\n\ndef test_name():\n    assert maths.name() == 'x'\n"
 NEW_TEST = "\n\ndef test_half():\n    assert maths.half(4) == 2\n"
 FIX = ("maths.py", SOURCE.replace("// 3", "// 2"))
 OTHER = ("maths.py", SOURCE.replace("// 3", "// 4"))
@@ -42,15 +41,6 @@ for name in sorted(vars(module)):
         except AssertionError:
             print('FAILED test_maths.py::' + name + ' - AssertionError')
 """
-
-
-def git(cwd: Path, *args: str) -> str:
-    """Run git with a fixed identity; returns stdout."""
-    who = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-    done = subprocess.run(
-        ["git", *who, *args], cwd=cwd, check=True, capture_output=True, text=True
-    )
-    return done.stdout
 
 
 def tree_of(project: Path, root: Path, tag: str = "") -> Path:
@@ -75,15 +65,8 @@ def diff_of(repository: Path, *changed: tuple[str, str]) -> str:
 @pytest.fixture(name="project")
 def fixture_project(tmp_path: Path) -> Path:
     """A git repository `repos/acme+maths` with one commit."""
-    path = tmp_path / "repos" / "acme+maths"
-    path.mkdir(parents=True)
-    git(path, "init", "-q", "-b", "main")
-    (path / "maths.py").write_text(SOURCE)
-    (path / "test_maths.py").write_text(TESTS)
-    (path / "runner.py").write_text(RUNNER)
-    git(path, "add", "-A")
-    git(path, "commit", "-q", "-m", "start")
-    return path
+    files = {"maths.py": SOURCE, "test_maths.py": TESTS, "runner.py": RUNNER}
+    return make_repository(tmp_path / "repos" / "acme+maths", files)
 
 
 MAKE_SCRIPT = """
