@@ -15,9 +15,10 @@
 
 typedef enum {
     ACR_HTTP_ERROR_FAILED,
-    ACR_HTTP_ERROR_NETWORK, /* name, connection, TLS, or a transfer that broke off */
-    ACR_HTTP_ERROR_TIMEOUT, /* connect, first byte, idle or total */
-    ACR_HTTP_ERROR_TOO_BIG, /* body, header or count of headers over its ceiling */
+    ACR_HTTP_ERROR_UNREACHABLE, /* no such host, or nothing listens: nothing was sent */
+    ACR_HTTP_ERROR_NETWORK,     /* TLS, or a transfer that broke off */
+    ACR_HTTP_ERROR_TIMEOUT,     /* connect, first byte, idle or total */
+    ACR_HTTP_ERROR_TOO_BIG,     /* body, header or count of headers over its ceiling */
     ACR_HTTP_ERROR_INTERRUPTED,
     ACR_HTTP_ERROR_STOPPED, /* on_body returned false */
 } AcrHttpError;
@@ -32,6 +33,25 @@ GQuark acr_http_error_quark(void);
 bool acr_http_global_init(GError **error) ACR_MUST_USE;
 void acr_http_global_cleanup(void);
 
+/* Keeps connections between exchanges. One thread at a time. */
+typedef struct AcrHttpClient AcrHttpClient;
+AcrHttpClient *acr_http_client_new(void) ACR_MUST_USE; /* owned */
+void acr_http_client_free(AcrHttpClient *client);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrHttpClient, acr_http_client_free)
+
+/* What stands before a body. Borrowed. */
+typedef struct {
+    int status;
+    GHashTable *headers; /* lower-case name -> value; of repeated ones the last */
+} AcrHttpHead;
+
+typedef enum {
+    ACR_HTTP_MORE,
+    ACR_HTTP_ENOUGH, /* the exchange is complete: its end is waited for a moment, so that the
+                        connection can be kept, and then cut without an error */
+    ACR_HTTP_STOP,   /* the exchange fails as STOPPED */
+} AcrHttpNext;
+
 /* Zero-initialise. All borrowed for the call. */
 typedef struct {
     const char *method; /* NULL: GET, or POST with a body */
@@ -45,24 +65,30 @@ typedef struct {
         first_byte_timeout_ms; /* from the start to the first header line; 0: none beyond total */
     gint64 idle_timeout_ms;    /* between pieces of the response, once it has begun; 0: 120,000 */
     gint64 total_timeout_ms;   /* 0: 1,800,000 */
-    gsize body_limit;          /* 0: ACR_HTTP_MAX_BODY_BYTES */
-    const char *ca_file;       /* NULL: the system's */
-    /* Called with each piece of a response body (status known by then); returning false stops the
-     * exchange (STOPPED). NULL: the body is collected into the response. */
-    bool (*on_body)(void *ctx, int status, const char *data, gsize len);
+    gsize body_limit;    /* 0: ACR_HTTP_MAX_BODY_BYTES; of a compressed body, what it unpacks to */
+    const char *ca_file; /* certificates in place of the system's; NULL: those that
+                            SSL_CERT_FILE or CURL_CA_BUNDLE name, else the system's */
+    /* Called with each piece of a response body. NULL: the body is collected into the response. */
+    AcrHttpNext (*on_body)(void *ctx, const AcrHttpHead *head, const char *data, gsize len);
     void *on_body_ctx;
     const AcrInterrupt *interrupt;
 } AcrHttpRequest;
 
 typedef struct {
-    int status;
-    GBytes *body;        /* owned; empty when on_body was given */
-    GHashTable *headers; /* owned; lower-case name -> value; of repeated ones the last */
-    gint64 wall_ms, first_byte_ms;
+    int status;          /* 0: no head came */
+    GBytes *body;        /* owned; empty when on_body was given; NULL after a failure */
+    GHashTable *headers; /* owned; as in AcrHttpHead; NULL: no head came */
+    bool sent;           /* the request, or a part of it, may have reached the server */
+    gint64 wall_ms;
+    gint64 first_byte_ms; /* 0: no byte came */
 } AcrHttpResponse;
 
-/* True whenever a whole response came, whatever its status. Thread-safe. */
-bool acr_http_exchange(const AcrHttpRequest *request, AcrHttpResponse *out,
+/*
+ * True whenever a whole response came, whatever its status. `client` may be NULL: the connection is
+ * for this exchange. *out is filled after a failure too, as far as the response came, and must be
+ * cleared. Thread-safe, but for the client.
+ */
+bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHttpResponse *out,
                        GError **error) ACR_MUST_USE;
 void acr_http_response_clear(AcrHttpResponse *response);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpResponse, acr_http_response_clear)

@@ -1,7 +1,9 @@
 /*
  * llm: one function sends a conversation for a role and returns an answer with its usage. Backends
  * stand behind one vtable: HTTP providers and scripted answers here; the journal wraps any of them
- * from outside.
+ * from outside. What a call may cost is reserved before it is sent, in a budget that processes
+ * share. Amounts of money are integers in pico-USD (1e-12 USD): 3 USD per million tokens are
+ * 3,000,000 a token.
  */
 #ifndef ACR_LLM_H
 #define ACR_LLM_H
@@ -28,6 +30,7 @@ typedef enum {
     ACR_LLM_ERROR_REFUSAL,
     ACR_LLM_ERROR_BAD_REQUEST,
     ACR_LLM_ERROR_NETWORK,
+    ACR_LLM_ERROR_UNREACHABLE, /* no such host, or nothing listens; shown as "network" */
     ACR_LLM_ERROR_TRUNCATED,
     ACR_LLM_ERROR_MALFORMED,
     ACR_LLM_ERROR_USED_UP, /* script: no line is left for that agent */
@@ -77,20 +80,44 @@ typedef struct {
     const char *agent; /* "search", "extract", "patch", … */
     guint round;       /* retrieval round from 1; 0 outside retrieval */
     const AcrConversation *conversation;
-    bool json;        /* JSON mode */
-    guint max_tokens; /* 0: the model's default */
+    bool json;             /* JSON mode, in the provider's form, else asked for in words */
+    const AcrJson *schema; /* JSON schema of the answer, an object; NULL: none. Implies `json` */
+    guint max_tokens;      /* of the answer; 0: the model's default */
 } AcrModelRequest;
 
-/* Disjoint counters, in tokens; -1: the provider did not say. cost in millionths of a USD. */
+/*
+ * Counters in tokens; -1: the provider did not say, or said nonsense. input, cached, written and
+ * written_1h are disjoint and add up to what was sent; output holds all that came back, reasoning
+ * (a part of it) included.
+ */
 typedef struct {
-    gint64 input, cached, output;
-    gint64 cost_microusd;
+    gint64 input;      /* neither read from the provider's cache nor written to it */
+    gint64 cached;     /* read from it */
+    gint64 written;    /* written to it, for minutes */
+    gint64 written_1h; /* written to it, for an hour */
+    gint64 output;
+    gint64 reasoning;
+    gint64 cost_pico; /* -1: unknown */
+    bool cost_stated; /* cost_pico is the provider's own word */
 } AcrUsage;
+/* All counters unknown. */
+#define ACR_USAGE_UNKNOWN                                                                          \
+    {                                                                                              \
+        .input = -1, .cached = -1, .written = -1, .written_1h = -1, .output = -1, .reasoning = -1, \
+        .cost_pico = -1                                                                            \
+    }
+/* Sums of the known counters of one side; -1: none is known. */
+gint64 acr_usage_sent(const AcrUsage *usage);   /* input, cached, written, written_1h */
+gint64 acr_usage_tokens(const AcrUsage *usage); /* that and output; -1 unless both are known */
+/* Pico-USD in millionths of a USD, rounded up; -1 stays. */
+gint64 acr_microusd(gint64 pico);
 
 typedef struct {
-    char *content; /* owned; valid UTF-8 without NUL, maybe "" */
-    char *finish;  /* owned; the provider's word: "stop", "length", … */
-    char *model;   /* owned; as the provider names it, or NULL */
+    char *content;    /* owned; valid UTF-8 without NUL, maybe "" */
+    char *finish;     /* owned; in OpenAI's words, whoever answers: "stop", "length", "tool_calls",
+                         "content_filter"; any other word as the provider says it */
+    char *model;      /* owned; as the provider names it, or NULL */
+    char *request_id; /* owned; or NULL */
     AcrUsage usage;
 } AcrModelAnswer;
 void acr_model_answer_clear(AcrModelAnswer *answer);
@@ -98,6 +125,28 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrModelAnswer, acr_model_answer_clear)
 
 /* ---- Model --------------------------------------------------------------------------------------
  */
+
+/* One request of a call, sent or kept back. */
+typedef struct {
+    const char *model;    /* borrowed from the model: which one of several was asked */
+    bool ok;              /* it brought the answer */
+    bool sent;            /* it may have reached the server */
+    bool streamed;        /* an answer began to come */
+    AcrLlmError code;     /* where it failed */
+    int status;           /* HTTP; 0: none came */
+    char *request_id;     /* owned, or NULL */
+    gint64 wait_ms;       /* before it: back-off, and for a slot */
+    gint64 first_byte_ms; /* 0: no byte came */
+    gint64 wall_ms;
+    AcrUsage usage;
+    gint64 reserved_pico, reserved_tokens; /* 0 without budget */
+    gint64 charged_pico, charged_tokens;   /* what the budget counts for it */
+} AcrModelTry;
+
+/* What the last call of a model did, whatever its outcome. */
+typedef struct {
+    GArray *tries; /* AcrModelTry, in order; NULL or empty: nothing was to be sent */
+} AcrModelReport;
 
 /* A backend's functions; its state begins with an AcrModel. */
 typedef struct AcrModel AcrModel;
@@ -108,6 +157,8 @@ typedef struct {
     /* May be NULL: a call was answered from a journal; the backend's state moves on as if it had
      * answered it. */
     void (*skip)(AcrModel *model, const AcrModelRequest *request);
+    /* May be NULL: nothing to report. Borrowed until the next call. */
+    const AcrModelReport *(*report)(AcrModel *model);
 } AcrModelOps;
 struct AcrModel {
     const AcrModelOps *ops;
@@ -120,33 +171,146 @@ bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrMode
 /* Tells the backend that a journal has answered this call in its place, so that a script goes on
  * after that line. */
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
+/* Of the last call; borrowed until the next one; never NULL. */
+const AcrModelReport *acr_model_report(AcrModel *model);
+guint acr_report_sent(const AcrModelReport *report); /* requests that were sent */
 void acr_model_free(AcrModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrModel, acr_model_free)
 
-/* Zero-initialise; borrowed for the call of acr_model_new. */
+/* ---- Prices -------------------------------------------------------------------------------------
+ */
+
+/* Of one model: pico-USD a token; -1: not said, and the plain price of its side holds. */
+typedef struct {
+    gint64 input, cached, written, written_1h, output, reasoning;
+} AcrPriceTier;
+#define ACR_PRICE_TIERS 3
+typedef struct {
+    AcrPriceTier base;
+    /* Whole requests with more tokens sent than `above` cost this; in rising order, above 0 ends.
+     */
+    struct {
+        gint64 above;
+        AcrPriceTier tier;
+    } tiers[ACR_PRICE_TIERS];
+    gint64 max_input, max_output; /* tokens; -1: not said */
+} AcrPrice;
+
+typedef struct AcrPrices AcrPrices;
+/* The built-in table; `path` (may be NULL) names a file of LiteLLM's or genai-prices' shape whose
+ * rows go before it. Owned (acr_prices_free). Errors: USAGE (no such file, not of either shape). */
+AcrPrices *acr_prices_new(const char *path, GError **error) ACR_MUST_USE;
+void acr_prices_free(AcrPrices *prices);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPrices, acr_prices_free)
+/* The day of the built-in table, "2026-11-20". */
+const char *acr_prices_date(void);
+/* The row of "PROVIDER/NAME". False: unknown. */
+bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out);
+/* For each kind of token the dearest price of any model that answers with text: what a token of an
+ * unknown model is taken to cost at most. */
+void acr_prices_dearest(const AcrPrices *prices, AcrPrice *out);
+/* What a usage costs; -1: a counter that it needs is unknown. Saturates. */
+gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage);
+/* The most that so many tokens sent and received can cost, whatever is cached or written. */
+gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received);
+/* The provider whose models a bare name belongs to ("gpt-4.1" -> "openai"), by the built-in table
+ * and well-known beginnings; NULL: none or several. Borrowed, static. */
+const char *acr_prices_provider_of(const char *bare_name);
+
+/* ---- Budget -------------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    gint64 pico, tokens;
+} AcrAmount;
+#define ACR_NO_CEILING (-1)
+
+/*
+ * What calls may use, reserved before each one is sent and settled after it. Each ledger is a file
+ * that any number of processes append to under a lock, fsynced before a reservation counts; the sum
+ * of what is spent and what is reserved never passes its ceiling. A reservation whose process is
+ * gone counts as spent. One thread at a time.
+ */
+typedef struct AcrBudget AcrBudget;
+AcrBudget *acr_budget_new(void) ACR_MUST_USE; /* owned */
+void acr_budget_free(AcrBudget *budget);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBudget, acr_budget_free)
+/*
+ * Adds a ledger. `path` NULL: kept in memory. `scope` names it in errors ("run", "batch").
+ * `ceiling` members below 0: none. Errors: FAILED (the file, its lock, the disk), USAGE (the file
+ * is no ledger).
+ */
+bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
+                    const AcrAmount *ceiling, GError **error) ACR_MUST_USE;
+/* No call is begun or goes on after this time (g_get_monotonic_time); 0: none. `scope` as above. */
+void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *scope);
+gint64 acr_budget_deadline(const AcrBudget *budget);
+/* Whether any ceiling of money or tokens holds. */
+bool acr_budget_is_bounded(const AcrBudget *budget);
+/* What is left in the tightest ledger, each member by itself; G_MAXINT64 without ceiling. */
+bool acr_budget_left(AcrBudget *budget, AcrAmount *out, GError **error) ACR_MUST_USE;
+/* Reserves in all ledgers or in none. `note` (may be NULL) is written beside it: no secret.
+ * Errors: CEILING (names scope, what was asked and what is left), FAILED. */
+bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *note,
+                        guint64 *out_id, GError **error) ACR_MUST_USE;
+/* Counts what was spent in place of the reservation, be it more. */
+bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent,
+                       GError **error) ACR_MUST_USE;
+/* Of the ledger of that scope: spent, stale reservations included, and still reserved. */
+bool acr_budget_sums(AcrBudget *budget, const char *scope, AcrAmount *out_spent,
+                     AcrAmount *out_reserved, GError **error) ACR_MUST_USE;
+
+/* ---- Making a model -----------------------------------------------------------------------------
+ */
+
+/* Zero-initialise; borrowed for the call of acr_model_new unless said otherwise. */
 typedef struct {
     const char *instance_id; /* which lines of a script are for this task; NULL: lines that name a
                                 task are left out */
     double temperature;      /* below 0: not sent */
-    const char *base_url;    /* NULL: the environment's, else the provider's */
-    const char *ca_file;     /* NULL: the system's; for tests against a server of their own */
-    gint64 timeout_ms;       /* total for one call, its retries and waits included; 0: 30 minutes */
-    guint max_retries; /* of one call, for retryable classes; 0: none; the program's default is
-                          ACR_LLM_RETRIES */
+    const char *effort;      /* of reasoning ("low", "medium", "high", …); NULL: not sent */
+    const char *base_url;    /* NULL: the environment's, else the provider's. Also
+                                unix:PATH[:/v1] and http+unix://PERCENT-ENCODED-PATH/v1 */
+    const char *const *headers; /* more request headers, "Name: value", NULL-terminated; or NULL */
+    const char *key_command;    /* prints the key; NULL: none */
+    const char *key_file;       /* holds the key, for its owner alone (mode 0600); NULL: none */
+    const char *ca_file;        /* NULL: SSL_CERT_FILE's, CURL_CA_BUNDLE's, else the system's */
+    gint64 timeout_ms;          /* of one try, a stream that still flows included; 0: 30 minutes */
+    gint64 first_byte_ms;       /* until the response begins; 0: 10 minutes */
+    gint64 idle_ms;             /* between pieces of its content; 0: 2 minutes */
+    guint max_retries; /* of one call, for retryable classes, each within a number of its own; 0:
+                          none; the program's default is ACR_LLM_RETRIES */
     gint64
         retry_base_ms; /* upper bound of the first wait, doubled for each further one; 0: 1,000 */
+    const AcrPrices *prices; /* kept; must outlive the model; NULL: no cost is known */
+    AcrBudget *budget;       /* kept; must outlive the model; NULL: none */
+    const char *shared_dir;  /* folder where processes that use one endpoint and key keep to its
+                                limits together; made if missing; NULL: each for itself */
     const AcrInterrupt *interrupt; /* kept; must outlive the model */
     void (*on_wait)(void *ctx, const char *why,
-                    gint64 wait_ms); /* told before each retry; may be NULL */
+                    gint64 wait_ms); /* told before each wait; may be NULL */
     void *on_wait_ctx;
 } AcrModelOptions;
-#define ACR_LLM_RETRIES 6
+#define ACR_LLM_RETRIES 8
 
 /*
- * `name` is PROVIDER/NAME ("openai/gpt-4.1") or "script:FILE". Providers are rows of a table in
- * this library. Nothing is sent yet, but a key that is missing is found now. Errors: USAGE, AUTH.
+ * `name` is PROVIDER/NAME ("openai/gpt-4.1"), a NAME that only one provider has, or "script:FILE".
+ * Providers are rows of a table in this library. Nothing is sent yet, but a key that is missing is
+ * found now. Errors: USAGE, AUTH.
  */
 AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
                         GError **error) ACR_MUST_USE;
+
+/*
+ * Asks `second` (both taken) where `first` has failed for good by no fault of the request, and from
+ * then on at once. Its name is first's.
+ */
+AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second) ACR_MUST_USE;
+
+/* The pause that a failure of key or account has put on the users of a shared folder: one line,
+ * why; owned (g_free); NULL: none. */
+char *acr_llm_paused(const char *shared_dir) ACR_MUST_USE;
+/* Takes it off, when work begins anew. */
+bool acr_llm_resume(const char *shared_dir, GError **error) ACR_MUST_USE;
 
 #endif

@@ -33,18 +33,8 @@ void acr_script_skip(AcrScript *script, const AcrModelRequest *request);
 AcrModel *acr_script_model_new(const char *name, const char *path, const AcrModelOptions *options,
                                GError **error) ACR_MUST_USE;
 
-/* ---- HTTP providers -----------------------------------------------------------------------------
+/* ---- Failures -----------------------------------------------------------------------------------
  */
-
-/* What an HTTP backend knows about its server and model beyond the request: corrections learned
- * from refusals. */
-typedef struct {
-    const char *model;          /* borrowed; the provider's name of it */
-    double temperature;         /* below 0: not sent */
-    bool no_temperature;        /* refused once */
-    bool max_completion_tokens; /* the name of the limit: this, or max_tokens */
-    bool renamed_limit;         /* the other name was tried already */
-} AcrDialect;
 
 /* A failure as the server told it; zero-initialise. */
 typedef struct {
@@ -53,46 +43,281 @@ typedef struct {
     gint64 retry_after_ms; /* -1: not said */
     char *message;         /* owned; one line, bounded */
     char *param;           /* owned; the request's parameter that the server refused, or NULL */
+    gint64 window; /* of CONTEXT_OVERFLOW: tokens that fit, where the server says it; else 0 */
 } AcrFailure;
 void acr_failure_clear(AcrFailure *failure);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFailure, acr_failure_clear)
+/* Fills *out, retryable by its class; false always. `message` is copied. */
+bool acr_fail(AcrFailure *out, AcrLlmError code, const char *message);
 
-/* A provider: one const entry, listed in providers.c. */
+/* ---- Server-sent events, event streams (sse.c, eventstream.c) -----------------------------------
+ */
+
+#define ACR_MAX_EVENT_BYTES (24u * 1024 * 1024) /* of one event's data, or of one line */
+
 typedef struct {
-    const char *name;         /* before the slash of a model's name */
-    const char *key_variable; /* environment variables; NULL: none */
-    const char *base_variable;
-    const char *base_url; /* the provider's own */
-    const char *path;     /* joined to the base */
-    /* Appends the headers that carry the key (may be NULL) and the account: owned strings. */
-    void (*headers)(GPtrArray *headers, const char *key);
+    const char *name; /* borrowed; of the event, "" where none is said */
+    const char *data; /* borrowed; NUL-terminated behind `len` */
+    gsize len;
+    bool is_exception; /* event streams: :message-type is exception or error */
+} AcrEvent;
+/* False stops: what follows is not read. */
+typedef bool (*AcrOnEvent)(void *ctx, const AcrEvent *event);
+
+/* Bytes to server-sent events, cut anywhere; LF, CRLF and CR end a line. */
+typedef struct AcrSse AcrSse;
+AcrSse *acr_sse_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
+void acr_sse_free(AcrSse *sse);
+/* False: on_event stopped it, or a line or an event is larger than ACR_MAX_EVENT_BYTES (then
+ * acr_sse_is_too_big). */
+bool acr_sse_feed(AcrSse *sse, const char *data, gsize len) ACR_MUST_USE;
+/* The end of the bytes: an event without its empty line is given out all the same. */
+bool acr_sse_end(AcrSse *sse) ACR_MUST_USE;
+bool acr_sse_is_too_big(const AcrSse *sse);
+
+/* Bytes to the messages of application/vnd.amazon.eventstream, sums checked. */
+typedef struct AcrEventStream AcrEventStream;
+AcrEventStream *acr_eventstream_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
+void acr_eventstream_free(AcrEventStream *stream);
+/* False: on_event stopped it, or (acr_eventstream_problem) the bytes are no such stream. */
+bool acr_eventstream_feed(AcrEventStream *stream, const char *data, gsize len) ACR_MUST_USE;
+/* What is wrong with the bytes; NULL: nothing. Borrowed, static. */
+const char *acr_eventstream_problem(const AcrEventStream *stream);
+
+/* ---- What an answer grows from (draft.c) --------------------------------------------------------
+ */
+
+/* An answer while it comes. */
+typedef struct {
+    GString *content;
+    GString *refusal; /* the model's own words of refusal */
+    char *finish;     /* owned; as in AcrModelAnswer; NULL: not said yet */
+    char *model;      /* owned */
+    char *request_id; /* owned */
+    AcrUsage usage;
+    bool began;         /* the server has begun to answer */
+    bool is_complete;   /* the provider's terminal event came */
+    bool has_calls;     /* tool calls */
+    bool is_blocked;    /* the prompt was blocked: CONTENT_FILTER whatever else came */
+    AcrFailure failure; /* of ACR_DRAFT_FAILED */
+    gint64 content_us;  /* when content, not a ping, came last (g_get_monotonic_time) */
+} AcrDraft;
+typedef enum {
+    ACR_DRAFT_MORE,
+    ACR_DRAFT_DONE,   /* the terminal event: what follows does not count */
+    ACR_DRAFT_FAILED, /* `failure` says why */
+} AcrDraftStep;
+void acr_draft_init(AcrDraft *draft);
+void acr_draft_clear(AcrDraft *draft);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrDraft, acr_draft_clear)
+/* Appends text (may be NULL). False: the answer passes ACR_LLM_MAX_ANSWER, told in `failure`. */
+bool acr_draft_add(AcrDraft *draft, const char *text) ACR_MUST_USE;
+/* Replaces a word (copied); NULL changes nothing. */
+void acr_draft_set(char **word, const char *value);
+/* Sets `finish` by a table of {the provider's word, ours} ended by {NULL}; an unknown word stays as
+ * it is; NULL changes nothing. */
+typedef struct {
+    const char *word, *ours;
+} AcrWord;
+void acr_draft_finish(AcrDraft *draft, const AcrWord *table, const char *word);
+AcrDraftStep acr_draft_fail(AcrDraft *draft, AcrLlmError code, const char *message);
+/* The error object of a stream, classified; FAILED. */
+AcrDraftStep acr_draft_fail_json(AcrDraft *draft, const AcrJson *error);
+/* A counter; -1 where the server says none or nonsense. */
+gint64 acr_counter(const AcrJson *object, const char *key);
+/* A stated amount of USD (a number) in pico-USD; -1: none or nonsense. */
+gint64 acr_stated_cost(const AcrJson *object, const char *key);
+
+/* ---- HTTP providers -----------------------------------------------------------------------------
+ */
+
+/* What an HTTP backend knows about its server and model beyond the request: options, and
+ * corrections learned from refusals. */
+typedef struct {
+    const char *model;          /* borrowed; the provider's name of it */
+    double temperature;         /* below 0: not sent */
+    const char *effort;         /* borrowed; NULL: not sent */
+    bool no_temperature;        /* refused once */
+    bool no_effort;             /* likewise */
+    bool max_completion_tokens; /* the name of the limit: this, or max_tokens */
+    bool renamed_limit;         /* the other name was tried already */
+    bool no_schema, no_json;    /* response formats that were refused: asked for in words */
+    bool no_stream_options;
+    bool no_stream; /* asked for whole */
+    bool no_cache;  /* marks of what to cache were refused */
+} AcrDialect;
+
+typedef struct AcrProvider AcrProvider;
+
+/* Where and how a model is asked; made once with it. Cleared, keys are wiped. */
+typedef struct {
+    const AcrProvider *provider;
+    const char *model;        /* borrowed; the provider's name of it */
+    char *base_url;           /* owned; without a slash at its end */
+    char *url;                /* owned; to POST to */
+    char *unix_socket;        /* owned; NULL: TCP */
+    GPtrArray *headers;       /* owned strings "Name: value"; NULL-terminated once made */
+    char *key;                /* owned; NULL: none */
+    GPtrArray *secrets;       /* owned strings that are never shown: the key and others */
+    bool is_own;              /* the provider's own address, over TLS */
+    bool is_official_dialect; /* no base URL was given: newer names hold */
+    gpointer state;           /* of the provider (sign); freed by free_state */
+    void (*free_state)(gpointer state);
+} AcrEndpoint;
+void acr_endpoint_clear(AcrEndpoint *endpoint);
+/* Adds a header; what it holds of secrets is wiped when cleared. */
+void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value);
+/* The same if the environment variable is set and not empty. */
+void acr_endpoint_header_from(AcrEndpoint *endpoint, const char *name, const char *variable);
+/* Keeps a text out of everything shown (copied). */
+void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret);
+/* The value of an environment variable that is set and not empty; NULL: none. */
+const char *acr_variable(const char *name);
+/* The first of NULL-terminated variables that is set; its name in *out_name (may be NULL). */
+const char *acr_first_variable(const char *const *names, const char **out_name);
+
+/* A provider: one const entry in a file, listed in providers.c. */
+struct AcrProvider {
+    const char *name;                  /* before the slash of a model's name */
+    const char *const *key_variables;  /* NULL-terminated, the first that is set counts; or NULL */
+    const char *const *base_variables; /* likewise */
+    const char *base_url;              /* the provider's own; NULL: it must be given */
+    bool needs_no_key;                 /* servers that people run themselves */
+    bool is_local; /* such a server: what it answers costs nothing to anybody else */
+    enum { ACR_FRAMES_SSE, ACR_FRAMES_EVENTSTREAM } framing;
+    /* Finds the base URL in other ways than option, variables, own one; may be NULL. Owned; NULL
+     * without error: none found. */
+    char *(*base)(GError **error);
+    /*
+     * Completes the endpoint, whose base_url, model and key (NULL: none) are set: url and headers.
+     * Errors: USAGE, AUTH.
+     */
+    bool (*prepare)(AcrEndpoint *endpoint, GError **error);
+    /* Appends headers that depend on the request's body and time; may be NULL. */
+    bool (*sign)(const AcrEndpoint *endpoint, const char *body, gsize len, GPtrArray *headers,
+                 GError **error);
     /* The request's body; owned (acr_json_free). */
     AcrJson *(*request)(const AcrDialect *dialect, const AcrModelRequest *request);
-    /* Reads a successful response's body. Errors: MALFORMED, REFUSAL, CONTENT_FILTER. */
-    bool (*answer)(const AcrJson *body, AcrModelAnswer *out, GError **error);
-    /* Learns from a refusal's message and body; true: the changed request may pass. Each change is
-     * made once. */
+    /* Reads one event of a stream. `json` is its data parsed; NULL where it is no JSON. */
+    AcrDraftStep (*event)(AcrDraft *draft, const AcrEvent *event, const AcrJson *json);
+    /* Reads the whole body of an answer that was not streamed. Never MORE. */
+    AcrDraftStep (*answer)(AcrDraft *draft, const AcrJson *body);
+    /* The end of a stream without terminal event; may be NULL: it was cut. True: it was whole. */
+    bool (*ended)(AcrDraft *draft);
+    /* Learns from a refusal's message; true: the changed request may pass. Each change is made
+     * once. */
     bool (*correct)(AcrDialect *dialect, const AcrFailure *failure);
-} AcrProvider;
+};
 
-extern const AcrProvider acr_provider_openai;
 const AcrProvider *acr_provider_find(const char *name, gsize len); /* NULL: none of that name */
 char *acr_provider_names(void) ACR_MUST_USE; /* "openai, …", owned (g_free) */
 
-/* A model behind HTTP; owned (acr_model_free). Errors: USAGE, AUTH. */
-AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name,
+extern const AcrProvider acr_provider_openai;
+/* OpenAI's chat dialect, for servers that imitate it (compatible.c has their rows). */
+bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error);
+AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *request);
+AcrDraftStep acr_openai_event(AcrDraft *draft, const AcrEvent *event, const AcrJson *json);
+AcrDraftStep acr_openai_answer(AcrDraft *draft, const AcrJson *body);
+bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure);
+/* Whether the refusal is about that parameter: by its `param`, or by a message that quotes it. */
+bool acr_failure_is_about(const AcrFailure *failure, const char *param);
+
+/* Where a model is asked, by options and environment (endpoint.c). Errors: USAGE, AUTH. */
+bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, const char *model,
+                       const AcrModelOptions *options, AcrEndpoint *out,
+                       GError **error) ACR_MUST_USE;
+/* A model behind HTTP; owned (acr_model_free). `name` as the user gave it, `model` the provider's
+ * part. Errors: USAGE, AUTH. */
+AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, const char *model,
                              const AcrModelOptions *options, GError **error) ACR_MUST_USE;
-
-/*
- * Reads a whole response of any status: an answer, or (false) what failed. `headers` of
- * AcrHttpResponse, may be NULL. Pure but for the clock that a retry-after date needs.
- */
-bool acr_llm_read_response(const AcrProvider *provider, int status, const char *text, gsize len,
-                           GHashTable *headers, AcrModelAnswer *out,
-                           AcrFailure *out_failure) ACR_MUST_USE;
-
 /* base and path with exactly one slash between; owned (g_free). */
 char *acr_llm_join_url(const char *base, const char *path) ACR_MUST_USE;
+/* Text with each byte that may not stand in a path's segment as %XX; owned (g_free). */
+char *acr_llm_escape_segment(const char *text) ACR_MUST_USE;
+
+/* ---- Keys (keys.c) ------------------------------------------------------------------------------
+ */
+
+#define ACR_KEY_MAX_BYTES (16u * 1024)
+#define ACR_KEY_COMMAND_TIMEOUT_MS 60000
+
+/*
+ * The key that the options' command or file gives; *out_key owned (wiped by acr_wipe), NULL where
+ * neither is given. Errors: AUTH (the command fails or prints nothing; the file is missing, may be
+ * read by others, or is no regular file). No error holds anything that was read.
+ */
+bool acr_key_from_options(const AcrModelOptions *options, char **out_key,
+                          GError **error) ACR_MUST_USE;
+/* Whether a key can stand in a header: AUTH else, naming `source` ("OPENAI_API_KEY"). */
+bool acr_key_check(const char *key, const char *source, GError **error) ACR_MUST_USE;
+/* Overwrites a text and frees it; NULL is nothing. */
+void acr_wipe(gpointer text);
+
+/* ---- Signatures (sigv4.c) -----------------------------------------------------------------------
+ */
+
+typedef struct {
+    const char *access_key, *secret_key;
+    const char *session_token; /* NULL: none */
+    const char *region, *service;
+} AcrAwsKeys;
+/*
+ * Appends X-Amz-Date, X-Amz-Security-Token and Authorization of AWS Signature Version 4 (owned
+ * strings). `path` as it is sent, percent-encoded once; it is encoded once more for the signature.
+ * `query` without "?" (may be "" or NULL); `host` with its port where that is not the scheme's;
+ * `headers` NULL-terminated, all of them are signed but for those that proxies change. Pure.
+ */
+void acr_sigv4_sign(const AcrAwsKeys *keys, const char *method, const char *host, const char *path,
+                    const char *query, const char *const *headers, const void *body, gsize len,
+                    gint64 now_unix, GPtrArray *out_headers);
+
+/* ---- Reading a response (reader.c) --------------------------------------------------------------
+ */
+
+/* Bytes of a response to an answer or a failure. Pure but for the clock. */
+typedef struct AcrReader AcrReader;
+/* `headers` as in AcrHttpResponse (borrowed; may be NULL). Owned (acr_reader_free). */
+AcrReader *acr_reader_new(const AcrProvider *provider, int status,
+                          GHashTable *headers) ACR_MUST_USE;
+void acr_reader_free(AcrReader *reader);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrReader, acr_reader_free)
+/* False: nothing more is wanted, the outcome is known. */
+bool acr_reader_feed(AcrReader *reader, const char *data, gsize len) ACR_MUST_USE;
+/* The answer, once the bytes have ended or are not wanted; false, with *out_failure. `cut` (may be
+ * NULL): why they ended before their time. *out_usage is filled in either case. */
+bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
+                    AcrFailure *out_failure) ACR_MUST_USE;
+bool acr_reader_began(const AcrReader *reader);        /* an answer began to come */
+gint64 acr_reader_content_us(const AcrReader *reader); /* when content came last */
+
+/* ---- Limits that processes share (limiter.c) ----------------------------------------------------
+ */
+
+typedef struct AcrLimiter AcrLimiter;
+/* Of one endpoint and key in the folder `dir`; owned (acr_limiter_free). Errors: FAILED. */
+AcrLimiter *acr_limiter_open(const char *dir, const char *endpoint, const char *key,
+                             GError **error) ACR_MUST_USE;
+void acr_limiter_free(AcrLimiter *limiter);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLimiter, acr_limiter_free)
+typedef enum {
+    ACR_LIMITER_ENTERED,
+    ACR_LIMITER_INTERRUPTED,
+    ACR_LIMITER_TOO_LATE, /* no slot before `deadline_us` */
+    ACR_LIMITER_PAUSED,   /* the breaker is open: *out_why */
+} AcrLimiterEntry;
+/* Waits until the group may send and takes a slot. `deadline_us`: g_get_monotonic_time. `on_wait`
+ * (may be NULL) is told once if it must wait. *out_why owned. */
+AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
+                                  const AcrInterrupt *interrupt,
+                                  void (*on_wait)(void *ctx, const char *why, gint64 wait_ms),
+                                  void *on_wait_ctx, gint64 *out_waited_ms, char **out_why);
+/* Gives the slot back. `hold_ms` above 0: nobody sends before that has passed (throttled). */
+void acr_limiter_leave(AcrLimiter *limiter, bool ok, bool throttled, gint64 hold_ms);
+/* Opens the breaker for all users of the endpoint and key: no try is begun until acr_llm_resume. */
+void acr_limiter_pause(AcrLimiter *limiter, const char *why);
+/* How long the response's headers say that nothing is left of a limit (x-ratelimit-…,
+ * anthropic-ratelimit-…): milliseconds; 0: they do not say so. */
+gint64 acr_limit_reset_ms(GHashTable *headers, gint64 now_unix);
 
 /* ---- Failures and waits (failure.c, wait.c) -----------------------------------------------------
  */
@@ -108,6 +333,8 @@ const AcrJson *acr_failure_in_body(const AcrJson *body);
 void acr_failure_of_response(int status, const AcrJson *body, const char *text, gsize len,
                              GHashTable *headers, AcrFailure *out);
 bool acr_failure_is_retryable(AcrLlmError code);
+/* How often a call that fails so is made again at most, whatever the option says. */
+guint acr_failure_retries(AcrLlmError code);
 /* retry-after-ms, else retry-after in seconds or as a date (`now_unix` seconds); -1: not said or
  * unreadable. */
 gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix);
@@ -116,9 +343,9 @@ gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix);
 gint64 acr_backoff_ms(gint64 base_ms, guint retry, gint64 retry_after_ms, double u);
 /* False if interrupted before `ms` have passed. */
 bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt);
-/* Every occurrence of `secret` (may be NULL) taken out, control characters made spaces, at most
- * `max` bytes; owned. */
-char *acr_llm_public_text(const char *text, const char *secret, gsize max) ACR_MUST_USE;
+/* Every occurrence of each of the `secrets` (strings; may be NULL) taken out, also in the ways that
+ * texts escape them; control characters made spaces, at most `max` bytes; owned. */
+char *acr_llm_public_text(const char *text, const GPtrArray *secrets, gsize max) ACR_MUST_USE;
 /* `text` as a JSON string of at most about `max` bytes, for messages; owned (g_free). */
 char *acr_llm_quote(const char *text, gsize max) ACR_MUST_USE;
 
