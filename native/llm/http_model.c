@@ -1,52 +1,69 @@
 /*
- * A model behind HTTP: one exchange after another until there is an answer, a failure that no
- * repetition mends, or the end of the tries or of the time. What it says is the provider's affair
- * (AcrProvider); waits, classes of failure and secrecy of the key are the same for all.
+ * A model behind HTTP: one try after another until there is an answer, a failure that no repetition
+ * mends, or the end of the tries, of the time or of the money. What is said is the provider's
+ * affair (AcrProvider), how bytes become an answer the reader's, what a try may cost spend.c's;
+ * waits, numbers of tries and secrecy are the same for all and stand here.
  */
 #include "llm/llm_private.h"
 
 #include <string.h>
 
-#define DEFAULT_TIMEOUT_MS (30ll * 60 * 1000)
+#define TRY_TIMEOUT_MS (30ll * 60 * 1000)
+#define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
+#define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
+#define MAX_HONOURED_WAIT_MS                                                                       \
+    (60ll * 60 * 1000) /* who is told to come back later than this gives up */
 #define MIN_TRY_MS 100 /* a try with less time than this is not begun */
+#define MAX_SHRINKS 3u /* of the answer's limit, until body and limit fit what is left */
 
 typedef struct {
     AcrModel base;
-    const AcrProvider *provider;
+    AcrEndpoint endpoint;
     AcrDialect dialect;
-    char *model_name;   /* owned; what dialect.model points to */
-    char *url;          /* owned */
-    char *authority;    /* owned; host and port, for messages */
-    char *key;          /* owned; NULL: none. Wiped when freed, never shown */
-    char *ca_file;      /* owned, or NULL */
-    GPtrArray *headers; /* owned strings, NULL-terminated; the key is in them */
-    GRand *random;      /* owned; jitter only: no answer depends on it */
+    AcrSpend spend;
+    AcrHttpClient *client; /* owned */
+    AcrModelReport report;
+    char *model_name; /* owned; what endpoint and dialect point to */
+    char *effort;     /* owned, or NULL */
+    char *ca_file;    /* owned, or NULL */
+    char *authority;  /* owned; host and port or socket, for messages */
+    GRand *random;    /* owned; jitter only: no answer depends on it */
     guint max_retries;
-    gint64 timeout_ms, retry_base_ms;
+    gint64 timeout_ms, first_byte_ms, idle_ms, retry_base_ms;
     const AcrInterrupt *interrupt; /* borrowed */
     void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
     void *on_wait_ctx;
 } HttpModel;
 
-static void wipe(gpointer text)
+/* One call while it is made. */
+typedef struct {
+    HttpModel *self;
+    const AcrModelRequest *request;
+    guint retries[ACR_LLM_ERRORS]; /* by class of failure */
+    guint total;
+    gint64 wait_ms; /* before the next try */
+} Call;
+
+static void clear_try(gpointer data)
 {
-    if (text)
-        explicit_bzero(text, strlen(text));
-    g_free(text);
+    AcrModelTry *attempt = data;
+
+    g_free(attempt->request_id);
 }
 
 static void http_free(AcrModel *model)
 {
     HttpModel *self = (HttpModel *)model;
 
-    wipe(self->key);
-    if (self->headers)
-        g_ptr_array_unref(self->headers);
-    g_rand_free(self->random);
+    acr_http_client_free(self->client);
+    acr_endpoint_clear(&self->endpoint);
+    g_clear_pointer(&self->report.tries, g_array_unref);
+    if (self->random)
+        g_rand_free(self->random);
     g_free(self->model_name);
-    g_free(self->url);
-    g_free(self->authority);
+    g_free(self->effort);
     g_free(self->ca_file);
+    g_free(self->authority);
     g_free(self->base.name);
     g_free(self);
 }
@@ -54,239 +71,333 @@ static void http_free(AcrModel *model)
 /* ---- One exchange -------------------------------------------------------------------------------
  */
 
-static bool fail(AcrFailure *failure, AcrLlmError code, bool retryable, const char *message)
+/* What reads the body while it comes. */
+typedef struct {
+    const HttpModel *self;
+    AcrReader *reader; /* NULL before the first byte of a body */
+    bool went_silent;
+} Flow;
+
+static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
 {
-    *failure = (AcrFailure){
-        .code = code, .retryable = retryable, .retry_after_ms = -1, .message = g_strdup(message)};
-    return false;
+    Flow *flow = ctx;
+    gint64 silent_us = 0;
+
+    if (!flow->reader)
+        flow->reader = acr_reader_new(flow->self->endpoint.provider, head->status, head->headers);
+    if (!acr_reader_feed(flow->reader, data, len))
+        return ACR_HTTP_ENOUGH;
+    silent_us = g_get_monotonic_time() - acr_reader_content_us(flow->reader);
+    flow->went_silent = silent_us > flow->self->idle_ms * 1000;
+    return flow->went_silent ? ACR_HTTP_STOP : ACR_HTTP_MORE;
 }
 
-bool acr_llm_read_response(const AcrProvider *provider, int status, const char *text, gsize len,
-                           GHashTable *headers, AcrModelAnswer *out, AcrFailure *out_failure)
+/* The class of an exchange that brought no whole response; `flow` may hold a part of one. */
+static bool fail_transport(const Flow *flow, const GError *error, bool by_deadline,
+                           AcrFailure *failure)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(AcrJson) body = acr_json_parse(text, len, &error);
-    g_auto(AcrModelAnswer) answer = {0};
-    bool is_success = status >= 200 && status < 300;
+    static const struct {
+        AcrHttpError http;
+        AcrLlmError code;
+    } rows[] = {
+        {ACR_HTTP_ERROR_INTERRUPTED, ACR_LLM_ERROR_INTERRUPTED},
+        {ACR_HTTP_ERROR_UNREACHABLE, ACR_LLM_ERROR_UNREACHABLE},
+        {ACR_HTTP_ERROR_NETWORK, ACR_LLM_ERROR_NETWORK},
+        {ACR_HTTP_ERROR_TIMEOUT, ACR_LLM_ERROR_TIMEOUT},
+        {ACR_HTTP_ERROR_TOO_BIG, ACR_LLM_ERROR_MALFORMED},
+    };
 
-    if (!is_success || (acr_json_get(body, "error") && acr_failure_in_body(body))) {
-        acr_failure_of_response(status, body, text, len, headers, out_failure);
+    if (flow->went_silent)
+        return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT,
+                        "the response goes on without any content coming");
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        if (!g_error_matches(error, ACR_HTTP_ERROR, (gint)rows[i].http))
+            continue;
+        if (by_deadline && rows[i].code == ACR_LLM_ERROR_TIMEOUT)
+            return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
+        acr_fail(failure, rows[i].code, error->message);
+        if (rows[i].http == ACR_HTTP_ERROR_TOO_BIG)
+            failure->retryable = false;
         return false;
     }
-    if (!body) {
-        g_autofree char *why =
-            g_strdup_printf("HTTP %d with a body that is no JSON: %s", status, error->message);
-
-        return fail(out_failure, ACR_LLM_ERROR_MALFORMED, true, why);
-    }
-    if (!provider->answer(body, &answer, &error))
-        return fail(out_failure, (AcrLlmError)error->code,
-                    acr_failure_is_retryable((AcrLlmError)error->code), error->message);
-    if (strlen(answer.content) > ACR_LLM_MAX_ANSWER) {
-        g_autofree char *why =
-            g_strdup_printf("the answer has more than %u bytes", ACR_LLM_MAX_ANSWER);
-
-        return fail(out_failure, ACR_LLM_ERROR_MALFORMED, false, why);
-    }
-    *out = answer;
-    answer = (AcrModelAnswer){0};
-    return true;
+    return acr_fail(failure, ACR_LLM_ERROR_FAILED, error->message);
 }
 
-/* An exchange that brought no response. */
-static bool fail_transport(AcrFailure *failure, const GError *error)
+/* The outcome of an exchange: of what came, or of why nothing did. */
+static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GError *error,
+                         bool by_deadline, AcrModelAnswer *out, AcrModelTry *attempt,
+                         AcrFailure *failure)
 {
-    if (g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED))
-        return fail(failure, ACR_LLM_ERROR_INTERRUPTED, false, "interrupted");
-    if (g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_NETWORK))
-        return fail(failure, ACR_LLM_ERROR_NETWORK, true, error->message);
-    if (g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TIMEOUT))
-        return fail(failure, ACR_LLM_ERROR_TIMEOUT, true, error->message);
-    if (g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TOO_BIG))
-        return fail(failure, ACR_LLM_ERROR_MALFORMED, false, error->message);
-    return fail(failure, ACR_LLM_ERROR_FAILED, false, error->message);
+    bool broke_off = g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_NETWORK);
+    bool is_refusal = response->status >= 300;
+
+    if (response->status == 0 || (error && !broke_off && !is_refusal) ||
+        (error && !is_refusal && !flow->reader))
+        return fail_transport(flow, error, by_deadline, failure);
+    if (!flow->reader)
+        flow->reader =
+            acr_reader_new(flow->self->endpoint.provider, response->status, response->headers);
+    attempt->streamed = acr_reader_began(flow->reader);
+    attempt->request_id = g_strdup(acr_reader_request_id(flow->reader));
+    return acr_reader_end(flow->reader, error ? error->message : NULL, out, &attempt->usage,
+                          failure);
 }
 
-static bool try_once(HttpModel *self, const AcrModelRequest *request, gint64 left_ms,
-                     AcrModelAnswer *out, AcrFailure *failure)
+/* Headers that hold for every request, and those that sign this one. */
+static GPtrArray *headers_of(const HttpModel *self, const char *body, gsize len, GError **error)
 {
-    g_autoptr(AcrJson) json = self->provider->request(&self->dialect, request);
-    g_autofree char *body = acr_json_print(json);
+    const AcrProvider *provider = self->endpoint.provider;
+    GPtrArray *headers = g_ptr_array_new_with_free_func(acr_wipe);
+
+    for (guint i = 0; i + 1 < self->endpoint.headers->len; i++)
+        g_ptr_array_add(headers, g_strdup(self->endpoint.headers->pdata[i]));
+    if (provider->sign && !provider->sign(&self->endpoint, body, len, headers, error)) {
+        g_ptr_array_unref(headers);
+        return NULL;
+    }
+    g_ptr_array_add(headers, NULL);
+    return headers;
+}
+
+/* How long this try may take; *out_by_deadline: a ceiling of time ends it, not its own limit. */
+static gint64 time_for_try(const HttpModel *self, bool *out_by_deadline)
+{
+    gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
+    gint64 left_ms = deadline_us ? (deadline_us - g_get_monotonic_time()) / 1000 : G_MAXINT64;
+
+    *out_by_deadline = left_ms <= self->timeout_ms;
+    return MIN(left_ms, self->timeout_ms);
+}
+
+static bool exchange(HttpModel *self, const char *body, AcrModelAnswer *out, AcrModelTry *attempt,
+                     AcrFailure *failure)
+{
+    bool by_deadline = false;
+    bool ok = false;
     g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) headers = headers_of(self, body, strlen(body), &error);
     g_auto(AcrHttpResponse) response = {0};
-    const char *text = NULL;
-    gsize len = 0;
-    AcrHttpRequest exchange = {
+    Flow flow = {.self = self};
+    AcrHttpRequest request = {
         .method = "POST",
-        .url = self->url,
-        .headers = (const char *const *)self->headers->pdata,
+        .url = self->endpoint.url,
+        .unix_socket = self->endpoint.unix_socket,
+        .headers = headers ? (const char *const *)headers->pdata : NULL,
         .body = body,
         .body_len = strlen(body),
-        .total_timeout_ms = left_ms,
+        .first_byte_timeout_ms = self->first_byte_ms,
+        .idle_timeout_ms = self->idle_ms,
+        .total_timeout_ms = time_for_try(self, &by_deadline),
         .ca_file = self->ca_file,
+        .on_body = on_body,
+        .on_body_ctx = &flow,
         .interrupt = self->interrupt,
     };
 
-    if (left_ms <= 0)
-        return fail(failure, ACR_LLM_ERROR_TIMEOUT, false, "the time for the call is over");
-    if (!acr_http_exchange(&exchange, &response, &error))
-        return fail_transport(failure, error);
-    text = g_bytes_get_data(response.body, &len);
-    return acr_llm_read_response(self->provider, response.status, text ? text : "", len,
-                                 response.headers, out, failure);
+    if (!headers)
+        return acr_fail(failure, ACR_LLM_ERROR_FAILED, error->message);
+    ok = acr_http_exchange(self->client, &request, &response, &error);
+    attempt->sent = response.sent;
+    attempt->status = response.status;
+    attempt->first_byte_ms = response.first_byte_ms;
+    attempt->wall_ms = response.wall_ms;
+    ok = read_outcome(&flow, &response, ok ? NULL : error, by_deadline, out, attempt, failure);
+    acr_reader_free(flow.reader);
+    return ok;
+}
+
+/* ---- One try ------------------------------------------------------------------------------------
+ */
+
+static char *print_body(const HttpModel *self, const AcrModelRequest *request, guint limit)
+{
+    AcrModelRequest bounded = *request;
+    g_autoptr(AcrJson) json = NULL;
+
+    bounded.max_tokens = limit;
+    json = self->endpoint.provider->request(&self->dialect, &bounded);
+    return acr_json_print(json);
+}
+
+/* The body of a try whose worst case is reserved; owned; NULL, with the failure: it does not fit.
+ */
+static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrModelTry *attempt,
+                          guint64 *out_id, AcrFailure *failure)
+{
+    guint limit = acr_spend_limit(&self->spend, request->max_tokens);
+
+    for (guint i = 0; i <= MAX_SHRINKS; i++) {
+        g_autofree char *body = print_body(self, request, limit);
+        bool again = false;
+
+        acr_failure_clear(failure);
+        if (acr_spend_reserve(&self->spend, strlen(body), &limit, &again, attempt, out_id, failure))
+            return g_steal_pointer(&body);
+        if (!again)
+            return NULL;
+    }
+    acr_fail(failure, ACR_LLM_ERROR_CEILING, "what is left does not suffice for another call");
+    return NULL;
+}
+
+static bool check_time(const HttpModel *self, AcrFailure *failure)
+{
+    bool by_deadline = false;
+
+    if (time_for_try(self, &by_deadline) >= MIN_TRY_MS || !by_deadline)
+        return true;
+    return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
+}
+
+static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
+{
+    HttpModel *self = call->self;
+    AcrModelTry attempt = {
+        .model = self->base.name, .wait_ms = call->wait_ms, .usage = ACR_USAGE_UNKNOWN};
+    guint64 id = 0;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *body = NULL;
+
+    if (!check_time(self, failure) ||
+        !(body = prepare_body(self, call->request, &attempt, &id, failure)))
+        return false;
+    attempt.ok = exchange(self, body, out, &attempt, failure);
+    attempt.code = attempt.ok ? 0 : failure->code;
+    if (!acr_spend_settle(&self->spend, id, &attempt, &error) && attempt.ok) {
+        acr_model_answer_clear(out);
+        attempt.ok = false;
+        acr_fail(failure, ACR_LLM_ERROR_FAILED, error->message);
+    }
+    if (attempt.ok)
+        out->usage = attempt.usage;
+    g_array_append_val(self->report.tries, attempt);
+    return attempt.ok;
 }
 
 /* ---- Tries --------------------------------------------------------------------------------------
  */
 
-static bool give_up(const HttpModel *self, const AcrFailure *failure, GError **error)
+static bool give_up(HttpModel *self, const AcrFailure *failure, GError **error)
 {
-    g_autofree char *text =
-        acr_llm_public_text(failure->message, self->key, 2 * ACR_LLM_MAX_MESSAGE);
+    g_autofree char *text = acr_llm_public_text(failure->message ? failure->message : "failed",
+                                                self->endpoint.secrets, 2 * ACR_LLM_MAX_MESSAGE);
 
+    self->report.window = failure->window;
     g_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s", self->base.name,
                 self->authority, text);
     return false;
 }
 
-/* Waits before try `retry` + 1. False, with the failure made final: the time does not suffice, or
- * an interrupt came. */
-static bool wait_for_retry(HttpModel *self, guint retry, gint64 deadline_us, AcrFailure *failure)
+/* Whether the wait is one that is waited for: not beyond an hour, nor beyond the time allowed. */
+static bool is_bearable(const HttpModel *self, gint64 ms)
 {
-    gint64 ms = acr_backoff_ms(self->retry_base_ms, retry, failure->retry_after_ms,
-                               g_rand_double(self->random));
-    g_autofree char *why = acr_llm_public_text(failure->message, self->key, 300);
-    g_autofree char *told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
+    gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
 
-    if (g_get_monotonic_time() + (ms + MIN_TRY_MS) * 1000 >= deadline_us)
+    return ms <= MAX_HONOURED_WAIT_MS &&
+           (!deadline_us || g_get_monotonic_time() + (ms + MIN_TRY_MS) * 1000 < deadline_us);
+}
+
+/* Waits before the next try. False, with the failure made final, where there is none. */
+static bool wait_for_retry(Call *call, AcrFailure *failure)
+{
+    HttpModel *self = call->self;
+    guint *retries = &call->retries[failure->code];
+    gint64 ms = acr_backoff_ms(self->retry_base_ms, *retries, failure->retry_after_ms,
+                               g_rand_double(self->random));
+    g_autofree char *why = NULL;
+    g_autofree char *told = NULL;
+
+    if (!failure->retryable || call->total >= self->max_retries ||
+        *retries >= acr_failure_retries(failure->code) || !is_bearable(self, ms))
         return false;
+    why = acr_llm_public_text(failure->message, self->endpoint.secrets, 300);
+    told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
     if (self->on_wait)
         self->on_wait(self->on_wait_ctx, told, ms);
+    (*retries)++;
+    call->total++;
+    call->wait_ms = ms;
     if (acr_llm_wait(ms, self->interrupt))
         return true;
     acr_failure_clear(failure);
-    return fail(failure, ACR_LLM_ERROR_INTERRUPTED, false, "interrupted");
+    return acr_fail(failure, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
 }
 
 static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                           GError **error)
 {
     HttpModel *self = (HttpModel *)model;
-    gint64 deadline_us = g_get_monotonic_time() + self->timeout_ms * 1000;
+    Call call = {.self = self, .request = request};
 
-    for (guint retry = 0;;) {
+    g_array_set_size(self->report.tries, 0);
+    self->report.window = 0;
+    for (;;) {
         g_auto(AcrFailure) failure = {0};
-        gint64 left_ms = (deadline_us - g_get_monotonic_time()) / 1000;
 
-        if (try_once(self, request, left_ms, out, &failure))
+        if (try_once(&call, out, &failure))
             return true;
-        if (self->provider->correct(&self->dialect, &failure))
+        if (self->endpoint.provider->correct(&self->dialect, &failure)) {
+            call.wait_ms = 0;
             continue;
-        if (!failure.retryable || retry >= self->max_retries ||
-            !wait_for_retry(self, retry, deadline_us, &failure))
+        }
+        if (!wait_for_retry(&call, &failure))
             return give_up(self, &failure, error);
-        retry++;
     }
+}
+
+static const AcrModelReport *http_report(AcrModel *model)
+{
+    return &((HttpModel *)model)->report;
 }
 
 /* ---- Making -------------------------------------------------------------------------------------
  */
 
-char *acr_llm_join_url(const char *base, const char *path)
+static gint64 positive(gint64 value, gint64 otherwise)
 {
-    gsize len = strlen(base);
-
-    while (len > 0 && base[len - 1] == '/')
-        len--;
-    while (*path == '/')
-        path++;
-    return g_strdup_printf("%.*s/%s", (int)len, base, path);
+    return value > 0 ? value : otherwise;
 }
 
-static const char *variable(const char *name)
+static void take_options(HttpModel *self, const AcrModelOptions *options)
 {
-    const char *value = name ? g_getenv(name) : NULL;
-
-    return value && *value ? value : NULL;
-}
-
-static bool find_url(HttpModel *self, const AcrModelOptions *options, GError **error)
-{
-    const char *base =
-        options->base_url ? options->base_url : variable(self->provider->base_variable);
-
-    /* The provider's own models all know the newer name of the token limit, servers that imitate it
-     * often do not. */
-    self->dialect.max_completion_tokens = base == NULL;
-    base = base ? base : self->provider->base_url;
-    self->authority = strpbrk(base, "?#") ? NULL : acr_http_url_authority(base);
-    if (!self->authority) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "the base URL of model '%s' is not http://HOST[/PATH] or https://HOST[/PATH]",
-                    self->base.name);
-        return false;
-    }
-    self->url = acr_llm_join_url(base, self->provider->path);
-    return true;
-}
-
-/* A server on this machine needs no key; anything else does. */
-static bool find_key(HttpModel *self, GError **error)
-{
-    const char *name = self->provider->key_variable;
-    const char *value = variable(name);
-
-    self->key = value ? g_strstrip(g_strdup(value)) : NULL;
-    if (self->key && !*self->key)
-        g_clear_pointer(&self->key, wipe);
-    if (!self->key && name && !acr_http_url_is_loopback(self->url)) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "no key for model '%s': set %s",
-                    self->base.name, name);
-        return false;
-    }
-    for (const char *c = self->key; c && *c; c++) {
-        if (!g_ascii_isgraph(*c)) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
-                        "%s holds a blank or a character that no key has", name);
-            return false;
-        }
-    }
-    return true;
-}
-
-static void set_headers(HttpModel *self)
-{
-    self->headers = g_ptr_array_new_with_free_func(wipe);
-    g_ptr_array_add(self->headers, g_strdup("Content-Type: application/json"));
-    g_ptr_array_add(self->headers, g_strdup("Accept: application/json"));
-    self->provider->headers(self->headers, self->key);
-    g_ptr_array_add(self->headers, NULL);
-}
-
-AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name,
-                             const AcrModelOptions *options, GError **error)
-{
-    static const AcrModelOps ops = {.complete = http_complete, .free = http_free};
-    const char *ca_file = options->ca_file ? options->ca_file : variable("SSL_CERT_FILE");
-    HttpModel *self = g_new0(HttpModel, 1);
-
-    self->base = (AcrModel){.ops = &ops, .name = g_strdup(name)};
-    self->provider = provider;
-    self->model_name = acr_utf8_repair(strchr(name, '/') + 1, strlen(strchr(name, '/') + 1));
-    self->dialect = (AcrDialect){.model = self->model_name, .temperature = options->temperature};
-    self->ca_file = g_strdup(ca_file);
-    self->random = g_rand_new();
+    self->effort = g_strdup(options->effort);
+    self->ca_file = g_strdup(options->ca_file);
     self->max_retries = options->max_retries;
-    self->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
-    self->retry_base_ms =
-        options->retry_base_ms > 0 ? options->retry_base_ms : ACR_LLM_BACKOFF_BASE_MS;
+    self->timeout_ms = positive(options->timeout_ms, TRY_TIMEOUT_MS);
+    self->first_byte_ms = positive(options->first_byte_ms, FIRST_BYTE_TIMEOUT_MS);
+    self->idle_ms = positive(options->idle_ms, IDLE_TIMEOUT_MS);
+    self->retry_base_ms = positive(options->retry_base_ms, ACR_LLM_BACKOFF_BASE_MS);
     self->interrupt = options->interrupt;
     self->on_wait = options->on_wait;
     self->on_wait_ctx = options->on_wait_ctx;
-    if (!find_url(self, options, error) || !find_key(self, error)) {
+    self->dialect = (AcrDialect){
+        .model = self->model_name, .temperature = options->temperature, .effort = self->effort};
+}
+
+AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, const char *model,
+                             const AcrModelOptions *options, GError **error)
+{
+    static const AcrModelOps ops = {
+        .complete = http_complete, .free = http_free, .report = http_report};
+    HttpModel *self = g_new0(HttpModel, 1);
+
+    self->base = (AcrModel){.ops = &ops, .name = g_strdup(name)};
+    self->model_name = acr_utf8_repair(model, strlen(model));
+    self->random = g_rand_new();
+    self->client = acr_http_client_new();
+    self->report.tries = g_array_new(FALSE, FALSE, sizeof(AcrModelTry));
+    g_array_set_clear_func(self->report.tries, clear_try);
+    take_options(self, options);
+    if (!acr_endpoint_make(provider, self->base.name, self->model_name, options, &self->endpoint,
+                           error)) {
         acr_model_free(&self->base);
         return NULL;
     }
-    set_headers(self);
+    /* A provider's own models know the newer name of the limit; servers that imitate it often do
+     * not. */
+    self->dialect.max_completion_tokens = self->endpoint.is_official_dialect;
+    self->authority = self->endpoint.unix_socket ? g_strdup(self->endpoint.unix_socket)
+                                                 : acr_http_url_authority(self->endpoint.base_url);
+    acr_spend_init(&self->spend, options, &self->endpoint);
     return &self->base;
 }

@@ -146,6 +146,7 @@ typedef struct {
 /* What the last call of a model did, whatever its outcome. */
 typedef struct {
     GArray *tries; /* AcrModelTry, in order; NULL or empty: nothing was to be sent */
+    gint64 window; /* after CONTEXT_OVERFLOW: tokens that fit, where the server says it; else 0 */
 } AcrModelReport;
 
 /* A backend's functions; its state begins with an AcrModel. */

@@ -152,6 +152,7 @@ typedef struct AcrProvider AcrProvider;
 /* Where and how a model is asked; made once with it. Cleared, keys are wiped. */
 typedef struct {
     const AcrProvider *provider;
+    const char *shown_name;   /* borrowed; as the user gave it, for messages */
     const char *model;        /* borrowed; the provider's name of it */
     char *base_url;           /* owned; without a slash at its end */
     char *url;                /* owned; to POST to */
@@ -169,6 +170,9 @@ void acr_endpoint_clear(AcrEndpoint *endpoint);
 void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value);
 /* The same if the environment variable is set and not empty. */
 void acr_endpoint_header_from(AcrEndpoint *endpoint, const char *name, const char *variable);
+/* Whether there is a key, or none is needed: for servers on this machine, and those that people run
+ * themselves. Errors: AUTH, naming the provider's variables. */
+bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error) ACR_MUST_USE;
 /* Keeps a text out of everything shown (copied). */
 void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret);
 /* The value of an environment variable that is set and not empty; NULL: none. */
@@ -230,10 +234,40 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
  * part. Errors: USAGE, AUTH. */
 AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, const char *model,
                              const AcrModelOptions *options, GError **error) ACR_MUST_USE;
+/* What must be asked for in words, since the request has no form for it (or the server wants the
+ * word too): a sentence for the system prompt, owned (g_free); NULL: nothing. */
+char *acr_json_words(const AcrModelRequest *request, bool has_json, bool has_schema) ACR_MUST_USE;
 /* base and path with exactly one slash between; owned (g_free). */
 char *acr_llm_join_url(const char *base, const char *path) ACR_MUST_USE;
 /* Text with each byte that may not stand in a path's segment as %XX; owned (g_free). */
 char *acr_llm_escape_segment(const char *text) ACR_MUST_USE;
+
+/* ---- What a try may cost (spend.c) --------------------------------------------------------------
+ */
+
+/* Prices and budget of one model; zero-initialise. */
+typedef struct {
+    AcrBudget *budget; /* borrowed; NULL: none */
+    bool has_price;
+    AcrPrice price;         /* what is reported; all members unset without has_price */
+    AcrPrice assumed;       /* what is reserved where none is known */
+    bool is_free;           /* a server of one's own: without price it costs nothing */
+    bool refusals_are_free; /* the provider's own address: what it refuses it does not bill */
+} AcrSpend;
+void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEndpoint *endpoint);
+/* The limit of the answer to send for a wanted one (0: none wanted); 0: none is sent. */
+guint acr_spend_limit(const AcrSpend *spend, guint wanted);
+/*
+ * Reserves the worst case of a body of that many bytes and that limit, in `attempt`. Where it does
+ * not fit, *limit is made smaller if that helps (false with *again: print the body once more), else
+ * false with CEILING. *out_id is for the settlement.
+ */
+bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_again,
+                       AcrModelTry *attempt, guint64 *out_id, AcrFailure *failure) ACR_MUST_USE;
+/* Counts what the try, whose outcome is in `attempt`, has cost; fills its charged and usage.cost.
+ */
+bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt,
+                      GError **error) ACR_MUST_USE;
 
 /* ---- Keys (keys.c) ------------------------------------------------------------------------------
  */
@@ -276,7 +310,7 @@ void acr_sigv4_sign(const AcrAwsKeys *keys, const char *method, const char *host
 
 /* Bytes of a response to an answer or a failure. Pure but for the clock. */
 typedef struct AcrReader AcrReader;
-/* `headers` as in AcrHttpResponse (borrowed; may be NULL). Owned (acr_reader_free). */
+/* `headers` as in AcrHttpResponse (a reference is kept; may be NULL). Owned (acr_reader_free). */
 AcrReader *acr_reader_new(const AcrProvider *provider, int status,
                           GHashTable *headers) ACR_MUST_USE;
 void acr_reader_free(AcrReader *reader);
@@ -287,8 +321,9 @@ bool acr_reader_feed(AcrReader *reader, const char *data, gsize len) ACR_MUST_US
  * NULL): why they ended before their time. *out_usage is filled in either case. */
 bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
                     AcrFailure *out_failure) ACR_MUST_USE;
-bool acr_reader_began(const AcrReader *reader);        /* an answer began to come */
-gint64 acr_reader_content_us(const AcrReader *reader); /* when content came last */
+bool acr_reader_began(const AcrReader *reader);             /* an answer began to come */
+gint64 acr_reader_content_us(const AcrReader *reader);      /* when content came last */
+const char *acr_reader_request_id(const AcrReader *reader); /* borrowed; NULL: not said */
 
 /* ---- Limits that processes share (limiter.c) ----------------------------------------------------
  */

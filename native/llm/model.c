@@ -26,7 +26,8 @@ const char *acr_llm_error_name(AcrLlmError code)
         [ACR_LLM_ERROR_REFUSAL] = "refusal",
         [ACR_LLM_ERROR_BAD_REQUEST] = "bad_request",
         [ACR_LLM_ERROR_NETWORK] = "network",
-        [ACR_LLM_ERROR_TRUNCATED] = "truncated",
+        [ACR_LLM_ERROR_UNREACHABLE] = "network",
+        [ACR_LLM_ERROR_TRUNCATED] = "truncated_stream",
         [ACR_LLM_ERROR_MALFORMED] = "malformed",
         [ACR_LLM_ERROR_USED_UP] = "used_up",
         [ACR_LLM_ERROR_EXPECT] = "expect",
@@ -44,6 +45,7 @@ void acr_model_answer_clear(AcrModelAnswer *answer)
     g_free(answer->content);
     g_free(answer->finish);
     g_free(answer->model);
+    g_free(answer->request_id);
     memset(answer, 0, sizeof *answer);
 }
 
@@ -59,10 +61,43 @@ void acr_model_skip(AcrModel *model, const AcrModelRequest *request)
         model->ops->skip(model, request);
 }
 
+const AcrModelReport *acr_model_report(AcrModel *model)
+{
+    static const AcrModelReport nothing = {0};
+
+    return model->ops->report ? model->ops->report(model) : &nothing;
+}
+
+guint acr_report_sent(const AcrModelReport *report)
+{
+    guint sent = 0;
+
+    for (guint i = 0; report->tries && i < report->tries->len; i++)
+        sent += g_array_index(report->tries, AcrModelTry, i).sent;
+    return sent;
+}
+
 void acr_model_free(AcrModel *model)
 {
     if (model)
         model->ops->free(model);
+}
+
+/* A name without provider, where only one has such models. */
+static AcrModel *new_bare(const char *name, const AcrModelOptions *options, GError **error)
+{
+    const char *provider = acr_prices_provider_of(name);
+    g_autofree char *known = acr_provider_names();
+    g_autofree char *shown = acr_llm_public_text(name, NULL, 200);
+    const AcrProvider *found = provider ? acr_provider_find(provider, strlen(provider)) : NULL;
+
+    if (found)
+        return acr_http_model_new(found, name, name, options, error);
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), nor a "
+                "name that only one provider has, nor script:FILE",
+                shown, known);
+    return NULL;
 }
 
 AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError **error)
@@ -74,13 +109,8 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError
 
     if (g_str_has_prefix(name, "script:") && name[strlen("script:")])
         return acr_script_model_new(name, name + strlen("script:"), options, error);
-    if (!slash || slash == name || !slash[1]) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), "
-                    "nor script:FILE",
-                    shown, known);
-        return NULL;
-    }
+    if (!slash || slash == name || !slash[1])
+        return new_bare(name, options, error);
     provider = acr_provider_find(name, (gsize)(slash - name));
     if (!provider) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
@@ -88,5 +118,5 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError
                     known);
         return NULL;
     }
-    return acr_http_model_new(provider, name, options, error);
+    return acr_http_model_new(provider, name, slash + 1, options, error);
 }

@@ -14,6 +14,13 @@
     "\"stop\"}],"                                                                                  \
     "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}"
 #define ANSWER "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" OK_BODY
+#define STREAM_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+#define CHUNK(text)                                                                                \
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" text "\"}}]}\n\n"
+#define LAST_CHUNKS                                                                                \
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"            \
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}\n\n"           \
+    "data: [DONE]\n\n"
 #define REPLY(status, headers, body) "HTTP/1.1 " status " X\r\n" headers "\r\n" body
 
 typedef struct {
@@ -72,7 +79,7 @@ static bool complete(Call *call, bool json, guint max_tokens)
     AcrModelRequest request = {
         .agent = "search", .round = 1, .conversation = c, .json = json, .max_tokens = max_tokens};
 
-    acr_conversation_add(c, ACR_ROLE_USER, "hi");
+    acr_conversation_add(c, ACR_ROLE_USER, "hi json");
     acr_model_answer_clear(&call->answer);
     g_clear_error(&call->error);
     return acr_model_complete(call->model, &request, &call->answer, &call->error);
@@ -108,9 +115,10 @@ static void an_answer_comes_back(void)
     g_assert_nonnull(
         strstr(server_request(call.server, 0), "\r\nContent-Type: application/json\r\n"));
     g_assert_cmpstr(server_request_body(call.server, 0), ==,
-                    "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],"
+                    "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi json\"}],"
                     "\"temperature\":0.5,"
-                    "\"max_tokens\":9,\"response_format\":{\"type\":\"json_object\"}}");
+                    "\"max_tokens\":9,\"response_format\":{\"type\":\"json_object\"},"
+                    "\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
 }
 
 static void a_chunked_answer_in_slow_bytes_comes_back(void)
@@ -150,7 +158,7 @@ static void what_may_pass_is_tried_again(void)
     g_assert_true(g_str_has_prefix(
         call.waits.told->str,
         "rate_limit: HTTP 429 rate_limit_exceeded: wait [key]|overloaded: HTTP 503|"
-        "server: HTTP 500: <html>|network: "));
+        "server: HTTP 500: <html>|truncated_stream: "));
     g_assert_nonnull(
         strstr(call.waits.told->str, "|malformed: HTTP 200 with a body that is no JSON"));
 }
@@ -184,12 +192,23 @@ static void retry_after_is_honoured(void)
 static void a_wait_longer_than_the_time_left_is_not_begun(void)
 {
     TestReply replies[] = {{.raw = REPLY("429", "Retry-After: 60\r\n", "")}};
-    g_auto(Call) call = {.options = {.temperature = -1, .timeout_ms = 5000}};
+    g_autoptr(AcrBudget) budget = acr_budget_new();
     gint64 start = g_get_monotonic_time();
+    g_auto(Call) call = {.options = {.temperature = -1, .budget = budget}};
 
+    acr_budget_set_deadline(budget, start + 5 * G_USEC_PER_SEC, "run");
     begin(&call, replies, G_N_ELEMENTS(replies));
     assert_fails(&call, ACR_LLM_ERROR_RATE_LIMIT, 0);
     g_assert_cmpint(g_get_monotonic_time() - start, <, 3 * G_USEC_PER_SEC);
+}
+
+static void a_wait_of_hours_is_not_begun(void)
+{
+    TestReply replies[] = {{.raw = REPLY("429", "Retry-After: 7200\r\n", "")}};
+    g_auto(Call) call = {.options = {.temperature = -1}};
+
+    begin(&call, replies, G_N_ELEMENTS(replies));
+    assert_fails(&call, ACR_LLM_ERROR_RATE_LIMIT, 0);
 }
 
 static void what_cannot_pass_is_not_tried_again(void)
@@ -287,15 +306,76 @@ static void a_body_without_end_is_refused_and_not_asked_for_again(void)
     g_assert_nonnull(strstr(call.error->message, "larger than 67108864 bytes"));
 }
 
-static void the_time_limit_holds_for_all_tries_together(void)
+static void each_try_has_its_own_time(void)
 {
-    TestReply replies[] = {{.raw = REPLY("503", "", "")}, {.hang = true}};
-    g_auto(Call) call = {.options = {.temperature = -1, .timeout_ms = 1000}};
-    gint64 start = g_get_monotonic_time();
+    TestReply replies[] = {{.hang = true}, {.raw = STREAM_HEAD, .hang = true}, {.raw = ANSWER}};
+    g_auto(Call) call = {.options = {.temperature = -1, .timeout_ms = 300}};
 
     begin(&call, replies, G_N_ELEMENTS(replies));
-    assert_fails(&call, ACR_LLM_ERROR_TIMEOUT, 1);
-    g_assert_cmpint(g_get_monotonic_time() - start, <, 3 * G_USEC_PER_SEC);
+    g_assert_true(complete(&call, false, 0));
+    g_assert_cmpuint(call.waits.waits, ==, 2);
+    g_assert_cmpuint(acr_report_sent(acr_model_report(call.model)), ==, 3);
+}
+
+static void the_deadline_of_a_budget_ends_a_try_as_a_ceiling(void)
+{
+    TestReply replies[] = {{.hang = true}};
+    g_autoptr(AcrBudget) budget = acr_budget_new();
+    g_auto(Call) call = {.options = {.temperature = -1, .budget = budget}};
+
+    begin(&call, replies, G_N_ELEMENTS(replies));
+    acr_budget_set_deadline(budget, g_get_monotonic_time() + G_USEC_PER_SEC / 2, "run");
+    assert_fails(&call, ACR_LLM_ERROR_CEILING, 0);
+    assert_fails(&call, ACR_LLM_ERROR_CEILING, 0); /* and none is begun after it */
+    g_assert_cmpuint(acr_report_sent(acr_model_report(call.model)), ==, 0);
+}
+
+/* ---- Streams ------------------------------------------------------------------------------------
+ */
+
+static void a_stream_is_complete_by_its_last_event_alone(void)
+{
+    TestReply replies[] = {
+        {.raw = STREAM_HEAD CHUNK("hel")},
+        {.raw = STREAM_HEAD CHUNK("hel") "data: {\"choices\":[{\"index\":0,\"delta\":{},"
+                                         "\"finish_reason\":\"stop\"}]}\n\n"},
+        {.raw = STREAM_HEAD CHUNK("hel") ": ping\n\n" CHUNK("lo") LAST_CHUNKS, .hang = true},
+    };
+    g_auto(Call) call = {.options = {.temperature = -1}};
+    const AcrModelReport *report = NULL;
+
+    begin(&call, replies, G_N_ELEMENTS(replies));
+    if (!complete(&call, false, 0))
+        g_error("%s", call.error->message);
+    g_assert_cmpstr(call.answer.content, ==, "hello");
+    g_assert_cmpstr(call.answer.finish, ==, "stop");
+    g_assert_cmpint(call.answer.usage.input, ==, 3);
+    g_assert_cmpint(call.answer.usage.output, ==, 2);
+    report = acr_model_report(call.model);
+    g_assert_cmpuint(report->tries->len, ==, 3);
+    for (guint i = 0; i < 3; i++) {
+        const AcrModelTry *attempt = &g_array_index(report->tries, AcrModelTry, i);
+
+        g_assert_cmpint(attempt->ok, ==, i == 2);
+        g_assert_true(attempt->sent);
+        g_assert_true(attempt->streamed);
+        g_assert_cmpint(attempt->usage.output, ==, i == 2 ? 2 : -1);
+        if (i < 2)
+            g_assert_cmpint((int)attempt->code, ==, ACR_LLM_ERROR_TRUNCATED);
+    }
+}
+
+static void an_error_within_a_stream_has_its_class(void)
+{
+    TestReply replies[] = {
+        {.raw = STREAM_HEAD CHUNK("hel") "data: {\"error\":{\"message\":\"busy\","
+                                         "\"type\":\"server_error\",\"code\":null}}\n\n"},
+        {.raw = STREAM_HEAD "data: {\"error\":{\"message\":\"no\",\"code\":\"context_length_exceeded\"}}\n\n"},
+    };
+    g_auto(Call) call = {.options = {.temperature = -1}};
+
+    begin(&call, replies, G_N_ELEMENTS(replies));
+    assert_fails(&call, ACR_LLM_ERROR_CONTEXT_OVERFLOW, 1);
 }
 
 static AcrInterrupt alarm_interrupt; /* set by the handler of SIGALRM */
@@ -335,7 +415,9 @@ static void a_server_that_is_not_there_is_a_network_error(void)
 
     g_assert_no_error(error);
     g_assert_false(acr_model_complete(model, &request, &answer, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_NETWORK);
+    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_UNREACHABLE);
+    g_assert_cmpstr(acr_llm_error_name(error->code), ==, "network");
+    g_assert_cmpuint(acr_report_sent(acr_model_report(model)), ==, 0);
     g_assert_nonnull(strstr(error->message, "127.0.0.1:1"));
 }
 
@@ -368,6 +450,8 @@ static void a_missing_or_unusable_key_or_url_is_found_at_once(void)
     assert_not_made(NULL, "secret\r\nX: y", ACR_LLM_ERROR_AUTH, "OPENAI_API_KEY");
     assert_not_made("localhost:8080", "secret", ACR_LLM_ERROR_USAGE, "base URL");
     assert_not_made("http://localhost/v1?key=secret", "secret", ACR_LLM_ERROR_USAGE, "base URL");
+    assert_not_made("http://u:secret@localhost/v1", "secret", ACR_LLM_ERROR_USAGE, "base URL");
+    assert_not_made("unix:relative:/v1", "secret", ACR_LLM_ERROR_USAGE, "base URL");
     assert_not_made("file:///secret", "secret", ACR_LLM_ERROR_USAGE, "base URL");
     assert_not_made("", "secret", ACR_LLM_ERROR_USAGE, "base URL");
 }
@@ -411,7 +495,11 @@ void add_http_model_tests(void)
     TEST(a_refused_parameter_is_corrected_once_and_remembered);
     TEST(an_answer_of_twenty_megabytes_comes_whole);
     TEST(a_body_without_end_is_refused_and_not_asked_for_again);
-    TEST(the_time_limit_holds_for_all_tries_together);
+    TEST(a_wait_of_hours_is_not_begun);
+    TEST(each_try_has_its_own_time);
+    TEST(the_deadline_of_a_budget_ends_a_try_as_a_ceiling);
+    TEST(a_stream_is_complete_by_its_last_event_alone);
+    TEST(an_error_within_a_stream_has_its_class);
     TEST(interrupts_end_exchanges_and_waits);
     TEST(a_server_that_is_not_there_is_a_network_error);
     TEST(a_missing_or_unusable_key_or_url_is_found_at_once);

@@ -1,0 +1,276 @@
+/*
+ * Where and how a model is asked: base URL by option, environment or the provider's own, the socket
+ * behind unix: addresses, the key, the headers. Whatever is secret is listed, so that it can be
+ * kept out of every text, and wiped at the end.
+ */
+#include "llm/llm_private.h"
+
+#include <string.h>
+
+#define MIN_SECRET_BYTES 8u /* shorter header values are words, not secrets */
+
+/* ---- Environment --------------------------------------------------------------------------------
+ */
+
+const char *acr_variable(const char *name)
+{
+    const char *value = name ? g_getenv(name) : NULL;
+
+    return value && *value ? value : NULL;
+}
+
+const char *acr_first_variable(const char *const *names, const char **out_name)
+{
+    for (; names && *names; names++) {
+        const char *value = acr_variable(*names);
+
+        if (value && out_name)
+            *out_name = *names;
+        if (value)
+            return value;
+    }
+    return NULL;
+}
+
+/* ---- Headers and secrets ------------------------------------------------------------------------
+ */
+
+static bool is_header(const char *line, const char *name)
+{
+    gsize len = strlen(name);
+
+    return g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':';
+}
+
+void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value)
+{
+    for (guint i = 0; i < endpoint->headers->len; i++) {
+        if (is_header(endpoint->headers->pdata[i], name)) {
+            g_ptr_array_remove_index(endpoint->headers, i);
+            break;
+        }
+    }
+    g_ptr_array_add(endpoint->headers, g_strdup_printf("%s: %s", name, value));
+}
+
+void acr_endpoint_header_from(AcrEndpoint *endpoint, const char *name, const char *variable)
+{
+    const char *value = acr_variable(variable);
+
+    if (value)
+        acr_endpoint_header(endpoint, name, value);
+}
+
+void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret)
+{
+    if (secret && *secret)
+        g_ptr_array_add(endpoint->secrets, g_strdup(secret));
+}
+
+/* The user's own headers go before ours. */
+static void add_given_headers(AcrEndpoint *endpoint, const char *const *headers)
+{
+    for (; headers && *headers; headers++) {
+        const char *colon = strchr(*headers, ':');
+        g_autofree char *name = colon ? g_strndup(*headers, (gsize)(colon - *headers)) : NULL;
+        g_autofree char *value = colon ? g_strstrip(g_strdup(colon + 1)) : NULL;
+
+        if (!colon)
+            continue;
+        acr_endpoint_header(endpoint, name, value);
+        if (strlen(value) >= MIN_SECRET_BYTES)
+            acr_endpoint_secret(endpoint, value);
+    }
+}
+
+void acr_endpoint_clear(AcrEndpoint *endpoint)
+{
+    if (endpoint->free_state)
+        endpoint->free_state(endpoint->state);
+    acr_wipe(endpoint->key);
+    g_clear_pointer(&endpoint->headers, g_ptr_array_unref);
+    g_clear_pointer(&endpoint->secrets, g_ptr_array_unref);
+    g_free(endpoint->base_url);
+    g_free(endpoint->url);
+    g_free(endpoint->unix_socket);
+    memset(endpoint, 0, sizeof *endpoint);
+}
+
+/* ---- Base URL -----------------------------------------------------------------------------------
+ */
+
+/* The path of the provider's own base URL: what servers behind a socket have too. */
+static const char *own_path(const AcrProvider *provider)
+{
+    const char *host = provider->base_url ? strstr(provider->base_url, "://") : NULL;
+    const char *path = host ? strchr(host + 3, '/') : NULL;
+
+    return path ? path : "";
+}
+
+/* unix:PATH, unix://PATH, either with :/v1 behind it; http+unix://PERCENT-ENCODED/v1. */
+static bool read_unix(AcrEndpoint *endpoint, const char *base)
+{
+    const char *path = NULL;
+    const char *rest = NULL;
+
+    if (g_str_has_prefix(base, "http+unix://")) {
+        g_autofree char *coded = NULL;
+
+        base += strlen("http+unix://");
+        rest = strchr(base, '/');
+        coded = g_strndup(base, rest ? (gsize)(rest - base) : strlen(base));
+        endpoint->unix_socket = g_uri_unescape_string(coded, NULL);
+    } else if (g_str_has_prefix(base, "unix:")) {
+        path = base + strlen("unix:");
+        if (g_str_has_prefix(path, "//"))
+            path += 2;
+        rest = strstr(path, ":/");
+        endpoint->unix_socket = g_strndup(path, rest ? (gsize)(rest - path) : strlen(path));
+        rest = rest ? rest + 1 : NULL;
+    } else {
+        return false;
+    }
+    endpoint->base_url =
+        g_strconcat("http://localhost", rest ? rest : own_path(endpoint->provider), NULL);
+    return true;
+}
+
+static bool refuse_base(const AcrEndpoint *endpoint, GError **error)
+{
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                "the base URL of model '%s' is not http://HOST[/PATH], https://HOST[/PATH] or "
+                "unix:PATH[:/PATH]",
+                endpoint->shown_name);
+    return false;
+}
+
+static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
+{
+    g_autofree char *authority = NULL;
+    gsize len = 0;
+
+    if (strpbrk(base, "?#@ \t\r\n"))
+        return refuse_base(endpoint, error);
+    if (!read_unix(endpoint, base))
+        endpoint->base_url = g_strdup(base);
+    else if (!endpoint->unix_socket || endpoint->unix_socket[0] != '/')
+        return refuse_base(endpoint, error);
+    for (len = strlen(endpoint->base_url); len > 0 && endpoint->base_url[len - 1] == '/'; len--)
+        endpoint->base_url[len - 1] = '\0';
+    authority = acr_http_url_authority(endpoint->base_url);
+    return authority || refuse_base(endpoint, error);
+}
+
+static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
+{
+    const AcrProvider *provider = endpoint->provider;
+    const char *base = option ? option : acr_first_variable(provider->base_variables, NULL);
+    g_autofree char *found = NULL;
+    GError *reason = NULL;
+
+    if (!base && provider->base) {
+        found = provider->base(&reason);
+        base = found;
+        if (reason) {
+            g_propagate_error(error, reason);
+            return false;
+        }
+    }
+    endpoint->is_official_dialect = base == NULL;
+    base = base ? base : provider->base_url;
+    if (!base) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                    "no address of a server for model '%s': give --base-url%s%s",
+                    endpoint->shown_name, provider->base_variables ? " or set " : "",
+                    provider->base_variables ? provider->base_variables[0] : "");
+        return false;
+    }
+    if (!read_base(endpoint, base, error))
+        return false;
+    endpoint->is_own =
+        provider->base_url && g_str_has_prefix(endpoint->base_url, "https://") &&
+        (endpoint->is_official_dialect || g_str_has_prefix(endpoint->base_url, provider->base_url));
+    return true;
+}
+
+/* ---- Key ----------------------------------------------------------------------------------------
+ */
+
+static bool find_key(AcrEndpoint *endpoint, const AcrModelOptions *options, GError **error)
+{
+    const char *name = "the key given";
+    const char *value = NULL;
+
+    if (!acr_key_from_options(options, &endpoint->key, error))
+        return false;
+    if (!endpoint->key) {
+        value = acr_first_variable(endpoint->provider->key_variables, &name);
+        endpoint->key = value ? g_strstrip(g_strdup(value)) : NULL;
+    }
+    if (endpoint->key && !*endpoint->key)
+        g_clear_pointer(&endpoint->key, acr_wipe);
+    if (endpoint->key && !acr_key_check(endpoint->key, name, error))
+        return false;
+    acr_endpoint_secret(endpoint, endpoint->key);
+    return true;
+}
+
+bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
+{
+    const AcrProvider *provider = endpoint->provider;
+    g_autofree char *names = NULL;
+
+    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket ||
+        acr_http_url_is_loopback(endpoint->base_url))
+        return true;
+    names = provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
+                "no key for model '%s': set %s, or give --key-command or --key-file",
+                endpoint->shown_name, names ? names : "its variable");
+    return false;
+}
+
+/* ---- Making -------------------------------------------------------------------------------------
+ */
+
+bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, const char *model,
+                       const AcrModelOptions *options, AcrEndpoint *out, GError **error)
+{
+    *out = (AcrEndpoint){
+        .provider = provider,
+        .shown_name = shown_name,
+        .model = model,
+        .headers = g_ptr_array_new_with_free_func(acr_wipe),
+        .secrets = g_ptr_array_new_with_free_func(acr_wipe),
+    };
+    acr_endpoint_header(out, "Content-Type", "application/json");
+    acr_endpoint_header(out, "Accept",
+                        provider->framing == ACR_FRAMES_EVENTSTREAM
+                            ? "application/vnd.amazon.eventstream, application/json"
+                            : "text/event-stream, application/json");
+    if (!find_base(out, options->base_url, error) || !find_key(out, options, error) ||
+        !provider->prepare(out, error)) {
+        acr_endpoint_clear(out);
+        return false;
+    }
+    add_given_headers(out, options->headers);
+    g_ptr_array_add(out->headers, NULL);
+    return true;
+}
+
+char *acr_llm_join_url(const char *base, const char *path)
+{
+    gsize len = strlen(base);
+
+    while (len > 0 && base[len - 1] == '/')
+        len--;
+    while (*path == '/')
+        path++;
+    return g_strdup_printf("%.*s/%s", (int)len, base, path);
+}
+
+char *acr_llm_escape_segment(const char *text)
+{
+    return g_uri_escape_string(text, NULL, FALSE);
+}

@@ -1,0 +1,155 @@
+/*
+ * Server-sent events from bytes that may be cut anywhere: lines are gathered until they end (LF,
+ * CRLF or CR), fields of a block until its empty line. A line that came whole within one piece is
+ * read in place, so that the ordinary case copies only what an event's data needs. Nothing here
+ * decodes: data are bytes, handed out when their event is whole.
+ */
+#include "llm/llm_private.h"
+
+#include <string.h>
+
+struct AcrSse {
+    AcrOnEvent on_event;
+    void *ctx;
+    GString *line; /* the beginning of a line whose end has not come */
+    GString *name, *data;
+    bool has_data;
+    bool after_cr; /* the last byte was a CR: a LF that follows belongs to it */
+    bool begun;    /* the first line is over, and with it the place of a byte order mark */
+    bool is_too_big, is_stopped;
+};
+
+AcrSse *acr_sse_new(AcrOnEvent on_event, void *ctx)
+{
+    AcrSse *sse = g_new0(AcrSse, 1);
+
+    sse->on_event = on_event;
+    sse->ctx = ctx;
+    sse->line = g_string_new(NULL);
+    sse->name = g_string_new(NULL);
+    sse->data = g_string_new(NULL);
+    return sse;
+}
+
+void acr_sse_free(AcrSse *sse)
+{
+    if (!sse)
+        return;
+    g_string_free(sse->line, TRUE);
+    g_string_free(sse->name, TRUE);
+    g_string_free(sse->data, TRUE);
+    g_free(sse);
+}
+
+bool acr_sse_is_too_big(const AcrSse *sse)
+{
+    return sse->is_too_big;
+}
+
+static void dispatch(AcrSse *sse)
+{
+    AcrEvent event = {.name = sse->name->str, .data = sse->data->str, .len = sse->data->len};
+
+    if (sse->has_data && !sse->on_event(sse->ctx, &event))
+        sse->is_stopped = true;
+    g_string_truncate(sse->name, 0);
+    g_string_truncate(sse->data, 0);
+    sse->has_data = false;
+}
+
+static void take_field(AcrSse *sse, const char *field, gsize field_len, const char *value,
+                       gsize value_len)
+{
+    if (field_len == 4 && memcmp(field, "data", 4) == 0) {
+        if (value_len + 1 > ACR_MAX_EVENT_BYTES - sse->data->len) {
+            sse->is_too_big = true;
+            return;
+        }
+        if (sse->has_data)
+            g_string_append_c(sse->data, '\n');
+        g_string_append_len(sse->data, value, (gssize)value_len);
+        sse->has_data = true;
+    } else if (field_len == 5 && memcmp(field, "event", 5) == 0) {
+        g_string_truncate(sse->name, 0);
+        g_string_append_len(sse->name, value, (gssize)value_len);
+    }
+}
+
+static void take_line(AcrSse *sse, const char *line, gsize len)
+{
+    const char *colon = NULL;
+    gsize value = 0;
+
+    if (!sse->begun && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
+        line += 3;
+        len -= 3;
+    }
+    sse->begun = true;
+    if (len == 0) {
+        dispatch(sse);
+        return;
+    }
+    colon = memchr(line, ':', len);
+    if (colon == line) /* a comment: a sign of life, no content */
+        return;
+    value = colon ? (gsize)(colon - line) + 1 : len;
+    if (value < len && line[value] == ' ')
+        value++;
+    take_field(sse, line, colon ? (gsize)(colon - line) : len, line + value, len - value);
+}
+
+/* The first line end in the bytes; NULL: none. */
+static const char *line_end(const char *data, gsize len)
+{
+    const char *lf = memchr(data, '\n', len);
+    const char *cr = memchr(data, '\r', lf ? (gsize)(lf - data) : len);
+
+    return cr ? cr : lf;
+}
+
+bool acr_sse_feed(AcrSse *sse, const char *data, gsize len)
+{
+    const char *end = data + len;
+
+    if (sse->after_cr && len > 0 && *data == '\n')
+        data++;
+    if (len > 0)
+        sse->after_cr = false;
+    while (data < end && !sse->is_stopped && !sse->is_too_big) {
+        const char *stop = line_end(data, (gsize)(end - data));
+        gsize n = (gsize)((stop ? stop : end) - data);
+
+        if (n > ACR_MAX_EVENT_BYTES - sse->line->len) {
+            sse->is_too_big = true;
+            break;
+        }
+        if (!stop) {
+            g_string_append_len(sse->line, data, (gssize)n);
+            break;
+        }
+        if (sse->line->len == 0) {
+            take_line(sse, data, n);
+        } else {
+            g_string_append_len(sse->line, data, (gssize)n);
+            take_line(sse, sse->line->str, sse->line->len);
+            g_string_truncate(sse->line, 0);
+        }
+        data = stop + 1;
+        if (*stop == '\r' && data < end && *data == '\n')
+            data++;
+        else if (*stop == '\r' && data == end)
+            sse->after_cr = true;
+    }
+    return !sse->is_stopped && !sse->is_too_big;
+}
+
+bool acr_sse_end(AcrSse *sse)
+{
+    if (!sse->is_stopped && !sse->is_too_big && sse->line->len > 0) {
+        take_line(sse, sse->line->str, sse->line->len);
+        g_string_truncate(sse->line, 0);
+    }
+    if (!sse->is_stopped && !sse->is_too_big)
+        dispatch(sse);
+    return !sse->is_stopped && !sse->is_too_big;
+}
