@@ -20,7 +20,7 @@ typedef enum {
     ACR_HTTP_ERROR_TIMEOUT,     /* connect, first byte, idle or total */
     ACR_HTTP_ERROR_TOO_BIG,     /* body, header or count of headers over its ceiling */
     ACR_HTTP_ERROR_INTERRUPTED,
-    ACR_HTTP_ERROR_STOPPED, /* on_body returned false */
+    ACR_HTTP_ERROR_STOPPED, /* on_body returned STOP */
 } AcrHttpError;
 #define ACR_HTTP_ERROR acr_http_error_quark()
 GQuark acr_http_error_quark(void);
@@ -33,7 +33,11 @@ GQuark acr_http_error_quark(void);
 bool acr_http_global_init(GError **error) ACR_MUST_USE;
 void acr_http_global_cleanup(void);
 
-/* Keeps connections between exchanges. One thread at a time. */
+/*
+ * Keeps connections between exchanges, until they have been idle for four seconds. A request is
+ * never sent twice by itself: when a kept connection dies without a response, the exchange fails as
+ * NETWORK. One thread at a time.
+ */
 typedef struct AcrHttpClient AcrHttpClient;
 AcrHttpClient *acr_http_client_new(void) ACR_MUST_USE; /* owned */
 void acr_http_client_free(AcrHttpClient *client);
@@ -65,9 +69,10 @@ typedef struct {
         first_byte_timeout_ms; /* from the start to the first header line; 0: none beyond total */
     gint64 idle_timeout_ms;    /* between pieces of the response, once it has begun; 0: 120,000 */
     gint64 total_timeout_ms;   /* 0: 1,800,000 */
-    gsize body_limit;    /* 0: ACR_HTTP_MAX_BODY_BYTES; of a compressed body, what it unpacks to */
+    gsize body_limit;    /* 0: ACR_HTTP_MAX_BODY_BYTES. No Accept-Encoding is sent, and content
+                            that is packed all the same is passed as it is */
     const char *ca_file; /* certificates in place of the system's; NULL: those that
-                            SSL_CERT_FILE or CURL_CA_BUNDLE name, else the system's */
+                            SSL_CERT_FILE, else CURL_CA_BUNDLE, names, else the system's */
     /* Called with each piece of a response body. NULL: the body is collected into the response. */
     AcrHttpNext (*on_body)(void *ctx, const AcrHttpHead *head, const char *data, gsize len);
     void *on_body_ctx;

@@ -12,5 +12,7 @@ int main(int argc, char **argv)
     add_failure_tests();
     add_openai_tests();
     add_http_model_tests();
+    add_sigv4_tests();
+    add_eventstream_tests();
     return g_test_run();
 }

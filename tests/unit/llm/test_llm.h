@@ -10,4 +10,7 @@ void add_failure_tests(void);
 void add_openai_tests(void);
 void add_http_model_tests(void);
 
+void add_sigv4_tests(void);
+void add_eventstream_tests(void);
+
 #endif

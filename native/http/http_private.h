@@ -1,0 +1,62 @@
+/*
+ * Shared inside http: one exchange as it goes, and the handles that it borrows from its client.
+ */
+#ifndef ACR_HTTP_PRIVATE_H
+#define ACR_HTTP_PRIVATE_H
+
+#include <curl/curl.h>
+
+#include "http/http.h"
+
+struct AcrHttpClient {
+    CURLM *multi; /* owned; holds the kept connections; NULL: no memory for it */
+    CURL *easy;   /* owned; all its options are reset after each exchange; NULL: likewise */
+};
+
+/* Why we ended a transfer ourselves. */
+typedef enum {
+    ACR_HTTP_END_NONE,
+    ACR_HTTP_END_INTERRUPTED,
+    ACR_HTTP_END_FIRST_BYTE,
+    ACR_HTTP_END_IDLE,
+    ACR_HTTP_END_TOTAL,
+    ACR_HTTP_END_HEADER_BYTES,
+    ACR_HTTP_END_HEADER_COUNT,
+    ACR_HTTP_END_BODY_BYTES,
+    ACR_HTTP_END_STOPPED,
+    ACR_HTTP_END_ENOUGH,
+    ACR_HTTP_END_RESENDING,
+} AcrHttpEnd;
+
+/* In the order of time: begun (start_us), asked (the request may go out), head_ended, enough. */
+typedef struct {
+    const AcrHttpRequest *request;
+    AcrHttpClient *client; /* borrowed */
+    struct curl_slist *sent_headers;
+    char *authority;  /* owned; for messages */
+    GByteArray *body; /* NULL when the caller takes the body */
+    AcrHttpHead head; /* headers owned; the status is 0 until the head has ended */
+    gsize header_bytes, header_count, body_bytes, body_limit;
+    bool added;      /* the easy handle is in the multi handle */
+    bool asked;      /* a connection stands, and libcurl was let send the request */
+    bool head_ended; /* the empty line behind the headers of the last response has come */
+    gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
+    gint64 enough_us;                   /* when on_body had enough; 0: not yet */
+    AcrHttpEnd end;
+    char detail[CURL_ERROR_SIZE];
+} AcrHttpTransfer;
+
+/* Sets what goes out on the client's easy handle. FAILED: the request cannot be sent as it is. */
+bool acr_http_set_request(AcrHttpTransfer *x, GError **error) ACR_MUST_USE;
+/* Sets the callbacks that count and keep what comes in. */
+void acr_http_set_receiver(AcrHttpTransfer *x);
+/* Whether a connection stood and bytes were written to it in this exchange. */
+bool acr_http_was_sent(const AcrHttpTransfer *x);
+
+/* Keeps one header line (without the line's end or with it) in `headers`; what has no colon is left
+ * out. */
+void acr_http_keep_header(GHashTable *headers, const char *line, gsize len);
+/* Sets the error by what went wrong; false. */
+bool acr_http_fail(const AcrHttpTransfer *x, CURLcode code, GError **error);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * What comes in, counted and kept by libcurl's callbacks. The ceilings are counted here, as
+ * libcurl's own do not bound chunked bodies. Nothing is unpacked but what a transfer coding packed:
+ * no Accept-Encoding is sent.
+ */
+#include <string.h>
+
+#include "http/http_private.h"
+
+static void note_bytes(AcrHttpTransfer *x)
+{
+    x->last_us = g_get_monotonic_time();
+    if (x->first_us == 0)
+        x->first_us = x->last_us;
+}
+
+void acr_http_keep_header(GHashTable *headers, const char *line, gsize len)
+{
+    const char *colon = memchr(line, ':', len);
+    g_autofree char *name = NULL;
+
+    if (!colon)
+        return;
+    name = acr_utf8_repair(line, (gsize)(colon - line));
+    g_hash_table_replace(headers, g_ascii_strdown(g_strstrip(name), -1),
+                         g_strstrip(acr_utf8_repair(colon + 1, len - (gsize)(colon + 1 - line))));
+}
+
+/* Interim responses (1xx) have heads of their own, which the next status line clears away. */
+static void end_head(AcrHttpTransfer *x)
+{
+    long status = 0;
+
+    curl_easy_getinfo(x->client->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status < 200)
+        return;
+    x->head.status = (int)status;
+    x->head_ended = true;
+}
+
+/* Each line of a head, and trailers, which are counted and dropped. */
+static size_t on_header(char *line, size_t size, size_t count, void *ctx)
+{
+    AcrHttpTransfer *x = ctx;
+    gsize len = size * count;
+
+    note_bytes(x);
+    x->header_bytes += len;
+    x->header_count++;
+    if (x->header_bytes > ACR_HTTP_MAX_HEADER_BYTES)
+        x->end = ACR_HTTP_END_HEADER_BYTES;
+    else if (x->header_count > ACR_HTTP_MAX_HEADERS)
+        x->end = ACR_HTTP_END_HEADER_COUNT;
+    if (x->end != ACR_HTTP_END_NONE)
+        return 0;
+    if (x->head_ended)
+        return len;
+    if (len >= 5 && memcmp(line, "HTTP/", 5) == 0)
+        g_hash_table_remove_all(x->head.headers);
+    else if (len > 0 && len <= 2 && line[len - 1] == '\n')
+        end_head(x);
+    else
+        acr_http_keep_header(x->head.headers, line, len);
+    return len;
+}
+
+static size_t hand_on(AcrHttpTransfer *x, const char *data, gsize len)
+{
+    switch (x->request->on_body(x->request->on_body_ctx, &x->head, data, len)) {
+    case ACR_HTTP_MORE:
+        return len;
+    case ACR_HTTP_ENOUGH:
+        x->enough_us = x->last_us;
+        return len;
+    case ACR_HTTP_STOP:
+        break;
+    }
+    x->end = ACR_HTTP_END_STOPPED;
+    return CURL_WRITEFUNC_ERROR;
+}
+
+static size_t on_body(char *data, size_t size, size_t count, void *ctx)
+{
+    AcrHttpTransfer *x = ctx;
+    gsize len = size * count;
+
+    note_bytes(x);
+    if (x->enough_us > 0)
+        return len;
+    if (len > x->body_limit - x->body_bytes) {
+        x->end = ACR_HTTP_END_BODY_BYTES;
+        return CURL_WRITEFUNC_ERROR;
+    }
+    x->body_bytes += len;
+    if (!x->body)
+        return hand_on(x, data, len);
+    g_byte_array_append(x->body, (const guint8 *)data, (guint)len);
+    return len;
+}
+
+void acr_http_set_receiver(AcrHttpTransfer *x)
+{
+    CURL *easy = x->client->easy;
+
+    x->body = x->request->on_body ? NULL : g_byte_array_new();
+    x->body_limit = x->request->body_limit > 0 ? x->request->body_limit : ACR_HTTP_MAX_BODY_BYTES;
+    x->head.headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, x->detail);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, x);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, x);
+}
+
+void acr_http_response_clear(AcrHttpResponse *response)
+{
+    if (!response)
+        return;
+    if (response->body)
+        g_bytes_unref(response->body);
+    if (response->headers)
+        g_hash_table_unref(response->headers);
+    memset(response, 0, sizeof *response);
+}

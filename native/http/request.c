@@ -1,0 +1,173 @@
+/*
+ * What goes out: a request set as options of the client's easy handle. Whether it went out is known
+ * by a callback that libcurl makes when a connection stands and before it writes; that callback
+ * also refuses to send a request a second time, which libcurl would do by itself when a kept
+ * connection turns out to be dead: the server may have taken, and charged for, the first.
+ */
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "http/http_private.h"
+
+#define CONNECT_TIMEOUT_MS 10000
+/* Kept connections are used again until they have been idle for four seconds (libcurl counts whole
+ * seconds and compares by "more than"): servers close theirs after five and more. */
+#define KEPT_SECONDS 3L
+
+static bool refuse(GError **error, const char *what)
+{
+    g_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED, "cannot send the request: %s", what);
+    return false;
+}
+
+static bool append_header(AcrHttpTransfer *x, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(x->sent_headers, line);
+
+    if (longer)
+        x->sent_headers = longer;
+    return longer != NULL;
+}
+
+/* Headers go out as they are given: libcurl adds neither an Expect nor a Content-Type of its own.
+ */
+static bool set_headers(AcrHttpTransfer *x, GError **error)
+{
+    bool typed = false;
+
+    for (const char *const *h = x->request->headers; h && *h; h++) {
+        typed = typed || g_ascii_strncasecmp(*h, "Content-Type:", strlen("Content-Type:")) == 0;
+        if (strpbrk(*h, "\r\n"))
+            return refuse(error, "a header holds a line break");
+        if (!append_header(x, *h))
+            return refuse(error, "out of memory");
+    }
+    if (!append_header(x, "Expect:") || (!typed && !append_header(x, "Content-Type:")))
+        return refuse(error, "out of memory");
+    curl_easy_setopt(x->client->easy, CURLOPT_HTTPHEADER, x->sent_headers);
+    return true;
+}
+
+static void set_method(const AcrHttpTransfer *x)
+{
+    const AcrHttpRequest *request = x->request;
+    const char *method = request->method ? request->method : request->body ? "POST" : "GET";
+    CURL *easy = x->client->easy;
+
+    if (request->body || strcmp(method, "POST") == 0) {
+        curl_easy_setopt(easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body ? request->body : "");
+    }
+    if (strcmp(method, "HEAD") == 0)
+        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    else
+        curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+}
+
+static const char *from_environment(const char *name)
+{
+    const char *value = g_getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+/* The system's folder of certificates is left out with its file: the one given stands for both. */
+static bool set_certificates(const AcrHttpTransfer *x, GError **error)
+{
+    static const char *const variables[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE"};
+    CURL *easy = x->client->easy;
+    const char *file = x->request->ca_file;
+    const char *named_by = "the request";
+
+    for (gsize i = 0; !file && i < G_N_ELEMENTS(variables); i++) {
+        file = from_environment(variables[i]);
+        named_by = variables[i];
+    }
+    if (!file)
+        return true;
+    if (access(file, R_OK) != 0 || !g_file_test(file, G_FILE_TEST_IS_REGULAR)) {
+        g_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
+                    "cannot read the certificates '%s' that %s names", file, named_by);
+        return false;
+    }
+    curl_easy_setopt(easy, CURLOPT_CAINFO, file);
+    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, file);
+    curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL);
+    return true;
+}
+
+static bool set_target(AcrHttpTransfer *x, GError **error)
+{
+    const AcrHttpRequest *request = x->request;
+    CURL *easy = x->client->easy;
+
+    x->authority = acr_http_url_authority(request->url);
+    if (!x->authority)
+        return refuse(error, "the URL is not one of http or https");
+    curl_easy_setopt(easy, CURLOPT_URL, request->url);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    if (request->unix_socket) {
+        if (strlen(request->unix_socket) >= sizeof((struct sockaddr_un *)0)->sun_path)
+            return refuse(error, "the path of the socket is too long");
+        curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
+    }
+    if (request->unix_socket || acr_http_url_is_loopback(request->url))
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (g_ascii_strncasecmp(request->url, "https:", strlen("https:")) == 0)
+        return set_certificates(x, error);
+    return true;
+}
+
+bool acr_http_was_sent(const AcrHttpTransfer *x)
+{
+    long bytes = 0;
+
+    if (!x->asked)
+        return false;
+    curl_easy_getinfo(x->client->easy, CURLINFO_REQUEST_SIZE, &bytes);
+    return bytes > 0;
+}
+
+/* A connection stands; the request is what comes next. */
+static int on_connection(void *ctx, char *remote, char *local, int remote_port, int local_port)
+{
+    AcrHttpTransfer *x = ctx;
+
+    if (acr_http_was_sent(x)) {
+        x->end = ACR_HTTP_END_RESENDING;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    x->asked = true;
+    return CURL_PREREQFUNC_OK;
+}
+
+static void set_behaviour(AcrHttpTransfer *x)
+{
+    const AcrHttpRequest *request = x->request;
+    CURL *easy = x->client->easy;
+    gint64 connect_ms =
+        request->connect_timeout_ms > 0 ? request->connect_timeout_ms : CONNECT_TIMEOUT_MS;
+
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 30L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 15L);
+    curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, KEPT_SECONDS);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "acr-host/" ACR_VERSION);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connection);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, x);
+}
+
+bool acr_http_set_request(AcrHttpTransfer *x, GError **error)
+{
+    set_behaviour(x);
+    set_method(x);
+    return set_target(x, error) && set_headers(x, error);
+}
