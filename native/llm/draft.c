@@ -4,7 +4,6 @@
  */
 #include "llm/llm_private.h"
 
-#include <math.h>
 #include <string.h>
 
 #define MAX_COUNT ((gint64)1 << 53) /* beyond it a JSON number is no exact count */
@@ -99,5 +98,5 @@ gint64 acr_stated_cost(const AcrJson *object, const char *key)
 {
     double usd = acr_json_get_double(object, key, -1);
 
-    return usd >= 0 && usd <= MAX_STATED_USD ? (gint64)llround(usd * PICO_PER_USD) : -1;
+    return usd >= 0 && usd <= MAX_STATED_USD ? (gint64)(usd * PICO_PER_USD + 0.5) : -1;
 }

@@ -295,8 +295,9 @@ bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrMod
     *out = (AcrModelAnswer){
         .content = g_strdup(line ? line->content : ""),
         .finish = g_strdup("stop"),
-        .usage = {.input = -1, .cached = -1, .output = -1, .cost_microusd = 0},
+        .usage = ACR_USAGE_UNKNOWN,
     };
+    out->usage.cost_pico = 0;
     return true;
 }
 

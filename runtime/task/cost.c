@@ -35,7 +35,7 @@ static void add(Sum *sum, const AcrUsage *usage)
     sum->usage.input += MAX(usage->input, 0);
     sum->usage.cached += MAX(usage->cached, 0);
     sum->usage.output += MAX(usage->output, 0);
-    sum->usage.cost_microusd += MAX(usage->cost_microusd, 0);
+    sum->usage.cost_pico += MAX(usage->cost_pico, 0);
 }
 
 void acr_cost_add(AcrCost *cost, const char *agent, const AcrUsage *usage)
@@ -61,7 +61,7 @@ static AcrJson *sum_to_json(const Sum *sum)
     acr_json_set_int(json, "input_tokens", sum->usage.input);
     acr_json_set_int(json, "cached_tokens", sum->usage.cached);
     acr_json_set_int(json, "output_tokens", sum->usage.output);
-    acr_json_set_int(json, "cost_microusd", sum->usage.cost_microusd);
+    acr_json_set_int(json, "cost_microusd", acr_microusd(sum->usage.cost_pico));
     return json;
 }
 

@@ -110,7 +110,7 @@ static AcrJson *answer_to_json(const AcrModelAnswer *answer)
     acr_json_set_int(usage, "input", answer->usage.input);
     acr_json_set_int(usage, "cached", answer->usage.cached);
     acr_json_set_int(usage, "output", answer->usage.output);
-    acr_json_set_int(usage, "cost_microusd", answer->usage.cost_microusd);
+    acr_json_set_int(usage, "cost_microusd", acr_microusd(answer->usage.cost_pico));
     acr_json_set_string(json, "content", answer->content);
     acr_json_set_string(json, "finish", answer->finish);
     acr_json_set_string(json, "model", answer->model);
@@ -156,9 +156,13 @@ static void answer_from_json(const AcrJson *json, AcrModelAnswer *out)
         .content = g_strdup(content ? content : ""),
         .finish = g_strdup(acr_json_get_string(json, "finish")),
         .model = g_strdup(acr_json_get_string(json, "model")),
-        .usage = {acr_json_get_int(usage, "input", -1), acr_json_get_int(usage, "cached", -1),
-                  acr_json_get_int(usage, "output", -1),
-                  acr_json_get_int(usage, "cost_microusd", -1)},
+        .usage = {.input = acr_json_get_int(usage, "input", -1),
+                  .cached = acr_json_get_int(usage, "cached", -1),
+                  .written = -1,
+                  .written_1h = -1,
+                  .output = acr_json_get_int(usage, "output", -1),
+                  .reasoning = -1,
+                  .cost_pico = acr_json_get_int(usage, "cost_picousd", -1)},
     };
 }
 
@@ -175,7 +179,7 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
     const AcrProgress *progress = self->recorder->progress;
     const AcrUsage *total = acr_cost_total(self->recorder->cost);
     if (progress && progress->cost)
-        progress->cost(progress->ctx, total->cost_microusd,
+        progress->cost(progress->ctx, acr_microusd(total->cost_pico),
                        total->input + total->cached + total->output);
 }
 

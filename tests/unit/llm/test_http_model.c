@@ -14,11 +14,11 @@
     "\"stop\"}],"                                                                                  \
     "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}"
 #define ANSWER "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" OK_BODY
-#define STREAM_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-#define CHUNK(text)                                                                                \
-    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" text "\"}}]}\n\n"
+#define STREAM_HEAD                                                                                \
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+#define CHUNK(text) "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" text "\"}}]}\n\n"
 #define LAST_CHUNKS                                                                                \
-    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"            \
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"              \
     "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}\n\n"           \
     "data: [DONE]\n\n"
 #define REPLY(status, headers, body) "HTTP/1.1 " status " X\r\n" headers "\r\n" body
@@ -370,7 +370,8 @@ static void an_error_within_a_stream_has_its_class(void)
     TestReply replies[] = {
         {.raw = STREAM_HEAD CHUNK("hel") "data: {\"error\":{\"message\":\"busy\","
                                          "\"type\":\"server_error\",\"code\":null}}\n\n"},
-        {.raw = STREAM_HEAD "data: {\"error\":{\"message\":\"no\",\"code\":\"context_length_exceeded\"}}\n\n"},
+        {.raw = STREAM_HEAD
+         "data: {\"error\":{\"message\":\"no\",\"code\":\"context_length_exceeded\"}}\n\n"},
     };
     g_auto(Call) call = {.options = {.temperature = -1}};
 

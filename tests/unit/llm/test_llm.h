@@ -2,7 +2,21 @@
 #ifndef ACR_TEST_LLM_H
 #define ACR_TEST_LLM_H
 
-#include "llm/llm.h"
+#include <string.h>
+
+#include "llm/llm_private.h"
+
+/* A whole body of that status, read as a response of the provider. */
+static inline bool read_response(const AcrProvider *provider, int status, const char *text,
+                                 AcrModelAnswer *out, AcrFailure *out_failure)
+{
+    g_autoptr(AcrReader) reader = acr_reader_new(provider, status, NULL);
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+    bool more = acr_reader_feed(reader, text, strlen(text));
+
+    g_assert_true(more || status < 300);
+    return acr_reader_end(reader, NULL, out, &usage, out_failure);
+}
 
 void add_conversation_tests(void);
 void add_script_tests(void);

@@ -29,7 +29,8 @@ static void a_request_holds_what_is_asked_for_and_no_more(void)
     g_autofree char *least = request_text(&bare, false, 0);
     g_autofree char *most = request_text(&full, true, 100);
     g_autofree char *older = request_text(&bare, false, 7);
-    g_autofree char *least_expected = g_strdup_printf("{\"model\":\"gpt-4.1\",%s," STREAM "}", messages);
+    g_autofree char *least_expected =
+        g_strdup_printf("{\"model\":\"gpt-4.1\",%s," STREAM "}", messages);
     g_autofree char *most_expected =
         g_strdup_printf("{\"model\":\"a/b\",%s,\"temperature\":0.25,\"max_completion_tokens\":100,"
                         "\"response_format\":{\"type\":\"json_object\"}," STREAM "}",

@@ -36,7 +36,7 @@ static bool fake_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
         return false;
     }
     *out = (AcrModelAnswer){
-        .content = g_strdup(answer), .finish = g_strdup("stop"), .usage = {100, -1, 7, 5}};
+        .content = g_strdup(answer), .finish = g_strdup("stop"), .usage = {.input = 100, .cached = -1, .output = 7, .cost_pico = 5000000}};
     return true;
 }
 

@@ -1,0 +1,79 @@
+#include "llm/llm_private.h"
+#include <string.h>
+struct AcrBudget {
+    gint64 d;
+};
+AcrBudget *acr_budget_new(void)
+{
+    return g_new0(AcrBudget, 1);
+}
+void acr_budget_free(AcrBudget *b)
+{
+    g_free(b);
+}
+void acr_budget_set_deadline(AcrBudget *b, gint64 d, const char *s)
+{
+    b->d = d;
+}
+gint64 acr_budget_deadline(const AcrBudget *b)
+{
+    return b->d;
+}
+bool acr_budget_is_bounded(const AcrBudget *b)
+{
+    return false;
+}
+bool acr_budget_left(AcrBudget *b, AcrAmount *o, GError **e)
+{
+    *o = (AcrAmount){G_MAXINT64, G_MAXINT64};
+    return true;
+}
+bool acr_budget_reserve(AcrBudget *b, const AcrAmount *a, const char *n, guint64 *i, GError **e)
+{
+    *i = 1;
+    return true;
+}
+bool acr_budget_settle(AcrBudget *b, guint64 i, const AcrAmount *a, GError **e)
+{
+    return true;
+}
+bool acr_prices_find(const AcrPrices *p, const char *m, AcrPrice *o)
+{
+    return false;
+}
+void acr_prices_dearest(const AcrPrices *p, AcrPrice *o)
+{
+}
+gint64 acr_price_of_usage(const AcrPrice *p, const AcrUsage *u)
+{
+    return -1;
+}
+gint64 acr_price_at_most(const AcrPrice *p, gint64 a, gint64 b)
+{
+    return 0;
+}
+const char *acr_prices_provider_of(const char *n)
+{
+    return NULL;
+}
+bool acr_key_from_options(const AcrModelOptions *o, char **k, GError **e)
+{
+    *k = NULL;
+    return true;
+}
+bool acr_key_check(const char *key, const char *name, GError **error)
+{
+    for (const char *c = key; c && *c; c++)
+        if (!g_ascii_isgraph(*c)) {
+            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
+                        "%s holds a blank or a character that no key has", name);
+            return false;
+        }
+    return true;
+}
+void acr_wipe(gpointer t)
+{
+    if (t)
+        explicit_bzero(t, strlen(t));
+    g_free(t);
+}
