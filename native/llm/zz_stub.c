@@ -44,14 +44,6 @@ bool acr_prices_find(const AcrPrices *p, const char *m, AcrPrice *o)
 void acr_prices_dearest(const AcrPrices *p, AcrPrice *o)
 {
 }
-gint64 acr_price_of_usage(const AcrPrice *p, const AcrUsage *u)
-{
-    return -1;
-}
-gint64 acr_price_at_most(const AcrPrice *p, gint64 a, gint64 b)
-{
-    return 0;
-}
 const char *acr_prices_provider_of(const char *n)
 {
     return NULL;

@@ -30,7 +30,7 @@ static char *next(AcrScript *script, const char *agent, guint round)
         return NULL;
     }
     g_assert_cmpstr(answer.finish, ==, "stop");
-    g_assert_cmpint(answer.usage.cost_microusd, ==, 0);
+    g_assert_cmpint(answer.usage.cost_pico, ==, 0);
     return g_steal_pointer(&answer.content);
 }
 
