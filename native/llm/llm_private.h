@@ -335,8 +335,27 @@ void acr_failure_of_response(int status, const AcrJson *body, const char *text, 
 bool acr_failure_is_retryable(AcrLlmError code);
 /* How often a call that fails so is made again at most, whatever the option says. */
 guint acr_failure_retries(AcrLlmError code);
-/* retry-after-ms, else retry-after in seconds or as a date (`now_unix` seconds); -1: not said or
- * unreadable. */
+#define ACR_MAX_WINDOW ((gint64)1000000000) /* tokens; a larger one is nonsense */
+/* Whether a message (in lower case) says that the prompt is too long; *out_window then is how many
+ * tokens fit, 0 where it does not say so (overflow.c). */
+bool acr_overflow_in_text(const char *text, gint64 *out_window);
+
+/* ---- Times that servers tell (retry_after.c) ----------------------------------------------------
+ */
+
+#define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* a longer wait is told as this one */
+
+/*
+ * The milliseconds of "6m0s", "88ms", "1.5s", "2 minutes", or of a bare number of seconds, at the
+ * start of a text; -1: none. *out_end (may be NULL) points behind it.
+ */
+gint64 acr_duration_ms(const char *text, const char **out_end);
+/* Seconds since the epoch of an HTTP date in any of its three forms; -1: none. */
+gint64 acr_http_date(const char *text, gint64 now_unix);
+/* The wait that an error's own words ask for: `prose` is its text in lower case; -1: none. */
+gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose);
+/* retry-after-ms, else retry-after in seconds or as a date (`now_unix` seconds), else
+ * x-amz-retry-after; -1: not said or unreadable. At most ACR_MAX_RETRY_AFTER_MS. */
 gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix);
 /* Full jitter: `u` in [0, 1) of min(cap, base * 2^retry); what the server asked for is a floor,
  * plus up to 10 %. */
@@ -346,6 +365,10 @@ bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt);
 /* Every occurrence of each of the `secrets` (strings; may be NULL) taken out, also in the ways that
  * texts escape them; control characters made spaces, at most `max` bytes; owned. */
 char *acr_llm_public_text(const char *text, const GPtrArray *secrets, gsize max) ACR_MUST_USE;
+/* A copy of an answer's text with the secrets taken out, those with fewer bytes than
+ * ACR_SECRET_IN_ANSWER left (a word that an answer may well use); owned; NULL: it holds none. */
+#define ACR_SECRET_IN_ANSWER 12u
+char *acr_llm_without_secrets(const char *text, const GPtrArray *secrets) ACR_MUST_USE;
 /* `text` as a JSON string of at most about `max` bytes, for messages; owned (g_free). */
 char *acr_llm_quote(const char *text, gsize max) ACR_MUST_USE;
 

@@ -1,0 +1,96 @@
+/*
+ * Refusals of a prompt that is too long, as servers tell them in words: the one thing for which no
+ * two of them have the same code. Where the words hold the number of tokens that fit, it is read,
+ * so that the next prompt can be made to fit in advance.
+ */
+#include "llm/llm_private.h"
+
+#include <string.h>
+
+#define MAX_BETWEEN 24u /* bytes between the words and their number */
+
+typedef struct {
+    const char *words; /* in lower case */
+    enum { NOWHERE, BEHIND, BEFORE } number;
+} Phrase;
+
+/* Those with a number first: the first that is found counts. */
+static const Phrase phrases[] = {
+    {"maximum context length is", BEHIND},
+    {"maximum context length of", BEHIND},
+    {"maximum prompt length is", BEHIND},
+    {"context length is only", BEHIND},
+    {"the available context size (", BEHIND},
+    {"maximum number of tokens allowed", BEHIND},
+    {"exceed the configured limit of", BEHIND},
+    {"exceeded model token limit:", BEHIND},
+    {"max input tokens:", BEHIND},
+    {" maximum context length", BEFORE},
+    {"prompt is too long", NOWHERE}, /* "…: 215049 tokens > 200000 maximum" */
+    {"exceed context limit", NOWHERE},
+    {"maximum context length", NOWHERE},
+    {"exceeds the available context size", NOWHERE},
+    {"exceeds the context length", NOWHERE},
+    {"exceeds the context window", NOWHERE},
+    {"input is too long for requested model", NOWHERE},
+    {"maximum number of tokens allowed", NOWHERE},
+    {"too many input tokens", NOWHERE},
+    {"contextwindowexceedederror", NOWHERE},
+    {"exceed_context_size_error", NOWHERE},
+    {"context_length_exceeded", NOWHERE},
+};
+
+/* The number at `at`, with commas between its digits; 0: none that can be a window. */
+static gint64 number_at(const char *at)
+{
+    gint64 number = 0;
+
+    for (; g_ascii_isdigit(*at) || (*at == ',' && number > 0 && g_ascii_isdigit(at[1])); at++) {
+        if (*at != ',')
+            number = number * 10 + (*at - '0');
+        if (number > ACR_MAX_WINDOW)
+            return 0;
+    }
+    return number;
+}
+
+static gint64 number_behind(const char *at)
+{
+    for (guint i = 0; i < MAX_BETWEEN && *at && !g_ascii_isdigit(*at); i++)
+        at++;
+    return number_at(at);
+}
+
+static gint64 number_before(const char *text, const char *at)
+{
+    while (at > text && !g_ascii_isdigit(at[-1]) && g_ascii_isspace(at[-1]))
+        at--;
+    while (at > text && (g_ascii_isdigit(at[-1]) || at[-1] == ','))
+        at--;
+    return number_at(at + (*at == ','));
+}
+
+/* "… > 200000": what the sum is compared with. */
+static gint64 number_compared(const char *at)
+{
+    const char *sign = strstr(at, "> ");
+
+    return sign ? number_at(sign + 2) : 0;
+}
+
+bool acr_overflow_in_text(const char *text, gint64 *out_window)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++) {
+        const char *at = strstr(text, phrases[i].words);
+        const char *end = at ? at + strlen(phrases[i].words) : NULL;
+
+        if (!at)
+            continue;
+        *out_window = phrases[i].number == BEHIND   ? number_behind(end)
+                      : phrases[i].number == BEFORE ? number_before(text, at)
+                                                    : number_compared(end);
+        if (*out_window > 0 || phrases[i].number == NOWHERE)
+            return true;
+    }
+    return false;
+}
