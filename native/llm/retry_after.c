@@ -98,13 +98,13 @@ static int month_of(const char *name)
     return at && (at - months) % 3 == 0 ? (int)(at - months) / 3 : -1;
 }
 
-/* The year of two digits that is at most fifty years ahead. */
+/* The year of two digits that is nearest to now. */
 static int full_year(int year, gint64 now_unix)
 {
     int now = 1970 + (int)(now_unix / 31556952);
     int full = now - now % 100 + year;
 
-    return full > now + 50 ? full - 100 : full;
+    return full > now + 50 ? full - 100 : full < now - 50 ? full + 100 : full;
 }
 
 gint64 acr_http_date(const char *text, gint64 now_unix)

@@ -10,6 +10,8 @@ int main(int argc, char **argv)
     add_conversation_tests();
     add_script_tests();
     add_failure_tests();
+    add_wait_tests();
+    add_public_text_tests();
     add_openai_tests();
     add_http_model_tests();
     add_sigv4_tests();

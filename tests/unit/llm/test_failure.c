@@ -1,4 +1,4 @@
-/* What a refusal means, how long to wait after it, and what of it may be shown. */
+/* What a refusal means: rows for the shapes of each provider. */
 #include "test_llm.h"
 
 #include <string.h>
@@ -12,75 +12,469 @@ static void classify(int status, const char *text, GHashTable *headers, AcrFailu
     acr_failure_of_response(status, body, text, strlen(text), headers, out);
 }
 
-static void the_code_of_the_body_decides_before_the_status(void)
+typedef struct {
+    int status;
+    const char *body;
+    AcrLlmError code;
+    gint64 window; /* or after_ms where the class may be tried again: 0 stands for "not said" */
+} Row;
+
+static void check_rows(const Row *rows, gsize n, GHashTable *headers)
+{
+    for (gsize i = 0; i < n; i++) {
+        g_auto(AcrFailure) failure = {0};
+        bool is_overflow = rows[i].code == ACR_LLM_ERROR_CONTEXT_OVERFLOW;
+        gint64 number = 0;
+
+        classify(rows[i].status, rows[i].body, headers, &failure);
+        number = is_overflow ? failure.window : MAX(failure.retry_after_ms, 0);
+        if (failure.code != rows[i].code || number != rows[i].window ||
+            failure.retryable != acr_failure_is_retryable(rows[i].code))
+            g_error("HTTP %d %s is %s, retryable %d, number %" G_GINT64_FORMAT, rows[i].status,
+                    rows[i].body, acr_llm_error_name(failure.code), failure.retryable, number);
+        g_assert_nonnull(failure.message);
+        g_assert_true(g_str_has_prefix(failure.message, "HTTP "));
+    }
+}
+
+static void a_status_alone_has_a_class(void)
+{
+    static const Row rows[] = {
+        {401, "", ACR_LLM_ERROR_AUTH, 0},
+        {403, "", ACR_LLM_ERROR_AUTH, 0},
+        {402, "{}", ACR_LLM_ERROR_BILLING, 0},
+        {429, "slow down", ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {498, "", ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {503, "", ACR_LLM_ERROR_OVERLOADED, 0},
+        {529, "", ACR_LLM_ERROR_OVERLOADED, 0},
+        {500, "<html>", ACR_LLM_ERROR_SERVER, 0},
+        {502, "", ACR_LLM_ERROR_SERVER, 0},
+        {504, "", ACR_LLM_ERROR_SERVER, 0},
+        {599, "", ACR_LLM_ERROR_SERVER, 0},
+        {409, "", ACR_LLM_ERROR_SERVER, 0},
+        {424, "", ACR_LLM_ERROR_SERVER, 0},
+        {408, "", ACR_LLM_ERROR_TIMEOUT, 0},
+        {400, "null", ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {404, "[]", ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {413, "<html>413 Request Entity Too Large</html>", ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {422, "{\"error\":7}", ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {302, "", ACR_LLM_ERROR_BAD_REQUEST, 0},
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void openai_tells_by_code_and_type(void)
+{
+    static const Row rows[] = {
+        {401,
+         "{\"error\":{\"message\":\"m\",\"type\":\"invalid_request_error\",\"code\":\"invalid_api_"
+         "key\"}}",
+         ACR_LLM_ERROR_AUTH, 0},
+        {401,
+         "{\"error\":{\"message\":\"You didn't provide an API "
+         "key.\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":null}}",
+         ACR_LLM_ERROR_AUTH, 0},
+        {429, "{\"error\":{\"message\":\"m\",\"type\":\"insufficient_quota\",\"code\":null}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {429,
+         "{\"error\":{\"type\":\"insufficient_quota\",\"code\":\"project_spend_limit_exceeded\"}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {429, "{\"error\":{\"type\":\"insufficient_quota\",\"code\":\"rate_limit_exceeded\"}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {429, "{\"error\":{\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {429,
+         "{\"error\":{\"type\":\"rate_limit_error\",\"code\":\"slow_down\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {429,
+         "{\"error\":{\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\",\"message\":\"Rate "
+         "limit reached. Please try again in 6m0s. Visit us.\"}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 360000},
+        {429,
+         "{\"error\":{\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\",\"message\":\"Request "
+         "too large for m (TPM): Limit 10, Requested 20.\"}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        {503, "{\"error\":{\"message\":\"m\",\"type\":\"server_error\",\"code\":null}}",
+         ACR_LLM_ERROR_OVERLOADED, 0},
+        {503, "{\"error\":{\"code\":\"server_is_overloaded\"}}", ACR_LLM_ERROR_OVERLOADED, 0},
+        {500, "{\"error\":{\"message\":\"m\",\"type\":\"server_error\"}}", ACR_LLM_ERROR_SERVER, 0},
+        {400, "{\"error\":{\"message\":\"m\",\"type\":\"invalid_request_error\"}}",
+         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {404, "{\"error\":{\"code\":\"model_not_found\"}}", ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {400,
+         "{\"error\":{\"code\":\"context_length_exceeded\",\"type\":\"invalid_request_error\","
+         "\"message\":\"This model's maximum context length is 8192 tokens. However, 9001.\"}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 8192},
+        {400,
+         "{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"Input tokens exceed the "
+         "configured limit of 272,000 tokens. Yours: 290000.\"}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 272000},
+        {400, "{\"error\":{\"message\":\"m\",\"code\":\"context_length_exceeded\"}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        {400, "{\"error\":{\"code\":\"content_policy_violation\"}}", ACR_LLM_ERROR_CONTENT_FILTER,
+         0},
+        {400,
+         "{\"error\":{\"code\":\"invalid_prompt\",\"message\":\"Your prompt was flagged as "
+         "potentially violating our usage policy.\"}}",
+         ACR_LLM_ERROR_CONTENT_FILTER, 0},
+        /* Responses: the error of a stream, and of a failed response */
+        {200,
+         "{\"type\":\"error\",\"code\":\"rate_limit_exceeded\",\"message\":\"m\",\"param\":null}",
+         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {200, "{\"type\":\"error\",\"code\":\"context_length_exceeded\",\"message\":\"m\"}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        {200, "{\"code\":\"server_error\",\"message\":\"m\"}", ACR_LLM_ERROR_SERVER, 0},
+        {200, "{\"code\":\"invalid_prompt\",\"message\":\"m\"}", ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {200, "{\"error\":{\"type\":\"invalid_request_error\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_BAD_REQUEST, 0},
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void azure_tells_by_inner_error_and_digits(void)
+{
+    static const Row rows[] = {
+        {400,
+         "{\"error\":{\"code\":\"content_filter\",\"message\":\"filtered\",\"status\":400,"
+         "\"innererror\":{\"code\":\"ResponsibleAIPolicyViolation\",\"content_filter_result\":{}}}"
+         "}",
+         ACR_LLM_ERROR_CONTENT_FILTER, 0},
+        {400,
+         "{\"error\":{\"code\":null,\"message\":\"m\",\"status\":400,\"innererror\":{\"code\":"
+         "\"ResponsibleAIPolicyViolation\"}}}",
+         ACR_LLM_ERROR_CONTENT_FILTER, 0},
+        {401, "{\"error\":{\"code\":\"401\",\"message\":\"Access denied due to invalid key.\"}}",
+         ACR_LLM_ERROR_AUTH, 0},
+        {401, "{\"statusCode\":401,\"message\":\"Unauthorized.\"}", ACR_LLM_ERROR_AUTH, 0},
+        {404, "{\"error\":{\"code\":\"DeploymentNotFound\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {429,
+         "{\"error\":{\"code\":\"429\",\"message\":\"Calls exceed. Please retry after 6 "
+         "seconds.\"}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 6000},
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void anthropic_tells_by_type_and_error_code(void)
+{
+    static const Row rows[] = {
+        {400,
+         "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt "
+         "is too long: 215049 tokens > 200000 maximum\"},\"request_id\":\"r\"}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 200000},
+        {400,
+         "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"input "
+         "length and `max_tokens` exceed context limit: 199904 + 21333 > 200000\"}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 200000},
+        {400,
+         "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"max_"
+         "tokens: 9 > 8, which is the maximum\"}}",
+         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {400,
+         "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Your "
+         "credit balance is too low to access the API\"}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {401,
+         "{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_AUTH, 0},
+        {402, "{\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {403, "{\"type\":\"error\",\"error\":{\"type\":\"permission_error\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_AUTH, 0},
+        {404, "{\"type\":\"error\",\"error\":{\"type\":\"not_found_error\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {413, "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {429, "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {429,
+         "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"m\","
+         "\"details\":{\"error_code\":\"enforced_spend_limit_reached\"}}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {429,
+         "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"m\","
+         "\"details\":{\"error_code\":\"contract_spend_limit_reached\"}}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {429,
+         "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"m\","
+         "\"details\":{\"error_code\":\"linked_organization_spend_limit_reached\"}}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {500, "{\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_SERVER, 0},
+        {504, "{\"type\":\"error\",\"error\":{\"type\":\"timeout_error\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_SERVER, 0},
+        {529,
+         "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}"
+         "}",
+         ACR_LLM_ERROR_OVERLOADED, 0},
+        {200,
+         "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}"
+         "}",
+         ACR_LLM_ERROR_OVERLOADED, 0},
+        {200, "{\"type\":\"error\",\"error\":{\"type\":\"timeout_error\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_TIMEOUT, 0},
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void gemini_tells_by_status_words_and_details(void)
+{
+    static const Row rows[] = {
+        {400, "{\"error\":{\"code\":400,\"message\":\"m\",\"status\":\"INVALID_ARGUMENT\"}}",
+         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {400,
+         "{\"error\":{\"code\":400,\"message\":\"API key not "
+         "valid.\",\"status\":\"INVALID_ARGUMENT\",\"details\":[{\"@type\":\"t/"
+         "google.rpc.ErrorInfo\",\"reason\":\"API_KEY_INVALID\"}]}}",
+         ACR_LLM_ERROR_AUTH, 0},
+        {400,
+         "[{\"error\":{\"code\":400,\"status\":\"INVALID_ARGUMENT\",\"message\":\"The input token "
+         "count (1200000) exceeds the maximum number of tokens allowed (1048576).\"}}]",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 1048576},
+        {402, "{\"error\":{\"code\":402,\"message\":\"m\",\"status\":\"RESOURCE_EXHAUSTED\"}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {403, "{\"error\":{\"code\":403,\"message\":\"m\",\"status\":\"PERMISSION_DENIED\"}}",
+         ACR_LLM_ERROR_AUTH, 0},
+        {429,
+         "{\"error\":{\"code\":429,\"message\":\"You exceeded your current "
+         "quota.\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"@type\":\"t/"
+         "google.rpc.QuotaFailure\"},{\"@type\":\"t/"
+         "google.rpc.RetryInfo\",\"retryDelay\":\"34s\"}]}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 34000},
+        {429,
+         "[{\"error\":{\"code\":429,\"message\":\"Please retry in "
+         "34.5s.\",\"status\":\"RESOURCE_EXHAUSTED\"}}]",
+         ACR_LLM_ERROR_RATE_LIMIT, 34500},
+        {500, "{\"error\":{\"code\":500,\"message\":\"m\",\"status\":\"INTERNAL\"}}",
+         ACR_LLM_ERROR_SERVER, 0},
+        {503, "{\"error\":{\"code\":503,\"message\":\"m\",\"status\":\"UNAVAILABLE\"}}",
+         ACR_LLM_ERROR_OVERLOADED, 0},
+        {504, "{\"error\":{\"code\":504,\"message\":\"m\",\"status\":\"DEADLINE_EXCEEDED\"}}",
+         ACR_LLM_ERROR_SERVER, 0},
+        {200, "{\"error\":{\"code\":503,\"message\":\"m\",\"status\":\"UNAVAILABLE\"}}",
+         ACR_LLM_ERROR_OVERLOADED, 0},
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void bedrock_tells_by_header_or_exception_name(void)
 {
     static const struct {
         int status;
-        const char *body;
+        const char *type;
         AcrLlmError code;
-        bool retryable;
     } rows[] = {
-        {401, "{\"error\":{\"message\":\"m\",\"code\":\"invalid_api_key\"}}", ACR_LLM_ERROR_AUTH,
-         false},
-        {403, "", ACR_LLM_ERROR_AUTH, false},
-        {402, "{}", ACR_LLM_ERROR_BILLING, false},
-        {429, "{\"error\":{\"message\":\"m\",\"type\":\"insufficient_quota\",\"code\":null}}",
-         ACR_LLM_ERROR_BILLING, false},
-        {429,
-         "{\"error\":{\"type\":\"insufficient_quota\",\"code\":\"project_spend_limit_exceeded\"}}",
-         ACR_LLM_ERROR_BILLING, false},
-        {429, "{\"error\":{\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
-         ACR_LLM_ERROR_RATE_LIMIT, true},
-        {429, "slow down", ACR_LLM_ERROR_RATE_LIMIT, true},
-        {498, "", ACR_LLM_ERROR_RATE_LIMIT, true},
-        {503, "", ACR_LLM_ERROR_OVERLOADED, true},
-        {529, "{\"error\":{\"type\":\"overloaded_error\"}}", ACR_LLM_ERROR_OVERLOADED, true},
-        {500, "<html>", ACR_LLM_ERROR_SERVER, true},
-        {502, "", ACR_LLM_ERROR_SERVER, true},
-        {504, "", ACR_LLM_ERROR_SERVER, true},
-        {409, "", ACR_LLM_ERROR_SERVER, true},
-        {408, "", ACR_LLM_ERROR_TIMEOUT, true},
-        {400, "{\"error\":{\"message\":\"m\",\"type\":\"invalid_request_error\"}}",
-         ACR_LLM_ERROR_BAD_REQUEST, false},
-        {404, "{\"error\":{\"code\":\"model_not_found\"}}", ACR_LLM_ERROR_BAD_REQUEST, false},
-        {413, "", ACR_LLM_ERROR_BAD_REQUEST, false},
-        {302, "", ACR_LLM_ERROR_BAD_REQUEST, false},
-        {400, "{\"error\":{\"message\":\"m\",\"code\":\"context_length_exceeded\"}}",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
+        {429, "ThrottlingException:http://internal.amazon.com/coral/", ACR_LLM_ERROR_RATE_LIMIT},
+        {429, "ModelNotReadyException", ACR_LLM_ERROR_OVERLOADED},
+        {408, "ModelTimeoutException:http://x", ACR_LLM_ERROR_TIMEOUT},
+        {424, "ModelErrorException", ACR_LLM_ERROR_SERVER},
+        {503, "ServiceUnavailableException", ACR_LLM_ERROR_OVERLOADED},
+        {500, "InternalServerException", ACR_LLM_ERROR_SERVER},
+        {400, "ValidationException", ACR_LLM_ERROR_BAD_REQUEST},
+        {400, "ServiceQuotaExceededException", ACR_LLM_ERROR_BAD_REQUEST},
+        {400, "ThrottlingException", ACR_LLM_ERROR_RATE_LIMIT},
+        {403, "AccessDeniedException", ACR_LLM_ERROR_AUTH},
+        {403, "InvalidSignatureException", ACR_LLM_ERROR_AUTH},
+        {400, "UnrecognizedClientException", ACR_LLM_ERROR_AUTH},
+        {404, "ResourceNotFoundException", ACR_LLM_ERROR_BAD_REQUEST},
+    };
+    static const Row bodies[] = {
+        {400, "{\"__type\":\"com.amazon.coral#ThrottlingException\",\"message\":\"m\"}",
+         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {200, "{\"__type\":\"throttlingException\",\"message\":\"m\"}", ACR_LLM_ERROR_RATE_LIMIT,
+         0},
+        {200, "{\"type\":\"modelStreamErrorException\",\"message\":\"m\"}", ACR_LLM_ERROR_SERVER,
+         0},
+        {200, "{\"type\":\"validationException\",\"message\":\"m\"}", ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {400, "{\"message\":\"Input is too long for requested model.\"}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
         {400,
-         "{\"error\":{\"code\":400,\"message\":\"request (6031 tokens) exceeds the available "
-         "context size (4096 tokens)\","
-         "\"type\":\"exceed_context_size_error\"}}",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
-        {400,
-         "{\"error\":{\"message\":\"This model's maximum context length is 8192 "
-         "tokens.\",\"type\":\"invalid_request_error\"}}",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
-        {400,
-         "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt "
-         "is too long: 9 tokens\"}}",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
-        {400,
-         "{\"object\":\"error\",\"message\":\"This model's maximum context length is "
-         "8192\",\"code\":400}",
-         ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
-        {400, "{\"error\":\"prompt is too long\"}", ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
-        {400, "{\"error\":{\"code\":\"content_filter\",\"message\":\"filtered\"}}",
-         ACR_LLM_ERROR_CONTENT_FILTER, false},
-        {200, "{\"error\":{\"code\":502,\"message\":\"upstream\"}}", ACR_LLM_ERROR_SERVER, true},
-        {200, "{\"error\":{\"code\":429,\"message\":\"upstream\"}}", ACR_LLM_ERROR_RATE_LIMIT,
-         true},
-        {200, "[{\"error\":{\"message\":\"x\"}}]", ACR_LLM_ERROR_SERVER, true},
+         "{\"Message\":\"The model returned: Too many input tokens. Max input tokens: 128000\"}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 128000},
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
+        Row row = {rows[i].status, "{\"message\":\"m\"}", rows[i].code, 0};
+
+        g_hash_table_insert(headers, "x-amzn-errortype", (gpointer)rows[i].type);
+        check_rows(&row, 1, headers);
+    }
+    check_rows(bodies, G_N_ELEMENTS(bodies), NULL);
+}
+
+static void servers_that_imitate_openai_tell_in_their_own_ways(void)
+{
+    static const Row rows[] = {
+        /* Groq */
+        {429,
+         "{\"error\":{\"message\":\"Limit 6000. Please try again in 5.289s. "
+         "More\",\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 5289},
+        {498, "{\"error\":{\"message\":\"m\",\"code\":\"capacity_exceeded\"}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {413,
+         "{\"error\":{\"message\":\"Request too large for model `m`: Limit 6, Requested "
+         "8\",\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        /* DeepSeek */
+        {402,
+         "{\"error\":{\"message\":\"Insufficient "
+         "Balance\",\"type\":\"unknown_error\",\"param\":null,\"code\":\"invalid_request_error\"}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {422, "{\"error\":{\"message\":\"m\",\"type\":\"invalid_request_error\"}}",
+         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        /* OpenRouter: errors under 200, limits that pass, a moderator */
+        {200, "{\"error\":{\"code\":502,\"message\":\"upstream\"}}", ACR_LLM_ERROR_SERVER, 0},
+        {200, "{\"error\":{\"code\":429,\"message\":\"upstream\"}}", ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {200, "{\"error\":{\"code\":402,\"message\":\"more credits\"}}", ACR_LLM_ERROR_BILLING, 0},
+        {200, "{\"error\":{\"code\":408,\"message\":\"m\"}}", ACR_LLM_ERROR_TIMEOUT, 0},
+        {402,
+         "{\"error\":{\"code\":402,\"message\":\"m\",\"metadata\":{\"error_type\":\"in_flight_"
+         "budget_exhausted\"}}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {402,
+         "{\"error\":{\"code\":402,\"message\":\"m\",\"metadata\":{\"limit_source\":\"openrouter_"
+         "in_flight_budget\"}}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {402, "{\"error\":{\"code\":402,\"message\":\"in_flight_budget_exhausted: wait\"}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {402, "{\"error\":{\"code\":\"in_flight_budget_exhausted\",\"message\":\"m\"}}",
+         ACR_LLM_ERROR_RATE_LIMIT, 0},
+        {402,
+         "{\"error\":{\"code\":402,\"message\":\"m\",\"metadata\":{\"limit_source\":\"openrouter_"
+         "credits\"}}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {403,
+         "{\"error\":{\"code\":403,\"message\":\"m\",\"metadata\":{\"limit_source\":\"openrouter_"
+         "key_limit\"}}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {403,
+         "{\"error\":{\"code\":403,\"message\":\"flagged\",\"metadata\":{\"reasons\":[\"x\"],"
+         "\"flagged_input\":\"y\"}}}",
+         ACR_LLM_ERROR_CONTENT_FILTER, 0},
+        {400,
+         "{\"error\":{\"code\":400,\"message\":\"Provider returned "
+         "error\",\"metadata\":{\"raw\":\"{'message': 'This model\\u0027s maximum context length "
+         "is 4096 tokens'}\",\"provider_name\":\"p\"}}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 4096},
+        /* llama.cpp */
+        {400,
+         "{\"error\":{\"code\":400,\"message\":\"request (6031 tokens) exceeds the available "
+         "context size (4096 tokens), try increasing "
+         "it\",\"type\":\"exceed_context_size_error\",\"n_prompt_tokens\":6031,\"n_ctx\":2048}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 2048},
+        {503,
+         "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}",
+         ACR_LLM_ERROR_OVERLOADED, 0},
+        {501, "{\"error\":{\"code\":501,\"message\":\"m\",\"type\":\"not_supported_error\"}}",
+         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        /* Ollama */
+        {404, "{\"error\":\"model 'x' not found\"}", ACR_LLM_ERROR_BAD_REQUEST, 0},
+        {400, "{\"error\":\"the input length exceeds the context length\"}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        {200, "{\"error\":\"an error was encountered while running the model\"}",
+         ACR_LLM_ERROR_SERVER, 0},
+        /* vLLM */
+        {400,
+         "{\"object\":\"error\",\"message\":\"This model's maximum context length is 8192 "
+         "tokens.\",\"type\":\"BadRequestError\",\"param\":null,\"code\":400}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 8192},
+        {400,
+         "{\"error\":{\"message\":\"You passed 5000 input tokens. However, the model's context "
+         "length is only 4096 tokens\",\"type\":\"BadRequestError\",\"code\":400}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 4096},
+        {401, "{\"error\":\"Unauthorized\"}", ACR_LLM_ERROR_AUTH, 0},
+        {404, "{\"object\":\"error\",\"message\":\"m\",\"type\":\"NotFoundError\",\"code\":404}",
+         ACR_LLM_ERROR_BAD_REQUEST, 0},
+        /* LiteLLM */
+        {400,
+         "{\"error\":{\"message\":\"litellm.ContextWindowExceededError: "
+         "m\",\"type\":null,\"param\":null,\"code\":\"400\"}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        {400,
+         "{\"error\":{\"message\":\"Budget has been "
+         "exceeded!\",\"type\":\"budget_exceeded\",\"param\":null,\"code\":\"400\"}}",
+         ACR_LLM_ERROR_BILLING, 0},
+        {401,
+         "{\"error\":{\"message\":\"m\",\"type\":\"auth_error\",\"param\":\"None\",\"code\":"
+         "\"401\"}}",
+         ACR_LLM_ERROR_AUTH, 0},
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void a_window_that_is_nonsense_is_not_kept(void)
+{
+    static const Row rows[] = {
+        {400, "{\"error\":{\"message\":\"maximum context length is 99999999999999999999 tokens\"}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        {400, "{\"error\":{\"message\":\"maximum context length is unknown, really, to us: 5\"}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        {400, "{\"error\":{\"type\":\"exceed_context_size_error\",\"message\":\"m\",\"n_ctx\":-4}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+        {400, "{\"error\":{\"message\":\"too large for model with 32768 maximum context length\"}}",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, 32768},
+        {400, "{\"error\":{\"message\":\"prompt is too long\"}}", ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+         0},
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void each_class_has_a_number_of_retries(void)
+{
+    static const guint expected[ACR_LLM_ERRORS] = {
+        [ACR_LLM_ERROR_RATE_LIMIT] = 8, [ACR_LLM_ERROR_OVERLOADED] = 8,
+        [ACR_LLM_ERROR_SERVER] = 4,     [ACR_LLM_ERROR_NETWORK] = 4,
+        [ACR_LLM_ERROR_TRUNCATED] = 4,  [ACR_LLM_ERROR_UNREACHABLE] = 4,
+        [ACR_LLM_ERROR_TIMEOUT] = 2,    [ACR_LLM_ERROR_MALFORMED] = 2,
+    };
+
+    for (int code = 0; code < ACR_LLM_ERRORS; code++) {
         g_auto(AcrFailure) failure = {0};
 
-        classify(rows[i].status, rows[i].body, NULL, &failure);
-        if (failure.code != rows[i].code || failure.retryable != rows[i].retryable)
-            g_error("HTTP %d %s is %s", rows[i].status, rows[i].body,
-                    acr_llm_error_name(failure.code));
+        g_assert_cmpuint(acr_failure_retries((AcrLlmError)code), ==, expected[code]);
+        g_assert_false(acr_fail(&failure, (AcrLlmError)code, "m"));
+        g_assert_cmpint(failure.code, ==, code);
+        g_assert_cmpstr(failure.message, ==, "m");
+        g_assert_true(failure.retryable == (expected[code] > 0));
         g_assert_cmpint(failure.retry_after_ms, ==, -1);
+    }
+}
+
+static void a_refusal_is_about_the_parameter_that_it_names(void)
+{
+    static const struct {
+        const char *param, *message;
+        bool expected;
+    } rows[] = {
+        {"temperature", "m", true},
+        {"max_tokens", "no 'temperature' please", false},
+        {"temperature.x", "m", true},
+        {"temperatures", "m", false},
+        {NULL, "Unsupported value: 'temperature' does not support 0.16", true},
+        {"", "`temperature` is deprecated for this model.", true},
+        {"None", "temperature: range: 0..1", true},
+        {NULL, "HTTP 400: Unsupported parameter: temperature", true},
+        {NULL, "does not support temperature", true},
+        {NULL, "the temperature of the server is high", false},
+        {NULL, "'temperature_2' and 'my_temperature'", false},
+        {NULL, NULL, false},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        AcrFailure failure = {.param = (char *)rows[i].param, .message = (char *)rows[i].message};
+
+        if (acr_failure_is_about(&failure, "temperature") != rows[i].expected)
+            g_error("row %d: %s, %s", (int)i, rows[i].param, rows[i].message);
     }
 }
 
@@ -120,93 +514,20 @@ static void a_message_tells_status_code_words_and_request_id(void)
     g_assert_cmpuint(strlen(long_one.message), <, 2 * ACR_LLM_MAX_MESSAGE);
 }
 
-static void retry_after_is_read_in_each_of_its_forms(void)
-{
-    static const struct {
-        const char *ms, *after;
-        gint64 expected;
-    } rows[] = {
-        {NULL, NULL, -1},
-        {"1500", "9", 1500},
-        {"88.5", NULL, 88},
-        {NULL, "2", 2000},
-        {NULL, "0", 0},
-        {NULL, "1.5", 1500},
-        {"soon", "3", 3000},
-        {NULL, "-5", -1},
-        {NULL, "nan", -1},
-        {NULL, "1e30", 24ll * 3600 * 1000},
-        {NULL, "Sun, 06 Nov 1994 08:49:37 GMT", 30000},
-        {NULL, "Sun, 06 Nov 1994 08:49:00 GMT", 0},
-        {NULL, "Sun, 06 Nov 9999 08:49:00 GMT", 24ll * 3600 * 1000},
-        {NULL, "Sun, 06 anF 1994 08:49:37 GMT", -1},
-        {NULL, "tomorrow", -1},
-        {"", "", -1},
-    };
-
-    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
-
-        if (rows[i].ms)
-            g_hash_table_insert(headers, "retry-after-ms", (gpointer)rows[i].ms);
-        if (rows[i].after)
-            g_hash_table_insert(headers, "retry-after", (gpointer)rows[i].after);
-        g_assert_cmpint(acr_retry_after_ms(headers, 784111747), ==, rows[i].expected);
-    }
-    g_assert_cmpint(acr_retry_after_ms(NULL, 0), ==, -1);
-}
-
-static void waits_double_up_to_a_cap_and_are_spread_over_their_whole_length(void)
-{
-    g_assert_cmpint(acr_backoff_ms(1000, 0, -1, 0.0), ==, 0);
-    g_assert_cmpint(acr_backoff_ms(1000, 0, -1, 0.5), ==, 500);
-    g_assert_cmpint(acr_backoff_ms(1000, 3, -1, 0.5), ==, 4000);
-    g_assert_cmpint(acr_backoff_ms(1000, 6, -1, 0.5), ==, 30000);
-    g_assert_cmpint(acr_backoff_ms(1000, 4000000000u, -1, 0.5), ==, 30000);
-    g_assert_cmpint(acr_backoff_ms(G_MAXINT64, 0, -1, 0.5), ==, 30000);
-    g_assert_cmpint(acr_backoff_ms(1000, 0, 20000, 0.0), ==, 20000);
-    g_assert_cmpint(acr_backoff_ms(1000, 0, 20000, 0.5), ==, 21000);
-    g_assert_cmpint(acr_backoff_ms(1000, 1, 0, 0.5), ==, 1000);
-}
-
-static void a_wait_ends_when_interrupted(void)
-{
-    AcrInterrupt interrupt = {.signal = SIGTERM};
-    gint64 start = g_get_monotonic_time();
-
-    g_assert_false(acr_llm_wait(60000, &interrupt));
-    g_assert_false(acr_llm_wait(0, &interrupt));
-    g_assert_cmpint(g_get_monotonic_time() - start, <, G_USEC_PER_SEC);
-    interrupt.signal = 0;
-    g_assert_true(acr_llm_wait(60, &interrupt));
-    g_assert_true(acr_llm_wait(0, NULL));
-    g_assert_cmpint(g_get_monotonic_time() - start, >=, 60000);
-}
-
-static void public_text_is_one_bounded_line_without_the_key(void)
-{
-    g_autofree char *big = g_strnfill(10000, 'a');
-    g_autofree char *with_key =
-        g_strconcat("bad key sk-123\r\nsk-123 is\x1b[31m wrong \xff", big, NULL);
-    g_autofree char *text = acr_llm_public_text(with_key, "sk-123", 500);
-
-    g_assert_true(g_str_has_prefix(text, "bad key [key]  [key] is [31m wrong \xef\xbf\xbd"));
-    g_assert_cmpuint(strlen(text), <=, 500);
-    for (const char *c = text; *c; c++)
-        g_assert_false(g_ascii_iscntrl(*c));
-}
-
 #define TEST(name) g_test_add_func("/llm/failure/" #name, name)
 
 void add_failure_tests(void)
 {
-    TEST(the_code_of_the_body_decides_before_the_status);
+    TEST(a_status_alone_has_a_class);
+    TEST(openai_tells_by_code_and_type);
+    TEST(azure_tells_by_inner_error_and_digits);
+    TEST(anthropic_tells_by_type_and_error_code);
+    TEST(gemini_tells_by_status_words_and_details);
+    TEST(bedrock_tells_by_header_or_exception_name);
+    TEST(servers_that_imitate_openai_tell_in_their_own_ways);
+    TEST(a_window_that_is_nonsense_is_not_kept);
+    TEST(each_class_has_a_number_of_retries);
+    TEST(a_refusal_is_about_the_parameter_that_it_names);
     TEST(the_server_may_say_whether_to_try_again);
     TEST(a_message_tells_status_code_words_and_request_id);
-    TEST(retry_after_is_read_in_each_of_its_forms);
-    g_test_add_func("/llm/wait/waits_double_up_to_a_cap_and_are_spread_over_their_whole_length",
-                    waits_double_up_to_a_cap_and_are_spread_over_their_whole_length);
-    g_test_add_func("/llm/wait/a_wait_ends_when_interrupted", a_wait_ends_when_interrupted);
-    g_test_add_func("/llm/public_text/public_text_is_one_bounded_line_without_the_key",
-                    public_text_is_one_bounded_line_without_the_key);
 }

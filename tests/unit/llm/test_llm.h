@@ -21,6 +21,8 @@ static inline bool read_response(const AcrProvider *provider, int status, const 
 void add_conversation_tests(void);
 void add_script_tests(void);
 void add_failure_tests(void);
+void add_wait_tests(void);
+void add_public_text_tests(void);
 void add_openai_tests(void);
 void add_http_model_tests(void);
 
