@@ -116,13 +116,26 @@ static void begin_body(AcrReader *reader, const char *data, gsize len)
         reader->frames = acr_eventstream_new(on_event, reader);
 }
 
-static bool keep(AcrReader *reader, const char *data, gsize len)
+static bool keep_error(AcrReader *reader, const char *data, gsize len)
 {
-    gsize limit = reader->body == BODY_ERROR ? MAX_ERROR_BYTES : ACR_HTTP_MAX_BODY_BYTES;
-    gsize room = limit - reader->whole->len;
+    gsize room = MAX_ERROR_BYTES - reader->whole->len;
 
     g_byte_array_append(reader->whole, (const guint8 *)data, (guint)MIN(len, room));
     return len < room;
+}
+
+static bool keep_json(AcrReader *reader, const char *data, gsize len)
+{
+    g_autofree char *why = NULL;
+
+    if (len <= ACR_HTTP_MAX_BODY_BYTES - reader->whole->len) {
+        g_byte_array_append(reader->whole, (const guint8 *)data, (guint)len);
+        return true;
+    }
+    why = g_strdup_printf("the response is larger than %u bytes", ACR_HTTP_MAX_BODY_BYTES);
+    reader->step = acr_draft_fail(&reader->draft, ACR_LLM_ERROR_MALFORMED, why);
+    reader->draft.failure.retryable = false;
+    return false;
 }
 
 bool acr_reader_feed(AcrReader *reader, const char *data, gsize len)
@@ -136,8 +149,10 @@ bool acr_reader_feed(AcrReader *reader, const char *data, gsize len)
         return acr_eventstream_feed(reader->frames, data, len);
     case BODY_UNKNOWN:
         return true;
+    case BODY_ERROR:
+        return keep_error(reader, data, len);
     default:
-        return keep(reader, data, len);
+        return keep_json(reader, data, len);
     }
 }
 
@@ -253,7 +268,7 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
         read_error(reader);
     else if (reader->body == BODY_SSE || reader->body == BODY_EVENTSTREAM)
         end_stream(reader, cut);
-    else
+    else if (reader->step == ACR_DRAFT_MORE)
         read_json(reader, cut);
     if (reader->step == ACR_DRAFT_DONE) {
         reader->draft.is_complete = true;

@@ -35,8 +35,10 @@ static bool fake_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
         g_set_error(error, ACR_LLM_ERROR, class_of(answer + 1), "it went wrong: %s", answer + 1);
         return false;
     }
-    *out = (AcrModelAnswer){
-        .content = g_strdup(answer), .finish = g_strdup("stop"), .usage = {.input = 100, .cached = -1, .output = 7, .cost_pico = 5000000}};
+    *out =
+        (AcrModelAnswer){.content = g_strdup(answer),
+                         .finish = g_strdup("stop"),
+                         .usage = {.input = 100, .cached = -1, .output = 7, .cost_pico = 5000000}};
     return true;
 }
 
@@ -67,7 +69,8 @@ typedef struct {
 /* `answers` NULL: a replay, without a live model. */
 static void begin(Pass *pass, const Place *place, const char *const *answers)
 {
-    static const AcrModelOps ops = {fake_complete, fake_free, fake_skip};
+    static const AcrModelOps ops = {
+        .complete = fake_complete, .free = fake_free, .skip = fake_skip};
     g_autofree char *path = place_path(place, "journal.jsonl");
     g_autoptr(GError) error = NULL;
     Fake *fake = answers ? g_new0(Fake, 1) : NULL;
