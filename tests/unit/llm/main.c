@@ -14,6 +14,7 @@ int main(int argc, char **argv)
     add_public_text_tests();
     add_openai_tests();
     add_http_model_tests();
+    add_endpoint_tests();
     add_sigv4_tests();
     add_eventstream_tests();
     return g_test_run();

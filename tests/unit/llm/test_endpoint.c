@@ -1,0 +1,94 @@
+/* Where a model is asked: addresses, sockets, keys and headers by option and environment. */
+#include "test_llm.h"
+
+static bool make(const AcrModelOptions *options, AcrEndpoint *out, GError **error)
+{
+    return acr_endpoint_make(&acr_provider_openai, "openai/m", "m", options, out, error);
+}
+
+static const char *header_of(const AcrEndpoint *endpoint, const char *name)
+{
+    gsize len = strlen(name);
+
+    for (guint i = 0; i + 1 < endpoint->headers->len; i++) {
+        const char *line = endpoint->headers->pdata[i];
+
+        if (g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':')
+            return line + len + 2;
+    }
+    return NULL;
+}
+
+static void assert_address(const char *base_url, const char *url, const char *socket)
+{
+    AcrModelOptions options = {.temperature = -1, .base_url = base_url};
+    AcrEndpoint endpoint = {0};
+    g_autoptr(GError) error = NULL;
+
+    if (!make(&options, &endpoint, &error))
+        g_error("%s: %s", base_url, error->message);
+    g_assert_cmpstr(endpoint.url, ==, url);
+    g_assert_cmpstr(endpoint.unix_socket, ==, socket);
+    g_assert_false(endpoint.is_own);
+    g_assert_false(endpoint.is_official_dialect);
+    acr_endpoint_clear(&endpoint);
+}
+
+static void addresses_are_read_with_their_sockets(void)
+{
+    g_setenv("OPENAI_API_KEY", "sk-0123456789", TRUE);
+    assert_address("http://127.0.0.1:8080", "http://127.0.0.1:8080/chat/completions", NULL);
+    assert_address("https://llm.example.com/v1///", "https://llm.example.com/v1/chat/completions",
+                   NULL);
+    assert_address("unix:/run/llm.sock:/v2", "http://localhost/v2/chat/completions",
+                   "/run/llm.sock");
+    assert_address("unix:///run/llm.sock", "http://localhost/v1/chat/completions", "/run/llm.sock");
+    assert_address("http+unix://%2Frun%2Fa%20b.sock/v1", "http://localhost/v1/chat/completions",
+                   "/run/a b.sock");
+}
+
+static void the_providers_own_address_is_known_as_such(void)
+{
+    AcrModelOptions own = {.temperature = -1};
+    AcrModelOptions same = {.temperature = -1, .base_url = "https://api.openai.com/v1"};
+    AcrEndpoint endpoint = {0};
+    g_autoptr(GError) error = NULL;
+
+    g_unsetenv("OPENAI_BASE_URL");
+    g_assert_true(make(&own, &endpoint, &error));
+    g_assert_true(endpoint.is_own);
+    g_assert_true(endpoint.is_official_dialect);
+    g_assert_cmpstr(endpoint.url, ==, "https://api.openai.com/v1/chat/completions");
+    acr_endpoint_clear(&endpoint);
+    g_assert_true(make(&same, &endpoint, &error));
+    g_assert_true(endpoint.is_own);
+    acr_endpoint_clear(&endpoint);
+}
+
+static void given_headers_take_the_place_of_ours_and_stay_secret(void)
+{
+    const char *headers[] = {"authorization: Bearer gateway-0123456789", "X-Title: me", NULL};
+    AcrModelOptions options = {
+        .temperature = -1, .base_url = "http://127.0.0.1:1/v1", .headers = headers};
+    AcrEndpoint endpoint = {0};
+    g_autoptr(GError) error = NULL;
+    g_autofree char *shown = NULL;
+
+    g_assert_true(make(&options, &endpoint, &error));
+    g_assert_cmpstr(header_of(&endpoint, "Authorization"), ==, "Bearer gateway-0123456789");
+    g_assert_cmpstr(header_of(&endpoint, "X-Title"), ==, "me");
+    shown = acr_llm_public_text("no sk-0123456789, no Bearer gateway-0123456789, but me",
+                                endpoint.secrets, 200);
+    g_assert_null(strstr(shown, "0123456789"));
+    g_assert_true(g_str_has_suffix(shown, "but me"));
+    acr_endpoint_clear(&endpoint);
+}
+
+#define TEST(name) g_test_add_func("/llm/endpoint/" #name, name)
+
+void add_endpoint_tests(void)
+{
+    TEST(addresses_are_read_with_their_sockets);
+    TEST(the_providers_own_address_is_known_as_such);
+    TEST(given_headers_take_the_place_of_ours_and_stay_secret);
+}
