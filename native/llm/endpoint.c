@@ -162,6 +162,16 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
     return authority || refuse_base(endpoint, error);
 }
 
+/* The provider's own host, by TLS; not one whose name only begins like it. */
+static bool is_own_address(const AcrProvider *provider, const char *base_url)
+{
+    gsize len = provider->base_url ? strlen(provider->base_url) : 0;
+
+    return len > 0 && g_str_has_prefix(base_url, "https://") &&
+           strncmp(base_url, provider->base_url, len) == 0 &&
+           (base_url[len] == '\0' || base_url[len] == '/');
+}
+
 static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
 {
     const AcrProvider *provider = endpoint->provider;
@@ -188,9 +198,7 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
     }
     if (!read_base(endpoint, base, error))
         return false;
-    endpoint->is_own =
-        provider->base_url && g_str_has_prefix(endpoint->base_url, "https://") &&
-        (endpoint->is_official_dialect || g_str_has_prefix(endpoint->base_url, provider->base_url));
+    endpoint->is_own = is_own_address(provider, endpoint->base_url);
     return true;
 }
 
