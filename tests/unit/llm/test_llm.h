@@ -26,6 +26,8 @@ void add_public_text_tests(void);
 void add_openai_tests(void);
 void add_http_model_tests(void);
 void add_endpoint_tests(void);
+void add_prices_tests(void);
+void add_budget_tests(void);
 
 void add_sigv4_tests(void);
 void add_eventstream_tests(void);

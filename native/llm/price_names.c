@@ -1,0 +1,102 @@
+/*
+ * The names that a model's price may stand under. A price list has one row for "gpt-4o" and another
+ * for a dated version only where it costs something else, and clouds put regions before a name and
+ * versions behind it; so the name is tried as it is, then with one of those after the other taken
+ * off. tools/prices/update.py leaves out of the built-in table what is found this way at the same
+ * price: both must know the same spellings.
+ */
+#include "llm/price_private.h"
+
+#include <string.h>
+
+#define MAX_TAKEN_OFF 4u
+
+/* Providers of ours that speak another dialect of the same service: "openai-responses". */
+char *acr_price_family(const char *provider, gsize len)
+{
+    static const char *const families[] = {"openai", "azure", "anthropic", "bedrock", "gemini"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(families); i++) {
+        gsize n = strlen(families[i]);
+
+        if (len > n && strncmp(provider, families[i], n) == 0 && strchr("-_", provider[n]))
+            return g_strdup(families[i]);
+    }
+    return g_strndup(provider, len);
+}
+
+/* Whether text ends as the pattern says, in which "d" is a digit and "*" any text without slash;
+ * the length without that end, or 0. */
+static gsize without_end(const char *text, const char *pattern)
+{
+    gsize len = strlen(text), n = strlen(pattern);
+
+    if (pattern[n - 1] == '*') {
+        const char *at = strrchr(text, pattern[0]);
+        return at && !strchr(at, '/') ? (gsize)(at - text) : 0;
+    }
+    if (n >= len)
+        return 0;
+    for (gsize i = 0; i < n; i++) {
+        char c = text[len - n + i];
+        if (pattern[i] == 'd' ? !g_ascii_isdigit(c) : c != pattern[i])
+            return 0;
+    }
+    return len - n;
+}
+
+/* Takes one date or version off the end. */
+static char *shorter(const char *name)
+{
+    static const char *const ends[] = {"@*",     "-dddd-dd-dd", "-dddddddd", "-dddd",
+                                       "-dd-dd", "-00d",        "-latest",   "-vd:d",
+                                       "-vd",    "-vd:d:ddk",   "-vd:d:dddk"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(ends); i++) {
+        gsize len = without_end(name, ends[i]);
+        if (len > 0)
+            return g_strndup(name, len);
+    }
+    return NULL;
+}
+
+static void add_with_shorter_ones(GPtrArray *spellings, const char *name)
+{
+    char *next = g_strdup(name);
+
+    for (guint i = 0; next && i <= MAX_TAKEN_OFF; i++) {
+        g_ptr_array_add(spellings, next);
+        next = shorter(next);
+    }
+    g_free(next);
+}
+
+/* A Bedrock name behind its region, or the name itself. */
+static const char *without_region(const char *name)
+{
+    static const char *const regions[] = {"us.", "eu.", "apac.", "global.", "jp.",
+                                          "au.", "ca.", "sa.",   "us-gov."};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(regions); i++)
+        if (g_str_has_prefix(name, regions[i]))
+            return name + strlen(regions[i]);
+    return name;
+}
+
+GPtrArray *acr_price_spellings(const char *family, const char *name)
+{
+    GPtrArray *spellings = g_ptr_array_new_with_free_func(g_free);
+    const char *resource = strrchr(name, '/'), *plain = name;
+
+    if (strcmp(family, "bedrock") == 0) {
+        if (g_str_has_prefix(name, "arn:") && resource)
+            name = resource + 1;
+        plain = without_region(name);
+    }
+    add_with_shorter_ones(spellings, name);
+    if (plain != name)
+        add_with_shorter_ones(spellings, plain);
+    if (g_str_has_prefix(name, "ft:") && strchr(name + 3, ':'))
+        g_ptr_array_add(spellings, g_strndup(name, (gsize)(strchr(name + 3, ':') - name)));
+    return spellings;
+}

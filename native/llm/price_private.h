@@ -1,0 +1,108 @@
+/* Prices inside the library: the generated table, a file's rows, rules that match names. */
+#ifndef ACR_PRICE_PRIVATE_H
+#define ACR_PRICE_PRIVATE_H
+
+#include "llm/llm_private.h"
+
+#define ACR_PICO_PER_MICRO 1000000
+#define ACR_PRICE_MAX 10000000000 /* pico-USD a token; a price above one cent is a mistake */
+#define ACR_PRICES_MAX_BYTES (32u * 1024 * 1024) /* of a file of prices */
+
+/* ---- The built-in table (price_table.c, generated) ----------------------------------------------
+ */
+
+/* Sorted by name ("openai/gpt-4.1") as strcmp sorts. */
+typedef struct {
+    const char *name;
+    guint price; /* index into acr_price_rows */
+} AcrPriceName;
+extern const AcrPriceName acr_price_names[];
+extern const guint acr_price_names_len;
+extern const AcrPrice acr_price_rows[];
+extern const guint acr_price_rows_len;
+extern const char acr_price_table_date[];
+
+/* ---- Arithmetic (usage.c) -----------------------------------------------------------------------
+ */
+
+/* Each price becomes the dearer one of the two. */
+void acr_price_tier_raise(AcrPriceTier *tier, const AcrPriceTier *other);
+/* Raises the base of `dearest` to the dearest of all tiers of `price`. */
+void acr_price_dearest_of(AcrPrice *dearest, const AcrPrice *price);
+
+/* ---- Names (price_names.c) ----------------------------------------------------------------------
+ */
+
+/* Whose prices a provider of ours has ("openai-responses" -> "openai"); owned (g_free). */
+char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
+/*
+ * What a model's price may stand under, from the name itself to what is left when dates, versions
+ * and regions are taken off: owned array (g_ptr_array_unref) of owned strings without provider.
+ */
+GPtrArray *acr_price_spellings(const char *family, const char *name) ACR_MUST_USE;
+
+/* ---- Rules that match names (price_match.c) -----------------------------------------------------
+ */
+
+typedef struct AcrPriceMatch AcrPriceMatch;
+#define ACR_PRICE_MATCH_DEPTH 8
+/*
+ * Of {"equals"|"starts_with"|"ends_with"|"contains"|"regex": text} or {"or"|"and": [rules]}; owned
+ * (acr_price_match_free). Errors: USAGE (says which member of `where` is wrong).
+ */
+AcrPriceMatch *acr_price_match_new(const AcrJson *rule, const char *where,
+                                   GError **error) ACR_MUST_USE;
+void acr_price_match_free(AcrPriceMatch *match);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPriceMatch, acr_price_match_free)
+/* `name` in lower case. */
+bool acr_price_match(const AcrPriceMatch *match, const char *name);
+
+/* ---- A file of prices (price_file.c, price_litellm.c, price_genai.c) ----------------------------
+ */
+
+/* Rows of a file: by name, and by rule. */
+typedef struct {
+    GHashTable *named; /* "openai/gpt-4.1", or "gpt-4.1" where no provider is said -> AcrPrice */
+    GPtrArray *ruled;  /* AcrPriceRuled, in the file's order */
+} AcrPriceFile;
+typedef struct {
+    char *provider; /* owned; genai-prices' id of it */
+    AcrPriceMatch *match;
+    AcrPrice price;
+} AcrPriceRuled;
+void acr_price_file_init(AcrPriceFile *file);
+void acr_price_file_clear(AcrPriceFile *file);
+/* Reads either shape into `file`, which is initialised. `name` and `today` ("2026-11-22") for
+ * messages and for prices that begin on a day. Errors: USAGE. */
+bool acr_price_file_parse(AcrPriceFile *file, const char *text, gsize len, const char *name,
+                          const char *today, GError **error) ACR_MUST_USE;
+bool acr_price_litellm_read(AcrPriceFile *file, const AcrJson *rows, GError **error) ACR_MUST_USE;
+bool acr_price_genai_read(AcrPriceFile *file, const AcrJson *providers, const char *today,
+                          GError **error) ACR_MUST_USE;
+/* The row of a family's model under any of its spellings. */
+bool acr_price_file_find(const AcrPriceFile *file, const char *family, const GPtrArray *spellings,
+                         AcrPrice *out);
+
+/* A price while it is read: any number of steps in any order. */
+#define ACR_PRICE_STEPS 16
+typedef struct {
+    AcrPriceTier base;
+    struct {
+        gint64 above;
+        AcrPriceTier tier;
+    } steps[ACR_PRICE_STEPS];
+    guint len;
+    gint64 max_input, max_output;
+} AcrPriceDraft;
+void acr_price_draft_init(AcrPriceDraft *draft);
+/* The step above so many tokens, made where there is none; NULL: there are too many. */
+AcrPriceTier *acr_price_draft_step(AcrPriceDraft *draft, gint64 above);
+/* The price of a draft. Where it has more steps than a price has, the last one costs the dearest of
+ * those left. */
+void acr_price_draft_end(AcrPriceDraft *draft, AcrPrice *out);
+/* Reads an amount in USD for `per` tokens as pico-USD a token; null is -1. Errors: USAGE (names
+ * `where` and the member). */
+bool acr_price_read_amount(const AcrJson *value, gint64 per, const char *where, const char *member,
+                           gint64 *out, GError **error) ACR_MUST_USE;
+
+#endif

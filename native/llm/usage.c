@@ -1,0 +1,130 @@
+/*
+ * Counters of tokens and what they cost. All sums are made in 128 bits and come out saturated, so
+ * that a server's absurd counters end at the largest amount and never at a small or a negative one.
+ * The arithmetic is LiteLLM's: a request that passes a threshold is priced anew as a whole, a kind
+ * without a price of its own costs what its side costs, and only the reasoning part of an output
+ * has the price of reasoning.
+ */
+#include "llm/price_private.h"
+
+typedef __int128 Wide;
+
+static gint64 saturated(Wide sum)
+{
+    return sum > G_MAXINT64 ? G_MAXINT64 : (gint64)sum;
+}
+
+gint64 acr_usage_sent(const AcrUsage *usage)
+{
+    const gint64 counters[] = {usage->input, usage->cached, usage->written, usage->written_1h};
+    Wide sum = 0;
+    bool any = false;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(counters); i++) {
+        any = any || counters[i] >= 0;
+        sum += MAX(counters[i], 0);
+    }
+    return any ? saturated(sum) : -1;
+}
+
+gint64 acr_usage_tokens(const AcrUsage *usage)
+{
+    gint64 sent = acr_usage_sent(usage);
+
+    return sent < 0 || usage->output < 0 ? -1 : saturated((Wide)sent + usage->output);
+}
+
+gint64 acr_microusd(gint64 pico)
+{
+    return pico < 0 ? -1 : pico / ACR_PICO_PER_MICRO + (pico % ACR_PICO_PER_MICRO != 0);
+}
+
+/* ---- Prices of tokens ---------------------------------------------------------------------------
+ */
+
+static gint64 said(gint64 first, gint64 second, gint64 otherwise)
+{
+    return first >= 0 ? first : second >= 0 ? second : otherwise;
+}
+
+/* The tier with each price that it leaves open filled in. */
+static AcrPriceTier whole_tier(const AcrPriceTier *tier, const AcrPriceTier *base)
+{
+    AcrPriceTier whole = {0};
+
+    whole.input = said(tier->input, base->input, 0);
+    whole.cached = said(tier->cached, base->cached, whole.input);
+    whole.written = said(tier->written, base->written, whole.input);
+    whole.written_1h = said(tier->written_1h, base->written_1h, whole.written);
+    whole.output = said(tier->output, base->output, 0);
+    whole.reasoning = said(tier->reasoning, base->reasoning, whole.output);
+    return whole;
+}
+
+gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage)
+{
+    gint64 sent = acr_usage_sent(usage), reasoning = CLAMP(usage->reasoning, 0, usage->output);
+    AcrPriceTier tier = whole_tier(&price->base, &price->base);
+    Wide sum = 0;
+
+    if (usage->input < 0 || usage->output < 0)
+        return -1;
+    for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++)
+        if (sent > price->tiers[i].above)
+            tier = whole_tier(&price->tiers[i].tier, &price->base);
+    sum += (Wide)usage->input * tier.input;
+    sum += (Wide)MAX(usage->cached, 0) * tier.cached;
+    sum += (Wide)MAX(usage->written, 0) * tier.written;
+    sum += (Wide)MAX(usage->written_1h, 0) * tier.written_1h;
+    sum += (Wide)(usage->output - reasoning) * tier.output;
+    sum += (Wide)reasoning * tier.reasoning;
+    return saturated(sum);
+}
+
+/* The dearest price of each side, of a tier that is whole. */
+static void dearer_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received)
+{
+    gint64 read = MAX(tier->input, tier->cached), written = MAX(tier->written, tier->written_1h);
+
+    *sent = MAX(*sent, MAX(read, written));
+    *received = MAX(*received, MAX(tier->output, tier->reasoning));
+}
+
+gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received)
+{
+    AcrPriceTier tier = whole_tier(&price->base, &price->base);
+    gint64 in = 0, out = 0;
+
+    dearer_sides(&tier, &in, &out);
+    for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++) {
+        if (sent <= price->tiers[i].above)
+            continue;
+        tier = whole_tier(&price->tiers[i].tier, &price->base);
+        dearer_sides(&tier, &in, &out);
+    }
+    return saturated((Wide)MAX(sent, 0) * in + (Wide)MAX(received, 0) * out);
+}
+
+/* ---- Dearer ones --------------------------------------------------------------------------------
+ */
+
+void acr_price_tier_raise(AcrPriceTier *tier, const AcrPriceTier *other)
+{
+    tier->input = MAX(tier->input, other->input);
+    tier->cached = MAX(tier->cached, other->cached);
+    tier->written = MAX(tier->written, other->written);
+    tier->written_1h = MAX(tier->written_1h, other->written_1h);
+    tier->output = MAX(tier->output, other->output);
+    tier->reasoning = MAX(tier->reasoning, other->reasoning);
+}
+
+void acr_price_dearest_of(AcrPrice *dearest, const AcrPrice *price)
+{
+    AcrPriceTier tier = whole_tier(&price->base, &price->base);
+
+    acr_price_tier_raise(&dearest->base, &tier);
+    for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++) {
+        tier = whole_tier(&price->tiers[i].tier, &price->base);
+        acr_price_tier_raise(&dearest->base, &tier);
+    }
+}

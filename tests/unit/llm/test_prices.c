@@ -1,0 +1,529 @@
+/* What tokens cost: the arithmetic with figures reckoned by hand, the built-in table's names, and
+ * files of prices in both shapes. */
+#include "test_llm.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "llm/price_private.h"
+
+#define PICO_PER_USD 1000000000000
+
+static AcrUsage usage_of(gint64 input, gint64 cached, gint64 written, gint64 written_1h,
+                         gint64 output, gint64 reasoning)
+{
+    return (AcrUsage){.input = input,
+                      .cached = cached,
+                      .written = written,
+                      .written_1h = written_1h,
+                      .output = output,
+                      .reasoning = reasoning,
+                      .cost_pico = -1};
+}
+
+static AcrPrice price_of(const char *model)
+{
+    g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
+    AcrPrice price = {0};
+
+    g_assert_true(acr_prices_find(prices, model, &price));
+    return price;
+}
+
+/* ---- Counters -----------------------------------------------------------------------------------
+ */
+
+static void counters_add_up_and_unknown_ones_are_left_out(void)
+{
+    AcrUsage unknown = ACR_USAGE_UNKNOWN, some = usage_of(700, 200, 100, -1, 50, -1);
+
+    g_assert_cmpint(acr_usage_sent(&unknown), ==, -1);
+    g_assert_cmpint(acr_usage_tokens(&unknown), ==, -1);
+    g_assert_cmpint(acr_usage_sent(&some), ==, 1000);
+    g_assert_cmpint(acr_usage_tokens(&some), ==, 1050);
+    some.output = -1;
+    g_assert_cmpint(acr_usage_tokens(&some), ==, -1);
+    some = usage_of(G_MAXINT64, G_MAXINT64, 1, 1, G_MAXINT64, 0);
+    g_assert_cmpint(acr_usage_sent(&some), ==, G_MAXINT64);
+    g_assert_cmpint(acr_usage_tokens(&some), ==, G_MAXINT64);
+}
+
+static void millionths_are_rounded_up(void)
+{
+    g_assert_cmpint(acr_microusd(-1), ==, -1);
+    g_assert_cmpint(acr_microusd(0), ==, 0);
+    g_assert_cmpint(acr_microusd(1), ==, 1);
+    g_assert_cmpint(acr_microusd(1000000), ==, 1);
+    g_assert_cmpint(acr_microusd(1000001), ==, 2);
+    g_assert_cmpint(acr_microusd(G_MAXINT64), ==, G_MAXINT64 / 1000000 + 1);
+}
+
+/* ---- Arithmetic ---------------------------------------------------------------------------------
+ */
+
+/* 700 * 3 + 200 * 0.3 + 100 * 3.75 + 50 * 15 = 3,285 millionths of a USD. */
+static void each_kind_of_token_has_its_price(void)
+{
+    AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
+    AcrUsage usage = usage_of(700, 200, 100, 0, 50, 0);
+
+    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3285000000);
+    g_assert_cmpint(acr_microusd(3285000000), ==, 3285);
+    usage.written_1h = 10; /* 6 USD a million */
+    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3345000000);
+}
+
+static void a_kind_without_price_costs_what_its_side_costs(void)
+{
+    AcrPrice price = {.base = {100, -1, -1, -1, 1000, -1}};
+    AcrUsage usage = usage_of(1, 2, 4, 8, 3, 2);
+
+    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 1500 + 3000);
+    price.base.written = 200;
+    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 300 + 2400 + 3000);
+}
+
+static void only_the_reasoning_part_has_the_price_of_reasoning(void)
+{
+    AcrPrice price = {.base = {0, -1, -1, -1, 10, 1000}};
+    AcrUsage usage = usage_of(0, -1, -1, -1, 7, 3);
+
+    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 4 * 10 + 3 * 1000);
+    usage.reasoning = 100; /* more than came */
+    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 7 * 1000);
+    usage.reasoning = -1;
+    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 7 * 10);
+}
+
+/* Above 200,000 tokens all of the request costs 2.5, 0.25 and 15 in place of 1.25, 0.125, 10. */
+static void a_threshold_prices_the_whole_request_anew(void)
+{
+    AcrPrice price = price_of("gemini/gemini-2.5-pro");
+    AcrUsage at = usage_of(150000, 50000, 0, 0, 1000, 500),
+             above = usage_of(150001, 50000, 0, 0, 1000, 500);
+
+    g_assert_cmpint(acr_price_of_usage(&price, &at), ==,
+                    150000ll * 1250000 + 50000ll * 125000 + 1000ll * 10000000);
+    g_assert_cmpint(acr_price_of_usage(&price, &above), ==,
+                    150001ll * 2500000 + 50000ll * 250000 + 1000ll * 15000000);
+}
+
+static void a_tier_leaves_open_what_the_base_says(void)
+{
+    AcrPrice price = {.base = {10, 1, -1, -1, 20, 40}, .tiers = {{100, {30, -1, -1, -1, -1, -1}}}};
+    AcrUsage usage = usage_of(100, 1, 1, 0, 2, 1);
+
+    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3000 + 1 + 30 + 20 + 40);
+}
+
+static void a_cost_without_its_counters_is_unknown(void)
+{
+    AcrPrice price = {.base = {10, 1, -1, -1, 20, -1}};
+    AcrUsage no_input = usage_of(-1, 5, 0, 0, 5, 0), no_output = usage_of(5, 0, 0, 0, -1, 0),
+             absurd = usage_of(G_MAXINT64, G_MAXINT64, 0, 0, G_MAXINT64, 0);
+
+    g_assert_cmpint(acr_price_of_usage(&price, &no_input), ==, -1);
+    g_assert_cmpint(acr_price_of_usage(&price, &no_output), ==, -1);
+    g_assert_cmpint(acr_price_of_usage(&price, &absurd), ==, G_MAXINT64);
+    g_assert_cmpint(acr_price_at_most(&price, G_MAXINT64, G_MAXINT64), ==, G_MAXINT64);
+}
+
+static void the_most_takes_the_dearest_kind_of_each_side(void)
+{
+    AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
+
+    g_assert_cmpint(acr_price_at_most(&price, 1000, 50), ==, 1000ll * 6000000 + 50ll * 15000000);
+    price = price_of("gemini/gemini-2.5-pro");
+    g_assert_cmpint(acr_price_at_most(&price, 200000, 10), ==,
+                    200000ll * 1250000 + 10ll * 10000000);
+    g_assert_cmpint(acr_price_at_most(&price, 200001, 10), ==,
+                    200001ll * 2500000 + 10ll * 15000000);
+}
+
+static gint64 random_price(void)
+{
+    return g_test_rand_int_range(0, 4) == 0 ? -1 : g_test_rand_int_range(0, 1000000);
+}
+
+static AcrPriceTier random_tier(void)
+{
+    return (AcrPriceTier){random_price(), random_price(), random_price(),
+                          random_price(), random_price(), random_price()};
+}
+
+static void no_split_of_tokens_costs_more_than_the_most(void)
+{
+    for (int i = 0; i < 20000; i++) {
+        AcrPrice price = {.base = random_tier()};
+        AcrUsage usage = usage_of(g_test_rand_int_range(0, 300), g_test_rand_int_range(-1, 300),
+                                  g_test_rand_int_range(-1, 300), g_test_rand_int_range(-1, 300),
+                                  g_test_rand_int_range(0, 300), g_test_rand_int_range(-1, 400));
+        gint64 sent = acr_usage_sent(&usage), cost = 0;
+
+        for (int tier = 0, above = 0; tier < g_test_rand_int_range(0, ACR_PRICE_TIERS + 1);
+             tier++) {
+            above += g_test_rand_int_range(1, 400);
+            price.tiers[tier].above = above;
+            price.tiers[tier].tier = random_tier();
+        }
+        cost = acr_price_of_usage(&price, &usage);
+        g_assert_cmpint(cost, >=, 0);
+        g_assert_cmpint(cost, <=, acr_price_at_most(&price, sent, usage.output));
+        g_assert_cmpint(cost, <=, acr_price_at_most(&price, sent + 5, usage.output + 7));
+    }
+}
+
+/* ---- The built-in table -------------------------------------------------------------------------
+ */
+
+static void the_table_is_sorted_and_its_prices_can_be(void)
+{
+    for (guint i = 0; i + 1 < acr_price_names_len; i++)
+        g_assert_cmpstr(acr_price_names[i].name, <, acr_price_names[i + 1].name);
+    for (guint i = 0; i < acr_price_names_len; i++)
+        g_assert_cmpuint(acr_price_names[i].price, <, acr_price_rows_len);
+    for (guint i = 0; i < acr_price_rows_len; i++) {
+        const AcrPrice *price = &acr_price_rows[i];
+        gint64 above = 0;
+
+        g_assert_cmpint(price->base.input, >, 0);
+        g_assert_cmpint(price->base.output, >, 0);
+        g_assert_cmpint(price->base.output, <=, ACR_PRICE_MAX);
+        for (guint tier = 0; tier < ACR_PRICE_TIERS && price->tiers[tier].above > 0; tier++) {
+            g_assert_cmpint(price->tiers[tier].above, >, above);
+            above = price->tiers[tier].above;
+        }
+    }
+    g_assert_cmpuint(strlen(acr_prices_date()), ==, strlen("2026-11-20"));
+}
+
+static void names_are_found_in_all_their_spellings(void)
+{
+    static const struct {
+        const char *model;
+        gint64 input, output;
+    } rows[] = {
+        {"openai/gpt-4.1", 2000000, 8000000},
+        {"openai/gpt-4.1-2025-04-14", 2000000, 8000000},
+        {"openai-responses/gpt-4.1", 2000000, 8000000},
+        {"openai/gpt-4o-2024-05-13", 5000000, 15000000},
+        {"openai/gpt-4o-2031-01-01", 2500000, 10000000},
+        {"azure/gpt-4.1", 2000000, 8000000},
+        {"anthropic/claude-sonnet-4-5-20250929", 3000000, 15000000},
+        {"anthropic/claude-sonnet-4-5-latest", 3000000, 15000000},
+        {"anthropic/claude-sonnet-4-5@20250929", 3000000, 15000000},
+        {"bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", 3000000, 15000000},
+        {"bedrock/global.anthropic.claude-sonnet-4-5-20250929-v1:0", 3000000, 15000000},
+        {"bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", 3300000, 16500000},
+        {"bedrock/arn:aws:bedrock:us-east-1:1:inference-profile/"
+         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+         3300000, 16500000},
+        {"gemini/gemini-2.5-pro", 1250000, 10000000},
+        {"gemini/gemini-2.5-flash-001", 300000, 2500000},
+        {"openrouter/anthropic/claude-sonnet-4.5", 3000000, 15000000},
+        {"openrouter/google/gemini-2.5-pro", 1250000, 10000000},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        AcrPrice price = price_of(rows[i].model);
+        g_test_message("%s", rows[i].model);
+        g_assert_cmpint(price.base.input, ==, rows[i].input);
+        g_assert_cmpint(price.base.output, ==, rows[i].output);
+    }
+    g_assert_cmpint(price_of("openai/gpt-4.1").max_output, ==, 32768);
+}
+
+static void unknown_names_have_no_price(void)
+{
+    static const char *const models[] = {"openai/gpt-41",
+                                         "openai/",
+                                         "openai",
+                                         "",
+                                         "groq/gpt-4.1",
+                                         "ollama/gpt-4.1",
+                                         "vllm/x",
+                                         "openrouter/meta/llama",
+                                         "openrouter/openai/gpt-oss-120b",
+                                         "azure/my-own-name"};
+    g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
+    AcrPrice price;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(models); i++)
+        g_assert_false(acr_prices_find(prices, models[i], &price));
+}
+
+static void the_dearest_is_as_dear_as_any(void)
+{
+    g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
+    AcrPrice dearest;
+
+    acr_prices_dearest(prices, &dearest);
+    g_assert_cmpint(dearest.tiers[0].above, ==, 0);
+    for (guint i = 0; i < acr_price_rows_len; i++)
+        g_assert_cmpint(acr_price_at_most(&acr_price_rows[i], 1000000, 1000), <=,
+                        acr_price_at_most(&dearest, 1000000, 1000));
+}
+
+static void bare_names_belong_to_a_provider_or_to_none(void)
+{
+    static const char *const rows[][2] = {
+        {"gpt-4.1", "openai"},
+        {"gpt-99", "openai"},
+        {"o1", "openai"},
+        {"o3-mini", "openai"},
+        {"o4-mini-2025-04-16", "openai"},
+        {"o2", NULL},
+        {"o", NULL},
+        {"", NULL},
+        {"chatgpt-4o-latest", "openai"},
+        {"claude-sonnet-4-5", "anthropic"},
+        {"gemini-2.5-pro", "gemini"},
+        {"deepseek-chat", "deepseek"},
+        {"deepseek-r1", NULL},
+        {"gpt-oss-120b", NULL},
+        {"us.anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock"},
+        {"amazon.nova-pro-v1:0", "bedrock"},
+        {"llama3", NULL},
+        {"openai/gpt-4.1", NULL},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpstr(acr_prices_provider_of(rows[i][0]), ==, rows[i][1]);
+}
+
+/* ---- Files --------------------------------------------------------------------------------------
+ */
+
+static AcrPrices *prices_from(const char *text, GError **error)
+{
+    g_autofree char *path = NULL;
+    AcrPrices *prices = NULL;
+    int fd = g_file_open_tmp("acr-prices-XXXXXX", &path, NULL);
+
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(acr_fd_write_all(fd, text, strlen(text)), ==, 0);
+    g_assert_true(g_close(fd, NULL));
+    prices = acr_prices_new(path, error);
+    g_assert_cmpint(g_unlink(path), ==, 0);
+    return prices;
+}
+
+static void litellm_rows_go_before_the_table(void)
+{
+    static const char text[] =
+        "{\"sample_spec\":{\"input_cost_per_token\":\"text\"},"
+        "\"picture\":{\"mode\":\"image_generation\",\"input_cost_per_token\":\"free\"},"
+        "\"gpt-4.1\":{\"litellm_provider\":\"openai\",\"mode\":\"chat\",\"max_tokens\":77,"
+        "\"input_cost_per_token\":1e-06,\"output_cost_per_token\":0.000002,"
+        "\"output_cost_per_token_above_200k_tokens\":3e-06,"
+        "\"input_cost_per_token_above_128k_tokens\":2e-06,"
+        "\"cache_creation_input_token_cost_above_1hr_above_200k_tokens\":5e-06,"
+        "\"input_cost_per_token_batches\":\"ignored\",\"cache_read_input_token_cost\":null},"
+        "\"us.x.m-v1:0\":{\"litellm_provider\":\"bedrock_converse\",\"mode\":\"chat\","
+        "\"input_cost_per_token\":1e-07,\"output_cost_per_token\":0},"
+        "\"mine\":{\"input_cost_per_token\":0,\"output_cost_per_token\":0}}";
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrPrices) prices = prices_from(text, &error);
+    AcrPrice price;
+
+    g_assert_no_error(error);
+    g_assert_true(acr_prices_find(prices, "openai/gpt-4.1-2025-04-14", &price));
+    g_assert_cmpint(price.base.input, ==, 1000000);
+    g_assert_cmpint(price.base.cached, ==, -1);
+    g_assert_cmpint(price.base.output, ==, 2000000);
+    g_assert_cmpint(price.max_output, ==, 77);
+    g_assert_cmpint(price.tiers[0].above, ==, 128000);
+    g_assert_cmpint(price.tiers[0].tier.input, ==, 2000000);
+    g_assert_cmpint(price.tiers[1].above, ==, 200000);
+    g_assert_cmpint(price.tiers[1].tier.output, ==, 3000000);
+    g_assert_cmpint(price.tiers[1].tier.written_1h, ==, 5000000);
+    g_assert_true(acr_prices_find(prices, "bedrock/us.x.m-v1:0", &price));
+    g_assert_cmpint(price.base.input, ==, 100000);
+    g_assert_true(acr_prices_find(prices, "vllm/mine", &price));
+    g_assert_cmpint(price.base.input, ==, 0);
+    g_assert_true(acr_prices_find(prices, "openai/gpt-4o", &price));
+    g_assert_cmpint(price.base.input, ==, 2500000);
+}
+
+static void litellm_ranges_are_tiers(void)
+{
+    static const char text[] =
+        "{\"dashscope/q\":{\"litellm_provider\":\"dashscope\",\"mode\":\"chat\","
+        "\"tiered_pricing\":["
+        "{\"range\":[0,100],\"input_cost_per_token\":1e-9,\"output_cost_per_token\":1e-9},"
+        "{\"range\":[100,200.0],\"input_cost_per_token\":2e-9,\"output_cost_per_token\":2e-9},"
+        "{\"range\":[200,300],\"input_cost_per_token\":3e-9,\"output_cost_per_token\":3e-9},"
+        "{\"range\":[300,400],\"input_cost_per_token\":4e-9,\"output_cost_per_token\":4e-9},"
+        "{\"range\":[400,500],\"input_cost_per_token\":5e-9,\"output_cost_per_token\":5e-9}]}}";
+    g_autoptr(AcrPrices) prices = prices_from(text, NULL);
+    AcrPrice price;
+
+    g_assert_true(acr_prices_find(prices, "dashscope/q", &price));
+    g_assert_cmpint(price.base.input, ==, 1000);
+    g_assert_cmpint(price.tiers[1].above, ==, 200);
+    g_assert_cmpint(price.tiers[1].tier.output, ==, 3000);
+    g_assert_cmpint(price.tiers[2].above, ==, 300);
+    g_assert_cmpint(price.tiers[2].tier.output, ==, 5000); /* the dearest of those left */
+}
+
+/* The rules of the notes' example, with its figures. */
+static void genai_rows_are_found_by_their_rules(void)
+{
+    static const char text[] =
+        "[{\"id\":\"anthropic\",\"models\":[{\"id\":\"claude-sonnet-4-5\",\"context_window\":1000,"
+        "\"match\":{\"or\":[{\"equals\":\"Claude-X\"},{\"and\":[{\"starts_with\":\"claude-s\"},"
+        "{\"ends_with\":\"-5\"},{\"contains\":\"4\"}]}]},\"prices\":{\"input_mtok\":3,"
+        "\"cache_read_mtok\":0.3,\"cache_write_mtok\":3.75,"
+        "\"output_mtok\":{\"base\":15,\"tiers\":[{\"start\":200000,\"price\":22.5}]}}}]},"
+        "{\"id\":\"google\",\"models\":[{\"id\":\"g\",\"match\":{\"regex\":\"^g-\\\\d{2}[-@]?x+$\"}"
+        ","
+        "\"prices\":[{\"prices\":{\"input_mtok\":1,\"output_mtok\":1}},"
+        "{\"constraint\":{\"start_date\":\"2020-01-01\"},"
+        "\"prices\":{\"input_mtok\":2,\"output_mtok\":2}},"
+        "{\"constraint\":{\"start_date\":\"9999-01-01\"},"
+        "\"prices\":{\"input_mtok\":9,\"output_mtok\":9}},"
+        "{\"constraint\":{\"start_time\":\"00:00:00Z\",\"end_time\":\"01:00:00Z\"},"
+        "\"prices\":{\"input_mtok\":1,\"output_mtok\":3}}]},"
+        "{\"id\":\"free\",\"match\":{\"equals\":\"free\"},\"prices\":{}}]}]";
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrPrices) prices = prices_from(text, &error);
+    AcrUsage usage = usage_of(700, 200, 100, -1, 50, -1);
+    AcrPrice price;
+
+    g_assert_no_error(error);
+    g_assert_true(acr_prices_find(prices, "anthropic/claude-sonnet-4-5-20250929", &price));
+    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3285000000);
+    g_assert_cmpint(price.tiers[0].above, ==, 200000);
+    g_assert_cmpint(price.tiers[0].tier.output, ==, 22500000);
+    g_assert_cmpint(price.max_input, ==, 1000);
+    g_assert_true(acr_prices_find(prices, "anthropic/CLAUDE-x", &price));
+    g_assert_false(acr_prices_find(prices, "gemini/claude-x", &price));
+    g_assert_true(acr_prices_find(prices, "gemini/g-12@xx", &price));
+    g_assert_cmpint(price.base.input, ==, 2000000);
+    g_assert_cmpint(price.base.output, ==, 3000000);
+    g_assert_false(acr_prices_find(prices, "gemini/g-1x", &price));
+    g_assert_false(acr_prices_find(prices, "gemini/free", &price));
+}
+
+static void rules_with_groups_match_nothing(void)
+{
+    static const struct {
+        const char *pattern, *name;
+        bool holds;
+    } rows[] = {
+        {"^a.c$", "abc", true},
+        {"b", "abc", true},
+        {"^b", "abc", false},
+        {"a\\.c", "abc", false},
+        {"a\\.c", "a.c", true},
+        {"^[a-c]+$", "abcd", false},
+        {"^[a-c]+d$", "abcd", true},
+        {"^a*b$", "aab", true},
+        {"^a?b$", "aab", false},
+        {"^\\d{4}$", "2025", true},
+        {"^\\d{4}$", "202", false},
+        {"(a)", "a", false},
+        {"a|b", "a", false},
+        {"(?!x)a", "a", false},
+        {"[^a]", "b", false},
+        {"a{2", "aa", false},
+        {"\\w", "a", false},
+        {"", "a", true},
+        {"$", "a", true},
+        {"[", "[", false},
+        {"a**", "a", false},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(AcrJson) rule = acr_json_new_object();
+        g_autoptr(AcrPriceMatch) match = NULL;
+
+        acr_json_set_string(rule, "regex", rows[i].pattern);
+        match = acr_price_match_new(rule, "test", NULL);
+        g_test_message("%s", rows[i].pattern);
+        g_assert_true(acr_price_match(match, rows[i].name) == rows[i].holds);
+    }
+}
+
+static void a_malformed_file_is_told_with_its_member(void)
+{
+    static const struct {
+        const char *text, *told;
+    } rows[] = {
+        {"", "prices"},
+        {"7", "neither"},
+        {"{}", "no price"},
+        {"[]", "no price"},
+        {"{\"m\":7}", "\"m\""},
+        {"{\"m\":{\"input_cost_per_token\":\"1\"}}", "input_cost_per_token"},
+        {"{\"m\":{\"input_cost_per_token\":-1e-6}}", "input_cost_per_token"},
+        {"{\"m\":{\"output_cost_per_token\":0.02}}", "output_cost_per_token"},
+        {"{\"m\":{\"output_cost_per_token\":1e999}}", "output_cost_per_token"},
+        {"{\"m\":{\"max_output_tokens\":\"many\"}}", "max_output_tokens"},
+        {"{\"m\":{\"max_input_tokens\":-3}}", "max_input_tokens"},
+        {"{\"m\":{\"tiered_pricing\":[{}]}}", "tiered_pricing"},
+        {"[7]", "'id'"},
+        {"[{\"id\":\"p\"}]", "'models'"},
+        {"[{\"id\":\"p\",\"models\":[{}]}]", "'id'"},
+        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"prices\":{\"input_mtok\":-1}}]}]",
+         "input_mtok"},
+        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"prices\":{\"input_mtok\":20000}}]}]",
+         "input_mtok"},
+        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"prices\":{\"output_mtok\":"
+         "{\"base\":1,\"tiers\":[{\"price\":1}]}}}]}]",
+         "output_mtok"},
+        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"match\":{\"like\":\"x\"},"
+         "\"prices\":{\"input_mtok\":1,\"output_mtok\":1}}]}]",
+         "match"},
+        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"match\":{\"equals\":7},"
+         "\"prices\":{\"input_mtok\":1,\"output_mtok\":1}}]}]",
+         "equals"},
+        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"match\":{\"or\":\"x\"},"
+         "\"prices\":{\"input_mtok\":1,\"output_mtok\":1}}]}]",
+         "or"},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+
+        g_test_message("%s", rows[i].text);
+        g_assert_null(prices_from(rows[i].text, &error));
+        g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+        g_assert_nonnull(strstr(error->message, rows[i].told));
+    }
+}
+
+static void a_missing_file_is_wrong_usage(void)
+{
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(acr_prices_new("/nonexistent/prices.json", &error));
+    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+}
+
+void add_prices_tests(void)
+{
+#define ADD(name) g_test_add_func("/llm/prices/" #name, name)
+    ADD(counters_add_up_and_unknown_ones_are_left_out);
+    ADD(millionths_are_rounded_up);
+    ADD(each_kind_of_token_has_its_price);
+    ADD(a_kind_without_price_costs_what_its_side_costs);
+    ADD(only_the_reasoning_part_has_the_price_of_reasoning);
+    ADD(a_threshold_prices_the_whole_request_anew);
+    ADD(a_tier_leaves_open_what_the_base_says);
+    ADD(a_cost_without_its_counters_is_unknown);
+    ADD(the_most_takes_the_dearest_kind_of_each_side);
+    ADD(no_split_of_tokens_costs_more_than_the_most);
+    ADD(the_table_is_sorted_and_its_prices_can_be);
+    ADD(names_are_found_in_all_their_spellings);
+    ADD(unknown_names_have_no_price);
+    ADD(the_dearest_is_as_dear_as_any);
+    ADD(bare_names_belong_to_a_provider_or_to_none);
+    ADD(litellm_rows_go_before_the_table);
+    ADD(litellm_ranges_are_tiers);
+    ADD(genai_rows_are_found_by_their_rules);
+    ADD(rules_with_groups_match_nothing);
+    ADD(a_malformed_file_is_told_with_its_member);
+    ADD(a_missing_file_is_wrong_usage);
+#undef ADD
+}

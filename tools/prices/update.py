@@ -1,0 +1,269 @@
+"""Writes the built-in table of prices from LiteLLM's list.
+
+usage: update.py [--wheel FILE] [--date YYYY-MM-DD] [--output FILE]; without a wheel, pip downloads the newest one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = ROOT / "native/llm/price_table.c"
+LIST = "litellm/model_prices_and_context_window_backup.json"
+# LiteLLM's provider -> ours.
+FAMILIES = {
+    "anthropic": "anthropic",
+    "azure": "azure",
+    "bedrock": "bedrock",
+    "bedrock_converse": "bedrock",
+    "deepseek": "deepseek",
+    "gemini": "gemini",
+    "groq": "groq",
+    "openai": "openai",
+}
+PREFIXES = (
+    "openai/",
+    "azure/",
+    "anthropic/",
+    "bedrock/",
+    "gemini/",
+    "groq/",
+    "deepseek/",
+)
+# Priced by more than tokens of text.
+OTHER = re.compile(
+    r"audio|realtime|lyria|tts|omni|image|computer-use|container|deep-research|search"
+)
+KINDS = ("input", "cached", "written", "written_1h", "output", "reasoning")
+MEMBERS = {
+    "input_cost_per_token": "input",
+    "cache_read_input_token_cost": "cached",
+    "cache_creation_input_token_cost": "written",
+    "cache_creation_input_token_cost_above_1hr": "written_1h",
+    "output_cost_per_token": "output",
+    "output_cost_per_reasoning_token": "reasoning",
+}
+ABOVE = re.compile(r"(.+)_above_(\d+)k_tokens")
+MAX_TIERS = 3
+# What native/llm/price_names.c takes off a name.
+ENDS = tuple(
+    re.compile(end + r"\Z")
+    for end in (
+        r"@[^/]*",
+        r"-\d{4}-\d\d-\d\d",
+        r"-\d{8}",
+        r"-\d{4}",
+        r"-\d\d-\d\d",
+        r"-00\d",
+        r"-latest",
+        r"-v\d:\d",
+        r"-v\d",
+        r"-v\d:\d:\d\dk",
+        r"-v\d:\d:\d\d\dk",
+    )
+)
+REGIONS = ("us.", "eu.", "apac.", "global.", "jp.", "au.", "ca.", "sa.", "us-gov.")
+
+Tier = tuple[int, ...]  # pico-USD a token of each of KINDS; -1: not said
+
+
+class Price(NamedTuple):
+    """What a model's tokens cost, and its limits in tokens (-1: not said)."""
+
+    base: Tier
+    tiers: tuple[tuple[int, Tier], ...]
+    max_input: int
+    max_output: int
+
+    def costs(self) -> tuple[Tier, tuple[tuple[int, Tier], ...]]:
+        """The price without the limits."""
+        return self.base, self.tiers
+
+
+def pico(usd: Any) -> int:
+    """USD a token as pico-USD, rounded to the nearest; the list's decimal text, not a float."""
+    amount = Decimal(str(usd)) * 10**12
+    if not 0 <= amount <= 10**10:
+        raise ValueError(f"no price of a token: {usd}")
+    return int(amount.to_integral_value())
+
+
+def tier(said: dict[str, int]) -> Tier:
+    """A tier of what is said of each kind."""
+    return tuple(said.get(kind, -1) for kind in KINDS)
+
+
+def read_price(row: dict[str, Any]) -> Price | None:
+    """A row's price; None where it has none for input or output, or costs nothing."""
+    steps: dict[int, dict[str, int]] = {0: {}}
+    for member, value in row.items():
+        step, name = 0, member
+        if match := ABOVE.fullmatch(member):
+            step, name = int(match[2]) * 1000, match[1]
+        if name in MEMBERS and value is not None:
+            steps.setdefault(step, {})[MEMBERS[name]] = pico(value)
+    base = steps.pop(0)
+    if not base.get("input") or not base.get("output"):
+        return None
+    if not base.get("written", -1):
+        del base["written"]  # 0 stands for "no such kind" there
+    tiers = tuple((above, tier(steps[above])) for above in sorted(steps))
+    if len(tiers) > MAX_TIERS:
+        raise ValueError(f"more than {MAX_TIERS} thresholds: {row}")
+    limits = (row.get(f"max_{side}_tokens") for side in ("input", "output"))
+    return Price(
+        tier(base), tiers, *(int(limit) if limit else -1 for limit in limits)
+    )
+
+
+def our_name(key: str, family: str) -> str | None:
+    """The row's name, "PROVIDER/NAME"; None for regions and commitments that no model is named by."""
+    name = key.removeprefix(family + "/")
+    if family in ("azure", "bedrock") and "/" in name:
+        return None
+    return f"{family}/{name}"
+
+
+def read_rows(listed: dict[str, Any]) -> dict[str, Price]:
+    """The chat models of our providers, by name; the spelling with a provider counts first."""
+    rows: dict[str, Price] = {}
+    for key, row in sorted(listed.items(), key=lambda item: item[0].count("/")):
+        family = FAMILIES.get(row.get("litellm_provider", ""))
+        if (
+            not family
+            or row.get("mode") not in ("chat", "responses")
+            or OTHER.search(key)
+        ):
+            continue
+        name, price = our_name(key, family), read_price(row)
+        if name and price:
+            rows[name] = price
+    return rows
+
+
+def shorter(name: str) -> Iterator[str]:
+    """The name, and what is left as dates and versions are taken off its end."""
+    yield name
+    for _ in range(4):
+        ends = (end.search(name) for end in ENDS)
+        found = next((match for match in ends if match), None)
+        if not found:
+            return
+        name = name[: found.start()]
+        yield name
+
+
+def spellings(name: str) -> Iterator[str]:
+    """All names under which the program looks for "PROVIDER/NAME", in its order."""
+    family, bare = name.split("/", 1)
+    yield from (f"{family}/{short}" for short in shorter(bare))
+    if family == "bedrock":
+        for region in REGIONS:
+            if bare.startswith(region):
+                rest = bare.removeprefix(region)
+                yield from (f"{family}/{short}" for short in shorter(rest))
+                return
+
+
+def thinned(rows: dict[str, Price]) -> dict[str, Price]:
+    """The rows without those that the program finds at the same cost under a shorter name."""
+    kept = dict(rows)
+    for name in sorted(rows, key=lambda n: (-len(n), n)):
+        others = (kept[other] for other in spellings(name) if other != name and other in kept)
+        other = next(others, None)
+        if other and other.costs() == kept[name].costs():
+            del kept[name]
+    for name, price in rows.items():
+        found = next(kept[other] for other in spellings(name) if other in kept)
+        if found.costs() != price.costs():
+            raise ValueError(f"{name} is not found any more")
+    return kept
+
+
+def c_price(price: Price) -> str:
+    """A row of the table, as C."""
+
+    def braces(values: Tier) -> str:
+        return "{" + ", ".join(map(str, values)) + "}"
+
+    tiers = ", ".join(f"{{{above}, {braces(values)}}}" for above, values in price.tiers)
+    return f"    {{{braces(price.base)}, {{{tiers or '{0}'}}}, {price.max_input}, {price.max_output}}},"
+
+
+def wrapped(parts: list[str]) -> list[str]:
+    """The parts in lines of at most 100 columns."""
+    lines = ["   "]
+    for part in parts:
+        if len(lines[-1]) + 1 + len(part) > 100:
+            lines.append("   ")
+        lines[-1] += " " + part
+    return lines
+
+
+def c_file(rows: dict[str, Price], date: str, version: str) -> str:
+    """The table as a C file."""
+    prices = sorted(set(rows.values()))
+    number = {price: index for index, price in enumerate(prices)}
+    names = sorted(rows, key=lambda name: name.encode())
+    return "\n".join(
+        [
+            "/*",
+            " * Generated by tools/prices/update.py: not to be edited. What chat models cost, in pico-USD a token",
+            f" * of input, cached, written, written for an hour, output, reasoning (-1: not said), from litellm {version}",
+            " * (MIT). A name that is not here may be found by price_names.c under a shorter one.",
+            " */",
+            "/* clang-format off */",
+            '#include "llm/price_private.h"',
+            "",
+            f'const char acr_price_table_date[] = "{date}";',
+            "",
+            "const AcrPrice acr_price_rows[] = {",
+            *(c_price(price) for price in prices),
+            "};",
+            "const guint acr_price_rows_len = G_N_ELEMENTS(acr_price_rows);",
+            "",
+            "const AcrPriceName acr_price_names[] = {",
+            *wrapped([f'{{"{name}", {number[rows[name]]}}},' for name in names]),
+            "};",
+            "const guint acr_price_names_len = G_N_ELEMENTS(acr_price_names);",
+            "",
+        ]
+    )
+
+
+def download(folder: Path) -> Path:
+    """The newest wheel of LiteLLM."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet"]
+    subprocess.run([*command, "--dest", str(folder), "litellm"], check=True)
+    return next(folder.glob("litellm-*.whl"))
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--wheel", type=Path, help="LiteLLM's wheel, downloaded before")
+    parser.add_argument("--date", default=datetime.date.today().isoformat())
+    parser.add_argument("--output", type=Path, default=TABLE)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = options.wheel or download(Path(folder))
+        with zipfile.ZipFile(wheel) as archive:
+            listed = json.loads(archive.read(LIST), parse_float=str)
+    rows = thinned(read_rows(listed))
+    text = c_file(rows, options.date, wheel.name.split("-")[1])
+    options.output.write_text(text, encoding="utf-8")
+    print(f"{options.output}: {len(rows)} names, {len(set(rows.values()))} prices")
+
+
+if __name__ == "__main__":
+    main()
