@@ -121,14 +121,18 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
     return true;
 }
 
-bool acr_http_was_sent(const AcrHttpTransfer *x)
+/* Of all requests of the handle so far, and of CONNECTs to a proxy. */
+static long bytes_sent(const AcrHttpTransfer *x)
 {
     long bytes = 0;
 
-    if (!x->asked)
-        return false;
     curl_easy_getinfo(x->client->easy, CURLINFO_REQUEST_SIZE, &bytes);
-    return bytes > 0;
+    return bytes;
+}
+
+bool acr_http_was_sent(const AcrHttpTransfer *x)
+{
+    return x->asked && bytes_sent(x) != x->sent_before;
 }
 
 /* A connection stands; the request is what comes next. */
@@ -141,6 +145,7 @@ static int on_connection(void *ctx, char *remote, char *local, int remote_port, 
         return CURL_PREREQFUNC_ABORT;
     }
     x->asked = true;
+    x->sent_before = bytes_sent(x);
     return CURL_PREREQFUNC_OK;
 }
 
