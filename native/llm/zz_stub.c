@@ -37,17 +37,6 @@ bool acr_budget_settle(AcrBudget *b, guint64 i, const AcrAmount *a, GError **e)
 {
     return true;
 }
-bool acr_prices_find(const AcrPrices *p, const char *m, AcrPrice *o)
-{
-    return false;
-}
-void acr_prices_dearest(const AcrPrices *p, AcrPrice *o)
-{
-}
-const char *acr_prices_provider_of(const char *n)
-{
-    return NULL;
-}
 bool acr_key_from_options(const AcrModelOptions *o, char **k, GError **e)
 {
     *k = NULL;

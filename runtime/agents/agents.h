@@ -85,7 +85,9 @@ char *acr_issue_clean(const char *text) ACR_MUST_USE;
 /* The table of calls as it is shown to models, one a line; owned (g_free). */
 char *acr_agent_calls_text(void) ACR_MUST_USE;
 
-/* Starts the retrieval conversation: who the model is, the issue, the calls. */
+/* What the search agent is first asked: the issue and the calls; owned (g_free). */
+char *acr_agent_search_question(const AcrPrompts *prompts, const char *issue) ACR_MUST_USE;
+/* Starts the retrieval conversation: who the model is, and that question. */
 void acr_agent_search_start(AcrConversation *conversation, const AcrPrompts *prompts,
                             const char *issue);
 
@@ -116,9 +118,14 @@ bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction
 /* ---- Patch writer -------------------------------------------------------------------------------
  */
 
-/* Starts the conversation from located code (of AcrLocated). */
+/* The most code that a patch writer is shown at its start, in bytes. */
+#define ACR_PATCH_CODE_BYTES (192u * 1024)
+/*
+ * Starts the conversation from located code (of AcrLocated). At most `code_bytes` of it are shown,
+ * places of the bug before their context; code that does not fit loses its middle or is named only.
+ */
 void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prompts,
-                           const char *issue, const GPtrArray *located);
+                           const char *issue, const GPtrArray *located, gsize code_bytes);
 /* Starts it from the retrieval conversation, when no location was found. */
 void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts *prompts,
                                 const AcrConversation *retrieval);

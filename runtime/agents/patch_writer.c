@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-/* The most code that a patch writer is shown at its start, in bytes; what passes it is named
- * without its code. */
-#define MAX_CODE_BYTES (192u * 1024)
+/* A piece of code is not cut to less; it is only named then. */
+#define MIN_PIECE_BYTES 400u
 
 static const char *const role_titles[] = {
     [ACR_LOCATED_BUG] = "Location of the bug",
@@ -17,7 +16,8 @@ static const char *const role_titles[] = {
     [ACR_LOCATED_OVERRIDDEN] = "The method that it overrides, for context",
 };
 
-static void append_located(GString *out, const AcrLocated *located, guint number)
+/* Appends a place with as many bytes of its code as it was given; 0: it is named only. */
+static void append_located(GString *out, const AcrLocated *located, guint number, gsize given)
 {
     const AcrPlace *place = located->place;
     if (number)
@@ -32,22 +32,44 @@ static void append_located(GString *out, const AcrLocated *located, guint number
     g_string_append_printf(out, " lines %u-%u\n", place->start, place->end);
     if (located->intended_behavior)
         g_string_append_printf(out, "Intended behavior: %s\n", located->intended_behavior);
-    if (out->len + strlen(located->code) > MAX_CODE_BYTES) {
+    if (given == 0) {
         g_string_append(out, "(its code is left out here, since there is too much of it)\n\n");
         return;
     }
-    g_string_append_printf(out, "<code>\n%s%s</code>\n\n", located->code,
-                           g_str_has_suffix(located->code, "\n") ? "" : "\n");
+    g_autofree char *code = acr_text_shorten(located->code, given);
+    g_string_append_printf(out, "<code>\n%s%s</code>\n\n", code,
+                           g_str_has_suffix(code, "\n") ? "" : "\n");
+}
+
+/* Deals out `left` bytes to the places of the bug, or to their context: all of a piece, or what is
+ * left if that is enough to read. */
+static void deal(const GPtrArray *located, bool to_bugs, gsize *left, gsize *given)
+{
+    for (guint i = 0; i < located->len; i++) {
+        const AcrLocated *item = located->pdata[i];
+        gsize wanted = MAX(strlen(item->code), 1); /* empty code is shown as such */
+        if ((item->role == ACR_LOCATED_BUG) != to_bugs)
+            continue;
+        if (wanted <= *left)
+            given[i] = wanted;
+        else if (to_bugs && *left >= MIN_PIECE_BYTES)
+            given[i] = *left;
+        *left -= given[i];
+    }
 }
 
 void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prompts,
-                           const char *issue, const GPtrArray *located)
+                           const char *issue, const GPtrArray *located, gsize code_bytes)
 {
     GString *text = g_string_new(NULL);
+    g_autofree gsize *given = g_new0(gsize, located->len + 1);
+    gsize left = code_bytes;
     guint bugs = 0;
+    deal(located, true, &left, given);
+    deal(located, false, &left, given);
     for (guint i = 0; i < located->len; i++) {
         const AcrLocated *item = located->pdata[i];
-        append_located(text, item, item->role == ACR_LOCATED_BUG ? ++bugs : 0);
+        append_located(text, item, item->role == ACR_LOCATED_BUG ? ++bugs : 0, given[i]);
     }
     g_autofree char *locations = g_strchomp(g_string_free(text, FALSE));
     g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_PATCH_SYSTEM, NULL);

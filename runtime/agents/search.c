@@ -20,15 +20,20 @@ char *acr_agent_calls_text(void)
     return g_string_free(out, FALSE);
 }
 
+char *acr_agent_search_question(const AcrPrompts *prompts, const char *issue)
+{
+    g_autofree char *calls = acr_agent_calls_text();
+    return acr_prompts_render(prompts, ACR_PROMPT_SEARCH_START, "issue", issue, "calls", calls,
+                              NULL);
+}
+
 void acr_agent_search_start(AcrConversation *conversation, const AcrPrompts *prompts,
                             const char *issue)
 {
-    g_autofree char *calls = acr_agent_calls_text();
     g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_SEARCH_SYSTEM, NULL);
-    g_autofree char *start =
-        acr_prompts_render(prompts, ACR_PROMPT_SEARCH_START, "issue", issue, "calls", calls, NULL);
+    g_autofree char *question = acr_agent_search_question(prompts, issue);
     acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
-    acr_conversation_add(conversation, ACR_ROLE_USER, start);
+    acr_conversation_add(conversation, ACR_ROLE_USER, question);
 }
 
 bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, const char *agent, guint round,

@@ -7,6 +7,10 @@
 
 #include <string.h>
 
+/* What a patch writer's conversation can be cut by, and what is kept of each at least, in bytes. */
+enum { PART_CODE, PART_ISSUE, PART_FEEDBACK, PARTS };
+static const gsize least[PARTS] = {1500, 1000, 1000};
+
 typedef struct {
     const AcrRun *run;
     AcrAttempt machine;
@@ -14,6 +18,7 @@ typedef struct {
     AcrRetrieved retrieved;
     AcrConversation *conversation; /* the patch writer's */
     char *feedback;                /* what the last try was told; NULL before */
+    gsize shown[PARTS];            /* bytes of each part that the patch writer is shown at most */
     AcrJson *statuses;             /* extract_status.json of this attempt */
     bool has_patch;                /* this attempt gave one */
     AcrRunResult best;
@@ -28,6 +33,8 @@ static void begin_attempt(Driver *driver)
     g_clear_pointer(&driver->statuses, acr_json_free);
     driver->statuses = acr_json_new_array();
     driver->has_patch = false;
+    driver->shown[PART_CODE] = ACR_PATCH_CODE_BYTES;
+    driver->shown[PART_ISSUE] = driver->shown[PART_FEEDBACK] = G_MAXSIZE;
     driver->model = driver->run->models[driver->machine.attempt % driver->run->n_models];
 }
 
@@ -102,36 +109,76 @@ static void start_conversation(Driver *driver)
     g_autofree char *name = g_strdup_printf("attempt_%u/patch", driver->machine.attempt);
     acr_conversation_free(driver->conversation);
     driver->conversation = acr_conversation_new(name);
-    if (driver->retrieved.located->len)
-        acr_agent_patch_start(driver->conversation, driver->run->prompts, driver->run->issue,
-                              driver->retrieved.located);
-    else
+    if (!driver->retrieved.located->len) {
         acr_agent_patch_start_from(driver->conversation, driver->run->prompts,
                                    driver->retrieved.conversation);
+        return;
+    }
+    g_autofree char *issue = acr_text_shorten(driver->run->issue, driver->shown[PART_ISSUE]);
+    acr_agent_patch_start(driver->conversation, driver->run->prompts, issue,
+                          driver->retrieved.located, driver->shown[PART_CODE]);
 }
 
 static void add_feedback(Driver *driver)
 {
-    g_autofree char *text = acr_prompts_render(driver->run->prompts, ACR_PROMPT_PATCH_RETRY,
-                                               "feedback", driver->feedback, NULL);
+    g_autofree char *shown = acr_text_shorten(driver->feedback, driver->shown[PART_FEEDBACK]);
+    g_autofree char *text =
+        acr_prompts_render(driver->run->prompts, ACR_PROMPT_PATCH_RETRY, "feedback", shown, NULL);
     acr_conversation_add(driver->conversation, ACR_ROLE_USER, text);
 }
 
-/*
- * After an overflow: earlier tries are dropped (the last feedback stays), then search results
- * shortened one by one. False: nothing is left to take away.
- */
-static bool shorten_conversation(Driver *driver, bool *dropped_tries)
+/* How long each part is as it is shown now. */
+static void measure_parts(const Driver *driver, gsize len[PARTS])
 {
-    bool drops = driver->feedback && !*dropped_tries;
-    if (!drops && (driver->retrieved.located->len ||
-                   !acr_retrieved_shorten(&driver->retrieved, driver->run->prompts)))
-        return false;
+    const GPtrArray *located = driver->retrieved.located;
+    memset(len, 0, PARTS * sizeof len[0]);
+    for (guint i = 0; i < located->len; i++)
+        len[PART_CODE] += strlen(((const AcrLocated *)located->pdata[i])->code);
+    if (located->len)
+        len[PART_ISSUE] = strlen(driver->run->issue);
+    if (driver->feedback)
+        len[PART_FEEDBACK] = strlen(driver->feedback);
+    for (guint i = 0; i < PARTS; i++)
+        len[i] = MIN(len[i], driver->shown[i]);
+}
+
+/* Halves the longest part of what the patch writer is shown; NULL: all are short. */
+static const char *cut_longest_part(Driver *driver)
+{
+    static const char *const what[PARTS] = {"the code is cut", "the issue is cut",
+                                            "the feedback is cut"};
+    gsize len[PARTS];
+    guint longest = PARTS;
+    measure_parts(driver, len);
+    for (guint i = 0; i < PARTS; i++)
+        if (len[i] > least[i] && (longest == PARTS || len[i] > len[longest]))
+            longest = i;
+    if (longest == PARTS)
+        return NULL;
+    driver->shown[longest] = MAX(len[longest] / 2, least[longest]);
+    return what[longest];
+}
+
+/*
+ * After an overflow: earlier tries are dropped (the last feedback stays), then one thing is
+ * shortened. What was done; NULL: nothing is left to take away.
+ */
+static const char *shorten_conversation(Driver *driver, bool *dropped_tries)
+{
+    const char *what = NULL;
+    if (driver->feedback && !*dropped_tries)
+        what = "earlier tries are left out";
     *dropped_tries = true;
+    if (!what && !driver->retrieved.located->len)
+        what = acr_retrieved_shorten(&driver->retrieved, driver->run);
+    if (!what)
+        what = cut_longest_part(driver);
+    if (!what)
+        return NULL;
     start_conversation(driver);
     if (driver->feedback)
         add_feedback(driver);
-    return true;
+    return what;
 }
 
 static bool ask_for_patch(Driver *driver, const char **out_answer, GError **error)
@@ -148,8 +195,11 @@ static bool ask_for_patch(Driver *driver, const char **out_answer, GError **erro
         if (acr_agent_ask(driver->model, driver->conversation, "patch", 0, false, out_answer,
                           &reason))
             return true;
-        if (!g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
-            !shorten_conversation(driver, &dropped_tries)) {
+        bool overflow = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
+        const char *what = overflow ? shorten_conversation(driver, &dropped_tries) : NULL;
+        if (overflow)
+            acr_loops_note_overflow(driver->run, what);
+        if (!what) {
             g_propagate_error(error, g_steal_pointer(&reason));
             return false;
         }

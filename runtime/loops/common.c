@@ -73,6 +73,11 @@ void acr_loops_note(const AcrRun *run, const char *format, ...)
     run->progress->note(run->progress->ctx, line);
 }
 
+void acr_loops_note_overflow(const AcrRun *run, const char *what)
+{
+    acr_loops_note(run, "the context overflowed, %s", what ? what : "nothing is left to shorten");
+}
+
 bool acr_loops_go_on(const AcrRun *run, GError **error)
 {
     if (!acr_interrupted(run->interrupt))

@@ -78,15 +78,19 @@ typedef struct {
     AcrRetrievalState state;       /* DONE or EXHAUSTED */
     GPtrArray *located;            /* owned; of AcrLocated; empty when EXHAUSTED */
     AcrConversation *conversation; /* owned */
-    GPtrArray *results; /* owned; private: which messages hold search results that can still be
-                           shortened */
+    GPtrArray *results;            /* owned; private: which messages hold search results */
+    gsize issue_bytes;             /* private: of the issue, as it is still shown; 0: all */
 } AcrRetrieved;
 void acr_retrieved_clear(AcrRetrieved *retrieved);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
 
-/* Shortens the oldest search results of the conversation to their headings, and says so in it;
- * false: none is left. */
-bool acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrPrompts *prompts);
+/*
+ * Takes something out of a conversation that is too long, and says so in it: first what its reader
+ * misses least. Older search results become their headings, earlier answers and the newest results
+ * lose their middle, then the issue does. What was done in words (borrowed, static); NULL: nothing
+ * is left to take.
+ */
+const char *acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrRun *run);
 
 /* Runs the retrieval of one attempt. Errors: whatever made it FAILED or STOPPED (llm, py, vcs,
  * INTERRUPTED, artifacts'). */

@@ -1,7 +1,6 @@
 /*
- * The text of one round's search results, and its short form: when a conversation overflows the
- * model's context, the oldest results are replaced by their headings, which say what was found
- * where, so that the model can ask again.
+ * The text of one round's search results, in full and as headings, which say what was found where:
+ * what stands in its place when the conversation grows too long (shorten.c).
  */
 #include "loops/results.h"
 
@@ -9,14 +8,10 @@
 
 #define HEADING_PLACES 8u /* places that a heading names */
 
-typedef struct {
-    gsize message; /* its number in the conversation */
-    char *headings;
-} Results;
-
 static void free_results(gpointer data)
 {
-    Results *results = data;
+    AcrResults *results = data;
+    g_free(results->full);
     g_free(results->headings);
     g_free(results);
 }
@@ -79,28 +74,13 @@ void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompt
     g_autofree char *message =
         acr_prompts_render(prompts, ACR_PROMPT_SEARCH_RESULTS, "results", text->full->str, NULL);
     acr_conversation_add(retrieved->conversation, ACR_ROLE_USER, message);
-    Results *results = g_new0(Results, 1);
+    AcrResults *results = g_new0(AcrResults, 1);
     results->message = acr_conversation_size(retrieved->conversation) - 1;
+    results->full = g_strdup(text->full->str);
     results->headings = g_strdup(text->headings->str);
     if (!retrieved->results)
         retrieved->results = g_ptr_array_new_with_free_func(free_results);
     g_ptr_array_add(retrieved->results, results);
-}
-
-bool acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrPrompts *prompts)
-{
-    if (!retrieved->results || retrieved->results->len == 0)
-        return false;
-    const Results *oldest = retrieved->results->pdata[0];
-    g_autofree char *headings = g_strdup_printf("(The code that was shown here is left out, since "
-                                                "the conversation grew too long. What was found:\n"
-                                                "%sMake a call again to see its code.)",
-                                                oldest->headings);
-    g_autofree char *message =
-        acr_prompts_render(prompts, ACR_PROMPT_SEARCH_RESULTS, "results", headings, NULL);
-    acr_conversation_replace(retrieved->conversation, oldest->message, message);
-    g_ptr_array_remove_index(retrieved->results, 0);
-    return true;
 }
 
 void acr_retrieved_clear(AcrRetrieved *retrieved)

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define EXTRACT_LEAST_BYTES 500u /* of the notes that the extract agent is shown */
+
 typedef struct {
     const AcrRun *run;
     guint attempt;
@@ -15,6 +17,7 @@ typedef struct {
     AcrRetrieval machine;
     AcrRetrieved retrieved;
     char *selected;           /* the select answer of this round */
+    gsize selected_bytes;     /* of it that the extract agent is shown; 0: all */
     AcrConversation *extract; /* of this round; NULL before its first try */
     AcrExtraction extraction; /* the last one read */
     AcrJson *layers;          /* tool_call_layers.json */
@@ -32,14 +35,16 @@ static void driver_clear(Driver *driver)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, driver_clear)
 
-/* An error of a step becomes an event; it is kept (taken) where it ends the run. */
-static AcrRetrievalEvent event_of_error(Driver *driver, GError *error, bool can_shorten)
+/* An error of a step becomes an event; it is kept (taken) where it ends the run. `shorten` takes
+ * something out of the step's conversation and says what; may be NULL. */
+static AcrRetrievalEvent event_of_error(Driver *driver, GError *error,
+                                        const char *(*shorten)(Driver *driver))
 {
     if (g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {
-        acr_loops_note(driver->run, "the context overflowed%s",
-                       can_shorten ? ", older results are shortened" : "");
+        const char *what = shorten ? shorten(driver) : NULL;
+        acr_loops_note_overflow(driver->run, what);
         g_error_free(error);
-        return can_shorten ? ACR_RETRIEVAL_ON_SHORTENED : ACR_RETRIEVAL_ON_NOT_SHORTENABLE;
+        return what ? ACR_RETRIEVAL_ON_SHORTENED : ACR_RETRIEVAL_ON_NOT_SHORTENABLE;
     }
     if (g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP)) {
         acr_loops_note(driver->run, "%s", error->message);
@@ -52,9 +57,9 @@ static AcrRetrievalEvent event_of_error(Driver *driver, GError *error, bool can_
     return ceiling ? ACR_RETRIEVAL_ON_CEILING : ACR_RETRIEVAL_ON_FAILED;
 }
 
-static bool is_overflow(const GError *error)
+static const char *shorten_search(Driver *driver)
 {
-    return g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
+    return acr_retrieved_shorten(&driver->retrieved, driver->run);
 }
 
 static bool save_conversation(Driver *driver, GError **error)
@@ -115,14 +120,13 @@ static AcrRetrievalEvent do_select(Driver *driver)
     ask_question(driver);
     if (!acr_agent_ask(driver->model, driver->retrieved.conversation, "search",
                        driver->machine.round, false, &text, &error))
-        return event_of_error(driver, error,
-                              is_overflow(error) &&
-                                  acr_retrieved_shorten(&driver->retrieved, driver->run->prompts));
+        return event_of_error(driver, error, shorten_search);
     g_free(driver->selected);
     driver->selected = g_strdup(text);
+    driver->selected_bytes = 0;
     g_clear_pointer(&driver->extract, acr_conversation_free);
     if (!save_conversation(driver, &error))
-        return event_of_error(driver, error, false);
+        return event_of_error(driver, error, NULL);
     return ACR_RETRIEVAL_ON_ANSWER;
 }
 
@@ -132,16 +136,22 @@ static void start_extract(Driver *driver)
         g_strdup_printf("attempt_%u/extract_%u", driver->attempt, driver->machine.round);
     acr_conversation_free(driver->extract);
     driver->extract = acr_conversation_new(name);
-    acr_agent_extract_start(driver->extract, driver->run->prompts, driver->selected);
+    g_autofree char *shown = acr_text_shorten(
+        driver->selected, driver->selected_bytes ? driver->selected_bytes : G_MAXSIZE);
+    acr_agent_extract_start(driver->extract, driver->run->prompts, shown);
 }
 
-/* The retries of an extract conversation can be dropped, the text itself cannot. */
-static bool shorten_extract(Driver *driver)
+/* The retries of an extract conversation go first, then the middle of the text. */
+static const char *shorten_extract(Driver *driver)
 {
     bool has_retries = acr_conversation_size(driver->extract) > 2;
-    if (has_retries)
-        start_extract(driver);
-    return has_retries;
+    gsize shown = driver->selected_bytes ? driver->selected_bytes : strlen(driver->selected);
+    if (!has_retries && shown <= EXTRACT_LEAST_BYTES)
+        return NULL;
+    if (!has_retries)
+        driver->selected_bytes = MAX(shown / 2, EXTRACT_LEAST_BYTES);
+    start_extract(driver);
+    return has_retries ? "earlier tries are left out" : "the notes are cut";
 }
 
 static AcrRetrievalEvent do_extract(Driver *driver)
@@ -153,13 +163,13 @@ static AcrRetrievalEvent do_extract(Driver *driver)
     acr_loops_stage(driver->run, driver->attempt, "extract", driver->machine.round);
     if (!acr_agent_ask(driver->model, driver->extract, "extract", driver->machine.round, true,
                        &text, &error))
-        return event_of_error(driver, error, is_overflow(error) && shorten_extract(driver));
+        return event_of_error(driver, error, shorten_extract);
     acr_extraction_clear(&driver->extraction);
     if (!acr_loops_write_json(driver->run, driver->attempt,
                               acr_conversation_to_json(driver->extract, 0), &error,
                               "search/agent_proxy_%u.json", driver->machine.round) ||
         !acr_agent_extract_read(driver->run->python, text, &driver->extraction, &error))
-        return event_of_error(driver, error, false);
+        return event_of_error(driver, error, NULL);
     if (driver->extraction.problem) {
         acr_loops_note(driver->run, "the extract answer cannot be used: %s",
                        driver->extraction.problem);
@@ -210,14 +220,14 @@ static AcrRetrievalEvent do_search(Driver *driver)
     acr_loops_stage(driver->run, driver->attempt, "search", driver->machine.round);
     for (guint i = 0; i < driver->extraction.calls->len; i++)
         if (!answer_call(driver, driver->extraction.calls->pdata[i], &text, layer, &error))
-            return event_of_error(driver, error, false);
+            return event_of_error(driver, error, NULL);
     for (guint i = 0; i < driver->extraction.remarks->len; i++)
         acr_round_text_remark(&text, driver->extraction.remarks->pdata[i]);
     acr_json_append(driver->layers, g_steal_pointer(&layer));
     acr_retrieved_add_results(&driver->retrieved, driver->run->prompts, &text);
     if (!acr_loops_write_json(driver->run, driver->attempt, acr_json_copy(driver->layers), &error,
                               "search/tool_call_layers.json"))
-        return event_of_error(driver, error, false);
+        return event_of_error(driver, error, NULL);
     return ACR_RETRIEVAL_ON_RESULTS;
 }
 
@@ -228,11 +238,9 @@ static AcrRetrievalEvent do_analyse(Driver *driver)
     acr_loops_stage(driver->run, driver->attempt, "analyse", driver->machine.round);
     if (!acr_agent_ask(driver->model, driver->retrieved.conversation, "search",
                        driver->machine.round, false, &text, &error))
-        return event_of_error(driver, error,
-                              is_overflow(error) &&
-                                  acr_retrieved_shorten(&driver->retrieved, driver->run->prompts));
+        return event_of_error(driver, error, shorten_search);
     if (!save_conversation(driver, &error))
-        return event_of_error(driver, error, false);
+        return event_of_error(driver, error, NULL);
     return ACR_RETRIEVAL_ON_ANSWER;
 }
 
@@ -285,7 +293,7 @@ static AcrRetrievalEvent do_locate(Driver *driver)
         !acr_loops_write_json(driver->run, driver->attempt,
                               located_to_json(driver->retrieved.located), &error,
                               "search/bug_locations_after_process.json"))
-        return event_of_error(driver, error, false);
+        return event_of_error(driver, error, NULL);
     return driver->retrieved.located->len ? ACR_RETRIEVAL_ON_FOUND : ACR_RETRIEVAL_ON_NOT_FOUND;
 }
 
@@ -298,7 +306,7 @@ static AcrRetrievalEvent do_state(Driver *driver)
     };
     GError *error = NULL;
     if (!acr_loops_go_on(driver->run, &error))
-        return event_of_error(driver, error, false);
+        return event_of_error(driver, error, NULL);
     return work[driver->machine.state](driver);
 }
 

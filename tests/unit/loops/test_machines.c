@@ -4,6 +4,7 @@
 #include <glib.h>
 
 #include "loops/machines.h"
+#include "test_loops.h"
 
 /* ---- Retrieval ----------------------------------------------------------------------------------
  */
@@ -216,9 +217,8 @@ static void test_names_are_distinct(void)
             g_assert_cmpstr(acr_attempt_state_name(a), !=, acr_attempt_state_name(b));
 }
 
-int main(int argc, char **argv)
+void register_machines_tests(void)
 {
-    g_test_init(&argc, &argv, NULL);
     g_test_add_func("/loops/retrieval/every_state_and_event", test_retrieval_every_state_and_event);
     g_test_add_func("/loops/retrieval/fifth_invalid_answer_goes_back_to_select",
                     test_retrieval_fifth_invalid_answer_goes_back_to_select);
@@ -236,5 +236,4 @@ int main(int argc, char **argv)
     g_test_add_func("/loops/attempt/the_next_attempt_starts_afresh",
                     test_attempt_the_next_attempt_starts_afresh);
     g_test_add_func("/loops/machines/names_are_distinct", test_names_are_distinct);
-    return g_test_run();
 }

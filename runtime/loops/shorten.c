@@ -1,0 +1,219 @@
+/*
+ * What a retrieval conversation gives up when it overflows the model's context: a table of steps,
+ * the first of which that finds something to take is made, so that one overflow takes one thing.
+ * What is left out is said in its place, so that the model can ask again. The last message, the
+ * question, goes last. Pure: the same overflows give the same conversation, which replays rely on.
+ */
+#include "loops/results.h"
+
+#include <string.h>
+
+/* What is kept at least, in bytes, before the next step is made. */
+#define EARLIER_BYTES 700u
+#define NEWEST_BYTES 3000u
+#define HEADINGS_BYTES 300u
+#define ISSUE_BYTES 1500u
+#define QUESTION_BYTES 1500u
+#define ISSUE_LEAST_BYTES 400u
+
+#define LEFT_OUT "(This message is left out, since the conversation grew too long.)"
+#define FIRST_TURN 2u /* after the system prompt and the issue */
+
+/* ---- Results ------------------------------------------------------------------------------------
+ */
+
+static char *describe_results(const AcrResults *results)
+{
+    if (results->form == ACR_RESULTS_CUT) {
+        g_autofree char *cut = acr_text_shorten(results->full, results->bytes);
+        return g_strdup_printf("%s\n\n(The results are cut, since the conversation grew too long. "
+                               "Make single calls again to see more.)",
+                               cut);
+    }
+    gsize max = results->form == ACR_RESULTS_HEADINGS ? G_MAXSIZE : HEADINGS_BYTES;
+    g_autofree char *headings = acr_text_shorten(results->headings, max);
+    return g_strdup_printf("(The code that was shown here is left out, since the conversation grew "
+                           "too long. What was found:\n%s%sMake a call again to see its code.)",
+                           headings, g_str_has_suffix(headings, "\n") ? "" : "\n");
+}
+
+static void show_results(AcrRetrieved *retrieved, const AcrRun *run, AcrResults *results,
+                         AcrResultsForm form)
+{
+    results->form = form;
+    if (form == ACR_RESULTS_GONE) {
+        acr_conversation_replace(retrieved->conversation, results->message, LEFT_OUT);
+        return;
+    }
+    g_autofree char *shown = describe_results(results);
+    g_autofree char *message =
+        acr_prompts_render(run->prompts, ACR_PROMPT_SEARCH_RESULTS, "results", shown, NULL);
+    acr_conversation_replace(retrieved->conversation, results->message, message);
+}
+
+static AcrResults *nth_results(const AcrRetrieved *retrieved, guint n)
+{
+    return retrieved->results && n < retrieved->results->len ? retrieved->results->pdata[n] : NULL;
+}
+
+static AcrResults *newest_results(const AcrRetrieved *retrieved)
+{
+    return retrieved->results ? nth_results(retrieved, retrieved->results->len - 1) : NULL;
+}
+
+/* Takes the oldest results that show more than `form` down to it; the newest ones stay. */
+static bool lower_older(AcrRetrieved *retrieved, const AcrRun *run, AcrResultsForm form)
+{
+    const AcrResults *newest = newest_results(retrieved);
+    AcrResults *results;
+    for (guint i = 0; (results = nth_results(retrieved, i)) && results != newest; i++) {
+        if (results->form < form) {
+            show_results(retrieved, run, results, form);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool lower_newest(AcrRetrieved *retrieved, const AcrRun *run, AcrResultsForm form)
+{
+    AcrResults *newest = newest_results(retrieved);
+    if (!newest || newest->form >= form)
+        return false;
+    show_results(retrieved, run, newest, form);
+    return true;
+}
+
+static bool older_to_headings(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    return lower_older(retrieved, run, ACR_RESULTS_HEADINGS);
+}
+
+static bool cut_newest(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    AcrResults *newest = newest_results(retrieved);
+    if (!newest || newest->form > ACR_RESULTS_CUT)
+        return false;
+    gsize bytes = newest->form == ACR_RESULTS_CUT ? newest->bytes : strlen(newest->full);
+    if (bytes <= NEWEST_BYTES)
+        return false;
+    newest->bytes = MAX(bytes / 2, NEWEST_BYTES);
+    show_results(retrieved, run, newest, ACR_RESULTS_CUT);
+    return true;
+}
+
+static bool newest_to_headings(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    return lower_newest(retrieved, run, ACR_RESULTS_HEADINGS);
+}
+
+static bool cut_headings(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    return lower_older(retrieved, run, ACR_RESULTS_CUT_HEADINGS) ||
+           lower_newest(retrieved, run, ACR_RESULTS_CUT_HEADINGS);
+}
+
+static bool drop_older(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    return lower_older(retrieved, run, ACR_RESULTS_GONE);
+}
+
+/* ---- Other messages -----------------------------------------------------------------------------
+ */
+
+static bool holds_results(const AcrRetrieved *retrieved, gsize message)
+{
+    const AcrResults *results;
+    for (guint i = 0; (results = nth_results(retrieved, i)); i++)
+        if (results->message == message)
+            return true;
+    return false;
+}
+
+/* Cuts the first turn from `first` to before `end` that is longer than `max`; 0: to nothing. */
+static bool cut_turn(AcrRetrieved *retrieved, gsize first, gsize end, gsize max)
+{
+    gsize longest = MAX(max, strlen(LEFT_OUT));
+    for (gsize i = first; i < end; i++) {
+        const char *text = acr_conversation_message(retrieved->conversation, i)->content;
+        if (strlen(text) <= longest || holds_results(retrieved, i))
+            continue;
+        g_autofree char *cut = max ? acr_text_shorten(text, max) : g_strdup(LEFT_OUT);
+        acr_conversation_replace(retrieved->conversation, i, cut);
+        return true;
+    }
+    return false;
+}
+
+static bool cut_earlier(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    (void)run;
+    gsize last = acr_conversation_size(retrieved->conversation) - 1;
+    return cut_turn(retrieved, FIRST_TURN, last, EARLIER_BYTES);
+}
+
+static bool drop_earlier(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    (void)run;
+    gsize last = acr_conversation_size(retrieved->conversation) - 1;
+    return cut_turn(retrieved, FIRST_TURN, last, 0);
+}
+
+static bool cut_question(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    (void)run;
+    gsize size = acr_conversation_size(retrieved->conversation);
+    return cut_turn(retrieved, MAX(FIRST_TURN, size - 1), size, QUESTION_BYTES);
+}
+
+/* ---- The issue ----------------------------------------------------------------------------------
+ */
+
+static bool cut_issue_to(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
+{
+    gsize shown = retrieved->issue_bytes ? retrieved->issue_bytes : strlen(run->issue);
+    if (shown <= least)
+        return false;
+    retrieved->issue_bytes = MAX(shown / 2, least);
+    g_autofree char *issue = acr_text_shorten(run->issue, retrieved->issue_bytes);
+    g_autofree char *message = acr_agent_search_question(run->prompts, issue);
+    acr_conversation_replace(retrieved->conversation, FIRST_TURN - 1, message);
+    return true;
+}
+
+static bool cut_issue(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    return cut_issue_to(retrieved, run, ISSUE_BYTES);
+}
+
+static bool cut_issue_more(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    return cut_issue_to(retrieved, run, ISSUE_LEAST_BYTES);
+}
+
+/* ---- All of it ----------------------------------------------------------------------------------
+ */
+
+static const struct {
+    bool (*take)(AcrRetrieved *retrieved, const AcrRun *run);
+    const char *what;
+} steps[] = {
+    {older_to_headings, "older results are shortened"},
+    {cut_earlier, "an earlier message is shortened"},
+    {cut_newest, "the newest results are cut"},
+    {cut_issue, "the issue is cut"},
+    {newest_to_headings, "the newest results are shortened"},
+    {cut_headings, "the headings of results are cut"},
+    {drop_older, "older results are left out"},
+    {drop_earlier, "an earlier message is left out"},
+    {cut_question, "the last question is cut"},
+    {cut_issue_more, "the issue is cut"},
+};
+
+const char *acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(steps); i++)
+        if (steps[i].take(retrieved, run))
+            return steps[i].what;
+    return NULL;
+}

@@ -1,0 +1,30 @@
+"""Where our requests differ from the SDKs' and mean to. Whatever is not listed here fails the test.
+
+A row is (client, what, why): `client` and `what` are patterns of fnmatch; `what` is
+`-PATH` (the SDK sends it, we do not), `+PATH` (we send it, the SDK does not) or `PATH` (both do, and the
+values differ). A row that no request needs fails too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Meant(NamedTuple):
+    """A difference that is meant."""
+
+    client: str
+    what: str
+    why: str
+
+
+MEANT = (
+    Meant("*", "-headers.x-stainless-*", "facts about the caller's machine, for the SDK's makers"),
+    Meant("gemini", "-headers.x-goog-api-client", "likewise"),
+    Meant("bedrock*", "-headers.x-amz-user-agent", "likewise"),
+    Meant("bedrock*", "-headers.amz-sdk-*", "names the SDK's own retries"),
+    Meant("[!b]*", "-headers.accept-encoding", "a compressing proxy would hold streams back"),
+    Meant("[!b]*", "-headers.accept-language", "Node's fetch adds it"),
+    Meant("[!b]*", "-headers.sec-fetch-mode", "Node's fetch adds it"),
+    Meant("*", "-headers.connection", "HTTP/1.1 keeps connections without it"),
+)

@@ -1,0 +1,12 @@
+/* The unit tests of loops. */
+#include <glib.h>
+
+#include "test_loops.h"
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    register_machines_tests();
+    register_shorten_tests();
+    return g_test_run();
+}

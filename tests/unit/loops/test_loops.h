@@ -1,0 +1,8 @@
+/* The groups of the tests of loops. */
+#ifndef TEST_LOOPS_H
+#define TEST_LOOPS_H
+
+void register_machines_tests(void);
+void register_shorten_tests(void);
+
+#endif
