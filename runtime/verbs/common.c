@@ -12,9 +12,9 @@
 
 #include "http/http.h"
 
-const AcrVerb *const acr_verbs[] = {
-    &acr_verb_run,       &acr_verb_search, &acr_verb_patch,          &acr_verb_index,
-    &acr_verb_swe_bench, &acr_verb_replay, &acr_verb_outline_worker, NULL};
+const AcrVerb *const acr_verbs[] = {&acr_verb_run,   &acr_verb_search,         &acr_verb_patch,
+                                    &acr_verb_index, &acr_verb_swe_bench,      &acr_verb_replay,
+                                    &acr_verb_ask,   &acr_verb_outline_worker, NULL};
 
 /* ---- Errors -------------------------------------------------------------------------------------
  */

@@ -46,6 +46,24 @@ GOptionEntry *acr_options_join(const GOptionEntry *first, const GOptionEntry *se
  */
 GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 
+/* ---- Options of model calls ---------------------------------------------------------------------
+ */
+
+/* An amount of USD in decimals ("0.25"), exact to the pico-USD. False: it is none, or too large. */
+bool acr_usd_parse(const char *text, gint64 *out_pico) ACR_MUST_USE;
+/* Seconds above 0, fractions allowed, at most a year, in milliseconds. */
+bool acr_seconds_parse(const char *text, gint64 *out_ms) ACR_MUST_USE;
+/* A whole number from 0 to `max`. */
+bool acr_count_parse(const char *text, gint64 max, gint64 *out) ACR_MUST_USE;
+/* The retry_base_ms of model options that ACR_RETRY_BASE_MS asks for; 0: it is not set. False, with
+ * a usage message printed, where it is no number of milliseconds. */
+bool acr_retry_base(const char *verb, gint64 *out_ms) ACR_MUST_USE;
+/* False, with a usage message printed, where one (NULL-terminated; may be NULL) cannot be sent. */
+bool acr_headers_check(char *const *headers, const char *verb) ACR_MUST_USE;
+
+/* ---- Options of verbs that index ----------------------------------------------------------------
+ */
+
 /* The options of every verb that indexes. Strings are owned. */
 typedef struct {
     char *jobs_given; /* as written; NULL: not at all */
@@ -124,12 +142,10 @@ bool acr_repo_options_check(const AcrRepoOptions *options, const AcrVerb *verb);
 bool acr_repo_options_open(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
                            AcrWorkspace *out, GError **error) ACR_MUST_USE;
 /* Its two halves: repository and snapshot; the index. */
-bool acr_repo_options_begin(const AcrProgram *program, const AcrVerb *verb,
-                            AcrRepoOptions *options, AcrWorkspace *out,
-                            GError **error) ACR_MUST_USE;
-bool acr_repo_options_index(const AcrProgram *program, const AcrVerb *verb,
-                            AcrRepoOptions *options, AcrWorkspace *workspace,
-                            GError **error) ACR_MUST_USE;
+bool acr_repo_options_begin(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
+                            AcrWorkspace *out, GError **error) ACR_MUST_USE;
+bool acr_repo_options_index(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
+                            AcrWorkspace *workspace, GError **error) ACR_MUST_USE;
 
 /* ---- Progress -----------------------------------------------------------------------------------
  */

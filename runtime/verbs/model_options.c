@@ -1,0 +1,116 @@
+/*
+ * What the options of a model call mean, for every verb that makes such calls: amounts of money,
+ * lengths of time, request headers, and the scale of the waits between tries. Amounts are read
+ * digit by digit: no binary fraction stands between what is written and what is allowed.
+ */
+#include "verbs/verbs_private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define USD_DIGITS 12          /* behind the point: pico-USD */
+#define MAX_SECONDS 31622400.0 /* a year */
+#define MAX_RETRY_BASE_MS 3600000
+#define RETRY_BASE_VARIABLE "ACR_RETRY_BASE_MS"
+
+/* *sum * 10 + digit; false: it does not fit. */
+static bool push_digit(gint64 *sum, char digit)
+{
+    return !__builtin_mul_overflow(*sum, 10, sum) &&
+           !__builtin_add_overflow(*sum, digit - '0', sum);
+}
+
+bool acr_usd_parse(const char *text, gint64 *out_pico)
+{
+    gint64 sum = 0;
+    int behind = -1; /* digits behind the point; -1: it has not come */
+    bool any = false;
+    for (const char *at = text; *at; at++) {
+        if (*at == '.' && behind < 0) {
+            behind = 0;
+            continue;
+        }
+        if (!g_ascii_isdigit(*at) || (behind == USD_DIGITS && *at != '0'))
+            return false;
+        any = true;
+        if (behind == USD_DIGITS)
+            continue;
+        if (!push_digit(&sum, *at))
+            return false;
+        if (behind >= 0)
+            behind++;
+    }
+    for (behind = MAX(behind, 0); behind < USD_DIGITS; behind++)
+        if (!push_digit(&sum, '0'))
+            return false;
+    if (any)
+        *out_pico = sum;
+    return any;
+}
+
+bool acr_seconds_parse(const char *text, gint64 *out_ms)
+{
+    if (!g_ascii_isdigit(text[0]) && text[0] != '.') /* nor "nan", "inf", " 1", "-1" */
+        return false;
+    char *end = NULL;
+    double seconds = g_ascii_strtod(text, &end);
+    if (end == text || *end || !(seconds > 0 && seconds <= MAX_SECONDS))
+        return false;
+    *out_ms = MAX(1, (gint64)(seconds * 1000 + 0.5));
+    return true;
+}
+
+bool acr_retry_base(const char *verb, gint64 *out_ms)
+{
+    const char *text = g_getenv(RETRY_BASE_VARIABLE);
+    gint64 ms;
+    *out_ms = 0;
+    if (!text || !*text)
+        return true;
+    if (!acr_count_parse(text, MAX_RETRY_BASE_MS, &ms)) {
+        acr_verb_usage(verb, RETRY_BASE_VARIABLE " must be milliseconds from 0 to %d, not '%s'",
+                       MAX_RETRY_BASE_MS, text);
+        return false;
+    }
+    *out_ms = MAX(ms, 1); /* a model takes 0 for its own default */
+    return true;
+}
+
+bool acr_count_parse(const char *text, gint64 max, gint64 *out)
+{
+    char *end = NULL;
+    if (!g_ascii_isdigit(text[0]))
+        return false;
+    errno = 0;
+    gint64 value = g_ascii_strtoll(text, &end, 10);
+    if (*end || errno || value > max)
+        return false;
+    *out = value;
+    return true;
+}
+
+/* Letters, digits and what RFC 9110 lets stand in a name beside them. */
+static bool is_header(const char *line)
+{
+    const char *colon = strchr(line, ':');
+    if (!colon || colon == line)
+        return false;
+    for (const char *at = line; at < colon; at++)
+        if (!g_ascii_isalnum(*at) && !strchr("!#$%&'*+-.^_`|~", *at))
+            return false;
+    for (const char *at = colon; *at; at++)
+        if (g_ascii_iscntrl(*at) && *at != '\t')
+            return false;
+    return true;
+}
+
+bool acr_headers_check(char *const *headers, const char *verb)
+{
+    for (guint i = 0; headers && headers[i]; i++) {
+        if (is_header(headers[i]))
+            continue;
+        acr_verb_usage(verb, "--header number %u is not 'Name: value'", i + 1); /* maybe a secret */
+        return false;
+    }
+    return true;
+}
