@@ -71,16 +71,15 @@ static bool is_long_line(CURLcode code, bool sent)
 bool acr_http_fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
 {
     const char *what = x->detail[0] ? x->detail : curl_easy_strerror(code);
-    bool sent = acr_http_was_sent(x);
 
     if (x->end != ACR_HTTP_END_NONE)
         return fail_ended(x, error);
-    if (is_long_line(code, sent)) {
+    if (is_long_line(code, x->asked)) {
         g_set_error_literal(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TOO_BIG,
                             "the response has a header line that is too long");
         return false;
     }
-    g_set_error(error, ACR_HTTP_ERROR, (gint)class_of(code, sent), "no response from %s: %s%s",
+    g_set_error(error, ACR_HTTP_ERROR, (gint)class_of(code, x->asked), "no response from %s: %s%s",
                 x->request->unix_socket ? x->request->unix_socket : x->authority, what,
                 code == CURLE_PEER_FAILED_VERIFICATION
                     ? " (SSL_CERT_FILE names the certificates to trust)"

@@ -142,7 +142,7 @@ static gint64 ms_until(const AcrHttpTransfer *x, gint64 then_us)
 
 static void hand_over(AcrHttpTransfer *x, bool whole, AcrHttpResponse *out)
 {
-    out->sent = acr_http_was_sent(x);
+    out->sent = x->asked;
     out->wall_ms = ms_until(x, g_get_monotonic_time());
     if (x->first_us > 0)
         out->first_byte_ms = ms_until(x, x->first_us);

@@ -37,10 +37,9 @@ typedef struct {
     GByteArray *body; /* NULL when the caller takes the body */
     AcrHttpHead head; /* headers owned; the status is 0 until the head has ended */
     gsize header_bytes, header_count, body_bytes, body_limit;
-    bool added;       /* the easy handle is in the multi handle */
-    bool asked;       /* a connection stands, and libcurl was let send the request */
-    long sent_before; /* libcurl's count of bytes sent when it was asked */
-    bool head_ended;  /* the empty line behind the headers of the last response has come */
+    bool added;      /* the easy handle is in the multi handle */
+    bool asked;      /* a connection stands, and libcurl was let send the request */
+    bool head_ended; /* the empty line behind the headers of the last response has come */
     gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
     gint64 enough_us;                   /* when on_body had enough; 0: not yet */
     AcrHttpEnd end;
@@ -51,8 +50,6 @@ typedef struct {
 bool acr_http_set_request(AcrHttpTransfer *x, GError **error) ACR_MUST_USE;
 /* Sets the callbacks that count and keep what comes in. */
 void acr_http_set_receiver(AcrHttpTransfer *x);
-/* Whether a connection stood and bytes of the request were written to it. */
-bool acr_http_was_sent(const AcrHttpTransfer *x);
 
 /* Keeps one header line (without the line's end or with it) in `headers`; what has no colon is left
  * out. */

@@ -121,31 +121,16 @@ static bool set_target(AcrHttpTransfer *x, GError **error)
     return true;
 }
 
-/* Of all requests of the handle so far, and of CONNECTs to a proxy. */
-static long bytes_sent(const AcrHttpTransfer *x)
-{
-    long bytes = 0;
-
-    curl_easy_getinfo(x->client->easy, CURLINFO_REQUEST_SIZE, &bytes);
-    return bytes;
-}
-
-bool acr_http_was_sent(const AcrHttpTransfer *x)
-{
-    return x->asked && bytes_sent(x) != x->sent_before;
-}
-
 /* A connection stands; the request is what comes next. */
 static int on_connection(void *ctx, char *remote, char *local, int remote_port, int local_port)
 {
     AcrHttpTransfer *x = ctx;
 
-    if (acr_http_was_sent(x)) {
+    if (x->asked) {
         x->end = ACR_HTTP_END_RESENDING;
         return CURL_PREREQFUNC_ABORT;
     }
     x->asked = true;
-    x->sent_before = bytes_sent(x);
     return CURL_PREREQFUNC_OK;
 }
 

@@ -1,8 +1,9 @@
 /*
  * A small, strict HTTP server on loopback (or a unix socket) for tests, in a thread of its own. It
- * serves scripted replies, byte for byte as given, one for each connection, and keeps what it was
- * sent. A request that is not well formed, or that comes after the last reply, ends the test.
- * Functions are static: included by each test that needs it.
+ * serves scripted replies, byte for byte as given, one for each request, and keeps what it was
+ * sent. A connection is closed behind its reply unless that says otherwise. A request that is not
+ * well formed, or that comes after the last reply, ends the test. Functions are static: included by
+ * each test that needs it.
  */
 #ifndef ACR_TEST_HTTP_SERVER_H
 #define ACR_TEST_HTTP_SERVER_H
@@ -10,6 +11,7 @@
 #include <arpa/inet.h>
 #include <glib.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -22,12 +24,15 @@
 /* Zero-initialise. */
 typedef struct {
     const char *raw;   /* sent as it is; NULL: nothing */
+    gsize raw_len;     /* 0: up to the NUL */
     gint64 wait_ms;    /* before the first byte */
     gint64 byte_ms;    /* between bytes of `raw`; 0: at once */
     gsize fill;        /* this many 'x' are sent after `raw` */
     gsize chunks;      /* this many chunks of 64 KiB are sent after that */
+    gint64 after_ms;   /* before what follows */
     const char *after; /* sent last */
     bool hang; /* the connection stays open until the server is stopped or the client goes */
+    bool keep; /* the next request may come on the same connection */
 } TestReply;
 
 typedef struct {
@@ -38,6 +43,7 @@ typedef struct {
     pthread_t thread;
     pthread_mutex_t mutex; /* guards what stands below */
     bool stop;
+    gsize connections;
     GPtrArray *requests; /* owned strings: head and body of each */
 } TestServer;
 
@@ -74,12 +80,13 @@ static inline void server_send(int fd, const char *data, gsize len)
 }
 
 /* Reads one request: a head that ends in an empty line, and as many bytes as its Content-Length
- * says. */
-static inline void server_read(TestServer *server, int fd)
+ * says. False: the client sent nothing. */
+static inline bool server_read(TestServer *server, int fd, bool first)
 {
     GString *text = g_string_new(NULL);
     const char *end = NULL;
     gsize want = 0;
+    bool came = false;
 
     while (!(end = strstr(text->str, "\r\n\r\n")) || text->len < want) {
         char buffer[65536];
@@ -103,15 +110,21 @@ static inline void server_read(TestServer *server, int fd)
         g_assert_true(g_str_has_suffix(line, " HTTP/1.1"));
         g_assert_cmpuint(text->len, ==, want);
     }
+    came = text->len > 0;
     pthread_mutex_lock(&server->mutex);
-    g_ptr_array_add(server->requests, g_string_free(text, FALSE));
+    server->connections += first;
+    if (came)
+        g_ptr_array_add(server->requests, g_string_free(g_steal_pointer(&text), FALSE));
     pthread_mutex_unlock(&server->mutex);
+    if (text)
+        g_string_free(text, TRUE);
+    return came;
 }
 
 static inline void server_reply(TestServer *server, int fd, const TestReply *reply)
 {
     static const gsize chunk = 65536;
-    gsize len = reply->raw ? strlen(reply->raw) : 0;
+    gsize len = reply->raw_len > 0 ? reply->raw_len : reply->raw ? strlen(reply->raw) : 0;
     g_autofree char *fill = g_strnfill(MAX(chunk, reply->fill), 'x');
 
     for (gint64 i = 0; i < reply->wait_ms && !server_stopped(server); i += 5)
@@ -123,6 +136,7 @@ static inline void server_reply(TestServer *server, int fd, const TestReply *rep
     if (reply->byte_ms == 0)
         server_send(fd, reply->raw, len);
     server_send(fd, fill, reply->fill);
+    g_usleep((gulong)reply->after_ms * 1000);
     for (gsize i = 0; i < reply->chunks; i++) {
         server_send(fd, "10000\r\n", 7);
         server_send(fd, fill, chunk);
@@ -140,12 +154,18 @@ static inline void *server_run(void *data)
 
     for (gsize i = 0; server_wait(server, server->fd, 60000);) {
         int fd = accept(server->fd, NULL, NULL);
+        int now = 1;
+        bool first = true;
 
         if (fd < 0)
             continue;
-        server_read(server, fd);
-        g_assert_cmpuint(i, <, server->n_replies);
-        server_reply(server, fd, &server->replies[i++]);
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &now, sizeof now);
+        for (; server_read(server, fd, first); first = false) {
+            g_assert_cmpuint(i, <, server->n_replies);
+            server_reply(server, fd, &server->replies[i++]);
+            if (!server->replies[i - 1].keep)
+                break;
+        }
         shutdown(fd, SHUT_WR);
         close(fd);
     }
@@ -206,6 +226,12 @@ static inline const char *server_request(TestServer *server, gsize i)
     server_end(server);
     g_assert_cmpuint(i, <, server->requests->len);
     return g_ptr_array_index(server->requests, i);
+}
+
+static inline gsize server_connections(TestServer *server)
+{
+    server_end(server);
+    return server->connections;
 }
 
 static inline const char *server_request_body(TestServer *server, gsize i)

@@ -1,0 +1,330 @@
+/* Exchanges with a real server on loopback that does what servers do, and what they should not. */
+#include "test_http.h"
+
+static void a_body_of_told_length_comes_whole(void)
+{
+    g_auto(AcrHttpResponse) response = {0};
+
+    get_raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Two:  a \r\nx-TWO: b\r\nEmpty:\r\n\r\nhello",
+            &response);
+    g_assert_cmpint(response.status, ==, 200);
+    assert_body(&response, "hello");
+    g_assert_cmpstr(header(&response, "x-two"), ==, "b");
+    g_assert_cmpstr(header(&response, "empty"), ==, "");
+    g_assert_cmpint(response.wall_ms, >=, response.first_byte_ms);
+}
+
+static void chunked_and_close_delimited_bodies_come_whole(void)
+{
+    g_auto(AcrHttpResponse) chunked = {0};
+    g_auto(AcrHttpResponse) closed = {0};
+    g_auto(AcrHttpResponse) empty = {0};
+
+    get_raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+            "chunked\r\n\r\n1\r\na\r\n3;x=y\r\nbcd\r\n0\r\nX-Late: 1\r\n\r\n",
+            &chunked);
+    assert_body(&chunked, "abcd");
+    g_assert_null(header(&chunked, "x-late")); /* trailers are not headers */
+    get_raw("HTTP/1.1 200 OK\r\n\r\nto the end", &closed);
+    assert_body(&closed, "to the end");
+    get_raw("HTTP/1.1 204 No Content\r\n\r\n", &empty);
+    g_assert_cmpint(empty.status, ==, 204);
+    assert_body(&empty, "");
+}
+
+static void every_status_is_a_response(void)
+{
+    static const int statuses[] = {302, 401, 404, 429, 500, 529};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(statuses); i++) {
+        g_auto(AcrHttpResponse) response = {0};
+        g_autofree char *raw =
+            g_strdup_printf("HTTP/1.1 %d X\r\nLocation: http://127.0.0.1:1/\r\nWWW-Authenticate: "
+                            "Basic\r\nContent-Length: 2\r\n\r\nno",
+                            statuses[i]);
+
+        get_raw(raw, &response);
+        g_assert_cmpint(response.status, ==, statuses[i]);
+        assert_body(&response, "no");
+    }
+}
+
+static void headers_of_an_interim_response_are_dropped(void)
+{
+    g_auto(AcrHttpResponse) response = {0};
+
+    get_raw("HTTP/1.1 100 Continue\r\n\r\n"
+            "HTTP/1.1 103 Early Hints\r\nX-Early: 1\r\n\r\n"
+            "HTTP/1.1 103 Early Hints\r\nX-Earlier: 1\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nX-Real: 1\r\nContent-Length: 2\r\n\r\nok",
+            &response);
+    g_assert_cmpint(response.status, ==, 200);
+    g_assert_cmpuint(g_hash_table_size(response.headers), ==, 2);
+    g_assert_cmpstr(header(&response, "x-real"), ==, "1");
+    assert_body(&response, "ok");
+}
+
+static void interim_responses_without_end_are_refused(void)
+{
+    AcrHttpRequest request = {0};
+    g_autoptr(GString) many = g_string_new(NULL);
+
+    for (int i = 0; i < 400; i++)
+        g_string_append(many, "HTTP/1.1 103 Early Hints\r\n\r\n");
+    assert_fails(&(TestReply){.raw = many->str}, &request, ACR_HTTP_ERROR_TOO_BIG);
+    g_string_truncate(many, strlen("HTTP/1.1 103 Early Hints\r\n\r\n"));
+    assert_fails(&(TestReply){.raw = many->str}, &request, ACR_HTTP_ERROR_NETWORK);
+}
+
+static void trailers_are_not_headers_whatever_they_look_like(void)
+{
+    g_auto(AcrHttpResponse) response = {0};
+
+    get_raw("HTTP/1.1 200 OK\r\nX-Real: 1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n"
+            "HTTP/1.1 500 X: y\r\nX-Real: 2\r\nRetry-After: 9\r\n\r\n",
+            &response);
+    g_assert_cmpint(response.status, ==, 200);
+    g_assert_cmpstr(header(&response, "x-real"), ==, "1");
+    g_assert_null(header(&response, "retry-after"));
+    assert_body(&response, "ok");
+}
+
+static void a_redirect_is_a_response_and_is_not_followed(void)
+{
+    TestReply none = {0};
+    g_autoptr(TestServer) other = server_start(&none, 1);
+    g_autofree char *raw = g_strdup_printf(
+        "HTTP/1.1 307 X\r\nLocation: %s/take\r\nContent-Length: 0\r\n\r\n", other->url);
+    const char *const headers[] = {"Authorization: Bearer k", NULL};
+    TestReply reply = {.raw = raw};
+    AcrHttpRequest request = {.headers = headers, .body = "x", .body_len = 1};
+    g_auto(AcrHttpResponse) response = {0};
+
+    g_assert_true(exchange(&reply, &request, &response, NULL));
+    g_assert_cmpint(response.status, ==, 307);
+    g_assert_true(g_str_has_prefix(header(&response, "location"), other->url));
+    g_assert_cmpuint(server_connections(other), ==, 0);
+}
+
+/* One gzip member of "hello". */
+#define GZIP                                                                                       \
+    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00" \
+    "\x00\x00"
+
+static void packed_content_is_not_asked_for_and_passed_as_it_is(void)
+{
+    static const char raw[] =
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 25\r\n\r\n" GZIP;
+    TestReply reply = {.raw = raw, .raw_len = sizeof raw - 1};
+    g_autoptr(TestServer) server = server_start(&reply, 1);
+    AcrHttpRequest request = {.url = server->url};
+    g_auto(AcrHttpResponse) response = {0};
+    gsize len = 0;
+    const void *data = NULL;
+
+    g_assert_true(acr_http_exchange(NULL, &request, &response, NULL));
+    data = g_bytes_get_data(response.body, &len);
+    g_assert_cmpmem(data, len, GZIP, sizeof GZIP - 1);
+    g_assert_null(strstr(server_request(server, 0), "Encoding"));
+}
+
+static void what_is_sent_is_what_was_given(void)
+{
+    TestReply replies[] = {{.raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+                           {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+                           {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"}};
+    g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
+    g_autofree char *url = g_strconcat(server->url, "/v1/chat?x=1", NULL);
+    g_autofree char *big = g_strnfill(3 * 1024 * 1024, 'b');
+    const char *const headers[] = {"Authorization: Bearer k", "X-Empty;", NULL};
+    AcrHttpRequest post = {.url = url, .headers = headers, .body = big, .body_len = strlen(big)};
+    AcrHttpRequest get = {.url = url};
+    AcrHttpRequest delete = {.url = url, .method = "DELETE"};
+
+    for (gsize i = 0; i < 3; i++) {
+        const AcrHttpRequest *const requests[] = {&post, &get, &delete};
+        g_auto(AcrHttpResponse) response = {0};
+
+        g_assert_true(acr_http_exchange(NULL, requests[i], &response, NULL));
+    }
+    g_assert_true(g_str_has_prefix(server_request(server, 0),
+                                   "POST /v1/chat?x=1 HTTP/1.1\r\nHost: 127.0.0.1:"));
+    g_assert_nonnull(strstr(server_request(server, 0), "\r\nAuthorization: Bearer k\r\n"));
+    g_assert_nonnull(strstr(server_request(server, 0), "\r\nContent-Length: 3145728\r\n"));
+    g_assert_null(strstr(server_request(server, 0), "Expect"));
+    g_assert_null(strstr(server_request(server, 0), "Content-Type"));
+    g_assert_cmpstr(server_request_body(server, 0), ==, big);
+    g_assert_true(g_str_has_prefix(server_request(server, 1), "GET /v1/chat?x=1 HTTP/1.1\r\n"));
+    g_assert_null(strstr(server_request(server, 1), "Cookie"));
+    g_assert_true(g_str_has_prefix(server_request(server, 2), "DELETE /v1/chat?x=1 HTTP/1.1\r\n"));
+}
+
+static void bodies_over_the_ceiling_are_refused(void)
+{
+    AcrHttpRequest limited = {.body_limit = 1000};
+    AcrHttpRequest normal = {0};
+    TestReply told = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n", .fill = 1001};
+    TestReply exact = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", .fill = 1000};
+    TestReply chunked = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                         .chunks = 1,
+                         .after = "0\r\n\r\n"};
+    TestReply endless = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                         .chunks = 3200}; /* 200 MiB */
+    g_auto(AcrHttpResponse) response = {0};
+
+    assert_fails(&told, &limited, ACR_HTTP_ERROR_TOO_BIG);
+    assert_fails(&chunked, &limited, ACR_HTTP_ERROR_TOO_BIG);
+    assert_fails(&endless, &normal, ACR_HTTP_ERROR_TOO_BIG);
+    g_assert_true(exchange(&exact, &limited, &response, NULL));
+    g_assert_cmpuint(g_bytes_get_size(response.body), ==, 1000);
+}
+
+static void headers_over_the_ceilings_are_refused(void)
+{
+    AcrHttpRequest request = {0};
+    g_autoptr(GString) many = g_string_new("HTTP/1.1 200 OK\r\n");
+    g_autoptr(GString) large = g_string_new("HTTP/1.1 200 OK\r\n");
+    g_autofree char *value = g_strnfill(60000, 'v');
+
+    for (int i = 0; i < 600; i++)
+        g_string_append_printf(many, "X-%d: 1\r\n", i);
+    for (int i = 0; i < 5; i++)
+        g_string_append_printf(large, "X-%d: %s\r\n", i, value);
+    g_string_append(many, "\r\n");
+    g_string_append(large, "\r\n");
+    assert_fails(&(TestReply){.raw = many->str}, &request, ACR_HTTP_ERROR_TOO_BIG);
+    assert_fails(&(TestReply){.raw = large->str}, &request, ACR_HTTP_ERROR_TOO_BIG);
+}
+
+/* libcurl has a ceiling of its own for one line, and none of our callbacks sees the line. */
+static void a_header_line_of_two_megabytes_is_refused(void)
+{
+    AcrHttpRequest request = {0};
+    g_autofree char *value = g_strnfill(2 * 1024 * 1024, 'v');
+    g_autofree char *head = g_strconcat("HTTP/1.1 200 OK\r\nX-Long: ", value, "\r\n\r\n", NULL);
+    g_autofree char *status = g_strconcat("HTTP/1.1 200 ", value, "\r\n\r\n", NULL);
+    g_autofree char *trailer = g_strconcat(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Long: ", value,
+        "\r\n\r\n", NULL);
+
+    assert_fails(&(TestReply){.raw = head}, &request, ACR_HTTP_ERROR_TOO_BIG);
+    assert_fails(&(TestReply){.raw = status}, &request, ACR_HTTP_ERROR_TOO_BIG);
+    assert_fails(&(TestReply){.raw = trailer}, &request, ACR_HTTP_ERROR_NETWORK);
+}
+
+static void what_came_before_a_failure_is_told(void)
+{
+    static const char *const cut[] = {
+        "HTTP/1.1 503 X\r\nRetry-After: 7\r\nContent-Length: 10\r\n\r\nfive!",
+        "HTTP/1.1 503 X\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfive!\r\n",
+    };
+    AcrHttpRequest request = {0};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(cut); i++) {
+        g_auto(AcrHttpResponse) response = {0};
+        g_autoptr(GError) error = NULL;
+
+        g_assert_false(exchange(&(TestReply){.raw = cut[i]}, &request, &response, &error));
+        g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_NETWORK);
+        g_assert_cmpint(response.status, ==, 503);
+        g_assert_cmpstr(header(&response, "retry-after"), ==, "7");
+        g_assert_null(response.body);
+        g_assert_true(response.sent);
+        g_assert_cmpint(response.first_byte_ms, >=, 1);
+        g_assert_cmpint(response.wall_ms, >=, response.first_byte_ms);
+    }
+}
+
+static void a_head_that_is_cut_is_no_head(void)
+{
+    TestReply reply = {.raw = "HTTP/1.1 503 X\r\nRetry-After: 7\r\n"};
+    AcrHttpRequest request = {0};
+    g_auto(AcrHttpResponse) response = {0};
+
+    g_assert_false(exchange(&reply, &request, &response, NULL));
+    g_assert_cmpint(response.status, ==, 0);
+    g_assert_null(response.headers);
+    g_assert_true(response.sent);
+}
+
+static void transfers_that_break_off_are_network_errors(void)
+{
+    static const char *const raws[] = {
+        NULL,
+        "",
+        "HTTP/1.1 200 OK\r\nContent-Le",
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "<html>no status line</html>",
+        "SSH-2.0-OpenSSH_9\r\n",
+    };
+    AcrHttpRequest request = {0};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(raws); i++)
+        assert_fails(&(TestReply){.raw = raws[i]}, &request, ACR_HTTP_ERROR_NETWORK);
+}
+
+static void a_streamed_body_comes_in_pieces_and_can_be_stopped(void)
+{
+    TestReply reply = {.raw = "HTTP/1.1 418 X\r\nTransfer-Encoding: "
+                              "chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"};
+    TestReply endless = {.raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+                         .hang = true};
+    g_autoptr(GString) text = g_string_new(NULL);
+    Sink sink = {.text = text, .stop_after = 100, .then = ACR_HTTP_STOP};
+    AcrHttpRequest request = {.on_body = take, .on_body_ctx = &sink};
+    g_auto(AcrHttpResponse) response = {0};
+
+    g_assert_true(exchange(&reply, &request, &response, NULL));
+    g_assert_cmpstr(text->str, ==, "abcdef");
+    g_assert_cmpint(sink.status, ==, 418);
+    g_assert_cmpuint(g_bytes_get_size(response.body), ==, 0);
+    g_string_truncate(text, 0);
+    sink.stop_after = 2;
+    assert_fails(&endless, &request, ACR_HTTP_ERROR_STOPPED);
+}
+
+static void *exchange_many(void *data)
+{
+    for (int i = 0; i < 5; i++) {
+        g_auto(AcrHttpResponse) response = {0};
+
+        get_raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", &response);
+        assert_body(&response, "hello");
+    }
+    return NULL;
+}
+
+static void threads_exchange_side_by_side(void)
+{
+    pthread_t threads[4];
+
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_assert_cmpint(pthread_create(&threads[i], NULL, exchange_many, NULL), ==, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        pthread_join(threads[i], NULL);
+}
+
+#define TEST(name) g_test_add_func("/http/exchange/" #name, name)
+
+void add_exchange_tests(void)
+{
+    TEST(a_body_of_told_length_comes_whole);
+    TEST(chunked_and_close_delimited_bodies_come_whole);
+    TEST(every_status_is_a_response);
+    TEST(headers_of_an_interim_response_are_dropped);
+    TEST(interim_responses_without_end_are_refused);
+    TEST(trailers_are_not_headers_whatever_they_look_like);
+    TEST(a_redirect_is_a_response_and_is_not_followed);
+    TEST(packed_content_is_not_asked_for_and_passed_as_it_is);
+    TEST(what_is_sent_is_what_was_given);
+    TEST(bodies_over_the_ceiling_are_refused);
+    TEST(headers_over_the_ceilings_are_refused);
+    TEST(a_header_line_of_two_megabytes_is_refused);
+    TEST(what_came_before_a_failure_is_told);
+    TEST(a_head_that_is_cut_is_no_head);
+    TEST(transfers_that_break_off_are_network_errors);
+    TEST(a_streamed_body_comes_in_pieces_and_can_be_stopped);
+    TEST(threads_exchange_side_by_side);
+}

@@ -1,0 +1,215 @@
+/* Whom an exchange reaches: sockets, proxies, certificates, hosts that are not there; and what its
+ * errors must not show. */
+#include "test_http.h"
+
+static void a_unix_socket_is_spoken_to(void)
+{
+    TestReply reply = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"};
+    g_autofree char *folder = g_dir_make_tmp("acr-http-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "s", NULL);
+    g_autofree char *deep = g_strnfill(200, 'd');
+    g_autoptr(TestServer) server = server_start_at(path, &reply, 1);
+    AcrHttpRequest request = {.url = "http://engine/version", .unix_socket = path};
+    g_auto(AcrHttpResponse) response = {0};
+    g_autoptr(GError) error = NULL;
+    AcrHttpResponse none = {0};
+
+    g_assert_true(acr_http_exchange(NULL, &request, &response, NULL));
+    assert_body(&response, "ok");
+    g_assert_true(
+        g_str_has_prefix(server_request(server, 0), "GET /version HTTP/1.1\r\nHost: engine\r\n"));
+    request.unix_socket = deep;
+    g_assert_false(acr_http_exchange(NULL, &request, &none, &error));
+    g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
+    g_assert_true(acr_dir_remove(folder, NULL));
+}
+
+static void loopback_hosts_are_not_reached_through_a_proxy(void)
+{
+    g_auto(AcrHttpResponse) response = {0};
+
+    g_setenv("http_proxy", "http://127.0.0.1:1", TRUE);
+    g_setenv("ALL_PROXY", "http://127.0.0.1:1", TRUE);
+    get_raw("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &response);
+    g_unsetenv("http_proxy");
+    g_unsetenv("ALL_PROXY");
+}
+
+static void a_proxy_of_the_environment_is_used_for_other_hosts(void)
+{
+    TestReply reply = {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"};
+    g_autoptr(TestServer) server = server_start(&reply, 1);
+    AcrHttpRequest request = {.url = "http://host.invalid/x"};
+    g_auto(AcrHttpResponse) response = {0};
+
+    g_setenv("http_proxy", server->url, TRUE);
+    g_assert_true(acr_http_exchange(NULL, &request, &response, NULL));
+    g_unsetenv("http_proxy");
+    g_assert_true(
+        g_str_has_prefix(server_request(server, 0), "GET http://host.invalid/x HTTP/1.1\r\n"));
+}
+
+static void unusable_requests_are_refused_without_showing_them(void)
+{
+    const char *const broken[] = {"Authorization: secret\r\nX: y", NULL};
+    const AcrHttpRequest requests[] = {
+        {.url = "ftp://secret.invalid/x"},
+        {.url = "file:///etc/secret"},
+        {.url = "secret"},
+        {.url = ""},
+        {.url = "http://127.0.0.1:1/", .headers = broken},
+        {.url = "http://"},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(requests); i++) {
+        g_autoptr(GError) error = NULL;
+        AcrHttpResponse response = {0};
+
+        g_assert_false(acr_http_exchange(NULL, &requests[i], &response, &error));
+        g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
+        g_assert_null(strstr(error->message, "secret"));
+    }
+}
+
+static void a_refused_connection_names_host_and_port_only(void)
+{
+    AcrHttpRequest request = {.url = "http://user:secret@127.0.0.1:1/secret?secret"};
+    AcrHttpRequest tls = {0};
+    TestReply plain = {.raw = "HTTP/1.1 200 OK\r\n\r\n"};
+    g_autoptr(TestServer) server = server_start(&plain, 1);
+    g_autofree char *tls_url = g_strdup_printf("https%s", server->url + 4);
+    g_autoptr(GError) error = NULL;
+    AcrHttpResponse response = {0};
+
+    g_assert_false(acr_http_exchange(NULL, &request, &response, &error));
+    g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_UNREACHABLE);
+    g_assert_false(response.sent);
+    g_assert_nonnull(strstr(error->message, "127.0.0.1:1"));
+    g_assert_null(strstr(error->message, "secret"));
+    g_clear_error(&error);
+    tls.url = tls_url;
+    tls.ca_file = "/nonexistent/ca.pem";
+    g_assert_false(acr_http_exchange(NULL, &tls, &response, &error));
+    g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
+}
+
+static void what_cannot_be_reached_was_sent_nothing(void)
+{
+    static const struct {
+        const char *url, *unix_socket, *proxy;
+    } rows[] = {
+        {"http://127.0.0.1:1/v1", NULL, NULL},
+        {"https://127.0.0.1:1/v1", NULL, NULL},
+        {"http://no-such-host.invalid/v1", NULL, NULL},
+        {"http://engine/v1", "/nonexistent/socket", NULL},
+        {"http://example.invalid/v1", NULL, "http://127.0.0.1:1"},
+        {"http://example.invalid/v1", NULL, "http://no-such-proxy.invalid:99"},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        AcrHttpRequest request = {
+            .url = rows[i].url, .unix_socket = rows[i].unix_socket, .body = "x", .body_len = 1};
+        g_auto(AcrHttpResponse) response = {0};
+        g_autoptr(GError) error = NULL;
+
+        if (rows[i].proxy)
+            g_setenv("http_proxy", rows[i].proxy, TRUE);
+        g_assert_false(acr_http_exchange(NULL, &request, &response, &error));
+        g_unsetenv("http_proxy");
+        g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_UNREACHABLE);
+        g_assert_false(response.sent);
+        g_assert_cmpint(response.status, ==, 0);
+        g_assert_cmpint(response.first_byte_ms, ==, 0);
+        g_assert_null(response.headers);
+    }
+}
+
+static void a_server_that_speaks_no_tls_is_sent_nothing(void)
+{
+    TestReply plain = {.raw = "HTTP/1.1 400 X\r\nContent-Length: 0\r\n\r\n"};
+    g_autoptr(TestServer) server = server_start(&plain, 1);
+    g_autofree char *url = g_strdup_printf("https%s", server->url + strlen("http"));
+    AcrHttpRequest request = {.url = url, .first_byte_timeout_ms = 300};
+    g_auto(AcrHttpResponse) response = {0};
+
+    g_assert_false(acr_http_exchange(NULL, &request, &response, NULL));
+    g_assert_false(response.sent);
+    g_assert_cmpint(response.status, ==, 0);
+}
+
+/* Runs an exchange with certificates that cannot be read; owned message. */
+static char *certificate_failure(const char *ca_file)
+{
+    AcrHttpRequest request = {.url = "https://127.0.0.1:1/", .ca_file = ca_file};
+    g_auto(AcrHttpResponse) response = {0};
+    g_autoptr(GError) error = NULL;
+
+    g_assert_false(acr_http_exchange(NULL, &request, &response, &error));
+    g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED);
+    g_assert_false(response.sent);
+    return g_strdup(error->message);
+}
+
+static void certificates_that_are_not_there_are_named_with_their_variable(void)
+{
+    g_autofree char *first = NULL;
+    g_autofree char *second = NULL;
+    g_autofree char *given = NULL;
+    g_auto(AcrHttpResponse) response = {0};
+
+    g_setenv("CURL_CA_BUNDLE", "/nonexistent/bundle.pem", TRUE);
+    second = certificate_failure(NULL);
+    g_setenv("SSL_CERT_FILE", "/nonexistent/file.pem", TRUE);
+    first = certificate_failure(NULL);
+    given = certificate_failure("/nonexistent/given.pem");
+    get_raw("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &response); /* needs none */
+    g_unsetenv("CURL_CA_BUNDLE");
+    g_unsetenv("SSL_CERT_FILE");
+    g_assert_cmpstr(
+        first, ==, "cannot read the certificates '/nonexistent/file.pem' that SSL_CERT_FILE names");
+    g_assert_nonnull(strstr(second, "'/nonexistent/bundle.pem' that CURL_CA_BUNDLE names"));
+    g_assert_nonnull(strstr(given, "'/nonexistent/given.pem'"));
+}
+
+static void urls_are_known_by_host_and_port(void)
+{
+    static const struct {
+        const char *url, *authority;
+        bool loopback;
+    } rows[] = {
+        {"https://api.openai.com/v1", "api.openai.com:443", false},
+        {"http://u:p@Localhost:8080/x", "Localhost:8080", true},
+        {"http://127.0.0.1", "127.0.0.1:80", true},
+        {"http://127.9.9.9/", "127.9.9.9:80", true},
+        {"http://[::1]:99/", "[::1]:99", true},
+        {"http://127.0.0.1.example.com/", "127.0.0.1.example.com:80", false},
+        {"http://localhost.example.com/", "localhost.example.com:80", false},
+        {"http://127.example/", "127.example:80", false},
+        {"http://localhost@example.com/", "example.com:80", false},
+        {"ftp://x/", NULL, false},
+        {"x", NULL, false},
+        {"http://a b/", NULL, false},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *authority = acr_http_url_authority(rows[i].url);
+
+        g_assert_cmpstr(authority, ==, rows[i].authority);
+        g_assert_cmpint(acr_http_url_is_loopback(rows[i].url), ==, rows[i].loopback);
+    }
+}
+
+#define TEST(name) g_test_add_func("/http/reach/" #name, name)
+
+void add_reach_tests(void)
+{
+    TEST(a_unix_socket_is_spoken_to);
+    TEST(loopback_hosts_are_not_reached_through_a_proxy);
+    TEST(a_proxy_of_the_environment_is_used_for_other_hosts);
+    TEST(unusable_requests_are_refused_without_showing_them);
+    TEST(a_refused_connection_names_host_and_port_only);
+    TEST(what_cannot_be_reached_was_sent_nothing);
+    TEST(a_server_that_speaks_no_tls_is_sent_nothing);
+    TEST(certificates_that_are_not_there_are_named_with_their_variable);
+    TEST(urls_are_known_by_host_and_port);
+}
