@@ -48,24 +48,3 @@ const char *acr_prices_provider_of(const char *n)
 {
     return NULL;
 }
-bool acr_key_from_options(const AcrModelOptions *o, char **k, GError **e)
-{
-    *k = NULL;
-    return true;
-}
-bool acr_key_check(const char *key, const char *name, GError **error)
-{
-    for (const char *c = key; c && *c; c++)
-        if (!g_ascii_isgraph(*c)) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
-                        "%s holds a blank or a character that no key has", name);
-            return false;
-        }
-    return true;
-}
-void acr_wipe(gpointer t)
-{
-    if (t)
-        explicit_bzero(t, strlen(t));
-    g_free(t);
-}
