@@ -92,6 +92,11 @@ int main(int argc, char **argv)
         fputs("acr-host: cannot open '/dev/null' in place of a closed stream\n", stderr);
         return ACR_EXIT_ENVIRONMENT;
     }
+    g_autoptr(GError) error = NULL;
+    if (!acr_forbid_cores(&error)) {
+        fprintf(stderr, "acr-host: %s\n", error->message);
+        return ACR_EXIT_ENVIRONMENT;
+    }
     if (argc < 2) {
         print_usage(stderr);
         return ACR_EXIT_USAGE;

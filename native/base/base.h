@@ -217,6 +217,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLock, acr_lock_free)
 /* Lower-case hex SHA-256; owned (g_free). */
 char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
 
+/* No process of ours, nor any that it starts, leaves a core behind. Errors: FAILED. */
+bool acr_forbid_cores(GError **error) ACR_MUST_USE;
+
 /* ---- Child processes ----------------------------------------------------------------------------
  */
 

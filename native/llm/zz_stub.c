@@ -37,29 +37,21 @@ bool acr_budget_settle(AcrBudget *b, guint64 i, const AcrAmount *a, GError **e)
 {
     return true;
 }
-bool acr_key_from_options(const AcrModelOptions *o, char **k, GError **e)
-{
-    *k = NULL;
-    return true;
-}
-bool acr_key_check(const char *key, const char *name, GError **error)
-{
-    for (const char *c = key; c && *c; c++)
-        if (!g_ascii_isgraph(*c)) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
-                        "%s holds a blank or a character that no key has", name);
-            return false;
-        }
-    return true;
-}
-void acr_wipe(gpointer t)
-{
-    if (t)
-        explicit_bzero(t, strlen(t));
-    g_free(t);
-}
+<<<<<<< HEAD
 bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
                     const AcrAmount *ceiling, GError **error)
 {
     return true;
+=======
+bool acr_prices_find(const AcrPrices *p, const char *m, AcrPrice *o)
+{
+    return false;
+}
+void acr_prices_dearest(const AcrPrices *p, AcrPrice *o)
+{
+}
+const char *acr_prices_provider_of(const char *n)
+{
+    return NULL;
+>>>>>>> w-e
 }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -303,8 +304,30 @@ static void short_children_come_back_at_once(void)
     g_assert_cmpint(ms, <, 4000);
 }
 
+static void a_child_that_crashes_leaves_no_core(void)
+{
+    g_autofree char *folder = test_folder(), *core = g_build_filename(folder, "core", NULL);
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrSpawnResult) result = {0};
+    struct rlimit limit = {0};
+    g_assert_cmpint(getrlimit(RLIMIT_CORE, &limit), ==, 0);
+    limit.rlim_cur = limit.rlim_max;
+    g_assert_cmpint(setrlimit(RLIMIT_CORE, &limit), ==, 0);
+    g_assert_true(acr_forbid_cores(&error));
+    g_assert_no_error(error);
+    g_assert_cmpint(getrlimit(RLIMIT_CORE, &limit), ==, 0);
+    g_assert_cmpuint(limit.rlim_cur, <=, 1);
+    g_assert_cmpuint(limit.rlim_max, <=, 1);
+    run((AcrSpawn){.cwd = folder}, "kill -ABRT $$", &result);
+    g_assert_cmpint(result.signal, ==, SIGABRT);
+    g_assert_false(g_file_test(core, G_FILE_TEST_EXISTS));
+    test_folder_remove(folder);
+}
+
 void add_spawn_tests(void)
 {
+    g_test_add_func("/base/spawn/a_child_that_crashes_leaves_no_core",
+                    a_child_that_crashes_leaves_no_core);
     g_test_add_func("/base/spawn/output_exit_code_and_signal_come_back",
                     output_exit_code_and_signal_come_back);
     g_test_add_func("/base/spawn/a_missing_program_is_not_found", a_missing_program_is_not_found);

@@ -12,6 +12,7 @@ int main(int argc, char **argv)
     add_failure_tests();
     add_wait_tests();
     add_public_text_tests();
+    add_key_tests();
     add_openai_tests();
     add_http_model_tests();
     add_endpoint_tests();

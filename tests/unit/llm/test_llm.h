@@ -23,6 +23,7 @@ void add_script_tests(void);
 void add_failure_tests(void);
 void add_wait_tests(void);
 void add_public_text_tests(void);
+void add_key_tests(void);
 void add_openai_tests(void);
 void add_http_model_tests(void);
 void add_endpoint_tests(void);
