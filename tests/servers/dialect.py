@@ -1,0 +1,319 @@
+"""What the dialects share: an answer in no provider's words, an event, a refusal, and checks of JSON.
+
+A dialect is one class in a file of its own; `strict.DIALECTS` lists them. It says which requests are
+its own, what is wrong with one, and turns an `Answer` or the name of an error into its provider's bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Iterable, Mapping
+from urllib.parse import urlsplit
+
+USER_AGENT = "acr-host/"
+# Text with 2, 3 and 4 byte characters, in pieces as a model would send it.
+PIECES = ("Grüße", ", 🌍 ", "world — ", "fertig.\n", "two")
+TEXT = "".join(PIECES)
+# Tokens sent, of them read from the cache; received, of them reasoning.
+SENT, CACHED, RECEIVED, REASONING = 120, 20, 30, 10
+# What stands in place of each counter, by the name of the kind of usage.
+BAD_COUNTERS: dict[str, Any] = {
+    "nulls": None,
+    "negative": -7,
+    "string": "120",
+    "absurd": 10**30,
+    "fraction": 0.5,
+}
+# The counters that a server gives at least.
+BARE = {
+    *("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"),
+    *("inputTokens", "outputTokens", "promptTokenCount", "candidatesTokenCount"),
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says. `usage`: full, bare, null, missing, zero, or a name of BAD_COUNTERS."""
+
+    pieces: tuple[str, ...] = PIECES
+    finish: str = "stop"  # stop, length, tool_calls, content_filter, refusal, context
+    usage: str = "full"
+    cost: float | None = None
+    tools: bool = False
+    reasoning: str = ""
+    refusal: str = ""
+    null_content: bool = False
+    choices: int = 1
+    unknown: bool = False  # events and members that nobody knows stand between the others
+    escaped: bool = False  # all that is not ASCII as \u escapes
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(self.pieces)
+
+    def dump(self, value: Any) -> str:
+        """JSON text in this answer's way."""
+        return json.dumps(value, ensure_ascii=self.escaped)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event. `kind`: start, content, finish, usage, terminal, error or other."""
+
+    kind: str
+    data: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A response that is no answer."""
+
+    status: int
+    body: Any
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def data(self) -> bytes:
+        """The body's bytes."""
+        if isinstance(self.body, bytes):
+            return self.body
+        return json.dumps(self.body, ensure_ascii=False).encode()
+
+
+@dataclass
+class Request:
+    """A request as it came."""
+
+    number: int  # of the server's, from 1
+    connection: int  # from 1
+    arrived: float  # time.monotonic
+    method: str
+    target: str
+    headers: list[tuple[str, str]]
+    head: bytes
+    body: bytes
+    json: Any = None
+    model: str = ""
+    dialect: str = ""
+    wrong: list[str] = field(default_factory=list)
+    sent_bytes: int = 0  # of the response's body, when it has ended
+
+    @property
+    def path(self) -> str:
+        """The target without its query, as it was sent."""
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        """What stands behind the target's question mark."""
+        return urlsplit(self.target).query
+
+    def header(self, name: str) -> str | None:
+        """A header's value, of several the first; None without one."""
+        values = self.all(name)
+        return values[0] if values else None
+
+    def all(self, name: str) -> list[str]:
+        """All values of a header."""
+        return [v for n, v in self.headers if n.lower() == name.lower()]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a request asks, in no provider's words."""
+
+    system: str
+    texts: tuple[str, ...]  # of the messages, in order
+    limit: int | None  # tokens of the answer
+    json: bool  # JSON mode or a schema
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Something wrong with a request, and the status that says so."""
+
+    status: int
+    text: str
+
+
+class Dialect:
+    """A provider's way to talk."""
+
+    name = ""
+    framing = "sse"  # or eventstream
+    request_id = "x-request-id"
+    has_terminal = True  # an event that ends the stream
+    says_model = True
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def model_of(self, request: Request) -> str | None:
+        """The model asked for; None: the request is of another dialect."""
+        raise NotImplementedError
+
+    def check(self, request: Request) -> list[Wrong]:
+        """What is wrong with a request."""
+        raise NotImplementedError
+
+    def said(self, body: dict[str, Any]) -> Said:
+        """What a request that is not wrong asks."""
+        raise NotImplementedError
+
+    def refuse(self, request: Request) -> Refusal | None:
+        """A refusal that belongs to the model's abilities, which its name tells."""
+        return None
+
+    def wrong(self, status: int, text: str) -> Refusal:
+        """A refusal with that status, in the provider's shape."""
+        raise NotImplementedError
+
+    def error(self, kind: str) -> Refusal | None:
+        """A failure of that kind in the provider's shape; None: it knows none."""
+        raise NotImplementedError
+
+    def events(self, answer: Answer, model: str) -> list[Event]:
+        """The answer as a stream's events."""
+        raise NotImplementedError
+
+    def whole(self, answer: Answer, model: str) -> dict[str, Any]:
+        """The answer in one piece."""
+        raise NotImplementedError
+
+    def failing_event(self, kind: str) -> Event | None:
+        """A failure in the middle of a stream."""
+        raise NotImplementedError
+
+    def ping(self) -> Event | None:
+        """An event that says nothing; None: a comment is all there is."""
+        return None
+
+    def streams(self, request: Request) -> bool:
+        """Whether a stream was asked for."""
+        return bool((request.json or {}).get("stream"))
+
+    def usage_expected(self) -> dict[str, int | None]:
+        """What a client is to make of the full usage."""
+        return {
+            "input": SENT,
+            "output": RECEIVED,
+            "cached": CACHED,
+            "reasoning": REASONING,
+        }
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object without a name that stands twice. Errors: ValueError."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return made
+
+
+def common(request: Request) -> list[Wrong]:
+    """What every provider may expect of a POST with JSON."""
+    wrong = []
+    if request.method != "POST":
+        wrong.append(Wrong(405, f"the method is {request.method}"))
+    agent = request.header("user-agent") or ""
+    if not agent.startswith(USER_AGENT):
+        wrong.append(Wrong(400, f"User-Agent is {agent!r}"))
+    if (request.header("content-type") or "").split(";")[
+        0
+    ].strip() != "application/json":
+        wrong.append(Wrong(400, f"Content-Type is {request.header('content-type')!r}"))
+    if (request.header("accept-encoding") or "identity") != "identity":
+        wrong.append(
+            Wrong(400, f"Accept-Encoding is {request.header('accept-encoding')!r}")
+        )
+    for name in ("expect", "cookie", "transfer-encoding", "referer"):
+        if request.header(name) is not None:
+            wrong.append(Wrong(400, f"there is a header {name}"))
+    names = [name.lower() for name, _ in request.headers]
+    wrong += [
+        Wrong(400, f"{name} stands twice")
+        for name in sorted(set(names))
+        if names.count(name) > 1
+    ]
+    if not isinstance(request.json, dict):
+        wrong.append(
+            Wrong(400, "the body is no JSON object in UTF-8 with unique names")
+        )
+    return wrong
+
+
+def unknown(where: str, value: Any, allowed: Iterable[str]) -> list[Wrong]:
+    """The members that are not allowed, or that this is no object."""
+    if not isinstance(value, dict):
+        return [Wrong(400, f"{where} is no object")]
+    return [
+        Wrong(400, f"{where} has an unknown member {name!r}")
+        for name in value
+        if name not in set(allowed)
+    ]
+
+
+def number(
+    body: Mapping[str, Any], name: str, low: float, high: float, whole: bool = False
+) -> list[Wrong]:
+    """Whether a member, where it is there, is a number in that range."""
+    if name not in body:
+        return []
+    value = body[name]
+    right = (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and low <= value <= high
+        and not (whole and value != int(value))
+    )
+    return [] if right else [Wrong(400, f"{name} is {value!r}")]
+
+
+def text_of(content: Any) -> str:
+    """The text of a message's content: a text, or blocks with texts."""
+    if isinstance(content, str):
+        return content
+    return "".join(block.get("text", "") for block in content or [])
+
+
+def alternating(roles: list[Any], model_role: str) -> list[Wrong]:
+    """Whether user and model take turns, and the user has the first and the last word."""
+    wanted = ["user", model_role] * (len(roles) // 2) + ["user"]
+    if roles != wanted[: len(roles)] or not roles or roles[-1] != "user":
+        return [Wrong(400, f"the roles are {roles}")]
+    return []
+
+
+def bearer(request: Request, key: str) -> list[Wrong]:
+    """Whether the key is the bearer's."""
+    if request.header("authorization") is None:
+        return [Wrong(401, "no Authorization header")]
+    if request.header("authorization") != f"Bearer {key}":
+        return [Wrong(401, "Authorization is not the key's")]
+    return []
+
+
+def only_this_key(request: Request, *others: str) -> list[Wrong]:
+    """Whether the key travels in one header alone."""
+    return [
+        Wrong(400, f"a credential also stands in {name}")
+        for name in others
+        if request.header(name) is not None
+    ]
+
+
+def counters(usage: str, full: dict[str, Any]) -> dict[str, Any] | None:
+    """The provider's usage object, with each number changed by the kind of usage."""
+    if usage in ("null", "missing"):
+        return None
+    if usage == "full":
+        return full
+    if usage == "bare":
+        return {name: value for name, value in full.items() if name in BARE}
+    value = 0 if usage == "zero" else BAD_COUNTERS[usage]
+    return {
+        name: counters(usage, member) if isinstance(member, dict) else value
+        for name, member in full.items()
+    }

@@ -1,0 +1,422 @@
+"""The strict model server itself: it takes right requests, refuses wrong ones, and plays what a row says."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import json
+import socket
+import struct
+import sys
+import time
+import zlib
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from servers import bedrock, sigv4  # noqa: E402
+from servers.dialect import TEXT, Answer, Request, common  # noqa: E402
+from servers.play import Play, Shape, write_event, written  # noqa: E402
+from servers.scenarios import SCENARIOS, Scenario, all_plays  # noqa: E402
+from servers.strict import DIALECTS, KEY, StrictServer  # noqa: E402
+
+CHAT = {
+    "model": "ok",
+    "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
+    "stream": True,
+    "max_tokens": 5,
+}
+MESSAGES = {"model": "ok", "max_tokens": 5, "system": "s", "stream": True}
+MESSAGES |= {"messages": [{"role": "user", "content": [{"type": "text", "text": "u"}]}]}
+# Dialect -> path, headers of the key, a right body.
+RIGHT: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
+    "openai_chat": ("/v1/chat/completions", {"Authorization": f"Bearer {KEY}"}, CHAT),
+    "openai_responses": (
+        "/v1/responses",
+        {"Authorization": f"Bearer {KEY}"},
+        {"model": "ok", "instructions": "s", "input": "u", "store": False}
+        | {"stream": True, "max_output_tokens": 5},
+    ),
+    "azure": (
+        "/openai/deployments/ok/chat/completions?api-version=2024-10-21",
+        {"api-key": KEY},
+        CHAT,
+    ),
+    "anthropic": (
+        "/v1/messages",
+        {"x-api-key": KEY, "anthropic-version": "2023-06-01"},
+        MESSAGES,
+    ),
+    "bedrock": (
+        "/model/ok/converse-stream",
+        {"Authorization": f"Bearer {KEY}"},
+        {"messages": [{"role": "user", "content": [{"text": "u"}]}]}
+        | {"system": [{"text": "s"}], "inferenceConfig": {"maxTokens": 5}},
+    ),
+    "gemini": (
+        "/v1beta/models/ok:streamGenerateContent?alt=sse",
+        {"x-goog-api-key": KEY},
+        {"contents": [{"role": "user", "parts": [{"text": "u"}]}]}
+        | {"systemInstruction": {"parts": [{"text": "s"}]}}
+        | {"generationConfig": {"maxOutputTokens": 5}},
+    ),
+}
+NAMES = sorted(RIGHT)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., StrictServer]]:
+    """serve(plays) -> a running server."""
+    servers: list[StrictServer] = []
+
+    def start(plays: dict[str, tuple[Play, ...]] | None = None) -> StrictServer:
+        servers.append(StrictServer(plays or {"ok": (Play(),)}).start())
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+def ask(
+    server: StrictServer,
+    name: str,
+    headers: dict[str, str | None] | None = None,
+    body: Any = None,
+    path: str | None = None,
+) -> bytes:
+    """The bytes of the answer to the dialect's right request, changed."""
+    right_path, keys, right = RIGHT[name]
+    data = body if isinstance(body, bytes) else json.dumps(body or right).encode()
+    sent: dict[str, str | None] = {"Host": f"127.0.0.1:{server.port}"}
+    sent |= {"User-Agent": "acr-host/test", "Content-Type": "application/json"}
+    sent |= {"Content-Length": str(len(data)), **keys, **(headers or {})}
+    lines = [f"POST {path or right_path} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in sent.items() if value is not None]
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+        sock.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
+        got = b""
+        while not (got.endswith(b"\r\n0\r\n\r\n") or is_whole(got)):
+            more = sock.recv(65536)
+            if not more:
+                break
+            got += more
+    return got
+
+
+def is_whole(got: bytes) -> bool:
+    """Whether a response with Content-Length is there."""
+    head, _, body = got.partition(b"\r\n\r\n")
+    for line in head.split(b"\r\n"):
+        if line.startswith(b"Content-Length: "):
+            return len(body) >= int(line[16:])
+    return False
+
+
+def status(got: bytes) -> int:
+    """The status of a response."""
+    return int(got.split(b" ")[1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_right_request_gets_the_text(name: str, serve: Callable[..., StrictServer]) -> None:
+    server = serve()
+    got = ask(server, name)
+    assert status(got) == 200
+    assert all(piece.strip().encode() in got for piece in ("Grüße", "🌍", "fertig"))
+    assert server.violations == []
+    request = server.requests[0]
+    dialect = next(d for d in server.dialects if d.name == name)
+    said = dialect.said(request.json)
+    assert (said.system, said.texts, said.limit, said.json) == ("s", ("u",), 5, False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "headers, wanted",
+    [
+        ({"User-Agent": "curl/8"}, 400),
+        ({"Content-Type": "text/plain"}, 400),
+        ({"Accept-Encoding": "gzip"}, 400),
+        ({"Cookie": "a=b"}, 400),
+        ({"host": "127.0.0.1"}, 400),  # a second one
+        ({"Expect": "100-continue"}, 400),
+    ],
+)
+def test_wrong_header_is_refused(
+    name: str, headers: dict[str, str], wanted: int, serve: Callable[..., StrictServer]
+) -> None:
+    server = serve()
+    assert status(ask(server, name, headers)) == wanted
+    assert len(server.violations) >= 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_key_is_refused(name: str, serve: Callable[..., StrictServer]) -> None:
+    server = serve()
+    keys = RIGHT[name][1]
+    (key,) = [n for n in keys if n != "anthropic-version"]
+    for value in (keys[key] + "x", keys[key][:-1], None):
+        assert status(ask(server, name, {key: value})) in (400, 401, 403)
+    assert len({text.partition(":")[0] for text in server.violations}) == 3
+
+
+def changed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """A copy with the member at a path ("a.0.b") set, or taken out where the value is `...`."""
+    copied = copy.deepcopy(body)
+    *way, last = [int(p) if p.isdigit() else p for p in path.split(".")]
+    at: Any = copied
+    for part in way:
+        at = at[part]
+    if value is ...:
+        del at[last]
+    else:
+        at[last] = value
+    return copied
+
+
+WRONG_MEMBERS = [
+    ("openai_chat", "something", 1),
+    ("openai_chat", "messages", []),
+    ("openai_chat", "messages.1.role", "model"),
+    ("openai_chat", "messages.1.role", "assistant"),
+    ("openai_chat", "messages.1.content", None),
+    ("openai_chat", "messages.1.role", "system"),
+    ("openai_chat", "temperature", 3),
+    ("openai_chat", "max_tokens", 0),
+    ("openai_chat", "max_completion_tokens", 5),
+    ("openai_chat", "stream", False),
+    ("openai_chat", "stream", ...),
+    ("openai_chat", "stream_options", {"x": 1}),
+    ("openai_chat", "response_format", {"type": "json_object"}),
+    ("openai_chat", "response_format", {"type": "json_schema", "json_schema": {}}),
+    ("openai_responses", "messages", []),
+    ("openai_responses", "store", ...),
+    ("openai_responses", "input", []),
+    ("openai_responses", "max_tokens", 5),
+    ("openai_responses", "text", {"format": {"type": "json_schema"}}),
+    ("azure", "model", "another"),
+    ("azure", "something", 1),
+    ("anthropic", "max_tokens", ...),
+    ("anthropic", "messages.0.role", "system"),
+    ("anthropic", "messages.0.content", " "),
+    ("anthropic", "response_format", {}),
+    ("anthropic", "temperature", 1.5),
+    ("anthropic", "output_config", {"format": {"type": "json"}}),
+    ("bedrock", "messages.0.role", "system"),
+    ("bedrock", "messages.0.content.0.text", ""),
+    ("bedrock", "system", "s"),
+    ("bedrock", "model", "ok"),
+    ("bedrock", "inferenceConfig.max_tokens", 5),
+    ("gemini", "contents.0.role", "assistant"),
+    ("gemini", "contents.0.parts", []),
+    ("gemini", "model", "ok"),
+    ("gemini", "generationConfig.max_output_tokens", 5),
+    ("gemini", "systemInstruction", {"text": "s"}),
+]
+
+
+@pytest.mark.parametrize("name, path, value", WRONG_MEMBERS)
+def test_wrong_member_is_refused(
+    name: str, path: str, value: Any, serve: Callable[..., StrictServer]
+) -> None:
+    server = serve()
+    got = ask(server, name, body=changed(RIGHT[name][2], path, value))
+    assert status(got) == 400 and len(server.violations) >= 1
+
+
+def test_names_that_stand_twice_are_refused(serve: Callable[..., StrictServer]) -> None:
+    server = serve()
+    data = json.dumps(CHAT).encode().replace(b'"model": "ok"', b'"model":"x","model":"ok"')
+    assert status(ask(server, "openai_chat", body=data)) == 400
+    assert any("unique names" in text for text in server.violations)
+
+
+def test_sampling_is_refused_by_the_new_version_of_messages(serve: Callable[..., StrictServer]) -> None:
+    server = serve()
+    new = {"anthropic-version": "2026-10-21", "x-api-key": None}
+    new |= {"Authorization": f"Bearer {KEY}"}
+    body = changed(MESSAGES, "temperature", 0.5)
+    assert status(ask(server, "anthropic", body=body)) == 200
+    assert status(ask(server, "anthropic", new)) == 200
+    assert server.violations == []
+    assert status(ask(server, "anthropic", new, body)) == 400
+    assert status(ask(server, "anthropic", {"anthropic-version": "2026-10-21"})) == 401
+
+
+def test_what_a_model_cannot_do_is_no_violation(serve: Callable[..., StrictServer]) -> None:
+    server = serve()
+    body = changed(CHAT, "model", "ok-reasoning")
+    got = ask(server, "openai_chat", body=body)
+    assert status(got) == 400 and b"unsupported_parameter" in got
+    body = changed(changed(body, "max_tokens", ...), "max_completion_tokens", 5)
+    assert status(ask(server, "openai_chat", body=body)) == 200
+    assert server.violations == []
+
+
+def signed_request(secret: str, path: str = "/model/a%3A0/converse-stream") -> Request:
+    """A request for Bedrock, signed by the rules as the test's author reads them."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    date, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
+    body = b"{}"
+    headers = [("Host", "h:1"), ("Content-Type", "application/json"), ("X-Amz-Date", date)]
+    request = Request(1, 1, 0, "POST", path, headers, b"", body)
+    names = ["content-type", "host", "x-amz-date"]
+    import hashlib
+    import hmac
+
+    lines = f"content-type:application/json\nhost:h:1\nx-amz-date:{date}\n"
+    digest = hashlib.sha256(body).hexdigest()
+    text = f"POST\n{path.replace('%', '%25')}\n\n{lines}\n{';'.join(names)}\n{digest}"
+    scope = f"{day}/{bedrock.REGION}/bedrock/aws4_request"
+    hashed = hashlib.sha256(text.encode()).hexdigest()
+    key = b"AWS4" + secret.encode()
+    for part in (day, bedrock.REGION, "bedrock", "aws4_request"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    to_sign = f"AWS4-HMAC-SHA256\n{date}\n{scope}\n{hashed}"
+    signature = hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
+    value = f"AWS4-HMAC-SHA256 Credential={bedrock.ACCESS}/{scope}, SignedHeaders={';'.join(names)}, Signature={signature}"
+    request.headers.append(("Authorization", value))
+    return request
+
+
+def test_signature_is_verified() -> None:
+    def verify(request: Request) -> str | None:
+        return sigv4.verify(request, bedrock.ACCESS, "secret", None, bedrock.REGION)
+
+    assert verify(signed_request("secret")) is None
+    assert verify(signed_request("Secret")) == "the signature is wrong"
+    request = signed_request("secret")
+    request.body = b"{ }"
+    assert verify(request) == "the signature is wrong"
+    request = signed_request("secret")
+    request.target = "/model/a:0/converse-stream"
+    assert verify(request) == "the signature is wrong"
+    request = signed_request("secret")
+    request.headers[2] = ("X-Amz-Date", "20200101T000000Z")
+    assert "X-Amz-Date is 2020" in (verify(request) or "")
+
+
+def test_signature_of_the_documentation() -> None:
+    """The example of AWS' own guide: GET of IAM's ListUsers in 2015."""
+    credential = "AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request"
+    signature = "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7"
+    headers = [
+        ("Host", "iam.amazonaws.com"),
+        ("Content-Type", "application/x-www-form-urlencoded; charset=utf-8"),
+        ("X-Amz-Date", "20150830T123600Z"),
+        (
+            "Authorization",
+            f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=content-type;host;x-amz-date, Signature={signature}",
+        ),
+    ]
+    target = "/?Version=2010-05-08&Action=ListUsers"
+    request = Request(1, 1, 0, "GET", target, headers, b"", b"")
+    secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+    when = datetime.datetime(2015, 8, 30, 12, 36)
+    keys = "AKIDEXAMPLE", secret, None, "us-east-1", "iam", when
+    assert sigv4.verify(request, *keys) is None
+    assert sigv4.verify(request, keys[0], secret + "x", *keys[2:]) is not None
+
+
+def test_frame_is_an_event_stream_s() -> None:
+    data = bedrock.frame({":event-type": "messageStop"}, b'{"a":1}')
+    total, head, crc = struct.unpack("!III", data[:12])
+    assert total == len(data) and crc == zlib.crc32(data[:8])
+    assert struct.unpack("!I", data[-4:])[0] == zlib.crc32(data[:-4])
+    assert data[12 : 12 + head] == b"\x0b:event-type\x07\x00\x0bmessageStop"
+    assert data[12 + head : -4] == b'{"a":1}'
+
+
+def test_shapes_of_events() -> None:
+    dialect = DIALECTS[0](KEY)
+    event = dialect.events(Answer(), "m")[0]
+    assert write_event(event, Shape(newline=b"\r")).endswith(b"\r\r")
+    assert write_event(event, Shape(space=b"")).startswith(b"data:{")
+    assert write_event(event, Shape(multiline=True)).count(b"data: ") > 5
+    parts = written(Play(shape=Shape(bom=True, last_blank=False)), dialect, "m")
+    assert parts[0].startswith(b"\xef\xbb\xbfdata") and parts[-1] == b"data: [DONE]"
+
+
+def test_cuts_and_ends(serve: Callable[..., StrictServer]) -> None:
+    plays = {
+        "silent": (Play(cut="silent"),),
+        "head": (Play(cut="head"),),
+        "mid": (Play(cut="mid"),),
+        "done": (Play(),),
+        "reset": (Play(cut="content", end="reset"),),
+    }
+    server = serve(plays)
+    got = {
+        name: ask(server, "openai_chat", body=CHAT | {"model": name})
+        for name in ("silent", "head", "mid", "done")
+    }
+    assert got["silent"] == b"" and got["head"].endswith(b"\r\n\r\n")
+    assert b"[DONE]" not in got["mid"] and not got["mid"].endswith(b"0\r\n\r\n")
+    assert got["done"].endswith(b"0\r\n\r\n")
+    with pytest.raises(ConnectionResetError):
+        ask(server, "openai_chat", body=CHAT | {"model": "reset"})
+
+
+def test_later_requests_play_later_plays_on_one_connection(serve: Callable[..., StrictServer]) -> None:
+    server = serve({"ok": (Play(error="rate_limit", framing="length"), Play(framing="length"))})
+    path, keys, body = RIGHT["openai_chat"]
+    data = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nUser-Agent: acr-host/t\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
+    head += f"Authorization: Bearer {KEY}\r\n\r\n"
+    got = []
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
+        for _ in range(2):
+            begun = time.monotonic()
+            sock.sendall(head.encode() + data)
+            answer = b""
+            while not is_whole(answer):
+                answer += sock.recv(65536)
+            got.append(status(answer))
+            assert begun <= server.requests[-1].arrived <= time.monotonic()
+    assert got == [429, 200]
+    assert [request.connection for request in server.requests] == [1, 1]
+    assert server.connections == 1 and server.violations == []
+
+
+def test_common_checks_want_json() -> None:
+    request = Request(1, 1, 0, "GET", "/", [("User-Agent", "acr-host/1")], b"", b"")
+    texts = [wrong.text for wrong in common(request)]
+    assert "the method is GET" in texts and len(texts) == 3
+
+
+def test_rows_are_at_least_sixty_and_their_names_unique() -> None:
+    names = [row.name for row in SCENARIOS]
+    assert len(names) == len(set(names)) >= 60
+    assert "ok" in all_plays()
+
+
+def test_every_row_can_be_played_in_each_of_its_dialects() -> None:
+    made = {kind.name: kind(KEY) for kind in DIALECTS}
+    played = 0
+    for row in SCENARIOS:
+        for name in row.dialects:
+            dialect = made.get(name)
+            if dialect is None:
+                continue  # another key of a dialect that is played
+            for play in row.plays:
+                played += check_play(row, play, dialect)
+    assert played > 1000
+
+
+def check_play(row: Scenario, play: Play, dialect: Any) -> int:
+    """Build the response; the row is named where that fails."""
+    if play.error:
+        assert dialect.error(play.error), f"{row.name} in {dialect.name}"
+    elif play.failing:
+        assert dialect.failing_event(play.failing), f"{row.name} in {dialect.name}"
+    elif play.whole:
+        assert dialect.whole(play.answer, "m"), f"{row.name} in {dialect.name}"
+    else:
+        assert written(play, dialect, "m"), f"{row.name} in {dialect.name}"
+    assert TEXT  # the common answer is not empty
+    return 1
