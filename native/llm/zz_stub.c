@@ -37,21 +37,8 @@ bool acr_budget_settle(AcrBudget *b, guint64 i, const AcrAmount *a, GError **e)
 {
     return true;
 }
-<<<<<<< HEAD
 bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
                     const AcrAmount *ceiling, GError **error)
 {
     return true;
-=======
-bool acr_prices_find(const AcrPrices *p, const char *m, AcrPrice *o)
-{
-    return false;
-}
-void acr_prices_dearest(const AcrPrices *p, AcrPrice *o)
-{
-}
-const char *acr_prices_provider_of(const char *n)
-{
-    return NULL;
->>>>>>> w-e
 }
