@@ -59,8 +59,8 @@ bool acr_price_read_amount(const AcrJson *value, gint64 per, const char *where, 
         acr_json_set(holder, member, acr_json_copy(value));
         usd = acr_json_get_double(holder, member, NAN);
     }
-    pico = round(usd * (1e12 / (double)per));
-    if (!(usd >= 0 && pico <= (double)ACR_PRICE_MAX)) {
+    pico = usd * (1e12 / (double)per) + 0.5; /* cut off below: rounded to the nearest */
+    if (!(usd >= 0 && pico < (double)ACR_PRICE_MAX + 1)) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "%s: '%s' is no price of a token",
                     where, member);
         return false;

@@ -1,10 +1,14 @@
 /* Runs the tests of llm. */
 #include "test_llm.h"
 
+#include <string.h>
+
 #include "http/http.h"
 
 int main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[1], "budget-worker") == 0)
+        return budget_worker(argc, argv);
     g_test_init(&argc, &argv, NULL);
     g_assert_true(acr_http_global_init(NULL));
     add_conversation_tests();
@@ -18,5 +22,7 @@ int main(int argc, char **argv)
     add_endpoint_tests();
     add_sigv4_tests();
     add_eventstream_tests();
+    add_prices_tests();
+    add_budget_tests();
     return g_test_run();
 }

@@ -1,0 +1,278 @@
+/*
+ * A budget: the ledgers that a call must fit in, all of them or none, and the time after which no
+ * call is begun. The locks of several ledgers are taken in one order that all processes keep, by
+ * device and inode, so that two never wait for each other.
+ */
+#include "llm/budget_private.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#define PICO_PER_MICRO 1000000
+
+struct AcrBudget {
+    GPtrArray *ledgers; /* as their locks are taken */
+    gint64 deadline_us; /* 0: none */
+    char *deadline_scope;
+    guint64 next_id;
+};
+
+static void free_ledger(gpointer ledger)
+{
+    acr_ledger_free(ledger);
+}
+
+AcrBudget *acr_budget_new(void)
+{
+    AcrBudget *budget = g_new0(AcrBudget, 1);
+
+    budget->ledgers = g_ptr_array_new_with_free_func(free_ledger);
+    if (getrandom(&budget->next_id, sizeof budget->next_id, 0) != sizeof budget->next_id)
+        budget->next_id = (guint64)g_random_int() << 32 | g_random_int();
+    return budget;
+}
+
+void acr_budget_free(AcrBudget *budget)
+{
+    if (!budget)
+        return;
+    g_ptr_array_unref(budget->ledgers);
+    g_free(budget->deadline_scope);
+    g_free(budget);
+}
+
+void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *scope)
+{
+    budget->deadline_us = deadline_us;
+    g_free(budget->deadline_scope);
+    budget->deadline_scope = g_strdup(scope);
+}
+
+gint64 acr_budget_deadline(const AcrBudget *budget)
+{
+    return budget->deadline_us;
+}
+
+static AcrLedger *ledger_at(const AcrBudget *budget, guint n)
+{
+    return budget->ledgers->pdata[n];
+}
+
+bool acr_budget_is_bounded(const AcrBudget *budget)
+{
+    for (guint i = 0; i < budget->ledgers->len; i++) {
+        const AcrAmount *ceiling = acr_ledger_ceiling(ledger_at(budget, i));
+        if (ceiling->pico >= 0 || ceiling->tokens >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- Locks --------------------------------------------------------------------------------------
+ */
+
+static void unlock_first(AcrBudget *budget, guint n)
+{
+    while (n > 0)
+        acr_ledger_unlock(ledger_at(budget, --n));
+}
+
+static bool lock_all(AcrBudget *budget, GError **error)
+{
+    for (guint i = 0; i < budget->ledgers->len; i++) {
+        if (acr_ledger_lock(ledger_at(budget, i), error))
+            continue;
+        unlock_first(budget, i);
+        return false;
+    }
+    return true;
+}
+
+static void unlock_all(AcrBudget *budget)
+{
+    unlock_first(budget, budget->ledgers->len);
+}
+
+bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
+                    const AcrAmount *ceiling, GError **error)
+{
+    g_autoptr(AcrLedger) ledger = acr_ledger_open(path, scope, ceiling, error);
+    guint at = 0;
+    bool ok = false;
+
+    if (!ledger)
+        return false;
+    while (at < budget->ledgers->len && acr_ledger_compare(ledger_at(budget, at), ledger) < 0)
+        at++;
+    if (at < budget->ledgers->len && acr_ledger_compare(ledger_at(budget, at), ledger) == 0) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
+                    "the ledger of the %s is that of the %s already", scope,
+                    acr_ledger_scope(ledger_at(budget, at)));
+        return false;
+    }
+    if (!acr_ledger_lock(ledger, error))
+        return false;
+    ok = acr_ledger_find_stale(ledger, error);
+    acr_ledger_unlock(ledger);
+    if (ok)
+        g_ptr_array_insert(budget->ledgers, (gint)at, g_steal_pointer(&ledger));
+    return ok;
+}
+
+/* ---- Reserving ----------------------------------------------------------------------------------
+ */
+
+static char *usd(gint64 pico, bool up)
+{
+    gint64 micro = up ? acr_microusd(pico) : pico / PICO_PER_MICRO;
+
+    return g_strdup_printf("%" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT " USD",
+                           micro / PICO_PER_MICRO, micro % PICO_PER_MICRO);
+}
+
+static bool refuse(const AcrLedger *ledger, const AcrAmount *amount, GError **error)
+{
+    const AcrAmount *ceiling = acr_ledger_ceiling(ledger);
+    AcrAmount left = acr_ledger_left(ledger);
+    bool is_money = ceiling->pico >= 0 && amount->pico > left.pico;
+    g_autofree char *asked = is_money
+                                 ? usd(amount->pico, true)
+                                 : g_strdup_printf("%" G_GINT64_FORMAT " tokens", amount->tokens);
+    g_autofree char *rest = is_money ? usd(left.pico, false)
+                                     : g_strdup_printf("%" G_GINT64_FORMAT " tokens", left.tokens);
+
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING,
+                "the ceiling of the %s: a call may take %s, and %s are left",
+                acr_ledger_scope(ledger), asked, rest);
+    return false;
+}
+
+static bool is_in_time(const AcrBudget *budget, GError **error)
+{
+    if (!budget->deadline_us || g_get_monotonic_time() < budget->deadline_us)
+        return true;
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "the time of the %s is over",
+                budget->deadline_scope ? budget->deadline_scope : "run");
+    return false;
+}
+
+static guint64 new_id(AcrBudget *budget)
+{
+    bool is_taken = true;
+
+    while (is_taken) {
+        budget->next_id++;
+        is_taken = false;
+        for (guint i = 0; i < budget->ledgers->len; i++)
+            is_taken = is_taken || acr_ledger_has(ledger_at(budget, i), budget->next_id);
+    }
+    return budget->next_id;
+}
+
+/* In all ledgers, which are locked; where one fails, what was reserved before is given back. */
+static bool reserve_in_all(AcrBudget *budget, guint64 id, const AcrAmount *amount, const char *note,
+                           GError **error)
+{
+    static const AcrAmount nothing = {0, 0};
+
+    for (guint i = 0; i < budget->ledgers->len; i++) {
+        if (acr_ledger_reserve(ledger_at(budget, i), id, amount, note, error))
+            continue;
+        while (i > 0)
+            if (!acr_ledger_settle(ledger_at(budget, --i), id, &nothing, NULL))
+                continue; /* it stays reserved: too much is counted, never too little */
+        return false;
+    }
+    return true;
+}
+
+bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *note,
+                        guint64 *out_id, GError **error)
+{
+    bool ok = amount->pico >= 0 && amount->tokens >= 0;
+    guint64 id = 0;
+
+    g_return_val_if_fail(ok, false);
+    if (!is_in_time(budget, error) || !lock_all(budget, error))
+        return false;
+    for (guint i = 0; ok && i < budget->ledgers->len; i++)
+        if (!acr_ledger_fits(ledger_at(budget, i), amount))
+            ok = refuse(ledger_at(budget, i), amount, error);
+    id = ok ? new_id(budget) : 0;
+    ok = ok && reserve_in_all(budget, id, amount, note, error);
+    unlock_all(budget);
+    if (ok)
+        *out_id = id;
+    return ok;
+}
+
+bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent, GError **error)
+{
+    GError *first = NULL;
+
+    g_return_val_if_fail(spent->pico >= 0 && spent->tokens >= 0, false);
+    for (guint i = 0; i < budget->ledgers->len; i++) {
+        AcrLedger *ledger = ledger_at(budget, i);
+        GError **to = first ? NULL : &first;
+
+        if (!acr_ledger_lock(ledger, to))
+            continue;
+        if (!acr_ledger_has(ledger, id))
+            g_set_error(to, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
+                        "the ledger of the %s has no such reservation", acr_ledger_scope(ledger));
+        else if (!acr_ledger_settle(ledger, id, spent, to))
+            g_assert(first);
+        acr_ledger_unlock(ledger);
+    }
+    if (first)
+        g_propagate_error(error, first);
+    return first == NULL;
+}
+
+/* ---- Sums ---------------------------------------------------------------------------------------
+ */
+
+bool acr_budget_left(AcrBudget *budget, AcrAmount *out, GError **error)
+{
+    AcrAmount least = {G_MAXINT64, G_MAXINT64};
+
+    if (!lock_all(budget, error))
+        return false;
+    for (guint i = 0; i < budget->ledgers->len; i++) {
+        AcrAmount left = acr_ledger_left(ledger_at(budget, i));
+        least = (AcrAmount){MIN(least.pico, left.pico), MIN(least.tokens, left.tokens)};
+    }
+    unlock_all(budget);
+    *out = least;
+    return true;
+}
+
+static gint64 narrow(__int128 sum)
+{
+    return sum > G_MAXINT64 ? G_MAXINT64 : (gint64)sum;
+}
+
+bool acr_budget_sums(AcrBudget *budget, const char *scope, AcrAmount *out_spent,
+                     AcrAmount *out_reserved, GError **error)
+{
+    for (guint i = 0; i < budget->ledgers->len; i++) {
+        AcrLedger *ledger = ledger_at(budget, i);
+        AcrLedgerSum spent, reserved;
+        bool ok = false;
+
+        if (strcmp(acr_ledger_scope(ledger), scope) != 0)
+            continue;
+        if (!acr_ledger_lock(ledger, error))
+            return false;
+        ok = acr_ledger_find_stale(ledger, error);
+        acr_ledger_sums(ledger, &spent, &reserved);
+        acr_ledger_unlock(ledger);
+        if (!ok)
+            return false;
+        *out_spent = (AcrAmount){narrow(spent.pico), narrow(spent.tokens)};
+        *out_reserved = (AcrAmount){narrow(reserved.pico), narrow(reserved.tokens)};
+        return true;
+    }
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED, "there is no ledger of the %s", scope);
+    return false;
+}

@@ -1,0 +1,498 @@
+/*
+ * A ledger: an append-only file of JSON lines under one lock, read on from where it was left off.
+ *   {"ledger":1}                                                        the first line
+ *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}   a call may use so much
+ *   {"settle":ID,"pico","tokens","time"}                                it has used so much
+ *   {"stale":ID}                                                        its process is gone: all of
+ * it Every decision is taken under the lock with all lines read, and a reservation counts once it
+ * is on disk. A last line without its end is what a crash has left of a write that never counted:
+ * it is cut off. Any other line that cannot be read is an error, as money may stand in it.
+ */
+#include "llm/budget_private.h"
+
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK (64u * 1024)
+#define MAX_WAIT_US 20000
+#define EXACT 9007199254740992.0 /* integers below it are doubles */
+
+typedef struct {
+    AcrAmount amount;
+    AcrOwner owner;
+    bool is_stale;
+} Entry;
+
+struct AcrLedger {
+    char *path; /* NULL: in memory */
+    char *scope;
+    int fd;
+    struct stat status; /* device and inode */
+    AcrAmount ceiling;
+    gint64 offset; /* all lines before it have been read */
+    guint64 lines;
+    GHashTable *entries; /* id -> Entry, of reservations that are not settled */
+    AcrLedgerSum spent, reserved;
+    AcrOwner self;
+};
+
+static bool fail_errno(const AcrLedger *ledger, int err, const char *what, GError **error)
+{
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED, "cannot %s ledger '%s': %s", what,
+                ledger->path, g_strerror(err));
+    return false;
+}
+
+static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **error)
+{
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                "'%s' is no ledger, or a damaged one: line %" G_GUINT64_FORMAT " %s",
+                ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
+    return false;
+}
+
+/* ---- Records ------------------------------------------------------------------------------------
+ */
+
+/* An amount as it was written, rounded up where a double has lost its last digits; -1: none. */
+static gint64 amount_of(const AcrJson *record, const char *member)
+{
+    double value = acr_json_get_double(record, member, -1);
+
+    if (!(value >= 0))
+        return -1;
+    if (value < EXACT)
+        return (gint64)value;
+    value += value / (EXACT / 2);
+    return value >= (double)G_MAXINT64 ? G_MAXINT64 : (gint64)value;
+}
+
+static bool read_amount(const AcrJson *record, AcrAmount *out)
+{
+    *out = (AcrAmount){amount_of(record, "pico"), amount_of(record, "tokens")};
+    return out->pico >= 0 && out->tokens >= 0;
+}
+
+static bool read_id(const AcrJson *record, const char *member, guint64 *out)
+{
+    const char *text = acr_json_get_string(record, member);
+
+    return text && g_ascii_string_to_unsigned(text, 16, 0, G_MAXUINT64, out, NULL);
+}
+
+static void add(AcrLedgerSum *sum, const AcrAmount *amount, int sign)
+{
+    sum->pico += (__int128)amount->pico * sign;
+    sum->tokens += (__int128)amount->tokens * sign;
+}
+
+static Entry *entry_of(const AcrLedger *ledger, guint64 id)
+{
+    gint64 key = (gint64)id;
+
+    return g_hash_table_lookup(ledger->entries, &key);
+}
+
+static bool apply_reserve(AcrLedger *ledger, guint64 id, const AcrJson *record)
+{
+    const char *boot = acr_json_get_string(record, "boot");
+    Entry entry = {.owner = {.pid = acr_json_get_int(record, "pid", 0),
+                             .start = acr_json_get_int(record, "start", 0)}};
+    gint64 key = (gint64)id;
+
+    if (!read_amount(record, &entry.amount) || entry_of(ledger, id))
+        return false;
+    g_strlcpy(entry.owner.boot, boot ? boot : "", sizeof entry.owner.boot);
+    g_hash_table_insert(ledger->entries, g_memdup2(&key, sizeof key),
+                        g_memdup2(&entry, sizeof entry));
+    add(&ledger->reserved, &entry.amount, 1);
+    return true;
+}
+
+/* A stale reservation may still be settled, where its process was only taken to be gone. */
+static bool apply_settle(AcrLedger *ledger, guint64 id, const AcrJson *record)
+{
+    Entry *entry = entry_of(ledger, id);
+    gint64 key = (gint64)id;
+    AcrAmount spent;
+
+    if (!entry || !read_amount(record, &spent))
+        return false;
+    add(entry->is_stale ? &ledger->spent : &ledger->reserved, &entry->amount, -1);
+    add(&ledger->spent, &spent, 1);
+    return g_hash_table_remove(ledger->entries, &key);
+}
+
+static bool apply_stale(AcrLedger *ledger, guint64 id)
+{
+    Entry *entry = entry_of(ledger, id);
+
+    if (!entry || entry->is_stale)
+        return false;
+    entry->is_stale = true;
+    add(&ledger->reserved, &entry->amount, -1);
+    add(&ledger->spent, &entry->amount, 1);
+    return true;
+}
+
+/* One line without its end. */
+static bool apply_line(AcrLedger *ledger, const char *line, gsize len, GError **error)
+{
+    g_autoptr(AcrJson) record = acr_json_parse(line, len, NULL);
+    guint64 id = 0;
+    bool ok = false;
+
+    if (!record || acr_json_type(record) != ACR_JSON_OBJECT)
+        return fail_damaged(ledger, "cannot be read", error);
+    if (ledger->lines == 0)
+        ok = acr_json_get_int(record, "ledger", 0) == 1;
+    else if (read_id(record, "reserve", &id))
+        ok = apply_reserve(ledger, id, record);
+    else if (read_id(record, "settle", &id))
+        ok = apply_settle(ledger, id, record);
+    else if (read_id(record, "stale", &id))
+        ok = apply_stale(ledger, id);
+    if (!ok)
+        return fail_damaged(ledger, "makes no sense", error);
+    ledger->lines++;
+    return true;
+}
+
+/* Applies all whole lines; *out_len is their length. */
+static bool apply_lines(AcrLedger *ledger, const char *text, gsize len, gsize *out_len,
+                        GError **error)
+{
+    const char *end = NULL;
+
+    for (*out_len = 0; (end = memchr(text + *out_len, '\n', len - *out_len));
+         *out_len = (gsize)(end + 1 - text))
+        if (!apply_line(ledger, text + *out_len, (gsize)(end - text) - *out_len, error))
+            return false;
+    return len - *out_len <= ACR_LEDGER_MAX_LINE || fail_damaged(ledger, "is too long", error);
+}
+
+bool acr_ledger_read_text(AcrLedger *ledger, const char *text, gsize len, GError **error)
+{
+    gsize used = 0;
+
+    return apply_lines(ledger, text, len, &used, error);
+}
+
+/* ---- The file -----------------------------------------------------------------------------------
+ */
+
+/* Takes back what a write has left of a record. */
+static bool cut_to(AcrLedger *ledger, gint64 size)
+{
+    int rc = 0;
+
+    do
+        rc = ftruncate(ledger->fd, size);
+    while (rc != 0 && errno == EINTR);
+    return rc == 0;
+}
+
+static bool write_line(AcrLedger *ledger, const char *line, gsize len, bool sync, GError **error)
+{
+    ssize_t n = 0;
+    int err = 0;
+
+    do
+        n = write(ledger->fd, line, len);
+    while (n < 0 && errno == EINTR);
+    err = n < 0 ? errno : ENOSPC;
+    if (n == (ssize_t)len && (!sync || fdatasync(ledger->fd) == 0))
+        return true;
+    if (n == (ssize_t)len)
+        err = errno;
+    (void)!cut_to(ledger, ledger->offset);
+    return fail_errno(ledger, err, "write", error);
+}
+
+static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error)
+{
+    g_autofree char *text = acr_json_print(record);
+    g_autofree char *line = g_strconcat(text, "\n", NULL);
+    gsize len = strlen(text);
+
+    if (ledger->path && ledger->offset + (gint64)len >= ACR_LEDGER_MAX_BYTES)
+        return fail_errno(ledger, EFBIG, "write", error);
+    if (ledger->path && !write_line(ledger, line, len + 1, sync, error))
+        return false;
+    ledger->offset += (gint64)len + 1;
+    return apply_line(ledger, text, len, error);
+}
+
+/* The last line has no end: it counts if it is whole. */
+static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **error)
+{
+    if (apply_line(ledger, rest, len, NULL)) {
+        ledger->offset += (gint64)len;
+        if (!write_line(ledger, "\n", 1, false, error))
+            return false;
+        ledger->offset++;
+        return true;
+    }
+    return cut_to(ledger, ledger->offset) || fail_errno(ledger, errno, "mend", error);
+}
+
+/* Reads what has been appended since. */
+static bool read_on(AcrLedger *ledger, GError **error)
+{
+    g_autofree char *buffer = g_malloc(CHUNK);
+    gsize held = 0, used = 0;
+    ssize_t n = 0;
+
+    if (fstat(ledger->fd, &ledger->status) != 0)
+        return fail_errno(ledger, errno, "read", error);
+    if (ledger->status.st_size < ledger->offset)
+        return fail_damaged(ledger, "was there and is not any more", error);
+    if (ledger->status.st_size > ACR_LEDGER_MAX_BYTES)
+        return fail_errno(ledger, EFBIG, "read", error);
+    for (;;) {
+        do
+            n = pread(ledger->fd, buffer + held, CHUNK - held, ledger->offset + (gint64)held);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+            return fail_errno(ledger, errno, "read", error);
+        if (n == 0)
+            break;
+        held += (gsize)n;
+        if (!apply_lines(ledger, buffer, held, &used, error))
+            return false;
+        ledger->offset += (gint64)used;
+        held -= used;
+        memmove(buffer, buffer + used, held);
+    }
+    return held == 0 || mend_end(ledger, buffer, held, error);
+}
+
+static bool write_head(AcrLedger *ledger, GError **error)
+{
+    g_autoptr(AcrJson) head = acr_json_new_object();
+    g_autofree char *dir = ledger->path ? g_path_get_dirname(ledger->path) : NULL;
+
+    acr_json_set_int(head, "ledger", 1);
+    return append(ledger, head, true, error) && (!dir || acr_dir_sync(dir, error));
+}
+
+/* ---- The lock -----------------------------------------------------------------------------------
+ */
+
+static bool set_lock(AcrLedger *ledger, short type)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
+
+    return fcntl(ledger->fd, F_OFD_SETLK, &lock) == 0;
+}
+
+/* Waits by asking again: a wait in the kernel could not be ended. */
+static bool wait_for_lock(AcrLedger *ledger, GError **error)
+{
+    gint64 deadline = g_get_monotonic_time() + ACR_LEDGER_LOCK_MS * 1000ll, wait_us = 200;
+
+    while (!set_lock(ledger, F_WRLCK)) {
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+            return fail_errno(ledger, errno, "lock", error);
+        if (g_get_monotonic_time() > deadline) {
+            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
+                        "ledger '%s' has been locked by another process for %d seconds",
+                        ledger->path, ACR_LEDGER_LOCK_MS / 1000);
+            return false;
+        }
+        g_usleep((gulong)g_random_int_range(100, (gint32)wait_us + 1));
+        wait_us = MIN(wait_us * 2, MAX_WAIT_US);
+    }
+    return true;
+}
+
+void acr_ledger_unlock(AcrLedger *ledger)
+{
+    if (ledger->path)
+        (void)set_lock(ledger, F_UNLCK);
+}
+
+bool acr_ledger_lock(AcrLedger *ledger, GError **error)
+{
+    if (!ledger->path)
+        return true;
+    if (!wait_for_lock(ledger, error))
+        return false;
+    if (read_on(ledger, error) && (ledger->lines > 0 || write_head(ledger, error)))
+        return true;
+    acr_ledger_unlock(ledger);
+    return false;
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------
+ */
+
+static bool open_file(AcrLedger *ledger, GError **error)
+{
+    int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
+
+    ledger->fd = open(ledger->path, flags, 0600);
+    if (ledger->fd < 0 || fstat(ledger->fd, &ledger->status) != 0)
+        return fail_errno(ledger, errno, "open", error);
+    if (!S_ISREG(ledger->status.st_mode)) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "ledger '%s' is no regular file",
+                    ledger->path);
+        return false;
+    }
+    return true;
+}
+
+AcrLedger *acr_ledger_open(const char *path, const char *scope, const AcrAmount *ceiling,
+                           GError **error)
+{
+    g_autoptr(AcrLedger) ledger = g_new0(AcrLedger, 1);
+
+    ledger->fd = -1;
+    ledger->path = g_strdup(path);
+    ledger->scope = g_strdup(scope);
+    ledger->ceiling = *ceiling;
+    ledger->entries = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    acr_owner_self(&ledger->self);
+    if (path ? !open_file(ledger, error) : !write_head(ledger, error))
+        return NULL;
+    return g_steal_pointer(&ledger);
+}
+
+void acr_ledger_free(AcrLedger *ledger)
+{
+    if (!ledger)
+        return;
+    if (ledger->fd >= 0)
+        close(ledger->fd);
+    g_hash_table_unref(ledger->entries);
+    g_free(ledger->path);
+    g_free(ledger->scope);
+    g_free(ledger);
+}
+
+const char *acr_ledger_scope(const AcrLedger *ledger)
+{
+    return ledger->scope;
+}
+
+const AcrAmount *acr_ledger_ceiling(const AcrLedger *ledger)
+{
+    return &ledger->ceiling;
+}
+
+static int order(guint64 a, guint64 b)
+{
+    return a < b ? -1 : a > b;
+}
+
+int acr_ledger_compare(const AcrLedger *a, const AcrLedger *b)
+{
+    int by_kind = order(a->path == NULL, b->path == NULL);
+    int by_device = order(a->status.st_dev, b->status.st_dev);
+
+    if (by_kind != 0 || !a->path)
+        return by_kind != 0 ? by_kind : order((guintptr)a, (guintptr)b);
+    return by_device != 0 ? by_device : order(a->status.st_ino, b->status.st_ino);
+}
+
+/* ---- Amounts ------------------------------------------------------------------------------------
+ */
+
+void acr_ledger_sums(const AcrLedger *ledger, AcrLedgerSum *spent, AcrLedgerSum *reserved)
+{
+    *spent = ledger->spent;
+    *reserved = ledger->reserved;
+}
+
+bool acr_ledger_has(const AcrLedger *ledger, guint64 id)
+{
+    return entry_of(ledger, id) != NULL;
+}
+
+static bool fits(gint64 ceiling, __int128 used, gint64 more)
+{
+    return ceiling < 0 || used + more <= ceiling;
+}
+
+bool acr_ledger_fits(const AcrLedger *ledger, const AcrAmount *amount)
+{
+    return fits(ledger->ceiling.pico, ledger->spent.pico + ledger->reserved.pico, amount->pico) &&
+           fits(ledger->ceiling.tokens, ledger->spent.tokens + ledger->reserved.tokens,
+                amount->tokens);
+}
+
+static gint64 left_of(gint64 ceiling, __int128 used)
+{
+    return ceiling < 0 ? G_MAXINT64 : used >= ceiling ? 0 : (gint64)(ceiling - used);
+}
+
+AcrAmount acr_ledger_left(const AcrLedger *ledger)
+{
+    return (AcrAmount){
+        left_of(ledger->ceiling.pico, ledger->spent.pico + ledger->reserved.pico),
+        left_of(ledger->ceiling.tokens, ledger->spent.tokens + ledger->reserved.tokens)};
+}
+
+static AcrJson *new_record(const char *member, guint64 id, const AcrAmount *amount)
+{
+    g_autofree char *text = g_strdup_printf("%016" G_GINT64_MODIFIER "x", id);
+    AcrJson *record = acr_json_new_object();
+
+    acr_json_set_string(record, member, text);
+    if (amount) {
+        acr_json_set_int(record, "pico", amount->pico);
+        acr_json_set_int(record, "tokens", amount->tokens);
+        acr_json_set_int(record, "time", g_get_real_time() / G_USEC_PER_SEC);
+    }
+    return record;
+}
+
+bool acr_ledger_reserve(AcrLedger *ledger, guint64 id, const AcrAmount *amount, const char *note,
+                        GError **error)
+{
+    g_autoptr(AcrJson) record = new_record("reserve", id, amount);
+    g_autofree char *shown = note ? acr_text_shorten(note, ACR_LEDGER_MAX_NOTE) : NULL;
+
+    acr_json_set_int(record, "pid", ledger->self.pid);
+    acr_json_set_int(record, "start", ledger->self.start);
+    acr_json_set_string(record, "boot", ledger->self.boot);
+    if (shown)
+        acr_json_set_string(record, "note", shown);
+    return append(ledger, record, true, error);
+}
+
+bool acr_ledger_settle(AcrLedger *ledger, guint64 id, const AcrAmount *spent, GError **error)
+{
+    g_autoptr(AcrJson) record = new_record("settle", id, spent);
+    const Entry *entry = entry_of(ledger, id);
+    /* Lost with the machine, a reservation that stays is the larger amount, or should be. */
+    bool sync = !entry || spent->pico > entry->amount.pico || spent->tokens > entry->amount.tokens;
+
+    return append(ledger, record, sync, error);
+}
+
+bool acr_ledger_find_stale(AcrLedger *ledger, GError **error)
+{
+    g_autoptr(GArray) gone = g_array_new(FALSE, FALSE, sizeof(gint64));
+    GHashTableIter entries;
+    gpointer key = NULL, value = NULL;
+
+    g_hash_table_iter_init(&entries, ledger->entries);
+    while (g_hash_table_iter_next(&entries, &key, &value)) {
+        const Entry *entry = value;
+        if (!entry->is_stale && !acr_owner_is_alive(&entry->owner, &ledger->self))
+            g_array_append_val(gone, *(gint64 *)key);
+    }
+    for (guint i = 0; i < gone->len; i++) {
+        g_autoptr(AcrJson) record =
+            new_record("stale", (guint64)g_array_index(gone, gint64, i), NULL);
+        if (!append(ledger, record, false, error))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,72 @@
+/*
+ * Which process has made a reservation, and whether it still runs: by boot, number and time of
+ * start, so that neither a restart of the machine nor a number used again is taken for it. Where
+ * the system does not say, an owner counts as alive: its reservation stays one, which costs nobody
+ * more than a stale one would.
+ */
+#include "llm/budget_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define START_FIELD 22u /* of /proc/PID/stat */
+
+/* A small file of /proc; "" where there is none. */
+static void read_small(const char *path, char *buffer, gsize size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, buffer, size - 1) : -1;
+
+    buffer[MAX(n, 0)] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+/* The time of start of a process; 0: it is gone, a zombie, or /proc does not say. */
+static gint64 start_of(gint64 pid)
+{
+    char path[64], stat[1024];
+    const char *at = NULL;
+
+    (void)g_snprintf(path, sizeof path, "/proc/%" G_GINT64_FORMAT "/stat", pid);
+    read_small(path, stat, sizeof stat);
+    at = strrchr(stat, ')'); /* the name in brackets may hold anything */
+    if (!at || !at[1] || strchr("ZXx", at[2]))
+        return 0;
+    at += 2;
+    for (guint field = 3; at && field < START_FIELD; field++)
+        at = strchr(at + 1, ' ');
+    return at ? g_ascii_strtoll(at, NULL, 10) : 0;
+}
+
+static void read_boot(char *out, gsize size)
+{
+    char text[64];
+
+    read_small("/proc/sys/kernel/random/boot_id", text, sizeof text);
+    g_strlcpy(out, g_strstrip(text), size);
+}
+
+void acr_owner_self(AcrOwner *out)
+{
+    *out = (AcrOwner){.pid = getpid(), .start = start_of(getpid())};
+    read_boot(out->boot, sizeof out->boot);
+}
+
+bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self)
+{
+    if (strcmp(owner->boot, self->boot) != 0)
+        return !owner->boot[0] || !self->boot[0];
+    if (owner->pid == self->pid && owner->start == self->start)
+        return true;
+    if (owner->pid <= 0 || owner->pid > G_MAXINT32)
+        return false;
+    if (!self->start || !owner->start) /* no /proc */
+        return kill((pid_t)owner->pid, 0) == 0 || errno == EPERM;
+    return start_of(owner->pid) == owner->start;
+}
