@@ -1,10 +1,14 @@
 /* Runs the tests of llm. */
 #include "test_llm.h"
 
+#include <string.h>
+
 #include "http/http.h"
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--hold-a-slot") == 0)
+        return hold_a_slot(argv[2]);
     g_test_init(&argc, &argv, NULL);
     g_assert_true(acr_http_global_init(NULL));
     add_conversation_tests();
@@ -13,6 +17,7 @@ int main(int argc, char **argv)
     add_wait_tests();
     add_public_text_tests();
     add_key_tests();
+    add_limiter_tests();
     add_openai_tests();
     add_http_model_tests();
     add_endpoint_tests();
