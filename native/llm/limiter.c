@@ -320,6 +320,13 @@ void acr_limiter_leave(AcrLimiter *limiter, bool ok, bool throttled, gint64 hold
 /* ---- The breaker --------------------------------------------------------------------------------
  */
 
+AcrLlmError acr_llm_paused_class(const char *why)
+{
+    const char *billing = acr_llm_error_name(ACR_LLM_ERROR_BILLING);
+
+    return g_str_has_prefix(why, billing) ? ACR_LLM_ERROR_BILLING : ACR_LLM_ERROR_AUTH;
+}
+
 void acr_limiter_pause(AcrLimiter *limiter, const char *why)
 {
     g_autofree char *line = acr_llm_public_text(why, NULL, MAX_PAUSE_BYTES - 1);

@@ -18,6 +18,7 @@ int main(int argc, char **argv)
     add_public_text_tests();
     add_key_tests();
     add_limiter_tests();
+    add_shared_tests();
     add_openai_tests();
     add_http_model_tests();
     add_endpoint_tests();
