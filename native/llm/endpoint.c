@@ -67,6 +67,33 @@ void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret)
         g_ptr_array_add(endpoint->secrets, g_strdup(secret));
 }
 
+/* Headers whose values everybody may see, and answers may hold. */
+static bool is_public(const char *name)
+{
+    static const char *const names[] = {"accept",         "content-type",      "user-agent",
+                                        "referer",        "http-referer",      "x-title",
+                                        "anthropic-beta", "anthropic-version", "openai-beta"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (g_ascii_strcasecmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The value and its words: of "Bearer KEY" a server may give back the key alone. */
+static void keep_secret(AcrEndpoint *endpoint, const char *value)
+{
+    g_auto(GStrv) parts = g_strsplit(value, " ", 8);
+
+    if (strlen(value) >= MIN_SECRET_BYTES)
+        acr_endpoint_secret(endpoint, value);
+    for (guint i = 0; parts[0] && parts[1] && parts[i]; i++) {
+        if (strlen(parts[i]) >= MIN_SECRET_BYTES)
+            acr_endpoint_secret(endpoint, parts[i]);
+        explicit_bzero(parts[i], strlen(parts[i]));
+    }
+}
+
 /* The user's own headers go before ours. */
 static void add_given_headers(AcrEndpoint *endpoint, const char *const *headers)
 {
@@ -78,8 +105,8 @@ static void add_given_headers(AcrEndpoint *endpoint, const char *const *headers)
         if (!colon)
             continue;
         acr_endpoint_header(endpoint, name, value);
-        if (strlen(value) >= MIN_SECRET_BYTES)
-            acr_endpoint_secret(endpoint, value);
+        if (!is_public(name))
+            keep_secret(endpoint, value);
     }
 }
 

@@ -22,6 +22,7 @@ typedef struct {
     AcrDialect dialect;
     AcrSpend spend;
     AcrHttpClient *client; /* owned */
+    AcrLimiter *limiter;   /* owned; NULL: nobody shares our limits */
     AcrModelReport report;
     char *model_name; /* owned; what endpoint and dialect point to */
     char *effort;     /* owned, or NULL */
@@ -41,7 +42,9 @@ typedef struct {
     const AcrModelRequest *request;
     guint retries[ACR_LLM_ERRORS]; /* by class of failure */
     guint total;
-    gint64 wait_ms; /* before the next try */
+    gint64 wait_ms;    /* before the next try */
+    gint64 used_up_ms; /* how long the last response says that nothing is left of a limit */
+    bool is_kept_back; /* by the breaker: the failure is not ours to report to it */
 } Call;
 
 static void clear_try(gpointer data)
@@ -56,6 +59,7 @@ static void http_free(AcrModel *model)
     HttpModel *self = (HttpModel *)model;
 
     acr_http_client_free(self->client);
+    acr_limiter_free(self->limiter);
     acr_endpoint_clear(&self->endpoint);
     g_clear_pointer(&self->report.tries, g_array_unref);
     if (self->random)
@@ -169,9 +173,34 @@ static gint64 time_for_try(const HttpModel *self, bool *out_by_deadline)
     return MIN(left_ms, self->timeout_ms);
 }
 
-static bool exchange(HttpModel *self, const char *body, AcrModelAnswer *out, AcrModelTry *attempt,
+static void hide(char **text, const GPtrArray *secrets)
+{
+    char *clean = *text ? acr_llm_without_secrets(*text, secrets) : NULL;
+
+    if (!clean)
+        return;
+    g_free(*text);
+    *text = clean;
+}
+
+/* Nothing that a server gives back of our keys goes on from here: not into a journal, nor on. */
+static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, AcrModelTry *attempt)
+{
+    const GPtrArray *secrets = self->endpoint.secrets;
+
+    hide(&attempt->request_id, secrets);
+    if (!ok)
+        return;
+    hide(&out->content, secrets);
+    hide(&out->finish, secrets);
+    hide(&out->model, secrets);
+    hide(&out->request_id, secrets);
+}
+
+static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModelTry *attempt,
                      AcrFailure *failure)
 {
+    HttpModel *self = call->self;
     bool by_deadline = false;
     bool ok = false;
     g_autoptr(GError) error = NULL;
@@ -203,6 +232,8 @@ static bool exchange(HttpModel *self, const char *body, AcrModelAnswer *out, Acr
     attempt->wall_ms = response.wall_ms;
     ok = read_outcome(&flow, &response, ok ? NULL : error, by_deadline, out, attempt, failure);
     acr_reader_free(flow.reader);
+    hide_secrets(self, ok, out, attempt);
+    call->used_up_ms = acr_limit_reset_ms(response.headers, g_get_real_time() / G_USEC_PER_SEC);
     return ok;
 }
 
@@ -249,19 +280,66 @@ static bool check_time(const HttpModel *self, AcrFailure *failure)
     return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
 }
 
+/* A slot among all who use the endpoint and key; the wait for it counts as the try's. */
+static bool enter(Call *call, AcrFailure *failure)
+{
+    HttpModel *self = call->self;
+    gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
+    gint64 waited_ms = 0;
+    g_autofree char *why = NULL;
+    g_autofree char *told = NULL;
+
+    if (!self->limiter)
+        return true;
+    switch (acr_limiter_enter(self->limiter, deadline_us, self->interrupt, self->on_wait,
+                              self->on_wait_ctx, &waited_ms, &why)) {
+    case ACR_LIMITER_ENTERED:
+        call->wait_ms += waited_ms;
+        return true;
+    case ACR_LIMITER_INTERRUPTED:
+        return acr_fail(failure, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
+    case ACR_LIMITER_PAUSED:
+        call->is_kept_back = true;
+        told = g_strdup_printf("paused for all who use this key: %s", why);
+        return acr_fail(failure, acr_llm_paused_class(why), told);
+    default:
+        return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
+    }
+}
+
+/* Gives the slot back and tells the others what the try has shown. */
+static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure *failure)
+{
+    bool is_throttled = !attempt->ok && (failure->code == ACR_LLM_ERROR_RATE_LIMIT ||
+                                         failure->code == ACR_LLM_ERROR_OVERLOADED);
+    gint64 hold_ms = call->used_up_ms;
+
+    if (is_throttled)
+        hold_ms = MAX(hold_ms, failure->retry_after_ms);
+    if (hold_ms > MAX_HONOURED_WAIT_MS)
+        hold_ms = 0; /* nobody waits for that: each is told so, and gives up */
+    if (call->self->limiter)
+        acr_limiter_leave(call->self->limiter, attempt->ok, is_throttled, hold_ms);
+}
+
 static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
 {
     HttpModel *self = call->self;
-    AcrModelTry attempt = {
-        .model = self->base.name, .wait_ms = call->wait_ms, .usage = ACR_USAGE_UNKNOWN};
+    AcrModelTry attempt = {.model = self->base.name, .usage = ACR_USAGE_UNKNOWN};
     guint64 id = 0;
     g_autoptr(GError) error = NULL;
     g_autofree char *body = NULL;
 
-    if (!check_time(self, failure) ||
-        !(body = prepare_body(self, call->request, &attempt, &id, failure)))
+    if (!check_time(self, failure) || !enter(call, failure))
         return false;
-    attempt.ok = exchange(self, body, out, &attempt, failure);
+    attempt.wait_ms = call->wait_ms;
+    call->used_up_ms = 0;
+    body = prepare_body(self, call->request, &attempt, &id, failure);
+    if (body)
+        attempt.ok = exchange(call, body, out, &attempt, failure);
+    leave(call, &attempt, failure);
+    if (!body)
+        return false;
     attempt.code = attempt.ok ? 0 : failure->code;
     if (!acr_spend_settle(&self->spend, id, &attempt, &error) && attempt.ok) {
         acr_model_answer_clear(out);
@@ -277,12 +355,28 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
 /* ---- Tries --------------------------------------------------------------------------------------
  */
 
-static bool give_up(HttpModel *self, const AcrFailure *failure, GError **error)
+/* No user of this key can go on: they are all told, once. */
+static void open_breaker(const Call *call, const AcrFailure *failure, const char *text)
 {
+    bool concerns_all =
+        failure->code == ACR_LLM_ERROR_AUTH || failure->code == ACR_LLM_ERROR_BILLING;
+    g_autofree char *why = NULL;
+
+    if (!concerns_all || !call->self->limiter || call->is_kept_back)
+        return;
+    why = g_strdup_printf("%s: model '%s' at %s: %s", acr_llm_error_name(failure->code),
+                          call->self->base.name, call->self->authority, text);
+    acr_limiter_pause(call->self->limiter, why);
+}
+
+static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
+{
+    HttpModel *self = call->self;
     g_autofree char *text = acr_llm_public_text(failure->message ? failure->message : "failed",
                                                 self->endpoint.secrets, 2 * ACR_LLM_MAX_MESSAGE);
 
     self->report.window = failure->window;
+    open_breaker(call, failure, text);
     g_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s", self->base.name,
                 self->authority, text);
     return false;
@@ -341,7 +435,7 @@ static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
             continue;
         }
         if (!wait_for_retry(&call, &failure))
-            return give_up(self, &failure, error);
+            return give_up(&call, &failure, error);
     }
 }
 
@@ -399,5 +493,11 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     self->authority = self->endpoint.unix_socket ? g_strdup(self->endpoint.unix_socket)
                                                  : acr_http_url_authority(self->endpoint.base_url);
     acr_spend_init(&self->spend, options, &self->endpoint);
+    if (options->shared_dir &&
+        !(self->limiter = acr_limiter_open(options->shared_dir, self->endpoint.base_url,
+                                           self->endpoint.key, error))) {
+        acr_model_free(&self->base);
+        return NULL;
+    }
     return &self->base;
 }

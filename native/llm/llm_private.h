@@ -348,8 +348,11 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
                                   void *on_wait_ctx, gint64 *out_waited_ms, char **out_why);
 /* Gives the slot back. `hold_ms` above 0: nobody sends before that has passed (throttled). */
 void acr_limiter_leave(AcrLimiter *limiter, bool ok, bool throttled, gint64 hold_ms);
-/* Opens the breaker for all users of the endpoint and key: no try is begun until acr_llm_resume. */
+/* Opens the breaker for all users of the endpoint and key: no try is begun until acr_llm_resume.
+ * `why` begins with the class's name; without secrets. */
 void acr_limiter_pause(AcrLimiter *limiter, const char *why);
+/* The class that a pause's text begins with. */
+AcrLlmError acr_llm_paused_class(const char *why);
 /* How long the response's headers say that nothing is left of a limit (x-ratelimit-…,
  * anthropic-ratelimit-…): milliseconds; 0: they do not say so. */
 gint64 acr_limit_reset_ms(GHashTable *headers, gint64 now_unix);

@@ -9,6 +9,8 @@ int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "budget-worker") == 0)
         return budget_worker(argc, argv);
+    if (argc == 3 && strcmp(argv[1], "--hold-a-slot") == 0)
+        return hold_a_slot(argv[2]);
     g_test_init(&argc, &argv, NULL);
     g_assert_true(acr_http_global_init(NULL));
     add_conversation_tests();
@@ -17,6 +19,8 @@ int main(int argc, char **argv)
     add_wait_tests();
     add_public_text_tests();
     add_key_tests();
+    add_limiter_tests();
+    add_shared_tests();
     add_openai_tests();
     add_http_model_tests();
     add_endpoint_tests();

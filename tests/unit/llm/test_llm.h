@@ -24,6 +24,10 @@ void add_failure_tests(void);
 void add_wait_tests(void);
 void add_public_text_tests(void);
 void add_key_tests(void);
+void add_limiter_tests(void);
+void add_shared_tests(void);
+/* What the test binary does as another process: takes a slot and stays. */
+int hold_a_slot(const char *dir);
 void add_openai_tests(void);
 void add_http_model_tests(void);
 void add_endpoint_tests(void);
