@@ -12,7 +12,8 @@
 #include "http/http_private.h"
 
 #define STEP_MS 100
-#define ENOUGH_MS 100 /* for the natural end of what on_body had enough of */
+#define ENOUGH_MS 100  /* for the natural end of what on_body had enough of */
+#define NEARLY_MS 2000 /* of silence, once on_body needs nothing more */
 #define IDLE_TIMEOUT_MS 120000
 #define TOTAL_TIMEOUT_MS 1800000
 
@@ -63,6 +64,8 @@ static gint64 next_step_ms(AcrHttpTransfer *x)
         look_at(x, &left_ms, x->enough_us, ENOUGH_MS, ACR_HTTP_END_ENOUGH);
         return left_ms;
     }
+    if (x->nearly)
+        look_at(x, &left_ms, x->last_us, NEARLY_MS, ACR_HTTP_END_ENOUGH);
     if (acr_interrupted(request->interrupt)) {
         x->end = ACR_HTTP_END_INTERRUPTED;
         return 0;
@@ -171,7 +174,7 @@ static bool exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHt
         code = CURLE_PARTIAL_FILE;
         g_strlcpy(x.detail, "the connection ended within the headers", sizeof x.detail);
     }
-    whole = x.enough_us > 0 || (code == CURLE_OK && x.end == ACR_HTTP_END_NONE);
+    whole = x.enough_us > 0 || x.nearly || (code == CURLE_OK && x.end == ACR_HTTP_END_NONE);
     hand_over(&x, whole, out);
     if (whole)
         return true;

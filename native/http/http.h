@@ -51,6 +51,8 @@ typedef struct {
 
 typedef enum {
     ACR_HTTP_MORE,
+    ACR_HTTP_NEARLY, /* what still comes is welcome but not needed: a short silence, or a transfer
+                        that breaks off, ends the exchange without an error */
     ACR_HTTP_ENOUGH, /* the exchange is complete: its end is waited for a moment, so that the
                         connection can be kept, and then cut without an error */
     ACR_HTTP_STOP,   /* the exchange fails as STOPPED */

@@ -42,6 +42,7 @@ typedef struct {
     bool head_ended; /* the empty line behind the headers of the last response has come */
     gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
     gint64 enough_us;                   /* when on_body had enough; 0: not yet */
+    bool nearly;                        /* on_body needs nothing more */
     AcrHttpEnd end;
     char detail[CURL_ERROR_SIZE];
 } AcrHttpTransfer;

@@ -66,8 +66,12 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
 
 static size_t hand_on(AcrHttpTransfer *x, const char *data, gsize len)
 {
-    switch (x->request->on_body(x->request->on_body_ctx, &x->head, data, len)) {
+    AcrHttpNext next = x->request->on_body(x->request->on_body_ctx, &x->head, data, len);
+
+    x->nearly = next == ACR_HTTP_NEARLY;
+    switch (next) {
     case ACR_HTTP_MORE:
+    case ACR_HTTP_NEARLY:
         return len;
     case ACR_HTTP_ENOUGH:
         x->enough_us = x->last_us;

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-#define MIN_SECRET_BYTES 8u /* shorter header values are words, not secrets */
+#define MIN_SECRET_BYTES 8u   /* shorter header values are words, not secrets */
+#define MAX_GIVEN_HEADERS 100 /* of one environment variable */
 
 /* ---- Environment --------------------------------------------------------------------------------
  */
@@ -42,15 +43,38 @@ static bool is_header(const char *line, const char *name)
     return g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':';
 }
 
+/* The place of a header of that name; the number of headers where there is none. */
+static guint place_of_header(const AcrEndpoint *endpoint, const char *name)
+{
+    guint i = 0;
+
+    while (i < endpoint->headers->len && !is_header(endpoint->headers->pdata[i], name))
+        i++;
+    return i;
+}
+
+const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
+{
+    guint i = place_of_header(endpoint, name);
+
+    return i < endpoint->headers->len
+               ? (const char *)endpoint->headers->pdata[i] + strlen(name) + strlen(": ")
+               : NULL;
+}
+
 void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value)
 {
-    for (guint i = 0; i < endpoint->headers->len; i++) {
-        if (is_header(endpoint->headers->pdata[i], name)) {
-            g_ptr_array_remove_index(endpoint->headers, i);
-            break;
-        }
-    }
-    g_ptr_array_add(endpoint->headers, g_strdup_printf("%s: %s", name, value));
+    if (!acr_endpoint_find_header(endpoint, name))
+        g_ptr_array_add(endpoint->headers, g_strdup_printf("%s: %s", name, value));
+}
+
+void acr_endpoint_bearer(AcrEndpoint *endpoint)
+{
+    g_autofree char *bearer = g_strconcat("Bearer ", endpoint->key, NULL);
+
+    if (endpoint->key)
+        acr_endpoint_header(endpoint, "Authorization", bearer);
+    explicit_bzero(bearer, strlen(bearer));
 }
 
 void acr_endpoint_header_from(AcrEndpoint *endpoint, const char *name, const char *variable)
@@ -94,20 +118,37 @@ static void keep_secret(AcrEndpoint *endpoint, const char *value)
     }
 }
 
-/* The user's own headers go before ours. */
+/* A header of the user's own, "Name: value": what it holds may be secret. */
+static void add_given_header(AcrEndpoint *endpoint, const char *line)
+{
+    const char *colon = strchr(line, ':');
+    g_autofree char *name = colon ? g_strstrip(g_strndup(line, (gsize)(colon - line))) : NULL;
+    g_autofree char *value = colon ? g_strstrip(g_strdup(colon + 1)) : NULL;
+
+    if (!colon || !*name)
+        return;
+    acr_endpoint_header(endpoint, name, value);
+    if (!is_public(name))
+        keep_secret(endpoint, value);
+    explicit_bzero(value, strlen(value));
+}
+
+void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable)
+{
+    const char *value = acr_variable(variable);
+    g_auto(GStrv) lines = g_strsplit(value ? value : "", "\n", MAX_GIVEN_HEADERS);
+
+    for (char **line = lines; *line; line++) {
+        add_given_header(endpoint, *line);
+        explicit_bzero(*line, strlen(*line));
+    }
+}
+
+/* The user's own headers take the place of ours; of several of one name the last one counts. */
 static void add_given_headers(AcrEndpoint *endpoint, const char *const *headers)
 {
-    for (; headers && *headers; headers++) {
-        const char *colon = strchr(*headers, ':');
-        g_autofree char *name = colon ? g_strndup(*headers, (gsize)(colon - *headers)) : NULL;
-        g_autofree char *value = colon ? g_strstrip(g_strdup(colon + 1)) : NULL;
-
-        if (!colon)
-            continue;
-        acr_endpoint_header(endpoint, name, value);
-        if (!is_public(name))
-            keep_secret(endpoint, value);
-    }
+    for (guint i = headers ? g_strv_length((char **)headers) : 0; i > 0; i--)
+        add_given_header(endpoint, headers[i - 1]);
 }
 
 void acr_endpoint_clear(AcrEndpoint *endpoint)
@@ -279,6 +320,7 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
         .headers = g_ptr_array_new_with_free_func(acr_wipe),
         .secrets = g_ptr_array_new_with_free_func(acr_wipe),
     };
+    add_given_headers(out, options->headers);
     acr_endpoint_header(out, "Content-Type", "application/json");
     acr_endpoint_header(out, "Accept",
                         provider->framing == ACR_FRAMES_EVENTSTREAM
@@ -289,7 +331,6 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
         acr_endpoint_clear(out);
         return false;
     }
-    add_given_headers(out, options->headers);
     g_ptr_array_add(out->headers, NULL);
     return true;
 }

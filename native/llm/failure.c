@@ -486,3 +486,27 @@ bool acr_failure_is_about(const AcrFailure *failure, const char *param)
     }
     return false;
 }
+
+/* Sets a flag for the first time. */
+static bool learn(bool *flag, bool is_so)
+{
+    if (*flag || !is_so)
+        return false;
+    *flag = true;
+    return true;
+}
+
+bool acr_learn(bool *flag, const AcrFailure *failure, const char *param)
+{
+    return learn(flag, acr_failure_is_about(failure, param));
+}
+
+bool acr_learn_from_words(bool *flag, const AcrFailure *failure, const char *const *said)
+{
+    g_autofree char *text = g_ascii_strdown(failure->message ? failure->message : "", -1);
+    bool found = false;
+
+    for (; *said && !found; said++)
+        found = strstr(text, *said) != NULL;
+    return learn(flag, found);
+}

@@ -12,9 +12,10 @@
 #define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
 #define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
 #define MAX_HONOURED_WAIT_MS                                                                       \
-    (60ll * 60 * 1000) /* who is told to come back later than this gives up */
-#define MIN_TRY_MS 100 /* a try with less time than this is not begun */
-#define MAX_SHRINKS 3u /* of the answer's limit, until body and limit fit what is left */
+    (60ll * 60 * 1000)     /* who is told to come back later than this gives up */
+#define POSTSCRIPT_MS 5000 /* of pings behind an answer that is whole */
+#define MIN_TRY_MS 100     /* a try with less time than this is not begun */
+#define MAX_SHRINKS 3u     /* of the answer's limit, until body and limit fit what is left */
 
 typedef struct {
     AcrModel base;
@@ -92,6 +93,8 @@ static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data,
     if (!acr_reader_feed(flow->reader, data, len))
         return ACR_HTTP_ENOUGH;
     silent_us = g_get_monotonic_time() - acr_reader_content_us(flow->reader);
+    if (acr_reader_is_settled(flow->reader))
+        return silent_us > POSTSCRIPT_MS * 1000 ? ACR_HTTP_ENOUGH : ACR_HTTP_NEARLY;
     flow->went_silent = silent_us > flow->self->idle_ms * 1000;
     return flow->went_silent ? ACR_HTTP_STOP : ACR_HTTP_MORE;
 }
@@ -492,7 +495,9 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     self->dialect.max_completion_tokens = self->endpoint.is_official_dialect;
     self->authority = self->endpoint.unix_socket ? g_strdup(self->endpoint.unix_socket)
                                                  : acr_http_url_authority(self->endpoint.base_url);
+    self->dialect.no_temperature = self->endpoint.no_sampling;
     acr_spend_init(&self->spend, options, &self->endpoint);
+    self->dialect.max_output = self->spend.has_price ? self->spend.price.max_output : 0;
     if (options->shared_dir &&
         !(self->limiter = acr_limiter_open(options->shared_dir, self->endpoint.base_url,
                                            self->endpoint.key, error))) {

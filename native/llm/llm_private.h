@@ -74,6 +74,9 @@ bool acr_sse_feed(AcrSse *sse, const char *data, gsize len) ACR_MUST_USE;
 /* The end of the bytes: an event without its empty line is given out all the same. */
 bool acr_sse_end(AcrSse *sse) ACR_MUST_USE;
 bool acr_sse_is_too_big(const AcrSse *sse);
+/* The lines, up to a number of bytes, that are no fields: some servers write an error so. Borrowed
+ * until more is fed; NUL-terminated. */
+const char *acr_sse_stray(const AcrSse *sse);
 
 /* Bytes to the messages of application/vnd.amazon.eventstream, sums checked. */
 typedef struct AcrEventStream AcrEventStream;
@@ -140,8 +143,9 @@ typedef struct {
     bool no_temperature;        /* refused once */
     bool no_effort;             /* likewise */
     bool max_completion_tokens; /* the name of the limit: this, or max_tokens */
-    bool renamed_limit;         /* the other name was tried already */
-    bool no_schema, no_json;    /* response formats that were refused: asked for in words */
+    bool renamed_limit;         /* the other name was tried already, or the limit was learnt */
+    gint64 max_output; /* tokens of one answer, by the table or learnt; not above 0: unknown */
+    bool no_schema, no_json; /* response formats that were refused: asked for in words */
     bool no_stream_options;
     bool no_stream; /* asked for whole */
     bool no_cache;  /* marks of what to cache were refused */
@@ -162,12 +166,20 @@ typedef struct {
     GPtrArray *secrets;       /* owned strings that are never shown: the key and others */
     bool is_own;              /* the provider's own address, over TLS */
     bool is_official_dialect; /* no base URL was given: newer names hold */
+    bool no_sampling;         /* the version of the API knows no temperature */
     gpointer state;           /* of the provider (sign); freed by free_state */
     void (*free_state)(gpointer state);
 } AcrEndpoint;
 void acr_endpoint_clear(AcrEndpoint *endpoint);
-/* Adds a header; what it holds of secrets is wiped when cleared. */
+/* Adds a header unless there is one of that name, which is the user's own; what it holds of secrets
+ * is wiped when cleared. */
 void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value);
+/* The value of a header that is set; borrowed until the next one is; NULL: none. */
+const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name);
+/* Authorization: Bearer KEY, if there is a key. */
+void acr_endpoint_bearer(AcrEndpoint *endpoint);
+/* Headers of the user's own in an environment variable, one "Name: value" a line. */
+void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable);
 /* The same if the environment variable is set and not empty. */
 void acr_endpoint_header_from(AcrEndpoint *endpoint, const char *name, const char *variable);
 /* Whether there is a key, or none is needed: for servers on this machine, and those that people run
@@ -206,8 +218,9 @@ struct AcrProvider {
     AcrDraftStep (*event)(AcrDraft *draft, const AcrEvent *event, const AcrJson *json);
     /* Reads the whole body of an answer that was not streamed. Never MORE. */
     AcrDraftStep (*answer)(AcrDraft *draft, const AcrJson *body);
-    /* The end of a stream without terminal event; may be NULL: it was cut. True: it was whole. */
-    bool (*ended)(AcrDraft *draft);
+    /* The end of a stream without terminal event; may be NULL: it was cut. MORE: likewise. With it
+     * a stream may be whole as soon as a reason of its end, or of a blocked prompt, has come. */
+    AcrDraftStep (*ended)(AcrDraft *draft);
     /* Learns from a refusal's message; true: the changed request may pass. Each change is made
      * once. */
     bool (*correct)(AcrDialect *dialect, const AcrFailure *failure);
@@ -225,6 +238,33 @@ AcrDraftStep acr_openai_answer(AcrDraft *draft, const AcrJson *body);
 bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure);
 /* Whether the refusal is about that parameter: by its `param`, or by a message that quotes it. */
 bool acr_failure_is_about(const AcrFailure *failure, const char *param);
+/* Sets a flag of the dialect if the refusal is about that parameter; true: for the first time. */
+bool acr_learn(bool *flag, const AcrFailure *failure, const char *param);
+/* The same if its message holds one of the words (in lower case; NULL-terminated). */
+bool acr_learn_from_words(bool *flag, const AcrFailure *failure, const char *const *words);
+extern const AcrProvider acr_provider_anthropic;
+extern const AcrProvider acr_provider_gemini;
+
+/* How a dialect writes turns of user and assistant (turns.c). */
+typedef struct {
+    const char *assistant; /* the name of its role */
+    const char *list;      /* the member of a turn that holds its blocks */
+    bool is_typed;         /* a block says that it is of type text */
+} AcrTurnForm;
+/* A conversation in turns. The blocks that end something are borrowed from the lists, so that a
+ * dialect can mark them; NULL: there is none. */
+typedef struct {
+    AcrJson *system, *messages; /* owned */
+    AcrJson *system_end;
+    AcrJson *user_ends[2]; /* of the last turn of the user, and of the one before it */
+} AcrTurns;
+void acr_turns_init(AcrTurns *turns, const AcrConversation *conversation, const AcrTurnForm *form);
+void acr_turns_clear(AcrTurns *turns);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTurns, acr_turns_clear)
+/* One more block of the system prompt, behind the conversation's own; `text` may be NULL. */
+void acr_turns_add_system(AcrTurns *turns, const AcrTurnForm *form, const char *text);
+/* The system prompt's blocks; owned (acr_json_free); NULL: none. */
+AcrJson *acr_turns_take_system(AcrTurns *turns) ACR_MUST_USE;
 
 /* Where a model is asked, by options and environment (endpoint.c). Errors: USAGE, AUTH. */
 bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, const char *model,
@@ -321,7 +361,9 @@ bool acr_reader_feed(AcrReader *reader, const char *data, gsize len) ACR_MUST_US
  * NULL): why they ended before their time. *out_usage is filled in either case. */
 bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
                     AcrFailure *out_failure) ACR_MUST_USE;
-bool acr_reader_began(const AcrReader *reader);             /* an answer began to come */
+bool acr_reader_began(const AcrReader *reader); /* an answer began to come */
+bool acr_reader_is_settled(
+    const AcrReader *reader); /* it may be whole: what comes is a postscript */
 gint64 acr_reader_content_us(const AcrReader *reader);      /* when content came last */
 const char *acr_reader_request_id(const AcrReader *reader); /* borrowed; NULL: not said */
 

@@ -15,17 +15,13 @@ bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error)
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     endpoint->url = acr_llm_join_url(endpoint->base_url, "chat/completions");
-    if (endpoint->key) {
-        g_autofree char *bearer = g_strconcat("Bearer ", endpoint->key, NULL);
-
-        acr_endpoint_header(endpoint, "Authorization", bearer);
-        explicit_bzero(bearer, strlen(bearer));
-    }
+    acr_endpoint_bearer(endpoint);
     return true;
 }
 
 static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
 {
+    acr_endpoint_headers_from(endpoint, "OPENAI_CUSTOM_HEADERS");
     if (!acr_openai_prepare(endpoint, error))
         return false;
     acr_endpoint_header_from(endpoint, "OpenAI-Organization", "OPENAI_ORG_ID");
@@ -118,37 +114,28 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
 /* ---- Corrections --------------------------------------------------------------------------------
  */
 
-/* Sets a flag for the first time if the refusal is about that parameter. */
-static bool learn(bool *flag, const AcrFailure *failure, const char *param)
-{
-    if (*flag || !acr_failure_is_about(failure, param))
-        return false;
-    *flag = true;
-    return true;
-}
-
 bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     const char *limit = dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens";
 
     if (failure->code != ACR_LLM_ERROR_BAD_REQUEST)
         return false;
-    if (learn(&dialect->renamed_limit, failure, limit)) {
+    if (acr_learn(&dialect->renamed_limit, failure, limit)) {
         dialect->max_completion_tokens = !dialect->max_completion_tokens;
         return true;
     }
-    if (dialect->temperature >= 0 && learn(&dialect->no_temperature, failure, "temperature"))
+    if (dialect->temperature >= 0 && acr_learn(&dialect->no_temperature, failure, "temperature"))
         return true;
-    if (dialect->effort && learn(&dialect->no_effort, failure, "reasoning_effort"))
+    if (dialect->effort && acr_learn(&dialect->no_effort, failure, "reasoning_effort"))
         return true;
-    if (learn(&dialect->no_stream_options, failure, "stream_options"))
+    if (acr_learn(&dialect->no_stream_options, failure, "stream_options"))
         return true;
     if (acr_failure_is_about(failure, "json_schema") &&
-        learn(&dialect->no_schema, failure, "json_schema"))
+        acr_learn(&dialect->no_schema, failure, "json_schema"))
         return true;
-    return learn(&dialect->no_schema, failure, "response_format") ||
-           learn(&dialect->no_json, failure, "response_format") ||
-           learn(&dialect->no_stream, failure, "stream");
+    return acr_learn(&dialect->no_schema, failure, "response_format") ||
+           acr_learn(&dialect->no_json, failure, "response_format") ||
+           acr_learn(&dialect->no_stream, failure, "stream");
 }
 
 /* ---- Answers ------------------------------------------------------------------------------------

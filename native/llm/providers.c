@@ -5,6 +5,8 @@
 
 static const AcrProvider *const providers[] = {
     &acr_provider_openai,
+    &acr_provider_anthropic,
+    &acr_provider_gemini,
 };
 
 const AcrProvider *acr_provider_find(const char *name, gsize len)

@@ -193,6 +193,18 @@ static void read_json(AcrReader *reader, const char *cut)
     }
 }
 
+/* An error that was written into a stream as it is, not as an event. */
+static bool read_stray(AcrReader *reader)
+{
+    const char *text = reader->sse ? acr_sse_stray(reader->sse) : "";
+    g_autoptr(AcrJson) json = *text ? acr_json_parse(text, strlen(text), NULL) : NULL;
+
+    if (!json || !acr_failure_in_body(json))
+        return false;
+    reader->step = acr_draft_fail_json(&reader->draft, json);
+    return true;
+}
+
 static void end_stream(AcrReader *reader, const char *cut)
 {
     const char *problem = reader->frames ? acr_eventstream_problem(reader->frames) : NULL;
@@ -202,10 +214,12 @@ static void end_stream(AcrReader *reader, const char *cut)
         problem = "an event of the stream is too large";
     if (reader->step != ACR_DRAFT_MORE)
         return;
+    if (!problem && reader->provider->ended)
+        reader->step = reader->provider->ended(&reader->draft);
+    if (reader->step != ACR_DRAFT_MORE || read_stray(reader))
+        return;
     if (problem)
         reader->step = acr_draft_fail(&reader->draft, ACR_LLM_ERROR_MALFORMED, problem);
-    else if (!cut && reader->provider->ended && reader->provider->ended(&reader->draft))
-        reader->step = ACR_DRAFT_DONE;
     else
         reader->step =
             acr_draft_fail(&reader->draft, ACR_LLM_ERROR_TRUNCATED,
@@ -290,6 +304,12 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
 bool acr_reader_began(const AcrReader *reader)
 {
     return reader->draft.began;
+}
+
+bool acr_reader_is_settled(const AcrReader *reader)
+{
+    return reader->provider->ended && reader->step == ACR_DRAFT_MORE &&
+           (reader->draft.finish || reader->draft.is_blocked);
 }
 
 gint64 acr_reader_content_us(const AcrReader *reader)

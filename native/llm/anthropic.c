@@ -1,0 +1,379 @@
+/*
+ * Anthropic's Messages dialect in its two versions: the older one takes its key in a header of its
+ * own and knows sampling, the newer one takes a bearer key and does not. Also marks of what to
+ * cache, the events of a stream, a whole answer, corrections. Nothing is sent here. A stream is
+ * complete by its message_stop.
+ */
+#include "llm/llm_private.h"
+
+#include <string.h>
+
+#define API_VERSION "2023-06-01"
+#define BEARER_VERSION "2026-10-21" /* from this one on */
+#define VERSION_VARIABLE "ANTHROPIC_API_VERSION"
+#define DEFAULT_LIMIT 8192 /* a limit must be sent; of models that no table knows */
+#define MAX_OWN_LIMIT                                                                              \
+    32000 /* where none is wanted: more is taken off the key's limit of a minute */
+#define WINDOW_EXCEEDED "model_context_window_exceeded"
+
+static const AcrTurnForm form = {.assistant = "assistant", .list = "content", .is_typed = true};
+static const AcrWord finish_words[] = {{"end_turn", "stop"},       {"stop_sequence", "stop"},
+                                       {"pause_turn", "stop"},     {"max_tokens", "length"},
+                                       {"tool_use", "tool_calls"}, {NULL, NULL}};
+
+/* ---- Where it is asked --------------------------------------------------------------------------
+ */
+
+/* "2023-06-01" */
+static bool is_date(const char *text)
+{
+    static const char shape[] = "0000-00-00";
+
+    for (gsize i = 0; i < strlen(shape); i++)
+        if (shape[i] == '0' ? !g_ascii_isdigit(text[i]) : text[i] != shape[i])
+            return false;
+    return text[strlen(shape)] == '\0';
+}
+
+/* The version that the user's own header names, else the variable's, else the older one. */
+static const char *version_of(AcrEndpoint *endpoint, GError **error)
+{
+    const char *version = acr_endpoint_find_header(endpoint, "anthropic-version");
+
+    if (!version)
+        version = acr_variable(VERSION_VARIABLE);
+    if (!version)
+        version = API_VERSION;
+    if (is_date(version))
+        return version;
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                VERSION_VARIABLE " is no version of Anthropic's API, such as " API_VERSION);
+    return NULL;
+}
+
+/* Tokens of a login are bearers in both versions. */
+static bool is_login_token(const char *key)
+{
+    const char *token =
+        acr_variable("ANTHROPIC_API_KEY") ? NULL : acr_variable("ANTHROPIC_AUTH_TOKEN");
+
+    while (token && g_ascii_isspace(*token))
+        token++;
+    return token && g_str_has_prefix(token, key) && !g_ascii_isgraph(token[strlen(key)]);
+}
+
+static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
+{
+    bool has_v1 = g_str_has_suffix(endpoint->base_url, "/v1");
+    const char *version = NULL;
+
+    if (!acr_endpoint_need_key(endpoint, error))
+        return false;
+    acr_endpoint_headers_from(endpoint, "ANTHROPIC_CUSTOM_HEADERS");
+    version = version_of(endpoint, error);
+    if (!version)
+        return false;
+    endpoint->url = acr_llm_join_url(endpoint->base_url, has_v1 ? "messages" : "v1/messages");
+    endpoint->no_sampling = strcmp(version, BEARER_VERSION) >= 0;
+    acr_endpoint_header(endpoint, "anthropic-version", version);
+    if (endpoint->key && (endpoint->no_sampling || is_login_token(endpoint->key)))
+        acr_endpoint_bearer(endpoint);
+    else if (endpoint->key)
+        acr_endpoint_header(endpoint, "x-api-key", endpoint->key);
+    return true;
+}
+
+/* ---- Request ------------------------------------------------------------------------------------
+ */
+
+static void mark(AcrJson *block)
+{
+    AcrJson *control = NULL;
+
+    if (!block)
+        return;
+    control = acr_json_new_object();
+    acr_json_set_string(control, "type", "ephemeral");
+    acr_json_set(block, "cache_control", control);
+}
+
+/*
+ * A cache holds what stands before a mark: the system prompt, and of a conversation that has grown
+ * what was sent the last time (to be read) and what is sent now (to be read the next time).
+ */
+static void mark_prefix(AcrTurns *turns)
+{
+    mark(turns->system_end);
+    if (!turns->user_ends[1])
+        return;
+    mark(turns->user_ends[1]);
+    mark(turns->user_ends[0]);
+}
+
+static gint64 limit_of(const AcrDialect *dialect, const AcrModelRequest *request)
+{
+    gint64 own = dialect->max_output > 0 ? MIN(dialect->max_output, MAX_OWN_LIMIT) : DEFAULT_LIMIT;
+    gint64 wanted = request->max_tokens > 0 ? request->max_tokens : own;
+
+    return dialect->renamed_limit ? MIN(wanted, dialect->max_output) : wanted;
+}
+
+/* NULL: nothing to configure. */
+static AcrJson *output_of(const AcrDialect *dialect, const AcrModelRequest *request)
+{
+    bool has_schema = request->schema && !dialect->no_schema;
+    bool has_effort = dialect->effort && !dialect->no_effort;
+    AcrJson *config = has_schema || has_effort ? acr_json_new_object() : NULL;
+
+    if (has_schema) {
+        AcrJson *format = acr_json_new_object();
+
+        acr_json_set_string(format, "type", "json_schema");
+        acr_json_set(format, "schema", acr_json_copy(request->schema));
+        acr_json_set(config, "format", format);
+    }
+    if (has_effort)
+        acr_json_set_string(config, "effort", dialect->effort);
+    return config;
+}
+
+static AcrJson *anthropic_request(const AcrDialect *dialect, const AcrModelRequest *request)
+{
+    g_autofree char *words = acr_json_words(request, false, request->schema && !dialect->no_schema);
+    g_auto(AcrTurns) turns = {0};
+    AcrJson *json = acr_json_new_object();
+    AcrJson *system = NULL;
+    AcrJson *output = output_of(dialect, request);
+
+    acr_turns_init(&turns, request->conversation, &form);
+    if (!dialect->no_cache)
+        mark_prefix(&turns);
+    acr_turns_add_system(&turns, &form, words);
+    system = acr_turns_take_system(&turns);
+    acr_json_set_string(json, "model", dialect->model);
+    acr_json_set_int(json, "max_tokens", limit_of(dialect, request));
+    if (system)
+        acr_json_set(json, "system", system);
+    acr_json_set(json, "messages", g_steal_pointer(&turns.messages));
+    if (dialect->temperature >= 0 && !dialect->no_temperature)
+        acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
+    if (output)
+        acr_json_set(json, "output_config", output);
+    if (!dialect->no_stream)
+        acr_json_set_bool(json, "stream", true);
+    return json;
+}
+
+/* ---- Corrections --------------------------------------------------------------------------------
+ */
+
+/* "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens for …" */
+static bool learn_limit(AcrDialect *dialect, const AcrFailure *failure)
+{
+    static const char words[] = "max_tokens: ";
+    const char *at = strstr(failure->message, words);
+    char *end = NULL;
+    gint64 most = 0;
+
+    if (dialect->renamed_limit || !at)
+        return false;
+    g_ascii_strtoll(at + strlen(words), &end, 10);
+    if (!g_str_has_prefix(end, " > "))
+        return false;
+    most = g_ascii_strtoll(end + strlen(" > "), NULL, 10);
+    if (most <= 0 || most > G_MAXINT32)
+        return false;
+    dialect->max_output = most;
+    dialect->renamed_limit = true;
+    return true;
+}
+
+static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
+{
+    static const char *const effort[] = {"effort", NULL};
+    static const char *const schema[] = {"output_config", "json_schema", "structured output",
+                                         "output format", "schema",      NULL};
+    static const char *const config[] = {"output_config", NULL};
+
+    if (failure->code != ACR_LLM_ERROR_BAD_REQUEST)
+        return false;
+    if (learn_limit(dialect, failure))
+        return true;
+    if (dialect->temperature >= 0 && acr_learn(&dialect->no_temperature, failure, "temperature"))
+        return true;
+    if (acr_learn(&dialect->no_cache, failure, "cache_control"))
+        return true;
+    if (dialect->effort && acr_learn_from_words(&dialect->no_effort, failure, effort))
+        return true;
+    return acr_learn_from_words(&dialect->no_schema, failure, schema) ||
+           (dialect->effort && acr_learn_from_words(&dialect->no_effort, failure, config)) ||
+           acr_learn(&dialect->no_stream, failure, "stream");
+}
+
+/* ---- Usage --------------------------------------------------------------------------------------
+ */
+
+/* A counter that grows from event to event; an event that does not name it changes nothing. */
+static void grow(gint64 *counter, const AcrJson *usage, const char *key)
+{
+    const AcrJson *value = acr_json_get(usage, key);
+    gint64 said = acr_counter(usage, key);
+
+    if (acr_json_type(value) != ACR_JSON_NULL)
+        *counter = said < 0 ? -1 : MAX(*counter, said);
+}
+
+/* What is written to the cache, taken apart by how long it is kept. */
+static void read_written(AcrUsage *counters, const AcrJson *usage)
+{
+    const AcrJson *parts = acr_json_get(usage, "cache_creation");
+    gint64 all = acr_counter(usage, "cache_creation_input_tokens");
+    gint64 minutes = acr_counter(parts, "ephemeral_5m_input_tokens");
+    gint64 hour = acr_counter(parts, "ephemeral_1h_input_tokens");
+
+    if (minutes >= 0 || hour >= 0)
+        all = MAX(all, MAX(minutes, 0) + MAX(hour, 0));
+    if (all < 0)
+        return;
+    all = MAX(all, MAX(counters->written, 0) + MAX(counters->written_1h, 0));
+    counters->written_1h = MIN(MAX(counters->written_1h, hour), all);
+    counters->written = all - counters->written_1h;
+}
+
+/*
+ * Of message_start and message_delta, whose counters are cumulative. `is_final`: the output is told
+ * to its end.
+ */
+static void read_usage(AcrDraft *draft, const AcrJson *usage, bool is_final)
+{
+    AcrUsage *counters = &draft->usage;
+
+    if (acr_json_type(usage) != ACR_JSON_OBJECT)
+        return;
+    if (counters->input < 0 && acr_counter(usage, "input_tokens") >= 0) {
+        counters->cached = MAX(counters->cached, 0);
+        counters->written = MAX(counters->written, 0);
+        counters->written_1h = MAX(counters->written_1h, 0);
+    }
+    grow(&counters->input, usage, "input_tokens");
+    grow(&counters->cached, usage, "cache_read_input_tokens");
+    read_written(counters, usage);
+    if (!is_final)
+        return;
+    grow(&counters->output, usage, "output_tokens");
+    grow(&counters->reasoning, acr_json_get(usage, "output_tokens_details"), "thinking_tokens");
+}
+
+/* ---- Answers ------------------------------------------------------------------------------------
+ */
+
+/* A block of an answer, the beginning of one, or a piece of one. False: too much. */
+static bool take_block(AcrDraft *draft, const AcrJson *block)
+{
+    const char *type = acr_json_get_string(block, "type");
+
+    if (!type)
+        return true;
+    if (strcmp(type, "text") == 0 || strcmp(type, "text_delta") == 0)
+        return acr_draft_add(draft, acr_json_get_string(block, "text"));
+    draft->content_us = g_get_monotonic_time(); /* thoughts and calls are signs of life too */
+    if (strcmp(type, "tool_use") == 0)
+        draft->has_calls = true;
+    return true;
+}
+
+/* Why it ended, of a message or of a message's delta. */
+static void take_end(AcrDraft *draft, const AcrJson *message)
+{
+    const AcrJson *details = acr_json_get(message, "stop_details");
+    const char *explanation = acr_json_get_string(details, "explanation");
+
+    acr_draft_finish(draft, finish_words, acr_json_get_string(message, "stop_reason"));
+    if (explanation && g_strcmp0(draft->finish, "refusal") == 0)
+        g_string_assign(draft->refusal, explanation);
+}
+
+/* The answer is whole. Where the window was full before anything came, the prompt was too long. */
+static AcrDraftStep settle(AcrDraft *draft)
+{
+    if (g_strcmp0(draft->finish, WINDOW_EXCEEDED) != 0)
+        return ACR_DRAFT_DONE;
+    draft->is_complete = true;
+    if (draft->content->len == 0 && !draft->has_calls)
+        return acr_draft_fail(draft, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+                              "the prompt leaves no room for an answer (" WINDOW_EXCEEDED ")");
+    acr_draft_set(&draft->finish, "length");
+    return ACR_DRAFT_DONE;
+}
+
+static AcrDraftStep fail_event(AcrDraft *draft, const AcrEvent *event, const AcrJson *json)
+{
+    acr_failure_clear(&draft->failure);
+    acr_failure_of_response(200, json, event->data, event->len, NULL, &draft->failure);
+    return ACR_DRAFT_FAILED;
+}
+
+static AcrDraftStep take_start(AcrDraft *draft, const AcrJson *message)
+{
+    acr_draft_set(&draft->model, acr_json_get_string(message, "model"));
+    read_usage(draft, acr_json_get(message, "usage"), false);
+    return ACR_DRAFT_MORE;
+}
+
+static AcrDraftStep anthropic_event(AcrDraft *draft, const AcrEvent *event, const AcrJson *json)
+{
+    const char *said = acr_json_get_string(json, "type");
+    const char *type = said ? said : event->name;
+    bool ok = true;
+
+    if (strcmp(type, "error") == 0 || strcmp(event->name, "error") == 0)
+        return fail_event(draft, event, json);
+    if (strcmp(type, "ping") == 0)
+        return ACR_DRAFT_MORE;
+    if (acr_json_type(json) != ACR_JSON_OBJECT)
+        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
+                              "an event of the stream is no JSON object");
+    if (!said && acr_failure_in_body(json))
+        return fail_event(draft, event, json);
+    if (strcmp(type, "message_start") == 0)
+        return take_start(draft, acr_json_get(json, "message"));
+    if (strcmp(type, "content_block_start") == 0) {
+        ok = take_block(draft, acr_json_get(json, "content_block"));
+    } else if (strcmp(type, "content_block_delta") == 0) {
+        ok = take_block(draft, acr_json_get(json, "delta"));
+    } else if (strcmp(type, "message_delta") == 0) {
+        take_end(draft, acr_json_get(json, "delta"));
+        read_usage(draft, acr_json_get(json, "usage"), true);
+    } else if (strcmp(type, "message_stop") == 0) {
+        return settle(draft);
+    }
+    return ok ? ACR_DRAFT_MORE : ACR_DRAFT_FAILED;
+}
+
+static AcrDraftStep anthropic_answer(AcrDraft *draft, const AcrJson *body)
+{
+    const AcrJson *content = acr_json_get(body, "content");
+
+    if (acr_json_type(content) != ACR_JSON_ARRAY)
+        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
+                              "the response holds no list of content");
+    for (const AcrJson *block = acr_json_first(content); block; block = acr_json_next(block))
+        if (!take_block(draft, block))
+            return ACR_DRAFT_FAILED;
+    take_start(draft, body);
+    take_end(draft, body);
+    read_usage(draft, acr_json_get(body, "usage"), true);
+    return settle(draft);
+}
+
+const AcrProvider acr_provider_anthropic = {
+    .name = "anthropic",
+    .key_variables = (const char *const[]){"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", NULL},
+    .base_variables = (const char *const[]){"ANTHROPIC_BASE_URL", NULL},
+    .base_url = "https://api.anthropic.com",
+    .prepare = anthropic_prepare,
+    .request = anthropic_request,
+    .event = anthropic_event,
+    .answer = anthropic_answer,
+    .correct = anthropic_correct,
+};

@@ -1,0 +1,95 @@
+/*
+ * A conversation for servers that know turns of user and assistant only: system messages stand
+ * apart, wherever they were said; what one side said in a row is one turn of several blocks; the
+ * user speaks first. Blank texts are left out, since such servers refuse them.
+ */
+#include "llm/llm_private.h"
+
+#include <string.h>
+
+#define OPENING "Begin." /* where a conversation has no user who speaks first */
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n\v\f")] == '\0';
+}
+
+/* Appends a block of text to a list of them; it is owned by the list. */
+static AcrJson *append_text(AcrJson *blocks, const AcrTurnForm *form, const char *text)
+{
+    AcrJson *block = acr_json_new_object();
+
+    if (form->is_typed)
+        acr_json_set_string(block, "type", "text");
+    acr_json_set_string(block, "text", text);
+    acr_json_append(blocks, block);
+    return block;
+}
+
+/* Appends a turn without a text; its list of blocks is owned by it. */
+static AcrJson *append_turn(AcrJson *messages, const AcrTurnForm *form, AcrRole role)
+{
+    AcrJson *turn = acr_json_new_object();
+    AcrJson *blocks = acr_json_new_array();
+
+    acr_json_set_string(turn, "role",
+                        role == ACR_ROLE_ASSISTANT ? form->assistant : acr_role_name(role));
+    acr_json_set(turn, form->list, blocks);
+    acr_json_append(messages, turn);
+    return blocks;
+}
+
+void acr_turns_init(AcrTurns *turns, const AcrConversation *conversation, const AcrTurnForm *form)
+{
+    AcrRole speaker = ACR_ROLE_SYSTEM; /* of the last turn; SYSTEM: there is none */
+    AcrJson *blocks = NULL;            /* of the last turn */
+
+    *turns = (AcrTurns){.system = acr_json_new_array(), .messages = acr_json_new_array()};
+    for (gsize i = 0; i < acr_conversation_size(conversation); i++) {
+        const AcrMessage *message = acr_conversation_message(conversation, i);
+        AcrJson *block = NULL;
+
+        if (is_blank(message->content))
+            continue;
+        if (message->role == ACR_ROLE_SYSTEM) {
+            turns->system_end = append_text(turns->system, form, message->content);
+            continue;
+        }
+        if (speaker == ACR_ROLE_SYSTEM && message->role != ACR_ROLE_USER)
+            append_text(append_turn(turns->messages, form, ACR_ROLE_USER), form, OPENING);
+        if (speaker != message->role) {
+            blocks = append_turn(turns->messages, form, message->role);
+            if (message->role == ACR_ROLE_USER)
+                turns->user_ends[1] = turns->user_ends[0];
+        }
+        speaker = message->role;
+        block = append_text(blocks, form, message->content);
+        if (speaker == ACR_ROLE_USER)
+            turns->user_ends[0] = block;
+    }
+    if (speaker == ACR_ROLE_SYSTEM)
+        append_text(append_turn(turns->messages, form, ACR_ROLE_USER), form, OPENING);
+}
+
+void acr_turns_add_system(AcrTurns *turns, const AcrTurnForm *form, const char *text)
+{
+    if (text)
+        append_text(turns->system, form, text);
+}
+
+AcrJson *acr_turns_take_system(AcrTurns *turns)
+{
+    AcrJson *system = g_steal_pointer(&turns->system);
+
+    if (acr_json_size(system) > 0)
+        return system;
+    acr_json_free(system);
+    return NULL;
+}
+
+void acr_turns_clear(AcrTurns *turns)
+{
+    acr_json_free(turns->system);
+    acr_json_free(turns->messages);
+    memset(turns, 0, sizeof *turns);
+}
