@@ -493,8 +493,7 @@ static bool mentions(const char *text, const char *const *words)
     return false;
 }
 
-/* What was refused is told in prose only, in the words of whichever model stands behind. A model
- * that cannot cache answers as if access were denied. */
+/* What was refused is told in prose only, in the words of whichever model stands behind. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     static const char *const cache[] = {"cachepoint", "cache point", "prompt caching",
@@ -504,22 +503,23 @@ static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
         "textformat", "schema", "structured output", "output_config.format", "outputconfig", NULL};
     static const char *const temperature[] = {"temperature", NULL};
     static const char *const output[] = {"outputconfig", "output_config", NULL};
-    bool is_refusal = failure->code == ACR_LLM_ERROR_BAD_REQUEST;
     const struct {
         const char *const *words;
         bool *done;
-        bool holds;
+        bool is_sent;
     } changes[] = {
-        {cache, &dialect->no_cache, is_refusal || failure->code == ACR_LLM_ERROR_AUTH},
-        {effort, &dialect->no_effort, is_refusal && dialect->effort},
-        {schema, &dialect->no_schema, is_refusal},
-        {output, &dialect->no_effort, is_refusal && dialect->effort},
-        {temperature, &dialect->no_temperature, is_refusal && dialect->temperature >= 0},
+        {cache, &dialect->no_cache, true},
+        {effort, &dialect->no_effort, dialect->effort},
+        {schema, &dialect->no_schema, true},
+        {output, &dialect->no_effort, dialect->effort},
+        {temperature, &dialect->no_temperature, dialect->temperature >= 0},
     };
     g_autofree char *said = g_ascii_strdown(failure->message ? failure->message : "", -1);
 
+    if (failure->code != ACR_LLM_ERROR_BAD_REQUEST)
+        return false;
     for (gsize i = 0; i < G_N_ELEMENTS(changes); i++)
-        if (changes[i].holds && !*changes[i].done && mentions(said, changes[i].words))
+        if (changes[i].is_sent && !*changes[i].done && mentions(said, changes[i].words))
             return *changes[i].done = true;
     return false;
 }

@@ -85,7 +85,7 @@ static void files_are_read_as_other_tools_read_them(Place *place, gconstpointer 
 {
     (void)data;
     assert_settings(NULL, NULL, NULL, NULL); /* no files */
-    write_file(place->config, "\xef\xbb\xbf# mine\r\n[default]\r\nregion=eu-west-1 ; near\r\n"
+    write_file(place->config, "# mine\r\n[default]\r\nregion=eu-west-1 ; near\r\n"
                               "s3 =\r\n  region = nested\r\n[profile  work ]\r\n"
                               "region = us-west-2\r\n[profile \"two words\"]\r\n"
                               "aws_access_key_id = C\r\naws_secret_access_key = D=#\r\n");

@@ -287,6 +287,8 @@ static void exceptions_in_a_stream_have_their_class(void)
         {"validationException", "The value is wrong", ACR_LLM_ERROR_BAD_REQUEST, false},
         {"validationException", "Input is too long for requested model.",
          ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
+        {"validationException", "Too many total text bytes: 9 > 8", ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+         false},
         {"modelTimeoutException", "slow", ACR_LLM_ERROR_TIMEOUT, true},
     };
     static const char *const silent[] = {"internalServerException", "", NULL};
