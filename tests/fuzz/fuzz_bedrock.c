@@ -28,11 +28,12 @@ static void check_usage(const AcrUsage *usage)
 static void check_failure(const AcrFailure *failure)
 {
     AcrDialect dialect = {.model = "m", .temperature = 0.5, .effort = "low"};
+    g_autofree char *shown = acr_llm_public_text(failure->message, NULL, ACR_LLM_MAX_MESSAGE);
     int corrections = 0;
 
     g_assert_cmpint((int)failure->code, <, ACR_LLM_ERRORS);
     g_assert_cmpuint(strlen(failure->message), <, 4 * ACR_LLM_MAX_MESSAGE);
-    g_assert_true(g_utf8_validate(failure->message, -1, NULL));
+    g_assert_true(g_utf8_validate(shown, -1, NULL));
     while (acr_provider_bedrock.correct(&dialect, failure))
         g_assert_cmpint(++corrections, <=, MAX_CORRECTIONS);
 }
