@@ -341,6 +341,9 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
     /* One request alone passes the tokens of a minute: waiting does not help, shortening does. */
     if (best.code == ACR_LLM_ERROR_RATE_LIMIT && strstr(prose, "request too large for"))
         return ACR_LLM_ERROR_CONTEXT_OVERFLOW;
+    /* Bedrock denies access where a model has no cache; the key is not at fault. */
+    if (strstr(prose, "did not allow prompt caching"))
+        return ACR_LLM_ERROR_BAD_REQUEST;
     if (is_flagged(error))
         return ACR_LLM_ERROR_CONTENT_FILTER;
     if (best.rank >= RANK_STRONG && best.code != ACR_LLM_ERROR_BAD_REQUEST)

@@ -230,6 +230,7 @@ const AcrProvider *acr_provider_find(const char *name, gsize len); /* NULL: none
 char *acr_provider_names(void) ACR_MUST_USE; /* "openai, …", owned (g_free) */
 
 extern const AcrProvider acr_provider_openai;
+extern const AcrProvider acr_provider_bedrock;
 /* OpenAI's chat dialect, for servers that imitate it (compatible.c has their rows). */
 bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error);
 AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *request);

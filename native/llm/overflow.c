@@ -33,6 +33,7 @@ static const Phrase phrases[] = {
     {"exceeds the context length", NOWHERE},
     {"exceeds the context window", NOWHERE},
     {"input is too long for requested model", NOWHERE},
+    {"too many total text bytes", NOWHERE},
     {"maximum number of tokens allowed", NOWHERE},
     {"too many input tokens", NOWHERE},
     {"contextwindowexceedederror", NOWHERE},

@@ -7,6 +7,7 @@ static const AcrProvider *const providers[] = {
     &acr_provider_openai,
     &acr_provider_anthropic,
     &acr_provider_gemini,
+    &acr_provider_bedrock,
 };
 
 const AcrProvider *acr_provider_find(const char *name, gsize len)

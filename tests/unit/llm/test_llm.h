@@ -38,5 +38,7 @@ int budget_worker(int argc, char **argv);
 
 void add_sigv4_tests(void);
 void add_eventstream_tests(void);
+void add_bedrock_tests(void);
+void add_aws_settings_tests(void);
 
 #endif

@@ -1,0 +1,538 @@
+/*
+ * AWS Bedrock's Converse dialect: always streamed, in AWS's binary frames. Requests carry a bearer
+ * key or are signed with AWS keys, of which the environment and a user's files tell. A stream says
+ * why it stopped (messageStop) and then what it used (metadata): only both together are an end.
+ * Marks of what to cache are sent to models that are known to take them. Nothing is sent here.
+ */
+#include <string.h>
+
+#include "llm/aws_private.h"
+#include "llm/llm_private.h"
+
+#define SERVICE "bedrock" /* what signatures name; hosts are named bedrock-runtime */
+#define OWN_HOST "https://bedrock-runtime"
+
+static const char *const key_variables[] = {"AWS_BEARER_TOKEN_BEDROCK", NULL};
+static const char *const base_variables[] = {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL",
+                                             NULL};
+
+static const AcrWord finish_words[] = {
+    {"end_turn", "stop"},
+    {"stop_sequence", "stop"},
+    {"max_tokens", "length"},
+    {"tool_use", "tool_calls"},
+    {"content_filtered", "content_filter"},
+    {"guardrail_intervened", "content_filter"},
+    {NULL, NULL},
+};
+#define WINDOW_EXCEEDED "model_context_window_exceeded"
+
+/* ---- Where it is asked --------------------------------------------------------------------------
+ */
+
+static bool fail_without_key(const char *what, GError **error)
+{
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
+                "no key%s for Bedrock: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY (or both in ~/.aws/credentials, profile '%s'), or give "
+                "--key-command or --key-file; and set AWS_REGION",
+                what, acr_aws_profile());
+    return false;
+}
+
+static bool fail_without_region(GError **error)
+{
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                "no region for Bedrock: set AWS_REGION, or region in ~/.aws/config, profile '%s'",
+                acr_aws_profile());
+    return false;
+}
+
+/* The host of a region; FIPS 140 where the user asks for it as AWS's tools let him. */
+static char *bedrock_base(GError **error)
+{
+    g_auto(AcrAwsSettings) settings = {0};
+    const char *fips = acr_variable("AWS_USE_FIPS_ENDPOINT");
+    bool is_fips = fips && g_ascii_strcasecmp(fips, "true") == 0;
+
+    if (!acr_aws_settings_read(&settings, error))
+        return NULL;
+    if (!settings.region && !settings.access_key && !acr_first_variable(key_variables, NULL)) {
+        fail_without_key(" and no region", error);
+        return NULL;
+    }
+    if (!settings.region) {
+        fail_without_region(error);
+        return NULL;
+    }
+    return g_strdup_printf(OWN_HOST "%s.%s.amazonaws.com%s", is_fips ? "-fips" : "",
+                           settings.region, g_str_has_prefix(settings.region, "cn-") ? ".cn" : "");
+}
+
+static bool is_own_host(const char *base_url)
+{
+    return g_str_has_prefix(base_url, OWN_HOST) &&
+           (g_str_has_suffix(base_url, ".amazonaws.com") ||
+            g_str_has_suffix(base_url, ".amazonaws.com.cn")) &&
+           !strpbrk(base_url + strlen("https://"), "/:");
+}
+
+static void free_state(gpointer state)
+{
+    acr_aws_settings_clear(state);
+    g_free(state);
+}
+
+/* Keeps the keys for bedrock_sign. */
+static bool take_keys(AcrEndpoint *endpoint, GError **error)
+{
+    g_auto(AcrAwsSettings) settings = {0};
+    AcrAwsSettings *kept = NULL;
+
+    if (!acr_aws_settings_read(&settings, error))
+        return false;
+    if (!settings.access_key)
+        return fail_without_key("", error);
+    if (!settings.region)
+        return fail_without_region(error);
+    acr_endpoint_secret(endpoint, settings.access_key);
+    acr_endpoint_secret(endpoint, settings.secret_key);
+    acr_endpoint_secret(endpoint, settings.session_token);
+    kept = g_new0(AcrAwsSettings, 1);
+    *kept = settings;
+    settings = (AcrAwsSettings){0};
+    endpoint->state = kept;
+    endpoint->free_state = free_state;
+    return true;
+}
+
+static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
+{
+    g_autofree char *model = acr_llm_escape_segment(endpoint->model);
+    g_autofree char *path = g_strdup_printf("model/%s/converse-stream", model);
+    g_autofree char *bearer = NULL;
+
+    endpoint->url = acr_llm_join_url(endpoint->base_url, path);
+    endpoint->is_own = is_own_host(endpoint->base_url);
+    if (!endpoint->key)
+        return take_keys(endpoint, error);
+    bearer = g_strconcat("Bearer ", endpoint->key, NULL);
+    acr_endpoint_header(endpoint, "Authorization", bearer);
+    explicit_bzero(bearer, strlen(bearer));
+    return true;
+}
+
+/* The URL's host as a Host header has it, and the path behind it. */
+static void split_url(const char *url, char **out_host, const char **out_path)
+{
+    bool is_tls = g_str_has_prefix(url, "https://");
+    const char *host = url + (is_tls ? strlen("https://") : strlen("http://"));
+    const char *port = is_tls ? ":443" : ":80";
+    gsize len = strcspn(host, "/");
+
+    *out_path = host + len;
+    if (len > strlen(port) && memcmp(host + len - strlen(port), port, strlen(port)) == 0)
+        len -= strlen(port);
+    *out_host = g_strndup(host, len);
+}
+
+/* Whether the user has given a header of his own. */
+static bool has_authorization(const AcrEndpoint *endpoint)
+{
+    for (guint i = 0; endpoint->headers->pdata[i]; i++)
+        if (g_ascii_strncasecmp(endpoint->headers->pdata[i], "authorization:", 14) == 0)
+            return true;
+    return false;
+}
+
+static bool bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize len,
+                         GPtrArray *headers, GError **error)
+{
+    const AcrAwsSettings *settings = endpoint->state;
+    g_autofree char *host = NULL;
+    const char *path = NULL;
+    AcrAwsKeys keys = {0};
+
+    if (!settings || has_authorization(endpoint))
+        return true;
+    keys = (AcrAwsKeys){
+        .access_key = settings->access_key,
+        .secret_key = settings->secret_key,
+        .session_token = settings->session_token,
+        .region = settings->region,
+        .service = SERVICE,
+    };
+    split_url(endpoint->url, &host, &path);
+    acr_sigv4_sign(&keys, "POST", host, path, NULL, (const char *const *)endpoint->headers->pdata,
+                   body, len, g_get_real_time() / G_USEC_PER_SEC, headers);
+    return true;
+}
+
+/* ---- Request ------------------------------------------------------------------------------------
+ */
+
+/* Appends {key: value}, value taken. */
+static void append_block(AcrJson *blocks, const char *key, AcrJson *value)
+{
+    AcrJson *block = acr_json_new_object();
+
+    acr_json_set(block, key, value);
+    acr_json_append(blocks, block);
+}
+
+/* Blank texts are refused, and say nothing. */
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n\v\f")] == '\0';
+}
+
+static void append_cache_point(AcrJson *blocks)
+{
+    AcrJson *point = acr_json_new_object();
+
+    acr_json_set_string(point, "type", "default");
+    append_block(blocks, "cachePoint", point);
+}
+
+/* Whether the model takes marks of what to cache: those of Anthropic but the first ones, and
+ * Amazon's Nova. Of a profile's ARN nobody can say, so it is tried. */
+static bool may_cache(const AcrDialect *dialect)
+{
+    static const char *const able[] = {"claude", "amazon.nova", "application-inference-profile"};
+    static const char *const unable[] = {"claude-v2",      "claude-instant",
+                                         "claude-3-haiku", "claude-3-sonnet",
+                                         "claude-3-opus",  "claude-3-5-sonnet-20240620"};
+    bool found = false;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(able); i++)
+        found = found || strstr(dialect->model, able[i]);
+    for (gsize i = 0; i < G_N_ELEMENTS(unable); i++)
+        found = found && !strstr(dialect->model, unable[i]);
+    return found && !dialect->no_cache;
+}
+
+/* All system messages and `words` (may be NULL); NULL: none. */
+static AcrJson *system_of(const AcrConversation *conversation, const char *words, bool cache)
+{
+    AcrJson *blocks = acr_json_new_array();
+
+    for (gsize i = 0; i < acr_conversation_size(conversation); i++) {
+        const AcrMessage *message = acr_conversation_message(conversation, i);
+
+        if (message->role == ACR_ROLE_SYSTEM && !is_blank(message->content))
+            append_block(blocks, "text", acr_json_new_string(message->content));
+    }
+    if (words)
+        append_block(blocks, "text", acr_json_new_string(words));
+    if (acr_json_size(blocks) > 0) {
+        if (cache)
+            append_cache_point(blocks);
+        return blocks;
+    }
+    acr_json_free(blocks);
+    return NULL;
+}
+
+static bool is_turn(const AcrMessage *message)
+{
+    return message->role != ACR_ROLE_SYSTEM && !is_blank(message->content);
+}
+
+/* The last user message but one: what came up to it is sent again each time; the number of messages
+ * where there is none. */
+static gsize place_of_mark(const AcrConversation *conversation)
+{
+    gsize size = acr_conversation_size(conversation);
+    guint seen = 0;
+
+    for (gsize i = size; i > 0; i--) {
+        const AcrMessage *message = acr_conversation_message(conversation, i - 1);
+
+        if (message->role == ACR_ROLE_USER && is_turn(message) && ++seen == 2)
+            return i - 1;
+    }
+    return size;
+}
+
+/* Turns must alternate: messages of one role in a row become one of several blocks. */
+static AcrJson *messages_of(const AcrConversation *conversation, bool cache)
+{
+    AcrJson *messages = acr_json_new_array();
+    AcrJson *blocks = NULL; /* of the last message, in which they stay */
+    gsize mark = cache ? place_of_mark(conversation) : acr_conversation_size(conversation);
+    AcrRole role = ACR_ROLE_SYSTEM;
+
+    for (gsize i = 0; i < acr_conversation_size(conversation); i++) {
+        const AcrMessage *message = acr_conversation_message(conversation, i);
+
+        if (!is_turn(message))
+            continue;
+        if (message->role != role) {
+            AcrJson *turn = acr_json_new_object();
+
+            blocks = acr_json_new_array();
+            acr_json_set_string(turn, "role", acr_role_name(message->role));
+            acr_json_set(turn, "content", blocks);
+            acr_json_append(messages, turn);
+            role = message->role;
+        }
+        append_block(blocks, "text", acr_json_new_string(message->content));
+        if (i == mark)
+            append_cache_point(blocks);
+    }
+    return messages;
+}
+
+static AcrJson *inference_of(const AcrDialect *dialect, const AcrModelRequest *request)
+{
+    AcrJson *config = acr_json_new_object();
+
+    if (request->max_tokens > 0)
+        acr_json_set_int(config, "maxTokens", request->max_tokens);
+    if (dialect->temperature >= 0 && !dialect->no_temperature)
+        acr_json_set(config, "temperature", acr_json_new_double(dialect->temperature));
+    return config;
+}
+
+/* The schema goes as a text inside the JSON. */
+static AcrJson *format_of(const AcrJson *schema)
+{
+    g_autofree char *text = acr_json_print(schema);
+    AcrJson *definition = acr_json_new_object();
+    AcrJson *structure = acr_json_new_object();
+    AcrJson *format = acr_json_new_object();
+
+    acr_json_set_string(definition, "schema", text);
+    acr_json_set_string(definition, "name", "answer");
+    acr_json_set(structure, "jsonSchema", definition);
+    acr_json_set_string(format, "type", "json_schema");
+    acr_json_set(format, "structure", structure);
+    return format;
+}
+
+static AcrJson *output_of(const AcrDialect *dialect, const AcrModelRequest *request)
+{
+    AcrJson *config = acr_json_new_object();
+
+    if (request->schema && !dialect->no_schema)
+        acr_json_set(config, "textFormat", format_of(request->schema));
+    if (dialect->effort && !dialect->no_effort)
+        acr_json_set_string(config, "effort", dialect->effort);
+    return config;
+}
+
+/* Sets what holds something; value taken. */
+static void set_if_any(AcrJson *object, const char *key, AcrJson *value)
+{
+    if (acr_json_size(value) > 0)
+        acr_json_set(object, key, value);
+    else
+        acr_json_free(value);
+}
+
+static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest *request)
+{
+    bool cache = may_cache(dialect);
+    g_autofree char *words = acr_json_words(request, false, request->schema && !dialect->no_schema);
+    AcrJson *json = acr_json_new_object();
+
+    acr_json_set(json, "messages", messages_of(request->conversation, cache));
+    set_if_any(json, "system", system_of(request->conversation, words, cache));
+    set_if_any(json, "inferenceConfig", inference_of(dialect, request));
+    set_if_any(json, "outputConfig", output_of(dialect, request));
+    return json;
+}
+
+/* ---- Answer -------------------------------------------------------------------------------------
+ */
+
+/* Tokens written to the cache for an hour; the other writes are for minutes. */
+static gint64 hour_writes(const AcrJson *details)
+{
+    gint64 sum = 0;
+
+    for (const AcrJson *at = acr_json_first(details); at; at = acr_json_next(at))
+        if (g_strcmp0(acr_json_get_string(at, "ttl"), "1h") == 0)
+            sum += MAX(acr_counter(at, "inputTokens"), 0);
+    return sum;
+}
+
+/* inputTokens leaves out what was read from the cache and written to it; totalTokens may too. A
+ * total that fits neither way shows that the numbers mean something else: then none is believed. */
+static void read_usage(AcrDraft *draft, const AcrJson *usage)
+{
+    gint64 written = acr_counter(usage, "cacheWriteInputTokens");
+    gint64 hour = hour_writes(acr_json_get(usage, "cacheDetails"));
+    gint64 total = acr_counter(usage, "totalTokens");
+    AcrUsage found = ACR_USAGE_UNKNOWN;
+    gint64 plain;
+
+    found.input = acr_counter(usage, "inputTokens");
+    found.output = acr_counter(usage, "outputTokens");
+    found.cached = acr_counter(usage, "cacheReadInputTokens");
+    found.written = written;
+    if (hour > 0 && hour <= written) {
+        found.written = written - hour;
+        found.written_1h = hour;
+    }
+    plain = found.input + found.output;
+    if (total >= 0 && found.input >= 0 && found.output >= 0 && total != plain &&
+        total != plain + MAX(found.cached, 0) + MAX(written, 0))
+        return;
+    draft->usage = found;
+}
+
+/* An answer that filled the model's window is no answer: the next one will not fit either. */
+static AcrDraftStep finish_draft(AcrDraft *draft)
+{
+    if (g_strcmp0(draft->finish, WINDOW_EXCEEDED) != 0)
+        return ACR_DRAFT_DONE;
+    draft->is_complete = true; /* and its usage counts */
+    return acr_draft_fail(draft, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+                          "the answer did not fit into the model's context window");
+}
+
+static AcrDraftStep on_start(AcrDraft *draft, const AcrJson *json)
+{
+    if (acr_json_get(acr_json_get(json, "start"), "toolUse"))
+        draft->has_calls = true;
+    return ACR_DRAFT_MORE;
+}
+
+static AcrDraftStep on_delta(AcrDraft *draft, const AcrJson *json)
+{
+    const AcrJson *delta = acr_json_get(json, "delta");
+
+    if (acr_json_get(delta, "toolUse"))
+        draft->has_calls = true;
+    if (acr_json_get(delta, "reasoningContent") || acr_json_get(delta, "toolUse"))
+        draft->content_us = g_get_monotonic_time();
+    return acr_draft_add(draft, acr_json_get_string(delta, "text")) ? ACR_DRAFT_MORE
+                                                                    : ACR_DRAFT_FAILED;
+}
+
+static AcrDraftStep on_stop(AcrDraft *draft, const AcrJson *json)
+{
+    acr_draft_finish(draft, finish_words, acr_json_get_string(json, "stopReason"));
+    return ACR_DRAFT_MORE;
+}
+
+/* Without a reason before it, the end that it would tell of is not one. */
+static AcrDraftStep on_metadata(AcrDraft *draft, const AcrJson *json)
+{
+    read_usage(draft, acr_json_get(json, "usage"));
+    return draft->finish ? finish_draft(draft) : ACR_DRAFT_MORE;
+}
+
+/* An exception's name stands in the frame, not in the JSON. */
+static AcrDraftStep on_exception(AcrDraft *draft, const AcrEvent *event, const AcrJson *json)
+{
+    g_autoptr(AcrJson) error = acr_json_new_object();
+    const char *message = acr_json_get_string(json, "message");
+
+    if (!message)
+        message = acr_json_get_string(json, "Message");
+    acr_json_set_string(error, "type", event->name);
+    acr_json_set_string(error, "message", message ? message : "the server broke the stream off");
+    return acr_draft_fail_json(draft, error);
+}
+
+static AcrDraftStep bedrock_event(AcrDraft *draft, const AcrEvent *event, const AcrJson *json)
+{
+    static const struct {
+        const char *name;
+        AcrDraftStep (*take)(AcrDraft *draft, const AcrJson *json);
+    } events[] = {
+        {"contentBlockStart", on_start},
+        {"contentBlockDelta", on_delta},
+        {"messageStop", on_stop},
+        {"metadata", on_metadata},
+    };
+
+    if (event->is_exception)
+        return on_exception(draft, event, json);
+    for (gsize i = 0; i < G_N_ELEMENTS(events); i++) {
+        if (strcmp(events[i].name, event->name) != 0)
+            continue;
+        if (acr_json_type(json) != ACR_JSON_OBJECT)
+            return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
+                                  "an event of the stream is no JSON object");
+        return events[i].take(draft, json);
+    }
+    return ACR_DRAFT_MORE;
+}
+
+static AcrDraftStep bedrock_answer(AcrDraft *draft, const AcrJson *body)
+{
+    const AcrJson *message = acr_json_get(acr_json_get(body, "output"), "message");
+    const AcrJson *content = acr_json_get(message, "content");
+
+    if (acr_json_type(content) != ACR_JSON_ARRAY)
+        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
+                              "the response holds no output.message.content");
+    for (const AcrJson *block = acr_json_first(content); block; block = acr_json_next(block)) {
+        if (acr_json_get(block, "toolUse"))
+            draft->has_calls = true;
+        if (!acr_draft_add(draft, acr_json_get_string(block, "text")))
+            return ACR_DRAFT_FAILED;
+    }
+    acr_draft_finish(draft, finish_words, acr_json_get_string(body, "stopReason"));
+    read_usage(draft, acr_json_get(body, "usage"));
+    return finish_draft(draft);
+}
+
+/* ---- Corrections --------------------------------------------------------------------------------
+ */
+
+static bool mentions(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (strstr(text, *words))
+            return true;
+    return false;
+}
+
+/* What was refused is told in prose only, in the words of whichever model stands behind. */
+static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
+{
+    static const char *const cache[] = {"cachepoint", "cache point", "prompt caching",
+                                        "cache_control", NULL};
+    static const char *const effort[] = {"effort", NULL};
+    static const char *const schema[] = {
+        "textformat", "schema", "structured output", "output_config.format", "outputconfig", NULL};
+    static const char *const temperature[] = {"temperature", NULL};
+    static const char *const output[] = {"outputconfig", "output_config", NULL};
+    const struct {
+        const char *const *words;
+        bool *done;
+        bool is_sent;
+    } changes[] = {
+        {cache, &dialect->no_cache, true},
+        {effort, &dialect->no_effort, dialect->effort},
+        {schema, &dialect->no_schema, true},
+        {output, &dialect->no_effort, dialect->effort},
+        {temperature, &dialect->no_temperature, dialect->temperature >= 0},
+    };
+    g_autofree char *said = g_ascii_strdown(failure->message ? failure->message : "", -1);
+
+    if (failure->code != ACR_LLM_ERROR_BAD_REQUEST)
+        return false;
+    for (gsize i = 0; i < G_N_ELEMENTS(changes); i++)
+        if (changes[i].is_sent && !*changes[i].done && mentions(said, changes[i].words))
+            return *changes[i].done = true;
+    return false;
+}
+
+const AcrProvider acr_provider_bedrock = {
+    .name = "bedrock",
+    .key_variables = key_variables,
+    .base_variables = base_variables,
+    .framing = ACR_FRAMES_EVENTSTREAM,
+    .base = bedrock_base,
+    .prepare = bedrock_prepare,
+    .sign = bedrock_sign,
+    .request = bedrock_request,
+    .event = bedrock_event,
+    .answer = bedrock_answer,
+    .correct = bedrock_correct,
+};

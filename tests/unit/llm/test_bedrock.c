@@ -1,0 +1,481 @@
+/* Bedrock's Converse dialect without a network: requests as JSON, answers from frames and JSON. */
+#include "test_llm.h"
+
+#include "frame.h"
+
+#define CLAUDE "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+#define PLAIN "meta.llama3-1-70b-instruct-v1:0"
+
+/* ---- Requests -----------------------------------------------------------------------------------
+ */
+
+static void assert_request(const AcrDialect *dialect, AcrModelRequest request,
+                           const AcrConversation *conversation, const char *expected)
+{
+    g_autoptr(AcrJson) body = NULL;
+    g_autofree char *text = NULL;
+
+    request.conversation = conversation;
+    body = acr_provider_bedrock.request(dialect, &request);
+    text = acr_json_print(body);
+    g_assert_cmpstr(text, ==, expected);
+}
+
+static AcrConversation *talk(const char *const *texts)
+{
+    AcrConversation *conversation = acr_conversation_new("c");
+    AcrRole role = ACR_ROLE_SYSTEM;
+
+    for (; *texts; texts++) {
+        acr_conversation_add(conversation, role, *texts);
+        role = role == ACR_ROLE_USER ? ACR_ROLE_ASSISTANT : ACR_ROLE_USER;
+    }
+    return conversation;
+}
+
+static void a_request_holds_what_is_asked_for_and_no_more(void)
+{
+    static const char *const texts[] = {"be brief", "h\"i\n", NULL};
+    g_autoptr(AcrConversation) c = talk(texts);
+    g_autoptr(AcrJson) schema = acr_json_parse("{\"type\":\"object\"}", 17, NULL);
+    AcrDialect bare = {.model = PLAIN, .temperature = -1};
+    AcrDialect full = {.model = PLAIN, .temperature = 0.25, .effort = "high"};
+    AcrModelRequest most = {.max_tokens = 100, .schema = schema};
+
+    assert_request(&bare, (AcrModelRequest){0}, c,
+                   "{\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":\"h\\\"i\\n\"}]}],"
+                   "\"system\":[{\"text\":\"be brief\"}]}");
+    assert_request(&full, most, c,
+                   "{\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":\"h\\\"i\\n\"}]}],"
+                   "\"system\":[{\"text\":\"be brief\"}],"
+                   "\"inferenceConfig\":{\"maxTokens\":100,\"temperature\":0.25},"
+                   "\"outputConfig\":{\"textFormat\":{\"type\":\"json_schema\",\"structure\":"
+                   "{\"jsonSchema\":{\"schema\":\"{\\\"type\\\":\\\"object\\\"}\","
+                   "\"name\":\"answer\"}}},\"effort\":\"high\"}}");
+    full.no_effort = full.no_temperature = full.no_schema = true;
+    assert_request(
+        &full, most, c,
+        "{\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":\"h\\\"i\\n\"}]}],"
+        "\"system\":[{\"text\":\"be brief\"},{\"text\":\"Answer with one JSON object and "
+        "nothing else. It must follow this JSON schema:\\n{\\\"type\\\":\\\"object\\\"}\""
+        "}],\"inferenceConfig\":{\"maxTokens\":100}}");
+}
+
+static void json_without_schema_is_asked_for_in_words(void)
+{
+    g_autoptr(AcrConversation) c = acr_conversation_new("c");
+    AcrDialect dialect = {.model = PLAIN, .temperature = -1};
+
+    acr_conversation_add(c, ACR_ROLE_USER, "hi");
+    assert_request(&dialect, (AcrModelRequest){.json = true}, c,
+                   "{\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":\"hi\"}]}],"
+                   "\"system\":[{\"text\":\"Answer with one JSON object and nothing else.\"}]}");
+}
+
+static void turns_alternate_and_hold_no_blank_text(void)
+{
+    g_autoptr(AcrConversation) c = acr_conversation_new("c");
+    AcrDialect dialect = {.model = PLAIN, .temperature = -1};
+
+    acr_conversation_add(c, ACR_ROLE_SYSTEM, " \n");
+    acr_conversation_add(c, ACR_ROLE_USER, "a");
+    acr_conversation_add(c, ACR_ROLE_ASSISTANT, "");
+    acr_conversation_add(c, ACR_ROLE_USER, "b");
+    acr_conversation_add(c, ACR_ROLE_ASSISTANT, "c");
+    acr_conversation_add(c, ACR_ROLE_USER, "d");
+    assert_request(
+        &dialect, (AcrModelRequest){0}, c,
+        "{\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":\"a\"},{\"text\":\"b\"}"
+        "]},{\"role\":\"assistant\",\"content\":[{\"text\":\"c\"}]},"
+        "{\"role\":\"user\",\"content\":[{\"text\":\"d\"}]}]}");
+}
+
+static guint marks_of(AcrDialect dialect)
+{
+    static const char *const texts[] = {"s", "u", NULL};
+    g_autoptr(AcrConversation) c = talk(texts);
+    AcrModelRequest request = {.conversation = c};
+    g_autoptr(AcrJson) body = acr_provider_bedrock.request(&dialect, &request);
+    g_autofree char *text = acr_json_print(body);
+    g_auto(GStrv) parts = g_strsplit(text, "cachePoint", -1);
+
+    return g_strv_length(parts) - 1;
+}
+
+static void what_stays_the_same_is_marked_for_the_cache(void)
+{
+    static const char *const texts[] = {"s", "u1", "a1", "u2", "a2", "u3", NULL};
+    g_autoptr(AcrConversation) c = talk(texts);
+    AcrDialect dialect = {.model = CLAUDE, .temperature = -1};
+
+    assert_request(&dialect, (AcrModelRequest){0}, c,
+                   "{\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":\"u1\"}]},"
+                   "{\"role\":\"assistant\",\"content\":[{\"text\":\"a1\"}]},"
+                   "{\"role\":\"user\",\"content\":[{\"text\":\"u2\"},"
+                   "{\"cachePoint\":{\"type\":\"default\"}}]},"
+                   "{\"role\":\"assistant\",\"content\":[{\"text\":\"a2\"}]},"
+                   "{\"role\":\"user\",\"content\":[{\"text\":\"u3\"}]}],"
+                   "\"system\":[{\"text\":\"s\"},{\"cachePoint\":{\"type\":\"default\"}}]}");
+    g_assert_cmpuint(marks_of(dialect), ==, 1);
+    g_assert_cmpuint(marks_of((AcrDialect){.model = CLAUDE, .no_cache = true}), ==, 0);
+    g_assert_cmpuint(marks_of((AcrDialect){.model = PLAIN}), ==, 0);
+    g_assert_cmpuint(marks_of((AcrDialect){.model = "amazon.nova-pro-v1:0"}), ==, 1);
+    g_assert_cmpuint(marks_of((AcrDialect){.model = "anthropic.claude-3-5-sonnet-20240620-v1:0"}),
+                     ==, 0);
+    g_assert_cmpuint(
+        marks_of((AcrDialect){.model = "arn:aws:bedrock:x:1:application-inference-profile/y"}), ==,
+        1);
+}
+
+/* ---- Streams ------------------------------------------------------------------------------------
+ */
+
+#define STOP "messageStop", "{\"stopReason\":\"end_turn\"}"
+#define METADATA                                                                                   \
+    "metadata", "{\"usage\":{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7},"             \
+                "\"metrics\":{\"latencyMs\":3}}"
+#define TEXT(text)                                                                                 \
+    "contentBlockDelta", "{\"contentBlockIndex\":0,\"delta\":{\"text\":\"" text "\"}}"
+
+/* Frames of pairs (event, payload) ended by NULL. */
+static GByteArray *frames(const char *const *pairs)
+{
+    GByteArray *bytes = g_byte_array_new();
+
+    for (; *pairs; pairs += 2)
+        frame_add(bytes, g_str_has_suffix(pairs[0], "Exception") ? "exception" : "event", pairs[0],
+                  pairs[1]);
+    return bytes;
+}
+
+typedef struct {
+    bool ok;
+    AcrModelAnswer answer;
+    AcrUsage usage;
+    AcrFailure failure;
+} Outcome;
+
+static void outcome_clear(Outcome *outcome)
+{
+    acr_model_answer_clear(&outcome->answer);
+    acr_failure_clear(&outcome->failure);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Outcome, outcome_clear)
+
+static void read_bytes(const GByteArray *bytes, gsize step, const char *cut, Outcome *out)
+{
+    g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(AcrReader) reader = NULL;
+
+    g_hash_table_insert(headers, (gpointer) "content-type",
+                        (gpointer) "application/vnd.amazon.eventstream");
+    g_hash_table_insert(headers, (gpointer) "x-amzn-requestid", (gpointer) "r-1");
+    reader = acr_reader_new(&acr_provider_bedrock, 200, headers);
+    for (gsize at = 0; at < bytes->len; at += step)
+        if (!acr_reader_feed(reader, (const char *)bytes->data + at, MIN(step, bytes->len - at)))
+            break;
+    *out = (Outcome){.usage = ACR_USAGE_UNKNOWN};
+    out->ok = acr_reader_end(reader, cut, &out->answer, &out->usage, &out->failure);
+}
+
+static void assert_stream(const char *const *pairs, const char *content, const char *finish,
+                          gint64 input, gint64 output)
+{
+    g_autoptr(GByteArray) bytes = frames(pairs);
+    static const gsize steps[] = {1, 7, 100000};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
+        g_auto(Outcome) outcome = {0};
+
+        read_bytes(bytes, steps[i], NULL, &outcome);
+        if (!outcome.ok)
+            g_error("%s", outcome.failure.message);
+        g_assert_cmpstr(outcome.answer.content, ==, content);
+        g_assert_cmpstr(outcome.answer.finish, ==, finish);
+        g_assert_cmpstr(outcome.answer.request_id, ==, "r-1");
+        g_assert_null(outcome.answer.model);
+        g_assert_cmpint(outcome.usage.input, ==, input);
+        g_assert_cmpint(outcome.usage.output, ==, output);
+    }
+}
+
+static void streams_are_put_together(void)
+{
+    static const char *const whole[] = {"initial-response",
+                                        "",
+                                        "messageStart",
+                                        "{\"role\":\"assistant\"}",
+                                        TEXT("na\\u00efve "),
+                                        TEXT("☃"),
+                                        "contentBlockStop",
+                                        "{\"contentBlockIndex\":0}",
+                                        STOP,
+                                        METADATA,
+                                        TEXT("too late"),
+                                        NULL};
+    static const char *const calls[] = {
+        "contentBlockStart",
+        "{\"start\":{\"toolUse\":{\"toolUseId\":\"1\",\"name\":\"f\"}},\"contentBlockIndex\":0}",
+        "contentBlockDelta",
+        "{\"delta\":{\"toolUse\":{\"input\":\"{}\"}},\"contentBlockIndex\":0}",
+        "messageStop",
+        "{\"stopReason\":\"tool_use\"}",
+        METADATA,
+        NULL};
+    static const char *const thought[] = {
+        "contentBlockDelta",
+        "{\"delta\":{\"reasoningContent\":{\"text\":\"hm\"}},\"contentBlockIndex\":0}",
+        TEXT("yes"),
+        "messageStop",
+        "{\"stopReason\":\"max_tokens\"}",
+        "metadata",
+        "{}",
+        NULL};
+    static const char *const filtered[] = {TEXT("par"), "messageStop",
+                                           "{\"stopReason\":\"content_filtered\"}", METADATA, NULL};
+    static const char *const odd[] = {
+        TEXT(""), "messageStop", "{\"stopReason\":\"malformed_model_output\"}", METADATA, NULL};
+
+    assert_stream(whole, "na\xc3\xafve ☃", "stop", 5, 2);
+    assert_stream(calls, "", "tool_calls", 5, 2);
+    assert_stream(thought, "yes", "length", -1, -1);
+    assert_stream(filtered, "par", "content_filter", 5, 2);
+    assert_stream(odd, "", "malformed_model_output", 5, 2);
+}
+
+static void assert_broken(const char *const *pairs, gsize drop, AcrLlmError code, bool retryable,
+                          const char *words, gint64 input)
+{
+    g_autoptr(GByteArray) bytes = frames(pairs);
+    g_auto(Outcome) outcome = {0};
+
+    g_byte_array_set_size(bytes, (guint)(bytes->len - drop));
+    read_bytes(bytes, 50, NULL, &outcome);
+    g_assert_false(outcome.ok);
+    g_assert_cmpstr(acr_llm_error_name(outcome.failure.code), ==, acr_llm_error_name(code));
+    g_assert_cmpint(outcome.failure.retryable, ==, retryable);
+    if (!strstr(outcome.failure.message, words))
+        g_error("'%s' is not in: %s", words, outcome.failure.message);
+    g_assert_cmpint(outcome.usage.input, ==, input);
+}
+
+static void only_reason_and_usage_together_are_an_end(void)
+{
+    static const char *const no_metadata[] = {TEXT("a"), STOP, NULL};
+    static const char *const no_reason[] = {TEXT("a"), METADATA, NULL};
+    static const char *const turned[] = {TEXT("a"), METADATA, STOP, NULL};
+    static const char *const whole[] = {TEXT("a"), STOP, METADATA, NULL};
+    static const char words[] = "ended before the answer was complete";
+
+    assert_broken(no_metadata, 0, ACR_LLM_ERROR_TRUNCATED, true, words, -1);
+    assert_broken(no_reason, 0, ACR_LLM_ERROR_TRUNCATED, true, words, -1);
+    assert_broken(turned, 0, ACR_LLM_ERROR_TRUNCATED, true, words, -1);
+    assert_broken(whole, 1, ACR_LLM_ERROR_TRUNCATED, true, words, -1);
+}
+
+static void exceptions_in_a_stream_have_their_class(void)
+{
+    static const struct {
+        const char *name, *message;
+        AcrLlmError code;
+        bool retryable;
+    } rows[] = {
+        {"throttlingException", "Too many tokens", ACR_LLM_ERROR_RATE_LIMIT, true},
+        {"modelStreamErrorException", "broke", ACR_LLM_ERROR_SERVER, true},
+        {"internalServerException", "broke", ACR_LLM_ERROR_SERVER, true},
+        {"serviceUnavailableException", "later", ACR_LLM_ERROR_OVERLOADED, true},
+        {"validationException", "The value is wrong", ACR_LLM_ERROR_BAD_REQUEST, false},
+        {"validationException", "Input is too long for requested model.",
+         ACR_LLM_ERROR_CONTEXT_OVERFLOW, false},
+        {"validationException", "Too many total text bytes: 9 > 8", ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+         false},
+        {"modelTimeoutException", "slow", ACR_LLM_ERROR_TIMEOUT, true},
+    };
+    static const char *const silent[] = {"internalServerException", "", NULL};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *payload = g_strdup_printf("{\"message\":\"%s\"}", rows[i].message);
+        const char *const pairs[] = {TEXT("a"), rows[i].name, payload, NULL};
+
+        assert_broken(pairs, 0, rows[i].code, rows[i].retryable, rows[i].message, -1);
+    }
+    assert_broken(silent, 0, ACR_LLM_ERROR_SERVER, true, "broke the stream off", -1);
+}
+
+static void a_full_window_is_an_overflow_that_is_billed(void)
+{
+    static const char *const full[] = {TEXT("a"), "messageStop",
+                                       "{\"stopReason\":\"model_context_window_exceeded\"}",
+                                       METADATA, NULL};
+
+    assert_broken(full, 0, ACR_LLM_ERROR_CONTEXT_OVERFLOW, false, "context window", 5);
+}
+
+static void what_is_no_stream_is_malformed(void)
+{
+    static const char *const no_json[] = {"contentBlockDelta", "{\"delta\":", NULL};
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_auto(Outcome) outcome = {0};
+
+    assert_broken(no_json, 0, ACR_LLM_ERROR_MALFORMED, true, "no JSON object", -1);
+    g_byte_array_append(bytes, (const guint8 *)"<html>gateway</html>", 20);
+    read_bytes(bytes, 20, NULL, &outcome);
+    g_assert_false(outcome.ok);
+    g_assert_cmpint((int)outcome.failure.code, ==, ACR_LLM_ERROR_MALFORMED);
+}
+
+/* ---- Whole bodies -------------------------------------------------------------------------------
+ */
+
+static void assert_usage(const char *usage, const AcrUsage *expected)
+{
+    g_autofree char *body =
+        g_strdup_printf("{\"output\":{\"message\":{\"role\":\"assistant\",\"content\":[{\"text\":"
+                        "\"a\"},{\"reasoningContent\":{}},{\"text\":\"b\"}]}},"
+                        "\"stopReason\":\"stop_sequence\",\"usage\":%s}",
+                        usage);
+    g_auto(AcrModelAnswer) answer = {0};
+    g_auto(AcrFailure) failure = {0};
+
+    g_assert_true(read_response(&acr_provider_bedrock, 200, body, &answer, &failure));
+    g_assert_cmpstr(answer.content, ==, "ab");
+    g_assert_cmpstr(answer.finish, ==, "stop");
+    g_assert_cmpint(answer.usage.input, ==, expected->input);
+    g_assert_cmpint(answer.usage.cached, ==, expected->cached);
+    g_assert_cmpint(answer.usage.written, ==, expected->written);
+    g_assert_cmpint(answer.usage.written_1h, ==, expected->written_1h);
+    g_assert_cmpint(answer.usage.output, ==, expected->output);
+}
+
+static void usage_is_disjoint_and_must_add_up(void)
+{
+    static const AcrUsage unknown = ACR_USAGE_UNKNOWN;
+    AcrUsage expected = ACR_USAGE_UNKNOWN;
+
+    assert_usage("null", &unknown);
+    assert_usage("{\"inputTokens\":-5,\"outputTokens\":null}", &unknown);
+    expected.input = 5;
+    expected.output = 2;
+    assert_usage("{\"inputTokens\":5,\"outputTokens\":2}", &expected);
+    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7}", &expected);
+    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":8}", &unknown);
+    expected.cached = 100;
+    expected.written = 20;
+    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":127,"
+                 "\"cacheReadInputTokens\":100,\"cacheWriteInputTokens\":20}",
+                 &expected);
+    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7,"
+                 "\"cacheReadInputTokens\":100,\"cacheWriteInputTokens\":20}",
+                 &expected);
+    expected.written = 5;
+    expected.written_1h = 15;
+    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":127,"
+                 "\"cacheReadInputTokens\":100,\"cacheWriteInputTokens\":20,\"cacheDetails\":["
+                 "{\"ttl\":\"1h\",\"inputTokens\":15},{\"ttl\":\"5m\",\"inputTokens\":5}]}",
+                 &expected);
+}
+
+static void a_body_without_content_is_malformed(void)
+{
+    g_auto(AcrModelAnswer) answer = {0};
+    g_auto(AcrFailure) failure = {0};
+
+    g_assert_false(read_response(&acr_provider_bedrock, 200, "{\"output\":{}}", &answer, &failure));
+    g_assert_cmpint((int)failure.code, ==, ACR_LLM_ERROR_MALFORMED);
+}
+
+static void refuse(int status, const char *type, const char *message, AcrFailure *out)
+{
+    g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autofree char *body = g_strdup_printf("{\"message\":\"%s\"}", message);
+    g_autofree char *value = g_strconcat(type, ":http://internal.amazon.com/coral/", NULL);
+    g_autoptr(AcrReader) reader = NULL;
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+    AcrModelAnswer answer = {0};
+
+    g_hash_table_insert(headers, (gpointer) "x-amzn-errortype", value);
+    reader = acr_reader_new(&acr_provider_bedrock, status, headers);
+    g_assert_true(acr_reader_feed(reader, body, strlen(body)));
+    g_assert_false(acr_reader_end(reader, NULL, &answer, &usage, out));
+}
+
+static void refusals_are_told_apart_by_their_header(void)
+{
+    static const struct {
+        int status;
+        const char *type;
+        AcrLlmError code;
+    } rows[] = {
+        {429, "ThrottlingException", ACR_LLM_ERROR_RATE_LIMIT},
+        {429, "ModelNotReadyException", ACR_LLM_ERROR_OVERLOADED},
+        {408, "ModelTimeoutException", ACR_LLM_ERROR_TIMEOUT},
+        {424, "ModelErrorException", ACR_LLM_ERROR_SERVER},
+        {500, "InternalServerException", ACR_LLM_ERROR_SERVER},
+        {503, "ServiceUnavailableException", ACR_LLM_ERROR_OVERLOADED},
+        {403, "AccessDeniedException", ACR_LLM_ERROR_AUTH},
+        {403, "InvalidSignatureException", ACR_LLM_ERROR_AUTH},
+        {403, "ExpiredTokenException", ACR_LLM_ERROR_AUTH},
+        {400, "ValidationException", ACR_LLM_ERROR_BAD_REQUEST},
+        {404, "ResourceNotFoundException", ACR_LLM_ERROR_BAD_REQUEST},
+        {400, "ServiceQuotaExceededException", ACR_LLM_ERROR_BAD_REQUEST},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_auto(AcrFailure) failure = {0};
+
+        refuse(rows[i].status, rows[i].type, "no", &failure);
+        g_test_message("%s", rows[i].type);
+        g_assert_cmpstr(acr_llm_error_name(failure.code), ==, acr_llm_error_name(rows[i].code));
+    }
+}
+
+static bool correct(AcrDialect *dialect, int status, const char *type, const char *message)
+{
+    g_auto(AcrFailure) failure = {0};
+
+    refuse(status, type, message, &failure);
+    return acr_provider_bedrock.correct(dialect, &failure);
+}
+
+static void each_correction_is_made_once(void)
+{
+    static const char cache[] = "You invoked an unsupported model or your request did not allow "
+                                "prompt caching. See the documentation for more information.";
+    AcrDialect d = {.model = "m", .temperature = 0.2, .effort = "high"};
+    AcrDialect bare = {.model = "m", .temperature = -1};
+
+    g_assert_false(correct(&d, 400, "ValidationException", "messages: roles must alternate"));
+    g_assert_false(correct(&d, 429, "ThrottlingException", "Too much effort"));
+    g_assert_true(correct(&d, 403, "AccessDeniedException", cache));
+    g_assert_true(d.no_cache);
+    g_assert_false(correct(&d, 403, "AccessDeniedException", cache));
+    g_assert_true(correct(&bare, 400, "ValidationException", cache));
+    g_assert_true(correct(&d, 400, "ValidationException",
+                          "The model returned the following errors: `temperature` is deprecated"));
+    g_assert_true(d.no_temperature);
+    g_assert_true(correct(&d, 400, "ValidationException", "extraneous key [outputConfig]"));
+    g_assert_true(d.no_schema && !d.no_effort);
+    g_assert_true(correct(&d, 400, "ValidationException", "extraneous key [outputConfig]"));
+    g_assert_true(d.no_effort);
+    g_assert_false(correct(&d, 400, "ValidationException", "extraneous key [outputConfig]"));
+    g_assert_false(correct(&bare, 400, "ValidationException", "temperature and effort"));
+}
+
+#define TEST(name) g_test_add_func("/llm/bedrock/" #name, name)
+
+void add_bedrock_tests(void)
+{
+    TEST(a_request_holds_what_is_asked_for_and_no_more);
+    TEST(json_without_schema_is_asked_for_in_words);
+    TEST(turns_alternate_and_hold_no_blank_text);
+    TEST(what_stays_the_same_is_marked_for_the_cache);
+    TEST(streams_are_put_together);
+    TEST(only_reason_and_usage_together_are_an_end);
+    TEST(exceptions_in_a_stream_have_their_class);
+    TEST(a_full_window_is_an_overflow_that_is_billed);
+    TEST(what_is_no_stream_is_malformed);
+    TEST(usage_is_disjoint_and_must_add_up);
+    TEST(a_body_without_content_is_malformed);
+    TEST(refusals_are_told_apart_by_their_header);
+    TEST(each_correction_is_made_once);
+}
