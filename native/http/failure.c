@@ -4,6 +4,8 @@
  */
 #include "http/http_private.h"
 
+#define UNVERIFIED 1
+
 G_DEFINE_QUARK(acr - http - error - quark, acr_http_error)
 
 static bool fail_ended(const AcrHttpTransfer *x, GError **error)
@@ -49,6 +51,7 @@ static AcrHttpError class_of(CURLcode code, bool sent)
     case CURLE_URL_MALFORMAT:
     case CURLE_FAILED_INIT:
     case CURLE_OUT_OF_MEMORY:
+    case CURLE_PEER_FAILED_VERIFICATION: /* another try would meet the same certificate */
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
         return ACR_HTTP_ERROR_FAILED;
@@ -68,6 +71,16 @@ static bool is_long_line(CURLcode code, bool sent)
     return code == CURLE_OUT_OF_MEMORY && sent;
 }
 
+/* The chain of certificates was refused, not the name in the first: with that, the result of the
+ * chain is still the one it began with. */
+static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
+{
+    long verified = 0;
+
+    curl_easy_getinfo(x->client->easy, CURLINFO_SSL_VERIFYRESULT, &verified);
+    return code == CURLE_PEER_FAILED_VERIFICATION && verified > UNVERIFIED;
+}
+
 bool acr_http_fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
 {
     const char *what = x->detail[0] ? x->detail : curl_easy_strerror(code);
@@ -81,8 +94,6 @@ bool acr_http_fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
     }
     g_set_error(error, ACR_HTTP_ERROR, (gint)class_of(code, x->asked), "no response from %s: %s%s",
                 x->request->unix_socket ? x->request->unix_socket : x->authority, what,
-                code == CURLE_PEER_FAILED_VERIFICATION
-                    ? " (SSL_CERT_FILE names the certificates to trust)"
-                    : "");
+                is_untrusted(x, code) ? " (SSL_CERT_FILE names the certificates to trust)" : "");
     return false;
 }
