@@ -23,6 +23,7 @@ static bool fail_ended(const AcrHttpTransfer *x, GError **error)
         [ACR_HTTP_END_HEADER_BYTES] = {ACR_HTTP_ERROR_TOO_BIG,
                                        "the headers of the response are too large"},
         [ACR_HTTP_END_HEADER_COUNT] = {ACR_HTTP_ERROR_TOO_BIG, "the response has too many headers"},
+        [ACR_HTTP_END_NO_STATUS] = {ACR_HTTP_ERROR_NETWORK, "the response has no usable status"},
         [ACR_HTTP_END_BODY_BYTES] = {ACR_HTTP_ERROR_TOO_BIG, "the response is larger than"},
         [ACR_HTTP_END_STOPPED] = {ACR_HTTP_ERROR_STOPPED, "stopped"},
         [ACR_HTTP_END_RESENDING] = {ACR_HTTP_ERROR_NETWORK,
