@@ -4,6 +4,8 @@
  */
 #include "http/http_private.h"
 
+#define UNVERIFIED 1
+
 G_DEFINE_QUARK(acr - http - error - quark, acr_http_error)
 
 static bool fail_ended(const AcrHttpTransfer *x, GError **error)
@@ -21,6 +23,7 @@ static bool fail_ended(const AcrHttpTransfer *x, GError **error)
         [ACR_HTTP_END_HEADER_BYTES] = {ACR_HTTP_ERROR_TOO_BIG,
                                        "the headers of the response are too large"},
         [ACR_HTTP_END_HEADER_COUNT] = {ACR_HTTP_ERROR_TOO_BIG, "the response has too many headers"},
+        [ACR_HTTP_END_NO_STATUS] = {ACR_HTTP_ERROR_NETWORK, "the response has no usable status"},
         [ACR_HTTP_END_BODY_BYTES] = {ACR_HTTP_ERROR_TOO_BIG, "the response is larger than"},
         [ACR_HTTP_END_STOPPED] = {ACR_HTTP_ERROR_STOPPED, "stopped"},
         [ACR_HTTP_END_RESENDING] = {ACR_HTTP_ERROR_NETWORK,
@@ -49,6 +52,7 @@ static AcrHttpError class_of(CURLcode code, bool sent)
     case CURLE_URL_MALFORMAT:
     case CURLE_FAILED_INIT:
     case CURLE_OUT_OF_MEMORY:
+    case CURLE_PEER_FAILED_VERIFICATION: /* another try would meet the same certificate */
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
         return ACR_HTTP_ERROR_FAILED;
@@ -68,6 +72,16 @@ static bool is_long_line(CURLcode code, bool sent)
     return code == CURLE_OUT_OF_MEMORY && sent;
 }
 
+/* The chain of certificates was refused, not the name in the first: with that, the result of the
+ * chain is still the one it began with. */
+static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
+{
+    long verified = 0;
+
+    curl_easy_getinfo(x->client->easy, CURLINFO_SSL_VERIFYRESULT, &verified);
+    return code == CURLE_PEER_FAILED_VERIFICATION && verified > UNVERIFIED;
+}
+
 bool acr_http_fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
 {
     const char *what = x->detail[0] ? x->detail : curl_easy_strerror(code);
@@ -81,8 +95,6 @@ bool acr_http_fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
     }
     g_set_error(error, ACR_HTTP_ERROR, (gint)class_of(code, x->asked), "no response from %s: %s%s",
                 x->request->unix_socket ? x->request->unix_socket : x->authority, what,
-                code == CURLE_PEER_FAILED_VERIFICATION
-                    ? " (SSL_CERT_FILE names the certificates to trust)"
-                    : "");
+                is_untrusted(x, code) ? " (SSL_CERT_FILE names the certificates to trust)" : "");
     return false;
 }

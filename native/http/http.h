@@ -14,9 +14,9 @@
 #include "base/base.h"
 
 typedef enum {
-    ACR_HTTP_ERROR_FAILED,
+    ACR_HTTP_ERROR_FAILED, /* the request cannot be sent as it is, or not to this certificate */
     ACR_HTTP_ERROR_UNREACHABLE, /* no such host, or nothing listens: nothing was sent */
-    ACR_HTTP_ERROR_NETWORK,     /* TLS, or a transfer that broke off */
+    ACR_HTTP_ERROR_NETWORK,     /* a handshake or a transfer that broke off */
     ACR_HTTP_ERROR_TIMEOUT,     /* connect, first byte, idle or total */
     ACR_HTTP_ERROR_TOO_BIG,     /* body, header or count of headers over its ceiling */
     ACR_HTTP_ERROR_INTERRUPTED,

@@ -57,7 +57,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
         return len;
     if (len >= 5 && memcmp(line, "HTTP/", 5) == 0)
         g_hash_table_remove_all(x->head.headers);
-    else if (len > 0 && len <= 2 && line[len - 1] == '\n')
+    else if (len > 0 && (line[0] == '\r' || line[0] == '\n')) /* as libcurl knows it */
         end_head(x);
     else
         acr_http_keep_header(x->head.headers, line, len);
@@ -91,10 +91,12 @@ static size_t on_body(char *data, size_t size, size_t count, void *ctx)
     note_bytes(x);
     if (x->enough_us > 0)
         return len;
-    if (len > x->body_limit - x->body_bytes) {
+    if (!x->head_ended) /* libcurl takes some status lines that have no status */
+        x->end = ACR_HTTP_END_NO_STATUS;
+    else if (len > x->body_limit - x->body_bytes)
         x->end = ACR_HTTP_END_BODY_BYTES;
+    if (x->end != ACR_HTTP_END_NONE)
         return CURL_WRITEFUNC_ERROR;
-    }
     x->body_bytes += len;
     if (!x->body)
         return hand_on(x, data, len);

@@ -76,6 +76,15 @@ static void interim_responses_without_end_are_refused(void)
     assert_fails(&(TestReply){.raw = many->str}, &request, ACR_HTTP_ERROR_NETWORK);
 }
 
+static void a_head_ends_where_the_body_begins(void)
+{
+    g_auto(AcrHttpResponse) response = {0};
+
+    get_raw("HTTP/1.1 200 OK\r\nX-Real: 1\r\n\rX-Not: 2\r\nbody", &response);
+    g_assert_cmpuint(g_hash_table_size(response.headers), ==, 1);
+    assert_body(&response, "body");
+}
+
 static void trailers_are_not_headers_whatever_they_look_like(void)
 {
     g_auto(AcrHttpResponse) response = {0};
@@ -258,6 +267,8 @@ static void transfers_that_break_off_are_network_errors(void)
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         "<html>no status line</html>",
         "SSH-2.0-OpenSSH_9\r\n",
+        "HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nok",
+        "HTTP/1.1 000 X\r\n\r\n",
     };
     AcrHttpRequest request = {0};
 
@@ -315,6 +326,7 @@ void add_exchange_tests(void)
     TEST(every_status_is_a_response);
     TEST(headers_of_an_interim_response_are_dropped);
     TEST(interim_responses_without_end_are_refused);
+    TEST(a_head_ends_where_the_body_begins);
     TEST(trailers_are_not_headers_whatever_they_look_like);
     TEST(a_redirect_is_a_response_and_is_not_followed);
     TEST(packed_content_is_not_asked_for_and_passed_as_it_is);

@@ -1,0 +1,325 @@
+"""What stands between the program and a model server: TLS with a private authority, and a proxy.
+
+The certificates are made by the `openssl` command when a test asks for them; without it the test is
+skipped. Everything listens on 127.0.0.1 only, in threads of the test.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import shutil
+import socket
+import socketserver
+import ssl
+import subprocess
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MAX_HEAD_BYTES = 64 << 10
+MAX_REQUEST_BYTES = 16 << 20
+_SECONDS = 30
+
+
+def _openssl(*args: object) -> None:
+    command = ["openssl", *map(str, args)]
+    done = subprocess.run(command, capture_output=True, timeout=60)
+    assert done.returncode == 0, f"{command}: {done.stderr.decode(errors='replace')}"
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A certificate authority of the test's own; `ca` is the file that a client is to trust."""
+
+    folder: Path
+
+    @property
+    def ca(self) -> Path:
+        """The authority's own certificate."""
+        return self.folder / "ca.pem"
+
+    def server_context(self, *names: str) -> ssl.SSLContext:
+        """TLS for a server that is called by those host names or addresses, signed by the authority."""
+        key, request, cert = (
+            self.folder / f"server.{n}" for n in ("key", "csr", "pem")
+        )
+        kinds = [f"{'IP' if n[0].isdigit() else 'DNS'}:{n}" for n in names]
+        extensions = self.folder / "server.ext"
+        extensions.write_text(
+            f"subjectAltName={','.join(kinds)}\nextendedKeyUsage=serverAuth\n"
+        )
+        _openssl(
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-keyout",
+            key,
+            "-out",
+            request,
+            "-subj",
+            "/CN=server",
+        )
+        _openssl(
+            *(
+                "x509",
+                "-req",
+                "-in",
+                request,
+                "-CA",
+                self.ca,
+                "-CAkey",
+                self.folder / "ca.key",
+            ),
+            *("-CAcreateserial", "-days", 2, "-extfile", extensions, "-out", cert),
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(cert, key)
+        return context
+
+
+def make_authority(folder: Path) -> Authority:
+    """An authority in an empty folder. Skips where there is no `openssl`."""
+    if not shutil.which("openssl"):
+        pytest.skip("no openssl command: certificates cannot be made")
+    folder.mkdir(parents=True)
+    _openssl(
+        *(
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            2,
+            "-subj",
+            "/CN=test authority",
+        ),
+        *("-keyout", folder / "ca.key", "-out", folder / "ca.pem"),
+        *(
+            "-addext",
+            "basicConstraints=critical,CA:TRUE",
+            "-addext",
+            "keyUsage=critical,keyCertSign",
+        ),
+    )
+    return Authority(folder)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One request as a model server saw it."""
+
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+class ModelServer:
+    """A model server of the OpenAI chat dialect that streams `content`, over TCP, TLS or a unix socket.
+
+    `requests` are those that came, `connections` how many were made.
+    """
+
+    content = "an answer over the wire"
+
+    def __init__(
+        self, context: ssl.SSLContext | None = None, path: Path | None = None
+    ) -> None:
+        self.requests: list[Seen] = []
+        self.connections = 0
+        self.path = path
+        self._server: _Tcp | _Unix = (
+            _Unix(str(path), _Answers) if path else _Tcp(("127.0.0.1", 0), _Answers)
+        )
+        self._server.owner = self
+        self._server.context = context
+        self.port = 0 if path else int(self._server.server_address[1])
+
+    def __enter__(self) -> "ModelServer":
+        threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        ).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def events(self, model: str) -> list[str]:
+        """The stream's data lines for a request for that model."""
+        head = {
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "created": 1700000000,
+            "model": model,
+        }
+        deltas: list[tuple[dict[str, str], str | None]] = [
+            ({"role": "assistant", "content": ""}, None),
+            ({"content": self.content}, None),
+            ({}, "stop"),
+        ]
+        chunks = [
+            head | {"choices": [{"index": 0, "delta": d, "finish_reason": f}]}
+            for d, f in deltas
+        ]
+        usage = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}
+        chunks.append(head | {"choices": [], "usage": usage})
+        return [json.dumps(chunk) for chunk in chunks] + ["[DONE]"]
+
+
+class _Answers(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: "_Tcp | _Unix"
+
+    def setup(self) -> None:
+        self.disable_nagle_algorithm = self.server.owner.path is None
+        self.server.owner.connections += 1
+        if self.server.context:
+            self.request = self.server.context.wrap_socket(
+                self.request, server_side=True
+            )
+        super().setup()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is logged."""
+
+    def do_POST(self) -> None:
+        length = int(self.headers.get("Content-Length", "0"))
+        assert length <= MAX_REQUEST_BYTES, f"a request of {length} bytes"
+        body = json.loads(self.rfile.read(length))
+        self.server.owner.requests.append(
+            Seen(self.path, dict(self.headers.items()), body)
+        )
+        data = "".join(
+            f"data: {event}\n\n" for event in self.server.owner.events(body["model"])
+        ).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+class _Quiet:
+    """A client that goes away, or that does not trust the certificate, is no news."""
+
+    daemon_threads = True
+    context: ssl.SSLContext | None
+    owner: ModelServer
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing is printed."""
+
+
+class _Tcp(_Quiet, socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+
+
+class _Unix(_Quiet, socketserver.ThreadingUnixStreamServer):
+    pass
+
+
+class ConnectProxy:
+    """A proxy that knows CONNECT only and resolves names by `hosts` (name -> port on 127.0.0.1).
+
+    `heads` are the request heads that it was sent, `seen` all bytes that passed from its clients,
+    those in tunnels too. Whatever is no CONNECT to a name that it knows is refused with `refusal`.
+    """
+
+    refusal = 502
+
+    def __init__(self, hosts: dict[str, int]) -> None:
+        self.hosts = hosts
+        self.heads: list[str] = []
+        self.seen = b""
+        self._lock = threading.Lock()
+        self._server = _ProxyServer(("127.0.0.1", 0), _Tunnel)
+        self._server.proxy = self
+        self.port = int(self._server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """What HTTPS_PROXY is to be."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def saw(self, data: bytes) -> None:
+        """Bytes came from a client."""
+        with self._lock:
+            self.seen += data
+
+    def __enter__(self) -> "ConnectProxy":
+        threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        ).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _ProxyServer(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+    proxy: ConnectProxy
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no news."""
+
+
+class _Tunnel(socketserver.BaseRequestHandler):
+    server: _ProxyServer
+
+    def handle(self) -> None:
+        proxy = self.server.proxy
+        self.request.settimeout(_SECONDS)
+        head = self._read_head()
+        if not head:
+            return
+        proxy.heads.append(head)
+        words = head.split()
+        name = words[1].rsplit(":", 1)[0] if len(words) > 1 else ""
+        if words[0] != "CONNECT" or name not in proxy.hosts:
+            self.request.sendall(
+                f"HTTP/1.1 {proxy.refusal} Refused\r\nContent-Length: 0\r\n\r\n".encode()
+            )
+            return
+        with socket.create_connection(
+            ("127.0.0.1", proxy.hosts[name]), _SECONDS
+        ) as peer:
+            self.request.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(
+                target=self._pump, args=(peer, self.request, False), daemon=True
+            )
+            back.start()
+            self._pump(self.request, peer, True)
+            back.join(_SECONDS)
+
+    def _read_head(self) -> str:
+        """Reads byte by byte: what follows the head belongs to the tunnel."""
+        data = b""
+        while not data.endswith(b"\r\n\r\n") and len(data) < MAX_HEAD_BYTES:
+            byte = self.request.recv(1)
+            if not byte:
+                break
+            data += byte
+        self.server.proxy.saw(data)
+        return data.decode("latin-1")
+
+    def _pump(
+        self, source: socket.socket, target: socket.socket, is_client: bool
+    ) -> None:
+        """Carries bytes until one side ends, and tells the other."""
+        try:
+            while data := source.recv(65536):
+                if is_client:
+                    self.server.proxy.saw(data)
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # one of the two went away
