@@ -230,29 +230,32 @@ def test_overflow_with_nothing_left_to_shorten(
 
 
 def test_window_is_learnt_from_the_first_refusal(
-    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+    run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
 ) -> None:
     """What is known not to fit is not sent again; the journal holds it as a refusal."""
+    server = loopback_openai([line | {"expect": []} for line in script_lines()])
     server.fail(too_long(limit=3000), at=ANALYSE_2)
     run = live(server, sample_repo, tmp_path / "out", "--verbose")
-    result = run_host(*run, env=server.environment)
+    result = run_host(*run, env=server.environment).check()
     failures = [r["answer"]["error"] for r in journal(tmp_path / "out") if "error" in r["answer"]]
     assert failures[0]["window"] == 3000 and "sent" not in failures[0]
     assert len(failures) > 1 and all(f["sent"] is False for f in failures[1:])
     assert all(f["class"] == "context_overflow" for f in failures)
     assert max(asked_bytes(request) for request in server.requests[ANALYSE_2 + 1 :]) < 3000 * 3
     server.stop()
-    run_host("replay", tmp_path / "out").check(result.exit)
+    assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
 
 
 def test_given_window_is_kept_in_advance(
-    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
+    run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
 ) -> None:
+    server = loopback_openai([line | {"expect": []} for line in script_lines()])
     run = live(server, sample_repo, tmp_path / "out", "--verbose", "--context", "4096")
-    result = run_host(*run, env=server.environment)
+    result = run_host(*run, env=server.environment).check()
     assert "the context overflowed, " in result.err
     assert max(asked_bytes(request) for request in server.requests) < 4096 * 3
-    run_host(*run, env=server.environment).check(result.exit)
+    server.stop()
+    assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
     other = live(server, sample_repo, tmp_path / "out", "--context", "8192")
     run_host(*other, env=server.environment).one_line(2, "another context (then 4096, now 8192)")
 
