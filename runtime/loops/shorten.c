@@ -37,18 +37,26 @@ static char *describe_results(const AcrResults *results)
                            headings, g_str_has_suffix(headings, "\n") ? "" : "\n");
 }
 
-static void show_results(AcrRetrieved *retrieved, const AcrRun *run, AcrResults *results,
+/* Puts text in a message's place; false, and nothing changed: it is no shorter. */
+static bool replace_by_shorter(AcrRetrieved *retrieved, gsize message, const char *text)
+{
+    const char *now = acr_conversation_message(retrieved->conversation, message)->content;
+    bool is_shorter = strlen(text) < strlen(now);
+    if (is_shorter)
+        acr_conversation_replace(retrieved->conversation, message, text);
+    return is_shorter;
+}
+
+static bool show_results(AcrRetrieved *retrieved, const AcrRun *run, AcrResults *results,
                          AcrResultsForm form)
 {
     results->form = form;
-    if (form == ACR_RESULTS_GONE) {
-        acr_conversation_replace(retrieved->conversation, results->message, LEFT_OUT);
-        return;
-    }
+    if (form == ACR_RESULTS_GONE)
+        return replace_by_shorter(retrieved, results->message, LEFT_OUT);
     g_autofree char *shown = describe_results(results);
     g_autofree char *message =
         acr_prompts_render(run->prompts, ACR_PROMPT_SEARCH_RESULTS, "results", shown, NULL);
-    acr_conversation_replace(retrieved->conversation, results->message, message);
+    return replace_by_shorter(retrieved, results->message, message);
 }
 
 static AcrResults *nth_results(const AcrRetrieved *retrieved, guint n)
@@ -66,22 +74,16 @@ static bool lower_older(AcrRetrieved *retrieved, const AcrRun *run, AcrResultsFo
 {
     const AcrResults *newest = newest_results(retrieved);
     AcrResults *results;
-    for (guint i = 0; (results = nth_results(retrieved, i)) && results != newest; i++) {
-        if (results->form < form) {
-            show_results(retrieved, run, results, form);
+    for (guint i = 0; (results = nth_results(retrieved, i)) && results != newest; i++)
+        if (results->form < form && show_results(retrieved, run, results, form))
             return true;
-        }
-    }
     return false;
 }
 
 static bool lower_newest(AcrRetrieved *retrieved, const AcrRun *run, AcrResultsForm form)
 {
     AcrResults *newest = newest_results(retrieved);
-    if (!newest || newest->form >= form)
-        return false;
-    show_results(retrieved, run, newest, form);
-    return true;
+    return newest && newest->form < form && show_results(retrieved, run, newest, form);
 }
 
 static bool older_to_headings(AcrRetrieved *retrieved, const AcrRun *run)
@@ -98,8 +100,7 @@ static bool cut_newest(AcrRetrieved *retrieved, const AcrRun *run)
     if (bytes <= NEWEST_BYTES)
         return false;
     newest->bytes = MAX(bytes / 2, NEWEST_BYTES);
-    show_results(retrieved, run, newest, ACR_RESULTS_CUT);
-    return true;
+    return show_results(retrieved, run, newest, ACR_RESULTS_CUT);
 }
 
 static bool newest_to_headings(AcrRetrieved *retrieved, const AcrRun *run)

@@ -20,6 +20,7 @@ typedef struct {
     AcrModel model;
     AcrRecorder *recorder;
     AcrModel *inner;
+    AcrWindow window;
 } RecordedModel;
 
 AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrProgress *progress)
@@ -118,11 +119,16 @@ static AcrJson *answer_to_json(const AcrModelAnswer *answer)
     return json;
 }
 
-static AcrJson *failure_to_json(const GError *failure)
+/* `window` tokens fit, as far as is known (else 0); `sent`: the model was asked. */
+static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
 {
     AcrJson *json = acr_json_new_object(), *inside = acr_json_new_object();
     acr_json_set_string(inside, "class", acr_llm_error_name(failure->code));
     acr_json_set_string(inside, "message", failure->message);
+    if (window > 0)
+        acr_json_set_int(inside, "window", window);
+    if (!sent)
+        acr_json_set_bool(inside, "sent", false);
     acr_json_set(json, "error", inside);
     return json;
 }
@@ -133,6 +139,12 @@ static bool is_recorded(const GError *failure)
 {
     return g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
            g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP);
+}
+
+static bool is_overflow(const AcrJson *failure)
+{
+    return g_strcmp0(acr_json_get_string(failure, "class"),
+                     acr_llm_error_name(ACR_LLM_ERROR_CONTEXT_OVERFLOW)) == 0;
 }
 
 /* The recorded failure as the error that it was; false always. */
@@ -175,6 +187,7 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
 {
     GPtrArray *known = known_messages(self->recorder, acr_conversation_name(request->conversation));
     g_ptr_array_add(known, digest(ACR_ROLE_ASSISTANT, answer->content));
+    acr_window_learn_answer(&self->window, request->conversation, &answer->usage);
     acr_cost_add(self->recorder->cost, request->agent, &answer->usage);
     const AcrProgress *progress = self->recorder->progress;
     const AcrUsage *total = acr_cost_total(self->recorder->cost);
@@ -187,12 +200,32 @@ static bool answer_recorded(RecordedModel *self, const AcrModelRequest *request,
                             const AcrJson *recorded, AcrModelAnswer *out, GError **error)
 {
     const AcrJson *failure = acr_json_get(recorded, "error");
-    if (failure)
+    if (failure) {
+        if (is_overflow(failure) && acr_json_get_bool(failure, "sent", true))
+            acr_window_learn_refusal(&self->window, request->conversation,
+                                     acr_json_get_int(failure, "window", 0));
         return fail_as_recorded(failure, error);
+    }
     if (self->inner)
         acr_model_skip(self->inner, request);
     answer_from_json(recorded, out);
     return true;
+}
+
+/* One live call; what a refusal says of the window is learnt, and is in *out_window. */
+static bool ask_inner(RecordedModel *self, const AcrModelRequest *request, AcrModelAnswer *out,
+                      gint64 *out_window, GError **error)
+{
+    g_autoptr(GError) failure = NULL;
+    self->recorder->live_calls++;
+    if (acr_model_complete(self->inner, request, out, &failure))
+        return true;
+    if (g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {
+        *out_window = acr_model_report(self->inner)->window;
+        acr_window_learn_refusal(&self->window, request->conversation, *out_window);
+    }
+    g_propagate_error(error, g_steal_pointer(&failure));
+    return false;
 }
 
 static bool answer_live(RecordedModel *self, const AcrModelRequest *request, const AcrJson *asked,
@@ -205,9 +238,9 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
                     "the journal ends before the run does");
         return false;
     }
-    gint64 start = g_get_monotonic_time();
-    self->recorder->live_calls++;
-    bool ok = acr_model_complete(self->inner, request, &answer, &failure);
+    gint64 start = g_get_monotonic_time(), window = 0;
+    bool fits = acr_window_fits(&self->window, request, &failure);
+    bool ok = fits && ask_inner(self, request, &answer, &window, &failure);
     if (!ok && !is_recorded(failure)) {
         g_propagate_error(error, g_steal_pointer(&failure));
         return false;
@@ -215,7 +248,8 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
     AcrJson *time = acr_json_new_object();
     acr_json_set_int(time, "ended_s", g_get_real_time() / G_USEC_PER_SEC);
     acr_json_set_int(time, "wall_ms", (g_get_monotonic_time() - start) / 1000);
-    g_autoptr(AcrJson) record = ok ? answer_to_json(&answer) : failure_to_json(failure);
+    g_autoptr(AcrJson) record =
+        ok ? answer_to_json(&answer) : failure_to_json(failure, window, fits);
     if (!acr_journal_append(self->recorder->journal, "model", asked, record, time, error))
         return false;
     if (!ok) {
@@ -258,5 +292,11 @@ AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrMod
     self->model.name = g_strdup(name);
     self->recorder = recorder;
     self->inner = inner;
+    acr_window_init(&self->window, 0);
     return &self->model;
+}
+
+void acr_recorded_model_set_window(AcrModel *model, gint64 tokens)
+{
+    acr_window_init(&((RecordedModel *)model)->window, tokens);
 }

@@ -86,12 +86,15 @@ static GPtrArray *make_live_models(const char *const *names, const Task *task, G
  * emptied into them. */
 static GPtrArray *make_recorded_models(const Task *task, GPtrArray *live, AcrRecorder *recorder)
 {
-    const AcrJson *names = acr_json_get(acr_json_get(task->folder.meta, "options"), "model");
+    const AcrJson *bound = acr_json_get(task->folder.meta, "options");
+    const AcrJson *names = acr_json_get(bound, "model");
     GPtrArray *models = g_ptr_array_new_with_free_func((GDestroyNotify)acr_model_free);
     for (const AcrJson *at = acr_json_first(names); at; at = acr_json_next(at)) {
         const char *name = acr_json_string(at);
         AcrModel *inner = live && live->len ? g_ptr_array_steal_index(live, 0) : NULL;
-        g_ptr_array_add(models, acr_recorded_model_new(recorder, name ? name : "", inner));
+        AcrModel *model = acr_recorded_model_new(recorder, name ? name : "", inner);
+        acr_recorded_model_set_window(model, acr_json_get_int(bound, "context", 0));
+        g_ptr_array_add(models, model);
     }
     return models;
 }

@@ -91,6 +91,7 @@ typedef struct {
     guint retries; /* of a model call that failed for the moment */
     AcrVerify verify;
     double temperature;  /* below 0: the model's own */
+    gint64 context;      /* tokens that a model takes at once; 0: learnt from its refusals */
     const char *prompts; /* folder of prompts that take the place of the program's, or NULL */
     bool apply;          /* write the change into the working tree after success */
 } AcrTaskOptions;

@@ -21,6 +21,30 @@ const AcrUsage *acr_cost_total(const AcrCost *cost);
  * {"calls","input_tokens","cached_tokens","output_tokens","cost_microusd"}, …}} */
 AcrJson *acr_cost_to_json(const AcrCost *cost) ACR_MUST_USE;
 
+/* ---- Window -------------------------------------------------------------------------------------
+ */
+
+/* What a model's context takes, and how many bytes make a token. */
+typedef struct {
+    gint64 tokens; /* 0: not known yet */
+    bool is_given; /* by the user: refusals do not change it */
+    double seen_bytes, seen_tokens;
+} AcrWindow;
+/* `tokens` 0: to be learnt. */
+void acr_window_init(AcrWindow *window, gint64 tokens);
+/* From the usage of a call that was answered, now or by the journal. */
+void acr_window_learn_answer(AcrWindow *window, const AcrConversation *conversation,
+                             const AcrUsage *usage);
+/* From a refusal that names a window of so many tokens; 0: it names none. */
+void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversation,
+                              gint64 tokens);
+/* About how many tokens the conversation has, rather too many than too few. */
+gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conversation);
+/* Whether the request leaves room for an answer; else CONTEXT_OVERFLOW. True where no window is
+ * known. */
+bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
+                     GError **error) ACR_MUST_USE;
+
 /* ---- Recorded model -----------------------------------------------------------------------------
  */
 
@@ -42,6 +66,9 @@ guint64 acr_recorder_live_calls(const AcrRecorder *recorder);
  */
 AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name,
                                  AcrModel *inner) ACR_MUST_USE;
+/* Sends nothing that does not fit so many tokens (0: learnt from refusals); it fails as if it had
+ * been refused, and is recorded so. */
+void acr_recorded_model_set_window(AcrModel *model, gint64 tokens);
 
 /* ---- Recorded referee ---------------------------------------------------------------------------
  */

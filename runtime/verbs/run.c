@@ -127,6 +127,7 @@ static int run_task(const AcrProgram *program, Options *options)
         .retries = (guint)options->run.retries,
         .verify = options->run.verify,
         .temperature = options->run.temperature,
+        .context = options->run.context,
         .prompts = options->run.prompts,
         .apply = options->apply,
     };

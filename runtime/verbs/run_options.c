@@ -9,6 +9,8 @@
 #define MAX_TRIES 100
 #define MAX_ATTEMPTS 100
 #define MAX_RETRIES 20
+#define MIN_CONTEXT 1024 /* less does not hold the prompts */
+#define MAX_CONTEXT 1000000000
 #define SCRIPT "script:"
 
 void acr_run_options_expand(int argc, char **argv)
@@ -38,6 +40,8 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
          "WHEN"},
         {"temperature", 0, 0, G_OPTION_ARG_DOUBLE, &options->temperature,
          "Sampling temperature (default: the model's)", "T"},
+        {"context", 0, 0, G_OPTION_ARG_INT, &options->context,
+         "Tokens that the model takes at once (default: learnt from its first refusal)", "TOKENS"},
         {"prompts", 0, 0, G_OPTION_ARG_FILENAME, &options->prompts,
          "Folder of prompts that take the place of the built-in ones", "DIR"},
         {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
@@ -93,6 +97,8 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
            check_range(verb, "tries", options->tries, 1, MAX_TRIES) &&
            check_range(verb, "attempts", options->attempts, 1, MAX_ATTEMPTS) &&
            check_range(verb, "retries", options->retries, 0, MAX_RETRIES) &&
+           (options->context == 0 ||
+            check_range(verb, "context", options->context, MIN_CONTEXT, MAX_CONTEXT)) &&
            check_verify(options, verb) && acr_indexing_options_check(&options->indexing, verb);
 }
 
@@ -104,6 +110,8 @@ void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
     g_ptr_array_add(argv, g_strdup_printf("--tries=%d", options->tries));
     g_ptr_array_add(argv, g_strdup_printf("--attempts=%d", options->attempts));
     g_ptr_array_add(argv, g_strdup_printf("--retries=%d", options->retries));
+    if (options->context > 0)
+        g_ptr_array_add(argv, g_strdup_printf("--context=%d", options->context));
     if (options->verify_name)
         g_ptr_array_add(argv, g_strdup_printf("--verify=%s", options->verify_name));
     if (options->temperature >= 0) {

@@ -96,6 +96,7 @@ typedef struct {
     char **models; /* scripts made absolute by acr_run_options_check */
     char **models_as_given;
     int rounds, tries, attempts, retries;
+    int context; /* tokens; 0: not given */
     char *verify_name;
     AcrVerify verify;
     double temperature;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 import pytest
 
@@ -192,22 +192,78 @@ def test_overflow_shortens_the_oldest_results(
     assert again.stdout == result.stdout
 
 
+def asked_bytes(request: dict[str, Any]) -> int:
+    """How long a request's messages are together."""
+    return sum(len(m["content"].encode()) for m in request["messages"])
+
+
 def test_overflow_with_nothing_left_to_shorten(
     run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    """Retrieval ends there; the patch is written from the conversation as it is."""
+    """Each refusal makes the request smaller; then retrieval ends, and the patch is asked for all the same."""
     lines = [line | {"expect": []} for line in script_lines()]
+    stubborn = loopback_openai(lines[:ANALYSE_2] + lines[-1:])
+    stubborn.fail(*[too_long()] * 200, at=ANALYSE_2)
+    run = live(stubborn, sample_repo, tmp_path / "refused", "--verbose")
+    result = run_host(*run, env=stubborn.environment).check(1)
+    told = result.err.splitlines()
+    end = [n for n, line in enumerate(told) if "retrieval is exhausted after round 2" in line][0]
+    refused = sum("the context overflowed" in line for line in told[:end])
+    assert "nothing is left to shorten" in told[end - 1]
+    assert any("no patch in this try" in line for line in told[end:])
+    sizes = [asked_bytes(request) for request in stubborn.requests[ANALYSE_2:]][:refused]
+    assert sizes == sorted(set(sizes), reverse=True) and sizes[-1] < sizes[0] / 2
+    # A server that takes the shortest form: the patch is written from the conversation as it is.
     server = loopback_openai(lines[:ANALYSE_2] + lines[-1:])
-    server.fail(too_long(), too_long(), too_long(), at=ANALYSE_2)
+    server.fail(*[too_long()] * refused, at=ANALYSE_2)
     run = live(server, sample_repo, tmp_path / "out", "--verbose")
     result = run_host(*run, env=server.environment).check()
-    assert "retrieval is exhausted after round 2" in result.err
     assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
-    assert len(server.requests) == ANALYSE_2 + 4
+    assert len(server.requests) == ANALYSE_2 + refused + 1
     search = tmp_path / "out" / "attempt_0" / "search"
     assert not (search / "bug_locations_after_process.json").exists()
     asked = server.requests[-1]["messages"]
     assert any("Two-month bill" in message["content"] for message in asked)
+    server.stop()
+    again = run_host("replay", tmp_path / "out").check()
+    assert again.stdout == result.stdout
+
+
+def test_window_is_learnt_from_the_first_refusal(
+    run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """What is known not to fit is not sent again; the journal holds it as a refusal."""
+    server = loopback_openai([line | {"expect": []} for line in script_lines()])
+    server.fail(too_long(limit=3000), at=ANALYSE_2)
+    run = live(server, sample_repo, tmp_path / "out", "--verbose")
+    result = run_host(*run, env=server.environment).check()
+    failures = [r["answer"]["error"] for r in journal(tmp_path / "out") if "error" in r["answer"]]
+    assert failures[0]["window"] == 3000 and "sent" not in failures[0]
+    assert len(failures) > 1 and all(f["sent"] is False for f in failures[1:])
+    assert all(f["class"] == "context_overflow" for f in failures)
+    assert max(asked_bytes(request) for request in server.requests[ANALYSE_2 + 1 :]) < 3000 * 3
+    server.stop()
+    assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
+
+
+def test_given_window_is_kept_in_advance(
+    run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
+) -> None:
+    server = loopback_openai([line | {"expect": []} for line in script_lines()])
+    run = live(server, sample_repo, tmp_path / "out", "--verbose", "--context", "4096")
+    result = run_host(*run, env=server.environment).check()
+    assert "the context overflowed, " in result.err
+    assert max(asked_bytes(request) for request in server.requests) < 4096 * 3
+    server.stop()
+    assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
+    other = live(server, sample_repo, tmp_path / "out", "--context", "8192")
+    run_host(*other, env=server.environment).one_line(2, "another context (then 4096, now 8192)")
+
+
+@pytest.mark.parametrize("tokens", ["-1", "100", "many"])
+def test_bad_context(run_host: RunHost, sample_repo: Repo, tmp_path: Path, tokens: str) -> None:
+    result = run_host(*arguments(sample_repo, tmp_path / "out", "--context", tokens)).check(2)
+    assert "context" in result.err
 
 
 def test_stopped_server_and_the_run_goes_on(

@@ -238,6 +238,71 @@ static void add_folder_test(const char *path, void (*test)(Folder *, gconstpoint
     g_test_add(path, Folder, NULL, folder_set_up, test, folder_tear_down);
 }
 
+/* ---- Patch writer -------------------------------------------------------------------------------
+ */
+
+static void add_located(GPtrArray *located, AcrLocatedRole role, const char *func, gsize lines)
+{
+    AcrLocated *item = g_new0(AcrLocated, 1);
+    GString *code = g_string_new(NULL);
+    for (gsize i = 0; i < lines; i++)
+        g_string_append_printf(code, "    %s_%" G_GSIZE_FORMAT " = 1\n", func, i);
+    item->place = acr_place_new("a.py", 1, (guint)lines, "A", func);
+    item->role = role;
+    item->code = g_string_free(code, FALSE);
+    g_ptr_array_add(located, item);
+}
+
+/* The question of a patch writer that is shown so much code; owned. */
+static char *ask_for_patch(gsize code_bytes)
+{
+    g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, NULL, NULL);
+    g_autoptr(AcrConversation) conversation = acr_conversation_new("patch");
+    g_autoptr(GPtrArray) located = g_ptr_array_new_with_free_func((GDestroyNotify)acr_located_free);
+    add_located(located, ACR_LOCATED_CLASS, "context", 100);
+    add_located(located, ACR_LOCATED_BUG, "first", 100);
+    add_located(located, ACR_LOCATED_BUG, "second", 100);
+    acr_agent_patch_start(conversation, prompts, "ISSUE", located, code_bytes);
+    g_assert_cmpuint(acr_conversation_size(conversation), ==, 2);
+    return g_strdup(acr_conversation_message(conversation, 1)->content);
+}
+
+#define HAS(text, part) g_assert_nonnull(strstr(text, part))
+#define LACKS(text, part) g_assert_null(strstr(text, part))
+
+static void test_all_code_is_shown_where_it_fits(void)
+{
+    g_autofree char *text = ask_for_patch(ACR_PATCH_CODE_BYTES);
+    HAS(text, "ISSUE");
+    HAS(text, "context_50 = 1");
+    HAS(text, "first_50 = 1");
+    HAS(text, "second_99 = 1");
+    LACKS(text, "left out");
+}
+
+static void test_context_gives_way_to_places_of_the_bug(void)
+{
+    g_autofree char *text = ask_for_patch(3500); /* of 5,500 */
+    HAS(text, "first_50 = 1");
+    HAS(text, "second_50 = 1");
+    LACKS(text, "context_50 = 1");
+    HAS(text, "<func>context</func> lines 1-100\n(its code is left out here");
+}
+
+static void test_code_that_does_not_fit_loses_its_middle(void)
+{
+    g_autofree char *text = ask_for_patch(1000);
+    HAS(text, "first_0 = 1");
+    HAS(text, "first_99 = 1");
+    LACKS(text, "first_50 = 1");
+    HAS(text, "bytes left out");
+    LACKS(text, "second_0 = 1");
+    HAS(text, "<func>second</func> lines 1-100\n(its code is left out here");
+}
+
+#undef HAS
+#undef LACKS
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -270,6 +335,12 @@ int main(int argc, char **argv)
                     test_useless_answers_are_problems);
     g_test_add_func("/agents/extract/a_thousand_calls_are_bounded_and_said_so",
                     test_a_thousand_calls_are_bounded_and_said_so);
+    g_test_add_func("/agents/patch/all_code_is_shown_where_it_fits",
+                    test_all_code_is_shown_where_it_fits);
+    g_test_add_func("/agents/patch/context_gives_way_to_places_of_the_bug",
+                    test_context_gives_way_to_places_of_the_bug);
+    g_test_add_func("/agents/patch/code_that_does_not_fit_loses_its_middle",
+                    test_code_that_does_not_fit_loses_its_middle);
     g_autoptr(GError) error = NULL;
     python = acr_python_new(ACR_SOURCE_DIR "/python", &error);
     g_assert_no_error(error);

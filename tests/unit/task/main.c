@@ -45,5 +45,6 @@ int main(int argc, char **argv)
     add_recorded_model_tests();
     add_outlines_tests();
     add_recorded_referee_tests();
+    add_window_tests();
     return g_test_run();
 }

@@ -116,6 +116,9 @@ static void test_numbers_are_told_then_and_now(Place *place, gconstpointer data)
     now = then;
     now.temperature = 0;
     compare(&then, &now, NULL, "another temperature (then null, now 0)");
+    now = then;
+    now.context = 4096;
+    compare(&then, &now, NULL, "another context (then null, now 4096)");
 }
 
 static void test_a_changed_prompt_is_named(Place *place, gconstpointer data)

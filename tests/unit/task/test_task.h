@@ -24,5 +24,6 @@ void add_meta_tests(void);
 void add_recorded_model_tests(void);
 void add_outlines_tests(void);
 void add_recorded_referee_tests(void);
+void add_window_tests(void);
 
 #endif

@@ -1,0 +1,82 @@
+/*
+ * What a model's context takes, kept in advance: a conversation that is known not to fit is not
+ * sent. The window is given, or learnt from a refusal that names it. Tokens are estimated from
+ * bytes by the ratio that past calls have shown, at first a careful one; what the estimate misses,
+ * the server still refuses. Everything that is learnt comes from the journal's own facts, so that a
+ * run that is gone on with knows the same.
+ */
+#include "task/task_private.h"
+
+#include <string.h>
+
+#define MESSAGE_TOKENS 8u   /* what a message's wrapping costs, beside its text */
+#define FIRST_BYTES 3000.0  /* until calls have shown better: 3 bytes a token … */
+#define FIRST_TOKENS 1000.0 /* … with the weight of so many tokens */
+#define MARGIN 1.05
+#define MAX_ROOM_TOKENS 4096 /* for the answer, where the request does not bound it */
+#define ROOM_PART 4          /* but no more than this part of the window */
+
+void acr_window_init(AcrWindow *window, gint64 tokens)
+{
+    *window = (AcrWindow){.tokens = MAX(tokens, 0),
+                          .is_given = tokens > 0,
+                          .seen_bytes = FIRST_BYTES,
+                          .seen_tokens = FIRST_TOKENS};
+}
+
+static gsize count_bytes(const AcrConversation *conversation)
+{
+    gsize sum = 0;
+    for (gsize i = 0; i < acr_conversation_size(conversation); i++)
+        sum += strlen(acr_conversation_message(conversation, i)->content);
+    return sum;
+}
+
+static void learn_ratio(AcrWindow *window, const AcrConversation *conversation, gint64 tokens)
+{
+    gint64 wrapping = (gint64)acr_conversation_size(conversation) * MESSAGE_TOKENS;
+    if (tokens <= wrapping)
+        return;
+    window->seen_bytes += (double)count_bytes(conversation);
+    window->seen_tokens += (double)(tokens - wrapping);
+}
+
+void acr_window_learn_answer(AcrWindow *window, const AcrConversation *conversation,
+                             const AcrUsage *usage)
+{
+    learn_ratio(window, conversation, acr_usage_sent(usage));
+}
+
+void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversation, gint64 tokens)
+{
+    gint64 holds = tokens > 0 ? tokens : window->tokens;
+    if (tokens > 0 && !window->is_given)
+        window->tokens = tokens;
+    /* What was sent was more than fits: where it seemed to fit, bytes hold more tokens than was
+     * thought. */
+    if (holds > 0 && acr_window_estimate(window, conversation) < holds)
+        learn_ratio(window, conversation, holds);
+}
+
+gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conversation)
+{
+    double text = (double)count_bytes(conversation) * window->seen_tokens / window->seen_bytes;
+    return (gint64)(text * MARGIN) + (gint64)acr_conversation_size(conversation) * MESSAGE_TOKENS;
+}
+
+bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request, GError **error)
+{
+    if (window->tokens == 0)
+        return true;
+    gint64 room = MIN(window->tokens / ROOM_PART, MAX_ROOM_TOKENS);
+    if (request->max_tokens > 0)
+        room = MIN(room, (gint64)request->max_tokens);
+    gint64 needed = acr_window_estimate(window, request->conversation);
+    if (needed + room <= window->tokens)
+        return true;
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+                "not sent: some %" G_GINT64_FORMAT " tokens, and room for an answer, do not fit "
+                "the context of %" G_GINT64_FORMAT,
+                needed, window->tokens);
+    return false;
+}

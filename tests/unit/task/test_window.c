@@ -1,0 +1,247 @@
+/*
+ * The window: how many tokens a conversation is taken to have, what is learnt from answers and
+ * refusals, and that a call which does not fit is recorded like a refusal without being sent.
+ */
+#include <string.h>
+
+#include "test_task.h"
+
+/* A conversation of one message with so many bytes. */
+static AcrConversation *talk_of(gsize bytes)
+{
+    AcrConversation *talk = acr_conversation_new("talk");
+    g_autofree char *text = g_strnfill(bytes, 'a');
+    acr_conversation_add(talk, ACR_ROLE_USER, text);
+    return talk;
+}
+
+static gint64 estimate(const AcrWindow *window, gsize bytes)
+{
+    g_autoptr(AcrConversation) talk = talk_of(bytes);
+    return acr_window_estimate(window, talk);
+}
+
+static bool fits(const AcrWindow *window, gsize bytes, guint max_tokens)
+{
+    g_autoptr(AcrConversation) talk = talk_of(bytes);
+    g_autoptr(GError) error = NULL;
+    AcrModelRequest request = {.agent = "search", .conversation = talk, .max_tokens = max_tokens};
+    bool ok = acr_window_fits(window, &request, &error);
+    if (!ok)
+        g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
+    return ok;
+}
+
+/* ---- Estimates ----------------------------------------------------------------------------------
+ */
+
+static void test_three_bytes_are_a_token_at_first(void)
+{
+    AcrWindow window;
+    acr_window_init(&window, 0);
+    gint64 tokens = estimate(&window, 30000);
+    g_assert_cmpint(tokens, >=, 10000);
+    g_assert_cmpint(tokens, <=, 11000);
+}
+
+static void test_the_ratio_is_learnt_from_answers(void)
+{
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+    AcrWindow window;
+    g_autoptr(AcrConversation) talk = talk_of(40000);
+    acr_window_init(&window, 0);
+    acr_window_learn_answer(&window, talk, &usage); /* unknown usage teaches nothing */
+    gint64 before = estimate(&window, 30000);
+    usage.input = 1000;
+    usage.cached = 9000;
+    for (guint i = 0; i < 20; i++)
+        acr_window_learn_answer(&window, talk, &usage);
+    g_assert_cmpint(before, >=, 10000);
+    g_assert_cmpint(estimate(&window, 40000), >=, 10000);
+    g_assert_cmpint(estimate(&window, 40000), <=, 11000);
+}
+
+static void test_a_refusal_of_what_seemed_to_fit_is_learnt_from(void)
+{
+    AcrWindow window;
+    g_autoptr(AcrConversation) talk = talk_of(6000);
+    acr_window_init(&window, 0);
+    gint64 before = estimate(&window, 6000);
+    g_assert_cmpint(before, <, 4096);
+    acr_window_learn_refusal(&window, talk, 4096);
+    g_assert_cmpint(window.tokens, ==, 4096);
+    g_assert_cmpint(estimate(&window, 6000), >, before);
+    AcrWindow clear = window;
+    g_autoptr(AcrConversation) far_too_long = talk_of(100000);
+    acr_window_learn_refusal(&window, far_too_long, 4096);
+    g_assert_cmpint(estimate(&window, 6000), ==, estimate(&clear, 6000));
+}
+
+/* ---- Whether it fits ----------------------------------------------------------------------------
+ */
+
+static void test_everything_fits_an_unknown_window(void)
+{
+    AcrWindow window;
+    acr_window_init(&window, 0);
+    g_assert_true(fits(&window, 10000000, 0));
+    g_autoptr(AcrConversation) talk = talk_of(100);
+    acr_window_learn_refusal(&window, talk, 0); /* the server does not say how much fits */
+    g_assert_true(fits(&window, 10000000, 0));
+}
+
+static void test_room_is_left_for_the_answer(void)
+{
+    AcrWindow window;
+    acr_window_init(&window, 4096);
+    g_assert_true(fits(&window, 8000, 0));   /* some 2,800 and 1,024 tokens */
+    g_assert_false(fits(&window, 9500, 0));  /* some 3,330 and 1,024 */
+    g_assert_true(fits(&window, 9500, 100)); /* the answer is short */
+    acr_window_init(&window, 100000);
+    g_assert_true(fits(&window, 270000, 0)); /* 94,500 and 4,096: room has a bound */
+    g_assert_false(fits(&window, 285000, 0));
+}
+
+static void test_a_given_window_is_not_changed_by_refusals(void)
+{
+    AcrWindow window;
+    g_autoptr(AcrConversation) talk = talk_of(20000);
+    acr_window_init(&window, 8000);
+    acr_window_learn_refusal(&window, talk, 128000);
+    g_assert_cmpint(window.tokens, ==, 8000);
+    acr_window_init(&window, 0);
+    acr_window_learn_refusal(&window, talk, 128000);
+    g_assert_cmpint(window.tokens, ==, 128000);
+}
+
+/* ---- In front of a model ------------------------------------------------------------------------
+ */
+
+/* A model that refuses what is longer than 5,000 bytes, and says that 4,096 tokens fit. */
+typedef struct {
+    AcrModel model;
+    guint *calls; /* borrowed */
+    AcrModelReport report;
+} Narrow;
+
+static bool narrow_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
+                            GError **error)
+{
+    Narrow *self = (Narrow *)model;
+    bool fit = strlen(acr_conversation_message(request->conversation, 0)->content) <= 5000;
+    ++*self->calls;
+    self->report.window = fit ? 0 : 4096;
+    if (!fit) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW, "too long");
+        return false;
+    }
+    *out = (AcrModelAnswer){
+        .content = g_strdup("yes"), .finish = g_strdup("stop"), .usage = ACR_USAGE_UNKNOWN};
+    return true;
+}
+
+static const AcrModelReport *narrow_report(AcrModel *model)
+{
+    return &((Narrow *)model)->report;
+}
+
+static void narrow_free(AcrModel *model)
+{
+    g_free(model->name);
+    g_free(model);
+}
+
+/* Asks with so many bytes; the error's code, or -1. */
+static int ask(AcrModel *model, gsize bytes)
+{
+    g_autoptr(AcrConversation) talk = talk_of(bytes);
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrModelAnswer) answer = {0};
+    AcrModelRequest request = {.agent = "search", .conversation = talk};
+    return acr_model_complete(model, &request, &answer, &error) ? -1 : error->code;
+}
+
+/* Asks four times over the journal; how many live calls there were. */
+static guint pass(const Place *place, gint64 given, bool live)
+{
+    static const AcrModelOps ops = {
+        .complete = narrow_complete, .free = narrow_free, .report = narrow_report};
+    g_autofree char *path = place_path(place, "journal.jsonl");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrJournal) journal =
+        acr_journal_open(path, live ? ACR_JOURNAL_APPEND : ACR_JOURNAL_READ, &error);
+    g_assert_no_error(error);
+    g_autoptr(AcrCost) cost = acr_cost_new();
+    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, NULL);
+    guint calls = 0;
+    Narrow *narrow = live ? g_new0(Narrow, 1) : NULL;
+    if (narrow)
+        *narrow = (Narrow){.model = {&ops, g_strdup("narrow")}, .calls = &calls};
+    g_autoptr(AcrModel) model =
+        acr_recorded_model_new(recorder, "narrow", narrow ? &narrow->model : NULL);
+    acr_recorded_model_set_window(model, given);
+    g_assert_cmpint(ask(model, 20000), ==, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
+    g_assert_cmpint(ask(model, 15000), ==, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
+    g_assert_cmpint(ask(model, 6000), ==, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
+    g_assert_cmpint(ask(model, 4000), ==, -1);
+    return calls;
+}
+
+static void test_what_does_not_fit_is_not_sent(Place *place, gconstpointer data)
+{
+    /* 20,000 bytes teach the window, 15,000 are known not to fit, 6,000 seem to. */
+    g_assert_cmpuint(pass(place, 0, true), ==, 3);
+    g_autofree char *text = place_read(place, "journal.jsonl");
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_assert_nonnull(strstr(lines[0], "\"window\":4096"));
+    g_assert_null(strstr(lines[0], "\"sent\":false"));
+    g_assert_nonnull(strstr(lines[1], "\"sent\":false"));
+    g_assert_null(strstr(lines[2], "\"sent\":false"));
+    g_assert_cmpuint(pass(place, 0, false), ==, 0); /* the journal gives the same again */
+}
+
+static void test_a_given_window_spares_the_first_refusal(Place *place, gconstpointer data)
+{
+    g_assert_cmpuint(pass(place, 4096, true), ==, 2);
+    g_assert_cmpuint(pass(place, 4096, false), ==, 0);
+}
+
+/* A journal that ends after `n` records, as when the run was killed there. */
+static void cut_journal(const Place *place, guint n)
+{
+    g_autofree char *text = place_read(place, "journal.jsonl");
+    char *end = text;
+    for (guint i = 0; i < n; i++)
+        end = strchr(end, '\n') + 1;
+    *end = '\0';
+    place_write(place, "journal.jsonl", text);
+}
+
+static void test_a_run_that_is_gone_on_with_knows_the_window(Place *place, gconstpointer data)
+{
+    g_assert_cmpuint(pass(place, 0, true), ==, 3);
+    cut_journal(place, 1);
+    g_assert_cmpuint(pass(place, 0, true), ==, 2); /* the second one is not sent this time either */
+    cut_journal(place, 3);
+    g_assert_cmpuint(pass(place, 0, true), ==, 1);
+}
+
+void add_window_tests(void)
+{
+    g_test_add_func("/task/window/three_bytes_are_a_token_at_first",
+                    test_three_bytes_are_a_token_at_first);
+    g_test_add_func("/task/window/the_ratio_is_learnt_from_answers",
+                    test_the_ratio_is_learnt_from_answers);
+    g_test_add_func("/task/window/a_refusal_of_what_seemed_to_fit_is_learnt_from",
+                    test_a_refusal_of_what_seemed_to_fit_is_learnt_from);
+    g_test_add_func("/task/window/everything_fits_an_unknown_window",
+                    test_everything_fits_an_unknown_window);
+    g_test_add_func("/task/window/room_is_left_for_the_answer", test_room_is_left_for_the_answer);
+    g_test_add_func("/task/window/a_given_window_is_not_changed_by_refusals",
+                    test_a_given_window_is_not_changed_by_refusals);
+    PLACE_TEST("/task/window/what_does_not_fit_is_not_sent", test_what_does_not_fit_is_not_sent);
+    PLACE_TEST("/task/window/a_given_window_spares_the_first_refusal",
+               test_a_given_window_spares_the_first_refusal);
+    PLACE_TEST("/task/window/a_run_that_is_gone_on_with_knows_the_window",
+               test_a_run_that_is_gone_on_with_knows_the_window);
+}
