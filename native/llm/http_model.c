@@ -332,6 +332,7 @@ static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
 
     g_array_set_size(self->report.tries, 0);
     self->report.window = 0;
+    self->dialect.asks_schema = request->schema != NULL;
     for (;;) {
         g_auto(AcrFailure) failure = {0};
 

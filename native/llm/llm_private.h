@@ -141,6 +141,7 @@ typedef struct {
     bool no_effort;             /* likewise */
     bool max_completion_tokens; /* the name of the limit: this, or max_tokens */
     bool renamed_limit;         /* the other name was tried already */
+    bool asks_schema;           /* the request at hand has one */
     bool no_schema, no_json;    /* response formats that were refused: asked for in words */
     bool no_stream_options;
     bool no_stream; /* asked for whole */

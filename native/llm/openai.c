@@ -146,8 +146,9 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
     if (acr_failure_is_about(failure, "json_schema") &&
         learn(&dialect->no_schema, failure, "json_schema"))
         return true;
-    return learn(&dialect->no_schema, failure, "response_format") ||
-           learn(&dialect->no_json, failure, "response_format") ||
+    if (dialect->asks_schema && learn(&dialect->no_schema, failure, "response_format"))
+        return true;
+    return learn(&dialect->no_json, failure, "response_format") ||
            learn(&dialect->no_stream, failure, "stream");
 }
 
