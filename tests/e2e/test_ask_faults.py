@@ -25,7 +25,7 @@ from servers.scenarios import SCENARIOS, Expect, Scenario
 from servers.strict import KEY, StrictServer
 
 THREADS = 24
-RETRY_BASE_MS = "2"
+RETRY_BASE_MS = "5"
 SYSTEM, QUESTION = "Be brief, ü.", "Say it in JSON:\n“hello” 🌍"
 CASES = [
     (row, name) for row in SCENARIOS for name in row.dialects if name in PEERS
@@ -93,7 +93,8 @@ def play_case(host: Host, row: Scenario, name: str, plain: bool = False) -> Outc
     if isinstance(dialect, Bedrock):
         dialect.signed = name == "bedrock"
     plays = {row.model or row.name: row.plays}
-    server = StrictServer(plays, [dialect]).start()
+    whole = row.suffix == "-nostream"
+    server = StrictServer(plays, [dialect], allow_whole=whole).start()
     other = StrictServer(plays, [dialect]).start()
     server.tokens["other"] = other.root
     try:
@@ -218,7 +219,7 @@ def _wrong_error(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
 def _wrong_counts(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
     expect, count = outcome.expect, len(outcome.requests)
     wanted = count if expect.attempts is None else expect.attempts
-    if made["attempts"] != wanted:
+    if made["attempts"] != wanted and not (wanted == -1 and made["attempts"] >= count):
         yield f"attempts {made['attempts']} of {count} requests"
     if not expect.request_id:
         return
