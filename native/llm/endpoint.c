@@ -297,8 +297,7 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
     const AcrProvider *provider = endpoint->provider;
     g_autofree char *names = NULL;
 
-    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket ||
-        acr_http_url_is_loopback(endpoint->base_url))
+    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket)
         return true;
     names = provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
     g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,

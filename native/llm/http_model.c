@@ -138,14 +138,15 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
     bool broke_off = g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_NETWORK);
     bool is_refusal = response->status >= 300;
 
-    if (response->status == 0 || (error && !broke_off && !is_refusal) ||
-        (error && !is_refusal && !flow->reader))
-        return fail_transport(flow, error, by_deadline, failure);
-    if (!flow->reader)
+    if (response->status > 0 && !flow->reader)
         flow->reader =
             acr_reader_new(flow->self->endpoint.provider, response->status, response->headers);
-    attempt->streamed = acr_reader_began(flow->reader);
-    attempt->request_id = g_strdup(acr_reader_request_id(flow->reader));
+    if (flow->reader) {
+        attempt->streamed = acr_reader_began(flow->reader);
+        attempt->request_id = g_strdup(acr_reader_request_id(flow->reader));
+    }
+    if (response->status == 0 || (error && !broke_off && !is_refusal))
+        return fail_transport(flow, error, by_deadline, failure);
     return acr_reader_end(flow->reader, error ? error->message : NULL, out, &attempt->usage,
                           failure);
 }
@@ -428,6 +429,7 @@ static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
 
     g_array_set_size(self->report.tries, 0);
     self->report.window = 0;
+    self->dialect.asks_schema = request->schema != NULL;
     for (;;) {
         g_auto(AcrFailure) failure = {0};
 

@@ -145,6 +145,7 @@ typedef struct {
     bool max_completion_tokens; /* the name of the limit: this, or max_tokens */
     bool renamed_limit;         /* the other name was tried already, or the limit was learnt */
     gint64 max_output; /* tokens of one answer, by the table or learnt; not above 0: unknown */
+    bool asks_schema;  /* the request at hand has one */
     bool no_schema, no_json; /* response formats that were refused: asked for in words */
     bool no_stream_options;
     bool no_stream; /* asked for whole */

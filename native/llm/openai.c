@@ -133,8 +133,9 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
     if (acr_failure_is_about(failure, "json_schema") &&
         acr_learn(&dialect->no_schema, failure, "json_schema"))
         return true;
-    return acr_learn(&dialect->no_schema, failure, "response_format") ||
-           acr_learn(&dialect->no_json, failure, "response_format") ||
+    if (dialect->asks_schema && acr_learn(&dialect->no_schema, failure, "response_format"))
+        return true;
+    return acr_learn(&dialect->no_json, failure, "response_format") ||
            acr_learn(&dialect->no_stream, failure, "stream");
 }
 
@@ -154,13 +155,13 @@ static void read_usage(AcrDraft *draft, const AcrJson *usage)
         return;
     if (cached < 0)
         cached = acr_counter(usage, "prompt_cache_hit_tokens");
-    cached = CLAMP(cached, 0, MAX(prompt, 0));
-    written = CLAMP(written, 0, MAX(prompt, 0) - cached);
+    cached = MIN(cached, prompt);
+    written = MIN(written, prompt - MAX(cached, 0));
     draft->usage = (AcrUsage){
-        .input = prompt < 0 ? -1 : prompt - cached - written,
-        .cached = prompt < 0 ? -1 : cached,
-        .written = prompt < 0 ? -1 : written,
-        .written_1h = prompt < 0 ? -1 : 0,
+        .input = prompt < 0 ? -1 : prompt - MAX(cached, 0) - MAX(written, 0),
+        .cached = cached,
+        .written = written,
+        .written_1h = -1,
         .output = acr_counter(usage, "completion_tokens"),
         .reasoning =
             acr_counter(acr_json_get(usage, "completion_tokens_details"), "reasoning_tokens"),

@@ -28,6 +28,7 @@ struct AcrReader {
     AcrEventStream *frames;
     AcrDraft draft;
     AcrDraftStep step;
+    bool is_ending; /* no byte follows: an event may be half of one */
 };
 
 static const char *header(const AcrReader *reader, const char *name)
@@ -38,6 +39,12 @@ static const char *header(const AcrReader *reader, const char *name)
 /* ---- Events -------------------------------------------------------------------------------------
  */
 
+/* Whether data that are no JSON look like the beginning of some, or of "[DONE]". */
+static bool is_cut_off(const AcrEvent *event)
+{
+    return event->len > 0 && (event->data[0] == '{' || event->data[event->len - 1] != ']');
+}
+
 static bool on_event(void *ctx, const AcrEvent *event)
 {
     AcrReader *reader = ctx;
@@ -46,6 +53,8 @@ static bool on_event(void *ctx, const AcrEvent *event)
 
     reader->draft.began = true;
     json = acr_json_parse(event->data, event->len, &error);
+    if (reader->is_ending && !json && is_cut_off(event))
+        return true;
     reader->step = reader->provider->event(&reader->draft, event, json);
     if (reader->step == ACR_DRAFT_DONE)
         reader->draft.is_complete = true;
@@ -209,6 +218,7 @@ static void end_stream(AcrReader *reader, const char *cut)
 {
     const char *problem = reader->frames ? acr_eventstream_problem(reader->frames) : NULL;
 
+    reader->is_ending = true;
     if (reader->step == ACR_DRAFT_MORE && reader->sse && !acr_sse_end(reader->sse) &&
         acr_sse_is_too_big(reader->sse))
         problem = "an event of the stream is too large";
@@ -224,6 +234,19 @@ static void end_stream(AcrReader *reader, const char *cut)
         reader->step =
             acr_draft_fail(&reader->draft, ACR_LLM_ERROR_TRUNCATED,
                            cut ? cut : "the stream ended before the answer was complete");
+}
+
+/* A success without a body: a stream that was cut before its first event, or no answer at all. */
+static void read_nothing(AcrReader *reader, const char *cut)
+{
+    const char *type = header(reader, "content-type");
+    bool was_stream = type && (g_str_has_prefix(type, "text/event-stream") ||
+                               g_str_has_prefix(type, "application/vnd.amazon.eventstream"));
+    g_autofree char *why = g_strdup_printf("HTTP %d without an answer%s%s", reader->status,
+                                           cut ? ": " : "", cut ? cut : "");
+
+    reader->step = acr_draft_fail(
+        &reader->draft, cut || was_stream ? ACR_LLM_ERROR_TRUNCATED : ACR_LLM_ERROR_MALFORMED, why);
 }
 
 /* What a complete answer without text means. */
@@ -282,6 +305,8 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
         read_error(reader);
     else if (reader->body == BODY_SSE || reader->body == BODY_EVENTSTREAM)
         end_stream(reader, cut);
+    else if (reader->body == BODY_UNKNOWN)
+        read_nothing(reader, cut);
     else if (reader->step == ACR_DRAFT_MORE)
         read_json(reader, cut);
     if (reader->step == ACR_DRAFT_DONE) {

@@ -167,3 +167,37 @@ def pinned_python(pins: Sequence[str], python: str = "3.11") -> Path:
             pytest.skip(str(error))
         _give_up(f"environment with {entry['repo']}", str(error))
         raise
+
+
+def npm_package(name: str, version: str) -> Path:
+    """The folder of an npm package of exactly that version, installed into the cache by name.
+
+    Skips the test, with the reason, where there is no Node, or npm does not get the package.
+    """
+    if not shutil.which("node") or not shutil.which("npm"):
+        pytest.skip(f"{name} needs node and npm")
+    path = cache() / "npm" / f"{name.replace('/', '+')}-{version}"
+    with locked(path):
+        if not (path / "ready").is_file():
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir(parents=True)
+            _npm_install(path, f"{name}@{version}")
+            (path / "ready").touch()
+    return path / "node_modules" / name
+
+
+def _npm_install(folder: Path, what: str) -> None:
+    command = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund"]
+    try:
+        done = subprocess.run(
+            [*command, "--prefix", str(folder), what],
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=DOWNLOAD_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        pytest.skip(f"{what}: {error}")
+    if done.returncode != 0:
+        told = [line for line in done.stderr.splitlines() if "error" in line]
+        pytest.skip(f"{what}: {told[0] if told else 'npm failed'}")

@@ -1,0 +1,367 @@
+"""`ask` against the strict server: every row of tests/servers/scenarios.py in each dialect that it applies to.
+
+All calls are made at once by threads when the first test asks for its outcome. A failing test shows its row: what was
+expected, what came, and the whole run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+from host import SLOWNESS, Host, Result
+from peers import PEERS, Peer
+
+from servers.bedrock import TOKEN, Bedrock
+from servers.dialect import CACHED, REASONING, RECEIVED, SENT, Dialect, Request, unique
+from servers.scenarios import SCENARIOS, Expect, Scenario
+from servers.strict import KEY, StrictServer
+
+THREADS = 24
+RETRY_BASE_MS = "5"
+SYSTEM, QUESTION = "Be brief, ü.", "Say it in JSON:\n“hello” 🌍"
+CASES = [
+    (row, name) for row in SCENARIOS for name in row.dialects if name in PEERS
+]
+ANSWER_KEYS = {
+    *("content", "model", "finish", "usage", "cost_microusd", "attempts"),
+    "request_id",
+}
+USAGE_KEYS = {"input", "output", "cached", "reasoning"}
+ERROR_KEYS = {"class", "message", "http_status", "request_id", "attempts"}
+UNKNOWN = dict.fromkeys(USAGE_KEYS)
+
+
+@dataclass
+class Outcome:
+    """What came of a case."""
+
+    row: Scenario
+    dialect: Dialect
+    expect: Expect
+    result: Result
+    plain: bool = False  # without --json
+    requests: list[Request] = field(default_factory=list)
+    connections: int = 0
+    violations: list[str] = field(default_factory=list)
+    elsewhere: int = 0  # connections to the server that is not to be asked
+
+    def object(self) -> dict[str, Any]:
+        """The one JSON object on stdout. Errors: AssertionError."""
+        try:
+            made = json.loads(self.result.stdout, object_pairs_hook=unique)
+        except ValueError as error:
+            raise AssertionError(f"stdout is not one object: {error}") from error
+        assert isinstance(made, dict), "stdout is no object"
+        return made
+
+
+def free_port() -> int:
+    """A port on which nothing listens."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def environment(row: Scenario, name: str, root: str) -> dict[str, str | None]:
+    """The variables of a case."""
+    peer: Peer = PEERS[name]
+    key: str | None = KEY
+    if row.peer == "nobody":
+        root = f"http://127.0.0.1:{free_port()}"
+    elif row.peer == "nowhere":
+        root = "http://no-such-host.invalid:8080"
+    elif row.peer == "no_key":
+        key = None
+    elif row.peer == "bad_key":
+        key = f"{KEY}\nX-Other: 1"
+        peer = PEERS["bedrock_bearer"] if name == "bedrock" else peer
+    return peer.environment(root, key) | {"ACR_RETRY_BASE_MS": RETRY_BASE_MS}
+
+
+def play_case(host: Host, row: Scenario, name: str, plain: bool = False) -> Outcome:
+    """Ask once."""
+    peer = PEERS[name]
+    dialect = peer.kind(KEY)
+    if isinstance(dialect, Bedrock):
+        dialect.signed = name == "bedrock"
+    plays = {row.model or row.name: row.plays}
+    whole = row.suffix == "-nostream"
+    server = StrictServer(plays, [dialect], allow_whole=whole).start()
+    other = StrictServer(plays, [dialect]).start()
+    server.tokens["other"] = other.root
+    try:
+        command = ["ask", "--model", peer.prefix + row.model_name, "--system", SYSTEM]
+        command += [*([] if plain else ["--json"]), *row.args, QUESTION]
+        env = environment(row, name, server.root)
+        result = host.run(*command, env=env, timeout=90)
+    finally:
+        server.stop()
+        other.stop()
+    made = Outcome(row, dialect, row.expected(name), result, plain)
+    made.requests, made.connections = server.requests, server.connections
+    made.violations, made.elsewhere = server.violations, other.connections
+    return made
+
+
+# ---- What is wrong with an outcome ----
+
+
+def problems(outcome: Outcome) -> Iterator[str]:
+    """What an outcome has wrong, a line each."""
+    expect, result = outcome.expect, outcome.result
+    yield from outcome.violations
+    if outcome.elsewhere:
+        yield f"{outcome.elsewhere} connections to another host"
+    for secret in (KEY, KEY.replace("/", "\\/"), TOKEN):
+        if secret.encode() in result.stdout + result.stderr:
+            yield "a secret is shown"
+    count = len(outcome.requests)
+    if not expect.requests[0] <= count <= expect.requests[1]:
+        yield f"{count} requests"
+    if not expect.connections[0] <= outcome.connections <= expect.connections[1]:
+        yield f"{outcome.connections} connections"
+    if result.seconds > expect.seconds * max(SLOWNESS, 1):
+        yield f"took {result.seconds:.1f} s"
+    yield from _wrong_requests(outcome)
+    yield from _wrong_plain(outcome) if outcome.plain else _wrong_json(outcome)
+
+
+def _wrong_requests(outcome: Outcome) -> Iterator[str]:
+    expect, requests = outcome.expect, outcome.requests
+    if len(requests) > 1:
+        gap = requests[1].arrived - requests[0].arrived
+        low, high = expect.gap
+        if not low <= gap <= high * max(SLOWNESS, 1):
+            yield f"{gap:.3f} s between the first two requests"
+    most = max((request.sent_bytes for request in requests), default=0) / 1e6
+    if expect.sent_mb and most > expect.sent_mb:
+        yield f"{most:.0f} MB were read"
+    for request in requests if not outcome.violations else []:
+        said = outcome.dialect.said(request.json)
+        if not said.system.startswith(SYSTEM) or QUESTION not in said.texts[-1]:
+            yield f"request {request.number} asks {said}"
+        if "--max-tokens" in outcome.row.args and said.limit != 77:
+            yield f"request {request.number}: the limit is {said.limit}"
+    if expect.json is not None and requests and not outcome.violations:
+        if outcome.dialect.said(requests[-1].json).json != expect.json:
+            yield f"JSON mode of the last request is {not expect.json}"
+
+
+def _exit(expect: Expect, failed: bool) -> int:
+    return expect.exit if expect.exit is not None else 1 if failed else 0
+
+
+def _wrong_plain(outcome: Outcome) -> Iterator[str]:
+    expect, result = outcome.expect, outcome.result
+    failed = bool(expect.error)
+    if result.exit != _exit(expect, failed):
+        yield f"exit {result.exit}"
+    if failed and (result.stdout or len(result.err.splitlines()) != 1):
+        yield "not one line on stderr alone"
+    wanted = expect.content.encode().rstrip(b"\n") + b"\n"
+    if not failed and (result.stderr or result.stdout != wanted):
+        yield "not the answer alone"
+
+
+def _wrong_json(outcome: Outcome) -> Iterator[str]:
+    expect, result = outcome.expect, outcome.result
+    if result.stderr:
+        yield "something on stderr"
+    if not result.stdout.endswith(b"}\n") and not result.stdout.endswith(b"}"):
+        yield "stdout does not end with the object"
+    try:
+        made = outcome.object()
+    except AssertionError as error:
+        yield str(error)
+        return
+    failed = "error" in made
+    if failed != bool(expect.error) and not (
+        not failed and made.get("content") in expect.also
+    ):
+        yield "an answer" if not failed else "an error"
+    if result.exit != _exit(expect, failed):
+        yield f"exit {result.exit}"
+    yield from _wrong_error(outcome, made) if failed else _wrong_answer(outcome, made)
+
+
+def _wrong_error(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
+    expect, error = outcome.expect, made["error"]
+    if set(made) != {"error"} or set(error) != ERROR_KEYS:
+        yield f"the members are {sorted(made)} and {sorted(error)}"
+        return
+    if expect.error and error["class"] not in expect.error:
+        yield f"class {error['class']}"
+    if not isinstance(error["message"], str) or not error["message"].strip():
+        yield "no message"
+    elif len(error["message"].splitlines()) != 1:
+        yield "a message of several lines"
+    yield from _wrong_counts(outcome, error)
+    status = error["http_status"]
+    if status is not None and not isinstance(status, int):
+        yield f"http_status is {status!r}"
+    if expect.status is not None and status not in expect.status:
+        yield f"http_status {status}"
+    play = outcome.row.plays[min(len(outcome.requests), len(outcome.row.plays)) - 1] if outcome.row.plays else None
+    if play and play.error and play.status == 200:
+        refusal = outcome.dialect.error(play.error)
+        if refusal and status != refusal.status:
+            yield f"http_status {status}, not {refusal.status}"
+
+
+def _wrong_counts(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
+    expect, count = outcome.expect, len(outcome.requests)
+    wanted = count if expect.attempts is None else expect.attempts
+    if made["attempts"] != wanted and not (wanted == -1 and made["attempts"] >= count):
+        yield f"attempts {made['attempts']} of {count} requests"
+    if not expect.request_id:
+        return
+    if outcome.dialect.request_id:
+        if made["request_id"] != f"req-{count}":
+            yield f"request_id {made['request_id']!r}"
+    elif made["request_id"] not in (None, "resp-gemini"):
+        yield f"request_id {made['request_id']!r}"
+
+
+def expected_usage(outcome: Outcome) -> dict[str, int | None]:
+    """What the usage is to be."""
+    kind, dialect = outcome.expect.usage, outcome.dialect
+    split = dialect.name in ("anthropic", "bedrock")
+    full = dialect.usage_expected()
+    if kind == "unknown":
+        return UNKNOWN
+    if kind == "zero":
+        return {name: value and 0 for name, value in full.items()}
+    if kind == "bare":
+        received = RECEIVED - REASONING if dialect.name == "gemini" else RECEIVED
+        return UNKNOWN | {"input": SENT - CACHED * split, "output": received}
+    return full
+
+
+def _wrong_answer(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
+    expect = outcome.expect
+    if set(made) != ANSWER_KEYS or set(made["usage"]) != USAGE_KEYS:
+        yield f"the members are {sorted(made)}"
+        return
+    if made["content"] != expect.content and made["content"] not in expect.also:
+        yield f"content {str(made['content'])[:80]!r}"
+    if made["finish"] not in expect.finish:
+        yield f"finish {made['finish']!r}"
+    if outcome.dialect.says_model and outcome.row.model_name not in str(made["model"]):
+        yield f"model {made['model']!r}"
+    yield from _wrong_counts(outcome, made)
+    if expect.usage != "any" and not (expect.error and expect.also):
+        wanted = expected_usage(outcome)
+        if made["usage"] != wanted:
+            yield f"usage {made['usage']}, not {wanted}"
+    cost = made["cost_microusd"]
+    if expect.cost == "some":
+        if not isinstance(cost, int) or cost <= 0:
+            yield f"cost {cost}"
+    elif cost != expect.cost:
+        yield f"cost {cost}, not {expect.cost}"
+
+
+# ---- The tests ----
+
+
+def title(case: tuple[Scenario, str]) -> str:
+    """A case's name."""
+    return f"{case[0].name}-{case[1]}"
+
+
+def slowness(case: tuple[Scenario, str]) -> tuple[bool, int]:
+    """What is slow comes first."""
+    plays = case[0].plays
+    waits = bool(case[0].args) or any(play.before or play.pause for play in plays)
+    return not waits, -max((play.fill for play in plays), default=0)
+
+
+class Outcomes:
+    """All cases, being played; asked for one by one."""
+
+    def __init__(self, home: Path, cases: list[tuple[Scenario, str]]) -> None:
+        self.host = Host(home)
+        self._pool = ThreadPoolExecutor(THREADS)
+        self._futures: dict[str, Future[Outcome]] = {
+            title(case): self._pool.submit(play_case, self.host, *case)
+            for case in sorted(cases, key=slowness)
+        }
+
+    def __getitem__(self, name: str) -> Outcome:
+        return self._futures[name].result()
+
+    def close(self) -> None:
+        """Wait for all."""
+        self._pool.shutdown(cancel_futures=True)
+        self.host.close()
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    request: pytest.FixtureRequest, binary: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Outcomes]:
+    """The outcomes of the cases that this session tests."""
+    assert binary
+    chosen = [
+        item.callspec.params["case"]
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.name.startswith("test_fault[")
+    ]
+    made = Outcomes(tmp_path_factory.mktemp("home"), chosen)
+    yield made
+    made.close()
+
+
+def tell(outcome: Outcome, wrong: list[str]) -> str:
+    """A row of the table, and the run."""
+    row, expect = outcome.row, outcome.expect
+    wanted = "/".join(expect.error) or "answer"
+    cells = [row.name, outcome.dialect.name, f"wanted {wanted}", "; ".join(wrong)]
+    times = [round(r.arrived - outcome.requests[0].arrived, 3) for r in outcome.requests]
+    return f"| {' | '.join(cells)} |\nrequests at {times}\n{outcome.result.told()}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=title)
+def test_fault(case: tuple[Scenario, str], outcomes: Outcomes) -> None:
+    outcome = outcomes[title(case)]
+    wrong = list(problems(outcome))
+    assert not wrong, tell(outcome, wrong)
+
+
+PLAIN = ("ok", "answer-4mb", "error-auth", "cut-mid-chunked", "html", "nobody", "no-key")
+
+
+@pytest.mark.parametrize("name", [name for name in PEERS if "_" not in name])
+@pytest.mark.parametrize("row", [r for r in SCENARIOS if r.name in PLAIN], ids=lambda r: r.name)
+def test_without_json(row: Scenario, name: str, host: Host) -> None:
+    outcome = play_case(host, row, name, plain=True)
+    wrong = list(problems(outcome))
+    assert not wrong, tell(outcome, wrong)
+
+
+def test_text_comes_from_standard_input(host: Host) -> None:
+    peer = PEERS["openai_chat"]
+    plays = {"ok": SCENARIOS[0].plays}
+    with StrictServer(plays, [peer.kind(KEY)]) as server:
+        env = peer.environment(server.root, KEY)
+        result = host.run("ask", "--model", "openai/ok", env=env, input="whät\n")
+        result.check()
+    (request,) = server.requests
+    assert peer.kind(KEY).said(request.json).texts[-1].rstrip("\n") == "whät"
+    assert server.violations == []
+
+
+def test_no_secret_is_left_in_files(outcomes: Outcomes) -> None:
+    folder = outcomes.host.home
+    files = [Path(at) / name for at, _, names in os.walk(folder) for name in names]
+    secrets = (KEY.encode(), TOKEN.encode())
+    found = [path for path in files for s in secrets if s in path.read_bytes()]
+    assert found == []
