@@ -137,6 +137,26 @@ static void packed_content_is_not_asked_for_and_passed_as_it_is(void)
     g_assert_null(strstr(server_request(server, 0), "Encoding"));
 }
 
+/* One gzip member of a thousand "x". */
+#define PACKED                                                                                     \
+    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xab\xa8\x18\x05\xa3\x60\x14\x0c\x77\x00\x00\xe6\xc9" \
+    "\x41\x3b\xe8\x03\x00\x00"
+
+/* libcurl unpacks what a transfer coding packed, asked for or not. */
+static void the_ceiling_of_a_body_is_of_what_it_unpacks_to(void)
+{
+    static const char raw[] =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1d\r\n" PACKED "\r\n0\r\n\r\n";
+    TestReply reply = {.raw = raw, .raw_len = sizeof raw - 1};
+    AcrHttpRequest loose = {.body_limit = 1000};
+    AcrHttpRequest tight = {.body_limit = 999};
+    g_auto(AcrHttpResponse) response = {0};
+
+    g_assert_true(exchange(&reply, &loose, &response, NULL));
+    g_assert_cmpuint(g_bytes_get_size(response.body), ==, 1000);
+    assert_fails(&reply, &tight, ACR_HTTP_ERROR_TOO_BIG);
+}
+
 static void what_is_sent_is_what_was_given(void)
 {
     TestReply replies[] = {{.raw = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
@@ -330,6 +350,7 @@ void add_exchange_tests(void)
     TEST(trailers_are_not_headers_whatever_they_look_like);
     TEST(a_redirect_is_a_response_and_is_not_followed);
     TEST(packed_content_is_not_asked_for_and_passed_as_it_is);
+    TEST(the_ceiling_of_a_body_is_of_what_it_unpacks_to);
     TEST(what_is_sent_is_what_was_given);
     TEST(bodies_over_the_ceiling_are_refused);
     TEST(headers_over_the_ceilings_are_refused);
