@@ -128,6 +128,8 @@ static void clear_transfer(AcrHttpTransfer *x)
         curl_multi_remove_handle(x->client->multi, x->client->easy);
     if (x->client->easy)
         curl_easy_reset(x->client->easy);
+    for (struct curl_slist *line = x->sent_headers; line; line = line->next)
+        explicit_bzero(line->data, strlen(line->data)); /* one of them holds a key */
     curl_slist_free_all(x->sent_headers);
     g_free(x->authority);
     if (x->body)
