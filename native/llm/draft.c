@@ -94,6 +94,18 @@ gint64 acr_counter(const AcrJson *object, const char *key)
     return value >= 0 && value < MAX_COUNT ? value : -1;
 }
 
+AcrUsage acr_usage_of_prompt(gint64 prompt, gint64 cached, gint64 written)
+{
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+
+    if (prompt < 0)
+        return usage;
+    usage.cached = MIN(cached, prompt);
+    usage.written = MIN(written, prompt - MAX(usage.cached, 0));
+    usage.input = prompt - MAX(usage.cached, 0) - MAX(usage.written, 0);
+    return usage;
+}
+
 gint64 acr_stated_cost(const AcrJson *object, const char *key)
 {
     double usd = acr_json_get_double(object, key, -1);

@@ -6,11 +6,9 @@
 
 #include <string.h>
 
-/* Whether some message speaks of JSON: servers with a JSON mode refuse conversations that do not.
- */
-static bool speaks_of_json(const AcrConversation *conversation)
+bool acr_speaks_of_json(const AcrConversation *conversation, gsize from)
 {
-    for (gsize i = 0; i < acr_conversation_size(conversation); i++) {
+    for (gsize i = from; i < acr_conversation_size(conversation); i++) {
         const char *text = acr_conversation_message(conversation, i)->content;
 
         for (const char *at = strpbrk(text, "jJ"); at; at = strpbrk(at + 1, "jJ"))
@@ -31,7 +29,7 @@ char *acr_json_words(const AcrModelRequest *request, bool has_json, bool has_sch
         return g_strdup_printf("Answer with one JSON object and nothing else. It must follow this "
                                "JSON schema:\n%s",
                                schema);
-    if (has_schema || (has_json && speaks_of_json(request->conversation)))
+    if (has_schema || (has_json && acr_speaks_of_json(request->conversation, 0)))
         return NULL;
-    return g_strdup("Answer with one JSON object and nothing else.");
+    return g_strdup(ACR_JSON_WORDS);
 }

@@ -128,6 +128,9 @@ AcrDraftStep acr_draft_fail(AcrDraft *draft, AcrLlmError code, const char *messa
 AcrDraftStep acr_draft_fail_json(AcrDraft *draft, const AcrJson *error);
 /* A counter; -1 where the server says none or nonsense. */
 gint64 acr_counter(const AcrJson *object, const char *key);
+/* Counters of a server whose count of the prompt includes what was cached and written (each -1: not
+ * said), as disjoint ones; all others unknown. */
+AcrUsage acr_usage_of_prompt(gint64 prompt, gint64 cached, gint64 written);
 /* A stated amount of USD (a number) in pico-USD; -1: none or nonsense. */
 gint64 acr_stated_cost(const AcrJson *object, const char *key);
 
@@ -230,7 +233,10 @@ struct AcrProvider {
 const AcrProvider *acr_provider_find(const char *name, gsize len); /* NULL: none of that name */
 char *acr_provider_names(void) ACR_MUST_USE; /* "openai, …", owned (g_free) */
 
-extern const AcrProvider acr_provider_openai;
+extern const AcrProvider acr_provider_openai, acr_provider_openai_responses, acr_provider_azure;
+extern const AcrProvider acr_provider_groq, acr_provider_deepseek, acr_provider_openrouter,
+    acr_provider_litellm, acr_provider_vllm, acr_provider_llamacpp, acr_provider_llama_cpp,
+    acr_provider_ollama;
 extern const AcrProvider acr_provider_bedrock;
 /* OpenAI's chat dialect, for servers that imitate it (compatible.c has their rows). */
 bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error);
@@ -238,6 +244,8 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
 AcrDraftStep acr_openai_event(AcrDraft *draft, const AcrEvent *event, const AcrJson *json);
 AcrDraftStep acr_openai_answer(AcrDraft *draft, const AcrJson *body);
 bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure);
+/* Adds OpenAI's own headers: the key's, and those of the environment, the user's own first. */
+void acr_openai_headers(AcrEndpoint *endpoint);
 /* Whether the refusal is about that parameter: by its `param`, or by a message that quotes it. */
 bool acr_failure_is_about(const AcrFailure *failure, const char *param);
 /* Sets a flag of the dialect if the refusal is about that parameter; true: for the first time. */
@@ -279,6 +287,10 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
 /* What must be asked for in words, since the request has no form for it (or the server wants the
  * word too): a sentence for the system prompt, owned (g_free); NULL: nothing. */
 char *acr_json_words(const AcrModelRequest *request, bool has_json, bool has_schema) ACR_MUST_USE;
+#define ACR_JSON_WORDS "Answer with one JSON object and nothing else."
+/* Whether a message from `from` on speaks of JSON: servers with a JSON mode refuse what does not.
+ */
+bool acr_speaks_of_json(const AcrConversation *conversation, gsize from);
 /* base and path with exactly one slash between; owned (g_free). */
 char *acr_llm_join_url(const char *base, const char *path) ACR_MUST_USE;
 /* Text with each byte that may not stand in a path's segment as %XX; owned (g_free). */

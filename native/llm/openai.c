@@ -19,14 +19,18 @@ bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
+void acr_openai_headers(AcrEndpoint *endpoint)
 {
     acr_endpoint_headers_from(endpoint, "OPENAI_CUSTOM_HEADERS");
-    if (!acr_openai_prepare(endpoint, error))
-        return false;
+    acr_endpoint_bearer(endpoint);
     acr_endpoint_header_from(endpoint, "OpenAI-Organization", "OPENAI_ORG_ID");
     acr_endpoint_header_from(endpoint, "OpenAI-Project", "OPENAI_PROJECT_ID");
-    return true;
+}
+
+static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
+{
+    acr_openai_headers(endpoint);
+    return acr_openai_prepare(endpoint, error);
 }
 
 /* ---- Request ------------------------------------------------------------------------------------
@@ -142,32 +146,22 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
 /* ---- Answers ------------------------------------------------------------------------------------
  */
 
-/* The dialect counts cached and written tokens within the prompt's; ours are disjoint. */
 static void read_usage(AcrDraft *draft, const AcrJson *usage)
 {
     const AcrJson *details = acr_json_get(usage, "prompt_tokens_details");
-    gint64 prompt = acr_counter(usage, "prompt_tokens");
     gint64 cached = acr_counter(details, "cached_tokens");
-    gint64 written = acr_counter(details, "cache_write_tokens");
-    gint64 cost = acr_stated_cost(usage, "cost");
 
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         return;
     if (cached < 0)
         cached = acr_counter(usage, "prompt_cache_hit_tokens");
-    cached = MIN(cached, prompt);
-    written = MIN(written, prompt - MAX(cached, 0));
-    draft->usage = (AcrUsage){
-        .input = prompt < 0 ? -1 : prompt - MAX(cached, 0) - MAX(written, 0),
-        .cached = cached,
-        .written = written,
-        .written_1h = -1,
-        .output = acr_counter(usage, "completion_tokens"),
-        .reasoning =
-            acr_counter(acr_json_get(usage, "completion_tokens_details"), "reasoning_tokens"),
-        .cost_pico = cost,
-        .cost_stated = cost >= 0,
-    };
+    draft->usage = acr_usage_of_prompt(acr_counter(usage, "prompt_tokens"), cached,
+                                       acr_counter(details, "cache_write_tokens"));
+    draft->usage.output = acr_counter(usage, "completion_tokens");
+    draft->usage.reasoning =
+        acr_counter(acr_json_get(usage, "completion_tokens_details"), "reasoning_tokens");
+    draft->usage.cost_pico = acr_stated_cost(usage, "cost");
+    draft->usage.cost_stated = draft->usage.cost_pico >= 0;
 }
 
 /* Text, or a list of parts of which those of type text count. */
@@ -187,13 +181,14 @@ static bool take_message(AcrDraft *draft, const AcrJson *message)
 {
     const char *refusal = acr_json_get_string(message, "refusal");
     const char *reasoning = acr_json_get_string(message, "reasoning_content");
+    const char *thoughts = acr_json_get_string(message, "reasoning");
 
     if (refusal && draft->refusal->len + strlen(refusal) < ACR_LLM_MAX_ANSWER)
         g_string_append(draft->refusal, refusal);
     if (acr_json_size(acr_json_get(message, "tool_calls")) > 0 ||
         acr_json_get_string(acr_json_get(message, "function_call"), "name"))
         draft->has_calls = true;
-    if ((reasoning && *reasoning) || draft->has_calls)
+    if ((reasoning && *reasoning) || (thoughts && *thoughts) || draft->has_calls)
         draft->content_us = g_get_monotonic_time();
     return add_content(draft, acr_json_get(message, "content"));
 }

@@ -4,10 +4,13 @@
 #include <string.h>
 
 static const AcrProvider *const providers[] = {
-    &acr_provider_openai,
-    &acr_provider_anthropic,
-    &acr_provider_gemini,
-    &acr_provider_bedrock,
+    &acr_provider_openai,     &acr_provider_openai_responses,
+    &acr_provider_azure,      &acr_provider_anthropic,
+    &acr_provider_gemini,     &acr_provider_bedrock,
+    &acr_provider_groq,       &acr_provider_deepseek,
+    &acr_provider_openrouter, &acr_provider_litellm,
+    &acr_provider_vllm,       &acr_provider_llamacpp,
+    &acr_provider_llama_cpp,  &acr_provider_ollama,
 };
 
 const AcrProvider *acr_provider_find(const char *name, gsize len)

@@ -29,6 +29,9 @@ void add_shared_tests(void);
 /* What the test binary does as another process: takes a slot and stays. */
 int hold_a_slot(const char *dir);
 void add_openai_tests(void);
+void add_responses_tests(void);
+void add_azure_tests(void);
+void add_compatible_tests(void);
 void add_http_model_tests(void);
 void add_endpoint_tests(void);
 void add_prices_tests(void);

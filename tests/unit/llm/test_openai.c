@@ -81,7 +81,7 @@ static void answers_are_read_with_disjoint_usage(void)
                   "x", "stop", -1, -1, -1);
     assert_answer("{\"choices\":[{\"message\":{\"content\":\"x\"}}],\"usage\":{\"prompt_tokens\":5,"
                   "\"completion_tokens\":2}}",
-                  "x", NULL, 5, -1, 2);
+                  "x", NULL, 5, -1, 2); /* not said is not none */
     assert_answer("{\"choices\":[{\"message\":{\"content\":\"x\"}}],\"usage\":{\"prompt_tokens\":5,"
                   "\"completion_tokens\":-2,"
                   "\"prompt_tokens_details\":{\"cached_tokens\":9}}}",
