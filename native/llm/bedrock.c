@@ -98,6 +98,7 @@ static bool take_keys(AcrEndpoint *endpoint, GError **error)
     acr_endpoint_secret(endpoint, settings.access_key);
     acr_endpoint_secret(endpoint, settings.secret_key);
     acr_endpoint_secret(endpoint, settings.session_token);
+    endpoint->key = g_strdup(settings.access_key); /* by which limits are kept */
     kept = g_new0(AcrAwsSettings, 1);
     *kept = settings;
     settings = (AcrAwsSettings){0};

@@ -90,7 +90,9 @@ def _header(random_: random.Random) -> str:
 def _body(random_: random.Random) -> Any:
     if random_.random() < 0.5:
         return json.dumps({"messages": _text(random_, _VALUE, 200)})
-    return {"base64": base64.b64encode(random_.randbytes(random_.randrange(300))).decode()}
+    return {
+        "base64": base64.b64encode(random_.randbytes(random_.randrange(300))).decode()
+    }
 
 
 def make_case(random_: random.Random) -> dict[str, Any]:
