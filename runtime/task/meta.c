@@ -34,6 +34,8 @@ AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *promp
                                           : acr_json_new_double(options->temperature));
     acr_json_set(json, "context",
                  options->context > 0 ? acr_json_new_int(options->context) : acr_json_new_null());
+    acr_json_set_string(json, "fallback_model", options->fallback_model);
+    acr_json_set_string(json, "effort", options->effort);
     for (guint i = 0; i < ACR_PROMPTS; i++)
         set_digest(texts, acr_prompt_file(i), acr_prompts_text(prompts, i));
     acr_json_set(json, "prompts", texts);

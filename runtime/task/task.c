@@ -68,13 +68,15 @@ static GPtrArray *make_live_models(const char *const *names, const Task *task, G
     AcrModelOptions options = {
         .instance_id = task->options->instance_id,
         .temperature = task->options->temperature,
+        .effort = task->options->effort,
+        .shared_dir = task->options->shared_dir,
         .max_retries = task->options->retries,
         .interrupt = task->host->interrupt,
         .on_wait = on_wait,
         .on_wait_ctx = (void *)task->host,
     };
     for (guint i = 0; names[i]; i++) {
-        AcrModel *model = acr_model_new(names[i], &options, error);
+        AcrModel *model = acr_task_model_new(names[i], task->options, &options, error);
         if (!model)
             return NULL;
         g_ptr_array_add(models, model);

@@ -78,8 +78,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 /* ---- Task ---------------------------------------------------------------------------------------
  */
 
-/* What makes a run. A run folder is bound to all of it but `out`, `retries` and `apply`. All
- * borrowed. */
+/* What makes a run. A run folder is bound to all of it but `out`, `retries`, `apply` and how the
+ * models are reached. All borrowed. */
 typedef struct {
     const char *out; /* the run folder */
     const char *repo;
@@ -90,7 +90,13 @@ typedef struct {
     guint rounds, tries, attempts;
     guint retries; /* of a model call that failed for the moment */
     AcrVerify verify;
-    double temperature;  /* below 0: the model's own */
+    double temperature;         /* below 0: the model's own */
+    const char *fallback_model; /* takes over where a model has failed for good; or NULL */
+    const char *effort;         /* of reasoning, or NULL */
+    /* How models of the first one's provider are reached; for others the environment holds. */
+    const char *key_command, *key_file; /* as in AcrModelOptions */
+    const char *const *headers;         /* NULL-terminated, or NULL */
+    const char *shared_dir;             /* as in AcrModelOptions */
     gint64 context;      /* tokens that a model takes at once; 0: learnt from its refusals */
     const char *prompts; /* folder of prompts that take the place of the program's, or NULL */
     bool apply;          /* write the change into the working tree after success */

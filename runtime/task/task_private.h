@@ -144,4 +144,12 @@ AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *promp
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error) ACR_MUST_USE;
 
+/* ---- Models -------------------------------------------------------------------------------------
+ */
+
+/* A live model by its name, with the fallback behind it; owned (acr_model_free). `shared`: what
+ * holds for all of them, without key and headers. Errors: those of acr_model_new. */
+AcrModel *acr_task_model_new(const char *name, const AcrTaskOptions *task,
+                             const AcrModelOptions *shared, GError **error) ACR_MUST_USE;
+
 #endif

@@ -50,7 +50,8 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
          "Neither use nor keep outlines of earlier runs", NULL},
         G_OPTION_ENTRY_NULL,
     };
-    return acr_options_join(own, shared);
+    g_autofree GOptionEntry *clients = acr_client_option_entries(&options->client, shared);
+    return acr_options_join(own, clients);
 }
 
 static bool check_range(const char *verb, const char *name, int value, int min, int max)
@@ -69,8 +70,7 @@ static bool check_verify(AcrRunOptions *options, const char *verb)
     return false;
 }
 
-/* A script is the same file from wherever the command is given again. */
-static char *settle_model(const char *given)
+char *acr_model_settle(const char *given)
 {
     if (!g_str_has_prefix(given, SCRIPT))
         return g_strdup(given);
@@ -87,7 +87,7 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
     guint n = g_strv_length(options->models_as_given);
     options->models = g_new0(char *, n + 1);
     for (guint i = 0; i < n; i++)
-        options->models[i] = settle_model(options->models_as_given[i]);
+        options->models[i] = acr_model_settle(options->models_as_given[i]);
     if (options->temperature != -1 &&
         !(options->temperature >= 0 && options->temperature <= 2)) { /* a NaN too */
         acr_verb_usage(verb, "--temperature must be from 0 to 2");
@@ -99,7 +99,8 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
            check_range(verb, "retries", options->retries, 0, MAX_RETRIES) &&
            (options->context == 0 ||
             check_range(verb, "context", options->context, MIN_CONTEXT, MAX_CONTEXT)) &&
-           check_verify(options, verb) && acr_indexing_options_check(&options->indexing, verb);
+           check_verify(options, verb) && acr_client_options_check(&options->client, verb) &&
+           acr_indexing_options_check(&options->indexing, verb);
 }
 
 void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
@@ -124,11 +125,13 @@ void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
         g_ptr_array_add(argv, g_strdup_printf("--prompts=%s", options->prompts));
     if (options->indexing.no_cache)
         g_ptr_array_add(argv, g_strdup("--no-cache"));
+    acr_client_options_to_child(&options->client, argv);
 }
 
 void acr_run_options_clear(AcrRunOptions *options)
 {
     acr_indexing_options_clear(&options->indexing);
+    acr_client_options_clear(&options->client);
     g_strfreev(options->models);
     g_strfreev(options->models_as_given);
     g_free(options->verify_name);

@@ -91,6 +91,28 @@ bool acr_indexing_options_check(AcrIndexingOptions *options, const char *verb);
 AcrHost acr_verb_host(const AcrProgram *program, AcrIndexingOptions *options,
                       const AcrProgress *progress);
 
+/* How a model is reached, as `run` and `swe-bench` are told. Strings are owned; cleared together.
+ */
+typedef struct {
+    char *fallback_model; /* by acr_client_options_check */
+    char *fallback_as_given, *effort, *key_command, *key_file;
+    char **headers; /* those of ACR_HEADERS too, by acr_client_options_check */
+    char *shared_dir;
+} AcrClientOptions;
+/* `own` and these entries, bound to `options`; owned (g_free). */
+GOptionEntry *acr_client_option_entries(AcrClientOptions *options,
+                                        const GOptionEntry *own) ACR_MUST_USE;
+/* Takes what the environment says into them, and out of it. False, with a usage message printed,
+ * when they cannot be. */
+bool acr_client_options_check(AcrClientOptions *options, const char *verb) ACR_MUST_USE;
+/* Appends what is no secret to a child's arguments (owned strings), and puts the rest into this
+ * process's environment; called before there are threads. */
+void acr_client_options_to_child(const AcrClientOptions *options, GPtrArray *argv);
+void acr_client_options_clear(AcrClientOptions *options);
+/* A model's name with the path of a script made absolute, the same file from wherever the command
+ * is given again; owned (g_free). */
+char *acr_model_settle(const char *given) ACR_MUST_USE;
+
 /* The options that `run` and `swe-bench` share. Strings are owned; cleared together. */
 typedef struct {
     char **models; /* scripts made absolute by acr_run_options_check */
@@ -101,6 +123,7 @@ typedef struct {
     AcrVerify verify;
     double temperature;
     char *prompts;
+    AcrClientOptions client;
     AcrIndexingOptions indexing;
     gboolean verbose;
 } AcrRunOptions;

@@ -1,0 +1,42 @@
+/*
+ * The live models of a task: which of them gets the key and the headers that the user gave, and the
+ * second model that stands behind each.
+ */
+#include "task/task_private.h"
+
+#include <string.h>
+
+/* Whether both names are of one provider. */
+static bool is_same_provider(const char *a, const char *b)
+{
+    gsize len_a = strcspn(a, "/"), len_b = strcspn(b, "/");
+    const char *bare_a = a[len_a] ? NULL : acr_prices_provider_of(a),
+               *bare_b = b[len_b] ? NULL : acr_prices_provider_of(b);
+    g_autofree char *provider_a = bare_a ? g_strdup(bare_a) : g_strndup(a, len_a),
+                    *provider_b = bare_b ? g_strdup(bare_b) : g_strndup(b, len_b);
+    return strcmp(provider_a, provider_b) == 0;
+}
+
+/* One model by its name. The key and the headers that were given are the first model's provider's:
+ * no other one gets to see them. */
+static AcrModel *make_one(const char *name, const AcrTaskOptions *task,
+                          const AcrModelOptions *shared, GError **error)
+{
+    AcrModelOptions options = *shared;
+    if (is_same_provider(name, task->models[0])) {
+        options.key_command = task->key_command;
+        options.key_file = task->key_file;
+        options.headers = task->headers;
+    }
+    return acr_model_new(name, &options, error);
+}
+
+AcrModel *acr_task_model_new(const char *name, const AcrTaskOptions *task,
+                             const AcrModelOptions *shared, GError **error)
+{
+    g_autoptr(AcrModel) first = make_one(name, task, shared, error);
+    if (!first || !task->fallback_model)
+        return g_steal_pointer(&first);
+    AcrModel *second = make_one(task->fallback_model, task, shared, error);
+    return second ? acr_fallback_model_new(g_steal_pointer(&first), second) : NULL;
+}
