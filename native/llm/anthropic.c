@@ -236,7 +236,7 @@ static void read_written(AcrUsage *counters, const AcrJson *usage)
     if (all < 0)
         return;
     all = MAX(all, MAX(counters->written, 0) + MAX(counters->written_1h, 0));
-    counters->written_1h = MIN(MAX(counters->written_1h, hour), all);
+    counters->written_1h = MIN(MAX(MAX(counters->written_1h, hour), 0), all);
     counters->written = all - counters->written_1h;
 }
 
@@ -250,11 +250,6 @@ static void read_usage(AcrDraft *draft, const AcrJson *usage, bool is_final)
 
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         return;
-    if (counters->input < 0 && acr_counter(usage, "input_tokens") >= 0) {
-        counters->cached = MAX(counters->cached, 0);
-        counters->written = MAX(counters->written, 0);
-        counters->written_1h = MAX(counters->written_1h, 0);
-    }
     grow(&counters->input, usage, "input_tokens");
     grow(&counters->cached, usage, "cache_read_input_tokens");
     read_written(counters, usage);

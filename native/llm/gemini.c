@@ -178,16 +178,16 @@ static void read_usage(AcrDraft *draft, const AcrJson *usage)
 
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         return;
-    cached = CLAMP(cached, 0, MAX(prompt, 0));
+    cached = MIN(cached, prompt);
     if (output >= 0)
         output += MAX(thoughts, 0);
     else if (acr_json_type(acr_json_get(usage, "candidatesTokenCount")) == ACR_JSON_NULL)
         output = thoughts; /* all went into thoughts: a count of zero is left out */
     draft->usage = (AcrUsage){
-        .input = prompt < 0 ? -1 : prompt - cached + MAX(tools, 0),
-        .cached = prompt < 0 ? -1 : cached,
-        .written = prompt < 0 ? -1 : 0,
-        .written_1h = prompt < 0 ? -1 : 0,
+        .input = prompt < 0 ? -1 : prompt - MAX(cached, 0) + MAX(tools, 0),
+        .cached = cached,
+        .written = -1,
+        .written_1h = -1,
         .output = output,
         .reasoning = thoughts,
         .cost_pico = -1,
