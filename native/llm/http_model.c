@@ -70,6 +70,7 @@ static void http_free(AcrModel *model)
     g_free(self->ca_file);
     g_free(self->authority);
     g_free(self->base.name);
+    g_free(self->base.remark);
     g_free(self);
 }
 
@@ -506,5 +507,10 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
         acr_model_free(&self->base);
         return NULL;
     }
+    if (options->prices && !self->spend.has_price && !self->spend.is_free)
+        self->base.remark = g_strdup_printf(
+            "the price of model '%s' is not known: ceilings count its tokens at the dearest known "
+            "price, unless the server states what it cost",
+            self->base.name);
     return &self->base;
 }

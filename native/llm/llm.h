@@ -163,7 +163,8 @@ typedef struct {
 } AcrModelOps;
 struct AcrModel {
     const AcrModelOps *ops;
-    char *name; /* owned (g_free by the backend); as given by the user, "openai/gpt-4.1" */
+    char *name;   /* owned (g_free by the backend); as given by the user, "openai/gpt-4.1" */
+    char *remark; /* owned likewise; what the user should be told once, or NULL */
 };
 
 /* One call, with the backend's own retries. One thread at a time. Errors: any of AcrLlmError. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define SAID_BYTES (1024u * 1024)
+#define EXIT_CEILING 4 /* of a task that stopped at a ceiling */
 
 typedef struct {
     const AcrBatchOptions *options;
@@ -82,13 +83,28 @@ static void account(Batch *batch, const AcrInstance *instance, int code, const c
     batch->ended++;
     batch->result.patches += code == 0;
     batch->result.without += code == 1;
-    batch->result.failed += code > 1;
+    batch->result.stopped += code == EXIT_CEILING;
+    batch->result.failed += code > 1 && code != EXIT_CEILING;
     GError **keep_first = batch->failure ? NULL : &batch->failure;
     if (!acr_predictions_write(batch->options, batch->instances, keep_first))
-        batch->result.failed += code <= 1;
+        batch->result.failed += code <= 1 || code == EXIT_CEILING;
     if (batch->options->on_task)
         batch->options->on_task(batch->options->on_task_ctx, instance, code, said, batch->ended,
                                 batch->instances->len);
+}
+
+/* Whether another task is to be begun. Called under the lock. */
+static bool has_more(Batch *batch)
+{
+    const AcrBatchOptions *options = batch->options;
+    guint left = batch->instances->len - batch->next;
+    if (left == 0 || acr_interrupted(options->interrupt))
+        return false;
+    if (!options->is_over || !options->is_over(options->is_over_ctx))
+        return true;
+    batch->result.stopped += left;
+    batch->next = batch->instances->len;
+    return false;
 }
 
 static void *work(void *data)
@@ -96,8 +112,7 @@ static void *work(void *data)
     Batch *batch = data;
     for (;;) {
         pthread_mutex_lock(&batch->lock);
-        bool more =
-            batch->next < batch->instances->len && !acr_interrupted(batch->options->interrupt);
+        bool more = has_more(batch);
         const AcrInstance *instance = more ? batch->instances->pdata[batch->next++] : NULL;
         pthread_mutex_unlock(&batch->lock);
         if (!instance)

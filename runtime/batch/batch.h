@@ -53,10 +53,14 @@ typedef struct {
     void (*on_task)(void *ctx, const AcrInstance *instance, int exit_code, const char *said,
                     guint ended, guint total);
     void *on_task_ctx;
+    /* Asked before each task, one call at a time: whether no further one is begun. May be NULL. */
+    bool (*is_over)(void *ctx);
+    void *is_over_ctx;
 } AcrBatchOptions;
 
 typedef struct {
     guint tasks, patches, without, failed;
+    guint stopped; /* at a ceiling, or not begun because of one; they may have a patch */
 } AcrBatchResult;
 
 /*

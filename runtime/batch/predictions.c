@@ -59,6 +59,15 @@ static bool has_models(const AcrJson *meta, const char *const *models)
     return !at && !*models;
 }
 
+/* Whether a run that stopped at a ceiling has left the best patch that it had. */
+static bool has_patch_so_far(const AcrBatchOptions *options, const AcrInstance *instance)
+{
+    g_autofree char *path =
+        g_build_filename(options->out, instance->instance_id, "patch.diff", NULL);
+    g_autoptr(GBytes) patch = acr_file_read(path, G_MAXINT32, NULL);
+    return patch && g_bytes_get_size(patch) > 0;
+}
+
 /* What the run folder says of itself: a folder of other models is refused by the run, and its patch
  * is not of these. */
 static Result read_result(const AcrBatchOptions *options, const AcrInstance *instance)
@@ -69,7 +78,9 @@ static Result read_result(const AcrBatchOptions *options, const AcrInstance *ins
     gsize len = 0;
     const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
     g_autoptr(AcrJson) meta = data ? acr_json_parse(data, len, NULL) : NULL;
-    if (g_strcmp0(acr_json_get_string(meta, "state"), "done") != 0)
+    const char *state = acr_json_get_string(meta, "state");
+    if (g_strcmp0(state, "done") != 0 &&
+        !(g_strcmp0(state, "ready") == 0 && has_patch_so_far(options, instance)))
         return NO_RESULT;
     return has_models(meta, options->models) ? OF_THIS_BATCH : OF_OTHER_MODELS;
 }

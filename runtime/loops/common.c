@@ -80,8 +80,14 @@ void acr_loops_note_overflow(const AcrRun *run, const char *what)
 
 bool acr_loops_go_on(const AcrRun *run, GError **error)
 {
-    if (!acr_interrupted(run->interrupt))
-        return true;
-    g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED, "interrupted");
-    return false;
+    if (acr_interrupted(run->interrupt)) {
+        g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED, "interrupted");
+        return false;
+    }
+    if (run->deadline_us > 0 && g_get_monotonic_time() >= run->deadline_us) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "the time of the %s is over",
+                    run->deadline_scope);
+        return false;
+    }
+    return true;
 }

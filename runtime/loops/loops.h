@@ -69,6 +69,8 @@ typedef struct {
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
     const AcrInterrupt *interrupt;
+    gint64 deadline_us;         /* no step is begun after it (g_get_monotonic_time); 0: none */
+    const char *deadline_scope; /* whose time it is, for the message: "run", "batch" */
 } AcrRun;
 
 /* ---- Retrieval ----------------------------------------------------------------------------------

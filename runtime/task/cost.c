@@ -1,23 +1,21 @@
 /*
- * What a run's model calls used, by role. Answers from the journal count like live ones: the sums
- * are those of the run, not of the process.
+ * What a run's model calls used, by role and by stage. Answers from the journal count like live
+ * ones: the sums are those of the run, not of the process.
  */
 #include "task/task_private.h"
 
-typedef struct {
-    guint64 calls;
-    AcrUsage usage;
-} Sum;
-
 struct AcrCost {
-    GHashTable *by_agent; /* name -> Sum */
-    Sum total;
+    GHashTable *by_agent; /* name -> AcrCostSum */
+    GHashTable *by_stage; /* "attempt_0/search" -> AcrCostSum */
+    AcrCostSum total;
+    AcrJson *prices; /* which prices were known; NULL: none are */
 };
 
 AcrCost *acr_cost_new(void)
 {
     AcrCost *cost = g_new0(AcrCost, 1);
     cost->by_agent = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    cost->by_stage = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     return cost;
 }
 
@@ -26,53 +24,95 @@ void acr_cost_free(AcrCost *cost)
     if (!cost)
         return;
     g_hash_table_unref(cost->by_agent);
+    g_hash_table_unref(cost->by_stage);
+    acr_json_free(cost->prices);
     g_free(cost);
 }
 
-static void add(Sum *sum, const AcrUsage *usage)
+void acr_cost_set_prices(AcrCost *cost, AcrJson *described)
+{
+    acr_json_free(cost->prices);
+    cost->prices = described;
+}
+
+static void add(AcrCostSum *sum, const AcrCallCost *call, bool replayed)
 {
     sum->calls++;
-    sum->usage.input += MAX(usage->input, 0);
-    sum->usage.cached += MAX(usage->cached, 0);
-    sum->usage.output += MAX(usage->output, 0);
-    sum->usage.cost_pico += MAX(usage->cost_pico, 0);
+    sum->replayed_calls += replayed;
+    sum->unknown_cost_calls += call->has_unknown_cost;
+    sum->retries += call->retries;
+    sum->wait_ms += call->wait_ms;
+    acr_usage_add(&sum->usage, &call->usage);
+    if (__builtin_add_overflow(sum->charged_pico, call->charged_pico, &sum->charged_pico))
+        sum->charged_pico = G_MAXINT64;
 }
 
-void acr_cost_add(AcrCost *cost, const char *agent, const AcrUsage *usage)
+static AcrCostSum *sum_in(GHashTable *sums, const char *name)
 {
-    Sum *sum = g_hash_table_lookup(cost->by_agent, agent);
+    AcrCostSum *sum = g_hash_table_lookup(sums, name);
     if (!sum) {
-        sum = g_new0(Sum, 1);
-        g_hash_table_insert(cost->by_agent, g_strdup(agent), sum);
+        sum = g_new0(AcrCostSum, 1);
+        g_hash_table_insert(sums, g_strdup(name), sum);
     }
-    add(sum, usage);
-    add(&cost->total, usage);
+    return sum;
 }
 
-const AcrUsage *acr_cost_total(const AcrCost *cost)
+void acr_cost_add(AcrCost *cost, const char *agent, const char *stage, const AcrCallCost *call,
+                  bool replayed)
 {
-    return &cost->total.usage;
+    add(sum_in(cost->by_agent, agent), call, replayed);
+    add(sum_in(cost->by_stage, stage), call, replayed);
+    add(&cost->total, call, replayed);
 }
 
-static AcrJson *sum_to_json(const Sum *sum)
+const AcrCostSum *acr_cost_total(const AcrCost *cost)
+{
+    return &cost->total;
+}
+
+static AcrJson *sum_to_json(const AcrCostSum *sum)
 {
     AcrJson *json = acr_json_new_object();
+    const AcrUsage *usage = &sum->usage;
+    gint64 written = acr_usage_sent(&(AcrUsage){
+        .input = -1, .cached = -1, .written = usage->written, .written_1h = usage->written_1h});
     acr_json_set_int(json, "calls", (gint64)sum->calls);
-    acr_json_set_int(json, "input_tokens", sum->usage.input);
-    acr_json_set_int(json, "cached_tokens", sum->usage.cached);
-    acr_json_set_int(json, "output_tokens", sum->usage.output);
-    acr_json_set_int(json, "cost_microusd", acr_microusd(sum->usage.cost_pico));
+    acr_json_set_int(json, "input_tokens", usage->input);
+    acr_json_set_int(json, "cached_tokens", usage->cached);
+    acr_json_set_int(json, "written_tokens", written);
+    acr_json_set_int(json, "output_tokens", usage->output);
+    acr_json_set_int(json, "reasoning_tokens", usage->reasoning);
+    acr_json_set_int(json, "cost_microusd", acr_microusd(usage->cost_pico));
+    acr_json_set_int(json, "charged_microusd", acr_microusd(sum->charged_pico));
+    acr_json_set_int(json, "unknown_cost_calls", (gint64)sum->unknown_cost_calls);
+    acr_json_set_int(json, "retries", (gint64)sum->retries);
+    acr_json_set_int(json, "wait_ms", sum->wait_ms);
     return json;
+}
+
+static AcrJson *sums_to_json(GHashTable *sums)
+{
+    AcrJson *json = acr_json_new_object();
+    g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(sums), (GCompareFunc)g_strcmp0);
+    for (GList *at = names; at; at = at->next)
+        acr_json_set(json, at->data, sum_to_json(g_hash_table_lookup(sums, at->data)));
+    return json;
+}
+
+double acr_cost_cached_share(const AcrCostSum *sum)
+{
+    gint64 sent = acr_usage_sent(&sum->usage);
+    return sent > 0 ? (double)sum->usage.cached / (double)sent : 0;
 }
 
 AcrJson *acr_cost_to_json(const AcrCost *cost)
 {
-    AcrJson *json = acr_json_new_object(), *agents = acr_json_new_object();
-    g_autoptr(GList) names =
-        g_list_sort(g_hash_table_get_keys(cost->by_agent), (GCompareFunc)g_strcmp0);
-    for (GList *at = names; at; at = at->next)
-        acr_json_set(agents, at->data, sum_to_json(g_hash_table_lookup(cost->by_agent, at->data)));
+    AcrJson *json = acr_json_new_object();
+    gint64 per_mille = (gint64)(acr_cost_cached_share(&cost->total) * 1000 + 0.5);
     acr_json_set(json, "total", sum_to_json(&cost->total));
-    acr_json_set(json, "by_agent", agents);
+    acr_json_set(json, "cached_share", acr_json_new_double((double)per_mille / 1000));
+    acr_json_set(json, "by_agent", sums_to_json(cost->by_agent));
+    acr_json_set(json, "by_stage", sums_to_json(cost->by_stage));
+    acr_json_set(json, "prices", cost->prices ? acr_json_copy(cost->prices) : acr_json_new_null());
     return json;
 }

@@ -105,20 +105,6 @@ static AcrJson *request_to_json(RecordedModel *self, const AcrModelRequest *requ
 /* ---- Answers ------------------------------------------------------------------------------------
  */
 
-static AcrJson *answer_to_json(const AcrModelAnswer *answer)
-{
-    AcrJson *json = acr_json_new_object(), *usage = acr_json_new_object();
-    acr_json_set_int(usage, "input", answer->usage.input);
-    acr_json_set_int(usage, "cached", answer->usage.cached);
-    acr_json_set_int(usage, "output", answer->usage.output);
-    acr_json_set_int(usage, "cost_microusd", acr_microusd(answer->usage.cost_pico));
-    acr_json_set_string(json, "content", answer->content);
-    acr_json_set_string(json, "finish", answer->finish);
-    acr_json_set_string(json, "model", answer->model);
-    acr_json_set(json, "usage", usage);
-    return json;
-}
-
 /* `window` tokens fit, as far as is known (else 0); `sent`: the model was asked. */
 static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
 {
@@ -160,24 +146,6 @@ static bool fail_as_recorded(const AcrJson *failure, GError **error)
     return false;
 }
 
-static void answer_from_json(const AcrJson *json, AcrModelAnswer *out)
-{
-    const AcrJson *usage = acr_json_get(json, "usage");
-    const char *content = acr_json_get_string(json, "content");
-    *out = (AcrModelAnswer){
-        .content = g_strdup(content ? content : ""),
-        .finish = g_strdup(acr_json_get_string(json, "finish")),
-        .model = g_strdup(acr_json_get_string(json, "model")),
-        .usage = {.input = acr_json_get_int(usage, "input", -1),
-                  .cached = acr_json_get_int(usage, "cached", -1),
-                  .written = -1,
-                  .written_1h = -1,
-                  .output = acr_json_get_int(usage, "output", -1),
-                  .reasoning = -1,
-                  .cost_pico = acr_json_get_int(usage, "cost_picousd", -1)},
-    };
-}
-
 /* ---- The model ----------------------------------------------------------------------------------
  */
 
@@ -188,18 +156,27 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
     GPtrArray *known = known_messages(self->recorder, acr_conversation_name(request->conversation));
     g_ptr_array_add(known, digest(ACR_ROLE_ASSISTANT, answer->content));
     acr_window_learn_answer(&self->window, request->conversation, &answer->usage);
-    acr_cost_add(self->recorder->cost, request->agent, &answer->usage);
+}
+
+/* Counts what a call cost, as its record says. */
+static void count(RecordedModel *self, const AcrModelRequest *request, const AcrJson *record,
+                  bool replayed)
+{
+    AcrCallCost call;
+    acr_record_cost(record, &call);
+    acr_cost_add(self->recorder->cost, request->agent, acr_conversation_name(request->conversation),
+                 &call, replayed);
     const AcrProgress *progress = self->recorder->progress;
-    const AcrUsage *total = acr_cost_total(self->recorder->cost);
+    const AcrUsage *total = &acr_cost_total(self->recorder->cost)->usage;
     if (progress && progress->cost)
-        progress->cost(progress->ctx, acr_microusd(total->cost_pico),
-                       total->input + total->cached + total->output);
+        progress->cost(progress->ctx, acr_microusd(total->cost_pico), acr_usage_tokens(total));
 }
 
 static bool answer_recorded(RecordedModel *self, const AcrModelRequest *request,
                             const AcrJson *recorded, AcrModelAnswer *out, GError **error)
 {
     const AcrJson *failure = acr_json_get(recorded, "error");
+    count(self, request, recorded, true);
     if (failure) {
         if (is_overflow(failure) && acr_json_get_bool(failure, "sent", true))
             acr_window_learn_refusal(&self->window, request->conversation,
@@ -208,7 +185,7 @@ static bool answer_recorded(RecordedModel *self, const AcrModelRequest *request,
     }
     if (self->inner)
         acr_model_skip(self->inner, request);
-    answer_from_json(recorded, out);
+    acr_record_read_answer(recorded, out);
     return true;
 }
 
@@ -249,9 +226,12 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
     acr_json_set_int(time, "ended_s", g_get_real_time() / G_USEC_PER_SEC);
     acr_json_set_int(time, "wall_ms", (g_get_monotonic_time() - start) / 1000);
     g_autoptr(AcrJson) record =
-        ok ? answer_to_json(&answer) : failure_to_json(failure, window, fits);
+        ok ? acr_record_answer(&answer) : failure_to_json(failure, window, fits);
+    if (fits)
+        acr_record_add_tries(record, acr_model_report(self->inner));
     if (!acr_journal_append(self->recorder->journal, "model", asked, record, time, error))
         return false;
+    count(self, request, record, false);
     if (!ok) {
         g_propagate_error(error, g_steal_pointer(&failure));
         return false;

@@ -7,12 +7,15 @@
 
 #include <string.h>
 
+#define COST "cost.json"
+
 typedef struct {
     const AcrTaskOptions *options;
     const AcrHost *host;
     AcrFolder folder;
     AcrPrompts *prompts;
-    GPtrArray *models; /* live ones, before they stand behind the journal */
+    AcrSpending spending; /* of the models, which it outlives */
+    GPtrArray *models;    /* live ones, before they stand behind the journal */
     AcrWorkspace workspace;
     char *git_dir; /* where the run's repository was when it began; NULL before the snapshot is
                       loaded */
@@ -22,6 +25,7 @@ static void task_clear(Task *task)
 {
     acr_workspace_clear(&task->workspace);
     g_clear_pointer(&task->models, g_ptr_array_unref);
+    acr_spending_clear(&task->spending);
     g_clear_pointer(&task->prompts, acr_prompts_free);
     acr_folder_clear(&task->folder);
     g_clear_pointer(&task->git_dir, g_free);
@@ -61,6 +65,12 @@ static void on_wait(void *ctx, const char *why, gint64 wait_ms)
     note(ctx, line);
 }
 
+static bool has_money_ceiling(const AcrTaskCeilings *ceilings)
+{
+    return ceilings &&
+           (ceilings->run.pico >= 0 || (ceilings->batch_ledger && ceilings->batch.pico >= 0));
+}
+
 /* The models that are asked when the journal has no answer; owned array of AcrModel. */
 static GPtrArray *make_live_models(const char *const *names, const Task *task, GError **error)
 {
@@ -71,6 +81,8 @@ static GPtrArray *make_live_models(const char *const *names, const Task *task, G
         .effort = task->options->effort,
         .shared_dir = task->options->shared_dir,
         .max_retries = task->options->retries,
+        .prices = task->spending.prices,
+        .budget = task->spending.budget,
         .interrupt = task->host->interrupt,
         .on_wait = on_wait,
         .on_wait_ctx = (void *)task->host,
@@ -79,6 +91,8 @@ static GPtrArray *make_live_models(const char *const *names, const Task *task, G
         AcrModel *model = acr_task_model_new(names[i], task->options, &options, error);
         if (!model)
             return NULL;
+        if (has_money_ceiling(task->options->ceilings))
+            warn(task->host, model->remark);
         g_ptr_array_add(models, model);
     }
     return g_steal_pointer(&models);
@@ -352,6 +366,8 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
         .artifacts = artifacts,
         .progress = task->host->progress,
         .interrupt = task->host->interrupt,
+        .deadline_us = task->spending.deadline_us,
+        .deadline_scope = task->spending.scope,
     };
     (void)acr_verify_from_name(acr_json_get_string(bound, "verify"), &run.verify);
     return acr_attempts_run(&run, out, error);
@@ -373,6 +389,9 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     if (!is_over && !task->models &&
         !(task->models = make_live_models(task->options->models, task, error)))
         return false;
+    g_autofree char *ledger_path = acr_folder_path(&task->folder, "ledger.jsonl");
+    if (!is_over && !acr_spending_open(&task->spending, task->options, ledger_path, error))
+        return false;
     g_autofree char *journal_path = acr_folder_path(&task->folder, "journal.jsonl");
     g_autoptr(AcrJournal) journal = acr_journal_open(journal_path, ACR_JOURNAL_APPEND, error);
     if (!journal)
@@ -388,8 +407,10 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     g_auto(AcrRunResult) result = {0};
     bool ok = run_attempts(task, journal, models, &artifacts, issue, &result, error);
     out->model_calls = acr_recorder_live_calls(recorder);
+    out->cost = *acr_cost_total(cost);
+    acr_cost_set_prices(cost, acr_spending_describe(&task->spending));
     GError **keep_first = ok ? error : NULL;
-    if (!write_json(&task->folder, "cost.json", acr_cost_to_json(cost), keep_first) && ok)
+    if (!write_json(&task->folder, COST, acr_cost_to_json(cost), keep_first) && ok)
         return false;
     bool stopped = !ok && is_ceiling(error);
     if (!ok && !(stopped && save_result(&task->folder, &result, NULL)))
@@ -436,7 +457,8 @@ bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskRes
     if (!check_apply(options, error))
         return false;
     task.prompts = acr_prompts_load(host->prompts_dir, options->prompts, error);
-    if (!task.prompts || (!acr_folder_exists(options->out) && !prepare(&task, error)) ||
+    if (!task.prompts || !acr_spending_init(&task.spending, options, error) ||
+        (!acr_folder_exists(options->out) && !prepare(&task, error)) ||
         !acr_folder_open(options->out, &task.folder, error) ||
         !take_up(&task, acr_meta_options(options, task.prompts), error))
         return false;
@@ -466,6 +488,30 @@ static bool keep_artifact(void *ctx, const char *path, const void *data, gsize l
     return true;
 }
 
+static AcrJson *read_cost(const AcrFolder *folder)
+{
+    g_autofree char *path = acr_folder_path(folder, COST);
+    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_META_MAX_BYTES, NULL);
+    gsize len = 0;
+    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    return text ? acr_json_parse(text, len, NULL) : NULL;
+}
+
+/* Which prices were known then is told by nothing else. */
+static void take_recorded_prices(const AcrFolder *folder, AcrCost *cost)
+{
+    g_autoptr(AcrJson) recorded = read_cost(folder);
+    const AcrJson *prices = acr_json_get(recorded, "prices");
+    acr_cost_set_prices(cost, prices ? acr_json_copy(prices) : NULL);
+}
+
+/* A cost.json of before there were stages is not made any more. */
+static bool is_older_cost(const AcrFolder *folder, const char *name)
+{
+    g_autoptr(AcrJson) recorded = strcmp(name, COST) == 0 ? read_cost(folder) : NULL;
+    return recorded && !acr_json_get(recorded, "by_stage");
+}
+
 /* The first artifact, by name, that differs from the one in the folder; owned, NULL if there is
  * none. */
 static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
@@ -474,7 +520,8 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
     for (GList *at = paths; at; at = at->next) {
         g_autofree char *full = acr_folder_path(folder, at->data);
         g_autoptr(GBytes) recorded = acr_file_read(full, G_MAXINT32, NULL);
-        if (!recorded || !g_bytes_equal(recorded, g_hash_table_lookup(artifacts, at->data)))
+        if ((!recorded || !g_bytes_equal(recorded, g_hash_table_lookup(artifacts, at->data))) &&
+            !is_older_cost(folder, at->data))
             return g_strdup(at->data);
     }
     return NULL;
@@ -493,7 +540,7 @@ static void keep_result(GHashTable *kept, const AcrRunResult *result, const AcrC
     GBytes *diff = result->diff ? g_bytes_ref(result->diff) : g_bytes_new_static("", 0);
     g_hash_table_insert(kept, g_strdup("patch.diff"), diff);
     keep_json(kept, "selected_patch.json", describe_selection(result));
-    keep_json(kept, "cost.json", acr_cost_to_json(cost));
+    keep_json(kept, COST, acr_cost_to_json(cost));
 }
 
 static bool check_result(const AcrFolder *folder, GHashTable *kept, GError **error)
@@ -543,10 +590,12 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
     if (!ok)
         tell_replay_error(&task->folder, error);
     if (ok && task->folder.state == ACR_FOLDER_DONE) {
+        take_recorded_prices(&task->folder, cost);
         keep_result(kept, &result, cost);
         ok = check_result(&task->folder, kept, error);
     }
     out->status = result.status;
+    out->cost = *acr_cost_total(cost);
     out->diff = ok ? g_steal_pointer(&result.diff) : NULL;
     return ok;
 }

@@ -78,8 +78,16 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 /* ---- Task ---------------------------------------------------------------------------------------
  */
 
-/* What makes a run. A run folder is bound to all of it but `out`, `retries`, `apply` and how the
- * models are reached. All borrowed. */
+/* What a run may use. All borrowed. */
+typedef struct {
+    AcrAmount run, batch;     /* members below 0 (ACR_NO_CEILING): none */
+    const char *batch_ledger; /* shared by the tasks of a batch; NULL: none */
+    gint64 time_ms;           /* of this call; 0: none */
+    gint64 batch_deadline_us; /* g_get_monotonic_time, which all processes share; 0: none */
+} AcrTaskCeilings;
+
+/* What makes a run. A run folder is bound to all of it but `out`, `retries`, `apply`, `ceilings`,
+ * `price_file` and how the models are reached. All borrowed. */
 typedef struct {
     const char *out; /* the run folder */
     const char *repo;
@@ -100,12 +108,25 @@ typedef struct {
     gint64 context;      /* tokens that a model takes at once; 0: learnt from its refusals */
     const char *prompts; /* folder of prompts that take the place of the program's, or NULL */
     bool apply;          /* write the change into the working tree after success */
+    const AcrTaskCeilings *ceilings; /* NULL: none */
+    const char *price_file;          /* or NULL */
 } AcrTaskOptions;
+
+/* Sums over model calls. Counters and costs of `usage` hold what is known of each. */
+typedef struct {
+    AcrUsage usage;
+    gint64 charged_pico; /* what ceilings count */
+    gint64 wait_ms;
+    guint64 calls, replayed_calls, unknown_cost_calls, retries;
+} AcrCostSum;
+/* Of the tokens sent, from 0 to 1. */
+double acr_cost_cached_share(const AcrCostSum *sum);
 
 typedef struct {
     GBytes *diff;        /* owned; NULL when the work ended without a patch */
     bool was_finished;   /* the folder held the result already */
     guint64 model_calls; /* live ones, of this process */
+    AcrCostSum cost;     /* of the run, replayed calls included; none of one that was finished */
     AcrExtractStatus status;
 } AcrTaskResult;
 void acr_task_result_clear(AcrTaskResult *result);

@@ -9,16 +9,33 @@
 /* ---- Cost ---------------------------------------------------------------------------------------
  */
 
+/* What one call used, all of its requests together: counters that are unknown count as 0. */
+typedef struct {
+    AcrUsage usage;
+    gint64 charged_pico; /* what budgets count for it */
+    gint64 wait_ms;
+    guint retries;
+    bool has_unknown_cost;
+} AcrCallCost;
+/* Adds known counters; saturates. */
+void acr_usage_add(AcrUsage *sum, const AcrUsage *usage);
+
 /* Calls and tokens by role, recorded and live ones alike: the same journal gives the same sums. */
 typedef struct AcrCost AcrCost;
 AcrCost *acr_cost_new(void) ACR_MUST_USE;
 void acr_cost_free(AcrCost *cost);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCost, acr_cost_free)
-void acr_cost_add(AcrCost *cost, const char *agent, const AcrUsage *usage);
+/* `stage` as conversations are named ("attempt_0/search"); `replayed`: the journal answered. */
+void acr_cost_add(AcrCost *cost, const char *agent, const char *stage, const AcrCallCost *call,
+                  bool replayed);
+/* Which prices were known (taken; may be NULL). */
+void acr_cost_set_prices(AcrCost *cost, AcrJson *described);
 /* The sums of all roles. Borrowed. */
-const AcrUsage *acr_cost_total(const AcrCost *cost);
-/* cost.json: {"total": {…}, "by_agent": {"search":
- * {"calls","input_tokens","cached_tokens","output_tokens","cost_microusd"}, …}} */
+const AcrCostSum *acr_cost_total(const AcrCost *cost);
+/* cost.json: {"total": SUM, "cached_share", "by_agent": {"search": SUM, …}, "by_stage":
+ * {"attempt_0/search": SUM, …}, "prices"}. In a SUM, input_tokens are those that were neither read
+ * from a cache nor written to one; cost_microusd sums the known costs, charged_microusd what
+ * ceilings count. */
 AcrJson *acr_cost_to_json(const AcrCost *cost) ACR_MUST_USE;
 
 /* ---- Window -------------------------------------------------------------------------------------
@@ -44,6 +61,36 @@ gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conve
  * known. */
 bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
                      GError **error) ACR_MUST_USE;
+
+/* ---- What the journal keeps of a call (model_record.c) ------------------------------------------
+ */
+
+#define ACR_PICO 1000000 /* pico-USD in a millionth of a USD */
+AcrJson *acr_record_answer(const AcrModelAnswer *answer) ACR_MUST_USE;
+void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out); /* *out owned */
+void acr_record_add_tries(AcrJson *record, const AcrModelReport *report);
+void acr_record_cost(const AcrJson *record, AcrCallCost *out);
+
+/* ---- Spending (spending.c) ----------------------------------------------------------------------
+ */
+
+/* Prices and ceilings of a run. Zero-initialise. */
+typedef struct {
+    AcrPrices *prices;
+    AcrBudget *budget;   /* without ledgers until acr_spending_open */
+    char *prices_digest; /* of the file of prices; NULL: none was given */
+    gint64 deadline_us;  /* g_get_monotonic_time; 0: none */
+    const char *scope;   /* of the deadline: "run" or "batch" */
+} AcrSpending;
+/* Begins the run's time. Errors: USAGE of llm (the file of prices). */
+bool acr_spending_init(AcrSpending *spending, const AcrTaskOptions *options,
+                       GError **error) ACR_MUST_USE;
+/* Opens the ledgers: the run's at `path`, and the batch's. */
+bool acr_spending_open(AcrSpending *spending, const AcrTaskOptions *options, const char *path,
+                       GError **error) ACR_MUST_USE;
+/* Which prices are known, for cost.json; owned. */
+AcrJson *acr_spending_describe(const AcrSpending *spending) ACR_MUST_USE;
+void acr_spending_clear(AcrSpending *spending);
 
 /* ---- Recorded model -----------------------------------------------------------------------------
  */

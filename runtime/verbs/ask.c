@@ -15,10 +15,11 @@
 #define MAX_RETRIES 20
 #define MAX_TEMPERATURE 2
 #define SCOPE "call"
+#define LEDGER_SCOPE "ledger"
 
 /* As given; strings are owned. */
 typedef struct {
-    char *model, *system, *base_url, *key_command, *key_file, *effort, *schema, *prices;
+    char *model, *system, *base_url, *key_command, *key_file, *effort, *schema, *prices, *ledger;
     char *max_tokens, *timeout, *max_cost, *max_tokens_total, *max_time;
     char **headers;
     gboolean json, json_mode, verbose;
@@ -32,7 +33,7 @@ static void options_clear(Options *options)
                               &options->key_command, &options->key_file, &options->effort,
                               &options->schema,      &options->prices,   &options->max_tokens,
                               &options->timeout,     &options->max_cost, &options->max_tokens_total,
-                              &options->max_time};
+                              &options->max_time,    &options->ledger};
     for (gsize i = 0; i < G_N_ELEMENTS(strings); i++)
         g_clear_pointer(strings[i], g_free);
     g_clear_pointer(&options->headers, g_strfreev);
@@ -247,15 +248,16 @@ static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 }
 
 /* The ceilings of this call; *out NULL: there are none. */
-static bool make_budget(const Limits *limits, AcrBudget **out, GError **error)
+static bool make_budget(const char *ledger, const Limits *limits, AcrBudget **out, GError **error)
 {
     g_autoptr(AcrBudget) budget = acr_budget_new();
     bool is_bounded = limits->ceiling.pico >= 0 || limits->ceiling.tokens >= 0;
-    if (is_bounded && !acr_budget_add(budget, NULL, SCOPE, &limits->ceiling, error))
+    if ((is_bounded || ledger) &&
+        !acr_budget_add(budget, ledger, ledger ? LEDGER_SCOPE : SCOPE, &limits->ceiling, error))
         return false;
     if (limits->max_time_ms > 0)
         acr_budget_set_deadline(budget, g_get_monotonic_time() + limits->max_time_ms * 1000, SCOPE);
-    *out = is_bounded || limits->max_time_ms > 0 ? g_steal_pointer(&budget) : NULL;
+    *out = is_bounded || ledger || limits->max_time_ms > 0 ? g_steal_pointer(&budget) : NULL;
     return true;
 }
 
@@ -266,7 +268,7 @@ static int call(const AcrProgram *program, const Options *options, const Limits 
     g_autoptr(AcrPrices) prices = acr_prices_new(options->prices, &error);
     g_autoptr(AcrBudget) budget = NULL;
     g_autoptr(AcrModel) model = NULL; /* freed before what it borrows */
-    if (!prices || !make_budget(limits, &budget, &error))
+    if (!prices || !make_budget(options->ledger, limits, &budget, &error))
         return tell_failure(program, options, NULL, error);
     AcrModelOptions how = {
         .temperature = options->temperature,
@@ -287,6 +289,8 @@ static int call(const AcrProgram *program, const Options *options, const Limits 
     model = acr_model_new(options->model, &how, &error);
     if (!model)
         return tell_failure(program, options, NULL, error);
+    if (model->remark && limits->ceiling.pico >= 0)
+        acr_verb_say(acr_verb_ask.name, "%s", model->remark);
     g_auto(AcrModelAnswer) answer = {0};
     if (!acr_model_complete(model, request, &answer, &error))
         return tell_failure(program, options, acr_model_report(model), error);
@@ -344,6 +348,9 @@ static GOptionEntry *entries_of(Options *options)
          "Bound of all attempts and the waits between them", "SECONDS"},
         {"max-cost", 0, 0, G_OPTION_ARG_FILENAME, &options->max_cost,
          "What all attempts may cost at most, in USD", "USD"},
+        {"ledger", 0, 0, G_OPTION_ARG_FILENAME, &options->ledger,
+         "File that keeps what was spent: the ceilings then are those of all calls that name it",
+         "FILE"},
         {"max-tokens-total", 0, 0, G_OPTION_ARG_FILENAME, &options->max_tokens_total,
          "Tokens of all attempts at most, sent and received", "N"},
         {"prices", 0, 0, G_OPTION_ARG_FILENAME, &options->prices,

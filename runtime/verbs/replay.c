@@ -28,6 +28,9 @@ static int run(const AcrProgram *program, int argc, char **argv)
         g_clear_pointer(&console, acr_console_free);
         return acr_verb_fail(program, acr_verb_replay.name, error);
     }
+    g_autofree char *cost = acr_cost_line(&result.cost);
+    if (cost)
+        acr_console_say(console, "acr-host replay: %s", cost);
     if (!result.diff) {
         acr_console_say(console, "acr-host replay: no patch (%s), as recorded",
                         acr_extract_status_name(result.status));

@@ -107,6 +107,14 @@ static int report(const Options *options, const AcrTaskResult *result, AcrConsol
     return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);
 }
 
+/* One line of what the run used. */
+static void say_cost(const AcrTaskResult *result, AcrConsole *console)
+{
+    g_autofree char *line = acr_cost_line(&result->cost);
+    if (line)
+        acr_console_say(console, "acr-host run: %s", line);
+}
+
 static int run_task(const AcrProgram *program, Options *options)
 {
     g_autoptr(GError) error = NULL;
@@ -136,10 +144,14 @@ static int run_task(const AcrProgram *program, Options *options)
         .context = options->run.context,
         .prompts = options->run.prompts,
         .apply = options->apply,
+        .ceilings = &options->run.ceilings.ceilings,
+        .price_file = options->run.prices,
     };
     AcrHost host = acr_verb_host(program, &options->run.indexing, acr_console_progress(console));
     g_auto(AcrTaskResult) result = {0};
-    if (acr_task_run(&task, &host, &result, &error))
+    bool ok = acr_task_run(&task, &host, &result, &error);
+    say_cost(&result, console);
+    if (ok)
         return report(options, &result, console);
     if (result.diff) /* stopped at a ceiling */
         report(options, &result, console);
@@ -175,6 +187,14 @@ static int run(const AcrProgram *program, int argc, char **argv)
          "Write the change into the working tree, if it is still as it was", NULL},
         {"jobs", 'j', 0, G_OPTION_ARG_STRING, &options.run.indexing.jobs_given,
          "Processes that outline files (default: one a processor)", "N"},
+        {"batch-ledger", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_FILENAME,
+         &options.run.ceilings.batch_ledger, NULL, NULL},
+        {"batch-max-cost", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING,
+         &options.run.ceilings.batch_cost, NULL, NULL},
+        {"batch-max-tokens", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING,
+         &options.run.ceilings.batch_tokens, NULL, NULL},
+        {"batch-deadline", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_INT64,
+         &options.run.ceilings.batch_deadline_us, NULL, NULL},
         {"parent", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_INT64, &options.parent, NULL, NULL},
         G_OPTION_ENTRY_NULL,
     };

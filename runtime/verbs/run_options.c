@@ -44,6 +44,10 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
          "Tokens that the model takes at once (default: learnt from its first refusal)", "TOKENS"},
         {"prompts", 0, 0, G_OPTION_ARG_FILENAME, &options->prompts,
          "Folder of prompts that take the place of the built-in ones", "DIR"},
+        ACR_CEILING_ENTRIES(&options->ceilings),
+        {"prices", 0, 0, G_OPTION_ARG_FILENAME, &options->prices,
+         "Prices of models, in LiteLLM's or genai-prices' form, that go before the built-in ones",
+         "FILE"},
         {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
          "Show each step on stderr, also when piped", NULL},
         {"no-cache", 0, 0, G_OPTION_ARG_NONE, &options->indexing.no_cache,
@@ -88,6 +92,11 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
     options->models = g_new0(char *, n + 1);
     for (guint i = 0; i < n; i++)
         options->models[i] = acr_model_settle(options->models_as_given[i]);
+    if (options->prices) {
+        char *given = g_steal_pointer(&options->prices);
+        options->prices = g_canonicalize_filename(given, NULL);
+        g_free(given);
+    }
     if (options->temperature != -1 &&
         !(options->temperature >= 0 && options->temperature <= 2)) { /* a NaN too */
         acr_verb_usage(verb, "--temperature must be from 0 to 2");
@@ -100,6 +109,7 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
            (options->context == 0 ||
             check_range(verb, "context", options->context, MIN_CONTEXT, MAX_CONTEXT)) &&
            check_verify(options, verb) && acr_client_options_check(&options->client, verb) &&
+           acr_ceiling_options_check(&options->ceilings, verb) &&
            acr_indexing_options_check(&options->indexing, verb);
 }
 
@@ -123,6 +133,8 @@ void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
     }
     if (options->prompts)
         g_ptr_array_add(argv, g_strdup_printf("--prompts=%s", options->prompts));
+    if (options->prices)
+        g_ptr_array_add(argv, g_strdup_printf("--prices=%s", options->prices));
     if (options->indexing.no_cache)
         g_ptr_array_add(argv, g_strdup("--no-cache"));
     acr_client_options_to_child(&options->client, argv);
@@ -136,5 +148,7 @@ void acr_run_options_clear(AcrRunOptions *options)
     g_strfreev(options->models_as_given);
     g_free(options->verify_name);
     g_free(options->prompts);
+    g_free(options->prices);
+    acr_ceiling_options_clear(&options->ceilings);
     *options = (AcrRunOptions){0};
 }

@@ -91,6 +91,29 @@ static void on_task(void *ctx, const AcrInstance *instance, int exit_code, const
     show(watch, ended, total);
 }
 
+/* What the batch may use. */
+typedef struct {
+    const AcrCeilingOptions *options;
+    const char *ledger;
+} Limits;
+
+/* Whether nothing is left of what the batch may use, so that no further task is begun. */
+static bool is_over(void *ctx)
+{
+    const Limits *limits = ctx;
+    const AcrAmount *ceiling = &limits->options->ceilings.run;
+    gint64 deadline_us = limits->options->deadline_us;
+    AcrAmount left;
+    if (deadline_us > 0 && g_get_monotonic_time() >= deadline_us)
+        return true;
+    if ((ceiling->pico < 0 && ceiling->tokens < 0) ||
+        !g_file_test(limits->ledger, G_FILE_TEST_EXISTS))
+        return false;
+    g_autoptr(AcrBudget) budget = acr_budget_new();
+    return acr_budget_add(budget, limits->ledger, "batch", ceiling, NULL) &&
+           acr_budget_left(budget, &left, NULL) && (left.pico <= 0 || left.tokens <= 0);
+}
+
 static int run_batch(const AcrProgram *program, const Options *options)
 {
     g_autoptr(GError) error = NULL;
@@ -105,9 +128,15 @@ static int run_batch(const AcrProgram *program, const Options *options)
     acr_run_options_to_argv(&options->run, arguments);
     guint own_share = MAX(g_get_num_processors() / (guint)options->jobs, 1);
     g_ptr_array_add(arguments, g_strdup_printf("--jobs=%u", MIN(own_share, ACR_OUTLINE_MAX_JOBS)));
+    g_autofree char *shared = g_build_filename(options->out, "shared", NULL);
+    g_autofree char *ledger = g_build_filename(shared, "ledger.jsonl", NULL);
+    if (!acr_dir_make(shared, &error))
+        return acr_verb_fail(program, acr_verb_swe_bench.name, error);
+    acr_ceiling_options_to_argv(&options->run.ceilings, ledger, arguments);
     g_ptr_array_add(arguments, NULL);
     g_autofree char *model_name = g_strjoinv("+", options->run.models_as_given);
     Watch watch = {.console = console, .out = options->out};
+    Limits limits = {&options->run.ceilings, ledger};
     AcrBatchOptions batch = {
         .exe = program->exe,
         .repos = options->repos,
@@ -116,6 +145,8 @@ static int run_batch(const AcrProgram *program, const Options *options)
         .models = (const char *const *)options->run.models,
         .arguments = (const char *const *)arguments->pdata,
         .jobs = (guint)options->jobs,
+        .is_over = is_over,
+        .is_over_ctx = &limits,
         .interrupt = program->interrupt,
         .on_task = on_task,
         .on_task_ctx = &watch,
@@ -124,12 +155,17 @@ static int run_batch(const AcrProgram *program, const Options *options)
     AcrBatchResult result;
     if (!acr_batch_run(&batch, instances, &result, &error))
         return acr_verb_fail(program, acr_verb_swe_bench.name, error);
+    g_autofree char *stopped = result.stopped
+                                   ? g_strdup_printf(", %u stopped at a ceiling", result.stopped)
+                                   : g_strdup("");
     acr_console_say(
         console,
-        "%u tasks: %u with a patch, %u without, %u failed; predictions in '%s/preds.jsonl'",
-        result.tasks, result.patches, result.without, result.failed, options->out);
+        "%u tasks: %u with a patch, %u without, %u failed%s; predictions in '%s/preds.jsonl'",
+        result.tasks, result.patches, result.without, result.failed, stopped, options->out);
     if (acr_interrupted(program->interrupt))
         return ACR_EXIT_INTERRUPTED;
+    if (result.stopped)
+        return ACR_EXIT_CEILING;
     return result.failed ? ACR_EXIT_ENVIRONMENT : result.patches ? ACR_EXIT_OK : ACR_EXIT_NONE;
 }
 
@@ -146,6 +182,12 @@ static int run(const AcrProgram *program, int argc, char **argv)
         {"out", 'o', 0, G_OPTION_ARG_FILENAME, &options.out,
          "Folder of the run folders and preds.jsonl", "DIR"},
         {"jobs", 'j', 0, G_OPTION_ARG_INT, &options.jobs, "Tasks at a time (default 1)", "N"},
+        {"task-max-cost", 0, 0, G_OPTION_ARG_STRING, &options.run.ceilings.task_cost,
+         "As --max-cost, of each task; --max-cost is that of all together", "USD"},
+        {"task-max-tokens", 0, 0, G_OPTION_ARG_STRING, &options.run.ceilings.task_tokens,
+         "As --max-tokens-total, of each task", "N"},
+        {"task-max-time", 0, 0, G_OPTION_ARG_STRING, &options.run.ceilings.task_time,
+         "As --max-time, of each task", "SECONDS"},
         G_OPTION_ENTRY_NULL,
     };
     g_autofree GOptionEntry *entries = acr_run_option_entries(&options.run, own);

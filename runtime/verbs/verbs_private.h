@@ -61,6 +61,45 @@ bool acr_retry_base(const char *verb, gint64 *out_ms) ACR_MUST_USE;
 /* False, with a usage message printed, where one (NULL-terminated; may be NULL) cannot be sent. */
 bool acr_headers_check(char *const *headers, const char *verb) ACR_MUST_USE;
 
+/* ---- Ceilings -----------------------------------------------------------------------------------
+ */
+
+/* As given; strings are owned. Of `run`, max-… bound the run; of `swe-bench`, the batch. */
+typedef struct {
+    char *cost, *tokens, *time;
+    char *task_cost, *task_tokens, *task_time;      /* of each task of a batch */
+    char *batch_cost, *batch_tokens, *batch_ledger; /* told to a task of a batch */
+    gint64 batch_deadline_us;                       /* likewise */
+    gint64 deadline_us;       /* by acr_ceiling_options_check: when `time` is over; 0: never */
+    AcrTaskCeilings ceilings; /* likewise: what they mean for `run` */
+} AcrCeilingOptions;
+#define ACR_CEILING_ENTRIES(options)                                                               \
+    {"max-cost",                                                                                   \
+     0,                                                                                            \
+     0,                                                                                            \
+     G_OPTION_ARG_STRING,                                                                          \
+     &(options)->cost,                                                                             \
+     "Spend at most so many USD; what a call may cost is reserved before it is sent",              \
+     "USD"},                                                                                       \
+        {"max-tokens-total",                                                                       \
+         0,                                                                                        \
+         0,                                                                                        \
+         G_OPTION_ARG_STRING,                                                                      \
+         &(options)->tokens,                                                                       \
+         "Use at most so many tokens, sent and received",                                          \
+         "N"},                                                                                     \
+    {                                                                                              \
+        "max-time", 0, 0, G_OPTION_ARG_STRING, &(options)->time,                                   \
+            "Stop after so long, with the best patch so far", "SECONDS"                            \
+    }
+bool acr_ceiling_options_check(AcrCeilingOptions *options, const char *verb);
+/* The ceilings of a batch whose ledger is `ledger`, as arguments of its tasks. */
+void acr_ceiling_options_to_argv(const AcrCeilingOptions *options, const char *ledger,
+                                 GPtrArray *argv);
+void acr_ceiling_options_clear(AcrCeilingOptions *options);
+/* What was used, in one line; owned; NULL: nothing is known of. */
+char *acr_cost_line(const AcrCostSum *cost) ACR_MUST_USE;
+
 /* ---- Options of verbs that index ----------------------------------------------------------------
  */
 
@@ -124,6 +163,8 @@ typedef struct {
     double temperature;
     char *prompts;
     AcrClientOptions client;
+    char *prices; /* made absolute by acr_run_options_check */
+    AcrCeilingOptions ceilings;
     AcrIndexingOptions indexing;
     gboolean verbose;
 } AcrRunOptions;

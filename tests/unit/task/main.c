@@ -43,6 +43,7 @@ int main(int argc, char **argv)
     add_folder_tests();
     add_meta_tests();
     add_recorded_model_tests();
+    add_cost_tests();
     add_outlines_tests();
     add_recorded_referee_tests();
     add_window_tests();

@@ -76,7 +76,10 @@ static void begin(Pass *pass, const Place *place, const char *const *answers)
     Fake *fake = answers ? g_new0(Fake, 1) : NULL;
     memset(pass, 0, sizeof *pass);
     if (fake)
-        *fake = (Fake){{&ops, g_strdup("fake/one")}, answers, &pass->calls, &pass->skips, 0};
+        *fake = (Fake){.model = {.ops = &ops, .name = g_strdup("fake/one")},
+                       .answers = answers,
+                       .calls = &pass->calls,
+                       .skips = &pass->skips};
     pass->journal = acr_journal_open(path, answers ? ACR_JOURNAL_APPEND : ACR_JOURNAL_READ, &error);
     g_assert_no_error(error);
     pass->cost = acr_cost_new();
@@ -235,7 +238,7 @@ static void test_what_is_recorded_is_not_asked_again(Place *place, gconstpointer
         g_assert_cmpuint(pass.calls, ==, 1);
         g_assert_cmpuint(pass.skips, ==, round); /* the script behind it moved on */
         g_assert_cmpuint(acr_recorder_live_calls(pass.recorder), ==, 1);
-        g_assert_cmpint(acr_cost_total(pass.cost)->input, ==, round == 0 ? 100 : 200);
+        g_assert_cmpint(acr_cost_total(pass.cost)->usage.input, ==, round == 0 ? 100 : 200);
         end(&pass);
     }
     check_request(place, 1, 3, 1, "second");
@@ -287,7 +290,7 @@ static void check_recorded(const Place *place, const char *name, int code)
         g_assert_cmpint(ask(&pass, talk, NULL), ==, code);
         g_assert_cmpuint(pass.calls, ==, 1 - round);
         g_assert_cmpuint(pass.skips, ==, 0); /* a failure took no line of the script */
-        g_assert_cmpint(acr_cost_total(pass.cost)->input, ==, 0);
+        g_assert_cmpint(acr_cost_total(pass.cost)->usage.input, ==, 0);
         acr_conversation_replace(talk, 1, "shorter");
         if (round == 1)
             g_assert_cmpint(ask(&pass, talk, "after it"), ==, -1);

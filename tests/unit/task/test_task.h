@@ -22,6 +22,7 @@ char *place_read(const Place *place, const char *name);
 void add_folder_tests(void);
 void add_meta_tests(void);
 void add_recorded_model_tests(void);
+void add_cost_tests(void);
 void add_outlines_tests(void);
 void add_recorded_referee_tests(void);
 void add_window_tests(void);

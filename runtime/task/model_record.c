@@ -1,0 +1,164 @@
+/*
+ * What the journal keeps of a model call beside its request: the answer, the requests that were
+ * sent for it, and what they used. What a call cost is always reckoned from the record, by the run
+ * that makes it and by its replay alike. Waits and durations stand under "time", which comparisons
+ * leave out. Older journals have no tries, and millionths of a USD.
+ */
+#include "task/task_private.h"
+
+#include <stddef.h>
+
+static const struct {
+    const char *member;
+    gsize offset; /* in AcrUsage */
+} counters[] = {
+    {"input", offsetof(AcrUsage, input)},
+    {"cached", offsetof(AcrUsage, cached)},
+    {"written", offsetof(AcrUsage, written)},
+    {"written_1h", offsetof(AcrUsage, written_1h)},
+    {"output", offsetof(AcrUsage, output)},
+    {"reasoning", offsetof(AcrUsage, reasoning)},
+    {"cost_picousd", offsetof(AcrUsage, cost_pico)},
+};
+
+static gint64 *counter(AcrUsage *usage, gsize n)
+{
+    return (gint64 *)(void *)((char *)usage + counters[n].offset);
+}
+
+static AcrJson *usage_to_json(const AcrUsage *usage)
+{
+    AcrJson *json = acr_json_new_object();
+    AcrUsage copy = *usage;
+    for (gsize i = 0; i < G_N_ELEMENTS(counters); i++)
+        acr_json_set_int(json, counters[i].member, *counter(&copy, i));
+    if (usage->cost_stated)
+        acr_json_set_bool(json, "cost_stated", true);
+    return json;
+}
+
+static void usage_from_json(const AcrJson *json, AcrUsage *out)
+{
+    gint64 micro = acr_json_get_int(json, "cost_microusd", -1);
+    for (gsize i = 0; i < G_N_ELEMENTS(counters); i++)
+        *counter(out, i) = acr_json_get_int(json, counters[i].member, -1);
+    out->cost_stated = acr_json_get_bool(json, "cost_stated", false);
+    if (!acr_json_get(json, "cost_picousd") && micro >= 0 && micro < G_MAXINT64 / ACR_PICO)
+        out->cost_pico = micro * ACR_PICO;
+}
+
+/* ---- Answers ------------------------------------------------------------------------------------
+ */
+
+AcrJson *acr_record_answer(const AcrModelAnswer *answer)
+{
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "content", answer->content);
+    acr_json_set_string(json, "finish", answer->finish);
+    acr_json_set_string(json, "model", answer->model);
+    if (answer->request_id)
+        acr_json_set_string(json, "request_id", answer->request_id);
+    acr_json_set(json, "usage", usage_to_json(&answer->usage));
+    return json;
+}
+
+void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out)
+{
+    const char *content = acr_json_get_string(record, "content");
+    *out = (AcrModelAnswer){
+        .content = g_strdup(content ? content : ""),
+        .finish = g_strdup(acr_json_get_string(record, "finish")),
+        .model = g_strdup(acr_json_get_string(record, "model")),
+        .request_id = g_strdup(acr_json_get_string(record, "request_id")),
+    };
+    usage_from_json(acr_json_get(record, "usage"), &out->usage);
+}
+
+/* ---- Tries --------------------------------------------------------------------------------------
+ */
+
+static AcrJson *amount_to_json(gint64 pico, gint64 tokens)
+{
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_int(json, "picousd", pico);
+    acr_json_set_int(json, "tokens", tokens);
+    return json;
+}
+
+static AcrJson *try_to_json(const AcrModelTry *attempt)
+{
+    AcrJson *json = acr_json_new_object(), *time = acr_json_new_object();
+    acr_json_set_string(json, "model", attempt->model);
+    acr_json_set_string(json, "class", attempt->ok ? NULL : acr_llm_error_name(attempt->code));
+    acr_json_set_bool(json, "sent", attempt->sent);
+    acr_json_set_int(json, "status", attempt->status);
+    acr_json_set_string(json, "request_id", attempt->request_id);
+    acr_json_set(json, "usage", usage_to_json(&attempt->usage));
+    acr_json_set(json, "reserved",
+                 amount_to_json(attempt->reserved_pico, attempt->reserved_tokens));
+    acr_json_set(json, "charged", amount_to_json(attempt->charged_pico, attempt->charged_tokens));
+    acr_json_set_int(time, "wait_ms", attempt->wait_ms);
+    acr_json_set_int(time, "first_byte_ms", attempt->first_byte_ms);
+    acr_json_set_int(time, "wall_ms", attempt->wall_ms);
+    acr_json_set(json, "time", time);
+    return json;
+}
+
+void acr_record_add_tries(AcrJson *record, const AcrModelReport *report)
+{
+    if (!report->tries || report->tries->len == 0)
+        return;
+    AcrJson *tries = acr_json_new_array();
+    for (guint i = 0; i < report->tries->len; i++)
+        acr_json_append(tries, try_to_json(&g_array_index(report->tries, AcrModelTry, i)));
+    acr_json_set(record, "tries", tries);
+}
+
+/* ---- Cost ---------------------------------------------------------------------------------------
+ */
+
+static gint64 sum_of(gint64 a, gint64 b)
+{
+    gint64 sum;
+    return __builtin_add_overflow(a, b, &sum) ? G_MAXINT64 : sum;
+}
+
+void acr_usage_add(AcrUsage *sum, const AcrUsage *usage)
+{
+    AcrUsage more = *usage;
+    for (gsize i = 0; i < G_N_ELEMENTS(counters); i++)
+        *counter(sum, i) = sum_of(*counter(sum, i), MAX(*counter(&more, i), 0));
+}
+
+static void add_try(const AcrJson *json, AcrCallCost *out, guint *sent)
+{
+    AcrUsage usage;
+    usage_from_json(acr_json_get(json, "usage"), &usage);
+    acr_usage_add(&out->usage, &usage);
+    gint64 charged = acr_json_get_int(acr_json_get(json, "charged"), "picousd", 0);
+    gint64 wait_ms = acr_json_get_int(acr_json_get(json, "time"), "wait_ms", 0);
+    out->charged_pico = sum_of(out->charged_pico, MAX(charged, 0));
+    out->wait_ms = sum_of(out->wait_ms, MAX(wait_ms, 0));
+    if (!acr_json_get_bool(json, "sent", false))
+        return;
+    ++*sent;
+    /* A refusal that the budget counts nothing for is known to cost nothing. */
+    if (usage.cost_pico < 0 && (charged > 0 || !acr_json_get_string(json, "class")))
+        out->has_unknown_cost = true;
+}
+
+void acr_record_cost(const AcrJson *record, AcrCallCost *out)
+{
+    const AcrJson *tries = acr_json_get(record, "tries");
+    guint sent = 0;
+    *out = (AcrCallCost){0};
+    for (const AcrJson *at = acr_json_first(tries); at; at = acr_json_next(at))
+        add_try(at, out, &sent);
+    out->retries = sent > 1 ? sent - 1 : 0;
+    if (!tries) {
+        AcrUsage usage;
+        usage_from_json(acr_json_get(record, "usage"), &usage);
+        acr_usage_add(&out->usage, &usage);
+        out->has_unknown_cost = usage.output >= 0 && usage.cost_pico < 0;
+    }
+}

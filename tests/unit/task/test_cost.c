@@ -1,0 +1,162 @@
+/* What the journal keeps of a call's requests, and the sums that are made of it: the same from the
+ * live call and from its record. */
+#include "test_task.h"
+
+#include <string.h>
+
+static AcrModelTry try_of(bool ok, gint64 cost_pico, gint64 charged_pico, gint64 wait_ms)
+{
+    AcrModelTry attempt = {.model = "p/m",
+                           .ok = ok,
+                           .sent = true,
+                           .code = ACR_LLM_ERROR_SERVER,
+                           .status = ok ? 200 : 500,
+                           .request_id = (char *)"req_1",
+                           .wait_ms = wait_ms,
+                           .usage = ACR_USAGE_UNKNOWN,
+                           .charged_pico = charged_pico,
+                           .charged_tokens = 9};
+    if (ok)
+        attempt.usage = (AcrUsage){.input = 700,
+                                   .cached = 200,
+                                   .written = 100,
+                                   .written_1h = -1,
+                                   .output = 50,
+                                   .reasoning = 20,
+                                   .cost_pico = cost_pico,
+                                   .cost_stated = true};
+    return attempt;
+}
+
+static AcrJson *record_of(const AcrModelTry *tries, guint n)
+{
+    g_autoptr(GArray) array = g_array_new(FALSE, FALSE, sizeof(AcrModelTry));
+    AcrModelReport report = {.tries = array};
+    AcrModelAnswer answer = {.content = (char *)"hi",
+                             .finish = (char *)"stop",
+                             .request_id = (char *)"req_2",
+                             .usage = tries[n - 1].usage};
+    g_array_append_vals(array, tries, n);
+    AcrJson *record = acr_record_answer(&answer);
+    acr_record_add_tries(record, &report);
+    return record;
+}
+
+/* What is read of a record that has been written and read again. */
+static AcrCallCost cost_of(const AcrJson *record)
+{
+    g_autofree char *text = acr_json_print(record);
+    g_autoptr(AcrJson) again = acr_json_parse(text, strlen(text), NULL);
+    AcrCallCost live, replayed;
+    acr_record_cost(record, &live);
+    acr_record_cost(again, &replayed);
+    g_assert_cmpint(live.usage.cost_pico, ==, replayed.usage.cost_pico);
+    g_assert_cmpint(live.wait_ms, ==, replayed.wait_ms);
+    return replayed;
+}
+
+static void test_tries_are_summed(void)
+{
+    AcrModelTry tries[] = {try_of(false, -1, 7000000, 0), try_of(true, 3285000000, 3285000000, 40)};
+    g_autoptr(AcrJson) record = record_of(tries, 2);
+    AcrCallCost call = cost_of(record);
+    g_assert_cmpint(call.usage.input, ==, 700);
+    g_assert_cmpint(call.usage.cached, ==, 200);
+    g_assert_cmpint(call.usage.written, ==, 100);
+    g_assert_cmpint(call.usage.written_1h, ==, 0);
+    g_assert_cmpint(call.usage.reasoning, ==, 20);
+    g_assert_cmpint(call.usage.cost_pico, ==, 3285000000);
+    g_assert_cmpint(call.charged_pico, ==, 3292000000);
+    g_assert_cmpint(call.wait_ms, ==, 40);
+    g_assert_cmpuint(call.retries, ==, 1);
+    g_assert_true(call.has_unknown_cost); /* of the first try, which may have been billed */
+}
+
+static void test_a_refusal_that_is_free_has_a_known_cost(void)
+{
+    AcrModelTry tries[] = {try_of(false, -1, 0, 0), try_of(true, 5, 5, 0)};
+    g_autoptr(AcrJson) record = record_of(tries, 2);
+    g_assert_false(cost_of(record).has_unknown_cost);
+}
+
+static void test_an_answer_comes_back_whole(void)
+{
+    AcrModelTry tries[] = {try_of(true, 12345, 12345, 0)};
+    g_autoptr(AcrJson) record = record_of(tries, 1);
+    g_auto(AcrModelAnswer) answer = {0};
+    acr_record_read_answer(record, &answer);
+    g_assert_cmpstr(answer.content, ==, "hi");
+    g_assert_cmpstr(answer.request_id, ==, "req_2");
+    g_assert_cmpint(answer.usage.written_1h, ==, -1);
+    g_assert_cmpint(answer.usage.cost_pico, ==, 12345);
+    g_assert_true(answer.usage.cost_stated);
+}
+
+static void test_older_records_are_read(void)
+{
+    static const char text[] = "{\"content\":\"x\",\"usage\":{\"input\":5,\"cached\":-1,"
+                               "\"output\":2,\"cost_microusd\":3}}";
+    g_autoptr(AcrJson) record = acr_json_parse(text, strlen(text), NULL);
+    g_auto(AcrModelAnswer) answer = {0};
+    acr_record_read_answer(record, &answer);
+    g_assert_cmpint(answer.usage.cost_pico, ==, 3000000);
+    g_assert_cmpint(answer.usage.reasoning, ==, -1);
+    AcrCallCost call = cost_of(record);
+    g_assert_cmpint(call.usage.cost_pico, ==, 3000000);
+    g_assert_cmpuint(call.retries, ==, 0);
+    g_assert_false(call.has_unknown_cost);
+}
+
+static void test_durations_are_left_out_of_comparisons(void)
+{
+    AcrModelTry quick[] = {try_of(true, 1, 1, 0)}, slow[] = {try_of(true, 1, 1, 999)};
+    g_autoptr(AcrJson) first = record_of(quick, 1), second = record_of(slow, 1);
+    g_assert_true(acr_json_equal(first, second, "time"));
+    g_assert_false(acr_json_equal(first, second, NULL));
+}
+
+static void test_sums_are_kept_by_role_and_stage(void)
+{
+    g_autoptr(AcrCost) cost = acr_cost_new();
+    AcrCallCost call = {.usage = {.input = 700,
+                                  .cached = 200,
+                                  .written = 60,
+                                  .written_1h = 40,
+                                  .output = 50,
+                                  .cost_pico = 3285000001},
+                        .charged_pico = G_MAXINT64,
+                        .retries = 2,
+                        .wait_ms = 30,
+                        .has_unknown_cost = true};
+    acr_cost_add(cost, "search", "attempt_0/search", &call, false);
+    acr_cost_add(cost, "search", "attempt_1/search", &call, true);
+    acr_cost_add(cost, "patch", "attempt_1/patch", &call, true);
+    g_autoptr(AcrJson) json = acr_cost_to_json(cost);
+    const AcrJson *total = acr_json_get(json, "total"),
+                  *search = acr_json_get(acr_json_get(json, "by_agent"), "search"),
+                  *stage = acr_json_get(acr_json_get(json, "by_stage"), "attempt_1/search");
+    g_assert_cmpint(acr_json_get_int(total, "calls", 0), ==, 3);
+    g_assert_cmpint(acr_json_get_int(search, "calls", 0), ==, 2);
+    g_assert_cmpint(acr_json_get_int(stage, "input_tokens", 0), ==, 700);
+    g_assert_cmpint(acr_json_get_int(stage, "written_tokens", 0), ==, 100);
+    g_assert_cmpint(acr_json_get_int(stage, "cost_microusd", 0), ==, 3286);
+    g_assert_cmpint(acr_json_get_int(search, "cost_microusd", 0), ==, 6571);
+    g_assert_cmpint(acr_json_get_int(search, "retries", 0), ==, 4);
+    g_assert_cmpint(acr_json_get_int(search, "wait_ms", 0), ==, 60);
+    g_assert_cmpint(acr_json_get_int(search, "unknown_cost_calls", 0), ==, 2);
+    g_assert_cmpfloat(acr_json_get_double(json, "cached_share", 0), ==, 0.2);
+    g_assert_cmpint(acr_cost_total(cost)->charged_pico, ==, G_MAXINT64);
+    g_assert_cmpuint(acr_cost_total(cost)->replayed_calls, ==, 2);
+}
+
+void add_cost_tests(void)
+{
+#define ADD(name) g_test_add_func("/task/cost/" #name, test_##name)
+    ADD(tries_are_summed);
+    ADD(a_refusal_that_is_free_has_a_known_cost);
+    ADD(an_answer_comes_back_whole);
+    ADD(older_records_are_read);
+    ADD(durations_are_left_out_of_comparisons);
+    ADD(sums_are_kept_by_role_and_stage);
+#undef ADD
+}
