@@ -244,6 +244,46 @@ static void what_comes_after_enough_is_not_handed_on(void)
     }
 }
 
+/* A streamed GET whose receiver needs nothing more after its first piece. */
+static bool exchange_nearly(const TestReply *reply, GString *text, GError **error)
+{
+    Sink sink = {.text = text, .stop_after = 1, .then = ACR_HTTP_NEARLY};
+    AcrHttpRequest request = {.on_body = take, .on_body_ctx = &sink};
+    g_auto(AcrHttpResponse) response = {0};
+
+    return exchange(reply, &request, &response, error);
+}
+
+static void what_comes_after_nearly_is_handed_on(void)
+{
+    static const TestReply replies[] = {
+        {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 200, .after = "3\r\ndef\r\n0\r\n\r\n"},
+        {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 200, .after = "3\r\ndef\r\n"},
+        {.raw = CHUNKED "3\r\nabc\r\n", .after_ms = 200, .after = "3\r\ndef\r\nzz\r\n"},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(replies); i++) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_autoptr(GError) error = NULL;
+        bool ok = exchange_nearly(&replies[i], text, &error);
+
+        g_assert_no_error(error);
+        g_assert_true(ok);
+        g_assert_cmpstr(text->str, ==, "abcdef");
+    }
+}
+
+static void a_silence_after_nearly_ends_the_exchange(void)
+{
+    static const TestReply reply = {.raw = CHUNKED "3\r\nabc\r\n", .hang = true};
+    g_autoptr(GString) text = g_string_new(NULL);
+    gint64 start = now_ms();
+
+    g_assert_true(exchange_nearly(&reply, text, NULL));
+    g_assert_cmpint(now_ms() - start, >=, 1900);
+    g_assert_cmpint(now_ms() - start, <, 4000);
+}
+
 #define TEST(name) g_test_add_func("/http/client/" #name, name)
 
 void add_client_tests(void)
@@ -261,4 +301,6 @@ void add_client_tests(void)
     TEST(enough_of_a_stream_that_stays_open_is_success_and_cuts_it);
     TEST(enough_just_before_the_end_keeps_the_connection);
     TEST(what_comes_after_enough_is_not_handed_on);
+    TEST(what_comes_after_nearly_is_handed_on);
+    TEST(a_silence_after_nearly_ends_the_exchange);
 }
