@@ -1,8 +1,9 @@
 """A strict model server on 127.0.0.1 that speaks the OpenAI chat dialect and answers from a script.
 
-The script's lines ({"agent", "content", "expect"}) are served in their order: on the wire no agent is
-named. Each request is checked; what is wrong is answered with 400 and kept in `violations`, which
-the fixture wants empty. Failures can be injected before the answer at a given position.
+The script's lines ({"agent", "content", "expect", "usage"}) are served in their order: on the wire no agent is
+named; `usage` takes the place of what would be counted. Each request is checked; what is wrong is answered with
+400 and kept in `violations`, which the fixture wants empty. Failures can be injected before the answer at a given
+position.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _ALLOWED = {
         "max_completion_tokens",
         "response_format",
     ),
-    *("stream", "stream_options", "seed", "user", "n"),
+    *("stream", "stream_options", "seed", "user", "n", "reasoning_effort"),
 }
 
 
@@ -38,8 +39,9 @@ _ALLOWED = {
 class Failure:
     """What happens instead of an answer.
 
-    `kind`: "status" (with `status`, `headers`, `body`), "cut" (the body breaks off half way), "close"
-    (no answer at all), "hang" (nothing comes until the server stops), "garbage" (200, no JSON).
+    `kind`: "status" (with `status`, `headers`, `body`), "cut" (the body breaks off half way), "cut stream"
+    (events come, but not the last ones, and the connection ends in order), "close" (no answer at all),
+    "hang" (nothing comes until the server stops), "garbage" (200, no JSON).
     """
 
     kind: str
@@ -121,7 +123,9 @@ def _check_line(
     """JSON mode is for extract, and OpenAI wants the word JSON in it; `expect` is in the newest messages."""
     wrong = []
     mode = body.get("response_format")
-    if line["agent"] == "extract":
+    if line["agent"] == "ask":
+        pass  # a user may ask for anything
+    elif line["agent"] == "extract":
         if mode != {"type": "json_object"}:
             wrong.append(f"response_format of an extract call is {mode!r}")
         elif not any("json" in message["content"].lower() for message in messages):
@@ -149,6 +153,7 @@ class LoopbackOpenAI:
         self.requests: list[
             dict[str, Any]
         ] = []  # bodies of all requests, failed ones included
+        self.headers: list[dict[str, str]] = []  # of the same, names in lower case
         self.violations: list[str] = []
         self.port = 0
         self._failures: dict[int, list[Failure]] = {}
@@ -222,6 +227,7 @@ class LoopbackOpenAI:
         """What to reply to a request: an injected failure, a refusal, or the next line's answer."""
         with self._lock:
             self.requests.append(body)
+            self.headers.append({name.lower(): text for name, text in headers.items()})
             number = len(self.requests)
             line = (
                 self.lines[self.position] if self.position < len(self.lines) else None
@@ -242,7 +248,8 @@ class LoopbackOpenAI:
                 return self._failures[self.position].pop(0)
             assert line is not None
             self.position += 1
-            return _completion(number, body["messages"], line["content"])
+            reply = _completion(number, body["messages"], line["content"])
+            return reply | {"usage": line["usage"]} if "usage" in line else reply
 
     def opened(self, connection: socket.socket) -> None:
         """A connection was made."""
@@ -292,6 +299,12 @@ def _completion(
     return head | {"choices": [choice], "usage": usage}
 
 
+def _chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    """A piece of a streamed answer."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"object": "chat.completion.chunk", "choices": [choice]}
+
+
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     owner: LoopbackOpenAI
@@ -304,6 +317,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # else a kept connection waits 40 ms for each body
     server: _Server
+    request_id = "req-0"
 
     def setup(self) -> None:
         super().setup()
@@ -341,6 +355,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         except ValueError:
             body = None
         reply = self.server.owner.next_reply(self.headers, body)
+        self.request_id = f"req-{len(self.server.owner.requests)}"
         if isinstance(reply, Failure):
             self._fail(reply)
         elif isinstance(body, dict) and body.get("stream"):
@@ -364,6 +379,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._send(200, b"<html>not what you asked for</html>", {})
         elif failure.kind == "cut":
             self._send(200, b'{"id": "chatcmpl-0", "choices": [{"ind', {}, length=4096)
+        elif failure.kind == "cut stream":
+            self._send_events([json.dumps(_chunk({"content": "half of an"}))])
         _cut(self.connection)
 
     def _send(
@@ -376,6 +393,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.send_header("x-request-id", self.request_id)
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
@@ -390,20 +408,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             ({"role": "assistant", "content": ""}, None)
         ]
         deltas += [({"content": piece}, None) for piece in pieces] + [({}, "stop")]
-        head = {name: reply[name] for name in ("id", "created", "model")} | {
-            "object": "chat.completion.chunk"
-        }
-        chunks = [
-            head | {"choices": [{"index": 0, "delta": d, "finish_reason": f}]}
-            for d, f in deltas
-        ]
+        head = {name: reply[name] for name in ("id", "created", "model")}
+        chunks = [head | _chunk(delta, finish) for delta, finish in deltas]
         if usage:
-            chunks.append(head | {"choices": [], "usage": reply["usage"]})
-        events = [json.dumps(chunk) for chunk in chunks] + ["[DONE]"]
+            last = {"choices": [], "usage": reply["usage"]}
+            chunks.append(head | {"object": "chat.completion.chunk"} | last)
+        self._send_events([json.dumps(chunk) for chunk in chunks] + ["[DONE]"])
+
+    def _send_events(self, events: list[str]) -> None:
         self.close_connection = True
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
+        self.send_header("x-request-id", self.request_id)
         self.end_headers()
         for event in events:
             self.wfile.write(f"data: {event}\n\n".encode())

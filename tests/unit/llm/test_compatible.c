@@ -69,7 +69,9 @@ static void an_address_without_path_gets_the_usual_one(void)
     assert_url("vllm", "http://127.0.0.1:99", "http://127.0.0.1:99/v1/chat/completions");
     assert_url("vllm", "http://127.0.0.1:99/v1/", "http://127.0.0.1:99/v1/chat/completions");
     assert_url("vllm", "http://127.0.0.1:99/a", "http://127.0.0.1:99/a/chat/completions");
+    g_setenv("GROQ_API_KEY", KEY, TRUE);
     assert_url("groq", "http://127.0.0.1:99", "http://127.0.0.1:99/openai/v1/chat/completions");
+    g_unsetenv("GROQ_API_KEY");
     assert_url("llamacpp", "unix:/tmp/x.sock", "http://localhost/v1/chat/completions");
     assert_url("ollama", "http://127.0.0.1:99", "http://127.0.0.1:99/v1/chat/completions");
 }
