@@ -51,6 +51,8 @@ static bool on_event(void *ctx, const AcrEvent *event)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) json = NULL;
 
+    if (event->len == 0 && reader->sse) /* a sign of life, or the beginning of an event */
+        return true;
     reader->draft.began = true;
     json = acr_json_parse(event->data, event->len, &error);
     if (reader->is_ending && !json && is_cut_off(event))

@@ -114,7 +114,8 @@ static void a_body_that_is_cut_is_truncated_and_its_usage_unknown(void)
     assert_end(CHUNK("a", "'stop'") USED, "the peer is gone", "truncated_stream: the peer is gone");
     assert_end("{'choices':[{'message':{'content':'a", "the peer is gone",
                "truncated_stream: the peer is gone");
-    assert_end("", "the peer is gone", "truncated_stream: the peer is gone");
+    assert_end("", "the peer is gone",
+               "truncated_stream: HTTP 200 without an answer: the peer is gone");
     assert_end(CHUNK("a", "null") "data: {'choices'", "the peer is gone",
                "truncated_stream: the peer is gone");
     assert_end("data: {'choices'", NULL,
