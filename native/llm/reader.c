@@ -51,6 +51,8 @@ static bool on_event(void *ctx, const AcrEvent *event)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrJson) json = NULL;
 
+    if (event->len == 0 && reader->sse) /* a sign of life, or the beginning of an event */
+        return true;
     reader->draft.began = true;
     json = acr_json_parse(event->data, event->len, &error);
     if (reader->is_ending && !json && is_cut_off(event))
@@ -95,6 +97,19 @@ void acr_reader_free(AcrReader *reader)
     g_free(reader);
 }
 
+/* Whether a stream of events may begin so, and no JSON. */
+static bool begins_stream(char first)
+{
+    return first && strchr("deir:\xef", first) != NULL;
+}
+
+static bool is_stream_by_type(const AcrReader *reader)
+{
+    const char *type = header(reader, "content-type");
+
+    return type && g_ascii_strncasecmp(type, "text/event-stream", 17) == 0;
+}
+
 /* By its type where it has one of ours; else by its first byte, as servers are careless. */
 static Body settle_body(const AcrReader *reader, char first)
 {
@@ -103,11 +118,9 @@ static Body settle_body(const AcrReader *reader, char first)
     if (reader->provider->framing == ACR_FRAMES_EVENTSTREAM &&
         !(type && g_str_has_prefix(type, "application/json")) && first != '{')
         return BODY_EVENTSTREAM;
-    if (type && g_ascii_strncasecmp(type, "text/event-stream", 17) == 0)
+    if (is_stream_by_type(reader))
         return first == '{' || first == '[' ? BODY_JSON : BODY_SSE;
-    if (type && g_ascii_strncasecmp(type, "application/json", 16) == 0)
-        return first == 'd' || first == 'e' || first == ':' ? BODY_SSE : BODY_JSON;
-    return first == 'd' || first == 'e' || first == ':' || first == '\xef' ? BODY_SSE : BODY_JSON;
+    return begins_stream(first) ? BODY_SSE : BODY_JSON;
 }
 
 static void begin_body(AcrReader *reader, const char *data, gsize len)
@@ -133,6 +146,15 @@ static bool keep_error(AcrReader *reader, const char *data, gsize len)
     return len < room;
 }
 
+/* What is too large once will be so again. */
+static AcrDraftStep fail_for_good(AcrReader *reader, const char *why)
+{
+    AcrDraftStep step = acr_draft_fail(&reader->draft, ACR_LLM_ERROR_MALFORMED, why);
+
+    reader->draft.failure.retryable = false;
+    return step;
+}
+
 static bool keep_json(AcrReader *reader, const char *data, gsize len)
 {
     g_autofree char *why = NULL;
@@ -142,8 +164,7 @@ static bool keep_json(AcrReader *reader, const char *data, gsize len)
         return true;
     }
     why = g_strdup_printf("the response is larger than %u bytes", ACR_HTTP_MAX_BODY_BYTES);
-    reader->step = acr_draft_fail(&reader->draft, ACR_LLM_ERROR_MALFORMED, why);
-    reader->draft.failure.retryable = false;
+    reader->step = fail_for_good(reader, why);
     return false;
 }
 
@@ -217,20 +238,18 @@ static bool read_stray(AcrReader *reader)
 static void end_stream(AcrReader *reader, const char *cut)
 {
     const char *problem = reader->frames ? acr_eventstream_problem(reader->frames) : NULL;
+    bool is_too_big = reader->sse && acr_sse_is_too_big(reader->sse);
 
     reader->is_ending = true;
-    if (reader->step == ACR_DRAFT_MORE && reader->sse && !acr_sse_end(reader->sse) &&
-        acr_sse_is_too_big(reader->sse))
-        problem = "an event of the stream is too large";
-    if (reader->step != ACR_DRAFT_MORE)
-        return;
-    if (!problem && reader->provider->ended)
-        reader->step = reader->provider->ended(&reader->draft);
-    if (reader->step != ACR_DRAFT_MORE || read_stray(reader))
-        return;
-    if (problem)
+    if (reader->step == ACR_DRAFT_MORE && reader->sse && !is_too_big)
+        is_too_big = !acr_sse_end(reader->sse) && acr_sse_is_too_big(reader->sse);
+    if (reader->step == ACR_DRAFT_MORE && is_too_big)
+        reader->step = fail_for_good(reader, "an event of the stream is too large");
+    if (reader->step == ACR_DRAFT_MORE && problem)
         reader->step = acr_draft_fail(&reader->draft, ACR_LLM_ERROR_MALFORMED, problem);
-    else
+    if (reader->step == ACR_DRAFT_MORE && reader->provider->ended)
+        reader->step = reader->provider->ended(&reader->draft);
+    if (reader->step == ACR_DRAFT_MORE && !read_stray(reader))
         reader->step =
             acr_draft_fail(&reader->draft, ACR_LLM_ERROR_TRUNCATED,
                            cut ? cut : "the stream ended before the answer was complete");
@@ -239,9 +258,8 @@ static void end_stream(AcrReader *reader, const char *cut)
 /* A success without a body: a stream that was cut before its first event, or no answer at all. */
 static void read_nothing(AcrReader *reader, const char *cut)
 {
-    const char *type = header(reader, "content-type");
-    bool was_stream = type && (g_str_has_prefix(type, "text/event-stream") ||
-                               g_str_has_prefix(type, "application/vnd.amazon.eventstream"));
+    bool was_stream =
+        is_stream_by_type(reader) || reader->provider->framing == ACR_FRAMES_EVENTSTREAM;
     g_autofree char *why = g_strdup_printf("HTTP %d without an answer%s%s", reader->status,
                                            cut ? ": " : "", cut ? cut : "");
 

@@ -33,5 +33,9 @@ int main(int argc, char **argv)
     add_budget_tests();
     add_bedrock_tests();
     add_aws_settings_tests();
+    add_anthropic_tests();
+    add_gemini_tests();
+    add_sse_tests();
+    add_reader_tests();
     return g_test_run();
 }

@@ -43,5 +43,9 @@ void add_sigv4_tests(void);
 void add_eventstream_tests(void);
 void add_bedrock_tests(void);
 void add_aws_settings_tests(void);
+void add_anthropic_tests(void);
+void add_gemini_tests(void);
+void add_sse_tests(void);
+void add_reader_tests(void);
 
 #endif

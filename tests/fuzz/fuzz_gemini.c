@@ -1,0 +1,10 @@
+/* Fuzzes the reader of Google's Gemini dialect: reading.h says what must hold. */
+#include "reading.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_reading(&acr_provider_gemini, data, size);
+    return 0;
+}

@@ -1,0 +1,169 @@
+/*
+ * What a reader makes of a response, as one line of text that a test can compare: the answer with
+ * its usage, or the class of the failure and its message. Also the two things that hold for every
+ * stream: it does not matter how its bytes are split, and before its end it is no answer.
+ */
+#ifndef ACR_TEST_SHOWN_H
+#define ACR_TEST_SHOWN_H
+
+#include "test_llm.h"
+
+/* Test's JSON is written with ' for every quotation mark, so that it can be read; owned. */
+static inline char *quoted(const char *text)
+{
+    return g_strdelimit(g_strdup(text), "'", '"');
+}
+
+/* The first `len` bytes of a response in pieces of `piece` bytes; owned. An answer: "CONTENT|FINISH
+ * |MODEL|INPUT+CACHED+WRITTEN+WRITTEN_1H>OUTPUT(REASONING)", a failure: "CLASS: MESSAGE". */
+static inline char *show_response(const AcrProvider *provider, int status, GHashTable *headers,
+                                  const char *text, gsize len, gsize piece)
+{
+    g_autoptr(AcrReader) reader = acr_reader_new(provider, status, headers);
+    g_auto(AcrModelAnswer) answer = {0};
+    g_auto(AcrFailure) failure = {0};
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+
+    for (gsize at = 0; at < len; at += piece)
+        if (!acr_reader_feed(reader, text + at, MIN(piece, len - at)))
+            break;
+    if (!acr_reader_end(reader, NULL, &answer, &usage, &failure))
+        return g_strdup_printf("%s: %s", acr_llm_error_name(failure.code), failure.message);
+    return g_strdup_printf("%s|%s|%s|%d+%d+%d+%d>%d(%d)", answer.content,
+                           answer.finish ? answer.finish : "-", answer.model ? answer.model : "-",
+                           (int)usage.input, (int)usage.cached, (int)usage.written,
+                           (int)usage.written_1h, (int)usage.output, (int)usage.reasoning);
+}
+
+/* A body in one piece; owned. */
+static inline char *show_body(const AcrProvider *provider, int status, const char *text)
+{
+    g_autofree char *json = quoted(text);
+
+    return show_response(provider, status, NULL, json, strlen(json), MAX(strlen(json), 1));
+}
+
+static inline void assert_shown(const AcrProvider *provider, const char *text, const char *expected)
+{
+    g_autofree char *shown = show_body(provider, 200, text);
+
+    g_assert_cmpstr(shown, ==, expected);
+}
+
+/* The beginning of what is shown, where the rest is somebody else's words. */
+static inline void assert_class(const AcrProvider *provider, int status, const char *text,
+                                const char *expected)
+{
+    g_autofree char *shown = show_body(provider, status, text);
+
+    if (!g_str_has_prefix(shown, expected))
+        g_error("'%s' is not the beginning of: %s", expected, shown);
+}
+
+/*
+ * A stream, whole and byte by byte, comes to the same; ended anywhere before `last`, which stands
+ * in the event that ends it, it is truncated.
+ */
+static inline void assert_stream(const AcrProvider *provider, const char *stream, const char *last,
+                                 const char *expected)
+{
+    g_autofree char *text = quoted(stream);
+    g_autofree char *sought = quoted(last);
+    const char *end = strstr(text, sought);
+
+    g_assert_nonnull(end);
+    for (gsize piece = 1; piece < 8; piece++) {
+        g_autofree char *shown = show_response(provider, 200, NULL, text, strlen(text), piece);
+
+        g_assert_cmpstr(shown, ==, expected);
+    }
+    assert_shown(provider, stream, expected);
+    for (gsize len = strlen("data: "); len <= (gsize)(end - text); len++) {
+        g_autofree char *shown = show_response(provider, 200, NULL, text, len, len);
+
+        if (!g_str_has_prefix(shown, "truncated_stream: "))
+            g_error("ended at byte %d it is: %s", (int)len, shown);
+    }
+}
+
+/* The body that a dialect makes of a conversation; owned. */
+static inline char *show_request(const AcrProvider *provider, const AcrDialect *dialect,
+                                 const AcrConversation *conversation, const char *schema, bool json,
+                                 guint max_tokens)
+{
+    g_autofree char *text = schema ? quoted(schema) : NULL;
+    g_autoptr(AcrJson) parsed = text ? acr_json_parse(text, strlen(text), NULL) : NULL;
+    AcrModelRequest request = {.agent = "search",
+                               .conversation = conversation,
+                               .json = json,
+                               .schema = parsed,
+                               .max_tokens = max_tokens};
+    g_autoptr(AcrJson) body = provider->request(dialect, &request);
+
+    return acr_json_print(body);
+}
+
+/* That body is the expected one; the conversation is taken. */
+static inline void assert_request(const AcrProvider *provider, const AcrDialect *dialect,
+                                  AcrConversation *taken, const char *schema, bool json,
+                                  guint max_tokens, const char *expected)
+{
+    g_autoptr(AcrConversation) conversation = taken;
+    g_autofree char *text = show_request(provider, dialect, conversation, schema, json, max_tokens);
+    g_autofree char *wanted = quoted(expected);
+
+    g_assert_cmpstr(text, ==, wanted);
+}
+
+/* Messages as NULL-terminated pairs of role ("s", "u", "a") and text. */
+static inline AcrConversation *talk(const char *const *said)
+{
+    AcrConversation *conversation = acr_conversation_new("c");
+
+    for (; *said; said += 2)
+        acr_conversation_add(conversation,
+                             **said == 's'   ? ACR_ROLE_SYSTEM
+                             : **said == 'a' ? ACR_ROLE_ASSISTANT
+                                             : ACR_ROLE_USER,
+                             said[1]);
+    return conversation;
+}
+#define TALK(...) talk((const char *const[]){__VA_ARGS__, NULL})
+
+/* Whether the refusal of a request teaches the dialect something. */
+static inline bool learns(const AcrProvider *provider, AcrDialect *dialect, int status,
+                          const char *body)
+{
+    g_autofree char *json = quoted(body);
+    g_auto(AcrFailure) failure = {0};
+    AcrModelAnswer answer = {0};
+
+    g_assert_false(read_response(provider, status, json, &answer, &failure));
+    return provider->correct(dialect, &failure);
+}
+
+/* An endpoint of the provider at that base URL; cleared by the caller. */
+static inline void make_endpoint(const AcrProvider *provider, const char *model, const char *base,
+                                 const char *const *headers, AcrEndpoint *out)
+{
+    AcrModelOptions options = {.temperature = -1, .base_url = base, .headers = headers};
+    g_autoptr(GError) error = NULL;
+
+    if (!acr_endpoint_make(provider, "p/m", model, &options, out, &error))
+        g_error("%s: %s", base, error->message);
+}
+
+static inline void assert_header(const AcrEndpoint *endpoint, const char *name, const char *value)
+{
+    const char *found = NULL;
+
+    for (guint i = 0; i + 1 < endpoint->headers->len; i++) {
+        const char *line = endpoint->headers->pdata[i];
+
+        if (g_ascii_strncasecmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
+            found = line + strlen(name) + strlen(": ");
+    }
+    g_assert_cmpstr(found, ==, value);
+}
+
+#endif
