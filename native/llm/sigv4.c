@@ -119,9 +119,10 @@ static void append_value(GString *out, const char *value)
     }
 }
 
+/* A value may be a session token. */
 static void free_value(gpointer value)
 {
-    g_string_free(value, TRUE);
+    acr_wipe(g_string_free(value, FALSE));
 }
 
 /* Values of the same name are joined by commas, in their order. `name` is taken. */
@@ -199,6 +200,21 @@ static char *body_sum(GHashTable *headers, const void *body, gsize len)
     return stated ? g_strdup(stated->str) : acr_sha256_hex(body, len);
 }
 
+/* The SHA-256 of the canonical request, and the names of its headers in *out_names; owned. */
+static char *request_sum(GHashTable *headers, const char *method, const char *path,
+                         const char *query, const void *body, gsize len, char **out_names)
+{
+    g_autofree char *path_line = canonical_path(path), *query_line = canonical_query(query);
+    g_autofree char *sum = body_sum(headers, body, len);
+    char *lines = canonical_headers(headers, out_names);
+    char *text = g_strjoin("\n", method, path_line, query_line, lines, *out_names, sum, NULL);
+    char *hex = acr_sha256_hex(text, strlen(text));
+
+    acr_wipe(lines); /* a session token is in it */
+    acr_wipe(text);
+    return hex;
+}
+
 /* ---- The signature ------------------------------------------------------------------------------
  */
 
@@ -244,20 +260,16 @@ void acr_sigv4_sign(const AcrAwsKeys *keys, const char *method, const char *host
                     gint64 now_unix, GPtrArray *out_headers)
 {
     char date[DATE_BYTES] = "";
-    g_autofree char *day = NULL, *scope = NULL, *names = NULL, *request = NULL, *request_sum = NULL;
-    g_autofree char *to_sign = NULL, *signed_hex = NULL, *header_lines = NULL, *sum = NULL;
-    g_autofree char *path_line = canonical_path(path), *query_line = canonical_query(query);
     g_autoptr(GHashTable) table = NULL;
+    g_autofree char *names = NULL, *sum = NULL, *day = NULL, *scope = NULL;
+    g_autofree char *to_sign = NULL, *signed_hex = NULL;
 
     format_date(now_unix, date);
     table = signed_headers(keys, host, headers, date);
-    header_lines = canonical_headers(table, &names);
-    sum = body_sum(table, body, len);
-    request = g_strjoin("\n", method, path_line, query_line, header_lines, names, sum, NULL);
-    request_sum = acr_sha256_hex(request, strlen(request));
+    sum = request_sum(table, method, path, query, body, len, &names);
     day = g_strndup(date, DAY_LEN);
     scope = g_strjoin("/", day, keys->region, keys->service, SCOPE_END, NULL);
-    to_sign = g_strjoin("\n", ALGORITHM, date, scope, request_sum, NULL);
+    to_sign = g_strjoin("\n", ALGORITHM, date, scope, sum, NULL);
     signed_hex = signature(keys, day, to_sign);
     g_ptr_array_add(out_headers, g_strdup_printf("X-Amz-Date: %s", date));
     if (keys->session_token)

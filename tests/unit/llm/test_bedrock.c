@@ -375,6 +375,23 @@ static void usage_is_disjoint_and_must_add_up(void)
                  &expected);
 }
 
+static void endless_details_of_the_cache_do_not_overflow(void)
+{
+    GString *usage = g_string_new("{\"inputTokens\":1,\"outputTokens\":2,"
+                                  "\"cacheWriteInputTokens\":3,\"cacheDetails\":[");
+    AcrUsage expected = ACR_USAGE_UNKNOWN;
+    g_autofree char *text = NULL;
+
+    for (int i = 0; i < 2000; i++)
+        g_string_append(usage, "{\"ttl\":\"1h\",\"inputTokens\":9007199254740991},");
+    g_string_append(usage, "{}]}");
+    text = g_string_free(usage, FALSE);
+    expected.input = 1;
+    expected.output = 2;
+    expected.written = 3; /* the details contradict it, and are left aside */
+    assert_usage(text, &expected);
+}
+
 static void a_body_without_content_is_malformed(void)
 {
     g_auto(AcrModelAnswer) answer = {0};
@@ -475,6 +492,7 @@ void add_bedrock_tests(void)
     TEST(a_full_window_is_an_overflow_that_is_billed);
     TEST(what_is_no_stream_is_malformed);
     TEST(usage_is_disjoint_and_must_add_up);
+    TEST(endless_details_of_the_cache_do_not_overflow);
     TEST(a_body_without_content_is_malformed);
     TEST(refusals_are_told_apart_by_their_header);
     TEST(each_correction_is_made_once);
