@@ -292,12 +292,24 @@ static bool find_key(AcrEndpoint *endpoint, const AcrModelOptions *options, GErr
     return true;
 }
 
+/* Whether a header that the user gave says who asks. */
+static bool has_own_credentials(const AcrEndpoint *endpoint)
+{
+    static const char *const names[] = {"Authorization", "x-api-key", "api-key", "x-goog-api-key"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (acr_endpoint_find_header(endpoint, names[i]))
+            return true;
+    return false;
+}
+
 bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
 {
     const AcrProvider *provider = endpoint->provider;
     g_autofree char *names = NULL;
 
-    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket)
+    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket ||
+        has_own_credentials(endpoint))
         return true;
     names = provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
     g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,

@@ -1,7 +1,8 @@
 /*
  * Texts from servers and conversations made fit for a message or a file: one line, bounded, the
- * secrets taken out in every spelling in which a server may give them back (as they are, escaped in
- * JSON, percent-encoded, in base64), and the parts of one that a cut has left.
+ * secrets taken out in every spelling in which a server may give them back. A needle is a secret or
+ * what base64 makes of it; each of its characters is found as it is, percent-encoded, or escaped as
+ * in JSON. In messages a part of a needle is enough, since servers, and ceilings, cut texts.
  */
 #include "llm/llm_private.h"
 
@@ -9,61 +10,22 @@
 
 #define REDACTED "[key]"
 #define MIN_SECRET 4u  /* what is shorter is a placeholder, and taking it out spoils every text */
-#define MIN_CUT 8u     /* a shorter beginning or end of a secret tells nothing */
-#define MIN_CUT_OF 16u /* of secrets with at least so many bytes */
+#define MIN_CODED 8u   /* bytes of a secret whose base64 is looked for */
+#define MIN_END 8u     /* characters of a needle's beginning or end that are taken out alone */
+#define MIN_PART 12u   /* likewise of its middle */
+#define MIN_CUT_OF 16u /* of needles with at least so many */
 
-/* ---- Spellings ----------------------------------------------------------------------------------
+/* ---- Needles ------------------------------------------------------------------------------------
  */
-
-/* Adds a spelling (taken) unless it is there already. */
-static void add_spelling(GPtrArray *all, char *spelling)
-{
-    if (*spelling && !g_ptr_array_find_with_equal_func(all, spelling, g_str_equal, NULL))
-        g_ptr_array_add(all, spelling);
-    else
-        g_free(spelling);
-}
-
-/* As in a JSON string; `escapes` are the characters that some writers spell as \uXXXX, `slash`
- * whether "/" is "\/". */
-static char *in_json(const char *secret, const char *escapes, bool slash)
-{
-    GString *out = g_string_new(NULL);
-
-    for (const char *c = secret; *c; c++) {
-        if (strchr(escapes, *c))
-            g_string_append_printf(out, "\\u%04x", (guint)(guchar)*c);
-        else if (*c == '"' || *c == '\\' || (slash && *c == '/'))
-            g_string_append_printf(out, "\\%c", *c);
-        else
-            g_string_append_c(out, *c);
-    }
-    return g_string_free(out, FALSE);
-}
-
-/* With all bytes as %XX but those in no need of it; `format` says how the digits are spelled. */
-static char *in_url(const char *secret, const char *keep, bool lower)
-{
-    GString *out = g_string_new(NULL);
-
-    for (const char *c = secret; *c; c++) {
-        if (g_ascii_isalnum(*c) || strchr(keep, *c))
-            g_string_append_c(out, *c);
-        else if (lower)
-            g_string_append_printf(out, "%%%02x", (guint)(guchar)*c);
-        else
-            g_string_append_printf(out, "%%%02X", (guint)(guchar)*c);
-    }
-    return g_string_free(out, FALSE);
-}
 
 /* What base64 makes of the secret at `offset` of three bytes, without the characters that hold bits
  * of its neighbours; owned. */
 static char *in_base64(const char *secret, gsize offset, bool url)
 {
     gsize len = strlen(secret);
-    g_autofree guchar *padded = g_malloc0(offset + len + 1);
-    g_autofree char *all = NULL;
+    guchar *padded = g_malloc0(offset + len + 1);
+    char *all = NULL;
+    char *inner = NULL;
     gsize first = (offset * 8 + 5) / 6;
     gsize last = (offset + len) * 8 / 6;
 
@@ -73,110 +35,149 @@ static char *in_base64(const char *secret, gsize offset, bool url)
         g_strdelimit(all, "+", '-');
         g_strdelimit(all, "/", '_');
     }
-    return g_strndup(all + first, last > first ? last - first : 0);
-}
-
-static void add_spellings(GPtrArray *all, const char *secret)
-{
-    add_spelling(all, g_strdup(secret));
-    add_spelling(all, in_json(secret, "", false));
-    add_spelling(all, in_json(secret, "", true));
-    add_spelling(all, in_json(secret, "&<>", false));
-    add_spelling(all, in_json(secret, "&<>'+", true));
-    for (int lower = 0; lower <= 1; lower++) {
-        add_spelling(all, in_url(secret, "-._~", lower));
-        add_spelling(all, in_url(secret, "-._~!$&'()*+,;=:@/", lower));
-        add_spelling(all, in_url(secret, "", lower));
-    }
-    for (gsize offset = 0; offset < 3 && strlen(secret) >= MIN_CUT; offset++) {
-        add_spelling(all, in_base64(secret, offset, false));
-        add_spelling(all, in_base64(secret, offset, true));
-    }
-}
-
-static gint longest_first(gconstpointer a, gconstpointer b)
-{
-    gsize len_a = strlen(*(const char *const *)a), len_b = strlen(*(const char *const *)b);
-
-    return len_a < len_b ? 1 : len_a > len_b ? -1 : 0;
+    inner = g_strndup(all + first, last > first ? last - first : 0);
+    acr_wipe(all);
+    explicit_bzero(padded, offset + len);
+    g_free(padded);
+    return inner;
 }
 
 /* Overwritten before they are freed: they are secrets too. */
-static GPtrArray *spellings_of(const GPtrArray *secrets, gsize min_len)
+static GPtrArray *needles_of(const GPtrArray *secrets, gsize min_len)
 {
     GPtrArray *all = g_ptr_array_new_with_free_func(acr_wipe);
 
-    for (guint i = 0; secrets && i < secrets->len; i++)
-        if (secrets->pdata[i] && strlen(secrets->pdata[i]) >= min_len)
-            add_spellings(all, secrets->pdata[i]);
-    g_ptr_array_sort(all, longest_first);
+    for (guint i = 0; secrets && i < secrets->len; i++) {
+        const char *secret = secrets->pdata[i];
+
+        if (!secret || strlen(secret) < min_len)
+            continue;
+        g_ptr_array_add(all, g_strdup(secret));
+        for (gsize offset = 0; offset < 3 && strlen(secret) >= MIN_CODED; offset++) {
+            g_ptr_array_add(all, in_base64(secret, offset, false));
+            g_ptr_array_add(all, in_base64(secret, offset, true));
+        }
+    }
     return all;
 }
 
-/* ---- Taking out ---------------------------------------------------------------------------------
+/* ---- Finding ------------------------------------------------------------------------------------
  */
 
-/* How many bytes at the start of `text` are a beginning of the secret. */
-static gsize beginning_at(const char *text, const char *secret)
+/* The byte that hexadecimal digits spell; -1: they are none. */
+static int hex_byte(const char *digits)
+{
+    int high = g_ascii_xdigit_value(digits[0]);
+    int low = high < 0 ? -1 : g_ascii_xdigit_value(digits[1]);
+
+    return low < 0 ? -1 : high * 16 + low;
+}
+
+/* How many bytes at the start of `text` spell the character; 0: they do not. */
+static gsize spelled(const char *text, char c)
+{
+    gsize slashes = 0;
+
+    if (*text == '%' && hex_byte(text + 1) == (guchar)c)
+        return 3;
+    if (*text == c && c != '\\')
+        return 1;
+    if (*text != '\\')
+        return 0;
+    slashes = strspn(text, "\\");
+    if (c == '\\')
+        return slashes;
+    if (text[slashes] == c)
+        return slashes + 1;
+    return g_str_has_prefix(text + slashes, "u00") && hex_byte(text + slashes + 3) == (guchar)c
+               ? slashes + 5
+               : 0;
+}
+
+/* How many characters of the needle stand at the start of `text`; their bytes in *out_bytes. */
+static gsize matched(const char *text, const char *needle, gsize *out_bytes)
 {
     gsize n = 0;
 
-    while (secret[n] && text[n] == secret[n])
-        n++;
+    *out_bytes = 0;
+    for (gsize bytes = 0; needle[n] && (bytes = spelled(text + *out_bytes, needle[n])) > 0; n++)
+        *out_bytes += bytes;
     return n;
 }
 
-/* How many bytes before `end` are an end of the secret. */
-static gsize end_before(const char *text, const char *end, const char *secret)
+/* The bytes at the start of `text` that are the needle or, with `parts`, tell of it; 0: none. */
+static gsize found_at(const char *text, const char *needle, bool parts)
 {
-    gsize n = 0, len = strlen(secret);
+    gsize len = strlen(needle);
+    gsize bytes = 0;
+    gsize n = matched(text, needle, &bytes);
+    gsize most = n == len || (parts && len >= MIN_CUT_OF && n >= MIN_END) ? bytes : 0;
 
-    while (n < len && end - n > text && end[-1 - (gssize)n] == secret[len - 1 - n])
-        n++;
-    return n;
-}
-
-/* Beginnings and ends of a secret that a server, or a ceiling, has cut. */
-static void take_cut_parts(GString *text, const char *secret)
-{
-    for (gsize i = 0; i < text->len; i++) {
-        gsize n = beginning_at(text->str + i, secret);
-
-        if (n >= MIN_CUT) {
-            g_string_erase(text, (gssize)i, (gssize)n);
-            g_string_insert(text, (gssize)i, REDACTED);
-        }
+    for (gsize from = 1; parts && len >= MIN_CUT_OF && from + MIN_END <= len; from++) {
+        n = matched(text, needle + from, &bytes);
+        if (n >= MIN_PART || (n >= MIN_END && from + n == len))
+            most = MAX(most, bytes);
     }
-    for (gsize i = text->len; i > 0; i--) {
-        gsize n = end_before(text->str, text->str + i, secret);
-
-        if (n >= MIN_CUT) {
-            g_string_erase(text, (gssize)(i - n), (gssize)n);
-            g_string_insert(text, (gssize)(i - n), REDACTED);
-            i = i - n + 1;
-        }
-    }
+    return most;
 }
 
-static void take_out(GString *text, const GPtrArray *spellings)
+static bool may_begin(char c, char first, bool parts)
 {
-    for (guint i = 0; i < spellings->len; i++)
-        if (strstr(text->str, spellings->pdata[i]))
-            g_string_replace(text, spellings->pdata[i], REDACTED, 0);
+    return parts || c == first || c == '%' || c == '\\';
 }
+
+/* The text without the needle; owned; NULL: it does not hold it. */
+static char *without(const char *text, const char *needle, bool parts)
+{
+    GString *out = NULL;
+    const char *kept = text; /* what stands before it is in `out` */
+
+    if (!*needle)
+        return NULL;
+    for (const char *at = text; *at;) {
+        gsize bytes = may_begin(*at, *needle, parts) ? found_at(at, needle, parts) : 0;
+
+        if (bytes == 0) {
+            at++;
+            continue;
+        }
+        out = out ? out : g_string_new(NULL);
+        g_string_append_len(out, kept, at - kept);
+        g_string_append(out, REDACTED);
+        at += bytes;
+        kept = at;
+    }
+    if (!out)
+        return NULL;
+    g_string_append(out, kept);
+    return g_string_free(out, FALSE);
+}
+
+/* The text (taken) without any needle; *out_found (may be NULL) is set if it held one. */
+static char *without_all(char *text, const GPtrArray *needles, bool parts, bool *out_found)
+{
+    for (guint i = 0; i < needles->len; i++) {
+        char *clean = without(text, needles->pdata[i], parts);
+
+        if (!clean)
+            continue;
+        g_free(text);
+        text = clean;
+        if (out_found)
+            *out_found = true;
+    }
+    return text;
+}
+
+/* ---- Showing ------------------------------------------------------------------------------------
+ */
 
 char *acr_llm_public_text(const char *text, const GPtrArray *secrets, gsize max)
 {
-    g_autofree char *repaired = acr_utf8_repair(text, strlen(text));
-    g_autoptr(GString) clean = g_string_new(repaired);
-    g_autoptr(GPtrArray) spellings = spellings_of(secrets, MIN_SECRET);
-    char *shown = NULL;
+    g_autoptr(GPtrArray) needles = needles_of(secrets, MIN_SECRET);
+    g_autofree char *clean = without_all(acr_utf8_repair(text, strlen(text)), needles, true, NULL);
+    char *shown = acr_text_shorten(clean, max);
 
-    take_out(clean, spellings);
-    for (guint i = 0; i < spellings->len; i++)
-        if (strlen(spellings->pdata[i]) >= MIN_CUT_OF)
-            take_cut_parts(clean, spellings->pdata[i]);
-    shown = acr_text_shorten(clean->str, max);
     for (char *c = shown; *c; c++)
         if (g_ascii_iscntrl(*c))
             *c = ' ';
@@ -185,15 +186,12 @@ char *acr_llm_public_text(const char *text, const GPtrArray *secrets, gsize max)
 
 char *acr_llm_without_secrets(const char *text, const GPtrArray *secrets)
 {
-    g_autoptr(GPtrArray) spellings = spellings_of(secrets, ACR_SECRET_IN_ANSWER);
-    GString *clean = NULL;
+    g_autoptr(GPtrArray) needles = needles_of(secrets, ACR_SECRET_IN_ANSWER);
+    g_autofree char *clean = NULL;
+    bool found = false;
 
-    for (guint i = 0; i < spellings->len; i++)
-        if (strstr(text, spellings->pdata[i])) {
-            clean = clean ? clean : g_string_new(text);
-            take_out(clean, spellings);
-        }
-    return clean ? g_string_free(clean, FALSE) : NULL;
+    clean = without_all(g_strdup(text), needles, false, &found);
+    return found ? g_steal_pointer(&clean) : NULL;
 }
 
 char *acr_llm_quote(const char *text, gsize max)

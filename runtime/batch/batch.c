@@ -9,8 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "llm/llm.h"
+
 #define SAID_BYTES (1024u * 1024)
-#define EXIT_CEILING 4 /* of a task that stopped at a ceiling */
+#define EXIT_ENVIRONMENT 3 /* of a task */
+#define EXIT_CEILING 4     /* of one that stopped at a ceiling */
 
 typedef struct {
     const AcrBatchOptions *options;
@@ -33,6 +36,8 @@ static GPtrArray *make_argv(const Batch *batch, const AcrInstance *instance, con
     g_ptr_array_add(argv, g_strdup("--issue=-"));
     g_ptr_array_add(argv, g_strdup_printf("--instance-id=%s", instance->instance_id));
     g_ptr_array_add(argv, g_strdup_printf("--out=%s/%s", options->out, instance->instance_id));
+    if (options->shared_dir)
+        g_ptr_array_add(argv, g_strdup_printf("--shared-dir=%s", options->shared_dir));
     for (guint i = 0; options->arguments[i]; i++)
         g_ptr_array_add(argv, g_strdup(options->arguments[i]));
     g_ptr_array_add(argv, NULL);
@@ -56,7 +61,7 @@ static int run_instance(Batch *batch, const AcrInstance *instance, char **out_sa
     if (!repo) {
         *out_said =
             g_strdup_printf("no repository of '%s' in '%s'", instance->repo, batch->options->repos);
-        return 3;
+        return EXIT_ENVIRONMENT;
     }
     g_autoptr(GPtrArray) argv = make_argv(batch, instance, repo);
     g_autoptr(GError) error = NULL;
@@ -70,7 +75,7 @@ static int run_instance(Batch *batch, const AcrInstance *instance, char **out_sa
     };
     if (!acr_spawn_run(&spawn, &result, &error)) {
         *out_said = g_strdup(error->message);
-        return 3;
+        return EXIT_ENVIRONMENT;
     }
     *out_said = result.signal ? g_strdup_printf("ended by signal %d", result.signal)
                               : last_line(result.err);
@@ -85,6 +90,8 @@ static void account(Batch *batch, const AcrInstance *instance, int code, const c
     batch->result.without += code == 1;
     batch->result.stopped += code == EXIT_CEILING;
     batch->result.failed += code > 1 && code != EXIT_CEILING;
+    if (code == EXIT_ENVIRONMENT && batch->options->shared_dir && !batch->result.paused)
+        batch->result.paused = acr_llm_paused(batch->options->shared_dir);
     GError **keep_first = batch->failure ? NULL : &batch->failure;
     if (!acr_predictions_write(batch->options, batch->instances, keep_first))
         batch->result.failed += code <= 1 || code == EXIT_CEILING;
@@ -98,7 +105,7 @@ static bool has_more(Batch *batch)
 {
     const AcrBatchOptions *options = batch->options;
     guint left = batch->instances->len - batch->next;
-    if (left == 0 || acr_interrupted(options->interrupt))
+    if (left == 0 || batch->result.paused || acr_interrupted(options->interrupt))
         return false;
     if (!options->is_over || !options->is_over(options->is_over_ctx))
         return true;
@@ -125,11 +132,17 @@ static void *work(void *data)
     }
 }
 
+void acr_batch_result_clear(AcrBatchResult *result)
+{
+    g_clear_pointer(&result->paused, g_free);
+}
+
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error)
 {
     Batch batch = {.options = options, .instances = instances, .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (!acr_dir_make(options->out, error))
+    if (!acr_dir_make(options->out, error) ||
+        (options->shared_dir && !acr_llm_resume(options->shared_dir, error)))
         return false;
     guint n = CLAMP(options->jobs, 1, MIN(ACR_BATCH_MAX_JOBS, instances->len)), started = 0;
     g_autofree pthread_t *threads = g_new0(pthread_t, n);
@@ -141,9 +154,11 @@ bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, A
     pthread_mutex_destroy(&batch.lock);
     if (batch.failure) {
         g_propagate_error(error, batch.failure);
+        acr_batch_result_clear(&batch.result);
         return false;
     }
     batch.result.tasks = instances->len;
+    batch.result.not_begun = instances->len - batch.next;
     *out = batch.result;
     return true;
 }

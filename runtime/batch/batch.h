@@ -46,6 +46,7 @@ typedef struct {
     const char *model_name;       /* for model_name_or_path */
     const char *const *models;    /* NULL-terminated; as run folders record them */
     const char *const *arguments; /* NULL-terminated; options of `run` that all tasks share */
+    const char *shared_dir; /* where tasks keep to a provider's limits together; NULL: nowhere */
     guint jobs;
     const AcrInterrupt *interrupt;
     /* Told after each task, one call at a time: its exit code, what it said last (maybe ""), how
@@ -60,13 +61,18 @@ typedef struct {
 
 typedef struct {
     guint tasks, patches, without, failed;
-    guint stopped; /* at a ceiling, or not begun because of one; they may have a patch */
+    guint stopped;   /* at a ceiling, or not begun because of one; they may have a patch */
+    guint not_begun; /* because of a pause or an interrupt */
+    char *paused;    /* owned; a key or an account was refused: why; or NULL */
 } AcrBatchResult;
+void acr_batch_result_clear(AcrBatchResult *result);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
 
 /*
  * Runs the tasks, `jobs` at a time, and keeps OUT/preds.jsonl complete for all that have ended: it
  * is rewritten atomically after each one. Lines of instances outside this batch, and of run folders
- * of other models, are kept. True also when tasks failed.
+ * of other models, are kept. True also when tasks failed. A refused key or account, of which the
+ * shared folder tells, ends it early; a pause that an earlier batch left there is taken off first.
  */
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error) ACR_MUST_USE;

@@ -358,7 +358,8 @@ static GOptionEntry *entries_of(Options *options)
         {"base-url", 0, 0, G_OPTION_ARG_FILENAME, &options->base_url,
          "The server's address in place of the provider's", "URL"},
         {"header", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->headers,
-         "One more request header; may be repeated", "'NAME: VALUE'"},
+         "One more request header; may be repeated. ACR_HEADERS holds more, one a line",
+         "'NAME: VALUE'"},
         {"key-command", 0, 0, G_OPTION_ARG_FILENAME, &options->key_command,
          "Command that prints the key", "COMMAND"},
         {"key-file", 0, 0, G_OPTION_ARG_FILENAME, &options->key_file,
@@ -379,6 +380,7 @@ static int run(const AcrProgram *program, int argc, char **argv)
         return code;
     if (argc > 2)
         return acr_verb_usage(acr_verb_ask.name, "unexpected argument '%s'", argv[2]);
+    acr_credentials_from_environment(&options.headers, &options.key_command, &options.key_file);
     if (!check(&options, &limits))
         return ACR_EXIT_USAGE;
     return ask(program, &options, &limits, argc > 1 ? argv[1] : NULL);

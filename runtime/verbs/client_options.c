@@ -44,33 +44,38 @@ static char *take_variable(const char *name)
 }
 
 /* The environment's headers stand before those that were given, which win. */
-static void add_headers(AcrClientOptions *options)
+static void add_headers(char ***headers)
 {
     g_autofree char *text = take_variable(HEADERS_VARIABLE);
-    g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", MAX_HEADERS), given = options->headers;
-    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    g_auto(GStrv) lines = g_strsplit(text ? text : "", "\n", MAX_HEADERS), given = *headers;
+    GPtrArray *all = g_ptr_array_new();
     for (guint i = 0; lines[i]; i++)
         if (*g_strstrip(lines[i]))
             g_ptr_array_add(all, g_strdup(lines[i]));
     for (guint i = 0; given && given[i]; i++)
         g_ptr_array_add(all, g_strdup(given[i]));
     g_ptr_array_add(all, NULL);
-    options->headers = (char **)g_ptr_array_free(g_steal_pointer(&all), FALSE);
+    *headers = (char **)g_ptr_array_free(all, FALSE);
+}
+
+void acr_credentials_from_environment(char ***headers, char **key_command, char **key_file)
+{
+    g_autofree char *command = take_variable(COMMAND_VARIABLE),
+                    *file = take_variable(FILE_VARIABLE);
+    add_headers(headers);
+    if (*key_command || *key_file)
+        return;
+    *key_command = g_steal_pointer(&command);
+    *key_file = *key_command ? NULL : g_steal_pointer(&file);
 }
 
 bool acr_client_options_check(AcrClientOptions *options, const char *verb)
 {
-    g_autofree char *command = take_variable(COMMAND_VARIABLE),
-                    *file = take_variable(FILE_VARIABLE);
-    add_headers(options);
     if (options->key_command && options->key_file) {
         acr_verb_usage(verb, "give the key by --key-command or by --key-file, one of them");
         return false;
     }
-    if (!options->key_command && !options->key_file) {
-        options->key_command = g_steal_pointer(&command);
-        options->key_file = options->key_command ? NULL : g_steal_pointer(&file);
-    }
+    acr_credentials_from_environment(&options->headers, &options->key_command, &options->key_file);
     if (options->fallback_as_given)
         options->fallback_model = acr_model_settle(options->fallback_as_given);
     return acr_headers_check(options->headers, verb);

@@ -144,6 +144,7 @@ static int run_batch(const AcrProgram *program, const Options *options)
         .model_name = model_name,
         .models = (const char *const *)options->run.models,
         .arguments = (const char *const *)arguments->pdata,
+        .shared_dir = shared,
         .jobs = (guint)options->jobs,
         .is_over = is_over,
         .is_over_ctx = &limits,
@@ -152,7 +153,7 @@ static int run_batch(const AcrProgram *program, const Options *options)
         .on_task_ctx = &watch,
     };
     show(&watch, 0, instances->len);
-    AcrBatchResult result;
+    g_auto(AcrBatchResult) result = {0};
     if (!acr_batch_run(&batch, instances, &result, &error))
         return acr_verb_fail(program, acr_verb_swe_bench.name, error);
     g_autofree char *stopped = result.stopped
@@ -164,7 +165,10 @@ static int run_batch(const AcrProgram *program, const Options *options)
         result.tasks, result.patches, result.without, result.failed, stopped, options->out);
     if (acr_interrupted(program->interrupt))
         return ACR_EXIT_INTERRUPTED;
-    if (result.stopped)
+    if (result.paused)
+        acr_console_say(console, "paused with %u tasks not begun; the same command goes on: %s",
+                        result.not_begun, result.paused);
+    if (result.stopped && !result.paused)
         return ACR_EXIT_CEILING;
     return result.failed ? ACR_EXIT_ENVIRONMENT : result.patches ? ACR_EXIT_OK : ACR_EXIT_NONE;
 }

@@ -58,6 +58,12 @@ bool acr_count_parse(const char *text, gint64 max, gint64 *out) ACR_MUST_USE;
 /* The retry_base_ms of model options that ACR_RETRY_BASE_MS asks for; 0: it is not set. False, with
  * a usage message printed, where it is no number of milliseconds. */
 bool acr_retry_base(const char *verb, gint64 *out_ms) ACR_MUST_USE;
+/*
+ * Adds what ACR_HEADERS (one a line), ACR_KEY_COMMAND and ACR_KEY_FILE say to what was given, which
+ * goes before it, and takes it out of the environment, where children would find it. Owned strings;
+ * called before there are threads.
+ */
+void acr_credentials_from_environment(char ***headers, char **key_command, char **key_file);
 /* False, with a usage message printed, where one (NULL-terminated; may be NULL) cannot be sent. */
 bool acr_headers_check(char *const *headers, const char *verb) ACR_MUST_USE;
 

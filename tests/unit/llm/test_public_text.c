@@ -41,6 +41,9 @@ static void a_key_is_found_in_each_spelling(void)
         "sk%2Fa%22b%5Cc%2Bd%26e%25f%3D01234567",
         "sk%2fa%22b%5cc%2bd%26e%25f%3d01234567",
         "sk/a%22b%5Cc+d&e%25f=01234567",
+        "sk/a%22b%5Cc%2Bd%26e%25f%3D01234567",
+        "sk%2Fa\\\"b\\\\c+d\\u0026e%25f\\u003d01234567",
+        "sk/a\\\\\\\"b\\\\\\\\c+d&e%f=01234567",
         "c2svYSJiXGMrZCZlJWY9MDEyMzQ1Njc=",
     };
     const char *key = spelled[0];
@@ -82,11 +85,13 @@ static void parts_of_a_key_that_was_cut_are_taken_out(void)
     g_autofree char *masked = acr_llm_public_text("sk-live***cdef", secrets, 500);
     g_autofree char *twice =
         acr_llm_public_text("sk-live-012 sk-live-012 9abcdef 89abcdef", secrets, 500);
+    g_autofree char *middle = acr_llm_public_text("of -0123456789a and 0123456789a", secrets, 500);
 
     g_assert_cmpstr(head, ==, "wrong key [key]");
     g_assert_cmpstr(tail, ==, "...[key] is wrong");
     g_assert_cmpstr(masked, ==, "sk-live***cdef");
     g_assert_cmpstr(twice, ==, "[key] [key] 9abcdef [key]");
+    g_assert_cmpstr(middle, ==, "of [key] and 0123456789a");
 }
 
 static void a_placeholder_spoils_no_text(void)

@@ -1,0 +1,120 @@
+"""A batch whose key is refused midway: no further task is begun, and the same command goes on once the key is good."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from host import Result
+from loopback import KEY, Failure, LoopbackOpenAI
+from repos import Repo, sample_repo
+from runs import ANALYSE_2, CALLS, ISSUE, SCRIPT, contents, read_json, script_lines
+
+RunHost = Callable[..., Result]
+Serve = Callable[..., LoopbackOpenAI]
+
+TASKS = ["brook__bill-1", "brook__bill-2", "brook__bill-3", "brook__bill-4"]
+REFUSED = {
+    401: ("auth", {"message": f"wrong key {KEY}", "code": "invalid_api_key"}),
+    402: ("billing", {"message": "no credit is left", "code": "billing_error"}),
+}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    """Four tasks of one repository, in tmp_path/repos."""
+    repo: Repo = sample_repo(tmp_path / "repos" / "brook" / "bill")
+    rows = [
+        {
+            "instance_id": task,
+            "repo": "brook/bill",
+            "base_commit": repo.head,
+            "problem_statement": ISSUE.read_text("utf-8"),
+        }
+        for task in TASKS
+    ]
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(rows), "utf-8")
+    return path
+
+
+@pytest.fixture
+def server(loopback_openai: Serve) -> LoopbackOpenAI:
+    """A server that solves four tasks, one after another."""
+    return loopback_openai(script_lines() * len(TASKS))
+
+
+def batch(dataset: Path, out: Path, model: str, *more: object) -> list[object]:
+    """The arguments of the batch."""
+    repos = dataset.parent / "repos"
+    command = ["swe-bench", "--dataset", dataset, "--repos", repos]
+    return [*command, "--model", model, "--out", out, *more]
+
+
+def done(out: Path) -> list[str]:
+    """The tasks whose patch is in preds.jsonl."""
+    lines = (out / "preds.jsonl").read_text("utf-8").splitlines()
+    rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    return [row["instance_id"] for row in rows if row["model_patch"]]
+
+
+@pytest.mark.parametrize("status", sorted(REFUSED))
+def test_refused_key_pauses_and_the_same_command_goes_on(
+    run_host: RunHost,
+    server: LoopbackOpenAI,
+    dataset: Path,
+    tmp_path: Path,
+    status: int,
+) -> None:
+    name, error = REFUSED[status]
+    server.fail(Failure("status", status, {}, {"error": error}), at=CALLS + ANALYSE_2)
+    out = tmp_path / "out"
+    command = batch(dataset, out, server.model)
+    first = run_host(*command, env=server.environment).check(3)
+    assert len(server.requests) == CALLS + ANALYSE_2 + 1
+    assert done(out) == TASKS[:1]
+    assert not (out / TASKS[2]).exists()
+    last = first.err.splitlines()[-1]
+    assert "paused with 2 tasks not begun; the same command goes on" in last
+    assert f"{name}: model '{server.model}'" in last
+    second = run_host(*command, env=server.environment).check()
+    assert len(server.requests) == len(TASKS) * CALLS + 1
+    assert done(out) == TASKS
+    assert "paused" not in second.err
+    found = contents(out).items()
+    assert [path for path, data in found if KEY.encode() in data] == []
+    assert KEY not in first.err + first.out + second.err
+
+
+def test_pause_stops_the_tasks_that_run_beside(
+    run_host: RunHost, server: LoopbackOpenAI, dataset: Path, tmp_path: Path
+) -> None:
+    """Two at a time: the one that was not refused stops at its next call, without a request."""
+    refused = Failure("status", 401, {}, {"error": REFUSED[401][1]})
+    server.fail(refused, at=0)
+    out = tmp_path / "out"
+    command = batch(dataset, out, server.model, "--jobs", 2)
+    result = run_host(*command, env=server.environment).check(3)
+    assert "paused with " in result.err
+    assert done(out) == []
+    assert len(server.requests) < CALLS
+    server.violations.clear()
+
+
+def test_second_model_saves_the_batch(
+    run_host: RunHost, loopback_openai: Serve, dataset: Path, tmp_path: Path
+) -> None:
+    """A refused key with a second model behind it: every task is solved, and the first model asked once."""
+    server = loopback_openai(SCRIPT)
+    server.fail(Failure("status", 401, {}, {"error": REFUSED[401][1]}), at=0)
+    script = f"script:{SCRIPT}"
+    out = tmp_path / "out"
+    command = batch(dataset, out, server.model, "--fallback-model", script)
+    run_host(*command, env=server.environment).check()
+    assert len(server.requests) == 1
+    assert done(out) == TASKS
+    options = read_json(out / TASKS[0] / "meta.json")["options"]
+    assert options["fallback_model"] == script
