@@ -97,6 +97,8 @@ static const Word words[] = {
     {"INVALID_ARGUMENT", ACR_LLM_ERROR_BAD_REQUEST, RANK_WEAK},
     {"FAILED_PRECONDITION", ACR_LLM_ERROR_BAD_REQUEST, RANK_WEAK},
     {"NOT_FOUND", ACR_LLM_ERROR_BAD_REQUEST, RANK_WEAK},
+    /* LiteLLM's gateway: no such key as its own, and no place to look for others */
+    {"no_db_connection", ACR_LLM_ERROR_AUTH, RANK_STRONG},
     /* Amazon */
     {"ThrottlingException", ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG},
     {"TooManyRequestsException", ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG},
