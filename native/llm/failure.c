@@ -461,8 +461,8 @@ static bool is_name_char(char c)
 /* Whether the text that stands before `at` ends in a word after which a parameter is named. */
 static bool follows_a_noun(const char *text, const char *at)
 {
-    static const char *const nouns[] = {"parameter ", "parameter: ", "argument ",
-                                        "argument: ", "field ",      "support "};
+    static const char *const nouns[] = {
+        "parameter ", "parameter: ", "argument ", "argument: ", "field ", "support ", "supplied: "};
 
     for (gsize i = 0; i < G_N_ELEMENTS(nouns); i++) {
         gsize len = strlen(nouns[i]);
