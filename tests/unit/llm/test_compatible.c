@@ -69,7 +69,9 @@ static void an_address_without_path_gets_the_usual_one(void)
     assert_url("vllm", "http://127.0.0.1:99", "http://127.0.0.1:99/v1/chat/completions");
     assert_url("vllm", "http://127.0.0.1:99/v1/", "http://127.0.0.1:99/v1/chat/completions");
     assert_url("vllm", "http://127.0.0.1:99/a", "http://127.0.0.1:99/a/chat/completions");
+    g_setenv("GROQ_API_KEY", "k", TRUE);
     assert_url("groq", "http://127.0.0.1:99", "http://127.0.0.1:99/openai/v1/chat/completions");
+    g_unsetenv("GROQ_API_KEY");
     assert_url("llamacpp", "unix:/tmp/x.sock", "http://localhost/v1/chat/completions");
     assert_url("ollama", "http://127.0.0.1:99", "http://127.0.0.1:99/v1/chat/completions");
 }
@@ -118,6 +120,8 @@ static void only_one_s_own_servers_do_without_a_key(void)
                    "https://elsewhere.example/v1/chat/completions");
     for (gsize i = 0; i < G_N_ELEMENTS(closed); i++)
         assert_no_endpoint(closed[i][0], "m", &options, ACR_LLM_ERROR_AUTH, closed[i][1]);
+    options.base_url = "http://127.0.0.1:8080/v1";
+    assert_no_endpoint("groq", "m", &options, ACR_LLM_ERROR_AUTH, "GROQ_API_KEY");
 }
 
 /* ---- What is sent -------------------------------------------------------------------------------
