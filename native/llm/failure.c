@@ -97,6 +97,8 @@ static const Word words[] = {
     {"INVALID_ARGUMENT", ACR_LLM_ERROR_BAD_REQUEST, RANK_WEAK},
     {"FAILED_PRECONDITION", ACR_LLM_ERROR_BAD_REQUEST, RANK_WEAK},
     {"NOT_FOUND", ACR_LLM_ERROR_BAD_REQUEST, RANK_WEAK},
+    /* LiteLLM's gateway: no such key as its own, and no place to look for others */
+    {"no_db_connection", ACR_LLM_ERROR_AUTH, RANK_STRONG},
     /* Amazon */
     {"ThrottlingException", ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG},
     {"TooManyRequestsException", ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG},
@@ -459,8 +461,8 @@ static bool is_name_char(char c)
 /* Whether the text that stands before `at` ends in a word after which a parameter is named. */
 static bool follows_a_noun(const char *text, const char *at)
 {
-    static const char *const nouns[] = {"parameter ", "parameter: ", "argument ",
-                                        "argument: ", "field ",      "support "};
+    static const char *const nouns[] = {
+        "parameter ", "parameter: ", "argument ", "argument: ", "field ", "support ", "supplied: "};
 
     for (gsize i = 0; i < G_N_ELEMENTS(nouns); i++) {
         gsize len = strlen(nouns[i]);

@@ -12,6 +12,7 @@ static const AcrTurnForm form = {.assistant = "model", .list = "parts"};
 static const AcrWord finish_words[] = {
     {"STOP", "stop"},
     {"MAX_TOKENS", "length"},
+    {"FUNCTION_CALL", "tool_calls"}, /* of servers that imitate it: its own word is STOP */
     {"SAFETY", "content_filter"},
     {"RECITATION", "content_filter"},
     {"LANGUAGE", "content_filter"},

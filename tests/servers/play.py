@@ -71,6 +71,8 @@ class Play:
     failing: str = ""  # an error event after the first content event
     bad_utf8: bool = False
     open_end: bool = False  # the stream stays open after its last event
+    goes_on: bool = False  # pings follow the last event for ever
+    trailer: bytes = b""  # header lines after the last chunk
     no_terminal: bool = False
     longer: int = 0  # the length said, minus the real one
     fill: int = 0  # MiB of filler in the body
@@ -276,8 +278,13 @@ class Response:
 
     def _body(self) -> Iterator[bytes]:
         play, model = self.play, self.request.model
-        if play.zipped:
+        if play.zipped and play.fill:
             yield gzip.compress(b'{"a": "' + b"x" * (play.fill * BLOCK) + b'"}', 1)
+        elif play.zipped:
+            yield gzip.compress(b"".join(self.body_parts or []))
+        elif play.goes_on:
+            yield from self._pieces(self.body_parts or [])
+            yield from _endless(play, self.dialect, model)
         elif self.body_parts is not None:
             yield from self._pieces(self.body_parts)
         elif play.fill:
@@ -322,6 +329,8 @@ class Response:
         yield from self._close()
 
     def _length(self) -> int | None:
+        if self.play.goes_on:
+            return None
         if self.body_parts is not None:
             return sum(map(len, self.body_parts))
         return self.play.fill * BLOCK if self.play.fill else None
@@ -331,7 +340,7 @@ class Response:
         if play.cut or play.end in ("reset", "open"):
             yield from self._end(play.end or "close")
         elif play.framing == "chunked" and play.version == "HTTP/1.1":
-            yield b"0\r\n\r\n"
+            yield b"0\r\n" + play.trailer + b"\r\n"
         elif play.framing == "close" or play.longer or play.version != "HTTP/1.1":
             yield from self._end("close")
         if play.closes_after or play.end == "close":

@@ -16,6 +16,8 @@ ALL = (*SSE, "bedrock")
 # Whose streams have an event that ends them.
 TERMINAL = tuple(name for name in ALL if name != "gemini")
 CHAT = ("openai_chat", "azure")
+# Whose newer models refuse a temperature.
+NO_SAMPLING = ("openai_chat", "openai_responses", "azure", "anthropic", "bedrock")
 # Other ways to show a key; the plain rows run over them too.
 KEYS = ("anthropic_bearer", "bedrock_bearer", "azure_v1", "azure_token")
 
@@ -114,6 +116,13 @@ def _writing() -> list[Scenario]:
         ok("http-1.0", ALL, Play(version="HTTP/1.0", framing="close")),
         ok("escapes", ALL, Play(Answer(escaped=True))),
         ok("surrogates", ALL, Play(escaped), content="a 🌍 b", also=halves),
+        ok("nul", ALL, Play(Answer(pieces=("a\0", "b"), escaped=True)), content="a\ufffdb", also=("ab",)),
+        ok("type-json", SSE, Play(content_type="application/json")),
+        ok("type-text", SSE, Play(content_type="text/plain")),
+        ok("type-upper-case", SSE, Play(content_type="Text/Event-Stream;Charset=UTF-8")),
+        ok("trailer", ALL, Play(trailer=b"X-Late: 1\r\nRetry-After: 9\r\n")),
+        # Not asked for: unpacking it is as right as refusing it.
+        bad("zipped", ALL, "malformed truncated_stream", Play(zipped=True), requests=SOME, also=(TEXT,)),
         bad("bad-utf8", ALL, "malformed", Play(bad_utf8=True), also=(TEXT.replace("ü", "\ufffd"),), requests=SOME, usage="any"),
         bad("bad-utf8-whole", ALL, "malformed", Play(bad_utf8=True, whole=True), also=(TEXT.replace("ü", "\ufffd"),), requests=SOME, usage="any"),
         *rows,
@@ -142,6 +151,8 @@ def _cuts() -> list[Scenario]:
         ok("finish-then-close", ("gemini",), Play(framing="close")),
         ok("stays-open", ALL, Play(open_end=True), seconds=8),
         ok("stays-open-to-the-close", ALL, Play(open_end=True, framing="close"), seconds=8),
+        ok("goes-on", ALL, Play(goes_on=True, pause=0.01), seconds=8),
+        ok("goes-on-at-once", ALL, Play(goes_on=True, framing="close"), seconds=8),
         ok("too-long-but-whole", TERMINAL, Play(framing="length", longer=500)),
         # All of the JSON is there.
         bad("whole-too-long", ALL, "truncated_stream network", Play(framing="length", whole=True, longer=500), requests=SOME, also=(TEXT,)),
@@ -219,6 +230,10 @@ def _bodies() -> list[Scenario]:
         ok("blank-lines-before", SSE, Play(lead=b"\n" * 40)),
         ok("whole-blank-lines-before", ALL, Play(whole=True, lead=b"\n" * 40)),
         bad("not-http", ALL, "network malformed", Play(raw=b"SSH-2.0-OpenSSH_9.2\r\n"), requests=SOME, request_id=False),
+        bad("bad-chunk", ALL, "network malformed truncated_stream", Play(raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\nhello"), requests=SOME, request_id=False),
+        bad("two-lengths", ALL, "network malformed truncated_stream", Play(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 900\r\n\r\nhello"), requests=SOME, request_id=False),
+        bad("negative-length", ALL, "network malformed truncated_stream", Play(raw=b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello"), requests=SOME, request_id=False),
+        ok("whole-with-bom", ALL, Play(whole=True, lead=b"\xef\xbb\xbf")),
         bad("half-a-head", ALL, "network truncated_stream", Play(raw=b"HTTP/1.1 200 OK\r\nContent-Ty"), requests=SOME, request_id=False),
     ]
 
@@ -282,11 +297,42 @@ def _errors() -> list[Scenario]:
         bad("flat-error", ("openai_chat",), "context_overflow", flat),
         bad("llama-context", ("openai_chat", "azure", "anthropic"), "context_overflow", llama),
         bad("status-418", ALL, "bad_request", Play(status=418, body=b"teapot", whole=True), status=(418,)),
-        bad("status-404-html", ALL, "bad_request", Play(status=404, body=b"<html>", whole=True), status=(404,)),
-        bad("empty-500", ALL, "server", Play(status=500, body=b"", whole=True), requests=OFTEN),
-        bad("empty-401", ALL, "auth", Play(status=401, body=b"", whole=True), status=(401,)),
         bad("blocked-prompt", ("gemini",), "content_filter", Play(whole=True, body=b'{"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 9}}')),
         bad("blocked-prompt-stream", ("gemini",), "content_filter", Play(body=b'data: {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}\n\n')),
+    ]
+
+
+STATUSES = {
+    **dict.fromkeys((400, 404, 405, 406, 410, 411, 422, 451), "bad_request"),
+    **dict.fromkeys((401, 403), "auth"),
+    402: "billing",
+    413: "bad_request context_overflow",
+    **dict.fromkeys((500, 501, 502, 520), "server"),
+    504: "server timeout",
+    408: "timeout",
+    424: "server",
+    429: "rate_limit",
+    **dict.fromkeys((503, 529), "overloaded"),
+}
+
+
+def _statuses() -> list[Scenario]:
+    """Refusals that say nothing but their status, or say it in HTML."""
+    rows = []
+    for status, error in STATUSES.items():
+        final = status < 500 and status not in (408, 424, 429)
+        times = ONCE if final else OFTEN
+        html = b"<html><head><title>Sorry</title></head></html>"
+        empty = Play(status=status, body=b"", whole=True, framing="length")
+        page = Play(status=status, body=html, whole=True, content_type="text/html")
+        for name, play in (("empty", empty), ("html", page)):
+            name = f"status-{status}-{name}"
+            rows.append(bad(name, ALL, error, play, requests=times, status=(status,)))
+    huge = Play(status=500, fill=200, whole=True)
+    return [
+        *rows,
+        bad("status-500-200mb", ALL, "server", huge, requests=OFTEN, sent_mb=80, status=(500,), seconds=60),
+        bad("status-401-200mb", ALL, "auth", replace(huge, status=401), sent_mb=80, status=(401,), seconds=60),
     ]
 
 
@@ -317,6 +363,8 @@ def _waits() -> list[Scenario]:
         row("after-words", ALL, soon, "rate_limit", ("Retry-After", "soon")),
         row("after-nan", ALL, soon, "rate_limit", ("Retry-After", "nan")),
         row("after-nothing", ALL, soon, "rate_limit", ("Retry-After", "")),
+        bad("after-a-refused-key", ALL, "auth", Play(error="auth", headers=(("Retry-After", "1"),)), Play()),
+        replace(give_up("after-the-end", ("Retry-After", "30")), args=("--max-time", "5")),
         give_up("after-2h", ("Retry-After", "7200")),
         give_up("after-absurd", ("Retry-After", "99999999999999999999")),
         give_up("after-next-year", ("Retry-After", "{date+31536000}")),
@@ -404,6 +452,9 @@ def _corrections() -> list[Scenario]:
         replace(renamed, args=limit, suffix="-reasoning"),
         replace(renamed, name="limit-renamed-back", args=limit, suffix="-old"),
         replace(ok("limit-sent", ALL, Play()), args=limit),
+        replace(ok("temperature-sent", ALL, Play()), args=("--temperature", "0.5")),
+        replace(ok("temperature-refused", NO_SAMPLING, Play(), **two), args=("--temperature", "0.5"), suffix="-reasoning"),
+        replace(ok("both-refused", CHAT, Play(), requests=(1, 3)), args=(*limit, "--temperature", "0.5"), suffix="-reasoning"),
         replace(json_row, args=mode, but=either),
         replace(fallback, args=mode, suffix="-nojson", but=either),
         replace(ok("no-usage-option", ("openai_chat",), Play(), **two), suffix="-nousage"),
@@ -456,6 +507,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     *_sizes(),
     *_bodies(),
     *_errors(),
+    *_statuses(),
     *_waits(),
     *_usages(),
     *_contents(),

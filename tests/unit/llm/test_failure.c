@@ -465,6 +465,7 @@ static void a_refusal_is_about_the_parameter_that_it_names(void)
         {"None", "temperature: range: 0..1", true},
         {NULL, "HTTP 400: Unsupported parameter: temperature", true},
         {NULL, "does not support temperature", true},
+        {NULL, "Unrecognized request argument supplied: temperature", true},
         {NULL, "the temperature of the server is high", false},
         {NULL, "'temperature_2' and 'my_temperature'", false},
         {NULL, NULL, false},
