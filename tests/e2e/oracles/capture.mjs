@@ -73,22 +73,38 @@ function anthropicOutput(call) {
   return format || call.effort ? given({ format, effort: call.effort }) : undefined;
 }
 
+// Prompt caching is asked for by marks on blocks: the system prompt, and of a conversation its first and its
+// last turn.
+const MARK = { cache_control: { type: "ephemeral" } };
+const block = (text, marked) => [{ type: "text", text, ...(marked ? MARK : {}) }];
+
+function anthropicTurns(call) {
+  const all = turns(call);
+  const last = all.length - 1;
+  const marked = (at) => last > 0 && (at === 0 || at === last);
+  return all.map((m, at) => ({ role: m.role, content: block(m.content, marked(at)) }));
+}
+
 const anthropic = (client, model, samples) => async (call) =>
   drain(
     await client.messages.create({
       model,
       max_tokens: call.max_tokens,
-      messages: turns(call),
+      messages: anthropicTurns(call),
       stream: true,
       ...given({
-        system: system(call),
+        system: system(call) && block(system(call), true),
         temperature: samples ? call.temperature : undefined,
         output_config: anthropicOutput(call),
       }),
     }),
   );
 
-const gemini = (client, model) => async (call) =>
+const BUDGETS = { low: 1024, medium: 8192, high: 24576 }; // as Google maps OpenAI's words for it
+const budget = (effort) => ({ thinkingBudget: BUDGETS[effort] });
+const level = (effort) => ({ thinkingLevel: effort.toUpperCase() });
+
+const gemini = (client, model, thinking) => async (call) =>
   drain(
     await client.models.generateContentStream({
       model,
@@ -102,7 +118,7 @@ const gemini = (client, model) => async (call) =>
         maxOutputTokens: call.max_tokens,
         responseMimeType: call.json ? "application/json" : undefined,
         responseJsonSchema: call.schema,
-        thinkingConfig: call.effort && { thinkingLevel: call.effort.toUpperCase() },
+        thinkingConfig: call.effort && thinking(call.effort),
       }),
     }),
   );
@@ -154,7 +170,8 @@ function clients() {
     ["azure-v1", ["plain"], chat(new OpenAI(azureV1), "my-deployment")],
     ["anthropic", noMode, anthropic(new AnthropicBefore1(key), "claude-sonnet-4-5", true)],
     ["anthropic-2026", noMode, anthropic(new Anthropic(key), "claude-sonnet-4-5", false)],
-    ["gemini", all, gemini(new GoogleGenAI({ apiKey: env.ORACLE_KEY }), "gemini-2.5-pro")],
+    ["gemini", all, gemini(new GoogleGenAI({ apiKey: env.ORACLE_KEY }), "gemini-2.5-pro", budget)],
+    ["gemini-3", ["effort"], gemini(new GoogleGenAI({ apiKey: env.ORACLE_KEY }), "gemini-3-pro-preview", level)],
     ["bedrock", noMode, bedrock(bedrockClient({ region: "us-east-1", ...keys }), claude)],
     ["bedrock-bearer", ["plain"], bedrock(bedrockClient({ region: "us-east-1", token: { token: env.ORACLE_KEY }, authSchemePreference: ["httpBearerAuth"] }), claude)],
   ];

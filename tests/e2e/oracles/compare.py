@@ -35,8 +35,6 @@ def differences(sdk: dict[str, Any], ours: dict[str, Any]) -> dict[str, str]:
 def row_for(client: str, what: str) -> Meant | None:
     """The row that says this difference is meant."""
     for row in MEANT:
-        # Paths hold "[0]", which is no set of characters here.
-        pattern = row.what.replace("[", "[[]")
-        if fnmatchcase(client, row.client) and fnmatchcase(what, pattern):
+        if fnmatchcase(client, row.client) and fnmatchcase(what, row.what):
             return row
     return None

@@ -1,6 +1,6 @@
 """Where our requests differ from the SDKs' and mean to. Whatever is not listed here fails the test.
 
-A row is (client, what, why): `client` and `what` are patterns of fnmatch; `what` is
+A row is (client, what, why): `client` and `what` are patterns of fnmatch ("[[]" is a bracket); `what` is
 `-PATH` (the SDK sends it, we do not), `+PATH` (we send it, the SDK does not) or `PATH` (both do, and the
 values differ). A row that no request needs fails too.
 """
@@ -20,7 +20,7 @@ class Meant(NamedTuple):
 
 MEANT = (
     Meant("*", "-headers.x-stainless-*", "facts about the caller's machine, for the SDK's makers"),
-    Meant("gemini", "-headers.x-goog-api-client", "likewise"),
+    Meant("gemini*", "-headers.x-goog-api-client", "likewise"),
     Meant("bedrock*", "-headers.x-amz-user-agent", "likewise"),
     Meant("bedrock*", "-headers.amz-sdk-*", "names the SDK's own retries"),
     Meant("bedrock*", "+headers.accept", "says that a stream and JSON are both understood"),
@@ -30,4 +30,8 @@ MEANT = (
     Meant("[!b]*", "-headers.accept-language", "Node's fetch adds it"),
     Meant("[!b]*", "-headers.sec-fetch-mode", "Node's fetch adds it"),
     Meant("*", "-headers.connection", "HTTP/1.1 keeps connections without it"),
+    Meant("[!b]*", "headers.accept", "says that a stream is wanted, which the body says too"),
+    # Responses refuses JSON mode unless an input message, not the instructions, speaks of JSON.
+    Meant("openai-responses", "+body.input[[]1].*", "the user's message, behind the one added"),
+    Meant("openai-responses", "body.input[[]0].*", "a developer's message that asks for JSON"),
 )
