@@ -206,6 +206,26 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
     return ok;
 }
 
+bool acr_budget_is_held(AcrBudget *budget, const AcrAmount *amount, bool *out_held, GError **error)
+{
+    bool ok = lock_all(budget, error), fits = true, are_held = false;
+
+    if (!ok)
+        return false;
+    for (guint i = 0; ok && i < budget->ledgers->len; i++) {
+        AcrLedger *ledger = ledger_at(budget, i);
+        AcrLedgerSum spent, reserved;
+
+        ok = acr_ledger_find_stale(ledger, error);
+        acr_ledger_sums(ledger, &spent, &reserved);
+        fits = fits && acr_ledger_would_fit(ledger, amount);
+        are_held = are_held || reserved.pico > 0 || reserved.tokens > 0;
+    }
+    unlock_all(budget);
+    *out_held = fits && are_held;
+    return ok;
+}
+
 bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent, GError **error)
 {
     GError *first = NULL;

@@ -40,6 +40,8 @@ void acr_ledger_sums(const AcrLedger *ledger, AcrLedgerSum *spent, AcrLedgerSum 
 bool acr_ledger_has(const AcrLedger *ledger, guint64 id);
 /* Whether so much more stays within the ceiling. */
 bool acr_ledger_fits(const AcrLedger *ledger, const AcrAmount *amount);
+/* The same if all that is reserved came back. */
+bool acr_ledger_would_fit(const AcrLedger *ledger, const AcrAmount *amount);
 /* What is left below the ceiling; G_MAXINT64 without one. */
 AcrAmount acr_ledger_left(const AcrLedger *ledger);
 /* On disk when it returns true. Errors: FAILED; then nothing of it is kept. */

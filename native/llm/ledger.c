@@ -426,6 +426,12 @@ bool acr_ledger_fits(const AcrLedger *ledger, const AcrAmount *amount)
                 amount->tokens);
 }
 
+bool acr_ledger_would_fit(const AcrLedger *ledger, const AcrAmount *amount)
+{
+    return fits(ledger->ceiling.pico, ledger->spent.pico, amount->pico) &&
+           fits(ledger->ceiling.tokens, ledger->spent.tokens, amount->tokens);
+}
+
 static gint64 left_of(gint64 ceiling, __int128 used)
 {
     return ceiling < 0 ? G_MAXINT64 : used >= ceiling ? 0 : (gint64)(ceiling - used);

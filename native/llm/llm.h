@@ -251,6 +251,9 @@ gint64 acr_budget_deadline(const AcrBudget *budget);
 bool acr_budget_is_bounded(const AcrBudget *budget);
 /* What is left in the tightest ledger, each member by itself; G_MAXINT64 without ceiling. */
 bool acr_budget_left(AcrBudget *budget, AcrAmount *out, GError **error) ACR_MUST_USE;
+/* Whether the amount would fit if live reservations of others (the caller has none) came back. */
+bool acr_budget_is_held(AcrBudget *budget, const AcrAmount *amount, bool *out_held,
+                        GError **error) ACR_MUST_USE;
 /* Reserves in all ledgers or in none. `note` (may be NULL) is written beside it: no secret.
  * Errors: CEILING (names scope, what was asked and what is left), FAILED. */
 bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *note,

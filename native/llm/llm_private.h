@@ -307,6 +307,9 @@ typedef struct {
     AcrPrice assumed;       /* what is reserved where none is known */
     bool is_free;           /* a server of one's own: without price it costs nothing */
     bool refusals_are_free; /* the provider's own address: what it refuses it does not bill */
+    const AcrInterrupt *interrupt; /* borrowed; of waits for others */
+    void (*on_wait)(void *ctx, const char *why, gint64 wait_ms);
+    void *on_wait_ctx;
 } AcrSpend;
 void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEndpoint *endpoint);
 /* The limit of the answer to send for a wanted one (0: none wanted); 0: none is sent. */

@@ -2,22 +2,27 @@
  * What one try may cost, before and after it. Before: every byte of the body is taken for a token,
  * and the answer for as long as its limit allows; that is reserved. After: what the provider says,
  * or all that was reserved where it says nothing. A model without a known price is reserved at the
- * dearest known one.
+ * dearest known one. While other processes hold reservations that may come back, a call that does
+ * not fit waits for them; then its limit is made smaller, and last it is refused.
  */
 #include "llm/llm_private.h"
 
 #include <string.h>
 
-#define DEFAULT_LIMIT                                                                              \
-    8192u              /* tokens of an answer, where a limit must be sent and none is known        \
-                        */
+/* Tokens of an answer, where a limit must be sent and none is known. */
+#define DEFAULT_LIMIT 8192u
 #define MIN_LIMIT 256u /* a smaller limit than this, or than the one wanted, is no answer */
+#define POLL_MS 50     /* how often it is seen whether others have settled */
 
 void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEndpoint *endpoint)
 {
     g_autofree char *name = g_strconcat(endpoint->provider->name, "/", endpoint->model, NULL);
 
-    *spend = (AcrSpend){.budget = options->budget, .refusals_are_free = endpoint->is_own};
+    *spend = (AcrSpend){.budget = options->budget,
+                        .refusals_are_free = endpoint->is_own,
+                        .interrupt = options->interrupt,
+                        .on_wait = options->on_wait,
+                        .on_wait_ctx = options->on_wait_ctx};
     if (!options->prices)
         return;
     spend->has_price = acr_prices_find(options->prices, name, &spend->price);
@@ -29,19 +34,26 @@ void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEn
                      (endpoint->unix_socket || acr_http_url_is_loopback(endpoint->base_url));
 }
 
-guint acr_spend_limit(const AcrSpend *spend, guint wanted)
+static guint usual_limit(const AcrSpend *spend)
 {
-    gint64 most = spend->has_price && spend->price.max_output > 0 ? spend->price.max_output : 0;
+    gint64 most = spend->has_price ? spend->price.max_output : 0;
 
-    if (wanted > 0 || !spend->budget || !acr_budget_is_bounded(spend->budget))
-        return wanted;
     return most > 0 ? (guint)MIN(most, G_MAXINT32) : DEFAULT_LIMIT;
 }
 
+guint acr_spend_limit(const AcrSpend *spend, guint wanted)
+{
+    if (wanted > 0 || !spend->budget || !acr_budget_is_bounded(spend->budget))
+        return wanted;
+    return usual_limit(spend);
+}
+
+/* Where no limit is sent, which no ceiling asks for, the usual one is written down. */
 static AcrAmount worst_case(const AcrSpend *spend, gsize body_len, guint limit)
 {
     gint64 sent = (gint64)body_len;
 
+    limit = limit > 0 ? limit : usual_limit(spend);
     return (AcrAmount){
         .pico = spend->is_free ? 0 : acr_price_at_most(&spend->assumed, sent, limit),
         .tokens = sent + limit,
@@ -74,11 +86,46 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
 
 static bool fail_with(AcrFailure *failure, const GError *error)
 {
-    AcrLlmError code = g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING)
-                           ? ACR_LLM_ERROR_CEILING
-                           : ACR_LLM_ERROR_FAILED;
+    bool is_ours = error->domain == ACR_LLM_ERROR && error->code != ACR_LLM_ERROR_USAGE;
 
-    return acr_fail(failure, code, error->message);
+    return acr_fail(failure, is_ours ? (AcrLlmError)error->code : ACR_LLM_ERROR_FAILED,
+                    error->message);
+}
+
+/* Whether the time of all calls is over. */
+static bool is_too_late(const AcrSpend *spend)
+{
+    gint64 deadline_us = acr_budget_deadline(spend->budget);
+
+    return deadline_us && g_get_monotonic_time() >= deadline_us;
+}
+
+/* Reserves, once others have settled what they hold if that is what it takes. */
+static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, guint64 *out_id,
+                    gint64 *out_wait_ms, GError **error)
+{
+    gint64 start_us = g_get_monotonic_time();
+
+    for (;;) {
+        g_autoptr(GError) failure = NULL;
+        bool ok = acr_budget_reserve(spend->budget, amount, note, out_id, &failure);
+        bool is_held = false;
+
+        *out_wait_ms = (g_get_monotonic_time() - start_us) / 1000;
+        if (ok)
+            return true;
+        if (!g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING) || is_too_late(spend) ||
+            !acr_budget_is_held(spend->budget, amount, &is_held, NULL) || !is_held) {
+            g_propagate_error(error, g_steal_pointer(&failure));
+            return false;
+        }
+        if (*out_wait_ms < POLL_MS && spend->on_wait)
+            spend->on_wait(spend->on_wait_ctx, "other calls hold what it may cost", POLL_MS);
+        if (!acr_llm_wait(POLL_MS, spend->interrupt)) {
+            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
+            return false;
+        }
+    }
 }
 
 bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_again,
@@ -87,6 +134,7 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     AcrAmount amount = worst_case(spend, body_len, *limit);
     AcrAmount left = {0};
     guint smaller = 0;
+    gint64 wait_ms = 0;
     g_autoptr(GError) error = NULL;
 
     *out_again = false;
@@ -94,8 +142,10 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
         return true;
     attempt->reserved_pico = amount.pico;
     attempt->reserved_tokens = amount.tokens;
-    if (acr_budget_reserve(spend->budget, &amount, attempt->model, out_id, &error))
+    if (reserve(spend, &amount, attempt->model, out_id, &wait_ms, &error)) {
+        attempt->wait_ms += wait_ms >= POLL_MS ? wait_ms : 0;
         return true;
+    }
     attempt->reserved_pico = 0;
     attempt->reserved_tokens = 0;
     if (g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING) && *limit > 0 &&

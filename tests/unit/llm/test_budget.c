@@ -226,6 +226,23 @@ static void several_ledgers_reserve_all_or_nothing(Fixture *fixture, gconstpoint
     g_assert_false(acr_budget_sums(budget, "nobody", &spent, &reserved, NULL));
 }
 
+static void what_others_hold_may_come_back(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(AcrBudget) first = budget_at(fixture->path, 100, -1);
+    g_autoptr(AcrBudget) second = budget_at(fixture->path, 100, -1);
+    AcrAmount amount = {60, 0}, too_much = {101, 0};
+    guint64 id = reserve(first, 50, 0);
+    bool is_held = false;
+
+    g_assert_true(acr_budget_is_held(second, &amount, &is_held, NULL));
+    g_assert_true(is_held);
+    g_assert_true(acr_budget_is_held(second, &too_much, &is_held, NULL));
+    g_assert_false(is_held);
+    settle(first, id, 50, 0);
+    g_assert_true(acr_budget_is_held(second, &amount, &is_held, NULL));
+    g_assert_false(is_held);
+}
+
 static void the_same_ledger_twice_is_refused(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(AcrBudget) budget = budget_at(fixture->path, 100, -1);
@@ -585,6 +602,7 @@ void add_budget_tests(void)
     FILE_TEST(absurd_amounts_saturate);
     FILE_TEST(large_amounts_are_not_read_as_less);
     FILE_TEST(several_ledgers_reserve_all_or_nothing);
+    FILE_TEST(what_others_hold_may_come_back);
     FILE_TEST(the_same_ledger_twice_is_refused);
     TEST(no_call_is_begun_after_the_deadline);
     TEST(an_unknown_reservation_cannot_be_settled);

@@ -1,0 +1,272 @@
+"""Ceilings hold: over processes, against servers that lie, over kills; what is spent is known to who goes on."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from host import SLOWNESS, Host
+from loopback import LoopbackOpenAI
+from lying import LIES, PICO, LyingServer
+from repos import Repo
+
+MODEL = "openai/gpt-4.1"
+PRICE = (2, 8)  # of that model, USD a million tokens
+LIMIT = 100
+TEXT = "word " * 40
+ENV = {"OPENAI_API_KEY": "sk-test-0123456789abcdef", "ACR_RETRY_BASE_MS": "1"}
+
+
+def usd(pico: int) -> str:
+    """An amount as --max-cost takes it, exactly."""
+    return f"{pico // PICO}.{pico % PICO:012d}"
+
+
+class Ledger:
+    """What a ledger's file says."""
+
+    def __init__(self, path: Path) -> None:
+        self.reserved: dict[str, int] = {}
+        self.stale: dict[str, int] = {}
+        self.spent = self.reservations = 0
+        for line in path.read_text().splitlines()[1:]:
+            self._read(json.loads(line))
+        self.spent += sum(self.stale.values())
+
+    def _read(self, record: dict[str, Any]) -> None:
+        if "reserve" in record:
+            self.reservations += 1
+            self.reserved[record["reserve"]] = record["pico"]
+        elif "stale" in record:
+            self.stale[record["stale"]] = self.reserved.pop(record["stale"])
+        else:
+            del self.reserved[record["settle"]]
+            self.spent += record["pico"]
+
+
+def ask(server: LyingServer, cap: int, *more: object) -> list[object]:
+    """The arguments of one call under the ceiling `cap` (pico-USD) of the server's ledger."""
+    return [
+        *("ask", "--model", MODEL, "--base-url", server.base_url, "--json"),
+        *("--ledger", server.ledger, "--max-cost", usd(cap), "--max-tokens", LIMIT),
+        *more,
+        TEXT,
+    ]
+
+
+def lie_to_many(host: Host, folder: Path, seed: int, processes: int = 32) -> LyingServer:
+    """Let processes call a lying server under one ceiling, which holds some of the calls."""
+    chance = random.Random(seed)
+    lies = chance.sample(LIES, chance.randint(1, len(LIES)))
+    ledger = folder / f"ledger-{seed}.jsonl"
+    cap = chance.randint(500, 60000) * 10**6
+    with LyingServer(lies, ledger, PRICE, seed) as server:
+        children = [host.start(*ask(server, cap), env=ENV) for _ in range(processes)]
+        exits = [_end(child) for child in children]
+    told = f"seed {seed}, {lies}, cap {usd(cap)}, {server.received} requests, exits {exits}"
+    assert server.billable <= cap, told
+    assert not server.unreserved, (told, server.unreserved[:3])
+    assert set(exits) <= {0, 1, 4}, told
+    state = Ledger(ledger)
+    assert not state.reserved and not state.stale, told
+    assert server.received <= state.reservations, told
+    return server
+
+
+def _end(child: subprocess.Popen[bytes]) -> int:
+    child.communicate(timeout=120 * SLOWNESS)
+    return child.returncode
+
+
+def test_a_server_that_lies_never_bills_more_than_the_ceiling(
+    host: Host, tmp_path: Path
+) -> None:
+    for seed in range(3):
+        lie_to_many(host, tmp_path, seed)
+
+
+@pytest.mark.full
+def test_a_server_that_lies_never_bills_more_in_many_rounds(
+    host: Host, tmp_path: Path
+) -> None:
+    received = sum(lie_to_many(host, tmp_path, seed).received for seed in range(100, 300))
+    assert received > 1000
+    print(f"200 rounds of 32 processes, {received} requests")
+
+
+def kill_many(host: Host, folder: Path, times: int) -> None:
+    """Kill calls between reservation and settlement; some fit under the ceiling, the rest are refused."""
+    chance = random.Random(times)
+    ledger = folder / "ledger.jsonl"
+    with LyingServer(["hang"], ledger, PRICE) as server:
+        one = _worst_case(host, folder)
+        cap = one * (times * 2 // 3)
+        for _ in range(times):
+            child = host.start(*ask(server, cap), env=ENV)
+            if chance.random() < 0.5:
+                _wait_for_request(server, child)
+            else:
+                time.sleep(chance.uniform(0, 0.03))
+            child.kill()
+            _end(child)
+            assert server.billable <= cap
+        reached = 0
+        while host.run(*ask(server, cap, "--max-time", "0.3"), env=ENV).exit != 4 or (
+            not _is_used_up(ledger, cap, one)
+        ):
+            reached += 1
+            assert reached < 3 * times
+        state = Ledger(ledger)
+        assert server.billable <= cap and not server.unreserved
+        assert state.spent <= cap and not state.reserved
+        assert state.stale
+        print(f"{times} kills: {len(state.stale)} stale, {usd(state.spent)} of {usd(cap)}")
+
+
+def _wait_for_request(server: LyingServer, child: subprocess.Popen[bytes]) -> None:
+    while child.poll() is None and not server.arrived.acquire(timeout=0.02):
+        pass
+
+
+def _is_used_up(ledger: Path, cap: int, one: int) -> bool:
+    return Ledger(ledger).spent + one > cap
+
+
+def _worst_case(host: Host, folder: Path) -> int:
+    """What one such call reserves."""
+    ledger = folder / "one.jsonl"
+    with LyingServer(["500"], ledger, PRICE) as server:
+        host.run(*ask(server, PICO, "--retries", 0), env=ENV).check(1)
+        return server.billable
+
+
+def test_what_killed_calls_have_reserved_counts_as_spent(
+    host: Host, tmp_path: Path
+) -> None:
+    kill_many(host, tmp_path, 5)
+
+
+@pytest.mark.full
+def test_what_many_killed_calls_have_reserved_counts_as_spent(
+    host: Host, tmp_path: Path
+) -> None:
+    kill_many(host, tmp_path, 100)
+
+
+def test_a_call_is_made_to_fit_or_refused(host: Host, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    with LyingServer(["no usage"], ledger, PRICE) as server:
+        wide = [*("--max-tokens", "100000")]
+        cap = 2000 * 8 * 10**6  # not even 2,000 tokens of answer
+        host.run(*ask(server, cap, *wide), env=ENV).check()
+        assert 0.99 * cap < server.billable <= cap
+        refused = host.run(*ask(server, cap, *wide), env=ENV).check(4)
+        assert refused.rows()[0]["error"]["class"] == "ceiling"
+        assert refused.rows()[0]["error"]["attempts"] == 0
+        assert server.received == 1
+
+
+def test_tokens_have_a_ceiling_of_their_own(host: Host, tmp_path: Path) -> None:
+    with LyingServer(["no usage"], tmp_path / "l", PRICE) as server:
+        tokens = ["--max-tokens-total", "1500"]
+        exits = [
+            host.run(*ask(server, PICO, *tokens), env=ENV).exit for _ in range(5)
+        ]
+    assert exits[0] == 0 and exits[-1] == 4, exits
+    assert server.received * LIMIT < 1500
+
+
+# ---- Runs and batches
+
+
+def loopback_run(server: LoopbackOpenAI, repo: Repo, sample: Path, out: Path) -> list[Any]:
+    """The arguments of a run of the sample's issue against a server."""
+    return [
+        *("run", "--repo", repo.path, "--issue", sample / "issue.md", "--out", out),
+        *("--model", server.model, "--verify=never"),
+    ]
+
+
+def test_a_run_stops_at_its_ceiling_and_goes_on_with_a_higher_one(
+    host: Host,
+    loopback_openai: Callable[..., LoopbackOpenAI],
+    sample: Path,
+    sample_repo: Repo,
+    tmp_path: Path,
+) -> None:
+    server = loopback_openai(sample / "answers.jsonl")
+    out = tmp_path / "out"
+    command = loopback_run(server, sample_repo, sample, out)
+    stopped = host.run(*command, "--max-tokens-total", 12000, env=server.environment)
+    assert "ceiling of the run" in stopped.check(4).err
+    asked = len(server.requests)
+    assert asked > 0
+    again = host.run(*command, "--max-tokens-total", 12000, env=server.environment)
+    assert "ceiling of the run" in again.check(4).err
+    assert len(server.requests) == asked
+    done = host.run(*command, "--max-tokens-total", 10**7, env=server.environment).check()
+    assert done.stdout
+    state = Ledger(out / "ledger.jsonl")
+    assert not state.reserved and state.reservations == len(server.requests)
+    replayed = host.run("replay", out).check()
+    assert replayed.stdout == done.stdout
+    assert "replayed" in replayed.err
+    total = json.loads((out / "cost.json").read_text())["total"]
+    assert total["calls"] == len(server.requests)
+
+
+def test_the_time_of_a_run_is_over(
+    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "out" / "ledger.jsonl"
+    with LyingServer(["hang"], ledger, PRICE) as server:
+        command = [
+            *("run", "--repo", sample_repo.path, "--issue", sample / "issue.md"),
+            *("--out", tmp_path / "out", "--model", MODEL, "--verify=never"),
+            *("--max-time", 1.5 * SLOWNESS),
+        ]
+        env = {**ENV, "OPENAI_BASE_URL": server.base_url}
+        ended = host.run(*command, env=env).check(4)
+        assert server.received == 1
+    assert "time" in ended.err
+    assert (tmp_path / "out" / "patch.diff").read_bytes() == b""
+    assert Ledger(ledger).spent > 0  # nobody knows whether it was billed
+
+
+def test_a_batch_has_one_ceiling_for_all_of_its_tasks(
+    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    dataset = tmp_path / "tasks.jsonl"
+    rows = [
+        {
+            "instance_id": f"task-{n}",
+            "repo": f"o/{sample_repo.path.name}",
+            "base_commit": "HEAD",
+            "problem_statement": (sample / "issue.md").read_text(),
+        }
+        for n in range(6)
+    ]
+    dataset.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "repos" / "o").mkdir(parents=True)
+    (tmp_path / "repos" / "o" / sample_repo.path.name).symlink_to(sample_repo.path)
+    out = tmp_path / "out"
+    ledger = out / "shared" / "ledger.jsonl"
+    cap = 3 * PICO
+    with LyingServer(["no usage", "500", "cut"], ledger, PRICE) as server:
+        command = [
+            *("swe-bench", "--dataset", dataset, "--repos", tmp_path / "repos"),
+            *("--out", out, "--model", MODEL, "--verify=never", "--jobs", 4),
+            *("--max-cost", usd(cap), "--task-max-tokens", 10**6),
+        ]
+        env = {**ENV, "OPENAI_BASE_URL": server.base_url}
+        ended = host.run(*command, env=env, timeout=120 * SLOWNESS).check(4)
+    assert "stopped at a ceiling" in ended.err
+    assert server.received > 3
+    assert server.billable <= cap and not server.unreserved, server.unreserved[:3]
+    assert not Ledger(ledger).reserved
