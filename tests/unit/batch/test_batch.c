@@ -208,16 +208,19 @@ static void test_finished_runs_become_predictions(Place *place, gconstpointer da
 {
     g_autoptr(GPtrArray) instances =
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    for (guint i = 0; i < 5; i++)
-        add_instance(instances, (const char *const[]){"c", "a", "ready", "none", "empty"}[i]);
+    for (guint i = 0; i < 6; i++)
+        add_instance(instances,
+                     (const char *const[]){"c", "a", "ready", "stopped", "none", "empty"}[i]);
     make_run(place, "a", "done", "diff\n");
     make_run(place, "c", "done", "x \"quoted\"\n");
-    make_run(place, "ready", "ready", "half\n");
+    make_run(place, "ready", "ready", "");
+    make_run(place, "stopped", "ready", "best so far\n"); /* at a ceiling */
     make_run(place, "empty", "done", "");
     for (guint again = 0; again < 2; again++) {
         g_autofree char *text = write_predictions(place, instances);
         g_assert_cmpstr(text, ==,
-                        LINE("c", "x \\\"quoted\\\"\\n") LINE("a", "diff\\n") LINE("empty", ""));
+                        LINE("c", "x \\\"quoted\\\"\\n") LINE("a", "diff\\n")
+                            LINE("stopped", "best so far\\n") LINE("empty", ""));
     }
 }
 
