@@ -38,9 +38,10 @@ typedef struct {
     GByteArray *body; /* NULL when the caller takes the body */
     AcrHttpHead head; /* headers owned; the status is 0 until the head has ended */
     gsize header_bytes, header_count, body_bytes, body_limit;
-    bool added;      /* the easy handle is in the multi handle */
-    bool asked;      /* a connection stands, and libcurl was let send the request */
-    bool head_ended; /* the empty line behind the headers of the last response has come */
+    gsize dropped_bytes; /* of the body, since on_body had enough */
+    bool added;          /* the easy handle is in the multi handle */
+    bool asked;          /* a connection stands, and libcurl was let send the request */
+    bool head_ended;     /* the empty line behind the headers of the last response has come */
     gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
     gint64 enough_us;                   /* when on_body had enough; 0: not yet */
     bool nearly;                        /* on_body needs nothing more */

@@ -7,6 +7,8 @@
 
 #include "http/http_private.h"
 
+#define ENOUGH_BYTES (256u * 1024) /* a longer rest of a body costs more than a new connection */
+
 static void note_bytes(AcrHttpTransfer *x)
 {
     x->last_us = g_get_monotonic_time();
@@ -83,6 +85,16 @@ static size_t hand_on(AcrHttpTransfer *x, const char *data, gsize len)
     return CURL_WRITEFUNC_ERROR;
 }
 
+/* What comes behind a body of which there was enough. */
+static size_t drop(AcrHttpTransfer *x, gsize len)
+{
+    x->dropped_bytes += len;
+    if (x->dropped_bytes <= ENOUGH_BYTES)
+        return len;
+    x->end = ACR_HTTP_END_ENOUGH;
+    return CURL_WRITEFUNC_ERROR;
+}
+
 static size_t on_body(char *data, size_t size, size_t count, void *ctx)
 {
     AcrHttpTransfer *x = ctx;
@@ -90,7 +102,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *ctx)
 
     note_bytes(x);
     if (x->enough_us > 0)
-        return len;
+        return drop(x, len);
     if (!x->head_ended) /* libcurl takes some status lines that have no status */
         x->end = ACR_HTTP_END_NO_STATUS;
     else if (len > x->body_limit - x->body_bytes)

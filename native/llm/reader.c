@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 #define MAX_ERROR_BYTES (1024u * 1024) /* of a refusal's body: more is not looked at */
 
 typedef enum {
@@ -23,6 +24,7 @@ struct AcrReader {
     int status;
     GHashTable *headers; /* shared; NULL: none */
     Body body;
+    gsize mark_len;    /* of a byte order mark that has come */
     GByteArray *whole; /* of ERROR and JSON */
     AcrSse *sse;
     AcrEventStream *frames;
@@ -100,7 +102,7 @@ void acr_reader_free(AcrReader *reader)
 /* Whether a stream of events may begin so, and no JSON. */
 static bool begins_stream(char first)
 {
-    return first && strchr("deir:\xef", first) != NULL;
+    return first && strchr("deir:", first) != NULL;
 }
 
 static bool is_stream_by_type(const AcrReader *reader)
@@ -168,8 +170,27 @@ static bool keep_json(AcrReader *reader, const char *data, gsize len)
     return false;
 }
 
+/* A byte order mark is no part of the body that it stands before. */
+static gsize skip_mark(AcrReader *reader, const char *data, gsize len)
+{
+    gsize at = 0;
+
+    while (at < len && reader->mark_len < strlen(BYTE_ORDER_MARK) &&
+           data[at] == BYTE_ORDER_MARK[reader->mark_len]) {
+        at++;
+        reader->mark_len++;
+    }
+    if (at < len)
+        reader->mark_len = strlen(BYTE_ORDER_MARK); /* its place is over */
+    return at;
+}
+
 bool acr_reader_feed(AcrReader *reader, const char *data, gsize len)
 {
+    gsize skipped = skip_mark(reader, data, len);
+
+    data += skipped;
+    len -= skipped;
     if (reader->body == BODY_UNKNOWN)
         begin_body(reader, data, len);
     switch (reader->body) {

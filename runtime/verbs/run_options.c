@@ -25,7 +25,7 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
 {
     const GOptionEntry shared[] = {
         {"model", 'm', 0, G_OPTION_ARG_FILENAME_ARRAY, &options->models_as_given,
-         "openai/NAME or script:FILE; several: attempts take them in turn", "MODEL"},
+         "PROVIDER/NAME or script:FILE; several: attempts take them in turn", "MODEL"},
         {"rounds", 0, 0, G_OPTION_ARG_INT, &options->rounds,
          "Retrieval rounds at most (default 15)", "N"},
         {"tries", 0, 0, G_OPTION_ARG_INT, &options->tries,

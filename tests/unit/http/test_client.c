@@ -244,6 +244,22 @@ static void what_comes_after_enough_is_not_handed_on(void)
     }
 }
 
+static void a_long_rest_is_not_read_to_keep_the_connection(void)
+{
+    static const TestReply replies[] = {{.raw = CHUNKED "3\r\nabc\r\n",
+                                         .after_ms = 20,
+                                         .chunks = 16,
+                                         .after = "0\r\n\r\n",
+                                         .keep = true},
+                                        {.raw = EMPTY, .keep = true}};
+    g_autoptr(TestServer) server = server_start(replies, G_N_ELEMENTS(replies));
+    g_autoptr(AcrHttpClient) client = acr_http_client_new();
+
+    assert_enough(client, server, "abc");
+    post(client, server, "");
+    g_assert_cmpuint(server_connections(server), ==, 2);
+}
+
 /* A streamed GET whose receiver needs nothing more after its first piece. */
 static bool exchange_nearly(const TestReply *reply, GString *text, GError **error)
 {
@@ -301,6 +317,7 @@ void add_client_tests(void)
     TEST(enough_of_a_stream_that_stays_open_is_success_and_cuts_it);
     TEST(enough_just_before_the_end_keeps_the_connection);
     TEST(what_comes_after_enough_is_not_handed_on);
+    TEST(a_long_rest_is_not_read_to_keep_the_connection);
     TEST(what_comes_after_nearly_is_handed_on);
     TEST(a_silence_after_nearly_ends_the_exchange);
 }

@@ -52,6 +52,8 @@ static void a_body_is_known_by_its_type_and_by_its_first_byte(void)
         assert_typed(types[i], "id: 1\n" STREAM, ANSWER);
         assert_typed(types[i], "retry: 1\n" STREAM, ANSWER);
         assert_typed(types[i], WHOLE, ANSWER);
+        assert_typed(types[i], "\xef\xbb\xbf" WHOLE, ANSWER);
+        assert_typed(types[i], "\xef\xbb\xbf" STREAM, ANSWER);
         assert_typed(types[i], "\n\n\n" WHOLE "\n", ANSWER);
         assert_typed(types[i], "{'error':{'message':'M','code':503}}", "overloaded: ");
     }
