@@ -125,19 +125,21 @@ static Body settle_body(const AcrReader *reader, char first)
     return begins_stream(first) ? BODY_SSE : BODY_JSON;
 }
 
-static void begin_body(AcrReader *reader, const char *data, gsize len)
+/* Passes over the white space before a body, and settles what it is; how many bytes that were. */
+static gsize begin_body(AcrReader *reader, const char *data, gsize len)
 {
     gsize blank = 0;
 
     while (blank < len && g_ascii_isspace(data[blank]))
         blank++;
     if (blank == len) /* some servers send blank lines while they are busy */
-        return;
+        return len;
     reader->body = settle_body(reader, data[blank]);
     if (reader->body == BODY_SSE)
         reader->sse = acr_sse_new(on_event, reader);
     else if (reader->body == BODY_EVENTSTREAM)
         reader->frames = acr_eventstream_new(on_event, reader);
+    return blank;
 }
 
 static bool keep_error(AcrReader *reader, const char *data, gsize len)
@@ -189,10 +191,10 @@ bool acr_reader_feed(AcrReader *reader, const char *data, gsize len)
 {
     gsize skipped = skip_mark(reader, data, len);
 
+    if (reader->body == BODY_UNKNOWN)
+        skipped += begin_body(reader, data + skipped, len - skipped);
     data += skipped;
     len -= skipped;
-    if (reader->body == BODY_UNKNOWN)
-        begin_body(reader, data, len);
     switch (reader->body) {
     case BODY_SSE:
         return acr_sse_feed(reader->sse, data, len);

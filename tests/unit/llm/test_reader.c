@@ -48,6 +48,7 @@ static void a_body_is_known_by_its_type_and_by_its_first_byte(void)
         assert_typed(types[i], STREAM, ANSWER);
         assert_typed(types[i], ": ping\n\n" STREAM, ANSWER);
         assert_typed(types[i], "\n\r\n \n" STREAM, ANSWER);
+        assert_typed(types[i], " \t" STREAM, ANSWER);
         assert_typed(types[i], "event: x\n" STREAM, ANSWER);
         assert_typed(types[i], "id: 1\n" STREAM, ANSWER);
         assert_typed(types[i], "retry: 1\n" STREAM, ANSWER);
