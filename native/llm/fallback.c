@@ -107,6 +107,7 @@ static void fallback_free(AcrModel *model)
     acr_model_free(self->first);
     acr_model_free(self->second);
     g_array_unref(self->report.tries);
+    g_free(self->base.remark);
     g_free(self->base.name);
     g_free(self);
 }
@@ -120,6 +121,7 @@ AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second)
     FallbackModel *self = g_new0(FallbackModel, 1);
 
     self->base = (AcrModel){.ops = &ops, .name = g_strdup(first->name)};
+    self->base.remark = g_strdup(first->remark ? first->remark : second->remark);
     self->first = first;
     self->second = second;
     self->report.tries = g_array_new(FALSE, TRUE, sizeof(AcrModelTry));

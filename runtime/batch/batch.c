@@ -82,6 +82,24 @@ static int run_instance(Batch *batch, const AcrInstance *instance, char **out_sa
     return result.signal ? 128 + result.signal : result.exit_code;
 }
 
+/* Whether what a task said last is about the model that the pause names: with a second model behind
+ * it, a task that failed may have failed by something else. */
+static bool is_about_pause(const char *said, const char *paused)
+{
+    const char *name = strstr(paused, "model '"), *end = name ? strstr(name, "' at ") : NULL;
+    g_autofree char *model = end ? g_strndup(name, (gsize)(end - name)) : g_strdup("");
+    return strstr(said, model) != NULL;
+}
+
+static void look_for_pause(Batch *batch, int code, const char *said)
+{
+    if (code != EXIT_ENVIRONMENT || !batch->options->shared_dir || batch->result.paused)
+        return;
+    g_autofree char *paused = acr_llm_paused(batch->options->shared_dir);
+    if (paused && is_about_pause(said, paused))
+        batch->result.paused = g_steal_pointer(&paused);
+}
+
 /* Counts an ended task and brings the predictions up to date. Called under the lock. */
 static void account(Batch *batch, const AcrInstance *instance, int code, const char *said)
 {
@@ -90,8 +108,7 @@ static void account(Batch *batch, const AcrInstance *instance, int code, const c
     batch->result.without += code == 1;
     batch->result.stopped += code == EXIT_CEILING;
     batch->result.failed += code > 1 && code != EXIT_CEILING;
-    if (code == EXIT_ENVIRONMENT && batch->options->shared_dir && !batch->result.paused)
-        batch->result.paused = acr_llm_paused(batch->options->shared_dir);
+    look_for_pause(batch, code, said);
     GError **keep_first = batch->failure ? NULL : &batch->failure;
     if (!acr_predictions_write(batch->options, batch->instances, keep_first))
         batch->result.failed += code <= 1 || code == EXIT_CEILING;

@@ -37,12 +37,6 @@ void acr_task_result_clear(AcrTaskResult *result)
     g_clear_pointer(&result->diff, g_bytes_unref);
 }
 
-static void note(const AcrHost *host, const char *line)
-{
-    if (line && host->progress && host->progress->note)
-        host->progress->note(host->progress->ctx, line);
-}
-
 static void warn(const AcrHost *host, const char *line)
 {
     if (line && host->progress && host->progress->warn)
@@ -57,46 +51,6 @@ static void stage(const AcrHost *host, const char *name)
 
 /* ---- Models -------------------------------------------------------------------------------------
  */
-
-static void on_wait(void *ctx, const char *why, gint64 wait_ms)
-{
-    g_autofree char *line =
-        g_strdup_printf("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);
-    note(ctx, line);
-}
-
-static bool has_money_ceiling(const AcrTaskCeilings *ceilings)
-{
-    return ceilings &&
-           (ceilings->run.pico >= 0 || (ceilings->batch_ledger && ceilings->batch.pico >= 0));
-}
-
-/* The models that are asked when the journal has no answer; owned array of AcrModel. */
-static GPtrArray *make_live_models(const char *const *names, const Task *task, GError **error)
-{
-    g_autoptr(GPtrArray) models = g_ptr_array_new_with_free_func((GDestroyNotify)acr_model_free);
-    AcrModelOptions options = {
-        .instance_id = task->options->instance_id,
-        .temperature = task->options->temperature,
-        .effort = task->options->effort,
-        .shared_dir = task->options->shared_dir,
-        .max_retries = task->options->retries,
-        .prices = task->spending.prices,
-        .budget = task->spending.budget,
-        .interrupt = task->host->interrupt,
-        .on_wait = on_wait,
-        .on_wait_ctx = (void *)task->host,
-    };
-    for (guint i = 0; names[i]; i++) {
-        AcrModel *model = acr_task_model_new(names[i], task->options, &options, error);
-        if (!model)
-            return NULL;
-        if (has_money_ceiling(task->options->ceilings))
-            warn(task->host, model->remark);
-        g_ptr_array_add(models, model);
-    }
-    return g_steal_pointer(&models);
-}
 
 /* The run's models by their recorded names, each behind the journal; `live` (may be NULL) is
  * emptied into them. */
@@ -194,7 +148,7 @@ static bool check_work_tree(const Task *task, GError **error)
 static bool prepare(Task *task, GError **error)
 {
     stage(task->host, "snapshot");
-    task->models = make_live_models(task->options->models, task, error);
+    task->models = acr_task_models_new(task->options, &task->spending, task->host, error);
     task->workspace.repo = task->models ? acr_repo_open(task->options->repo, error) : NULL;
     if (!task->workspace.repo || !check_work_tree(task, error))
         return false;
@@ -387,7 +341,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     /* Of a finished run the journal has every answer: no key or script is needed. */
     bool is_over = task->folder.state == ACR_FOLDER_DONE;
     if (!is_over && !task->models &&
-        !(task->models = make_live_models(task->options->models, task, error)))
+        !(task->models = acr_task_models_new(task->options, &task->spending, task->host, error)))
         return false;
     g_autofree char *ledger_path = acr_folder_path(&task->folder, "ledger.jsonl");
     if (!is_over && !acr_spending_open(&task->spending, task->options, ledger_path, error))

@@ -194,9 +194,9 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
 /* ---- Models -------------------------------------------------------------------------------------
  */
 
-/* A live model by its name, with the fallback behind it; owned (acr_model_free). `shared`: what
- * holds for all of them, without key and headers. Errors: those of acr_model_new. */
-AcrModel *acr_task_model_new(const char *name, const AcrTaskOptions *task,
-                             const AcrModelOptions *shared, GError **error) ACR_MUST_USE;
+/* The models that are asked when the journal has no answer, each with the fallback behind it; owned
+ * array of AcrModel. `spending` and `host` must outlive them. Errors: those of acr_model_new. */
+GPtrArray *acr_task_models_new(const AcrTaskOptions *task, const AcrSpending *spending,
+                               const AcrHost *host, GError **error) ACR_MUST_USE;
 
 #endif

@@ -78,7 +78,8 @@ bool acr_client_options_check(AcrClientOptions *options, const char *verb)
     acr_credentials_from_environment(&options->headers, &options->key_command, &options->key_file);
     if (options->fallback_as_given)
         options->fallback_model = acr_model_settle(options->fallback_as_given);
-    return acr_headers_check(options->headers, verb);
+    return acr_retry_base(verb, &options->retry_base_ms) &&
+           acr_headers_check(options->headers, verb);
 }
 
 void acr_client_options_to_child(const AcrClientOptions *options, GPtrArray *argv)

@@ -141,6 +141,7 @@ static int run_task(const AcrProgram *program, Options *options)
         .key_file = options->run.client.key_file,
         .headers = (const char *const *)options->run.client.headers,
         .shared_dir = options->run.client.shared_dir,
+        .retry_base_ms = options->run.client.retry_base_ms,
         .context = options->run.context,
         .prompts = options->run.prompts,
         .apply = options->apply,

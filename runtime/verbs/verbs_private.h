@@ -143,6 +143,7 @@ typedef struct {
     char *fallback_as_given, *effort, *key_command, *key_file;
     char **headers; /* those of ACR_HEADERS too, by acr_client_options_check */
     char *shared_dir;
+    gint64 retry_base_ms; /* of ACR_RETRY_BASE_MS; 0: not set */
 } AcrClientOptions;
 /* `own` and these entries, bound to `options`; owned (g_free). */
 GOptionEntry *acr_client_option_entries(AcrClientOptions *options,

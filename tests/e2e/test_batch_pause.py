@@ -107,13 +107,18 @@ def test_pause_stops_the_tasks_that_run_beside(
 def test_second_model_saves_the_batch(
     run_host: RunHost, loopback_openai: Serve, dataset: Path, tmp_path: Path
 ) -> None:
-    """A refused key with a second model behind it: every task is solved, and the first model asked once."""
+    """A refused key with a second model behind it: every task is solved, and the first model asked once,
+    though a task fails by something else in between."""
     server = loopback_openai(SCRIPT)
+    rows = json.loads(dataset.read_text("utf-8"))
+    rows.insert(1, rows[0] | {"instance_id": "gone__gone-1", "repo": "gone/gone"})
+    dataset.write_text(json.dumps(rows), "utf-8")
     server.fail(Failure("status", 401, {}, {"error": REFUSED[401][1]}), at=0)
     script = f"script:{SCRIPT}"
     out = tmp_path / "out"
     command = batch(dataset, out, server.model, "--fallback-model", script)
-    run_host(*command, env=server.environment).check()
+    result = run_host(*command, env=server.environment).check(3)
+    assert "paused" not in result.err
     assert len(server.requests) == 1
     assert done(out) == TASKS
     options = read_json(out / TASKS[0] / "meta.json")["options"]

@@ -188,11 +188,16 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Source:
 
 
 class Watch:
-    """Reads the arguments of all processes of a session, and of workers the environment, while it runs."""
+    """Reads the arguments of all processes of a session, and of workers the environment, while it runs.
+
+    The user's own command is not among `arguments`: before a child has become another program it
+    has those of its parent.
+    """
 
     def __init__(self, session: int) -> None:
         self.session = session
-        self.arguments: dict[int, bytes] = {}
+        self.own = Path(f"/proc/{session}/cmdline").read_bytes()
+        self.arguments: set[bytes] = set()
         self.environments: dict[int, bytes] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -211,7 +216,8 @@ class Watch:
             if int(stat[3]) != self.session:
                 return
             arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
-            self.arguments[pid] = self.arguments.get(pid, b"") + arguments
+            if arguments != self.own:
+                self.arguments.add(arguments)
             if b"outline-worker" in arguments:
                 self.environments[pid] = Path(f"/proc/{pid}/environ").read_bytes()
         except (FileNotFoundError, ProcessLookupError, PermissionError):
@@ -243,9 +249,8 @@ def check(result: Result, watch: Watch, source: Source, *folders: Path) -> None:
         files = contents(folder).items()
         assert [name for name, data in files if leaks(data)] == []
         assert [name for name, _ in files if leaks(name.encode())] == []
-    mine = {watch.session} if source.in_argv else set()
-    seen = {pid: text for pid, text in watch.arguments.items() if pid not in mine}
-    assert [text for text in seen.values() if leaks(text)] == []
+    seen = watch.arguments | ({watch.own} if not source.in_argv else set())
+    assert [text for text in seen if leaks(text)] == []
     if source.name != "environment":
         assert [text for text in watch.environments.values() if leaks(text)] == []
 
@@ -338,7 +343,7 @@ def test_swe_bench(
     args = [*tasks(tmp_path), "--verbose", *source.options]
     result, watch = watched(host, *args, env=environment(source, server))
     assert result.exit in (0, 1), result.told()
-    runs = [a for pid, a in watch.arguments.items() if b"\0run\0--parent=" in a]
+    runs = [text for text in watch.arguments if b"\0run\0--parent=" in text]
     assert len(runs) == 2, "the tasks' processes were not seen"
     check(result, watch, source, tmp_path / "out", host.home)
 

@@ -309,7 +309,7 @@ static void bedrock_tells_by_header_or_exception_name(void)
     check_rows(bodies, G_N_ELEMENTS(bodies), NULL);
 }
 
-static void servers_that_imitate_openai_tell_in_their_own_ways(void)
+static void services_that_imitate_openai_tell_in_their_own_ways(void)
 {
     static const Row rows[] = {
         /* Groq */
@@ -364,6 +364,14 @@ static void servers_that_imitate_openai_tell_in_their_own_ways(void)
          "error\",\"metadata\":{\"raw\":\"{'message': 'This model\\u0027s maximum context length "
          "is 4096 tokens'}\",\"provider_name\":\"p\"}}}",
          ACR_LLM_ERROR_CONTEXT_OVERFLOW, 4096},
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void servers_of_ones_own_tell_in_words(void)
+{
+    static const Row rows[] = {
         /* llama.cpp */
         {400,
          "{\"error\":{\"code\":400,\"message\":\"request (6031 tokens) exceeds the available "
@@ -525,7 +533,8 @@ void add_failure_tests(void)
     TEST(anthropic_tells_by_type_and_error_code);
     TEST(gemini_tells_by_status_words_and_details);
     TEST(bedrock_tells_by_header_or_exception_name);
-    TEST(servers_that_imitate_openai_tell_in_their_own_ways);
+    TEST(services_that_imitate_openai_tell_in_their_own_ways);
+    TEST(servers_of_ones_own_tell_in_words);
     TEST(a_window_that_is_nonsense_is_not_kept);
     TEST(each_class_has_a_number_of_retries);
     TEST(a_refusal_is_about_the_parameter_that_it_names);
