@@ -39,7 +39,9 @@ class Peer:
 
 
 PEERS = {
-    "openai_chat": Peer(OpenAIChat, "openai/", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
+    "openai_chat": Peer(
+        OpenAIChat, "openai/", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"
+    ),
     "openai_responses": Peer(
         OpenAIResponses, "openai-responses/", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"
     ),
@@ -50,7 +52,9 @@ PEERS = {
     "azure_token": Peer(
         Azure, "azure/", "AZURE_OPENAI_AD_TOKEN", "AZURE_OPENAI_ENDPOINT", "", _VERSION
     ),
-    "anthropic": Peer(Anthropic, "anthropic/", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "anthropic": Peer(
+        Anthropic, "anthropic/", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
+    ),
     "anthropic_bearer": Peer(
         Anthropic, "anthropic/", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"
     ),
