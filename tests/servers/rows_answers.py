@@ -7,7 +7,7 @@ from typing import Any
 
 from .dialect import Answer
 from .play import Play
-from .table import ALL, CHAT, NO_SAMPLING, SOME, Expect, Scenario, bad, ok
+from .table import ALIKE, ALL, CHAT, KEYS, NO_SAMPLING, SOME, Expect, Scenario, bad, ok
 
 
 def _usages() -> list[Scenario]:
@@ -163,7 +163,7 @@ def _corrections() -> list[Scenario]:
     data = Answer(pieces=('{"a":', ' "ü"}'))
     two: dict[str, Any] = {"requests": (1, 2)}
     renamed = ok("limit-renamed", CHAT, Play(), **two)
-    json_row = ok("json-mode", ALL, Play(data), content=data.text, json=True)
+    json_row = ok("json-mode", (*ALL, *ALIKE), Play(data), content=data.text, json=True)
     fallback = ok(
         "json-fallback", ALL, Play(data), content=data.text, requests=(1, 2), json=False
     )
@@ -171,7 +171,7 @@ def _corrections() -> list[Scenario]:
     return [
         replace(renamed, args=limit, suffix="-reasoning"),
         replace(renamed, name="limit-renamed-back", args=limit, suffix="-old"),
-        replace(ok("limit-sent", ALL, Play()), args=limit),
+        replace(ok("limit-sent", (*ALL, *ALIKE, *KEYS), Play()), args=limit),
         replace(ok("temperature-sent", ALL, Play()), args=("--temperature", "0.5")),
         replace(
             ok("temperature-refused", NO_SAMPLING, Play(), **two),

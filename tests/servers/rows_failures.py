@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .play import Play
-from .table import ALL, OFTEN, ONCE, SSE, Scenario, bad, ok
+from .table import ALIKE, ALL, OFTEN, ONCE, SSE, Scenario, bad, ok
 
 
 FINAL = {
@@ -80,7 +80,7 @@ def _errors() -> list[Scenario]:
     return [
         *rows,
         bad("bad-gateway", ALL, "server", html, requests=OFTEN, status=(502,)),
-        ok("bad-gateway-then-ok", ALL, html, Play(), requests=(2, 2)),
+        ok("bad-gateway-then-ok", (*ALL, *ALIKE), html, Play(), requests=(2, 2)),
         bad(
             "no-retry-wanted",
             ("openai_chat", "openai_responses", "anthropic"),
@@ -147,7 +147,10 @@ def _statuses() -> list[Scenario]:
         page = Play(status=status, body=html, whole=True, content_type="text/html")
         for name, play in (("empty", empty), ("html", page)):
             name = f"status-{status}-{name}"
-            rows.append(bad(name, ALL, error, play, requests=times, status=(status,)))
+            row = bad(
+                name, (*ALL, *ALIKE), error, play, requests=times, status=(status,)
+            )
+            rows.append(row)
     huge = Play(status=500, fill=200, whole=True)
     return [
         *rows,

@@ -7,7 +7,7 @@ from typing import Any
 
 from .dialect import TEXT, Answer
 from .play import Play, Shape
-from .table import ALL, FEW, KEYS, SOME, SSE, TERMINAL, Scenario, bad, ok
+from .table import ALIKE, ALL, FEW, KEYS, SOME, SSE, TERMINAL, Scenario, bad, ok
 
 
 def _writing() -> list[Scenario]:
@@ -23,7 +23,9 @@ def _writing() -> list[Scenario]:
         "no-last-blank": Shape(last_blank=False),
         "all-at-once": Shape(b"\r\n", b"", True, True, True, True, True),
     }
-    rows = [ok(name, SSE, Play(shape=shape)) for name, shape in shapes.items()]
+    rows = [
+        ok(name, (*SSE, *ALIKE), Play(shape=shape)) for name, shape in shapes.items()
+    ]
     rows += [
         ok(f"{name}-bytes", SSE, Play(shape=shapes[name], piece=1))
         for name in ("crlf", "cr", "multiline", "all-at-once")
@@ -35,8 +37,8 @@ def _writing() -> list[Scenario]:
         "a \ufffd\ufffd\ufffd\ufffd\ufffd\ufffd b",
     )
     return [
-        ok("ok", (*ALL, *KEYS), Play()),
-        ok("bytes", (*ALL, *KEYS), Play(piece=1)),
+        ok("ok", (*ALL, *KEYS, *ALIKE), Play()),
+        ok("bytes", (*ALL, *KEYS, *ALIKE), Play(piece=1)),
         ok("threes", ALL, Play(piece=3)),
         ok("slow-threes", ALL, Play(piece=97, pause=0.01)),
         ok("length", ALL, Play(framing="length")),
@@ -296,7 +298,7 @@ def _bodies() -> list[Scenario]:
             attempts=-1,
             request_id=False,
         ),
-        ok("whole", (*ALL, *KEYS), Play(whole=True)),
+        ok("whole", (*ALL, *KEYS, *ALIKE), Play(whole=True)),
         ok("whole-length", ALL, Play(whole=True, framing="length")),
         ok("whole-bytes", ALL, Play(whole=True, piece=1)),
         ok("blank-lines-before", SSE, Play(lead=b"\n" * 40)),

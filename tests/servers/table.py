@@ -19,7 +19,12 @@ CHAT = ("openai_chat", "azure")
 # Whose newer models refuse a temperature.
 NO_SAMPLING = ("openai_chat", "openai_responses", "azure", "anthropic", "bedrock")
 # Other ways to show a key; the plain rows run over them too.
-KEYS = ("anthropic_bearer", "bedrock_bearer", "azure_v1", "azure_token")
+KEYS = (
+    *("anthropic_bearer", "anthropic_2026", "bedrock_bearer", "azure_v1"),
+    *("azure_token", "gemini_google"),
+)
+# Servers that speak OpenAI's dialect, and own names of providers for them.
+ALIKE = (*("groq", "deepseek", "openrouter", "litellm", "vllm", "llamacpp", "ollama"),)
 
 OFTEN = (2, 13)  # requests where a class is retried
 FEW = (2, 6)
