@@ -55,6 +55,11 @@ def _errors() -> list[Scenario]:
         but = {"bedrock": {"error": (error, "server", "malformed")}, "gemini": {}}
         row = bad(f"under-200-{kind}", ALL, error, under, requests=OFTEN)
         rows.append(replace(row, but=but))
+    return rows
+
+
+def _bodies() -> list[Scenario]:
+    """What gateways and imitators say, and prompts that were blocked."""
     html = Play(
         status=502,
         body=b"<html>Bad Gateway</html>",
@@ -78,7 +83,6 @@ def _errors() -> list[Scenario]:
         body=b'{"error": {"code": 400, "message": "request (6031 tokens) exceeds the available context size (4096 tokens), try increasing it", "type": "exceed_context_size_error", "n_prompt_tokens": 6031, "n_ctx": 4096}}',
     )
     return [
-        *rows,
         bad("bad-gateway", ALL, "server", html, requests=OFTEN, status=(502,)),
         ok("bad-gateway-then-ok", (*ALL, *ALIKE), html, Play(), requests=(2, 2)),
         bad(
@@ -246,6 +250,7 @@ def _waits() -> list[Scenario]:
 
 ROWS = (
     *_errors(),
+    *_bodies(),
     *_statuses(),
     *_waits(),
 )

@@ -150,6 +150,12 @@ def _cuts() -> list[Scenario]:
         ),
         ok("goes-on", ALL, Play(goes_on=True, pause=0.01), seconds=8),
         ok("goes-on-at-once", ALL, Play(goes_on=True, framing="close"), seconds=8),
+    ]
+
+
+def _lengths() -> list[Scenario]:
+    """Content-Length that is not the body's."""
+    return [
         ok("too-long-but-whole", TERMINAL, Play(framing="length", longer=500)),
         # All of the JSON is there.
         bad(
@@ -303,51 +309,24 @@ def _bodies() -> list[Scenario]:
         ok("whole-bytes", ALL, Play(whole=True, piece=1)),
         ok("blank-lines-before", SSE, Play(lead=b"\n" * 40)),
         ok("whole-blank-lines-before", ALL, Play(whole=True, lead=b"\n" * 40)),
-        bad(
-            "not-http",
-            ALL,
-            "network malformed",
-            Play(raw=b"SSH-2.0-OpenSSH_9.2\r\n"),
-            requests=SOME,
-            request_id=False,
-        ),
-        bad(
-            "bad-chunk",
-            ALL,
-            "network malformed truncated_stream",
-            Play(
-                raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\nhello"
-            ),
-            requests=SOME,
-            request_id=False,
-        ),
-        bad(
-            "two-lengths",
-            ALL,
-            "network malformed truncated_stream",
-            Play(
-                raw=b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 900\r\n\r\nhello"
-            ),
-            requests=SOME,
-            request_id=False,
-        ),
-        bad(
-            "negative-length",
-            ALL,
-            "network malformed truncated_stream",
-            Play(raw=b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello"),
-            requests=SOME,
-            request_id=False,
-        ),
         ok("whole-with-bom", ALL, Play(whole=True, lead=b"\xef\xbb\xbf")),
-        bad(
-            "half-a-head",
-            ALL,
-            "network truncated_stream",
-            Play(raw=b"HTTP/1.1 200 OK\r\nContent-Ty"),
-            requests=SOME,
-            request_id=False,
-        ),
+    ]
+
+
+def _raw() -> list[Scenario]:
+    """Bytes that are no HTTP response."""
+    head = b"HTTP/1.1 200 OK\r\n"
+    raws = {
+        "not-http": b"SSH-2.0-OpenSSH_9.2\r\n",
+        "half-a-head": head + b"Content-Ty",
+        "bad-chunk": head + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\nhello",
+        "two-lengths": head + b"Content-Length: 5\r\nContent-Length: 900\r\n\r\nhello",
+        "negative-length": head + b"Content-Length: -5\r\n\r\nhello",
+    }
+    classes = "network malformed truncated_stream"
+    return [
+        bad(name, ALL, classes, Play(raw=raw), requests=SOME, request_id=False)
+        for name, raw in raws.items()
     ]
 
 
@@ -371,8 +350,10 @@ def _binary() -> list[Scenario]:
 ROWS = (
     *_writing(),
     *_cuts(),
+    *_lengths(),
     *_times(),
     *_sizes(),
     *_bodies(),
+    *_raw(),
     *_binary(),
 )
