@@ -122,6 +122,8 @@ static Body settle_body(const AcrReader *reader, char first)
         return BODY_EVENTSTREAM;
     if (is_stream_by_type(reader))
         return first == '{' || first == '[' ? BODY_JSON : BODY_SSE;
+    if (first == '\xef' && type && g_ascii_strncasecmp(type, "application/json", 16) == 0)
+        return BODY_JSON; /* a byte order mark stands before either */
     return begins_stream(first) ? BODY_SSE : BODY_JSON;
 }
 

@@ -39,7 +39,9 @@ class Peer:
 
 
 PEERS = {
-    "openai_chat": Peer(OpenAIChat, "openai/", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
+    "openai_chat": Peer(
+        OpenAIChat, "openai/", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"
+    ),
     "openai_responses": Peer(
         OpenAIResponses, "openai-responses/", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"
     ),
@@ -50,9 +52,15 @@ PEERS = {
     "azure_token": Peer(
         Azure, "azure/", "AZURE_OPENAI_AD_TOKEN", "AZURE_OPENAI_ENDPOINT", "", _VERSION
     ),
-    "anthropic": Peer(Anthropic, "anthropic/", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "anthropic": Peer(
+        Anthropic, "anthropic/", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
+    ),
     "anthropic_bearer": Peer(
         Anthropic, "anthropic/", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"
+    ),
+    "anthropic_2026": Peer(
+        *(Anthropic, "anthropic/", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""),
+        {"ANTHROPIC_API_VERSION": "2026-10-21"},
     ),
     "bedrock": Peer(
         *(Bedrock, "bedrock/", "AWS_SECRET_ACCESS_KEY"),
@@ -63,4 +71,20 @@ PEERS = {
         *("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "", {"AWS_REGION": REGION}),
     ),
     "gemini": Peer(Gemini, "gemini/", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+    "gemini_google": Peer(
+        Gemini, "gemini/", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"
+    ),
+    "ollama": Peer(OpenAIChat, "ollama/", "OLLAMA_API_KEY", "OLLAMA_HOST"),
+} | {
+    name: Peer(
+        OpenAIChat, f"{name}/", f"{variable}_API_KEY", f"{variable}_BASE_URL", "/v1"
+    )
+    for name, variable in (
+        ("groq", "GROQ"),
+        ("deepseek", "DEEPSEEK"),
+        ("openrouter", "OPENROUTER"),
+        ("litellm", "LITELLM"),
+        ("vllm", "VLLM"),
+        ("llamacpp", "LLAMA"),
+    )
 }

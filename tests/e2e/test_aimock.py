@@ -23,7 +23,11 @@ KEY = "sk-aimock-0123456789"
 TEXT = "Hi thére, frieñd 🌍!"
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen"
 START_SECONDS = 30
-LIMITED = {"message": "slow down", "type": "rate_limit_error", "code": "rate_limit_exceeded"}
+LIMITED = {
+    "message": "slow down",
+    "type": "rate_limit_error",
+    "code": "rate_limit_exceeded",
+}
 FIXTURES: list[dict[str, Any]] = [
     {"match": {"userMessage": "hello"}, "response": {"content": TEXT}},
     {
@@ -50,7 +54,10 @@ FIXTURES: list[dict[str, Any]] = [
 _AWS = {"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKID"}
 # Model and variables, {root} for the server's address.
 DIALECTS: dict[str, tuple[str, dict[str, str]]] = {
-    "openai": ("openai/gpt-4o", {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "{root}/v1"}),
+    "openai": (
+        "openai/gpt-4o",
+        {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "{root}/v1"},
+    ),
     "openai-responses": (
         "openai-responses/gpt-4o",
         {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "{root}/v1"},
@@ -168,14 +175,18 @@ def test_limited_calls_are_made_again(name: str, host: Host, open_server: str) -
 
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("text", ["cut short", "hang up"])
-def test_cut_streams_are_no_answers(text: str, name: str, host: Host, open_server: str) -> None:
+def test_cut_streams_are_no_answers(
+    text: str, name: str, host: Host, open_server: str
+) -> None:
     made = error(ask(host, open_server, name, text))
     # Where no byte was sent before it hung up, there is no stream to be cut.
     assert made["class"] in ("truncated_stream", "network")
     assert made["attempts"] > 1
 
 
-@pytest.mark.parametrize("name", [n for n in DIALECTS if n not in ("bedrock", "ollama")])
+@pytest.mark.parametrize(
+    "name", [n for n in DIALECTS if n not in ("bedrock", "ollama")]
+)
 def test_wrong_key_is_told(name: str, host: Host, locked_server: str) -> None:
     (variable,) = [n for n in DIALECTS[name][1] if n.endswith("API_KEY")]
     assert answer(ask(host, locked_server, name, "hello"))["content"] == TEXT
@@ -183,6 +194,12 @@ def test_wrong_key_is_told(name: str, host: Host, locked_server: str) -> None:
     assert (made["class"], made["attempts"]) == ("auth", 1)
 
 
-def test_question_without_fixture_is_a_bad_request(host: Host, open_server: str) -> None:
+def test_question_without_fixture_is_a_bad_request(
+    host: Host, open_server: str
+) -> None:
     made = error(ask(host, open_server, "openai", "something else"))
-    assert (made["class"], made["http_status"], made["attempts"]) == ("bad_request", 404, 1)
+    assert (made["class"], made["http_status"], made["attempts"]) == (
+        "bad_request",
+        404,
+        1,
+    )

@@ -73,7 +73,9 @@ def wait_for(root: str, server: subprocess.Popen[bytes], log: Path) -> None:
             return
         except (urllib.error.URLError, OSError):
             time.sleep(0.3)
-    pytest.fail(f"the gateway does not start: {log.read_text(errors='replace')[-2000:]}")
+    pytest.fail(
+        f"the gateway does not start: {log.read_text(errors='replace')[-2000:]}"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +107,15 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.wait()
 
 
-def ask(host: Host, root: str, model: str, key: str = KEY, provider: str = "litellm") -> Result:
+def ask(
+    host: Host, root: str, model: str, key: str = KEY, provider: str = "litellm"
+) -> Result:
     """One question. The gateway is asked as LiteLLM's or, the same way, as any of OpenAI's dialect."""
-    env = {"LITELLM_PROXY_API_KEY": key, "OPENAI_API_KEY": key, "ACR_RETRY_BASE_MS": "10"}
+    env = {
+        "LITELLM_PROXY_API_KEY": key,
+        "OPENAI_API_KEY": key,
+        "ACR_RETRY_BASE_MS": "10",
+    }
     command = ["ask", "--json", "--base-url", f"{root}/v1"]
     return host.run(*command, "--model", f"{provider}/{model}", "hello", env=env)
 

@@ -46,32 +46,54 @@ _ERRORS: dict[str, tuple[int, str, str]] = {
     "permission": (403, "permission_error", "Your API key {key} may not do this."),
     "billing": (402, "billing_error", "Your credit balance is too low."),
     "payment": (402, "billing_error", "Payment required."),
-    "spend_limit": (429, "rate_limit_error", "Your organization's spend limit is reached."),
-    "rate_limit": (429, "rate_limit_error", "This request would exceed your rate limit."),
+    "spend_limit": (
+        429,
+        "rate_limit_error",
+        "Your organization's spend limit is reached.",
+    ),
+    "rate_limit": (
+        429,
+        "rate_limit_error",
+        "This request would exceed your rate limit.",
+    ),
     "slow_down": (429, "rate_limit_error", "Your usage grew too fast."),
     "overloaded": (529, "overloaded_error", "Overloaded"),
     "server": (500, "api_error", "Internal server error"),
     "gateway_timeout": (504, "timeout_error", "Request timed out"),
     "request_timeout": (408, "timeout_error", "Request timed out"),
     "conflict": (409, "conflict_error", "Conflict"),
-    "context": (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
-    "blocked": (400, "invalid_request_error", "Output blocked by content filtering policy"),
+    "context": (
+        400,
+        "invalid_request_error",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+    ),
+    "blocked": (
+        400,
+        "invalid_request_error",
+        "Output blocked by content filtering policy",
+    ),
     "no_model": (404, "not_found_error", "model: the-model"),
-    "too_large": (413, "request_too_large", "Request exceeds the maximum allowed number of bytes."),
+    "too_large": (
+        413,
+        "request_too_large",
+        "Request exceeds the maximum allowed number of bytes.",
+    ),
     "bad": (422, "invalid_request_error", "unprocessable"),
 }
 
 
 def failure(
-    status: int, kind: str, message: str, details: Any = None, request_id: str = "req_body"
+    status: int,
+    kind: str,
+    message: str,
+    details: Any = None,
+    request_id: str = "req_body",
 ) -> Refusal:
     """An error in Anthropic's shape."""
     error: dict[str, Any] = {"type": kind, "message": message}
     if details:
         error["details"] = details
-    return Refusal(
-        status, {"type": "error", "error": error, "request_id": request_id}
-    )
+    return Refusal(status, {"type": "error", "error": error, "request_id": request_id})
 
 
 def _check_blocks(where: str, content: Any) -> tuple[list[Wrong], int]:
@@ -92,14 +114,19 @@ def _check_blocks(where: str, content: Any) -> tuple[list[Wrong], int]:
         mark = block.get("cache_control")
         if mark is not None:
             marks += 1
-            if mark.get("type") != "ephemeral" or mark.get("ttl", "5m") not in ("5m", "1h"):
+            if mark.get("type") != "ephemeral" or mark.get("ttl", "5m") not in (
+                "5m",
+                "1h",
+            ):
                 wrong.append(Wrong(400, f"{here}.cache_control is {mark!r}"))
     return wrong, marks
 
 
 def check_body(body: dict[str, Any], version: str) -> list[Wrong]:
     """The members of a request."""
-    wrong = unknown("the body", body, MEMBERS | (set(SAMPLING) if version == OLD else set()))
+    wrong = unknown(
+        "the body", body, MEMBERS | (set(SAMPLING) if version == OLD else set())
+    )
     if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
         wrong.append(Wrong(400, "max_tokens: Field required"))
     wrong += number(body, "temperature", 0, 1)
@@ -179,7 +206,9 @@ class Anthropic(Dialect):
                     return failure(400, "invalid_request_error", text)
         form = (request.json.get("output_config") or {}).get("format")
         if request.model.endswith("-nojson") and form:
-            text = "output_config.format: this model does not support structured outputs"
+            text = (
+                "output_config.format: this model does not support structured outputs"
+            )
             return failure(400, "invalid_request_error", text)
         return None
 

@@ -57,7 +57,10 @@ class Azure(OpenAIChat):
             ),
             "permission": (
                 403,
-                {"code": "403", "message": "Access denied due to Virtual Network rules."},
+                {
+                    "code": "403",
+                    "message": "Access denied due to Virtual Network rules.",
+                },
             ),
             "rate_limit": (
                 429,
@@ -89,7 +92,10 @@ class Azure(OpenAIChat):
             ),
             "server": (
                 500,
-                {"code": "InternalServerError", "message": "Backend returned unexpected response."},
+                {
+                    "code": "InternalServerError",
+                    "message": "Backend returned unexpected response.",
+                },
             ),
         }
         if kind in special:

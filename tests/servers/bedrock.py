@@ -47,17 +47,37 @@ _STOPS = {
     "context": "model_context_window_exceeded",
 }
 _ERRORS: dict[str, tuple[int, str, str]] = {
-    "auth": (403, "UnrecognizedClientException", "The security token included in the request is invalid."),
+    "auth": (
+        403,
+        "UnrecognizedClientException",
+        "The security token included in the request is invalid.",
+    ),
     "permission": (403, "AccessDeniedException", "User {key} is not authorized."),
-    "rate_limit": (429, "ThrottlingException", "Too many requests, please wait before trying again."),
-    "overloaded": (503, "ServiceUnavailableException", "Bedrock is unable to process your request."),
+    "rate_limit": (
+        429,
+        "ThrottlingException",
+        "Too many requests, please wait before trying again.",
+    ),
+    "overloaded": (
+        503,
+        "ServiceUnavailableException",
+        "Bedrock is unable to process your request.",
+    ),
     "not_ready": (429, "ModelNotReadyException", "Model is not ready."),
     "server": (500, "InternalServerException", "An internal server error occurred."),
     "model_error": (424, "ModelErrorException", "The model had an error."),
     "request_timeout": (408, "ModelTimeoutException", "Model has timed out."),
     "context": (400, "ValidationException", "Input is too long for requested model."),
-    "no_model": (404, "ResourceNotFoundException", "Could not resolve the foundation model."),
-    "bad": (400, "ValidationException", "Malformed input request, please reformat your input."),
+    "no_model": (
+        404,
+        "ResourceNotFoundException",
+        "Could not resolve the foundation model.",
+    ),
+    "bad": (
+        400,
+        "ValidationException",
+        "Malformed input request, please reformat your input.",
+    ),
 }
 _IN_STREAM = {
     "rate_limit": "throttlingException",
@@ -76,7 +96,10 @@ def failure(status: int, name: str, message: str) -> Refusal:
 def frame(headers: dict[str, str], payload: bytes) -> bytes:
     """A message of application/vnd.amazon.eventstream; all headers are strings."""
     head = b"".join(
-        struct.pack("!B", len(n)) + n.encode() + struct.pack("!BH", 7, len(v.encode())) + v.encode()
+        struct.pack("!B", len(n))
+        + n.encode()
+        + struct.pack("!BH", 7, len(v.encode()))
+        + v.encode()
         for n, v in headers.items()
     )
     prelude = struct.pack("!II", 16 + len(head) + len(payload), len(head))
@@ -127,7 +150,9 @@ def check_body(body: dict[str, Any]) -> list[Wrong]:
     if "inferenceConfig" in body:
         config = body["inferenceConfig"]
         wrong += unknown(
-            "inferenceConfig", config, ("maxTokens", "temperature", "topP", "stopSequences")
+            "inferenceConfig",
+            config,
+            ("maxTokens", "temperature", "topP", "stopSequences"),
         )
         if isinstance(config, dict):
             wrong += number(config, "maxTokens", 1, 10**9, True)
@@ -143,7 +168,9 @@ class Bedrock(Dialect):
     request_id = "x-amzn-RequestId"
     says_model = False
 
-    def __init__(self, key: str, signed: bool | None = None, token: str | None = TOKEN) -> None:
+    def __init__(
+        self, key: str, signed: bool | None = None, token: str | None = TOKEN
+    ) -> None:
         super().__init__(key)
         self.signed = signed  # None: as the request does it
         self.token = token
@@ -188,7 +215,9 @@ class Bedrock(Dialect):
         if request.model.endswith("-nojson") and "outputConfig" in request.json:
             text = "This model doesn't support the outputConfig field."
             return failure(400, "ValidationException", text)
-        if request.model.endswith("-nocache") and "cachePoint" in json.dumps(request.json):
+        if request.model.endswith("-nocache") and "cachePoint" in json.dumps(
+            request.json
+        ):
             text = "You invoked an unsupported model or your request did not allow prompt caching."
             return failure(403, "AccessDeniedException", text)
         return None
@@ -274,7 +303,9 @@ class Bedrock(Dialect):
     def failing_event(self, kind: str) -> Event | None:
         if kind not in _IN_STREAM:
             return None
-        return Event("error", json.dumps({"message": _ERRORS[kind][2]}), _IN_STREAM[kind])
+        return Event(
+            "error", json.dumps({"message": _ERRORS[kind][2]}), _IN_STREAM[kind]
+        )
 
     def usage_expected(self) -> dict[str, int | None]:
         return super().usage_expected() | {"reasoning": None}

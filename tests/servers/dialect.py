@@ -45,7 +45,9 @@ class Answer:
     refusal: str = ""
     null_content: bool = False
     choices: int = 1
-    unknown: bool = False  # events and members that nobody knows stand between the others
+    unknown: bool = (
+        False  # events and members that nobody knows stand between the others
+    )
     escaped: bool = False  # all that is not ASCII as \u escapes
 
     @property

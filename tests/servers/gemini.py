@@ -39,12 +39,24 @@ CONFIG = {
 _STOPS = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP"}
 _STOPS |= {"content_filter": "SAFETY", "refusal": "PROHIBITED_CONTENT"}
 _ERRORS: dict[str, tuple[int, str, str]] = {
-    "auth": (400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
+    "auth": (
+        400,
+        "INVALID_ARGUMENT",
+        "API key not valid. Please pass a valid API key.",
+    ),
     "permission": (403, "PERMISSION_DENIED", "The key {key} lacks permission."),
     "billing": (402, "RESOURCE_EXHAUSTED", "Your prepaid credit is used up."),
     "payment": (402, "RESOURCE_EXHAUSTED", "Your prepaid credit is used up."),
-    "rate_limit": (429, "RESOURCE_EXHAUSTED", "You exceeded your current quota of requests per minute."),
-    "overloaded": (503, "UNAVAILABLE", "The model is overloaded. Please try again later."),
+    "rate_limit": (
+        429,
+        "RESOURCE_EXHAUSTED",
+        "You exceeded your current quota of requests per minute.",
+    ),
+    "overloaded": (
+        503,
+        "UNAVAILABLE",
+        "The model is overloaded. Please try again later.",
+    ),
     "server": (500, "INTERNAL", "An internal error has occurred."),
     "gateway_timeout": (504, "DEADLINE_EXCEEDED", "Deadline expired."),
     "request_timeout": (408, "DEADLINE_EXCEEDED", "Deadline expired."),

@@ -79,7 +79,7 @@ def check_format(body: dict[str, Any]) -> list[Wrong]:
         return [] if "json" in said else [Wrong(400, "no message says JSON")]
     if not isinstance(form, dict) or form.get("type") != "json_schema":
         return [Wrong(400, f"response_format is {form!r}")]
-    schema = form.get("json_schema")
+    schema: Any = form.get("json_schema")
     wrong = unknown("json_schema", schema, ("name", "schema", "strict", "description"))
     if not wrong and not _NAME.fullmatch(str(schema.get("name", ""))):
         wrong.append(Wrong(400, "json_schema.name is no name"))
@@ -286,7 +286,10 @@ class OpenAIChat(Dialect):
         for kind, delta, finish in self._deltas(answer):
             for index in reversed(range(answer.choices)):
                 changed = {n: v and f"other {v}" for n, v in delta.items()}
-                one = {"index": index, "delta": delta if index == 0 else changed}
+                one: dict[str, Any] = {
+                    "index": index,
+                    "delta": delta if index == 0 else changed,
+                }
                 one |= {"logprobs": None, "finish_reason": finish}
                 made.append(Event(kind, self._chunk(answer, model, choices=[one])))
         usage = usage_of(answer)

@@ -74,7 +74,7 @@ def _check_text(body: dict[str, Any]) -> list[Wrong]:
     if text is None:
         return []
     wrong = unknown("text", text, ("format", "verbosity"))
-    form = text.get("format") if not wrong else None
+    form: Any = text.get("format") if not wrong else None
     kind = form.get("type") if isinstance(form, dict) else None
     if kind == "json_schema":
         wrong += unknown(
@@ -129,7 +129,9 @@ class OpenAIResponses(OpenAIChat):
     def refuse(self, request: Request) -> Refusal | None:
         body, kind = request.json, "invalid_request_error"
         if request.model.endswith("-reasoning") and "temperature" in body:
-            text = "Unsupported parameter: 'temperature' is not supported with this model."
+            text = (
+                "Unsupported parameter: 'temperature' is not supported with this model."
+            )
             return failure(400, text, kind, None, "temperature")
         form = (body.get("text") or {}).get("format", {})
         if request.model.endswith("-nojson") and form.get("type") == "json_object":

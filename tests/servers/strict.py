@@ -42,7 +42,9 @@ class Gone(Exception):
 class Connection:
     """One accepted connection and the requests that come over it."""
 
-    def __init__(self, server: "StrictServer", sock: socket.socket, number: int) -> None:
+    def __init__(
+        self, server: "StrictServer", sock: socket.socket, number: int
+    ) -> None:
         self.server, self.sock, self.number = server, sock, number
         self._left = b""
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -262,7 +264,10 @@ class StrictServer:
         if problem is not None or dialect is None:
             return problem or Refusal(404, {"error": {"message": "no such path"}})
         return Response(
-            self._next_play(request), dialect, request, self.tokens | {"root": self.root}
+            self._next_play(request),
+            dialect,
+            request,
+            self.tokens | {"root": self.root},
         )
 
     def _read_body(self, request: Request) -> Dialect | None:

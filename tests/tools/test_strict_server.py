@@ -20,8 +20,9 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from servers import bedrock, sigv4  # noqa: E402
 from servers.dialect import TEXT, Answer, Request, common  # noqa: E402
 from servers.play import Play, Shape, write_event, written  # noqa: E402
-from servers.scenarios import SCENARIOS, Scenario, all_plays  # noqa: E402
+from servers.scenarios import SCENARIOS, all_plays  # noqa: E402
 from servers.strict import DIALECTS, KEY, StrictServer  # noqa: E402
+from servers.table import Scenario  # noqa: E402
 
 CHAT = {
     "model": "ok",
@@ -122,7 +123,9 @@ def status(got: bytes) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_right_request_gets_the_text(name: str, serve: Callable[..., StrictServer]) -> None:
+def test_right_request_gets_the_text(
+    name: str, serve: Callable[..., StrictServer]
+) -> None:
     server = serve()
     got = ask(server, name)
     assert status(got) == 200
@@ -230,12 +233,16 @@ def test_wrong_member_is_refused(
 
 def test_names_that_stand_twice_are_refused(serve: Callable[..., StrictServer]) -> None:
     server = serve()
-    data = json.dumps(CHAT).encode().replace(b'"model": "ok"', b'"model":"x","model":"ok"')
+    data = (
+        json.dumps(CHAT).encode().replace(b'"model": "ok"', b'"model":"x","model":"ok"')
+    )
     assert status(ask(server, "openai_chat", body=data)) == 400
     assert any("unique names" in text for text in server.violations)
 
 
-def test_sampling_is_refused_by_the_new_version_of_messages(serve: Callable[..., StrictServer]) -> None:
+def test_sampling_is_refused_by_the_new_version_of_messages(
+    serve: Callable[..., StrictServer],
+) -> None:
     server = serve()
     new = {"anthropic-version": "2026-10-21", "x-api-key": None}
     new |= {"Authorization": f"Bearer {KEY}"}
@@ -247,7 +254,9 @@ def test_sampling_is_refused_by_the_new_version_of_messages(serve: Callable[...,
     assert status(ask(server, "anthropic", {"anthropic-version": "2026-10-21"})) == 401
 
 
-def test_what_a_model_cannot_do_is_no_violation(serve: Callable[..., StrictServer]) -> None:
+def test_what_a_model_cannot_do_is_no_violation(
+    serve: Callable[..., StrictServer],
+) -> None:
     server = serve()
     body = changed(CHAT, "model", "ok-reasoning")
     got = ask(server, "openai_chat", body=body)
@@ -262,7 +271,11 @@ def signed_request(secret: str, path: str = "/model/a%3A0/converse-stream") -> R
     now = datetime.datetime.now(datetime.timezone.utc)
     date, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
     body = b"{}"
-    headers = [("Host", "h:1"), ("Content-Type", "application/json"), ("X-Amz-Date", date)]
+    headers = [
+        ("Host", "h:1"),
+        ("Content-Type", "application/json"),
+        ("X-Amz-Date", date),
+    ]
     request = Request(1, 1, 0, "POST", path, headers, b"", body)
     names = ["content-type", "host", "x-amz-date"]
     import hashlib
@@ -361,8 +374,12 @@ def test_cuts_and_ends(serve: Callable[..., StrictServer]) -> None:
         ask(server, "openai_chat", body=CHAT | {"model": "reset"})
 
 
-def test_later_requests_play_later_plays_on_one_connection(serve: Callable[..., StrictServer]) -> None:
-    server = serve({"ok": (Play(error="rate_limit", framing="length"), Play(framing="length"))})
+def test_later_requests_play_later_plays_on_one_connection(
+    serve: Callable[..., StrictServer],
+) -> None:
+    server = serve(
+        {"ok": (Play(error="rate_limit", framing="length"), Play(framing="length"))}
+    )
     path, keys, body = RIGHT["openai_chat"]
     data = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nUser-Agent: acr-host/t\r\n"
