@@ -164,26 +164,43 @@ static bool is_unbilled(const AcrSpend *spend, const AcrModelTry *attempt)
     return !attempt->sent || (!attempt->ok && attempt->status >= 400 && spend->refusals_are_free);
 }
 
+/* Whether the usage is that of the whole try: one that broke off has told a part at most. */
+static bool is_whole(const AcrModelTry *attempt)
+{
+    return attempt->ok || attempt->code == ACR_LLM_ERROR_REFUSAL ||
+           attempt->code == ACR_LLM_ERROR_CONTENT_FILTER;
+}
+
+/* What a billed try counts for, where its usage says it; else what was reserved. */
+static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
+{
+    const AcrUsage *usage = &attempt->usage;
+    AcrAmount reserved = {attempt->reserved_pico, attempt->reserved_tokens}, spent = reserved;
+    gint64 tokens = acr_usage_tokens(usage), pico = usage->cost_pico;
+
+    if (pico < 0)
+        pico = spend->is_free ? 0 : acr_price_of_usage(&spend->assumed, usage);
+    if (tokens >= 0)
+        spent.tokens = tokens;
+    if (pico >= 0)
+        spent.pico = pico;
+    if (is_whole(attempt))
+        return spent;
+    return (AcrAmount){MAX(spent.pico, reserved.pico), MAX(spent.tokens, reserved.tokens)};
+}
+
 bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt, GError **error)
 {
     AcrUsage *usage = &attempt->usage;
-    AcrAmount spent = {attempt->reserved_pico, attempt->reserved_tokens};
-    gint64 tokens = acr_usage_tokens(usage);
-    gint64 assumed = -1;
+    AcrAmount spent = {0, 0};
 
     if (!usage->cost_stated)
-        usage->cost_pico = spend->has_price ? acr_price_of_usage(&spend->price, usage) : -1;
+        usage->cost_pico =
+            spend->has_price && is_whole(attempt) ? acr_price_of_usage(&spend->price, usage) : -1;
     if (!spend->budget)
         return true;
-    assumed = spend->is_free ? 0 : acr_price_of_usage(&spend->assumed, usage);
-    if (is_unbilled(spend, attempt)) {
-        spent = (AcrAmount){0, 0};
-    } else {
-        if (tokens >= 0)
-            spent.tokens = tokens;
-        if (usage->cost_pico >= 0 || assumed >= 0)
-            spent.pico = usage->cost_pico >= 0 ? usage->cost_pico : assumed;
-    }
+    if (!is_unbilled(spend, attempt))
+        spent = amount_of(spend, attempt);
     attempt->charged_pico = spent.pico;
     attempt->charged_tokens = spent.tokens;
     return acr_budget_settle(spend->budget, id, &spent, error);

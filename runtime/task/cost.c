@@ -4,6 +4,8 @@
  */
 #include "task/task_private.h"
 
+#include <string.h>
+
 struct AcrCost {
     GHashTable *by_agent; /* name -> AcrCostSum */
     GHashTable *by_stage; /* "attempt_0/search" -> AcrCostSum */
@@ -115,4 +117,29 @@ AcrJson *acr_cost_to_json(const AcrCost *cost)
     acr_json_set(json, "by_stage", sums_to_json(cost->by_stage));
     acr_json_set(json, "prices", cost->prices ? acr_json_copy(cost->prices) : acr_json_new_null());
     return json;
+}
+
+/* ---- The file of a run that was -----------------------------------------------------------------
+ */
+
+static AcrJson *read_recorded(const AcrFolder *folder)
+{
+    g_autofree char *path = acr_folder_path(folder, ACR_COST_FILE);
+    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_META_MAX_BYTES, NULL);
+    gsize len = 0;
+    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    return text ? acr_json_parse(text, len, NULL) : NULL;
+}
+
+void acr_cost_take_prices(AcrCost *cost, const AcrFolder *folder)
+{
+    g_autoptr(AcrJson) recorded = read_recorded(folder);
+    const AcrJson *prices = acr_json_get(recorded, "prices");
+    acr_cost_set_prices(cost, prices ? acr_json_copy(prices) : NULL);
+}
+
+bool acr_cost_is_older(const AcrFolder *folder, const char *name)
+{
+    g_autoptr(AcrJson) recorded = strcmp(name, ACR_COST_FILE) == 0 ? read_recorded(folder) : NULL;
+    return recorded && !acr_json_get(recorded, "by_stage");
 }

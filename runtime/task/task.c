@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define COST "cost.json"
-
 typedef struct {
     const AcrTaskOptions *options;
     const AcrHost *host;
@@ -364,7 +362,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     out->cost = *acr_cost_total(cost);
     acr_cost_set_prices(cost, acr_spending_describe(&task->spending));
     GError **keep_first = ok ? error : NULL;
-    if (!write_json(&task->folder, COST, acr_cost_to_json(cost), keep_first) && ok)
+    if (!write_json(&task->folder, ACR_COST_FILE, acr_cost_to_json(cost), keep_first) && ok)
         return false;
     bool stopped = !ok && is_ceiling(error);
     if (!ok && !(stopped && save_result(&task->folder, &result, NULL)))
@@ -442,30 +440,6 @@ static bool keep_artifact(void *ctx, const char *path, const void *data, gsize l
     return true;
 }
 
-static AcrJson *read_cost(const AcrFolder *folder)
-{
-    g_autofree char *path = acr_folder_path(folder, COST);
-    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_META_MAX_BYTES, NULL);
-    gsize len = 0;
-    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    return text ? acr_json_parse(text, len, NULL) : NULL;
-}
-
-/* Which prices were known then is told by nothing else. */
-static void take_recorded_prices(const AcrFolder *folder, AcrCost *cost)
-{
-    g_autoptr(AcrJson) recorded = read_cost(folder);
-    const AcrJson *prices = acr_json_get(recorded, "prices");
-    acr_cost_set_prices(cost, prices ? acr_json_copy(prices) : NULL);
-}
-
-/* A cost.json of before there were stages is not made any more. */
-static bool is_older_cost(const AcrFolder *folder, const char *name)
-{
-    g_autoptr(AcrJson) recorded = strcmp(name, COST) == 0 ? read_cost(folder) : NULL;
-    return recorded && !acr_json_get(recorded, "by_stage");
-}
-
 /* The first artifact, by name, that differs from the one in the folder; owned, NULL if there is
  * none. */
 static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
@@ -475,7 +449,7 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
         g_autofree char *full = acr_folder_path(folder, at->data);
         g_autoptr(GBytes) recorded = acr_file_read(full, G_MAXINT32, NULL);
         if ((!recorded || !g_bytes_equal(recorded, g_hash_table_lookup(artifacts, at->data))) &&
-            !is_older_cost(folder, at->data))
+            !acr_cost_is_older(folder, at->data))
             return g_strdup(at->data);
     }
     return NULL;
@@ -494,7 +468,7 @@ static void keep_result(GHashTable *kept, const AcrRunResult *result, const AcrC
     GBytes *diff = result->diff ? g_bytes_ref(result->diff) : g_bytes_new_static("", 0);
     g_hash_table_insert(kept, g_strdup("patch.diff"), diff);
     keep_json(kept, "selected_patch.json", describe_selection(result));
-    keep_json(kept, COST, acr_cost_to_json(cost));
+    keep_json(kept, ACR_COST_FILE, acr_cost_to_json(cost));
 }
 
 static bool check_result(const AcrFolder *folder, GHashTable *kept, GError **error)
@@ -544,7 +518,7 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
     if (!ok)
         tell_replay_error(&task->folder, error);
     if (ok && task->folder.state == ACR_FOLDER_DONE) {
-        take_recorded_prices(&task->folder, cost);
+        acr_cost_take_prices(cost, &task->folder);
         keep_result(kept, &result, cost);
         ok = check_result(&task->folder, kept, error);
     }

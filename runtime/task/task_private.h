@@ -199,4 +199,14 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
 GPtrArray *acr_task_models_new(const AcrTaskOptions *task, const AcrSpending *spending,
                                const AcrHost *host, GError **error) ACR_MUST_USE;
 
+/* ---- cost.json of a run that is replayed --------------------------------------------------------
+ */
+
+#define ACR_COST_FILE "cost.json"
+/* Takes over which prices were known then: nothing else tells it. */
+void acr_cost_take_prices(AcrCost *cost, const AcrFolder *folder);
+/* Whether the file of that name is a cost.json of before there were stages, as is not made any
+ * more. */
+bool acr_cost_is_older(const AcrFolder *folder, const char *name);
+
 #endif

@@ -239,34 +239,115 @@ def test_the_time_of_a_run_is_over(
     assert Ledger(ledger).spent > 0  # nobody knows whether it was billed
 
 
+def batch(repo: Repo, sample: Path, folder: Path, tasks: int) -> list[Any]:
+    """The arguments of a batch of that many tasks that are all the sample's issue."""
+    dataset, repos = folder / "tasks.jsonl", folder / "repos" / "o"
+    row = {
+        "repo": f"o/{repo.path.name}",
+        "base_commit": "HEAD",
+        "problem_statement": (sample / "issue.md").read_text(),
+    }
+    rows = [json.dumps({"instance_id": f"task-{n}", **row}) for n in range(tasks)]
+    dataset.write_text("\n".join(rows))
+    repos.mkdir(parents=True)
+    (repos / repo.path.name).symlink_to(repo.path)
+    return [
+        *("swe-bench", "--dataset", dataset, "--repos", folder / "repos"),
+        *("--out", folder / "out", "--verify=never"),
+    ]
+
+
 def test_a_batch_has_one_ceiling_for_all_of_its_tasks(
     host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    dataset = tmp_path / "tasks.jsonl"
-    rows = [
-        {
-            "instance_id": f"task-{n}",
-            "repo": f"o/{sample_repo.path.name}",
-            "base_commit": "HEAD",
-            "problem_statement": (sample / "issue.md").read_text(),
-        }
-        for n in range(6)
-    ]
-    dataset.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "repos" / "o").mkdir(parents=True)
-    (tmp_path / "repos" / "o" / sample_repo.path.name).symlink_to(sample_repo.path)
-    out = tmp_path / "out"
-    ledger = out / "shared" / "ledger.jsonl"
+    ledger = tmp_path / "out" / "shared" / "ledger.jsonl"
     cap = 3 * PICO
+    command = batch(sample_repo, sample, tmp_path, 6)
     with LyingServer(["no usage", "500", "cut"], ledger, PRICE) as server:
-        command = [
-            *("swe-bench", "--dataset", dataset, "--repos", tmp_path / "repos"),
-            *("--out", out, "--model", MODEL, "--verify=never", "--jobs", 4),
-            *("--max-cost", usd(cap), "--task-max-tokens", 10**6),
-        ]
-        env = {**ENV, "OPENAI_BASE_URL": server.base_url}
-        ended = host.run(*command, env=env, timeout=120 * SLOWNESS).check(4)
+        ended = host.run(
+            *(*command, "--model", MODEL, "--jobs", 4, "--max-cost", usd(cap)),
+            *("--task-max-tokens", 10**6),
+            env={**ENV, "OPENAI_BASE_URL": server.base_url},
+            timeout=120 * SLOWNESS,
+        ).check(4)
     assert "stopped at a ceiling" in ended.err
     assert server.received > 3
     assert server.billable <= cap and not server.unreserved, server.unreserved[:3]
     assert not Ledger(ledger).reserved
+
+
+def test_a_batch_goes_on_with_a_higher_ceiling(
+    host: Host,
+    loopback_openai: Callable[..., LoopbackOpenAI],
+    sample: Path,
+    sample_repo: Repo,
+    tmp_path: Path,
+) -> None:
+    server = loopback_openai(sample / "answers.jsonl")
+    command = [*batch(sample_repo, sample, tmp_path, 1), "--model", server.model]
+    for _ in range(2):
+        ended = host.run(*command, "--max-tokens-total", 12000, env=server.environment)
+        assert "1 stopped at a ceiling" in ended.check(4).err
+    ended = host.run(*command, "--max-tokens-total", 10**7, env=server.environment)
+    assert "1 with a patch" in ended.check().err
+    for ledger in (tmp_path / "out").glob("*/ledger.jsonl"):
+        assert Ledger(ledger).reservations == len(server.requests)
+
+
+def test_a_task_of_a_batch_has_a_ceiling_of_its_own(
+    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    command = batch(sample_repo, sample, tmp_path, 2)
+    with LyingServer(["no usage"], tmp_path / "out/shared/ledger.jsonl", PRICE) as server:
+        ended = host.run(
+            *(*command, "--model", MODEL, "--task-max-cost", "0.5"),
+            env={**ENV, "OPENAI_BASE_URL": server.base_url},
+            timeout=120 * SLOWNESS,
+        ).check(4)
+    assert "2 stopped at a ceiling" in ended.err
+    for n in range(2):
+        assert 0 < Ledger(tmp_path / f"out/task-{n}/ledger.jsonl").spent <= PICO // 2
+
+
+def test_the_time_of_a_batch_is_over(
+    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    command = batch(sample_repo, sample, tmp_path, 3)
+    with LyingServer(["hang"], tmp_path / "none", PRICE) as server:
+        ended = host.run(
+            *(*command, "--model", MODEL, "--max-time", 2 * SLOWNESS),
+            env={**ENV, "OPENAI_BASE_URL": server.base_url},
+            timeout=60 * SLOWNESS,
+        ).check(4)
+    assert "3 stopped at a ceiling" in ended.err
+    assert server.received <= 1
+
+
+# ---- Prices
+
+
+def test_a_file_of_prices_goes_before_the_table(host: Host, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.json"
+    row = {"input_cost_per_token": 1e-9, "output_cost_per_token": 1e-9}
+    prices.write_text(json.dumps({"openai/mine": row, "gpt-4.1": row}))
+    ledger = tmp_path / "ledger.jsonl"
+    with LyingServer(["no usage"], ledger, PRICE) as server:
+        told = host.run(*ask(server, PICO, "--prices", prices), env=ENV).check()
+        assert told.err == ""
+    assert 0 < Ledger(ledger).spent < 10**7
+    prices.write_text('{"m": {"input_cost_per_token": "cheap"}}')
+    refused = host.run(*ask(server, PICO, "--prices", prices), env=ENV)
+    refused.one_line(2, "input_cost_per_token", "prices.json")
+
+
+def test_a_model_without_price_is_counted_as_the_dearest(
+    host: Host, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    with LyingServer(["no usage"], ledger, (150, 600)) as server:
+        command = ask(server, PICO)
+        command[command.index(MODEL)] = "openai/nobody-knows"
+        told = host.run(*command, env=ENV).check()
+        assert told.rows()[0]["cost_microusd"] is None
+        assert server.billable <= Ledger(ledger).spent
+    assert "price of model 'openai/nobody-knows' is not known" in told.err

@@ -31,6 +31,8 @@ int main(int argc, char **argv)
     add_eventstream_tests();
     add_prices_tests();
     add_budget_tests();
+    add_ledger_tests();
+    add_spend_tests();
     add_bedrock_tests();
     add_aws_settings_tests();
     add_anthropic_tests();

@@ -1,0 +1,50 @@
+/*
+ * Fuzzes the content of a ledger: any bytes are sums that never fall below 0, of reservations that
+ * can be settled, or are refused as damaged.
+ */
+#include "llm/budget_private.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_sums(const AcrLedger *ledger)
+{
+    AcrLedgerSum spent, reserved;
+    AcrAmount left = acr_ledger_left(ledger), nothing = {0, 0};
+
+    acr_ledger_sums(ledger, &spent, &reserved);
+    g_assert_true(spent.pico >= 0 && spent.tokens >= 0);
+    g_assert_true(reserved.pico >= 0 && reserved.tokens >= 0);
+    g_assert_cmpint(left.pico, >=, 0);
+    g_assert_cmpint(left.pico, <=, 1000);
+    g_assert_cmpint(left.tokens, ==, G_MAXINT64);
+    if (spent.pico + reserved.pico <= 1000)
+        g_assert_true(acr_ledger_fits(ledger, &nothing));
+    else
+        g_assert_false(acr_ledger_fits(ledger, &nothing));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const AcrAmount ceiling = {1000, ACR_NO_CEILING};
+    static const AcrAmount amount = {7, 7};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrLedger) ledger = acr_ledger_open(NULL, "run", &ceiling, &error);
+
+    g_assert_no_error(error);
+    if (!acr_ledger_read_text(ledger, (const char *)data, size, &error)) {
+        g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+        g_assert_null(strchr(error->message, '\n'));
+    }
+    check_sums(ledger);
+    if (!acr_ledger_has(ledger, 99)) {
+        g_assert_true(acr_ledger_reserve(ledger, 99, &amount, "note", NULL));
+        check_sums(ledger);
+        g_assert_true(acr_ledger_settle(ledger, 99, &amount, NULL));
+    }
+    check_sums(ledger);
+    g_assert_true(acr_ledger_find_stale(ledger, NULL));
+    check_sums(ledger);
+    return 0;
+}

@@ -1,0 +1,100 @@
+/* What the tests of budgets and of their ledgers share: a folder for each test, and calls that must
+ * do what they are meant to. */
+#ifndef ACR_TEST_BUDGET_H
+#define ACR_TEST_BUDGET_H
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "llm/budget_private.h"
+
+#define NONE ((AcrAmount){ACR_NO_CEILING, ACR_NO_CEILING})
+
+typedef struct {
+    char *dir, *path;
+} Fixture;
+
+static inline void set_up(Fixture *fixture, gconstpointer data)
+{
+    fixture->dir = g_dir_make_tmp("acr-budget-XXXXXX", NULL);
+    fixture->path = g_build_filename(fixture->dir, "ledger.jsonl", NULL);
+}
+
+static inline void tear_down(Fixture *fixture, gconstpointer data)
+{
+    g_assert_true(acr_dir_remove(fixture->dir, NULL));
+    g_free(fixture->dir);
+    g_free(fixture->path);
+}
+
+static inline AcrBudget *budget_at(const char *path, gint64 pico, gint64 tokens)
+{
+    AcrBudget *budget = acr_budget_new();
+    g_autoptr(GError) error = NULL;
+    AcrAmount ceiling = {pico, tokens};
+
+    g_assert_true(acr_budget_add(budget, path, "run", &ceiling, &error));
+    g_assert_no_error(error);
+    return budget;
+}
+
+static inline guint64 reserve(AcrBudget *budget, gint64 pico, gint64 tokens)
+{
+    AcrAmount amount = {pico, tokens};
+    g_autoptr(GError) error = NULL;
+    guint64 id = 0;
+
+    g_assert_true(acr_budget_reserve(budget, &amount, "a \"note\"\n", &id, &error));
+    g_assert_no_error(error);
+    return id;
+}
+
+static inline void assert_refused(AcrBudget *budget, gint64 pico, gint64 tokens, const char *told)
+{
+    AcrAmount amount = {pico, tokens};
+    g_autoptr(GError) error = NULL;
+    guint64 id = 77;
+
+    g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
+    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
+    g_assert_nonnull(strstr(error->message, told));
+    g_assert_cmpuint(id, ==, 77);
+}
+
+static inline void settle(AcrBudget *budget, guint64 id, gint64 pico, gint64 tokens)
+{
+    AcrAmount amount = {pico, tokens};
+    g_autoptr(GError) error = NULL;
+
+    g_assert_true(acr_budget_settle(budget, id, &amount, &error));
+    g_assert_no_error(error);
+}
+
+static inline void assert_sums(AcrBudget *budget, gint64 spent, gint64 reserved)
+{
+    AcrAmount is_spent, is_reserved;
+    g_autoptr(GError) error = NULL;
+
+    g_assert_true(acr_budget_sums(budget, "run", &is_spent, &is_reserved, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(is_spent.pico, ==, spent);
+    g_assert_cmpint(is_reserved.pico, ==, reserved);
+}
+
+static inline void write_text(const char *path, const char *text)
+{
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static inline char *read_text(const char *path)
+{
+    char *text = NULL;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    return text;
+}
+
+#define TEST(name) g_test_add_func("/llm/budget/" #name, name)
+#define FILE_TEST(name) g_test_add("/llm/budget/" #name, Fixture, NULL, set_up, name, tear_down)
+
+#endif

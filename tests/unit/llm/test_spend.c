@@ -1,0 +1,209 @@
+/* What a try counts for, before and after it: reservations, limits made to fit, and how each
+ * outcome is settled. */
+#include "test_llm.h"
+
+#include <string.h>
+
+#define BODY 1000u
+
+/* 2 USD a million tokens in, 8 out. */
+static const AcrPrice price = {
+    .base = {2000000, -1, -1, -1, 8000000, -1}, .max_input = -1, .max_output = 5000};
+
+static AcrSpend spend_of(AcrBudget *budget)
+{
+    return (AcrSpend){.budget = budget, .has_price = true, .price = price, .assumed = price};
+}
+
+static AcrBudget *new_budget(gint64 pico, gint64 tokens)
+{
+    AcrBudget *budget = acr_budget_new();
+    AcrAmount ceiling = {pico, tokens};
+
+    g_assert_true(acr_budget_add(budget, NULL, "run", &ceiling, NULL));
+    return budget;
+}
+
+static AcrUsage usage_of(gint64 input, gint64 output)
+{
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+
+    usage.input = input;
+    usage.output = output;
+    return usage;
+}
+
+/* Reserves for a limit of 100 tokens, then settles the try; what it counts for. */
+static AcrAmount charge(AcrSpend *spend, AcrModelTry *attempt)
+{
+    g_auto(AcrFailure) failure = {0};
+    AcrAmount spent, reserved;
+    guint limit = 100;
+    bool again = false;
+    guint64 id = 0;
+
+    g_assert_true(acr_spend_reserve(spend, BODY, &limit, &again, attempt, &id, &failure));
+    g_assert_true(acr_spend_settle(spend, id, attempt, NULL));
+    g_assert_true(acr_budget_sums(spend->budget, "run", &spent, &reserved, NULL));
+    g_assert_cmpint(reserved.pico, ==, 0);
+    g_assert_cmpint(spent.pico, ==, attempt->charged_pico);
+    g_assert_cmpint(spent.tokens, ==, attempt->charged_tokens);
+    return spent;
+}
+
+#define RESERVED (BODY * 2000000ll + 100 * 8000000ll)
+
+static void each_outcome_is_settled_by_its_rule(void)
+{
+    static const struct {
+        const char *name;
+        bool ok, sent, own, stated;
+        AcrLlmError code;
+        int status;
+        gint64 input, output, cost; /* as the server says them */
+        gint64 pico, tokens, reported;
+    } rows[] = {
+        {"not sent", false, false, false, false, ACR_LLM_ERROR_UNREACHABLE, 0, -1, -1, -1, 0, 0,
+         -1},
+        {"usage", true, true, false, false, 0, 200, 10, 5, -1, 60000000, 15, 60000000},
+        {"stated cost", true, true, false, true, 0, 200, 10, 5, 7, 7, 15, 7},
+        {"stated cost, no usage", true, true, false, true, 0, 200, -1, -1, 7, 7, 1100, 7},
+        {"no usage", true, true, false, false, 0, 200, -1, -1, -1, RESERVED, 1100, -1},
+        {"half a usage", true, true, false, false, 0, 200, 10, -1, -1, RESERVED, 1100, -1},
+        {"more than reserved", true, true, false, false, 0, 200, 10, 500, -1, 4020000000, 510,
+         4020000000},
+        {"refused by its owner", false, true, true, false, ACR_LLM_ERROR_SERVER, 500, -1, -1, -1, 0,
+         0, -1},
+        {"refused by another", false, true, false, false, ACR_LLM_ERROR_SERVER, 500, -1, -1, -1,
+         RESERVED, 1100, -1},
+        {"cut at its owner", false, true, true, false, ACR_LLM_ERROR_TRUNCATED, 200, 10, 1, -1,
+         RESERVED, 1100, -1},
+        {"cut after much", false, true, true, false, ACR_LLM_ERROR_TRUNCATED, 200, 10, 500, -1,
+         4020000000, 1100, -1},
+        {"filtered", false, true, false, false, ACR_LLM_ERROR_CONTENT_FILTER, 200, 10, 5, -1,
+         60000000, 15, 60000000},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
+        AcrSpend spend = spend_of(budget);
+        AcrModelTry attempt = {.ok = rows[i].ok,
+                               .sent = rows[i].sent,
+                               .code = rows[i].code,
+                               .status = rows[i].status,
+                               .usage = usage_of(rows[i].input, rows[i].output)};
+        AcrAmount spent;
+
+        g_test_message("%s", rows[i].name);
+        spend.refusals_are_free = rows[i].own;
+        attempt.usage.cost_stated = rows[i].stated;
+        attempt.usage.cost_pico = rows[i].cost;
+        spent = charge(&spend, &attempt);
+        g_assert_cmpint(attempt.reserved_pico, ==, RESERVED);
+        g_assert_cmpint(spent.pico, ==, rows[i].pico);
+        g_assert_cmpint(spent.tokens, ==, rows[i].tokens);
+        g_assert_cmpint(attempt.usage.cost_pico, ==, rows[i].reported);
+    }
+}
+
+static void an_unknown_price_is_the_dearest_and_its_cost_stays_unknown(void)
+{
+    g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
+    AcrSpend spend = {.budget = budget, .assumed = price};
+    AcrModelTry attempt = {.ok = true, .sent = true, .status = 200, .usage = usage_of(10, 5)};
+    AcrAmount spent = charge(&spend, &attempt);
+
+    g_assert_cmpint(attempt.reserved_pico, ==, RESERVED);
+    g_assert_cmpint(spent.pico, ==, 60000000);
+    g_assert_cmpint(attempt.usage.cost_pico, ==, -1);
+}
+
+static void a_server_of_ones_own_costs_nothing_but_tokens(void)
+{
+    g_autoptr(AcrBudget) budget = new_budget(0, 2000);
+    AcrSpend spend = {.budget = budget, .assumed = price, .is_free = true};
+    AcrModelTry attempt = {.ok = true, .sent = true, .status = 200, .usage = usage_of(-1, -1)};
+    AcrAmount spent = charge(&spend, &attempt);
+
+    g_assert_cmpint(spent.pico, ==, 0);
+    g_assert_cmpint(spent.tokens, ==, 1100);
+}
+
+static void a_limit_is_sent_where_a_ceiling_holds(void)
+{
+    g_autoptr(AcrBudget) bounded = new_budget(1, ACR_NO_CEILING);
+    g_autoptr(AcrBudget) open = new_budget(ACR_NO_CEILING, ACR_NO_CEILING);
+    AcrSpend with = spend_of(bounded), without = spend_of(open), none = spend_of(NULL);
+
+    g_assert_cmpuint(acr_spend_limit(&with, 77), ==, 77);
+    g_assert_cmpuint(acr_spend_limit(&with, 0), ==, 5000);
+    g_assert_cmpuint(acr_spend_limit(&without, 0), ==, 0);
+    g_assert_cmpuint(acr_spend_limit(&none, 0), ==, 0);
+    with.has_price = false;
+    g_assert_cmpuint(acr_spend_limit(&with, 0), ==, 8192);
+}
+
+static void a_limit_is_made_smaller_until_it_fits(void)
+{
+    /* The body's tokens, and 1,000 of answer. */
+    g_autoptr(AcrBudget) budget = new_budget(BODY * 2000000ll + 1000 * 8000000ll, ACR_NO_CEILING);
+    AcrSpend spend = spend_of(budget);
+    AcrModelTry attempt = {.model = "m"};
+    g_auto(AcrFailure) failure = {0};
+    guint limit = 5000;
+    bool again = false;
+    guint64 id = 0;
+
+    g_assert_false(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
+    g_assert_true(again);
+    g_assert_cmpuint(limit, ==, 1000);
+    g_assert_true(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
+}
+
+static void a_limit_that_makes_no_sense_is_refused(void)
+{
+    g_autoptr(AcrBudget) budget = new_budget(BODY * 2000000ll + 255 * 8000000ll, ACR_NO_CEILING);
+    AcrSpend spend = spend_of(budget);
+    AcrModelTry attempt = {.model = "m"};
+    g_auto(AcrFailure) failure = {0};
+    guint limit = 5000;
+    bool again = true;
+    guint64 id = 0;
+
+    g_assert_false(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
+    g_assert_false(again);
+    g_assert_cmpint((int)failure.code, ==, ACR_LLM_ERROR_CEILING);
+    g_assert_false(failure.retryable);
+    g_assert_nonnull(strstr(failure.message, "ceiling of the run"));
+    g_assert_cmpint(attempt.reserved_pico, ==, 0);
+}
+
+static void without_a_limit_the_usual_one_is_counted(void)
+{
+    g_autoptr(AcrBudget) budget = new_budget(ACR_NO_CEILING, ACR_NO_CEILING);
+    AcrSpend spend = spend_of(budget);
+    AcrModelTry attempt = {.model = "m", .sent = true, .usage = ACR_USAGE_UNKNOWN};
+    g_auto(AcrFailure) failure = {0};
+    guint limit = 0;
+    bool again = false;
+    guint64 id = 0;
+
+    g_assert_true(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
+    g_assert_cmpuint(limit, ==, 0);
+    g_assert_cmpint(attempt.reserved_tokens, ==, BODY + 5000);
+    g_assert_true(acr_spend_settle(&spend, id, &attempt, NULL));
+    g_assert_cmpint(attempt.charged_pico, ==, BODY * 2000000ll + 5000 * 8000000ll);
+}
+
+void add_spend_tests(void)
+{
+#define ADD(name) g_test_add_func("/llm/spend/" #name, name)
+    ADD(each_outcome_is_settled_by_its_rule);
+    ADD(an_unknown_price_is_the_dearest_and_its_cost_stays_unknown);
+    ADD(a_server_of_ones_own_costs_nothing_but_tokens);
+    ADD(a_limit_is_sent_where_a_ceiling_holds);
+    ADD(a_limit_is_made_smaller_until_it_fits);
+    ADD(a_limit_that_makes_no_sense_is_refused);
+    ADD(without_a_limit_the_usual_one_is_counted);
+#undef ADD
+}
