@@ -72,6 +72,7 @@ class LyingServer:
         self.lies, self.ledger, self.price = lies, ledger, price
         self.received = 0
         self.billable = 0  # pico-USD
+        self.share = 0.0  # of a ceiling, for who reports it
         self.unreserved: list[str] = []  # requests that came before their reservation
         self.arrived = threading.Semaphore(0)
         self.stopped = threading.Event()
