@@ -13,6 +13,7 @@
 #define DEFAULT_LIMIT 8192u
 #define MIN_LIMIT 256u /* a smaller limit than this, or than the one wanted, is no answer */
 #define POLL_MS 50     /* how often it is seen whether others have settled */
+#define MAX_HELD_MS (60ll * 60 * 1000) /* longer than any try may take */
 
 void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEndpoint *endpoint)
 {
@@ -115,6 +116,7 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
         if (ok)
             return true;
         if (!g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING) || is_too_late(spend) ||
+            *out_wait_ms > MAX_HELD_MS ||
             !acr_budget_is_held(spend->budget, amount, &is_held, NULL) || !is_held) {
             g_propagate_error(error, g_steal_pointer(&failure));
             return false;

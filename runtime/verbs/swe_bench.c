@@ -71,6 +71,7 @@ static void add_cost(Watch *watch, const char *instance_id)
     watch->cost_microusd += acr_json_get_int(total, "cost_microusd", 0);
     watch->tokens += acr_json_get_int(total, "input_tokens", 0) +
                      acr_json_get_int(total, "cached_tokens", 0) +
+                     acr_json_get_int(total, "written_tokens", 0) +
                      acr_json_get_int(total, "output_tokens", 0);
 }
 

@@ -42,14 +42,21 @@ DONE = b"data: [DONE]\n\n"
 # What is sent after the head of a 200: name -> body by the limit that was asked for.
 BODIES: dict[str, Callable[[int], bytes]] = {
     "no usage": lambda limit: _delta("hi") + _finish("stop") + DONE,
-    "null usage": lambda limit: _delta("hi") + _finish("stop") + _usage(None, None) + DONE,
-    "negative usage": lambda limit: _delta("hi") + _finish("stop") + _usage(-5, -5) + DONE,
-    "huge usage": lambda limit: _delta("hi") + _finish("stop") + _usage(10**9, 10**9) + DONE,
+    "null usage": lambda limit: (
+        _delta("hi") + _finish("stop") + _usage(None, None) + DONE
+    ),
+    "negative usage": lambda limit: (
+        _delta("hi") + _finish("stop") + _usage(-5, -5) + DONE
+    ),
+    "huge usage": lambda limit: (
+        _delta("hi") + _finish("stop") + _usage(10**9, 10**9) + DONE
+    ),
     "too long": lambda limit: _delta("word " * limit * 3) + _finish("stop") + DONE,
     "cut": lambda limit: _delta("hi"),
     "garbage": lambda limit: b"<html>",
-    "error in the stream": lambda limit: _delta("hi")
-    + _event({"error": {"message": "gone", "type": "server_error"}}),
+    "error in the stream": lambda limit: (
+        _delta("hi") + _event({"error": {"message": "gone", "type": "server_error"}})
+    ),
 }
 STATUSES = {"500": 500, "503": 503, "429": 429, "400": 400}
 # "close": no response at all; "hang": none before the server stops.
@@ -65,6 +72,7 @@ class LyingServer:
         self.lies, self.ledger, self.price = lies, ledger, price
         self.received = 0
         self.billable = 0  # pico-USD
+        self.share = 0.0  # of a ceiling, for who reports it
         self.unreserved: list[str] = []  # requests that came before their reservation
         self.arrived = threading.Semaphore(0)
         self.stopped = threading.Event()

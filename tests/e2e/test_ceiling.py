@@ -60,7 +60,9 @@ def ask(server: LyingServer, cap: int, *more: object) -> list[object]:
     ]
 
 
-def lie_to_many(host: Host, folder: Path, seed: int, processes: int = 32) -> LyingServer:
+def lie_to_many(
+    host: Host, folder: Path, seed: int, processes: int = 32
+) -> LyingServer:
     """Let processes call a lying server under one ceiling, which holds some of the calls."""
     chance = random.Random(seed)
     lies = chance.sample(LIES, chance.randint(1, len(LIES)))
@@ -76,6 +78,7 @@ def lie_to_many(host: Host, folder: Path, seed: int, processes: int = 32) -> Lyi
     state = Ledger(ledger)
     assert not state.reserved and not state.stale, told
     assert server.received <= state.reservations, told
+    server.share = server.billable / cap
     return server
 
 
@@ -95,9 +98,12 @@ def test_a_server_that_lies_never_bills_more_than_the_ceiling(
 def test_a_server_that_lies_never_bills_more_in_many_rounds(
     host: Host, tmp_path: Path
 ) -> None:
-    received = sum(lie_to_many(host, tmp_path, seed).received for seed in range(100, 300))
+    rounds = [lie_to_many(host, tmp_path, seed) for seed in range(100, 300)]
+    received = sum(server.received for server in rounds)
+    shares = sorted(server.share for server in rounds)
     assert received > 1000
-    print(f"200 rounds of 32 processes, {received} requests")
+    print(f"200 rounds of 32 processes, {received} requests; billed at most", end=" ")
+    print(f"{shares[-1]:.4f} of the ceiling, {shares[100]:.4f} in the middle")
 
 
 def kill_many(host: Host, folder: Path, times: int) -> None:
@@ -126,7 +132,9 @@ def kill_many(host: Host, folder: Path, times: int) -> None:
         assert server.billable <= cap and not server.unreserved
         assert state.spent <= cap and not state.reserved
         assert state.stale
-        print(f"{times} kills: {len(state.stale)} stale, {usd(state.spent)} of {usd(cap)}")
+        print(
+            f"{times} kills: {len(state.stale)} stale, {usd(state.spent)} of {usd(cap)}"
+        )
 
 
 def _wait_for_request(server: LyingServer, child: subprocess.Popen[bytes]) -> None:
@@ -175,9 +183,7 @@ def test_a_call_is_made_to_fit_or_refused(host: Host, tmp_path: Path) -> None:
 def test_tokens_have_a_ceiling_of_their_own(host: Host, tmp_path: Path) -> None:
     with LyingServer(["no usage"], tmp_path / "l", PRICE) as server:
         tokens = ["--max-tokens-total", "1500"]
-        exits = [
-            host.run(*ask(server, PICO, *tokens), env=ENV).exit for _ in range(5)
-        ]
+        exits = [host.run(*ask(server, PICO, *tokens), env=ENV).exit for _ in range(5)]
     assert exits[0] == 0 and exits[-1] == 4, exits
     assert server.received * LIMIT < 1500
 
@@ -185,7 +191,9 @@ def test_tokens_have_a_ceiling_of_their_own(host: Host, tmp_path: Path) -> None:
 # ---- Runs and batches
 
 
-def loopback_run(server: LoopbackOpenAI, repo: Repo, sample: Path, out: Path) -> list[Any]:
+def loopback_run(
+    server: LoopbackOpenAI, repo: Repo, sample: Path, out: Path
+) -> list[Any]:
     """The arguments of a run of the sample's issue against a server."""
     return [
         *("run", "--repo", repo.path, "--issue", sample / "issue.md", "--out", out),
@@ -210,7 +218,9 @@ def test_a_run_stops_at_its_ceiling_and_goes_on_with_a_higher_one(
     again = host.run(*command, "--max-tokens-total", 12000, env=server.environment)
     assert "ceiling of the run" in again.check(4).err
     assert len(server.requests) == asked
-    done = host.run(*command, "--max-tokens-total", 10**7, env=server.environment).check()
+    done = host.run(
+        *command, "--max-tokens-total", 10**7, env=server.environment
+    ).check()
     assert done.stdout
     state = Ledger(out / "ledger.jsonl")
     assert not state.reserved and state.reservations == len(server.requests)
@@ -298,7 +308,9 @@ def test_a_task_of_a_batch_has_a_ceiling_of_its_own(
     host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> None:
     command = batch(sample_repo, sample, tmp_path, 2)
-    with LyingServer(["no usage"], tmp_path / "out/shared/ledger.jsonl", PRICE) as server:
+    with LyingServer(
+        ["no usage"], tmp_path / "out/shared/ledger.jsonl", PRICE
+    ) as server:
         ended = host.run(
             *(*command, "--model", MODEL, "--task-max-cost", "0.5"),
             env={**ENV, "OPENAI_BASE_URL": server.base_url},
@@ -351,3 +363,30 @@ def test_a_model_without_price_is_counted_as_the_dearest(
         assert told.rows()[0]["cost_microusd"] is None
         assert server.billable <= Ledger(ledger).spent
     assert "price of model 'openai/nobody-knows' is not known" in told.err
+
+
+# ---- Folders of before
+
+
+def test_a_run_that_was_recorded_without_tries_replays(
+    host: Host,
+    loopback_openai: Callable[..., LoopbackOpenAI],
+    sample: Path,
+    sample_repo: Repo,
+    tmp_path: Path,
+) -> None:
+    server = loopback_openai(sample / "answers.jsonl")
+    out = tmp_path / "out"
+    command = loopback_run(server, sample_repo, sample, out)
+    done = host.run(*command, env=server.environment).check()
+    journal = out / "journal.jsonl"
+    records = [json.loads(line) for line in journal.read_text().splitlines()]
+    for record in records:
+        if record["event"] == "model":
+            del record["answer"]["tries"]
+            record["answer"]["usage"] = {"input": 7, "cached": -1, "output": 2}
+    lines = (json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+    journal.write_text("".join(lines))
+    assert "cost.json" in host.run("replay", out).check(1).err
+    (out / "cost.json").write_text('{"total": {"calls": 1}, "by_agent": {}}')
+    assert host.run("replay", out).check().stdout == done.stdout

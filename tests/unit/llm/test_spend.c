@@ -2,6 +2,7 @@
  * outcome is settled. */
 #include "test_llm.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define BODY 1000u
@@ -195,6 +196,79 @@ static void without_a_limit_the_usual_one_is_counted(void)
     g_assert_cmpint(attempt.charged_pico, ==, BODY * 2000000ll + 5000 * 8000000ll);
 }
 
+/* ---- Waiting for others -------------------------------------------------------------------------
+ */
+
+typedef struct {
+    AcrBudget *budget;
+    guint64 id;
+    gint64 spent; /* what the other call has taken in the end */
+} Other;
+
+static void *settle_soon(void *data)
+{
+    Other *other = data;
+    AcrAmount spent = {other->spent, 1};
+
+    g_usleep(120 * 1000);
+    g_assert_true(acr_budget_settle(other->budget, other->id, &spent, NULL));
+    return NULL;
+}
+
+/* Another call holds all but 10 tokens of answer, and settles for `spent`; the limit that is
+ * reserved then, 0: refused. */
+static guint limit_after(gint64 spent)
+{
+    g_autofree char *dir = g_dir_make_tmp("acr-spend-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "ledger.jsonl", NULL);
+    AcrAmount ceiling = {RESERVED * 2, ACR_NO_CEILING}, held = {RESERVED * 2 - 80000000, 1};
+    g_autoptr(AcrBudget) theirs = acr_budget_new();
+    g_autoptr(AcrBudget) ours = acr_budget_new();
+    Other other = {.budget = theirs, .spent = spent};
+    AcrSpend spend = spend_of(ours);
+    AcrModelTry attempt = {.model = "m"};
+    g_auto(AcrFailure) failure = {0};
+    pthread_t thread;
+    bool again = false, ok = false;
+    guint limit = 100;
+    guint64 id = 0;
+
+    g_assert_true(acr_budget_add(theirs, path, "batch", &ceiling, NULL));
+    g_assert_true(acr_budget_add(ours, path, "batch", &ceiling, NULL));
+    g_assert_true(acr_budget_reserve(theirs, &held, NULL, &other.id, NULL));
+    g_assert_cmpint(pthread_create(&thread, NULL, settle_soon, &other), ==, 0);
+    ok = acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure);
+    g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
+    g_assert_true(acr_dir_remove(dir, NULL));
+    if (ok)
+        g_assert_cmpint(attempt.wait_ms, >=, 50);
+    return ok ? limit : 0;
+}
+
+static void a_call_waits_for_what_others_hold(void)
+{
+    g_assert_cmpuint(limit_after(RESERVED), ==, 100);
+    g_assert_cmpuint(limit_after(RESERVED + 1), ==, 0);
+}
+
+static void a_wait_for_others_ends_when_interrupted(void)
+{
+    g_autoptr(AcrBudget) budget = new_budget(RESERVED, ACR_NO_CEILING);
+    AcrInterrupt interrupt = {.signal = 2};
+    AcrSpend spend = spend_of(budget);
+    AcrModelTry attempt = {.model = "m"};
+    g_auto(AcrFailure) failure = {0};
+    AcrAmount held = {1, 1};
+    bool again = false;
+    guint limit = 100;
+    guint64 id = 0;
+
+    spend.interrupt = &interrupt;
+    g_assert_true(acr_budget_reserve(budget, &held, NULL, &id, NULL));
+    g_assert_false(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
+    g_assert_cmpint((int)failure.code, ==, ACR_LLM_ERROR_INTERRUPTED);
+}
+
 void add_spend_tests(void)
 {
 #define ADD(name) g_test_add_func("/llm/spend/" #name, name)
@@ -205,5 +279,7 @@ void add_spend_tests(void)
     ADD(a_limit_is_made_smaller_until_it_fits);
     ADD(a_limit_that_makes_no_sense_is_refused);
     ADD(without_a_limit_the_usual_one_is_counted);
+    ADD(a_call_waits_for_what_others_hold);
+    ADD(a_wait_for_others_ends_when_interrupted);
 #undef ADD
 }
