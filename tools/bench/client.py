@@ -82,7 +82,14 @@ class _Handler(socketserver.StreamRequestHandler):
     wbufsize = 0
 
     def handle(self) -> None:
-        """Answer every request of a connection, each event as a chunk of its own."""
+        """Answer every request of a connection; a client may end it at any time."""
+        try:
+            self._answer_all()
+        except OSError:
+            return
+
+    def _answer_all(self) -> None:
+        """Answer each request, each event as a chunk of its own."""
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
         chunks = [b"%x\r\n%s\r\n" % (len(e), e) for e in answer()]
         while self.rfile.readline():
