@@ -34,7 +34,7 @@ Ask = Callable[..., dict[str, Any]]
 def started(**options: Any) -> RealModel:
     """A running server; skips the test where the packages cannot be had."""
     try:
-        return RealModel(threads=1, **options).start()
+        return RealModel(**options).start()
     except Unavailable as error:
         pytest.skip(str(error))
 
