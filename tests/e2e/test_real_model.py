@@ -19,8 +19,18 @@ KEY = "sk-real-0123456789"
 # Dialect -> (model, variable of its base URL, whether that holds /v1, variable of its key).
 DIALECTS = {
     "chat": (f"openai/{MODEL_NAME}", "OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
-    "responses": (f"openai-responses/{MODEL_NAME}", "OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
-    "messages": (f"anthropic/{MODEL_NAME}", "ANTHROPIC_BASE_URL", "", "ANTHROPIC_API_KEY"),
+    "responses": (
+        f"openai-responses/{MODEL_NAME}",
+        "OPENAI_BASE_URL",
+        "/v1",
+        "OPENAI_API_KEY",
+    ),
+    "messages": (
+        f"anthropic/{MODEL_NAME}",
+        "ANTHROPIC_BASE_URL",
+        "",
+        "ANTHROPIC_API_KEY",
+    ),
 }
 SCHEMA = {
     "type": "object",
@@ -51,10 +61,14 @@ def server() -> Iterator[RealModel]:
 def ask(host: Host, server: RealModel) -> Ask:
     """ask(dialect, *args, exit=0, key=KEY) -> what `ask --json` printed, one object."""
 
-    def call(dialect: str, *args: object, exit: int = 0, key: str = KEY) -> dict[str, Any]:
+    def call(
+        dialect: str, *args: object, exit: int = 0, key: str = KEY
+    ) -> dict[str, Any]:
         model, base, tail, variable = DIALECTS[dialect]
         env = {base: server.address + tail, variable: key, "ACR_RETRY_BASE_MS": "1"}
-        result: Result = host.run("ask", "--json", "--model", model, *args, env=env).check(exit)
+        result: Result = host.run(
+            "ask", "--json", "--model", model, *args, env=env
+        ).check(exit)
         assert key.encode() not in result.stdout + result.stderr
         (row,) = result.rows()
         return row
@@ -64,7 +78,9 @@ def ask(host: Host, server: RealModel) -> Ask:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_answers_and_says_what_it_used(ask: Ask, dialect: str) -> None:
-    row = ask(dialect, "--max-tokens", "12", "--system", "You are brief.", "Say hello to me.")
+    row = ask(
+        dialect, "--max-tokens", "12", "--system", "You are brief.", "Say hello to me."
+    )
     assert row["content"].strip()
     assert row["attempts"] == 1 and row["cost_microusd"] is None
     assert 10 < row["usage"]["input"] < 60
@@ -113,7 +129,14 @@ def test_unix_socket(host: Host, tmp_path_factory: pytest.TempPathFactory) -> No
     server = started(socket=path)
     try:
         address = f"unix:{path}:/v1"
-        args = ("--model", f"openai/{MODEL_NAME}", "--base-url", address, "--max-tokens", "8")
+        args = (
+            "--model",
+            f"openai/{MODEL_NAME}",
+            "--base-url",
+            address,
+            "--max-tokens",
+            "8",
+        )
         env = {"OPENAI_API_KEY": KEY}
         (row,) = host.run("ask", "--json", *args, "Say hello.", env=env).check().rows()
         assert row["content"].strip() and row["usage"]["output"] <= 8

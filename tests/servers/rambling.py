@@ -49,9 +49,13 @@ def _extract(dice: random.Random, names: list[str], notes: str) -> str:
 
 
 def _patch(dice: random.Random, names: list[str], length: int) -> str:
-    quote = "\n".join(f"    {dice.choice(names)} = {dice.choice(names)}" for _ in range(4))
+    quote = "\n".join(
+        f"    {dice.choice(names)} = {dice.choice(names)}" for _ in range(4)
+    )
     edit = f"<file>{dice.choice(names)}.py</file>\n<original>\n{quote}\n</original>\n"
-    return _ramble(dice, names, length) + f"{edit}<patched>\n{quote}  # now\n</patched>\n"
+    return (
+        _ramble(dice, names, length) + f"{edit}<patched>\n{quote}  # now\n</patched>\n"
+    )
 
 
 def answer(messages: list[dict[str, str]], length: int) -> str:
@@ -98,7 +102,10 @@ class _Handler(BaseHTTPRequestHandler):
         delta = {"index": 0, "delta": {"content": content}, "finish_reason": None}
         end = {"index": 0, "delta": {}, "finish_reason": "stop"}
         usage = {"prompt_tokens": tokens, "completion_tokens": len(content) // 4}
-        events = [{**chunk, "choices": [delta]}, {**chunk, "choices": [end], "usage": usage}]
+        events = [
+            {**chunk, "choices": [delta]},
+            {**chunk, "choices": [end], "usage": usage},
+        ]
         body = b"".join(b"data: %s\n\n" % json.dumps(e).encode() for e in events)
         self._send(200, "text/event-stream", body + b"data: [DONE]\n\n")
 
