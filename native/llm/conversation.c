@@ -80,6 +80,13 @@ void acr_conversation_replace(AcrConversation *conversation, gsize n, const char
     message->content = text;
 }
 
+void acr_conversation_remove(AcrConversation *conversation, gsize first, gsize n)
+{
+    g_assert(first <= conversation->messages->len && n <= conversation->messages->len - first);
+    if (n > 0)
+        g_array_remove_range(conversation->messages, (guint)first, (guint)n);
+}
+
 AcrJson *acr_conversation_to_json(const AcrConversation *conversation, gsize from)
 {
     AcrJson *array = acr_json_new_array();

@@ -69,6 +69,8 @@ const AcrMessage *acr_conversation_message(const AcrConversation *conversation,
                                            gsize n); /* borrowed */
 /* Replaces a message's text, e.g. to shorten a result. */
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content);
+/* Takes out `n` messages from number `first` on. */
+void acr_conversation_remove(AcrConversation *conversation, gsize first, gsize n);
 /* [{"role","content"}], from message `from` on. */
 AcrJson *acr_conversation_to_json(const AcrConversation *conversation, gsize from) ACR_MUST_USE;
 

@@ -82,6 +82,7 @@ typedef struct {
     AcrConversation *conversation; /* owned */
     GPtrArray *results;            /* owned; private: which messages hold search results */
     gsize issue_bytes;             /* private: of the issue, as it is still shown; 0: all */
+    bool dropped_turns;            /* private: the conversation lacks its oldest turns */
 } AcrRetrieved;
 void acr_retrieved_clear(AcrRetrieved *retrieved);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
@@ -89,8 +90,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
 /*
  * Takes something out of a conversation that is too long, and says so in it: first what its reader
  * misses least. Older search results become their headings, earlier answers and the newest results
- * lose their middle, then the issue does. What was done in words (borrowed, static); NULL: nothing
- * is left to take.
+ * lose their middle, then the issue does; then its oldest turns go. What was done in words
+ * (borrowed, static); NULL: nothing is left to take.
  */
 const char *acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrRun *run);
 

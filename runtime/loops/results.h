@@ -20,7 +20,6 @@ typedef enum {
     ACR_RESULTS_CUT,
     ACR_RESULTS_HEADINGS,
     ACR_RESULTS_CUT_HEADINGS,
-    ACR_RESULTS_GONE,
 } AcrResultsForm;
 
 /* One round's results; AcrRetrieved.results is of these. */

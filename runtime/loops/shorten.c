@@ -16,8 +16,9 @@
 #define QUESTION_BYTES 1500u
 #define ISSUE_LEAST_BYTES 400u
 
-#define LEFT_OUT "(This message is left out, since the conversation grew too long.)"
+#define DROPPED "(The oldest turns of this conversation are left out, since it grew too long.)"
 #define FIRST_TURN 2u /* after the system prompt and the issue */
+#define TURN 2u       /* messages: an answer, and what it was told then */
 
 /* ---- Results ------------------------------------------------------------------------------------
  */
@@ -51,8 +52,6 @@ static bool show_results(AcrRetrieved *retrieved, const AcrRun *run, AcrResults 
                          AcrResultsForm form)
 {
     results->form = form;
-    if (form == ACR_RESULTS_GONE)
-        return replace_by_shorter(retrieved, results->message, LEFT_OUT);
     g_autofree char *shown = describe_results(results);
     g_autofree char *message =
         acr_prompts_render(run->prompts, ACR_PROMPT_SEARCH_RESULTS, "results", shown, NULL);
@@ -114,11 +113,6 @@ static bool cut_headings(AcrRetrieved *retrieved, const AcrRun *run)
            lower_newest(retrieved, run, ACR_RESULTS_CUT_HEADINGS);
 }
 
-static bool drop_older(AcrRetrieved *retrieved, const AcrRun *run)
-{
-    return lower_older(retrieved, run, ACR_RESULTS_GONE);
-}
-
 /* ---- Other messages -----------------------------------------------------------------------------
  */
 
@@ -131,15 +125,14 @@ static bool holds_results(const AcrRetrieved *retrieved, gsize message)
     return false;
 }
 
-/* Cuts the first turn from `first` to before `end` that is longer than `max`; 0: to nothing. */
-static bool cut_turn(AcrRetrieved *retrieved, gsize first, gsize end, gsize max)
+/* Cuts the first message from `first` to before `end` that is longer than `max`. */
+static bool cut_message(AcrRetrieved *retrieved, gsize first, gsize end, gsize max)
 {
-    gsize longest = MAX(max, strlen(LEFT_OUT));
     for (gsize i = first; i < end; i++) {
         const char *text = acr_conversation_message(retrieved->conversation, i)->content;
-        if (strlen(text) <= longest || holds_results(retrieved, i))
+        if (strlen(text) <= max || holds_results(retrieved, i))
             continue;
-        g_autofree char *cut = max ? acr_text_shorten(text, max) : g_strdup(LEFT_OUT);
+        g_autofree char *cut = acr_text_shorten(text, max);
         acr_conversation_replace(retrieved->conversation, i, cut);
         return true;
     }
@@ -150,25 +143,30 @@ static bool cut_earlier(AcrRetrieved *retrieved, const AcrRun *run)
 {
     (void)run;
     gsize last = acr_conversation_size(retrieved->conversation) - 1;
-    return cut_turn(retrieved, FIRST_TURN, last, EARLIER_BYTES);
-}
-
-static bool drop_earlier(AcrRetrieved *retrieved, const AcrRun *run)
-{
-    (void)run;
-    gsize last = acr_conversation_size(retrieved->conversation) - 1;
-    return cut_turn(retrieved, FIRST_TURN, last, 0);
+    return cut_message(retrieved, FIRST_TURN, last, EARLIER_BYTES);
 }
 
 static bool cut_question(AcrRetrieved *retrieved, const AcrRun *run)
 {
     (void)run;
     gsize size = acr_conversation_size(retrieved->conversation);
-    return cut_turn(retrieved, MAX(FIRST_TURN, size - 1), size, QUESTION_BYTES);
+    return cut_message(retrieved, MAX(FIRST_TURN, size - 1), size, QUESTION_BYTES);
 }
 
 /* ---- The issue ----------------------------------------------------------------------------------
  */
+
+/* The first question as it is asked now: with what is left of the issue, and the word that turns
+ * are missing. */
+static void show_issue(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    gsize bytes = retrieved->issue_bytes ? retrieved->issue_bytes : G_MAXSIZE;
+    g_autofree char *issue = acr_text_shorten(run->issue, bytes);
+    g_autofree char *question = acr_agent_search_question(run->prompts, issue);
+    g_autofree char *message =
+        g_strconcat(question, retrieved->dropped_turns ? "\n\n" DROPPED : "", NULL);
+    acr_conversation_replace(retrieved->conversation, FIRST_TURN - 1, message);
+}
 
 static bool cut_issue_to(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
@@ -176,9 +174,7 @@ static bool cut_issue_to(AcrRetrieved *retrieved, const AcrRun *run, gsize least
     if (shown <= least)
         return false;
     retrieved->issue_bytes = MAX(shown / 2, least);
-    g_autofree char *issue = acr_text_shorten(run->issue, retrieved->issue_bytes);
-    g_autofree char *message = acr_agent_search_question(run->prompts, issue);
-    acr_conversation_replace(retrieved->conversation, FIRST_TURN - 1, message);
+    show_issue(retrieved, run);
     return true;
 }
 
@@ -190,6 +186,30 @@ static bool cut_issue(AcrRetrieved *retrieved, const AcrRun *run)
 static bool cut_issue_more(AcrRetrieved *retrieved, const AcrRun *run)
 {
     return cut_issue_to(retrieved, run, ISSUE_LEAST_BYTES);
+}
+
+/* ---- Turns --------------------------------------------------------------------------------------
+ */
+
+/* The results whose messages went go too; the others' numbers fall. */
+static void forget_results(AcrRetrieved *retrieved)
+{
+    while (nth_results(retrieved, 0) && nth_results(retrieved, 0)->message < FIRST_TURN + TURN)
+        g_ptr_array_remove_index(retrieved->results, 0);
+    AcrResults *results;
+    for (guint i = 0; (results = nth_results(retrieved, i)); i++)
+        results->message -= TURN;
+}
+
+static bool drop_oldest_turn(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    if (acr_conversation_size(retrieved->conversation) < FIRST_TURN + TURN + 1)
+        return false;
+    acr_conversation_remove(retrieved->conversation, FIRST_TURN, TURN);
+    forget_results(retrieved);
+    retrieved->dropped_turns = true;
+    show_issue(retrieved, run);
+    return true;
 }
 
 /* ---- All of it ----------------------------------------------------------------------------------
@@ -205,8 +225,7 @@ static const struct {
     {cut_issue, "the issue is cut"},
     {newest_to_headings, "the newest results are shortened"},
     {cut_headings, "the headings of results are cut"},
-    {drop_older, "older results are left out"},
-    {drop_earlier, "an earlier message is left out"},
+    {drop_oldest_turn, "the oldest turn is left out"},
     {cut_question, "the last question is cut"},
     {cut_issue_more, "the issue is cut"},
 };

@@ -12,6 +12,9 @@
 #define MESSAGE_TOKENS 8u   /* what a message's wrapping costs, beside its text */
 #define FIRST_BYTES 3000.0  /* until calls have shown better: 3 bytes a token … */
 #define FIRST_TOKENS 1000.0 /* … with the weight of so many tokens */
+#define LEAST_BYTES 1       /* of a token: servers that count absurdly are not believed … */
+#define MOST_BYTES 8        /* … either way */
+#define LEAST_WINDOW 1024   /* nor that less than this is all they take */
 #define MARGIN 1.05
 #define MAX_ROOM_TOKENS 4096 /* for the answer, where the request does not bound it */
 #define ROOM_PART 4          /* but no more than this part of the window */
@@ -35,10 +38,12 @@ static gsize count_bytes(const AcrConversation *conversation)
 static void learn_ratio(AcrWindow *window, const AcrConversation *conversation, gint64 tokens)
 {
     gint64 wrapping = (gint64)acr_conversation_size(conversation) * MESSAGE_TOKENS;
+    gint64 bytes = (gint64)count_bytes(conversation);
     if (tokens <= wrapping)
         return;
-    window->seen_bytes += (double)count_bytes(conversation);
-    window->seen_tokens += (double)(tokens - wrapping);
+    window->seen_bytes += (double)bytes;
+    window->seen_tokens +=
+        (double)CLAMP(tokens - wrapping, bytes / MOST_BYTES, bytes / LEAST_BYTES);
 }
 
 void acr_window_learn_answer(AcrWindow *window, const AcrConversation *conversation,
@@ -49,8 +54,9 @@ void acr_window_learn_answer(AcrWindow *window, const AcrConversation *conversat
 
 void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversation, gint64 tokens)
 {
-    gint64 holds = tokens > 0 ? tokens : window->tokens;
-    if (tokens > 0 && !window->is_given)
+    bool is_told = tokens >= LEAST_WINDOW;
+    gint64 holds = is_told ? tokens : window->tokens;
+    if (is_told && !window->is_given)
         window->tokens = tokens;
     /* What was sent was more than fits: where it seemed to fit, bytes hold more tokens than was
      * thought. */

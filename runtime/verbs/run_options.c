@@ -9,7 +9,7 @@
 #define MAX_TRIES 100
 #define MAX_ATTEMPTS 100
 #define MAX_RETRIES 20
-#define MIN_CONTEXT 1024 /* less does not hold the prompts */
+#define MIN_CONTEXT 2048 /* less does not hold the prompts */
 #define MAX_CONTEXT 1000000000
 #define SCRIPT "script:"
 

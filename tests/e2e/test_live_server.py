@@ -208,11 +208,17 @@ def test_overflow_with_nothing_left_to_shorten(
     run = live(stubborn, sample_repo, tmp_path / "refused", "--verbose")
     result = run_host(*run, env=stubborn.environment).check(1)
     told = result.err.splitlines()
-    end = [n for n, line in enumerate(told) if "retrieval is exhausted after round 2" in line][0]
+    end = [
+        n
+        for n, line in enumerate(told)
+        if "retrieval is exhausted after round 2" in line
+    ][0]
     refused = sum("the context overflowed" in line for line in told[:end])
     assert "nothing is left to shorten" in told[end - 1]
     assert any("no patch in this try" in line for line in told[end:])
-    sizes = [asked_bytes(request) for request in stubborn.requests[ANALYSE_2:]][:refused]
+    sizes = [asked_bytes(request) for request in stubborn.requests[ANALYSE_2:]][
+        :refused
+    ]
     assert sizes == sorted(set(sizes), reverse=True) and sizes[-1] < sizes[0] / 2
     # A server that takes the shortest form: the patch is written from the conversation as it is.
     server = loopback_openai(lines[:ANALYSE_2] + lines[-1:])
@@ -238,11 +244,18 @@ def test_window_is_learnt_from_the_first_refusal(
     server.fail(too_long(limit=3000), at=ANALYSE_2)
     run = live(server, sample_repo, tmp_path / "out", "--verbose")
     result = run_host(*run, env=server.environment).check()
-    failures = [r["answer"]["error"] for r in journal(tmp_path / "out") if "error" in r["answer"]]
+    failures = [
+        r["answer"]["error"]
+        for r in journal(tmp_path / "out")
+        if "error" in r["answer"]
+    ]
     assert failures[0]["window"] == 3000 and "sent" not in failures[0]
     assert len(failures) > 1 and all(f["sent"] is False for f in failures[1:])
     assert all(f["class"] == "context_overflow" for f in failures)
-    assert max(asked_bytes(request) for request in server.requests[ANALYSE_2 + 1 :]) < 3000 * 3
+    assert (
+        max(asked_bytes(request) for request in server.requests[ANALYSE_2 + 1 :])
+        < 3000 * 3
+    )
     server.stop()
     assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
 
@@ -258,12 +271,18 @@ def test_given_window_is_kept_in_advance(
     server.stop()
     assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
     other = live(server, sample_repo, tmp_path / "out", "--context", "8192")
-    run_host(*other, env=server.environment).one_line(2, "another context (then 4096, now 8192)")
+    run_host(*other, env=server.environment).one_line(
+        2, "another context (then 4096, now 8192)"
+    )
 
 
 @pytest.mark.parametrize("tokens", ["-1", "100", "many"])
-def test_bad_context(run_host: RunHost, sample_repo: Repo, tmp_path: Path, tokens: str) -> None:
-    result = run_host(*arguments(sample_repo, tmp_path / "out", "--context", tokens)).check(2)
+def test_bad_context(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, tokens: str
+) -> None:
+    result = run_host(
+        *arguments(sample_repo, tmp_path / "out", "--context", tokens)
+    ).check(2)
     assert "context" in result.err
 
 

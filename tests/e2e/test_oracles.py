@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from typing import Any, Iterator
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from oracles import compare, ours, sdks
 from oracles.differences import MEANT
 from oracles.recorder import Recorder, Request
+from tls import make_authority
 
 GOLDENS = sdks.read_goldens()
 CASES = [(client, call) for client in GOLDENS for call in GOLDENS[client]]
@@ -21,9 +21,7 @@ CASES = [(client, call) for client in GOLDENS for call in GOLDENS[client]]
 @pytest.fixture(scope="module")
 def recorder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorder]:
     """The intercepting proxy."""
-    if not shutil.which("openssl"):
-        pytest.skip("no openssl to make certificates with")
-    made = Recorder(tmp_path_factory.mktemp("certificates"))
+    made = Recorder(make_authority(tmp_path_factory.mktemp("tls") / "authority"))
     yield made
     made.stop()
 
@@ -37,7 +35,9 @@ def _differ(recorder: Recorder, client: str, call: str) -> dict[str, str]:
 def test_request_equals_the_sdks(recorder: Recorder, client: str, call: str) -> None:
     """Host, path, headers and every field of the body."""
     found = _differ(recorder, client, call)
-    unmeant = {what: told for what, told in found.items() if not compare.row_for(client, what)}
+    unmeant = {
+        what: told for what, told in found.items() if not compare.row_for(client, what)
+    }
     assert unmeant == {}
 
 
@@ -81,7 +81,9 @@ def _to_sign(request: Request) -> dict[str, Any]:
 def test_the_aws_sdk_signs_our_requests_alike(recorder: Recorder) -> None:
     """Its signer, given what went over the wire, gives our Authorization header."""
     requests = [
-        ours.make(recorder, "bedrock", call) for name, call in sdks.calls().items() if name != "json"
+        ours.make(recorder, "bedrock", call)
+        for name, call in sdks.calls().items()
+        if name != "json"
     ]
     try:
         folder = sdks.install()
@@ -90,5 +92,8 @@ def test_the_aws_sdk_signs_our_requests_alike(recorder: Recorder) -> None:
     text = json.dumps([_to_sign(request) for request in requests])
     signatures = json.loads(sdks.node(folder, "sign.mjs", {}, text))
     sent = [request.header("authorization") for request in requests]
-    squeezed = [[re.sub(r",\s*", ", ", value or "") for value in side] for side in (sent, signatures)]
+    squeezed = [
+        [re.sub(r",\s*", ", ", value or "") for value in side]
+        for side in (sent, signatures)
+    ]
     assert squeezed[0] == squeezed[1]

@@ -76,7 +76,8 @@ class RealModel:
     """A running server on 127.0.0.1, or on a unix socket; a context manager.
 
     `answer_tokens` bounds every answer (0: the request alone does), `key` is asked for where it is
-    given, `socket` is the path of a unix socket to listen on.
+    given, `socket` is the path of a unix socket to listen on. More `threads` than
+    free processors make it very slow, since they wait for each other awake.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class RealModel:
         answer_tokens: int = 0,
         key: str = "",
         socket: Path | None = None,
-        threads: int = 2,
+        threads: int = 1,
     ) -> None:
         self._options = ["--window", str(window), "--answer-tokens", str(answer_tokens)]
         self._options += ["--threads", str(threads)]
@@ -190,7 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--window", type=int, default=WINDOW_TOKENS)
     parser.add_argument("--answer-tokens", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--socket", default="")
     _serve(parser.parse_args())
 

@@ -74,7 +74,9 @@ def answer() -> list[bytes]:
     end = {"index": 0, "delta": {}, "finish_reason": "stop"}
     used = {"prompt_tokens": 20, "completion_tokens": len(WORDS), "total_tokens": 36}
     chunks += [{**base, "choices": [end]}, {**base, "choices": [], "usage": used}]
-    return [b"data: %s\n\n" % json.dumps(c).encode() for c in chunks] + [b"data: [DONE]\n\n"]
+    return [b"data: %s\n\n" % json.dumps(c).encode() for c in chunks] + [
+        b"data: [DONE]\n\n"
+    ]
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -82,7 +84,14 @@ class _Handler(socketserver.StreamRequestHandler):
     wbufsize = 0
 
     def handle(self) -> None:
-        """Answer every request of a connection, each event as a chunk of its own."""
+        """Answer every request of a connection; a client may end it at any time."""
+        try:
+            self._answer_all()
+        except OSError:
+            return
+
+    def _answer_all(self) -> None:
+        """Answer each request, each event as a chunk of its own."""
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
         chunks = [b"%x\r\n%s\r\n" % (len(e), e) for e in answer()]
         while self.rfile.readline():
@@ -127,7 +136,12 @@ def compare(driver: Path, python: Path, calls: int, rounds: int) -> dict[str, An
     with _Server(("127.0.0.1", 0), _Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         base = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        call = {"model": "openai/m", "base_url": base, "messages": MESSAGES, "max_tokens": 100}
+        call = {
+            "model": "openai/m",
+            "base_url": base,
+            "messages": MESSAGES,
+            "max_tokens": 100,
+        }
         call["repeat"] = calls
         ours, peers = [], []
         for _ in range(rounds):
@@ -164,7 +178,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acr-tests"
+    cache = (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acr-tests"
+    )
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     entry = {"python": version, "pip": [SDK], "repo": SDK}
     try:

@@ -8,6 +8,7 @@ the context overflowed on the way, and that the journal gives the same bytes aga
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -30,10 +31,13 @@ from tasks import (
 
 sys.path.append(str(ROOT / "tests" / "servers"))
 
+from rambling import RamblingModel  # noqa: E402
 from real_model import RealModel, Unavailable  # noqa: E402
 
 RUN_SECONDS = 1800.0
-ANSWER_TOKENS = 160  # an answer's bound: the model would go on to the end of its context
+ANSWER_TOKENS = (
+    160  # an answer's bound: the model would go on to the end of its context
+)
 STATED = {0: "a patch", 1: "no patch", 4: "a ceiling"}
 
 
@@ -71,7 +75,9 @@ def facts_of(task: Task, run: Outcome, again: Outcome, folder: Path) -> dict[str
     return {
         "instance_id": task.instance_id,
         "exit": run.exit,
-        "reason": run.stderr.splitlines()[-1] if run.stderr else STATED.get(run.exit or 0, ""),
+        "reason": run.stderr.splitlines()[-1]
+        if run.stderr
+        else STATED.get(run.exit or 0, ""),
         "ended": run.exit in STATED,
         "seconds": round(run.seconds, 1),
         "searched": searches(folder),
@@ -112,7 +118,9 @@ def table(results: list[dict[str, Any]]) -> str:
     return "\n".join(f"{count:3} of {n} {what}" for what, count in rows.items())
 
 
-def chosen_tasks(places: Places, wanted: list[str], count: int) -> list[tuple[Task, Path]]:
+def chosen_tasks(
+    places: Places, wanted: list[str], count: int
+) -> list[tuple[Task, Path]]:
     """The tasks asked for, else the first `count` whose repository is here."""
     found = []
     for task in load_tasks(places).values():
@@ -124,6 +132,13 @@ def chosen_tasks(places: Places, wanted: list[str], count: int) -> list[tuple[Ta
     return found if wanted else found[:count]
 
 
+def model_of(args: argparse.Namespace) -> RealModel | RamblingModel:
+    """The model that the options ask for, to be entered."""
+    if args.rambling:
+        return RamblingModel(args.window)
+    return RealModel(args.window, args.answer_tokens, threads=args.threads)
+
+
 def main() -> int:
     """Run the tasks; exit 0 if each ended by itself, reached the patch writer and replays."""
     parser = replay_parser(__doc__ or "", RUN_SECONDS, "one run")
@@ -131,8 +146,18 @@ def main() -> int:
     option("--count", type=int, default=20, help="tasks, where none is named")
     option("--rounds", type=int, default=4, help="retrieval rounds")
     option("--window", type=int, default=4096, help="tokens of the model's context")
-    option("--answer-tokens", type=int, default=ANSWER_TOKENS, help="bound of an answer")
-    option("--threads", type=int, default=1, help="of the model; more than free cores is slow")
+    option(
+        "--answer-tokens", type=int, default=ANSWER_TOKENS, help="bound of an answer"
+    )
+    option(
+        "--threads",
+        type=int,
+        default=1,
+        help="of the model; more than free cores is slow",
+    )
+    option(
+        "--rambling", action="store_true", help="a cheap stand-in for the real model"
+    )
     args = parser.parse_args()
     results: list[dict[str, Any]] = []
     try:
@@ -140,8 +165,11 @@ def main() -> int:
         work = places.work / "real-model"
         work.mkdir(parents=True, exist_ok=True)
         host = Host(Path(args.binary).resolve(), args.timeout, work / "cache")
-        with RealModel(args.window, args.answer_tokens, threads=args.threads) as server:
-            os.environ |= {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-local"}
+        with model_of(args) as server:
+            os.environ |= {
+                "OPENAI_BASE_URL": server.base_url,
+                "OPENAI_API_KEY": "sk-local",
+            }
             output = args.results or work / "results.jsonl"
             with output.open("w", encoding="utf-8") as lines:
                 for task, repository in chosen_tasks(places, args.instance, args.count):

@@ -11,7 +11,9 @@ SSE = "text/event-stream"
 
 
 def _data(*events: Any) -> bytes:
-    return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+    return b"".join(
+        b"data: " + json.dumps(event).encode() + b"\n\n" for event in events
+    )
 
 
 def _named(*events: dict[str, Any]) -> bytes:
@@ -102,7 +104,9 @@ def _converse() -> bytes:
     return b"".join(
         (
             frame("messageStart", {"role": "assistant"}),
-            frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "ok"}}),
+            frame(
+                "contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "ok"}}
+            ),
             frame("contentBlockStop", {"contentBlockIndex": 0}),
             frame("messageStop", {"stopReason": "end_turn"}),
             frame("metadata", {"usage": usage, "metrics": {"latencyMs": 1}}),

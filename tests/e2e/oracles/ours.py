@@ -39,7 +39,9 @@ CLIENTS = {
     "openai": Client("openai/gpt-4.1", {"OPENAI_API_KEY": KEY}),
     "openai-responses": Client("openai-responses/gpt-4.1", {"OPENAI_API_KEY": KEY}),
     "azure": Client("azure/my-deployment", {"AZURE_OPENAI_API_KEY": KEY, **_AZURE}),
-    "azure-token": Client("azure/my-deployment", {"AZURE_OPENAI_AD_TOKEN": KEY, **_AZURE}),
+    "azure-token": Client(
+        "azure/my-deployment", {"AZURE_OPENAI_AD_TOKEN": KEY, **_AZURE}
+    ),
     "azure-v1": Client(
         "azure/my-deployment",
         {
@@ -56,7 +58,8 @@ CLIENTS = {
     "gemini-3": Client("gemini/gemini-3-pro-preview", {"GEMINI_API_KEY": KEY}),
     "bedrock": Client(f"bedrock/{CLAUDE}", _AWS),
     "bedrock-bearer": Client(
-        f"bedrock/{CLAUDE}", {"AWS_REGION": "us-east-1", "AWS_BEARER_TOKEN_BEDROCK": KEY}
+        f"bedrock/{CLAUDE}",
+        {"AWS_REGION": "us-east-1", "AWS_BEARER_TOKEN_BEDROCK": KEY},
     ),
 }
 

@@ -1,7 +1,7 @@
 """A proxy on 127.0.0.1 that ends the TLS of every host itself and takes down what it is sent.
 
 So clients are asked at their own addresses, with their own paths and Host headers, and nothing
-leaves the machine. Its certificates are made for the test by openssl; `Recorder.ca` signs them.
+leaves the machine. `Recorder.environment` leads a program to it and lets it trust its certificates.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import socket
 import socketserver
 import ssl
-import subprocess
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO
+
+from tls import Authority
 
 from .answers import answer
 
@@ -41,28 +41,6 @@ class Request:
     def header(self, name: str) -> str | None:
         """The value of a header; None where it was not sent."""
         return dict(self.headers).get(name)
-
-
-def _openssl(folder: Path, *args: str) -> None:
-    subprocess.run(["openssl", *args], check=True, capture_output=True, cwd=folder)
-
-
-def make_certificates(folder: Path) -> tuple[Path, Path]:
-    """(authority, certificate with its key) for all HOSTS."""
-    folder.mkdir(parents=True, exist_ok=True)
-    names = ",".join(f"DNS:{host}" for host in HOSTS)
-    new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    subject = ("-subj", "/CN=a test's own")
-    ca_file = ("-keyout", "ca.key", "-out", "ca.pem", "-days", "2")
-    _openssl(folder, "req", "-x509", *new, *subject, *ca_file)
-    _openssl(folder, "req", *new, *subject, "-keyout", "key.pem", "-out", "leaf.csr")
-    (folder / "names").write_text(f"subjectAltName={names}\n", encoding="ascii")
-    signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2")
-    out = ("-extfile", "names", "-out", "leaf.pem")
-    _openssl(folder, "x509", "-req", "-in", "leaf.csr", *signed, *out)
-    both = folder / "both.pem"
-    both.write_bytes((folder / "key.pem").read_bytes() + (folder / "leaf.pem").read_bytes())
-    return folder / "ca.pem", both
 
 
 def _read_head(stream: BinaryIO) -> tuple[str, list[tuple[str, str]]] | None:
@@ -129,12 +107,11 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 class Recorder:
-    """The running proxy: `url`, `ca` (a file), and `requests` in the order they came."""
+    """The running proxy: `url`, and `requests` in the order they came."""
 
-    def __init__(self, folder: Path) -> None:
-        self.ca, both = make_certificates(folder)
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls.load_cert_chain(both)
+    def __init__(self, authority: Authority) -> None:
+        self._ca = authority.ca
+        tls = authority.server_context(*HOSTS)
         self.requests: list[Request] = []
         self._server = _Server(tls, self.requests)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -143,7 +120,7 @@ class Recorder:
     def environment(self) -> dict[str, str]:
         """What leads a program through the proxy."""
         names = ("HTTPS_PROXY", "https_proxy", "ORACLE_PROXY")
-        ca = {"SSL_CERT_FILE": str(self.ca), "NODE_EXTRA_CA_CERTS": str(self.ca)}
+        ca = {"SSL_CERT_FILE": str(self._ca), "NODE_EXTRA_CA_CERTS": str(self._ca)}
         return {name: self.url for name in names} | ca
 
     def stop(self) -> None:

@@ -97,8 +97,24 @@ static void every_error_has_a_name_of_its_own(void)
     g_assert_cmpstr(acr_llm_error_name(ACR_LLM_ERROR_CONTEXT_OVERFLOW), ==, "context_overflow");
 }
 
+static void messages_in_the_middle_can_be_taken_out(void)
+{
+    g_autoptr(AcrConversation) conversation = acr_conversation_new("talk");
+    static const char *const texts[] = {"a", "b", "c", "d"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        acr_conversation_add(conversation, ACR_ROLE_USER, texts[i]);
+    acr_conversation_remove(conversation, 4, 0);
+    acr_conversation_remove(conversation, 1, 2);
+    g_assert_cmpuint(acr_conversation_size(conversation), ==, 2);
+    g_assert_cmpstr(acr_conversation_message(conversation, 0)->content, ==, "a");
+    g_assert_cmpstr(acr_conversation_message(conversation, 1)->content, ==, "d");
+}
+
 void add_conversation_tests(void)
 {
+    g_test_add_func("/llm/conversation/messages_in_the_middle_can_be_taken_out",
+                    messages_in_the_middle_can_be_taken_out);
     g_test_add_func("/llm/conversation/messages_stand_in_order_and_are_copied",
                     messages_stand_in_order_and_are_copied);
     g_test_add_func("/llm/conversation/text_that_is_no_utf8_is_repaired",

@@ -8,7 +8,7 @@
 #include "loops/results.h"
 #include "test_loops.h"
 
-#define SMALL 9000u /* bytes that the longest conversation gets down to: some 3,000 tokens */
+#define SMALL 5000u /* bytes that the longest conversation gets down to: some 1,700 tokens */
 
 typedef struct {
     AcrPrompts *prompts;
@@ -144,14 +144,19 @@ static void test_each_step_takes_something_until_it_is_small(Talk *talk, gconstp
 {
     for (guint i = 0; i < 15; i++)
         add_round(talk, "RESULT", 100, 1000);
+    acr_conversation_add(talk->retrieved.conversation, ACR_ROLE_ASSISTANT, "Hm.");
     acr_conversation_add(talk->retrieved.conversation, ACR_ROLE_USER, "The last question.");
     const AcrMessage *first = acr_conversation_message(talk->retrieved.conversation, 0);
     g_autofree char *system = g_strdup(first->content);
     gsize before = total_bytes(talk);
-    guint steps = 0;
-    while (shorten(talk)) {
+    guint steps = 0, dropped = 0;
+    const char *what;
+    while ((what = shorten(talk))) {
         gsize now = total_bytes(talk);
         g_assert_cmpuint(now, <, before);
+        dropped += strcmp(what, "the oldest turn is left out") == 0;
+        g_assert_cmpuint(count(talk, "oldest turns of this conversation are left out"), ==,
+                         dropped > 0);
         before = now;
         g_assert_cmpuint(++steps, <, 300);
     }
@@ -160,7 +165,12 @@ static void test_each_step_takes_something_until_it_is_small(Talk *talk, gconstp
     g_assert_cmpuint(count(talk, "- search_method_in_class("), ==, 1);
     g_assert_cmpuint(count(talk, "ISSUE line 0 "), ==, 1);
     g_assert_cmpuint(count(talk, "The last question."), ==, 1);
-    g_assert_cmpuint(acr_conversation_size(talk->retrieved.conversation), ==, 2 + 15 * 4 + 1);
+    g_assert_cmpuint(acr_conversation_size(talk->retrieved.conversation), ==,
+                     2 + 15 * 4 + 2 - dropped * 2);
+    g_assert_cmpuint(acr_conversation_size(talk->retrieved.conversation), <=, 4);
+    for (gsize i = 0; i < 2; i++) /* roles still alternate */
+        g_assert_cmpint(acr_conversation_message(talk->retrieved.conversation, i + 1)->role, ==,
+                        i == 0 ? ACR_ROLE_USER : ACR_ROLE_ASSISTANT);
 }
 
 static void test_a_long_question_is_cut_at_last(Talk *talk, gconstpointer data)

@@ -61,6 +61,26 @@ static void test_the_ratio_is_learnt_from_answers(void)
     g_assert_cmpint(estimate(&window, 40000), <=, 11000);
 }
 
+static void test_absurd_numbers_are_not_believed(void)
+{
+    static const gint64 absurd[] = {1, 9, 1000000000, G_MAXINT64 / 2};
+    g_autoptr(AcrConversation) talk = talk_of(40000);
+    for (guint i = 0; i < G_N_ELEMENTS(absurd); i++) {
+        AcrUsage usage = ACR_USAGE_UNKNOWN;
+        AcrWindow window;
+        acr_window_init(&window, 0);
+        usage.input = absurd[i];
+        for (guint n = 0; n < 100; n++)
+            acr_window_learn_answer(&window, talk, &usage);
+        g_assert_cmpint(estimate(&window, 8000), >=, 1000);
+        g_assert_cmpint(estimate(&window, 8000), <=, 8500);
+    }
+    AcrWindow window;
+    acr_window_init(&window, 0);
+    acr_window_learn_refusal(&window, talk, 10);
+    g_assert_cmpint(window.tokens, ==, 0);
+}
+
 static void test_a_refusal_of_what_seemed_to_fit_is_learnt_from(void)
 {
     AcrWindow window;
@@ -232,6 +252,8 @@ void add_window_tests(void)
                     test_three_bytes_are_a_token_at_first);
     g_test_add_func("/task/window/the_ratio_is_learnt_from_answers",
                     test_the_ratio_is_learnt_from_answers);
+    g_test_add_func("/task/window/absurd_numbers_are_not_believed",
+                    test_absurd_numbers_are_not_believed);
     g_test_add_func("/task/window/a_refusal_of_what_seemed_to_fit_is_learnt_from",
                     test_a_refusal_of_what_seemed_to_fit_is_learnt_from);
     g_test_add_func("/task/window/everything_fits_an_unknown_window",

@@ -1,0 +1,136 @@
+"""Runs with a model that says much and takes little: all reach the patch writer, end by themselves, and replay."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from host import ROOT, Result
+from repos import Repo
+from runs import journal
+
+sys.path.append(str(ROOT / "tests" / "servers"))
+
+from rambling import RamblingModel  # noqa: E402
+
+RunHost = Callable[..., Result]
+# Names that are in the sample, so that searches find long code.
+ISSUE = """The bill is wrong.
+
+`SeasonalTariff`, `BlockTariff`, `BillingRun`, `Period`, `invoice`, `usage_charge`, `cost_in_blocks`, `split_at`
+and everything that tariff billing does give another amount than the invoice says.
+"""
+
+
+def run(
+    run_host: RunHost,
+    server: RamblingModel,
+    repo: Repo,
+    folder: Path,
+    issue: str,
+    *more: object,
+) -> tuple[Result, list[dict[str, Any]]]:
+    """One run of a folder of its own, and the records of its journal."""
+    path = folder / "issue.md"
+    path.write_text(issue, encoding="utf-8")
+    args = (
+        "run",
+        "--repo",
+        repo.path,
+        "--issue",
+        path,
+        "--model",
+        "openai/rambling",
+        "--verbose",
+    )
+    env = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-local"}
+    result = run_host(*args, "--out", folder / "out", *more, env=env)
+    return result, journal(folder / "out")
+
+
+def check_end(run_host: RunHost, result: Result, folder: Path) -> None:
+    """It ended by itself and says why, the patch writer answered, and the journal gives the same again."""
+    assert result.exit in (0, 1), result.told()
+    assert result.exit == 0 or "no patch (" in result.err.splitlines()[-1]
+    assert (folder / "out" / "attempt_0" / "patch_raw_1.md").stat().st_size > 0
+    again = run_host("replay", folder / "out")
+    assert (again.exit, again.stdout) == (result.exit, result.stdout), again.told()
+
+
+@pytest.mark.parametrize("words", [20, 400])
+@pytest.mark.parametrize("window", [3200, 4096])
+def test_small_window(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, window: int, words: int
+) -> None:
+    with RamblingModel(window, words) as server:
+        result, records = run(run_host, server, sample_repo, tmp_path, ISSUE)
+    check_end(run_host, result, tmp_path)
+    errors = [r["answer"]["error"] for r in records if "error" in r["answer"]]
+    assert errors and all(e["class"] == "context_overflow" for e in errors)
+    assert sum(e.get("sent", True) for e in errors) == sum(
+        n > window for n in server.asked
+    )
+    # The first refusal teaches the window; after it few requests are sent that do not fit.
+    assert sum(n > window for n in server.asked) <= 3
+    assert any("search" == r["request"]["agent"] for r in records)
+
+
+def test_issue_longer_than_the_window(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Its middle is left out, and said so; its begin and end are still told."""
+    issue = ISSUE + "It was seen again.\n" * 3000 + "\nThe end of the report."
+    with RamblingModel() as server:
+        result, records = run(
+            run_host, server, sample_repo, tmp_path, issue, "--rounds", "2"
+        )
+    check_end(run_host, result, tmp_path)
+    told = [m["content"] for r in records for m in r["request"]["messages"]]
+    cut = [
+        text
+        for text in told
+        if "The bill is wrong." in text and "bytes left out" in text
+    ]
+    assert cut and all("The end of the report." in text for text in cut)
+
+
+def test_given_window_is_never_passed(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    with RamblingModel() as server:
+        result, _ = run(
+            run_host, server, sample_repo, tmp_path, ISSUE, "--context", "4096"
+        )
+    check_end(run_host, result, tmp_path)
+    assert server.asked and max(server.asked) <= 4096
+
+
+def test_run_that_is_killed_goes_on_with_what_it_learnt(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Cut after any record, the run makes the same requests again from there, and ends the same."""
+    with RamblingModel(3200) as server:
+        result, records = run(
+            run_host, server, sample_repo, tmp_path, ISSUE, "--rounds", "3"
+        )
+        whole = (tmp_path / "out" / "journal.jsonl").read_bytes()
+        asked = list(server.asked)
+        for kept in (1, len(records) // 2, len(records) - 1):
+            cut = b"".join(whole.splitlines(keepends=True)[:kept])
+            (tmp_path / "out" / "journal.jsonl").write_bytes(cut)
+            meta = json.loads((tmp_path / "out" / "meta.json").read_text("utf-8"))
+            meta["state"] = "ready"
+            (tmp_path / "out" / "meta.json").write_text(json.dumps(meta), "utf-8")
+            del server.asked[:]
+            again, now = run(
+                run_host, server, sample_repo, tmp_path, ISSUE, "--rounds", "3"
+            )
+            assert (again.exit, again.stdout) == (result.exit, result.stdout), (
+                again.told()
+            )
+            assert server.asked == asked[len(asked) - len(server.asked) :]
+            assert [r["request"] for r in now] == [r["request"] for r in records]
