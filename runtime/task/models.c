@@ -17,8 +17,8 @@ static bool is_same_provider(const char *a, const char *b)
     return strcmp(provider_a, provider_b) == 0;
 }
 
-/* One model by its name. The key and the headers that were given are the first model's provider's:
- * no other one gets to see them. */
+/* One model by its name. The address, the key and the headers that were given are the first model's
+ * provider's: no other one gets to see them. */
 static AcrModel *make_one(const char *name, const AcrTaskOptions *task,
                           const AcrModelOptions *shared, GError **error)
 {
@@ -27,6 +27,7 @@ static AcrModel *make_one(const char *name, const AcrTaskOptions *task,
         options.key_command = task->key_command;
         options.key_file = task->key_file;
         options.headers = task->headers;
+        options.base_url = task->base_url;
     }
     return acr_model_new(name, &options, error);
 }

@@ -102,10 +102,10 @@ typedef struct {
     const char *fallback_model; /* takes over where a model has failed for good; or NULL */
     const char *effort;         /* of reasoning, or NULL */
     /* How models of the first one's provider are reached; for others the environment holds. */
-    const char *key_command, *key_file; /* as in AcrModelOptions */
-    const char *const *headers;         /* NULL-terminated, or NULL */
-    const char *shared_dir;             /* as in AcrModelOptions */
-    gint64 retry_base_ms;               /* likewise; 0: its default */
+    const char *base_url, *key_command, *key_file; /* as in AcrModelOptions */
+    const char *const *headers;                    /* NULL-terminated, or NULL */
+    const char *shared_dir;                        /* as in AcrModelOptions */
+    gint64 retry_base_ms;                          /* likewise; 0: its default */
     gint64 context;      /* tokens that a model takes at once; 0: learnt from its refusals */
     const char *prompts; /* folder of prompts that take the place of the program's, or NULL */
     bool apply;          /* write the change into the working tree after success */

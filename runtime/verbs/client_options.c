@@ -19,8 +19,10 @@ GOptionEntry *acr_client_option_entries(AcrClientOptions *options, const GOption
          "Model that takes over where one has failed for good", "MODEL"},
         {"effort", 0, 0, G_OPTION_ARG_FILENAME, &options->effort,
          "Effort of reasoning, in the provider's words (low, medium, high)", "WORD"},
+        {"base-url", 0, 0, G_OPTION_ARG_FILENAME, &options->base_url,
+         "Address of the first model's provider in place of its own", "URL"},
         {"key-command", 0, 0, G_OPTION_ARG_FILENAME, &options->key_command,
-         "Command that prints the key of the first model's provider", "COMMAND"},
+         "Command that prints the key of that provider", "COMMAND"},
         {"key-file", 0, 0, G_OPTION_ARG_FILENAME, &options->key_file,
          "File that holds it, for its owner alone (mode 0600)", "FILE"},
         {"header", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->headers,
@@ -88,6 +90,8 @@ void acr_client_options_to_child(const AcrClientOptions *options, GPtrArray *arg
         g_ptr_array_add(argv, g_strdup_printf("--fallback-model=%s", options->fallback_model));
     if (options->effort)
         g_ptr_array_add(argv, g_strdup_printf("--effort=%s", options->effort));
+    if (options->base_url)
+        g_ptr_array_add(argv, g_strdup_printf("--base-url=%s", options->base_url));
     if (options->key_file)
         g_ptr_array_add(argv, g_strdup_printf("--key-file=%s", options->key_file));
     if (options->key_command)
@@ -100,9 +104,9 @@ void acr_client_options_to_child(const AcrClientOptions *options, GPtrArray *arg
 
 void acr_client_options_clear(AcrClientOptions *options)
 {
-    char *const strings[] = {
-        options->fallback_as_given, options->fallback_model, options->effort,
-        options->key_command,       options->key_file,       options->shared_dir};
+    char *const strings[] = {options->fallback_as_given, options->fallback_model, options->effort,
+                             options->base_url,          options->key_command,    options->key_file,
+                             options->shared_dir};
     for (gsize i = 0; i < G_N_ELEMENTS(strings); i++)
         g_free(strings[i]);
     g_strfreev(options->headers);

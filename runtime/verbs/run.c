@@ -138,6 +138,7 @@ static int run_task(const AcrProgram *program, Options *options)
         .fallback_model = options->run.client.fallback_model,
         .effort = options->run.client.effort,
         .key_command = options->run.client.key_command,
+        .base_url = options->run.client.base_url,
         .key_file = options->run.client.key_file,
         .headers = (const char *const *)options->run.client.headers,
         .shared_dir = options->run.client.shared_dir,

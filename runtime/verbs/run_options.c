@@ -33,7 +33,7 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
         {"attempts", 0, 0, G_OPTION_ARG_INT, &options->attempts,
          "Fresh attempts at most (default 1)", "N"},
         {"retries", 0, 0, G_OPTION_ARG_INT, &options->retries,
-         "How often a model call that failed for the moment is made again (default 6)", "N"},
+         "How often a model call that failed for the moment is made again (default 8)", "N"},
         {"verify", 0, 0, G_OPTION_ARG_FILENAME, &options->verify_name,
          "Prove the patch by running code: auto, always or never (default auto; --verify alone: "
          "always)",

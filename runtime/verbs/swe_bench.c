@@ -69,10 +69,9 @@ static void add_cost(Watch *watch, const char *instance_id)
     g_autoptr(AcrJson) cost = data ? acr_json_parse(data, len, NULL) : NULL;
     const AcrJson *total = acr_json_get(cost, "total");
     watch->cost_microusd += acr_json_get_int(total, "cost_microusd", 0);
-    watch->tokens += acr_json_get_int(total, "input_tokens", 0) +
-                     acr_json_get_int(total, "cached_tokens", 0) +
-                     acr_json_get_int(total, "written_tokens", 0) +
-                     acr_json_get_int(total, "output_tokens", 0);
+    watch->tokens +=
+        acr_json_get_int(total, "input_tokens", 0) + acr_json_get_int(total, "cached_tokens", 0) +
+        acr_json_get_int(total, "written_tokens", 0) + acr_json_get_int(total, "output_tokens", 0);
 }
 
 static void on_task(void *ctx, const AcrInstance *instance, int exit_code, const char *said,

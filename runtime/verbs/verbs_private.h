@@ -140,7 +140,7 @@ AcrHost acr_verb_host(const AcrProgram *program, AcrIndexingOptions *options,
  */
 typedef struct {
     char *fallback_model; /* by acr_client_options_check */
-    char *fallback_as_given, *effort, *key_command, *key_file;
+    char *fallback_as_given, *effort, *base_url, *key_command, *key_file;
     char **headers; /* those of ACR_HEADERS too, by acr_client_options_check */
     char *shared_dir;
     gint64 retry_base_ms; /* of ACR_RETRY_BASE_MS; 0: not set */
