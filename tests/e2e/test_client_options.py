@@ -120,3 +120,21 @@ def test_second_model_goes_on_where_the_first_has_failed(
     assert live.stdout == script.stdout
     server.stop()
     assert run_host("replay", out).check().stdout == live.stdout
+
+
+def test_given_address_goes_before_the_environments_and_not_to_another_provider(
+    run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
+) -> None:
+    dead = "http://127.0.0.1:1/v1"
+    env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": dead, "VLLM_BASE_URL": dead}
+    server = loopback_openai(SCRIPT)
+    there = ["--base-url", server.base_url]
+    args = arguments(sample_repo, tmp_path / "a", *there, model=server.model)
+    assert run_host(*args, env=env).check().stdout.startswith(b"diff --git")
+    busy = loopback_openai(SCRIPT)
+    busy.fail(Failure("status", 503))
+    there = ["--base-url", busy.base_url, "--retries", 0, "--fallback-model", "vllm/x"]
+    args = arguments(sample_repo, tmp_path / "b", *there, model=busy.model)
+    result = run_host(*args, env=env).check(3)
+    assert b"vllm/x" in result.stderr and b"127.0.0.1:1" in result.stderr
+    assert len(busy.requests) == 1
