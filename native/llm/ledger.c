@@ -305,7 +305,8 @@ static bool wait_for_lock(AcrLedger *ledger, GError **error)
                         ledger->path, ACR_LEDGER_LOCK_MS / 1000);
             return false;
         }
-        g_usleep((gulong)g_random_int_range(100, (gint32)wait_us + 1));
+        /* The clock spreads those who wait. */
+        g_usleep((gulong)(100 + g_get_monotonic_time() % wait_us));
         wait_us = MIN(wait_us * 2, MAX_WAIT_US);
     }
     return true;
