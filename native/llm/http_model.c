@@ -416,6 +416,10 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     (*retries)++;
     call->total++;
     call->wait_ms = ms;
+    /* What has failed often closes its connection a moment later: a try that is sent just then
+     * would be paid for and never read. */
+    acr_http_client_free(self->client);
+    self->client = acr_http_client_new();
     if (acr_llm_wait(ms, self->interrupt))
         return true;
     acr_failure_clear(failure);

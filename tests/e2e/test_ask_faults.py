@@ -25,7 +25,7 @@ from servers.scenarios import SCENARIOS
 from servers.table import Expect, Scenario
 from servers.strict import KEY, StrictServer
 
-THREADS = 24
+THREADS = 20
 RETRY_BASE_MS = "5"
 SYSTEM, QUESTION = "Be brief, ü.", "Say it in JSON:\n“hello” 🌍"
 CASES = [(row, name) for row in SCENARIOS for name in row.dialects if name in PEERS]

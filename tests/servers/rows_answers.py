@@ -162,7 +162,8 @@ def _corrections() -> list[Scenario]:
     mode = ("--json-mode",)
     data = Answer(pieces=('{"a":', ' "ü"}'))
     two: dict[str, Any] = {"requests": (1, 2)}
-    renamed = ok("limit-renamed", CHAT, Play(), **two)
+    kept = {"connections": (1, 1)}
+    renamed = ok("limit-renamed", CHAT, Play(), **two, **kept)
     json_row = ok("json-mode", (*ALL, *ALIKE), Play(data), content=data.text, json=True)
     fallback = ok(
         "json-fallback", ALL, Play(data), content=data.text, requests=(1, 2), json=False
@@ -210,7 +211,10 @@ def _connections() -> list[Scenario]:
         *rows,
         ok("continue", ALL, Play(first=b"HTTP/1.1 100 Continue\r\n\r\n")),
         ok("early-hints", ALL, Play(first=hints * 3)),
-        ok("kept", ALL, refused, Play(), requests=(2, 2), connections=(1, 1)),
+        # A failed server may be closing its end: the next try goes over a new connection.
+        ok(
+            "new-for-a-retry", ALL, refused, Play(), requests=(2, 2), connections=(2, 2)
+        ),
         ok(
             "closed-after",
             ALL,
@@ -219,9 +223,9 @@ def _connections() -> list[Scenario]:
             requests=(2, 2),
             connections=(2, 2),
         ),
-        ok("dies-when-used-again", ALL, refused, gone, Play(), requests=(3, 3)),
+        ok("fails-then-dies", ALL, refused, gone, Play(), requests=(3, 3)),
         ok(
-            "resets-when-used-again",
+            "fails-then-resets",
             ALL,
             refused,
             replace(gone, end="reset"),

@@ -189,7 +189,7 @@ def _lengths() -> list[Scenario]:
 
 def _times() -> list[Scenario]:
     """Servers that let wait; --timeout bounds each attempt."""
-    slow: dict[str, Any] = {"requests": (1, 4), "seconds": 12}
+    slow: dict[str, Any] = {"requests": (1, 4), "seconds": 20}
     rows = [
         bad(f"endless-{what}", ALL, "timeout", Play(endless=what, pause=0.02), **slow)
         for what in ("ping", "comment", "content", "silence")
@@ -205,7 +205,7 @@ def _times() -> list[Scenario]:
         ),
         bad("slow-body", ALL, "timeout", Play(silence=30.0), **slow),
     ]
-    rows = [replace(row, args=("--timeout", "1")) for row in rows]
+    rows = [replace(row, args=("--timeout", "2")) for row in rows]
     later = Play(before=0.5, silence=0.3)
     return [*rows, replace(ok("later", ALL, later), args=("--timeout", "10"))]
 
