@@ -107,10 +107,14 @@ static bool newest_to_headings(AcrRetrieved *retrieved, const AcrRun *run)
     return lower_newest(retrieved, run, ACR_RESULTS_HEADINGS);
 }
 
-static bool cut_headings(AcrRetrieved *retrieved, const AcrRun *run)
+static bool cut_older_headings(AcrRetrieved *retrieved, const AcrRun *run)
 {
-    return lower_older(retrieved, run, ACR_RESULTS_CUT_HEADINGS) ||
-           lower_newest(retrieved, run, ACR_RESULTS_CUT_HEADINGS);
+    return lower_older(retrieved, run, ACR_RESULTS_CUT_HEADINGS);
+}
+
+static bool cut_newest_headings(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    return lower_newest(retrieved, run, ACR_RESULTS_CUT_HEADINGS);
 }
 
 /* ---- Other messages -----------------------------------------------------------------------------
@@ -212,6 +216,13 @@ static bool drop_oldest_turn(AcrRetrieved *retrieved, const AcrRun *run)
     return true;
 }
 
+/* The same as long as it leaves the newest results alone: code is worth more than old notes. */
+static bool drop_turn_before_newest(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    const AcrResults *newest = newest_results(retrieved);
+    return newest && newest->message >= FIRST_TURN + TURN && drop_oldest_turn(retrieved, run);
+}
+
 /* ---- All of it ----------------------------------------------------------------------------------
  */
 
@@ -223,8 +234,10 @@ static const struct {
     {cut_earlier, "an earlier message is shortened"},
     {cut_newest, "the newest results are cut"},
     {cut_issue, "the issue is cut"},
+    {cut_older_headings, "the headings of results are cut"},
+    {drop_turn_before_newest, "the oldest turn is left out"},
     {newest_to_headings, "the newest results are shortened"},
-    {cut_headings, "the headings of results are cut"},
+    {cut_newest_headings, "the headings of results are cut"},
     {drop_oldest_turn, "the oldest turn is left out"},
     {cut_question, "the last question is cut"},
     {cut_issue_more, "the issue is cut"},

@@ -131,6 +131,24 @@ static void test_newest_results_lose_their_middle_before_all(Talk *talk, gconstp
     g_assert_cmpuint(total_bytes(talk), <, before / 8);
 }
 
+static void test_old_turns_go_before_the_newest_code(Talk *talk, gconstpointer data)
+{
+    add_round(talk, "FIRST", 2, 20);
+    add_round(talk, "SECOND", 2, 20);
+    add_round(talk, "THIRD", 2, 20);
+    guint dropped = 0;
+    const char *what = NULL;
+    while (count(talk, "THIRD line 0 ")) {
+        what = shorten(talk);
+        g_assert_nonnull(what);
+        dropped += strcmp(what, "the oldest turn is left out") == 0;
+    }
+    g_assert_cmpstr(what, ==, "the newest results are shortened");
+    g_assert_cmpuint(dropped, ==, 4); /* two rounds of two turns; of the third none */
+    g_assert_cmpuint(count(talk, "search_class(\"SECOND\")"), ==, 0);
+    g_assert_cmpuint(count(talk, "search_class(\"THIRD\")"), ==, 1);
+}
+
 static void test_the_issue_loses_its_middle(Talk *talk, gconstpointer data)
 {
     g_assert_cmpstr(shorten(talk), ==, "the issue is cut");
@@ -193,6 +211,8 @@ void register_shorten_tests(void)
     ADD(short_issue, "/loops/shorten/older_results_go_first", test_older_results_go_first);
     ADD(short_issue, "/loops/shorten/newest_results_lose_their_middle_before_all",
         test_newest_results_lose_their_middle_before_all);
+    ADD(short_issue, "/loops/shorten/old_turns_go_before_the_newest_code",
+        test_old_turns_go_before_the_newest_code);
     ADD(long_issue, "/loops/shorten/the_issue_loses_its_middle", test_the_issue_loses_its_middle);
     ADD(long_issue, "/loops/shorten/each_step_takes_something_until_it_is_small",
         test_each_step_takes_something_until_it_is_small);
