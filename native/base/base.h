@@ -177,6 +177,8 @@ const char *acr_bytes_find(const char *hay, gsize len, const char *bytes, gsize 
 /* `text` with its middle left out and said so, when it is longer than `max` bytes; cut at UTF-8
  * borders; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
+/* `text` as a JSON string, its middle left out as above, for messages; owned (g_free). */
+char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 
 /* ---- Files --------------------------------------------------------------------------------------
  */

@@ -1,9 +1,7 @@
 /*
  * llm: one function sends a conversation for a role and returns an answer with its usage. Backends
  * stand behind one vtable: HTTP providers and scripted answers here; the journal wraps any of them
- * from outside. What a call may cost is reserved before it is sent, in a budget that processes
- * share. Amounts of money are integers in pico-USD (1e-12 USD): 3 USD per million tokens are
- * 3,000,000 a token.
+ * from outside. What a call may cost is reserved in a budget (money) before it is sent.
  */
 #ifndef ACR_LLM_H
 #define ACR_LLM_H
@@ -13,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "money/money.h"
 
 /* Classes of failure, from the client's taxonomy; a caller branches on CONTEXT_OVERFLOW, USED_UP,
  * EXPECT, CEILING. */
@@ -87,33 +86,6 @@ typedef struct {
     guint max_tokens;      /* of the answer; 0: the model's default */
 } AcrModelRequest;
 
-/*
- * Counters in tokens; -1: the provider did not say, or said nonsense. input, cached, written and
- * written_1h are disjoint and add up to what was sent; output holds all that came back, reasoning
- * (a part of it) included.
- */
-typedef struct {
-    gint64 input;      /* neither read from the provider's cache nor written to it */
-    gint64 cached;     /* read from it */
-    gint64 written;    /* written to it, for minutes */
-    gint64 written_1h; /* written to it, for an hour */
-    gint64 output;
-    gint64 reasoning;
-    gint64 cost_pico; /* -1: unknown */
-    bool cost_stated; /* cost_pico is the provider's own word */
-} AcrUsage;
-/* All counters unknown. */
-#define ACR_USAGE_UNKNOWN                                                                          \
-    {                                                                                              \
-        .input = -1, .cached = -1, .written = -1, .written_1h = -1, .output = -1, .reasoning = -1, \
-        .cost_pico = -1                                                                            \
-    }
-/* Sums of the known counters of one side; -1: none is known. */
-gint64 acr_usage_sent(const AcrUsage *usage);   /* input, cached, written, written_1h */
-gint64 acr_usage_tokens(const AcrUsage *usage); /* that and output; -1 unless both are known */
-/* Pico-USD in millionths of a USD, rounded up; -1 stays. */
-gint64 acr_microusd(gint64 pico);
-
 typedef struct {
     char *content;    /* owned; valid UTF-8 without NUL, maybe "" */
     char *finish;     /* owned; in OpenAI's words, whoever answers: "stop", "length", "tool_calls",
@@ -180,92 +152,6 @@ const AcrModelReport *acr_model_report(AcrModel *model);
 guint acr_report_sent(const AcrModelReport *report); /* requests that were sent */
 void acr_model_free(AcrModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrModel, acr_model_free)
-
-/* ---- Prices -------------------------------------------------------------------------------------
- */
-
-/* Of one model: pico-USD a token; -1: not said, and the plain price of its side holds. */
-typedef struct {
-    gint64 input, cached, written, written_1h, output, reasoning;
-} AcrPriceTier;
-#define ACR_PRICE_TIERS 3
-typedef struct {
-    AcrPriceTier base;
-    /* Whole requests with more tokens sent than `above` cost this; in rising order, above 0 ends.
-     */
-    struct {
-        gint64 above;
-        AcrPriceTier tier;
-    } tiers[ACR_PRICE_TIERS];
-    gint64 max_input, max_output; /* tokens; -1: not said */
-} AcrPrice;
-
-typedef struct AcrPrices AcrPrices;
-/* The built-in table; `path` (may be NULL) names a file of LiteLLM's or genai-prices' shape whose
- * rows go before it. Owned (acr_prices_free). Errors: USAGE (no such file, not of either shape). */
-AcrPrices *acr_prices_new(const char *path, GError **error) ACR_MUST_USE;
-void acr_prices_free(AcrPrices *prices);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPrices, acr_prices_free)
-/* The day of the built-in table, "2026-11-20". */
-const char *acr_prices_date(void);
-/* The row of "PROVIDER/NAME". False: unknown. */
-bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out);
-/* For each kind of token the dearest price of the built-in table: what a token of an unknown model
- * is taken to cost at most. */
-void acr_prices_dearest(const AcrPrices *prices, AcrPrice *out);
-/* What a usage costs; -1: a counter that it needs is unknown. Saturates. */
-gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage);
-/* The most that so many tokens sent and received can cost, whatever is cached or written. */
-gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received);
-/* The provider whose models a bare name belongs to ("gpt-4.1" -> "openai"), by the built-in table
- * and well-known beginnings; NULL: none or several. Borrowed, static. */
-const char *acr_prices_provider_of(const char *bare_name);
-
-/* ---- Budget -------------------------------------------------------------------------------------
- */
-
-typedef struct {
-    gint64 pico, tokens;
-} AcrAmount;
-#define ACR_NO_CEILING (-1)
-
-/*
- * What calls may use, reserved before each one is sent and settled after it. Each ledger is a file
- * that any number of processes append to under a lock, fsynced before a reservation counts; the sum
- * of what is spent and what is reserved never passes its ceiling. A reservation whose process is
- * gone counts as spent. One thread at a time.
- */
-typedef struct AcrBudget AcrBudget;
-AcrBudget *acr_budget_new(void) ACR_MUST_USE; /* owned */
-void acr_budget_free(AcrBudget *budget);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBudget, acr_budget_free)
-/*
- * Adds a ledger. `path` NULL: kept in memory. `scope` names it in errors ("run", "batch").
- * `ceiling` members below 0: none. Errors: FAILED (the file, its lock, the disk), USAGE (the file
- * is no ledger).
- */
-bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
-                    const AcrAmount *ceiling, GError **error) ACR_MUST_USE;
-/* No call is begun or goes on after this time (g_get_monotonic_time); 0: none. `scope` as above. */
-void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *scope);
-gint64 acr_budget_deadline(const AcrBudget *budget);
-/* Whether any ceiling of money or tokens holds. */
-bool acr_budget_is_bounded(const AcrBudget *budget);
-/* What is left in the tightest ledger, each member by itself; G_MAXINT64 without ceiling. */
-bool acr_budget_left(AcrBudget *budget, AcrAmount *out, GError **error) ACR_MUST_USE;
-/* Whether the amount would fit if live reservations of others (the caller has none) came back. */
-bool acr_budget_is_held(AcrBudget *budget, const AcrAmount *amount, bool *out_held,
-                        GError **error) ACR_MUST_USE;
-/* Reserves in all ledgers or in none. `note` (may be NULL) is written beside it: no secret.
- * Errors: CEILING (names scope, what was asked and what is left), FAILED. */
-bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *note,
-                        guint64 *out_id, GError **error) ACR_MUST_USE;
-/* Counts what was spent in place of the reservation, be it more. */
-bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent,
-                       GError **error) ACR_MUST_USE;
-/* Of the ledger of that scope: spent, stale reservations included, and still reserved. */
-bool acr_budget_sums(AcrBudget *budget, const char *scope, AcrAmount *out_spent,
-                     AcrAmount *out_reserved, GError **error) ACR_MUST_USE;
 
 /* ---- Making a model -----------------------------------------------------------------------------
  */

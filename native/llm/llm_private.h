@@ -466,7 +466,5 @@ char *acr_llm_public_text(const char *text, const GPtrArray *secrets, gsize max)
  * ACR_SECRET_IN_ANSWER left (a word that an answer may well use); owned; NULL: it holds none. */
 #define ACR_SECRET_IN_ANSWER 12u
 char *acr_llm_without_secrets(const char *text, const GPtrArray *secrets) ACR_MUST_USE;
-/* `text` as a JSON string of at most about `max` bytes, for messages; owned (g_free). */
-char *acr_llm_quote(const char *text, gsize max) ACR_MUST_USE;
 
 #endif

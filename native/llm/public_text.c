@@ -190,11 +190,3 @@ char *acr_llm_without_secrets(const char *text, const GPtrArray *secrets)
     clean = without_all(g_strdup(text), needles, false, &found);
     return found ? g_steal_pointer(&clean) : NULL;
 }
-
-char *acr_llm_quote(const char *text, gsize max)
-{
-    g_autofree char *shown = acr_text_shorten(text, max);
-    g_autoptr(AcrJson) string = acr_json_new_string(shown);
-
-    return acr_json_print(string);
-}

@@ -264,8 +264,8 @@ static bool check_expect(const AcrScript *script, const Line *line, const AcrMod
 
     for (char **e = line->expect; e && *e; e++) {
         if (!memmem(got, got_len, *e, strlen(*e))) { /* strstr is quadratic on periodic text */
-            g_autofree char *missing = acr_llm_quote(*e, SHOWN / 4);
-            g_autofree char *shown = acr_llm_quote(got, SHOWN);
+            g_autofree char *missing = acr_text_quote(*e, SHOWN / 4);
+            g_autofree char *shown = acr_text_quote(got, SHOWN);
 
             g_set_error(
                 error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,

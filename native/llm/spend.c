@@ -87,10 +87,13 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
 
 static bool fail_with(AcrFailure *failure, const GError *error)
 {
-    bool is_ours = error->domain == ACR_LLM_ERROR && error->code != ACR_LLM_ERROR_USAGE;
+    AcrLlmError code = ACR_LLM_ERROR_FAILED;
 
-    return acr_fail(failure, is_ours ? (AcrLlmError)error->code : ACR_LLM_ERROR_FAILED,
-                    error->message);
+    if (g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING))
+        code = ACR_LLM_ERROR_CEILING;
+    else if (error->domain == ACR_LLM_ERROR)
+        code = (AcrLlmError)error->code;
+    return acr_fail(failure, code, error->message);
 }
 
 /* Whether the time of all calls is over. */
@@ -115,8 +118,8 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
         *out_wait_ms = (g_get_monotonic_time() - start_us) / 1000;
         if (ok)
             return true;
-        if (!g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING) || is_too_late(spend) ||
-            *out_wait_ms > MAX_HELD_MS ||
+        if (!g_error_matches(failure, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING) ||
+            is_too_late(spend) || *out_wait_ms > MAX_HELD_MS ||
             !acr_budget_is_held(spend->budget, amount, &is_held, NULL) || !is_held) {
             g_propagate_error(error, g_steal_pointer(&failure));
             return false;
@@ -150,7 +153,7 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     }
     attempt->reserved_pico = 0;
     attempt->reserved_tokens = 0;
-    if (g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING) && *limit > 0 &&
+    if (g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING) && *limit > 0 &&
         acr_budget_left(spend->budget, &left, NULL))
         smaller = fitting_limit(spend, body_len, *limit, &left);
     if (smaller == 0)

@@ -195,6 +195,8 @@ static AcrExit exit_of(const AcrProgram *program, const GError *error, guint sen
 {
     if (acr_interrupted(program->interrupt))
         return ACR_EXIT_INTERRUPTED;
+    if (g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE))
+        return ACR_EXIT_USAGE;
     switch (error->domain == ACR_LLM_ERROR ? error->code : ACR_LLM_ERROR_FAILED) {
     case ACR_LLM_ERROR_USAGE:
         return ACR_EXIT_USAGE;

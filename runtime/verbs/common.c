@@ -36,6 +36,8 @@ static const ExitRow exit_rows[] = {
     {acr_llm_error_quark, ACR_LLM_ERROR_USED_UP, ACR_EXIT_NONE},
     {acr_llm_error_quark, ACR_LLM_ERROR_CEILING, ACR_EXIT_CEILING},
     {acr_llm_error_quark, ACR_LLM_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+    {acr_money_error_quark, ACR_MONEY_ERROR_USAGE, ACR_EXIT_USAGE},
+    {acr_money_error_quark, ACR_MONEY_ERROR_CEILING, ACR_EXIT_CEILING},
     {acr_loops_error_quark, ACR_LOOPS_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
     {acr_index_error_quark, ACR_INDEX_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
     {acr_http_error_quark, ACR_HTTP_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},

@@ -2,7 +2,7 @@
  * Fuzzes the content of a ledger: any bytes are sums that never fall below 0, of reservations that
  * can be settled, or are refused as damaged.
  */
-#include "llm/budget_private.h"
+#include "money/budget_private.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     g_assert_no_error(error);
     if (!acr_ledger_read_text(ledger, (const char *)data, size, &error)) {
-        g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+        g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
         g_assert_null(strchr(error->message, '\n'));
     }
     check_sums(ledger);

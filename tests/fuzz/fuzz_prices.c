@@ -2,7 +2,7 @@
  * Fuzzes files of prices, of both shapes: any bytes are prices that can be, found without harm
  * under any name, or refused in one bounded line.
  */
-#include "llm/price_private.h"
+#include "money/price_private.h"
 
 #include <string.h>
 
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_price(&((AcrPriceRuled *)file.ruled->pdata[i])->price);
         find_all(&file);
     } else {
-        g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+        g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
         g_assert_cmpuint(strlen(error->message), <, MAX_LINE);
         g_assert_null(strchr(error->message, '\n'));
     }

@@ -21,7 +21,8 @@ NATIVE = {
     "search": {"base", "index", "vcs"},
     "patch": {"base", "index", "vcs"},
     "sandbox": {"base", "vcs", "http"},
-    "llm": {"base", "http"},
+    "money": {"base"},
+    "llm": {"base", "http", "money"},
 }
 # The rooms of runtime/, outermost first: each may include those after it, and all of native/.
 RUNTIME = ["main", "verbs", "batch", "task", "loops", "agents", "py"]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Iterator, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "native/llm/price_table.c"
+TABLE = ROOT / "native/money/price_table.c"
 LIST = "litellm/model_prices_and_context_window_backup.json"
 # LiteLLM's provider -> ours.
 FAMILIES = {
@@ -55,7 +55,7 @@ MEMBERS = {
 }
 ABOVE = re.compile(r"(.+)_above_(\d+)k_tokens")
 MAX_TIERS = 3
-# What native/llm/price_names.c takes off a name.
+# What native/money/price_names.c takes off a name.
 ENDS = tuple(
     re.compile(end + r"\Z")
     for end in (
@@ -223,7 +223,7 @@ def c_file(rows: dict[str, Price], date: str, version: str) -> str:
             f" * litellm {version} (MIT). A name that is not here may be found by price_names.c under a shorter one.",
             " */",
             "/* clang-format off */",
-            '#include "llm/price_private.h"',
+            '#include "money/price_private.h"',
             "",
             f'const char acr_price_table_date[] = "{date}";',
             "",

@@ -7,8 +7,6 @@
 
 int main(int argc, char **argv)
 {
-    if (argc > 2 && strcmp(argv[1], "budget-worker") == 0)
-        return budget_worker(argc, argv);
     if (argc == 3 && strcmp(argv[1], "--hold-a-slot") == 0)
         return hold_a_slot(argv[2]);
     g_test_init(&argc, &argv, NULL);
@@ -29,9 +27,6 @@ int main(int argc, char **argv)
     add_endpoint_tests();
     add_sigv4_tests();
     add_eventstream_tests();
-    add_prices_tests();
-    add_budget_tests();
-    add_ledger_tests();
     add_spend_tests();
     add_bedrock_tests();
     add_aws_settings_tests();

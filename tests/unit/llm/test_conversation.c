@@ -65,8 +65,8 @@ static void json_holds_the_messages_from_a_given_one_on(void)
 
 static void a_model_name_without_a_known_provider_is_refused_with_the_known_ones(void)
 {
-    static const char *const names[] = {
-        "nobodys-model", "openai/", "/x", "", "script:", "nobody/gpt", "OPENAI/gpt", "open/x", "a\nb"};
+    static const char *const names[] = {"nobodys-model", "openai/",    "/x",     "",    "script:",
+                                        "nobody/gpt",    "OPENAI/gpt", "open/x", "a\nb"};
     AcrModelOptions options = {.temperature = -1};
 
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {

@@ -34,12 +34,7 @@ void add_azure_tests(void);
 void add_compatible_tests(void);
 void add_http_model_tests(void);
 void add_endpoint_tests(void);
-void add_prices_tests(void);
-void add_budget_tests(void);
-void add_ledger_tests(void);
 void add_spend_tests(void);
-/* What copies of the test program do: "budget-worker" and what test_ledger.c gives them. */
-int budget_worker(int argc, char **argv);
 
 void add_sigv4_tests(void);
 void add_eventstream_tests(void);

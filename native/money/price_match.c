@@ -5,7 +5,7 @@
  * with groups or assertions matches nothing, so that its model has no price rather than a wrong
  * one.
  */
-#include "llm/price_private.h"
+#include "money/price_private.h"
 
 #include <string.h>
 
@@ -179,7 +179,7 @@ static bool read_rules(AcrPriceMatch *match, const AcrJson *rules, const char *w
 {
     match->rules = g_ptr_array_new_with_free_func(free_rule);
     if (acr_json_type(rules) != ACR_JSON_ARRAY || depth == 0 || acr_json_size(rules) > MAX_RULES) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "%s: '%s' is no list of rules",
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "%s: '%s' is no list of rules",
                     where, kinds[match->kind]);
         return false;
     }
@@ -203,14 +203,14 @@ static AcrPriceMatch *read_rule(const AcrJson *rule, const char *where, guint de
         kind++;
     match->kind = (Kind)kind;
     if (!value) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "%s: 'match' is no rule", where);
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "%s: 'match' is no rule", where);
         return NULL;
     }
     if (match->kind == OR || match->kind == AND)
         return read_rules(match, value, where, depth, error) ? g_steal_pointer(&match) : NULL;
     text = acr_json_string(value);
     if (!text) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "%s: '%s' is no text", where,
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "%s: '%s' is no text", where,
                     kinds[kind]);
         return NULL;
     }

@@ -3,7 +3,7 @@
  * found again. LiteLLM's is an object of models, genai-prices' is a list of providers; each has a
  * file of its own that reads it.
  */
-#include "llm/price_private.h"
+#include "money/price_private.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,8 +61,8 @@ bool acr_price_read_amount(const AcrJson *value, gint64 per, const char *where, 
     }
     pico = usd * (1e12 / (double)per) + 0.5; /* cut off below: rounded to the nearest */
     if (!(usd >= 0 && pico < (double)ACR_PRICE_MAX + 1)) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "%s: '%s' is no price of a token",
-                    where, member);
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
+                    "%s: '%s' is no price of a token", where, member);
         return false;
     }
     *out = (gint64)pico;
@@ -105,14 +105,14 @@ bool acr_price_file_parse(AcrPriceFile *file, const char *text, gsize len, const
     else if (json && acr_json_type(json) == ACR_JSON_OBJECT)
         ok = acr_price_litellm_read(file, json, &failure);
     else if (json)
-        g_set_error(&failure, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+        g_set_error(&failure, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                     "neither an object of models nor a list of providers");
     if (ok && g_hash_table_size(file->named) == 0 && file->ruled->len == 0) {
-        g_set_error(&failure, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "it has no price of a model");
+        g_set_error(&failure, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "it has no price of a model");
         ok = false;
     }
     if (!ok)
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "prices '%s': %s", name,
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "prices '%s': %s", name,
                     failure->message);
     return ok;
 }

@@ -4,7 +4,7 @@
  * and "sample_spec", which is documentation, are passed over; prices of service tiers and batches,
  * which are not asked for, too. Where a price is lower at some hours, the full one counts.
  */
-#include "llm/price_private.h"
+#include "money/price_private.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -63,8 +63,8 @@ static bool read_member(AcrPriceDraft *draft, const AcrJson *value, const char *
         return true;
     tier = above > 0 ? acr_price_draft_step(draft, above) : &draft->base;
     if (!tier) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "%s: '%s' is one threshold too many",
-                    where, member);
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
+                    "%s: '%s' is one threshold too many", where, member);
         return false;
     }
     place = place_in(tier, member, len);
@@ -78,7 +78,8 @@ static bool read_members(AcrPriceDraft *draft, const AcrJson *row, const char *w
 
     for (const AcrJson *each = acr_json_first(row); each; each = acr_json_next(each)) {
         if (left-- == 0) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "%s: too many members", where);
+            g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "%s: too many members",
+                        where);
             return false;
         }
         if (!read_member(draft, each, where, error))
@@ -100,7 +101,7 @@ static bool read_ranges(AcrPriceDraft *draft, const AcrJson *ranges, const char 
         if (above >= 0 && above <= MAX_TOKENS)
             tier = above > 0 ? acr_price_draft_step(draft, above) : &draft->base;
         if (!tier) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+            g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                         "%s: 'tiered_pricing' has no such ranges", where);
             return false;
         }
@@ -122,8 +123,8 @@ static bool read_limit(const AcrJson *row, const char *member, const char *where
         *out = *out > 0 ? *out : -1;
         return true;
     }
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "%s: '%s' is no number of tokens", where,
-                member);
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "%s: '%s' is no number of tokens",
+                where, member);
     return false;
 }
 
@@ -180,12 +181,13 @@ bool acr_price_litellm_read(AcrPriceFile *file, const AcrJson *rows, GError **er
 {
     for (const AcrJson *row = acr_json_first(rows); row; row = acr_json_next(row)) {
         const char *key = acr_json_key(row);
-        g_autofree char *where = acr_llm_quote(key, 100), *name = NULL;
+        g_autofree char *where = acr_text_quote(key, 100), *name = NULL;
         bool has_prefix = false;
         AcrPrice price;
 
         if (acr_json_type(row) != ACR_JSON_OBJECT) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "%s is no model's row", where);
+            g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "%s is no model's row",
+                        where);
             return false;
         }
         if (strcmp(key, "sample_spec") == 0 || !is_of_text(row))

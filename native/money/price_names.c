@@ -5,7 +5,7 @@
  * off. tools/prices/update.py leaves out of the built-in table what is found this way at the same
  * price: both must know the same spellings.
  */
-#include "llm/price_private.h"
+#include "money/price_private.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * litellm 1.109.1 (MIT). A name that is not here may be found by price_names.c under a shorter one.
  */
 /* clang-format off */
-#include "llm/price_private.h"
+#include "money/price_private.h"
 
 const char acr_price_table_date[] = "2026-11-22";
 

@@ -5,7 +5,9 @@
  * without a price of its own costs what its side costs, and only the reasoning part of an output
  * has the price of reasoning.
  */
-#include "llm/price_private.h"
+#include "money/price_private.h"
+
+G_DEFINE_QUARK(acr - money - error - quark, acr_money_error)
 
 typedef __int128 Wide;
 

@@ -4,7 +4,7 @@
  * the system does not say, an owner counts as alive: its reservation stays one, which costs nobody
  * more than a stale one would.
  */
-#include "llm/budget_private.h"
+#include "money/budget_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Ledgers: files that are damaged, full or not to be written, processes and threads that share one,
  * and kills between reserving and settling. */
-#include "test_llm.h"
+#include "test_money.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -86,7 +86,7 @@ static void damage_is_an_error_and_never_ignored(Fixture *fixture, gconstpointer
 
         write_text(fixture->path, text);
         g_assert_false(acr_budget_add(budget, fixture->path, "run", &NONE, &error));
-        g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+        g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
         after = read_text(fixture->path);
         g_assert_cmpstr(after, ==, text);
     }
@@ -102,7 +102,7 @@ static void a_ledger_that_shrinks_is_an_error(Fixture *fixture, gconstpointer da
     settle(budget, reserve(budget, 100, 1), 100, 1);
     g_assert_cmpint(truncate(fixture->path, 13), ==, 0);
     g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
 }
 
 static void what_is_no_file_of_ours_is_refused(Fixture *fixture, gconstpointer data)
@@ -141,7 +141,7 @@ static int work_many(const char *path, gint64 ceiling, guint rounds)
             if (!acr_budget_settle(budget, id, &spent, NULL))
                 return 101;
             done++;
-        } else if (!g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING)) {
+        } else if (!g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING)) {
             g_printerr("%s\n", error->message);
             return 102;
         }
@@ -162,7 +162,7 @@ static int work_full(const char *path)
     limit.rlim_cur = limit.rlim_max = strlen(text) + 20;
     g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
     g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED);
+    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
     g_assert_false(acr_budget_settle(budget, before, &amount, NULL));
     g_assert_true(acr_budget_sums(budget, "run", &spent, &reserved, NULL));
     g_assert_cmpint(reserved.pico, ==, 10); /* what cannot be settled stays counted */
@@ -329,7 +329,7 @@ static void a_file_that_may_not_be_written_is_an_error(Fixture *fixture, gconstp
     write_text(fixture->path, "{\"ledger\":1}\n");
     g_assert_cmpint(g_chmod(fixture->path, 0400), ==, 0);
     g_assert_false(acr_budget_add(budget, fixture->path, "run", &NONE, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED);
+    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
 }
 
 void add_ledger_tests(void)

@@ -1,11 +1,11 @@
 /* What tokens cost: the arithmetic with figures reckoned by hand, the built-in table's names, and
  * files of prices in both shapes. */
-#include "test_llm.h"
+#include "test_money.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "llm/price_private.h"
+#include "money/price_private.h"
 
 #define PICO_PER_USD 1000000000000
 
@@ -488,7 +488,7 @@ static void a_malformed_file_is_told_with_its_member(void)
 
         g_test_message("%s", rows[i].text);
         g_assert_null(prices_from(rows[i].text, &error));
-        g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+        g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
         g_assert_nonnull(strstr(error->message, rows[i].told));
     }
 }
@@ -498,12 +498,12 @@ static void a_missing_file_is_wrong_usage(void)
     g_autoptr(GError) error = NULL;
 
     g_assert_null(acr_prices_new("/nonexistent/prices.json", &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
+    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
 }
 
 void add_prices_tests(void)
 {
-#define ADD(name) g_test_add_func("/llm/prices/" #name, name)
+#define ADD(name) g_test_add_func("/money/prices/" #name, name)
     ADD(counters_add_up_and_unknown_ones_are_left_out);
     ADD(millionths_are_rounded_up);
     ADD(each_kind_of_token_has_its_price);

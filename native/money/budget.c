@@ -3,7 +3,7 @@
  * call is begun. The locks of several ledgers are taken in one order that all processes keep, by
  * device and inode, so that two never wait for each other.
  */
-#include "llm/budget_private.h"
+#include "money/budget_private.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -105,7 +105,7 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
     while (at < budget->ledgers->len && acr_ledger_compare(ledger_at(budget, at), ledger) < 0)
         at++;
     if (at < budget->ledgers->len && acr_ledger_compare(ledger_at(budget, at), ledger) == 0) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
                     "the ledger of the %s is that of the %s already", scope,
                     acr_ledger_scope(ledger_at(budget, at)));
         return false;
@@ -141,7 +141,7 @@ static bool refuse(const AcrLedger *ledger, const AcrAmount *amount, GError **er
     g_autofree char *rest = is_money ? usd(left.pico, false)
                                      : g_strdup_printf("%" G_GINT64_FORMAT " tokens", left.tokens);
 
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING,
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
                 "the ceiling of the %s: a call may take %s, and %s are left",
                 acr_ledger_scope(ledger), asked, rest);
     return false;
@@ -151,7 +151,7 @@ static bool is_in_time(const AcrBudget *budget, GError **error)
 {
     if (!budget->deadline_us || g_get_monotonic_time() < budget->deadline_us)
         return true;
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "the time of the %s is over",
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING, "the time of the %s is over",
                 budget->deadline_scope ? budget->deadline_scope : "run");
     return false;
 }
@@ -238,7 +238,7 @@ bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent, GE
         if (!acr_ledger_lock(ledger, to))
             continue;
         if (!acr_ledger_has(ledger, id))
-            g_set_error(to, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
+            g_set_error(to, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
                         "the ledger of the %s has no such reservation", acr_ledger_scope(ledger));
         else if (!acr_ledger_settle(ledger, id, spent, to))
             g_assert(first);
@@ -293,6 +293,7 @@ bool acr_budget_sums(AcrBudget *budget, const char *scope, AcrAmount *out_spent,
         *out_reserved = (AcrAmount){narrow(reserved.pico), narrow(reserved.tokens)};
         return true;
     }
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED, "there is no ledger of the %s", scope);
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED, "there is no ledger of the %s",
+                scope);
     return false;
 }

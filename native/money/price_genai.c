@@ -4,7 +4,7 @@
  * that begin on a day: the last one that has begun counts; where some hold at hours of the day
  * only, the dearer one counts at every hour.
  */
-#include "llm/price_private.h"
+#include "money/price_private.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static bool read_kind(AcrPriceDraft *draft, gsize kind, const AcrJson *value, co
         AcrPriceTier *tier =
             start > 0 && start <= MAX_TOKENS ? acr_price_draft_step(draft, start) : NULL;
         if (!tier) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+            g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                         "%s: '%s' has a tier without a start that can be", where, member);
             return false;
         }
@@ -140,7 +140,7 @@ static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *pro
                        const char *today, GError **error)
 {
     const char *id = acr_json_get_string(model, "id");
-    g_autofree char *where = acr_llm_quote(id ? id : provider, 100);
+    g_autofree char *where = acr_text_quote(id ? id : provider, 100);
     const AcrJson *prices = acr_json_get(model, "prices");
     gint64 window = acr_json_get_int(model, "context_window", -1);
     AcrPrice price = {.base = {-1, -1, -1, -1, -1, -1}};
@@ -148,7 +148,8 @@ static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *pro
     AcrPriceRuled *ruled = NULL;
 
     if (!id) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "a model of %s has no 'id'", where);
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "a model of %s has no 'id'",
+                    where);
         return false;
     }
     window = window > 0 && window <= MAX_TOKENS ? window : -1;
@@ -177,7 +178,7 @@ bool acr_price_genai_read(AcrPriceFile *file, const AcrJson *providers, const ch
         const AcrJson *models = acr_json_get(each, "models");
 
         if (!id || acr_json_type(models) != ACR_JSON_ARRAY) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+            g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                         "a provider has no 'id' or no 'models'");
             return false;
         }

@@ -2,7 +2,7 @@
 #ifndef ACR_BUDGET_PRIVATE_H
 #define ACR_BUDGET_PRIVATE_H
 
-#include "llm/llm.h"
+#include "money/money.h"
 
 #define ACR_LEDGER_MAX_BYTES (1ll << 30)
 #define ACR_LEDGER_MAX_LINE 4096u      /* bytes of a record */

@@ -2,7 +2,7 @@
 #ifndef ACR_PRICE_PRIVATE_H
 #define ACR_PRICE_PRIVATE_H
 
-#include "llm/llm_private.h"
+#include "money/money.h"
 
 #define ACR_PICO_PER_MICRO 1000000
 #define ACR_PRICE_MAX 10000000000 /* pico-USD a token; a price above one cent is a mistake */

@@ -1,5 +1,5 @@
 /* Budgets in one process: ceilings of money, tokens and time, in one ledger and in several. */
-#include "test_llm.h"
+#include "test_money.h"
 
 #include "test_budget.h"
 
@@ -144,7 +144,7 @@ static void the_same_ledger_twice_is_refused(Fixture *fixture, gconstpointer dat
     g_autoptr(GError) error = NULL;
 
     g_assert_false(acr_budget_add(budget, fixture->path, "batch", &NONE, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED);
+    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
 }
 
 static void no_call_is_begun_after_the_deadline(void)
@@ -168,7 +168,7 @@ static void an_unknown_reservation_cannot_be_settled(void)
 
     settle(budget, id, 1, 1);
     g_assert_false(acr_budget_settle(budget, id, &amount, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED);
+    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
     assert_sums(budget, 1, 0);
 }
 

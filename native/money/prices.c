@@ -2,7 +2,7 @@
  * What models cost: the rows of the user's file, then those of the built-in table, a sorted list of
  * names each with a row of prices. A name that neither knows has no price: it is never guessed.
  */
-#include "llm/price_private.h"
+#include "money/price_private.h"
 
 #include <string.h>
 
@@ -53,7 +53,7 @@ static bool read_file(AcrPriceFile *file, const char *path, GError **error)
     const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
 
     if (!bytes) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "cannot read prices: %s",
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "cannot read prices: %s",
                     failure->message);
         return false;
     }

@@ -8,7 +8,7 @@
  * is on disk. A last line without its end is what a crash has left of a write that never counted:
  * it is cut off. Any other line that cannot be read is an error, as money may stand in it.
  */
-#include "llm/budget_private.h"
+#include "money/budget_private.h"
 
 #include "base/base.h"
 
@@ -43,14 +43,14 @@ struct AcrLedger {
 
 static bool fail_errno(const AcrLedger *ledger, int err, const char *what, GError **error)
 {
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED, "cannot %s ledger '%s': %s", what,
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED, "cannot %s ledger '%s': %s", what,
                 ledger->path, g_strerror(err));
     return false;
 }
 
 static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **error)
 {
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                 "'%s' is no ledger, or a damaged one: line %" G_GUINT64_FORMAT " %s",
                 ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
     return false;
@@ -300,7 +300,7 @@ static bool wait_for_lock(AcrLedger *ledger, GError **error)
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
             return fail_errno(ledger, errno, "lock", error);
         if (g_get_monotonic_time() > deadline) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
+            g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
                         "ledger '%s' has been locked by another process for %d seconds",
                         ledger->path, ACR_LEDGER_LOCK_MS / 1000);
             return false;
@@ -341,7 +341,7 @@ static bool open_file(AcrLedger *ledger, GError **error)
     if (ledger->fd < 0 || fstat(ledger->fd, &ledger->status) != 0)
         return fail_errno(ledger, errno, "open", error);
     if (!S_ISREG(ledger->status.st_mode)) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "ledger '%s' is no regular file",
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "ledger '%s' is no regular file",
                     ledger->path);
         return false;
     }

@@ -6,7 +6,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "llm/budget_private.h"
+#include "money/budget_private.h"
 
 #define NONE ((AcrAmount){ACR_NO_CEILING, ACR_NO_CEILING})
 
@@ -56,7 +56,7 @@ static inline void assert_refused(AcrBudget *budget, gint64 pico, gint64 tokens,
     guint64 id = 77;
 
     g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
-    g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
+    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING);
     g_assert_nonnull(strstr(error->message, told));
     g_assert_cmpuint(id, ==, 77);
 }
@@ -94,7 +94,7 @@ static inline char *read_text(const char *path)
     return text;
 }
 
-#define TEST(name) g_test_add_func("/llm/budget/" #name, name)
-#define FILE_TEST(name) g_test_add("/llm/budget/" #name, Fixture, NULL, set_up, name, tear_down)
+#define TEST(name) g_test_add_func("/money/budget/" #name, name)
+#define FILE_TEST(name) g_test_add("/money/budget/" #name, Fixture, NULL, set_up, name, tear_down)
 
 #endif

@@ -1,0 +1,13 @@
+/* The groups of tests of money; each file adds its own. */
+#ifndef ACR_TEST_MONEY_H
+#define ACR_TEST_MONEY_H
+
+#include "money/money.h"
+
+void add_prices_tests(void);
+void add_budget_tests(void);
+void add_ledger_tests(void);
+/* A process that reserves and settles in a ledger, for the tests that need several. */
+int budget_worker(int argc, char **argv);
+
+#endif
