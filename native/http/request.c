@@ -5,12 +5,14 @@
  * connection turns out to be dead: the server may have taken, and charged for, the first.
  */
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "http/http_private.h"
 
 #define CONNECT_TIMEOUT_MS 10000
+#define RECEIVE_BUFFER_BYTES (1024 * 1024) /* of the kernel, which else takes 32 MB ahead of us */
 /* Kept connections are used again until they have been idle for four seconds (libcurl counts whole
  * seconds and compares by "more than"): servers close theirs after five and more. */
 #define KEPT_SECONDS 3L
@@ -134,6 +136,17 @@ static int on_connection(void *ctx, char *remote, char *local, int remote_port, 
     return CURL_PREREQFUNC_OK;
 }
 
+/* A socket before it connects. A server is to get rid of no more than we mean to read. */
+static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    int size = RECEIVE_BUFFER_BYTES;
+
+    (void)ctx;
+    (void)purpose;
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    return CURL_SOCKOPT_OK;
+}
+
 static void set_behaviour(AcrHttpTransfer *x)
 {
     const AcrHttpRequest *request = x->request;
@@ -151,6 +164,7 @@ static void set_behaviour(AcrHttpTransfer *x)
     curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, KEPT_SECONDS);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "acr-host/" ACR_VERSION);
+    curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connection);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, x);
 }
