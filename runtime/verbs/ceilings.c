@@ -98,16 +98,19 @@ char *acr_cost_line(const AcrCostSum *cost)
     if (sent <= 0 && cost->usage.output <= 0 && cost->charged_pico <= 0 && cost->retries == 0)
         return NULL;
     g_autofree char *known = usd(cost->usage.cost_pico);
-    g_autofree char *charged = usd(cost->charged_pico);
     GString *line = g_string_new(NULL);
     g_string_append_printf(line,
                            "%" G_GUINT64_FORMAT " calls, %" G_GINT64_FORMAT
-                           " tokens in (%.0f%% cached), %" G_GINT64_FORMAT " out, %s USD",
+                           " tokens in (%.0f%% cached), %" G_GINT64_FORMAT " out, ",
                            cost->calls, MAX(sent, 0), acr_cost_cached_share(cost) * 100,
-                           cost->usage.output, known);
-    if (cost->unknown_cost_calls > 0)
-        g_string_append_printf(line, " and %" G_GUINT64_FORMAT " of unknown cost (counted: %s USD)",
-                               cost->unknown_cost_calls, charged);
+                           cost->usage.output);
+    if (cost->unknown_cost_calls == cost->calls)
+        g_string_append(line, "cost unknown");
+    else if (cost->unknown_cost_calls > 0)
+        g_string_append_printf(line, "%s USD and %" G_GUINT64_FORMAT " calls of unknown cost",
+                               known, cost->unknown_cost_calls);
+    else
+        g_string_append_printf(line, "%s USD", known);
     g_string_append_printf(line, ", %.1f s waited, %" G_GUINT64_FORMAT " retries",
                            (double)cost->wait_ms / 1000, cost->retries);
     if (cost->replayed_calls == cost->calls)

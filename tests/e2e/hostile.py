@@ -74,17 +74,20 @@ def whole_stacks() -> dict[str, str]:
     return {"ASAN_OPTIONS": f"{options}:fast_unwind_on_malloc=0"}
 
 
-def without_time(value: Any) -> Any:
-    """A JSON value without the members named "time"."""
+PASSING = ("time", "request_id")  # a server counts its requests, those of a killed run too
+
+
+def without_passing(value: Any) -> Any:
+    """A JSON value without the members that differ from one request to the next."""
     if isinstance(value, dict):
-        return {n: without_time(v) for n, v in value.items() if n != "time"}
-    return [without_time(v) for v in value] if isinstance(value, list) else value
+        return {n: without_passing(v) for n, v in value.items() if n not in PASSING}
+    return [without_passing(v) for v in value] if isinstance(value, list) else value
 
 
 def journal_of(folder: Path) -> list[Any]:
     """The records of a run folder, without what may differ from run to run."""
     lines = (folder / "journal.jsonl").read_bytes().splitlines()
-    return [without_time(json.loads(line)) for line in lines]
+    return [without_passing(json.loads(line)) for line in lines]
 
 
 def outcome(folder: Path) -> tuple[Any, ...]:
