@@ -13,8 +13,16 @@ static const AcrProvider *const providers[] = {
     &acr_provider_llama_cpp,  &acr_provider_ollama,
 };
 
+/* What people call some of them too. */
+static const struct {
+    const char *alias, *name;
+} other_names[] = {{"google", "gemini"}, {"responses", "openai-responses"}};
+
 const AcrProvider *acr_provider_find(const char *name, gsize len)
 {
+    for (gsize i = 0; i < G_N_ELEMENTS(other_names); i++)
+        if (strlen(other_names[i].alias) == len && memcmp(other_names[i].alias, name, len) == 0)
+            return acr_provider_find(other_names[i].name, strlen(other_names[i].name));
     for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
         if (strlen(providers[i]->name) == len && memcmp(providers[i]->name, name, len) == 0)
             return providers[i];

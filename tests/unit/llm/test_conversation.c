@@ -81,6 +81,14 @@ static void a_model_name_without_a_known_provider_is_refused_with_the_known_ones
     }
 }
 
+static void providers_are_found_by_all_their_names(void)
+{
+    g_assert_true(acr_provider_find("gemini", 6) == acr_provider_find("google", 6));
+    g_assert_nonnull(acr_provider_find("google", 6));
+    g_assert_true(acr_provider_find("responses", 9) == acr_provider_find("openai-responses", 16));
+    g_assert_null(acr_provider_find("googl", 5));
+}
+
 static void every_error_has_a_name_of_its_own(void)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -128,4 +136,6 @@ void add_conversation_tests(void)
         a_model_name_without_a_known_provider_is_refused_with_the_known_ones);
     g_test_add_func("/llm/model/every_error_has_a_name_of_its_own",
                     every_error_has_a_name_of_its_own);
+    g_test_add_func("/llm/model/providers_are_found_by_all_their_names",
+                    providers_are_found_by_all_their_names);
 }
