@@ -20,6 +20,7 @@
 
 #define CHUNK (64u * 1024)
 #define MAX_WAIT_US 20000
+#define HEAD "{\"ledger\":1}"
 #define EXACT 9007199254740992.0 /* integers below it are doubles */
 
 typedef struct {
@@ -228,9 +229,12 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
     return apply_line(ledger, text, len, error);
 }
 
-/* The last line has no end: it counts if it is whole. */
+/* The last line has no end: it counts if it is whole. In place of the first line only the beginning
+ * of our own is cut off: else a file that is none of ours would be emptied. */
 static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **error)
 {
+    bool is_ours = ledger->lines > 0 || (len < strlen(HEAD) && memcmp(rest, HEAD, len) == 0);
+
     if (apply_line(ledger, rest, len, NULL)) {
         ledger->offset += (gint64)len;
         if (!write_line(ledger, "\n", 1, false, error))
@@ -238,6 +242,8 @@ static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **er
         ledger->offset++;
         return true;
     }
+    if (!is_ours)
+        return fail_damaged(ledger, "cannot be read", error);
     return cut_to(ledger, ledger->offset) || fail_errno(ledger, errno, "mend", error);
 }
 

@@ -59,10 +59,29 @@ static void a_whole_last_line_without_its_end_counts(Fixture *fixture, gconstpoi
     g_assert_nonnull(strstr(text, "98,\"tokens\":1}\n{\"reserve\""));
 }
 
+static void a_torn_first_line_is_written_anew(Fixture *fixture, gconstpointer data)
+{
+    static const char head[] = "{\"ledger\":1}";
+
+    for (gsize cut = 0; cut <= strlen(head); cut++) {
+        g_autofree char *torn = g_strndup(head, cut);
+        g_autoptr(AcrBudget) budget = NULL;
+        g_autofree char *after = NULL;
+
+        write_text(fixture->path, torn);
+        budget = budget_at(fixture->path, 40, -1);
+        after = read_text(fixture->path);
+        g_assert_cmpstr(after, ==, "{\"ledger\":1}\n");
+    }
+}
+
 static void damage_is_an_error_and_never_ignored(Fixture *fixture, gconstpointer data)
 {
     static const char *const texts[] = {
         "hello\n",
+        "hello",
+        "{\"a\":",
+        "{\"ledger\":10}",
         "{\"ledger\":2}\n",
         "{}\n",
         "{\"ledger\":1}\n\n",
@@ -336,6 +355,7 @@ void add_ledger_tests(void)
 {
     FILE_TEST(a_torn_last_line_is_cut_off);
     FILE_TEST(a_whole_last_line_without_its_end_counts);
+    FILE_TEST(a_torn_first_line_is_written_anew);
     FILE_TEST(damage_is_an_error_and_never_ignored);
     FILE_TEST(a_ledger_that_shrinks_is_an_error);
     FILE_TEST(what_is_no_file_of_ours_is_refused);
