@@ -247,6 +247,19 @@ static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **er
     return cut_to(ledger, ledger->offset) || fail_errno(ledger, errno, "mend", error);
 }
 
+/* Who opens the path later must find this file, else two would keep one ceiling apart. */
+static bool is_in_place(const AcrLedger *ledger, GError **error)
+{
+    struct stat found = {0};
+
+    if (lstat(ledger->path, &found) == 0 && found.st_dev == ledger->status.st_dev &&
+        found.st_ino == ledger->status.st_ino)
+        return true;
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
+                "ledger '%s' has been removed or replaced while it was in use", ledger->path);
+    return false;
+}
+
 /* Reads what has been appended since. */
 static bool read_on(AcrLedger *ledger, GError **error)
 {
@@ -256,6 +269,8 @@ static bool read_on(AcrLedger *ledger, GError **error)
 
     if (fstat(ledger->fd, &ledger->status) != 0)
         return fail_errno(ledger, errno, "read", error);
+    if (!is_in_place(ledger, error))
+        return false;
     if (ledger->status.st_size < ledger->offset)
         return fail_damaged(ledger, "was there and is not any more", error);
     if (ledger->status.st_size > ACR_LEDGER_MAX_BYTES)
