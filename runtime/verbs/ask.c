@@ -198,6 +198,8 @@ static AcrExit exit_of(const AcrProgram *program, const GError *error, guint sen
     if (g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE))
         return ACR_EXIT_USAGE;
     switch (error->domain == ACR_LLM_ERROR ? error->code : ACR_LLM_ERROR_FAILED) {
+    case ACR_LLM_ERROR_FAILED: /* a ledger, its disk, a file of certificates */
+        return ACR_EXIT_ENVIRONMENT;
     case ACR_LLM_ERROR_USAGE:
         return ACR_EXIT_USAGE;
     case ACR_LLM_ERROR_UNREACHABLE:

@@ -270,6 +270,16 @@ def test_ceiling_of_money_and_tokens(
     assert server.requests[0]["max_tokens"] == 4096, "the worst case has no bound"
 
 
+def test_a_ledger_that_cannot_be_opened(
+    ask: Ask, server: LoopbackOpenAI, tmp_path: Path
+) -> None:
+    """The environment's fault, before anything is sent."""
+    for path in (tmp_path, tmp_path / "no" / "such"):
+        error = ask.json("--ledger", path, "--max-cost", "1", "hi", exit=3)["error"]
+        assert str(path) in error["message"] and error["attempts"] == 0
+    assert server.requests == []
+
+
 def test_an_answer_is_shrunk_to_what_is_left(
     ask: Ask, server: LoopbackOpenAI, prices: Path
 ) -> None:
