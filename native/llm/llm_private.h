@@ -322,7 +322,8 @@ guint acr_spend_limit(const AcrSpend *spend, guint wanted);
 bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_again,
                        AcrModelTry *attempt, guint64 *out_id, AcrFailure *failure) ACR_MUST_USE;
 /* Counts what the try, whose outcome is in `attempt`, has cost; fills its charged and usage.cost.
- */
+ * Where that cannot be written, the reservation stays and is what was charged; only a try that cost
+ * more than it fails. */
 bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt,
                       GError **error) ACR_MUST_USE;
 

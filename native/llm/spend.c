@@ -198,6 +198,7 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt, GError 
 {
     AcrUsage *usage = &attempt->usage;
     AcrAmount spent = {0, 0};
+    g_autoptr(GError) failure = NULL;
 
     if (!usage->cost_stated)
         usage->cost_pico =
@@ -208,5 +209,14 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt, GError 
         spent = amount_of(spend, attempt);
     attempt->charged_pico = spent.pico;
     attempt->charged_tokens = spent.tokens;
-    return acr_budget_settle(spend->budget, id, &spent, error);
+    if (acr_budget_settle(spend->budget, id, &spent, &failure))
+        return true;
+    if (spent.pico > attempt->reserved_pico || spent.tokens > attempt->reserved_tokens) {
+        g_propagate_error(error, g_steal_pointer(&failure));
+        return false;
+    }
+    /* The ceiling holds by what stays reserved, and what was paid for is kept. */
+    attempt->charged_pico = attempt->reserved_pico;
+    attempt->charged_tokens = attempt->reserved_tokens;
+    return true;
 }

@@ -20,6 +20,7 @@
 
 #define CHUNK (64u * 1024)
 #define MAX_WAIT_US 20000
+#define HEAD "{\"ledger\":1}"
 #define EXACT 9007199254740992.0 /* integers below it are doubles */
 
 typedef struct {
@@ -228,9 +229,12 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
     return apply_line(ledger, text, len, error);
 }
 
-/* The last line has no end: it counts if it is whole. */
+/* The last line has no end: it counts if it is whole. In place of the first line only the beginning
+ * of our own is cut off: else a file that is none of ours would be emptied. */
 static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **error)
 {
+    bool is_ours = ledger->lines > 0 || (len < strlen(HEAD) && memcmp(rest, HEAD, len) == 0);
+
     if (apply_line(ledger, rest, len, NULL)) {
         ledger->offset += (gint64)len;
         if (!write_line(ledger, "\n", 1, false, error))
@@ -238,7 +242,22 @@ static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **er
         ledger->offset++;
         return true;
     }
+    if (!is_ours)
+        return fail_damaged(ledger, "cannot be read", error);
     return cut_to(ledger, ledger->offset) || fail_errno(ledger, errno, "mend", error);
+}
+
+/* Who opens the path later must find this file, else two would keep one ceiling apart. */
+static bool is_in_place(const AcrLedger *ledger, GError **error)
+{
+    struct stat found = {0};
+
+    if (lstat(ledger->path, &found) == 0 && found.st_dev == ledger->status.st_dev &&
+        found.st_ino == ledger->status.st_ino)
+        return true;
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
+                "ledger '%s' has been removed or replaced while it was in use", ledger->path);
+    return false;
 }
 
 /* Reads what has been appended since. */
@@ -250,6 +269,8 @@ static bool read_on(AcrLedger *ledger, GError **error)
 
     if (fstat(ledger->fd, &ledger->status) != 0)
         return fail_errno(ledger, errno, "read", error);
+    if (!is_in_place(ledger, error))
+        return false;
     if (ledger->status.st_size < ledger->offset)
         return fail_damaged(ledger, "was there and is not any more", error);
     if (ledger->status.st_size > ACR_LEDGER_MAX_BYTES)

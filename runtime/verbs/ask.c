@@ -160,9 +160,13 @@ static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
 }
 
 /* The class of a failure. What has none, such as a file of certificates that cannot be read, kept
- * the exchange from taking place. */
-static const char *class_of(const GError *error)
+ * the exchange from taking place; a question that cannot be read is no good one. */
+static const char *class_of(const GError *error, AcrExit exit)
 {
+    if (exit == ACR_EXIT_INTERRUPTED)
+        return acr_llm_error_name(ACR_LLM_ERROR_INTERRUPTED);
+    if (error->domain == ACR_BASE_ERROR)
+        return acr_llm_error_name(ACR_LLM_ERROR_BAD_REQUEST);
     AcrLlmError code =
         error->domain == ACR_LLM_ERROR ? (AcrLlmError)error->code : ACR_LLM_ERROR_NETWORK;
     return acr_llm_error_name(code == ACR_LLM_ERROR_FAILED ? ACR_LLM_ERROR_NETWORK : code);
@@ -177,11 +181,11 @@ static const AcrModelTry *failed_try(const AcrModelReport *report, const GError 
     return (gint)last->code == error->code ? last : NULL;
 }
 
-static AcrJson *describe_failure(const GError *error, const AcrModelReport *report)
+static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrModelReport *report)
 {
     AcrJson *json = acr_json_new_object(), *inside = acr_json_new_object();
     const AcrModelTry *last = failed_try(report, error);
-    acr_json_set_string(inside, "class", class_of(error));
+    acr_json_set_string(inside, "class", class_of(error, exit));
     acr_json_set_string(inside, "message", error->message);
     set_known(inside, "http_status", last && last->status > 0 ? last->status : -1);
     set_text(inside, "request_id", last ? last->request_id : NULL);
@@ -198,6 +202,8 @@ static AcrExit exit_of(const AcrProgram *program, const GError *error, guint sen
     if (g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE))
         return ACR_EXIT_USAGE;
     switch (error->domain == ACR_LLM_ERROR ? error->code : ACR_LLM_ERROR_FAILED) {
+    case ACR_LLM_ERROR_FAILED: /* a ledger, its disk, a file of certificates */
+        return ACR_EXIT_ENVIRONMENT;
     case ACR_LLM_ERROR_USAGE:
         return ACR_EXIT_USAGE;
     case ACR_LLM_ERROR_UNREACHABLE:
@@ -222,7 +228,7 @@ static int tell_failure(const AcrProgram *program, const Options *options,
         acr_verb_say(acr_verb_ask.name, "%s", error->message);
         return code;
     }
-    g_autoptr(AcrJson) json = describe_failure(error, report);
+    g_autoptr(AcrJson) json = describe_failure(error, code, report);
     return acr_out_exit(acr_out_json(json), code);
 }
 
@@ -306,10 +312,8 @@ static int ask(const AcrProgram *program, const Options *options, const Limits *
     g_autoptr(AcrConversation) conversation = acr_conversation_new(acr_verb_ask.name);
     g_autoptr(AcrJson) schema = options->schema ? read_schema(options->schema, &error) : NULL;
     g_autofree char *text = error ? NULL : read_text(program, given, &error);
-    if (!text || !acr_http_global_init(&error)) {
-        acr_verb_say(acr_verb_ask.name, "%s", error->message);
-        return acr_exit_of(program, error);
-    }
+    if (!text || !acr_http_global_init(&error))
+        return tell_failure(program, options, NULL, error);
     if (options->system)
         acr_conversation_add(conversation, ACR_ROLE_SYSTEM, options->system);
     acr_conversation_add(conversation, ACR_ROLE_USER, text);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import time
@@ -270,6 +271,16 @@ def test_ceiling_of_money_and_tokens(
     assert server.requests[0]["max_tokens"] == 4096, "the worst case has no bound"
 
 
+def test_a_ledger_that_cannot_be_opened(
+    ask: Ask, server: LoopbackOpenAI, tmp_path: Path
+) -> None:
+    """The environment's fault, before anything is sent."""
+    for path in (tmp_path, tmp_path / "no" / "such"):
+        error = ask.json("--ledger", path, "--max-cost", "1", "hi", exit=3)["error"]
+        assert str(path) in error["message"] and error["attempts"] == 0
+    assert server.requests == []
+
+
 def test_an_answer_is_shrunk_to_what_is_left(
     ask: Ask, server: LoopbackOpenAI, prices: Path
 ) -> None:
@@ -364,3 +375,15 @@ def test_input_that_is_no_text(ask: Ask, server: LoopbackOpenAI) -> None:
     ask(input=b"a\0b").one_line(2, "NUL")
     ask(input=b"caf\xe9").check()
     assert server.requests[0]["messages"][0]["content"] == "caf\ufffd"
+
+
+def test_input_that_cannot_be_read(ask: Ask, tmp_path: Path) -> None:
+    """A folder, say: told as any other failure is."""
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        ask(stdin=folder).one_line(3, "standard input")
+        error = ask.json(stdin=folder, exit=3)["error"]
+    finally:
+        os.close(folder)
+    assert (error["class"], error["attempts"]) == ("bad_request", 0)
+    assert "standard input" in error["message"]

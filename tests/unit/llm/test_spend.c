@@ -2,6 +2,7 @@
  * outcome is settled. */
 #include "test_llm.h"
 
+#include <glib/gstdio.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -196,6 +197,35 @@ static void without_a_limit_the_usual_one_is_counted(void)
     g_assert_cmpint(attempt.charged_pico, ==, BODY * 2000000ll + 5000 * 8000000ll);
 }
 
+/* A ledger that is away when the answer is there. */
+static void an_answer_that_cannot_be_settled_is_kept_within_its_reservation(void)
+{
+    static const gint64 outputs[] = {50, 101};
+    g_autofree char *dir = g_dir_make_tmp("acr-spend-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "ledger", NULL);
+
+    for (gsize i = 0; i < G_N_ELEMENTS(outputs); i++) {
+        g_autoptr(AcrBudget) budget = acr_budget_new();
+        AcrAmount ceiling = {2 * RESERVED, ACR_NO_CEILING};
+        AcrSpend spend = spend_of(budget);
+        AcrModelTry attempt = {.model = "m", .sent = true, .ok = true};
+        g_auto(AcrFailure) failure = {0};
+        g_autoptr(GError) error = NULL;
+        guint limit = 100;
+        bool again = false;
+        guint64 id = 0;
+
+        attempt.usage = usage_of(BODY, outputs[i]);
+        g_assert_true(acr_budget_add(budget, path, "run", &ceiling, NULL));
+        g_assert_true(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
+        g_assert_cmpint(g_unlink(path), ==, 0);
+        g_assert_true(acr_spend_settle(&spend, id, &attempt, &error) == (outputs[i] <= 100));
+        g_assert_true((error == NULL) == (outputs[i] <= 100));
+        g_assert_cmpint(attempt.charged_pico, ==, RESERVED + MAX(outputs[i] - 100, 0) * 8000000ll);
+    }
+    g_assert_cmpint(g_rmdir(dir), ==, 0);
+}
+
 /* ---- Waiting for others -------------------------------------------------------------------------
  */
 
@@ -279,6 +309,7 @@ void add_spend_tests(void)
     ADD(a_limit_is_made_smaller_until_it_fits);
     ADD(a_limit_that_makes_no_sense_is_refused);
     ADD(without_a_limit_the_usual_one_is_counted);
+    ADD(an_answer_that_cannot_be_settled_is_kept_within_its_reservation);
     ADD(a_call_waits_for_what_others_hold);
     ADD(a_wait_for_others_ends_when_interrupted);
 #undef ADD

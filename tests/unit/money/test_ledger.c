@@ -59,10 +59,29 @@ static void a_whole_last_line_without_its_end_counts(Fixture *fixture, gconstpoi
     g_assert_nonnull(strstr(text, "98,\"tokens\":1}\n{\"reserve\""));
 }
 
+static void a_torn_first_line_is_written_anew(Fixture *fixture, gconstpointer data)
+{
+    static const char head[] = "{\"ledger\":1}";
+
+    for (gsize cut = 0; cut <= strlen(head); cut++) {
+        g_autofree char *torn = g_strndup(head, cut);
+        g_autoptr(AcrBudget) budget = NULL;
+        g_autofree char *after = NULL;
+
+        write_text(fixture->path, torn);
+        budget = budget_at(fixture->path, 40, -1);
+        after = read_text(fixture->path);
+        g_assert_cmpstr(after, ==, "{\"ledger\":1}\n");
+    }
+}
+
 static void damage_is_an_error_and_never_ignored(Fixture *fixture, gconstpointer data)
 {
     static const char *const texts[] = {
         "hello\n",
+        "hello",
+        "{\"a\":",
+        "{\"ledger\":10}",
         "{\"ledger\":2}\n",
         "{}\n",
         "{\"ledger\":1}\n\n",
@@ -103,6 +122,29 @@ static void a_ledger_that_shrinks_is_an_error(Fixture *fixture, gconstpointer da
     g_assert_cmpint(truncate(fixture->path, 13), ==, 0);
     g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
     g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE);
+}
+
+/* Removed, or moved away with another one in its place. */
+static void a_ledger_that_is_not_in_its_place_is_an_error(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *away = g_build_filename(fixture->dir, "away", NULL);
+
+    for (int replaced = 0; replaced <= 1; replaced++) {
+        g_autoptr(AcrBudget) budget = budget_at(fixture->path, 100, -1);
+        AcrAmount amount = {1, 1};
+        g_autoptr(GError) error = NULL;
+        guint64 id = 0;
+
+        settle(budget, reserve(budget, 60, 1), 60, 1);
+        g_assert_cmpint(rename(fixture->path, away), ==, 0);
+        if (replaced) {
+            g_autoptr(AcrBudget) other = budget_at(fixture->path, 100, -1);
+
+            settle(other, reserve(other, 60, 1), 60, 1);
+        }
+        g_assert_false(acr_budget_reserve(budget, &amount, NULL, &id, &error));
+        g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
+    }
 }
 
 static void what_is_no_file_of_ours_is_refused(Fixture *fixture, gconstpointer data)
@@ -336,8 +378,10 @@ void add_ledger_tests(void)
 {
     FILE_TEST(a_torn_last_line_is_cut_off);
     FILE_TEST(a_whole_last_line_without_its_end_counts);
+    FILE_TEST(a_torn_first_line_is_written_anew);
     FILE_TEST(damage_is_an_error_and_never_ignored);
     FILE_TEST(a_ledger_that_shrinks_is_an_error);
+    FILE_TEST(a_ledger_that_is_not_in_its_place_is_an_error);
     FILE_TEST(what_is_no_file_of_ours_is_refused);
     FILE_TEST(processes_never_pass_the_ceiling_together);
     FILE_TEST(threads_never_pass_the_ceiling_together);
