@@ -355,6 +355,15 @@ def test_the_time_of_a_batch_is_over(
     assert server.received <= 1
 
 
+def test_a_ledger_that_cannot_be_opened_is_the_environments_fault(
+    host: Host, tmp_path: Path
+) -> None:
+    with LyingServer(["no usage"], tmp_path / "none" / "ledger.jsonl", PRICE) as server:
+        refused = host.run(*ask(server, PICO), env=ENV).check(3)
+        assert server.received == 0
+    assert "cannot open ledger" in refused.stdout.decode()
+
+
 # ---- Prices
 
 
