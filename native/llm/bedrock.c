@@ -17,6 +17,7 @@ static const char *const key_variables[] = {"AWS_BEARER_TOKEN_BEDROCK", NULL};
 static const char *const base_variables[] = {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL",
                                              NULL};
 
+static const AcrTurnForm form = {.assistant = "assistant", .list = "content"};
 static const AcrWord finish_words[] = {
     {"end_turn", "stop"},
     {"stop_sequence", "stop"},
@@ -112,15 +113,12 @@ static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
 {
     g_autofree char *model = acr_llm_escape_segment(endpoint->model);
     g_autofree char *path = g_strdup_printf("model/%s/converse-stream", model);
-    g_autofree char *bearer = NULL;
 
     endpoint->url = acr_llm_join_url(endpoint->base_url, path);
     endpoint->is_own = is_own_host(endpoint->base_url);
     if (!endpoint->key)
         return take_keys(endpoint, error);
-    bearer = g_strconcat("Bearer ", endpoint->key, NULL);
-    acr_endpoint_header(endpoint, "Authorization", bearer);
-    explicit_bzero(bearer, strlen(bearer));
+    acr_endpoint_bearer(endpoint);
     return true;
 }
 
@@ -138,15 +136,6 @@ static void split_url(const char *url, char **out_host, const char **out_path)
     *out_host = g_strndup(host, len);
 }
 
-/* Whether the user has given a header of his own. */
-static bool has_authorization(const AcrEndpoint *endpoint)
-{
-    for (guint i = 0; endpoint->headers->pdata[i]; i++)
-        if (g_ascii_strncasecmp(endpoint->headers->pdata[i], "authorization:", 14) == 0)
-            return true;
-    return false;
-}
-
 static bool bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize len,
                          GPtrArray *headers, GError **error)
 {
@@ -155,7 +144,7 @@ static bool bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
     const char *path = NULL;
     AcrAwsKeys keys = {0};
 
-    if (!settings || has_authorization(endpoint))
+    if (!settings || acr_endpoint_find_header(endpoint, "Authorization"))
         return true;
     keys = (AcrAwsKeys){
         .access_key = settings->access_key,
@@ -173,27 +162,14 @@ static bool bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
 /* ---- Request ------------------------------------------------------------------------------------
  */
 
-/* Appends {key: value}, value taken. */
-static void append_block(AcrJson *blocks, const char *key, AcrJson *value)
-{
-    AcrJson *block = acr_json_new_object();
-
-    acr_json_set(block, key, value);
-    acr_json_append(blocks, block);
-}
-
-/* Blank texts are refused, and say nothing. */
-static bool is_blank(const char *text)
-{
-    return text[strspn(text, " \t\r\n\v\f")] == '\0';
-}
-
 static void append_cache_point(AcrJson *blocks)
 {
+    AcrJson *block = acr_json_new_object();
     AcrJson *point = acr_json_new_object();
 
     acr_json_set_string(point, "type", "default");
-    append_block(blocks, "cachePoint", point);
+    acr_json_set(block, "cachePoint", point);
+    acr_json_append(blocks, block);
 }
 
 /* Whether the model takes marks of what to cache: those of Anthropic but the first ones, and
@@ -213,76 +189,13 @@ static bool may_cache(const AcrDialect *dialect)
     return found && !dialect->no_cache;
 }
 
-/* All system messages and `words` (may be NULL); NULL: none. */
-static AcrJson *system_of(const AcrConversation *conversation, const char *words, bool cache)
+/* A cache holds what stands before a mark: the system prompt, and what was sent the last time. */
+static void mark_prefix(AcrTurns *turns)
 {
-    AcrJson *blocks = acr_json_new_array();
-
-    for (gsize i = 0; i < acr_conversation_size(conversation); i++) {
-        const AcrMessage *message = acr_conversation_message(conversation, i);
-
-        if (message->role == ACR_ROLE_SYSTEM && !is_blank(message->content))
-            append_block(blocks, "text", acr_json_new_string(message->content));
-    }
-    if (words)
-        append_block(blocks, "text", acr_json_new_string(words));
-    if (acr_json_size(blocks) > 0) {
-        if (cache)
-            append_cache_point(blocks);
-        return blocks;
-    }
-    acr_json_free(blocks);
-    return NULL;
-}
-
-static bool is_turn(const AcrMessage *message)
-{
-    return message->role != ACR_ROLE_SYSTEM && !is_blank(message->content);
-}
-
-/* The last user message but one: what came up to it is sent again each time; the number of messages
- * where there is none. */
-static gsize place_of_mark(const AcrConversation *conversation)
-{
-    gsize size = acr_conversation_size(conversation);
-    guint seen = 0;
-
-    for (gsize i = size; i > 0; i--) {
-        const AcrMessage *message = acr_conversation_message(conversation, i - 1);
-
-        if (message->role == ACR_ROLE_USER && is_turn(message) && ++seen == 2)
-            return i - 1;
-    }
-    return size;
-}
-
-/* Turns must alternate: messages of one role in a row become one of several blocks. */
-static AcrJson *messages_of(const AcrConversation *conversation, bool cache)
-{
-    AcrJson *messages = acr_json_new_array();
-    AcrJson *blocks = NULL; /* of the last message, in which they stay */
-    gsize mark = cache ? place_of_mark(conversation) : acr_conversation_size(conversation);
-    AcrRole role = ACR_ROLE_SYSTEM;
-
-    for (gsize i = 0; i < acr_conversation_size(conversation); i++) {
-        const AcrMessage *message = acr_conversation_message(conversation, i);
-
-        if (!is_turn(message))
-            continue;
-        if (message->role != role) {
-            AcrJson *turn = acr_json_new_object();
-
-            blocks = acr_json_new_array();
-            acr_json_set_string(turn, "role", acr_role_name(message->role));
-            acr_json_set(turn, "content", blocks);
-            acr_json_append(messages, turn);
-            role = message->role;
-        }
-        append_block(blocks, "text", acr_json_new_string(message->content));
-        if (i == mark)
-            append_cache_point(blocks);
-    }
-    return messages;
+    if (acr_json_size(turns->system) > 0)
+        append_cache_point(turns->system);
+    if (turns->user_blocks[1])
+        append_cache_point(turns->user_blocks[1]);
 }
 
 static AcrJson *inference_of(const AcrDialect *dialect, const AcrModelRequest *request)
@@ -334,12 +247,16 @@ static void set_if_any(AcrJson *object, const char *key, AcrJson *value)
 
 static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest *request)
 {
-    bool cache = may_cache(dialect);
     g_autofree char *words = acr_json_words(request, false, request->schema && !dialect->no_schema);
+    g_auto(AcrTurns) turns = {0};
     AcrJson *json = acr_json_new_object();
 
-    acr_json_set(json, "messages", messages_of(request->conversation, cache));
-    set_if_any(json, "system", system_of(request->conversation, words, cache));
+    acr_turns_init(&turns, request->conversation, &form);
+    acr_turns_add_system(&turns, &form, words);
+    if (may_cache(dialect))
+        mark_prefix(&turns);
+    acr_json_set(json, "messages", g_steal_pointer(&turns.messages));
+    set_if_any(json, "system", g_steal_pointer(&turns.system));
     set_if_any(json, "inferenceConfig", inference_of(dialect, request));
     set_if_any(json, "outputConfig", output_of(dialect, request));
     return json;

@@ -48,7 +48,9 @@ static guint place_of_header(const AcrEndpoint *endpoint, const char *name)
 {
     guint i = 0;
 
-    while (i < endpoint->headers->len && !is_header(endpoint->headers->pdata[i], name))
+    /* Once made, the list ends in NULL. */
+    while (i < endpoint->headers->len &&
+           !(endpoint->headers->pdata[i] && is_header(endpoint->headers->pdata[i], name)))
         i++;
     return i;
 }

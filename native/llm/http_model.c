@@ -74,6 +74,20 @@ static void http_free(AcrModel *model)
     g_free(self);
 }
 
+/* What is left below a ceiling of time; G_MAXINT64: there is none. */
+static gint64 time_left_ms(const HttpModel *self)
+{
+    gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
+
+    return deadline_us ? (deadline_us - g_get_monotonic_time()) / 1000 : G_MAXINT64;
+}
+
+/* Too little is left for a try, or nothing. */
+static bool is_time_over(const HttpModel *self)
+{
+    return time_left_ms(self) < MIN_TRY_MS;
+}
+
 /* ---- One exchange -------------------------------------------------------------------------------
  */
 
@@ -101,8 +115,7 @@ static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data,
 }
 
 /* The class of an exchange that brought no whole response; `flow` may hold a part of one. */
-static bool fail_transport(const Flow *flow, const GError *error, bool by_deadline,
-                           AcrFailure *failure)
+static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *failure)
 {
     static const struct {
         AcrHttpError http;
@@ -121,7 +134,7 @@ static bool fail_transport(const Flow *flow, const GError *error, bool by_deadli
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         if (!g_error_matches(error, ACR_HTTP_ERROR, (gint)rows[i].http))
             continue;
-        if (by_deadline && rows[i].code == ACR_LLM_ERROR_TIMEOUT)
+        if (rows[i].code == ACR_LLM_ERROR_TIMEOUT && is_time_over(flow->self))
             return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
         acr_fail(failure, rows[i].code, error->message);
         if (rows[i].http == ACR_HTTP_ERROR_TOO_BIG)
@@ -133,8 +146,7 @@ static bool fail_transport(const Flow *flow, const GError *error, bool by_deadli
 
 /* The outcome of an exchange: of what came, or of why nothing did. */
 static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GError *error,
-                         bool by_deadline, AcrModelAnswer *out, AcrModelTry *attempt,
-                         AcrFailure *failure)
+                         AcrModelAnswer *out, AcrModelTry *attempt, AcrFailure *failure)
 {
     bool broke_off = g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_NETWORK);
     bool is_refusal = response->status >= 300;
@@ -147,7 +159,7 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
         attempt->request_id = g_strdup(acr_reader_request_id(flow->reader));
     }
     if (response->status == 0 || (error && !broke_off && !is_refusal))
-        return fail_transport(flow, error, by_deadline, failure);
+        return fail_transport(flow, error, failure);
     return acr_reader_end(flow->reader, error ? error->message : NULL, out, &attempt->usage,
                           failure);
 }
@@ -166,16 +178,6 @@ static GPtrArray *headers_of(const HttpModel *self, const char *body, gsize len,
     }
     g_ptr_array_add(headers, NULL);
     return headers;
-}
-
-/* How long this try may take; *out_by_deadline: a ceiling of time ends it, not its own limit. */
-static gint64 time_for_try(const HttpModel *self, bool *out_by_deadline)
-{
-    gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
-    gint64 left_ms = deadline_us ? (deadline_us - g_get_monotonic_time()) / 1000 : G_MAXINT64;
-
-    *out_by_deadline = left_ms <= self->timeout_ms;
-    return MIN(left_ms, self->timeout_ms);
 }
 
 static void hide(char **text, const GPtrArray *secrets)
@@ -206,7 +208,6 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
                      AcrFailure *failure)
 {
     HttpModel *self = call->self;
-    bool by_deadline = false;
     bool ok = false;
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) headers = headers_of(self, body, strlen(body), &error);
@@ -221,7 +222,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         .body_len = strlen(body),
         .first_byte_timeout_ms = self->first_byte_ms,
         .idle_timeout_ms = self->idle_ms,
-        .total_timeout_ms = time_for_try(self, &by_deadline),
+        .total_timeout_ms = MIN(time_left_ms(self), self->timeout_ms),
         .ca_file = self->ca_file,
         .on_body = on_body,
         .on_body_ctx = &flow,
@@ -235,7 +236,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
     attempt->status = response.status;
     attempt->first_byte_ms = response.first_byte_ms;
     attempt->wall_ms = response.wall_ms;
-    ok = read_outcome(&flow, &response, ok ? NULL : error, by_deadline, out, attempt, failure);
+    ok = read_outcome(&flow, &response, ok ? NULL : error, out, attempt, failure);
     acr_reader_free(flow.reader);
     hide_secrets(self, ok, out, attempt);
     call->used_up_ms = acr_limit_reset_ms(response.headers, g_get_real_time() / G_USEC_PER_SEC);
@@ -278,9 +279,7 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
 
 static bool check_time(const HttpModel *self, AcrFailure *failure)
 {
-    bool by_deadline = false;
-
-    if (time_for_try(self, &by_deadline) >= MIN_TRY_MS || !by_deadline)
+    if (!is_time_over(self))
         return true;
     return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
 }

@@ -261,12 +261,13 @@ typedef struct {
     const char *list;      /* the member of a turn that holds its blocks */
     bool is_typed;         /* a block says that it is of type text */
 } AcrTurnForm;
-/* A conversation in turns. The blocks that end something are borrowed from the lists, so that a
- * dialect can mark them; NULL: there is none. */
+/* A conversation in turns. The blocks that end something, and the lists of turns, are borrowed, so
+ * that a dialect can mark them; NULL: there is none. */
 typedef struct {
     AcrJson *system, *messages; /* owned */
     AcrJson *system_end;
-    AcrJson *user_ends[2]; /* of the last turn of the user, and of the one before it */
+    AcrJson *user_ends[2];   /* of the last turn of the user, and of the one before it */
+    AcrJson *user_blocks[2]; /* the lists of these two turns */
 } AcrTurns;
 void acr_turns_init(AcrTurns *turns, const AcrConversation *conversation, const AcrTurnForm *form);
 void acr_turns_clear(AcrTurns *turns);

@@ -59,8 +59,11 @@ void acr_turns_init(AcrTurns *turns, const AcrConversation *conversation, const 
             append_text(append_turn(turns->messages, form, ACR_ROLE_USER), form, OPENING);
         if (speaker != message->role) {
             blocks = append_turn(turns->messages, form, message->role);
-            if (message->role == ACR_ROLE_USER)
+            if (message->role == ACR_ROLE_USER) {
                 turns->user_ends[1] = turns->user_ends[0];
+                turns->user_blocks[1] = turns->user_blocks[0];
+                turns->user_blocks[0] = blocks;
+            }
         }
         speaker = message->role;
         block = append_text(blocks, form, message->content);

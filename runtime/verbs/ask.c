@@ -12,86 +12,46 @@
 
 #define MAX_TEXT_BYTES (32u * 1024 * 1024)
 #define MAX_SCHEMA_BYTES (4u * 1024 * 1024)
-#define MAX_RETRIES 20
-#define MAX_TEMPERATURE 2
 #define SCOPE "call"
 #define LEDGER_SCOPE "ledger"
 
 /* As given; strings are owned. */
 typedef struct {
-    char *model, *system, *base_url, *key_command, *key_file, *effort, *schema, *prices, *ledger;
-    char *max_tokens, *timeout, *max_cost, *max_tokens_total, *max_time;
-    char **headers;
+    char *model, *system, *schema, *ledger, *max_tokens, *timeout;
     gboolean json, json_mode, verbose;
-    double temperature;
-    int retries;
+    AcrClientOptions client;
+    AcrCeilingOptions ceilings;
 } Options;
 
 static void options_clear(Options *options)
 {
-    char **const strings[] = {&options->model,       &options->system,   &options->base_url,
-                              &options->key_command, &options->key_file, &options->effort,
-                              &options->schema,      &options->prices,   &options->max_tokens,
-                              &options->timeout,     &options->max_cost, &options->max_tokens_total,
-                              &options->max_time,    &options->ledger};
+    char *const strings[] = {options->model,  options->system,     options->schema,
+                             options->ledger, options->max_tokens, options->timeout};
     for (gsize i = 0; i < G_N_ELEMENTS(strings); i++)
-        g_clear_pointer(strings[i], g_free);
-    g_clear_pointer(&options->headers, g_strfreev);
+        g_free(strings[i]);
+    acr_client_options_clear(&options->client);
+    acr_ceiling_options_clear(&options->ceilings);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
-/* What the options mean. */
+/* What the options mean beside those that other verbs share. */
 typedef struct {
-    gint64 max_tokens, timeout_ms, max_time_ms, retry_base_ms; /* 0: not given */
-    AcrAmount ceiling;
+    gint64 max_tokens, timeout_ms; /* 0: not given */
 } Limits;
 
-static bool refuse(const char *option, const char *wanted, const char *given)
-{
-    acr_verb_usage(acr_verb_ask.name, "--%s must be %s, not '%s'", option, wanted, given);
-    return false;
-}
-
-static bool check_count(const char *option, const char *given, gint64 max, gint64 *out)
-{
-    gint64 count;
-    if (!given)
-        return true;
-    if (!acr_count_parse(given, max, &count) || count == 0)
-        return refuse(option, "a number of tokens from 1 on", given);
-    *out = count;
-    return true;
-}
-
-static bool check_seconds(const char *option, const char *given, gint64 *out_ms)
-{
-    return !given || acr_seconds_parse(given, out_ms) ||
-           refuse(option, "seconds, above 0 and at most a year", given);
-}
-
-static bool check(const Options *options, Limits *out)
+static bool check(Options *options, Limits *out)
 {
     const char *verb = acr_verb_ask.name;
-    *out = (Limits){.ceiling = {ACR_NO_CEILING, ACR_NO_CEILING}};
-    if (!options->model)
+    *out = (Limits){0};
+    if (!options->model) {
         acr_verb_usage(verb, "--model is missing");
-    else if (options->temperature != -1 &&
-             !(options->temperature >= 0 && options->temperature <= MAX_TEMPERATURE)) /* or a NaN */
-        acr_verb_usage(verb, "--temperature must be from 0 to %d", MAX_TEMPERATURE);
-    else if (options->retries < 0 || options->retries > MAX_RETRIES)
-        acr_verb_usage(verb, "--retries must be from 0 to %d, not %d", MAX_RETRIES,
-                       options->retries);
-    else if (options->max_cost && !acr_usd_parse(options->max_cost, &out->ceiling.pico))
-        refuse("max-cost", "an amount of USD such as 0.25", options->max_cost);
-    else
-        return check_count("max-tokens", options->max_tokens, G_MAXINT32, &out->max_tokens) &&
-               check_count("max-tokens-total", options->max_tokens_total, G_MAXINT64,
-                           &out->ceiling.tokens) &&
-               check_seconds("timeout", options->timeout, &out->timeout_ms) &&
-               check_seconds("max-time", options->max_time, &out->max_time_ms) &&
-               acr_retry_base(verb, &out->retry_base_ms) &&
-               acr_headers_check(options->headers, verb);
-    return false;
+        return false;
+    }
+    return acr_tokens_check(verb, "max-tokens", options->max_tokens, G_MAXINT32,
+                            &out->max_tokens) &&
+           acr_seconds_check(verb, "timeout", options->timeout, &out->timeout_ms) &&
+           acr_ceiling_options_check(&options->ceilings, verb) &&
+           acr_client_options_check(&options->client, verb);
 }
 
 /* ---- What is asked ------------------------------------------------------------------------------
@@ -197,26 +157,13 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
 /* Without a key nothing was sent; a key that was refused is an answer of its own kind. */
 static AcrExit exit_of(const AcrProgram *program, const GError *error, guint sent)
 {
-    if (acr_interrupted(program->interrupt))
-        return ACR_EXIT_INTERRUPTED;
-    if (g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE))
-        return ACR_EXIT_USAGE;
-    switch (error->domain == ACR_LLM_ERROR ? error->code : ACR_LLM_ERROR_FAILED) {
-    case ACR_LLM_ERROR_FAILED: /* a ledger, its disk, a file of certificates */
-        return ACR_EXIT_ENVIRONMENT;
-    case ACR_LLM_ERROR_USAGE:
-        return ACR_EXIT_USAGE;
-    case ACR_LLM_ERROR_UNREACHABLE:
-        return ACR_EXIT_ENVIRONMENT;
-    case ACR_LLM_ERROR_AUTH:
-        return sent == 0 ? ACR_EXIT_ENVIRONMENT : ACR_EXIT_NONE;
-    case ACR_LLM_ERROR_CEILING:
-        return ACR_EXIT_CEILING;
-    case ACR_LLM_ERROR_INTERRUPTED:
-        return ACR_EXIT_INTERRUPTED;
-    default:
-        return ACR_EXIT_NONE;
-    }
+    AcrExit code = acr_exit_of(program, error);
+    if (code != ACR_EXIT_ENVIRONMENT || error->domain != ACR_LLM_ERROR ||
+        error->code == ACR_LLM_ERROR_FAILED || /* a ledger, its disk, a file of certificates */
+        error->code == ACR_LLM_ERROR_UNREACHABLE ||
+        (error->code == ACR_LLM_ERROR_AUTH && sent == 0))
+        return code;
+    return ACR_EXIT_NONE;
 }
 
 /* `report` NULL: there is no model. */
@@ -256,38 +203,41 @@ static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 }
 
 /* The ceilings of this call; *out NULL: there are none. */
-static bool make_budget(const char *ledger, const Limits *limits, AcrBudget **out, GError **error)
+static bool make_budget(const Options *options, AcrBudget **out, GError **error)
 {
     g_autoptr(AcrBudget) budget = acr_budget_new();
-    bool is_bounded = limits->ceiling.pico >= 0 || limits->ceiling.tokens >= 0;
-    if ((is_bounded || ledger) &&
-        !acr_budget_add(budget, ledger, ledger ? LEDGER_SCOPE : SCOPE, &limits->ceiling, error))
+    const AcrTaskCeilings *ceilings = &options->ceilings.ceilings;
+    const AcrAmount *ceiling = &ceilings->run;
+    bool has_ledger = ceiling->pico >= 0 || ceiling->tokens >= 0 || options->ledger;
+    if (has_ledger && !acr_budget_add(budget, options->ledger,
+                                      options->ledger ? LEDGER_SCOPE : SCOPE, ceiling, error))
         return false;
-    if (limits->max_time_ms > 0)
-        acr_budget_set_deadline(budget, g_get_monotonic_time() + limits->max_time_ms * 1000, SCOPE);
-    *out = is_bounded || ledger || limits->max_time_ms > 0 ? g_steal_pointer(&budget) : NULL;
+    if (ceilings->time_ms > 0) /* from here on: standard input may have taken long to come */
+        acr_budget_set_deadline(budget, g_get_monotonic_time() + ceilings->time_ms * 1000, SCOPE);
+    *out = has_ledger || ceilings->time_ms > 0 ? g_steal_pointer(&budget) : NULL;
     return true;
 }
 
 static int call(const AcrProgram *program, const Options *options, const Limits *limits,
                 const AcrModelRequest *request)
 {
+    const AcrClientOptions *client = &options->client;
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrPrices) prices = acr_prices_new(options->prices, &error);
+    g_autoptr(AcrPrices) prices = acr_prices_new(client->prices, &error);
     g_autoptr(AcrBudget) budget = NULL;
     g_autoptr(AcrModel) model = NULL; /* freed before what it borrows */
-    if (!prices || !make_budget(options->ledger, limits, &budget, &error))
+    if (!prices || !make_budget(options, &budget, &error))
         return tell_failure(program, options, NULL, error);
     AcrModelOptions how = {
-        .temperature = options->temperature,
-        .effort = options->effort,
-        .base_url = options->base_url,
-        .headers = (const char *const *)options->headers,
-        .key_command = options->key_command,
-        .key_file = options->key_file,
+        .temperature = client->temperature,
+        .effort = client->effort,
+        .base_url = client->base_url,
+        .headers = (const char *const *)client->headers,
+        .key_command = client->key_command,
+        .key_file = client->key_file,
         .timeout_ms = limits->timeout_ms,
-        .max_retries = (guint)options->retries,
-        .retry_base_ms = limits->retry_base_ms,
+        .max_retries = (guint)client->retries,
+        .retry_base_ms = client->retry_base_ms,
         .prices = prices,
         .budget = budget,
         .interrupt = program->interrupt,
@@ -297,7 +247,7 @@ static int call(const AcrProgram *program, const Options *options, const Limits 
     model = acr_model_new(options->model, &how, &error);
     if (!model)
         return tell_failure(program, options, NULL, error);
-    if (model->remark && limits->ceiling.pico >= 0)
+    if (model->remark && options->ceilings.ceilings.run.pico >= 0)
         acr_verb_say(acr_verb_ask.name, "%s", model->remark);
     g_auto(AcrModelAnswer) answer = {0};
     if (!acr_model_complete(model, request, &answer, &error))
@@ -342,43 +292,21 @@ static GOptionEntry *entries_of(Options *options)
          "JSON schema that the answer must follow", "FILE"},
         {"max-tokens", 0, 0, G_OPTION_ARG_FILENAME, &options->max_tokens,
          "Tokens of the answer at most", "N"},
-        {"temperature", 0, 0, G_OPTION_ARG_DOUBLE, &options->temperature,
-         "Sampling temperature (default: the model's)", "T"},
-        {"effort", 0, 0, G_OPTION_ARG_FILENAME, &options->effort,
-         "Effort of reasoning, in the provider's words (low, medium, high)", "WORD"},
         {"timeout", 0, 0, G_OPTION_ARG_FILENAME, &options->timeout,
          "Bound of each attempt (default 1800)", "SECONDS"},
-        {"retries", 0, 0, G_OPTION_ARG_INT, &options->retries,
-         "How often a call that failed for the moment is made again (default 8)", "N"},
-        {"max-time", 0, 0, G_OPTION_ARG_FILENAME, &options->max_time,
-         "Bound of all attempts and the waits between them", "SECONDS"},
-        {"max-cost", 0, 0, G_OPTION_ARG_FILENAME, &options->max_cost,
-         "What all attempts may cost at most, in USD", "USD"},
         {"ledger", 0, 0, G_OPTION_ARG_FILENAME, &options->ledger,
          "File that keeps what was spent: the ceilings then are those of all calls that name it",
          "FILE"},
-        {"max-tokens-total", 0, 0, G_OPTION_ARG_FILENAME, &options->max_tokens_total,
-         "Tokens of all attempts at most, sent and received", "N"},
-        {"prices", 0, 0, G_OPTION_ARG_FILENAME, &options->prices,
-         "Prices that go before the built-in ones, as LiteLLM or genai-prices write them", "FILE"},
-        {"base-url", 0, 0, G_OPTION_ARG_FILENAME, &options->base_url,
-         "The server's address in place of the provider's", "URL"},
-        {"header", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->headers,
-         "One more request header; may be repeated. ACR_HEADERS holds more, one a line",
-         "'NAME: VALUE'"},
-        {"key-command", 0, 0, G_OPTION_ARG_FILENAME, &options->key_command,
-         "Command that prints the key", "COMMAND"},
-        {"key-file", 0, 0, G_OPTION_ARG_FILENAME, &options->key_file,
-         "File that holds the key, readable by its owner alone", "FILE"},
+        ACR_CEILING_ENTRIES(&options->ceilings),
         {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Show each wait on stderr", NULL},
         G_OPTION_ENTRY_NULL,
     };
-    return acr_options_join(entries, NULL);
+    return acr_client_option_entries(&options->client, entries);
 }
 
 static int run(const AcrProgram *program, int argc, char **argv)
 {
-    g_auto(Options) options = {.temperature = -1, .retries = ACR_LLM_RETRIES};
+    g_auto(Options) options = {.client = ACR_CLIENT_OPTIONS_INIT};
     g_autofree GOptionEntry *entries = entries_of(&options);
     Limits limits;
     int code;
@@ -386,7 +314,6 @@ static int run(const AcrProgram *program, int argc, char **argv)
         return code;
     if (argc > 2)
         return acr_verb_usage(acr_verb_ask.name, "unexpected argument '%s'", argv[2]);
-    acr_credentials_from_environment(&options.headers, &options.key_command, &options.key_file);
     if (!check(&options, &limits))
         return ACR_EXIT_USAGE;
     return ask(program, &options, &limits, argc > 1 ? argv[1] : NULL);

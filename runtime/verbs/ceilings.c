@@ -16,12 +16,6 @@ void acr_ceiling_options_clear(AcrCeilingOptions *options)
         g_clear_pointer(strings[i], g_free);
 }
 
-static bool refuse(const char *verb, const char *option, const char *wanted, const char *given)
-{
-    acr_verb_usage(verb, "--%s must be %s, not '%s'", option, wanted, given);
-    return false;
-}
-
 static bool check_amount(const char *verb, const char *prefix, const char *cost, const char *tokens,
                          AcrAmount *out)
 {
@@ -29,18 +23,8 @@ static bool check_amount(const char *verb, const char *prefix, const char *cost,
     g_autofree char *tokens_name =
         g_strconcat(prefix, *prefix ? "max-tokens" : "max-tokens-total", NULL);
     *out = (AcrAmount){ACR_NO_CEILING, ACR_NO_CEILING};
-    if (cost && !acr_usd_parse(cost, &out->pico))
-        return refuse(verb, cost_name, "an amount of USD such as 0.25", cost);
-    if (tokens && (!acr_count_parse(tokens, MAX_TOKENS, &out->tokens) || out->tokens == 0))
-        return refuse(verb, tokens_name, "a number of tokens from 1 on", tokens);
-    return true;
-}
-
-static bool check_time(const char *verb, const char *option, const char *time, gint64 *out_ms)
-{
-    *out_ms = 0;
-    return !time || acr_seconds_parse(time, out_ms) ||
-           refuse(verb, option, "seconds, above 0 and at most a year", time);
+    return acr_usd_check(verb, cost_name, cost, &out->pico) &&
+           acr_tokens_check(verb, tokens_name, tokens, MAX_TOKENS, &out->tokens);
 }
 
 bool acr_ceiling_options_check(AcrCeilingOptions *options, const char *verb)
@@ -48,11 +32,12 @@ bool acr_ceiling_options_check(AcrCeilingOptions *options, const char *verb)
     AcrTaskCeilings *out = &options->ceilings;
     AcrAmount task;
     gint64 task_ms;
+    out->time_ms = 0;
     if (!check_amount(verb, "", options->cost, options->tokens, &out->run) ||
         !check_amount(verb, "task-", options->task_cost, options->task_tokens, &task) ||
         !check_amount(verb, "batch-", options->batch_cost, options->batch_tokens, &out->batch) ||
-        !check_time(verb, "max-time", options->time, &out->time_ms) ||
-        !check_time(verb, "task-max-time", options->task_time, &task_ms))
+        !acr_seconds_check(verb, "max-time", options->time, &out->time_ms) ||
+        !acr_seconds_check(verb, "task-max-time", options->task_time, &task_ms))
         return false;
     out->batch_ledger = options->batch_ledger;
     out->batch_deadline_us = options->batch_deadline_us;

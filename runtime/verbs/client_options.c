@@ -1,7 +1,8 @@
 /*
- * The options of `run` and `swe-bench` that say how a model is reached: a second model, the key,
- * headers, effort. What may be secret goes to the processes of a batch by the environment, never by
- * their arguments, which every user of the machine can read; a user may give it that way too.
+ * The options of `run`, `swe-bench` and `ask` that say how a model is called: its server, the key,
+ * headers, effort, retries, prices. What may be secret goes to the processes of a batch by the
+ * environment, never by their arguments, which every user of the machine can read; a user may give
+ * it that way too.
  */
 #include "verbs/verbs_private.h"
 
@@ -11,16 +12,16 @@
 #define COMMAND_VARIABLE "ACR_KEY_COMMAND"
 #define FILE_VARIABLE "ACR_KEY_FILE"
 #define MAX_HEADERS 100
+#define MAX_RETRIES 20
+#define MAX_TEMPERATURE 2
 
 GOptionEntry *acr_client_option_entries(AcrClientOptions *options, const GOptionEntry *own)
 {
     const GOptionEntry entries[] = {
-        {"fallback-model", 0, 0, G_OPTION_ARG_FILENAME, &options->fallback_as_given,
-         "Model that takes over where one has failed for good", "MODEL"},
         {"effort", 0, 0, G_OPTION_ARG_FILENAME, &options->effort,
          "Effort of reasoning, in the provider's words (low, medium, high)", "WORD"},
         {"base-url", 0, 0, G_OPTION_ARG_FILENAME, &options->base_url,
-         "Address of the first model's provider in place of its own", "URL"},
+         "Address of the (first) model's provider in place of its own", "URL"},
         {"key-command", 0, 0, G_OPTION_ARG_FILENAME, &options->key_command,
          "Command that prints the key of that provider", "COMMAND"},
         {"key-file", 0, 0, G_OPTION_ARG_FILENAME, &options->key_file,
@@ -29,8 +30,13 @@ GOptionEntry *acr_client_option_entries(AcrClientOptions *options, const GOption
          "One more request header for that provider; may be repeated. " HEADERS_VARIABLE
          " in the environment holds more, one a line",
          "'NAME: VALUE'"},
-        {"shared-dir", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_FILENAME, &options->shared_dir, NULL,
-         NULL},
+        {"temperature", 0, 0, G_OPTION_ARG_DOUBLE, &options->temperature,
+         "Sampling temperature (default: the model's)", "T"},
+        {"retries", 0, 0, G_OPTION_ARG_INT, &options->retries,
+         "How often a call that failed for the moment is made again (default 8)", "N"},
+        {"prices", 0, 0, G_OPTION_ARG_FILENAME, &options->prices,
+         "Prices of models, in LiteLLM's or genai-prices' form, that go before the built-in ones",
+         "FILE"},
         G_OPTION_ENTRY_NULL,
     };
     return acr_options_join(own, entries);
@@ -60,15 +66,24 @@ static void add_headers(char ***headers)
     *headers = (char **)g_ptr_array_free(all, FALSE);
 }
 
-void acr_credentials_from_environment(char ***headers, char **key_command, char **key_file)
+/* What was given goes before what the environment says. */
+static void take_credentials(AcrClientOptions *options)
 {
     g_autofree char *command = take_variable(COMMAND_VARIABLE),
                     *file = take_variable(FILE_VARIABLE);
-    add_headers(headers);
-    if (*key_command || *key_file)
+    add_headers(&options->headers);
+    if (options->key_command || options->key_file)
         return;
-    *key_command = g_steal_pointer(&command);
-    *key_file = *key_command ? NULL : g_steal_pointer(&file);
+    options->key_command = g_steal_pointer(&command);
+    options->key_file = options->key_command ? NULL : g_steal_pointer(&file);
+}
+
+static bool check_temperature(double temperature, const char *verb)
+{
+    if (temperature == -1 || (temperature >= 0 && temperature <= MAX_TEMPERATURE)) /* no NaN */
+        return true;
+    acr_verb_usage(verb, "--temperature must be from 0 to %d", MAX_TEMPERATURE);
+    return false;
 }
 
 bool acr_client_options_check(AcrClientOptions *options, const char *verb)
@@ -77,17 +92,28 @@ bool acr_client_options_check(AcrClientOptions *options, const char *verb)
         acr_verb_usage(verb, "give the key by --key-command or by --key-file, one of them");
         return false;
     }
-    acr_credentials_from_environment(&options->headers, &options->key_command, &options->key_file);
-    if (options->fallback_as_given)
-        options->fallback_model = acr_model_settle(options->fallback_as_given);
-    return acr_retry_base(verb, &options->retry_base_ms) &&
+    take_credentials(options);
+    if (options->prices) {
+        g_autofree char *given = g_steal_pointer(&options->prices);
+        options->prices = g_canonicalize_filename(given, NULL);
+    }
+    return check_temperature(options->temperature, verb) &&
+           acr_range_check(verb, "retries", options->retries, 0, MAX_RETRIES) &&
+           acr_retry_base(verb, &options->retry_base_ms) &&
            acr_headers_check(options->headers, verb);
 }
 
 void acr_client_options_to_child(const AcrClientOptions *options, GPtrArray *argv)
 {
-    if (options->fallback_model)
-        g_ptr_array_add(argv, g_strdup_printf("--fallback-model=%s", options->fallback_model));
+    g_ptr_array_add(argv, g_strdup_printf("--retries=%d", options->retries));
+    if (options->temperature >= 0) {
+        char number[G_ASCII_DTOSTR_BUF_SIZE];
+        g_ptr_array_add(
+            argv, g_strconcat("--temperature=",
+                              g_ascii_dtostr(number, sizeof number, options->temperature), NULL));
+    }
+    if (options->prices)
+        g_ptr_array_add(argv, g_strdup_printf("--prices=%s", options->prices));
     if (options->effort)
         g_ptr_array_add(argv, g_strdup_printf("--effort=%s", options->effort));
     if (options->base_url)
@@ -104,9 +130,8 @@ void acr_client_options_to_child(const AcrClientOptions *options, GPtrArray *arg
 
 void acr_client_options_clear(AcrClientOptions *options)
 {
-    char *const strings[] = {options->fallback_as_given, options->fallback_model, options->effort,
-                             options->base_url,          options->key_command,    options->key_file,
-                             options->shared_dir};
+    char *const strings[] = {options->effort, options->base_url, options->key_command,
+                             options->key_file, options->prices};
     for (gsize i = 0; i < G_N_ELEMENTS(strings); i++)
         g_free(strings[i]);
     g_strfreev(options->headers);

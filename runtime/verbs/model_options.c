@@ -89,6 +89,47 @@ bool acr_count_parse(const char *text, gint64 max, gint64 *out)
     return true;
 }
 
+/* ---- Of an option ------------------------------------------------------------------------------
+ */
+
+static bool refuse(const char *verb, const char *option, const char *wanted, const char *given)
+{
+    acr_verb_usage(verb, "--%s must be %s, not '%s'", option, wanted, given);
+    return false;
+}
+
+bool acr_usd_check(const char *verb, const char *option, const char *given, gint64 *out_pico)
+{
+    return !given || acr_usd_parse(given, out_pico) ||
+           refuse(verb, option, "an amount of USD such as 0.25", given);
+}
+
+bool acr_seconds_check(const char *verb, const char *option, const char *given, gint64 *out_ms)
+{
+    return !given || acr_seconds_parse(given, out_ms) ||
+           refuse(verb, option, "seconds, above 0 and at most a year", given);
+}
+
+bool acr_tokens_check(const char *verb, const char *option, const char *given, gint64 max,
+                      gint64 *out)
+{
+    gint64 count;
+    if (!given)
+        return true;
+    if (!acr_count_parse(given, max, &count) || count == 0)
+        return refuse(verb, option, "a number of tokens from 1 on", given);
+    *out = count;
+    return true;
+}
+
+bool acr_range_check(const char *verb, const char *option, int value, int min, int max)
+{
+    if (value >= min && value <= max)
+        return true;
+    acr_verb_usage(verb, "--%s must be from %d to %d, not %d", option, min, max, value);
+    return false;
+}
+
 /* Letters, digits and what RFC 9110 lets stand in a name beside them. */
 static bool is_header(const char *line)
 {

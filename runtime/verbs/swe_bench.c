@@ -6,6 +6,7 @@
 #include "batch/batch.h"
 
 #define MAX_COST_BYTES (1024u * 1024)
+#define LEDGER_SCOPE "batch"
 
 typedef struct {
     char *dataset, *repos, *out;
@@ -97,21 +98,28 @@ typedef struct {
     const char *ledger;
 } Limits;
 
-/* Whether nothing is left of what the batch may use, so that no further task is begun. */
+static bool is_spent(gint64 ceiling, gint64 spent)
+{
+    return ceiling >= 0 && spent >= ceiling;
+}
+
+/* Whether nothing is left of what the batch may use, so that no further task is begun. What other
+ * tasks hold may come back: only what is spent counts. */
 static bool is_over(void *ctx)
 {
     const Limits *limits = ctx;
     const AcrAmount *ceiling = &limits->options->ceilings.run;
     gint64 deadline_us = limits->options->deadline_us;
-    AcrAmount left;
+    AcrAmount spent, reserved;
     if (deadline_us > 0 && g_get_monotonic_time() >= deadline_us)
         return true;
     if ((ceiling->pico < 0 && ceiling->tokens < 0) ||
         !g_file_test(limits->ledger, G_FILE_TEST_EXISTS))
         return false;
     g_autoptr(AcrBudget) budget = acr_budget_new();
-    return acr_budget_add(budget, limits->ledger, "batch", ceiling, NULL) &&
-           acr_budget_left(budget, &left, NULL) && (left.pico <= 0 || left.tokens <= 0);
+    return acr_budget_add(budget, limits->ledger, LEDGER_SCOPE, ceiling, NULL) &&
+           acr_budget_sums(budget, LEDGER_SCOPE, &spent, &reserved, NULL) &&
+           (is_spent(ceiling->pico, spent.pico) || is_spent(ceiling->tokens, spent.tokens));
 }
 
 static int run_batch(const AcrProgram *program, const Options *options)

@@ -55,15 +55,19 @@ bool acr_usd_parse(const char *text, gint64 *out_pico) ACR_MUST_USE;
 bool acr_seconds_parse(const char *text, gint64 *out_ms) ACR_MUST_USE;
 /* A whole number from 0 to `max`. */
 bool acr_count_parse(const char *text, gint64 max, gint64 *out) ACR_MUST_USE;
+/* The same of an option's value (NULL: it was not given, and *out stays): false, with a usage
+ * message printed, where it is none. Tokens are from 1 on. */
+bool acr_usd_check(const char *verb, const char *option, const char *given,
+                   gint64 *out_pico) ACR_MUST_USE;
+bool acr_seconds_check(const char *verb, const char *option, const char *given,
+                       gint64 *out_ms) ACR_MUST_USE;
+bool acr_tokens_check(const char *verb, const char *option, const char *given, gint64 max,
+                      gint64 *out) ACR_MUST_USE;
+bool acr_range_check(const char *verb, const char *option, int value, int min,
+                     int max) ACR_MUST_USE;
 /* The retry_base_ms of model options that ACR_RETRY_BASE_MS asks for; 0: it is not set. False, with
  * a usage message printed, where it is no number of milliseconds. */
 bool acr_retry_base(const char *verb, gint64 *out_ms) ACR_MUST_USE;
-/*
- * Adds what ACR_HEADERS (one a line), ACR_KEY_COMMAND and ACR_KEY_FILE say to what was given, which
- * goes before it, and takes it out of the environment, where children would find it. Owned strings;
- * called before there are threads.
- */
-void acr_credentials_from_environment(char ***headers, char **key_command, char **key_file);
 /* False, with a usage message printed, where one (NULL-terminated; may be NULL) cannot be sent. */
 bool acr_headers_check(char *const *headers, const char *verb) ACR_MUST_USE;
 
@@ -96,7 +100,7 @@ typedef struct {
          "N"},                                                                                     \
     {                                                                                              \
         "max-time", 0, 0, G_OPTION_ARG_STRING, &(options)->time,                                   \
-            "Stop after so long, with the best patch so far", "SECONDS"                            \
+            "Stop after so long, with what there is then", "SECONDS"                               \
     }
 bool acr_ceiling_options_check(AcrCeilingOptions *options, const char *verb);
 /* The ceilings of a batch whose ledger is `ledger`, as arguments of its tasks. */
@@ -136,41 +140,45 @@ bool acr_indexing_options_check(AcrIndexingOptions *options, const char *verb);
 AcrHost acr_verb_host(const AcrProgram *program, AcrIndexingOptions *options,
                       const AcrProgress *progress);
 
-/* How a model is reached, as `run` and `swe-bench` are told. Strings are owned; cleared together.
- */
+/* How models are called, as `run`, `swe-bench` and `ask` are told. Strings are owned; cleared
+ * together. */
 typedef struct {
-    char *fallback_model; /* by acr_client_options_check */
-    char *fallback_as_given, *effort, *base_url, *key_command, *key_file;
+    char *effort, *base_url, *key_command, *key_file;
     char **headers; /* those of ACR_HEADERS too, by acr_client_options_check */
-    char *shared_dir;
+    char *prices;   /* made absolute by acr_client_options_check */
+    double temperature;
+    int retries;
     gint64 retry_base_ms; /* of ACR_RETRY_BASE_MS; 0: not set */
 } AcrClientOptions;
+#define ACR_CLIENT_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        .retries = ACR_LLM_RETRIES, .temperature = -1                                              \
+    }
 /* `own` and these entries, bound to `options`; owned (g_free). */
 GOptionEntry *acr_client_option_entries(AcrClientOptions *options,
                                         const GOptionEntry *own) ACR_MUST_USE;
-/* Takes what the environment says into them, and out of it. False, with a usage message printed,
- * when they cannot be. */
+/* Takes what ACR_HEADERS (one a line), ACR_KEY_COMMAND and ACR_KEY_FILE say into them, where what
+ * was given goes before it, and out of the environment, where children would find it; called before
+ * there are threads. False, with a usage message printed, when they cannot be. */
 bool acr_client_options_check(AcrClientOptions *options, const char *verb) ACR_MUST_USE;
 /* Appends what is no secret to a child's arguments (owned strings), and puts the rest into this
  * process's environment; called before there are threads. */
 void acr_client_options_to_child(const AcrClientOptions *options, GPtrArray *argv);
 void acr_client_options_clear(AcrClientOptions *options);
-/* A model's name with the path of a script made absolute, the same file from wherever the command
- * is given again; owned (g_free). */
-char *acr_model_settle(const char *given) ACR_MUST_USE;
 
 /* The options that `run` and `swe-bench` share. Strings are owned; cleared together. */
 typedef struct {
     char **models; /* scripts made absolute by acr_run_options_check */
     char **models_as_given;
-    int rounds, tries, attempts, retries;
+    char *fallback_model; /* likewise */
+    char *fallback_as_given;
+    int rounds, tries, attempts;
     int context; /* tokens; 0: not given */
     char *verify_name;
     AcrVerify verify;
-    double temperature;
     char *prompts;
+    char *shared_dir; /* told to a task of a batch */
     AcrClientOptions client;
-    char *prices; /* made absolute by acr_run_options_check */
     AcrCeilingOptions ceilings;
     AcrIndexingOptions indexing;
     gboolean verbose;
@@ -178,7 +186,7 @@ typedef struct {
 #define ACR_RUN_OPTIONS_INIT                                                                       \
     {                                                                                              \
         .rounds = ACR_ROUNDS_DEFAULT, .tries = ACR_TRIES_DEFAULT,                                  \
-        .attempts = ACR_ATTEMPTS_DEFAULT, .retries = ACR_LLM_RETRIES, .temperature = -1            \
+        .attempts = ACR_ATTEMPTS_DEFAULT, .client = ACR_CLIENT_OPTIONS_INIT                        \
     }
 /* To be called before parsing: an option whose value may be left out (--verify) gets it. */
 void acr_run_options_expand(int argc, char **argv);

@@ -286,6 +286,26 @@ def test_a_batch_has_one_ceiling_for_all_of_its_tasks(
     assert not Ledger(ledger).reserved
 
 
+def test_what_is_only_reserved_keeps_no_task_from_beginning(
+    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "out" / "shared" / "ledger.jsonl"
+    command = batch(sample_repo, sample, tmp_path, 1)
+    ledger.parent.mkdir(parents=True)
+    with LyingServer(["hang"], ledger, PRICE) as server:
+        holder = host.start(*ask(server, PICO), env=ENV)
+        _wait_for_request(server, holder)
+        held = json.loads(ledger.read_text().splitlines()[1])["tokens"]
+        ended = host.run(
+            *(*command, "--model", MODEL, "--max-tokens-total", held),
+            *("--max-time", 2 * SLOWNESS),
+            env={**ENV, "OPENAI_BASE_URL": server.base_url},
+        ).check(4)
+        holder.kill()
+        _end(holder)
+    assert (tmp_path / "out" / "task-0" / "meta.json").exists(), ended.err
+
+
 def test_a_batch_goes_on_with_a_higher_ceiling(
     host: Host,
     loopback_openai: Callable[..., LoopbackOpenAI],
@@ -333,6 +353,15 @@ def test_the_time_of_a_batch_is_over(
         ).check(4)
     assert "3 stopped at a ceiling" in ended.err
     assert server.received <= 1
+
+
+def test_a_ledger_that_cannot_be_opened_is_the_environments_fault(
+    host: Host, tmp_path: Path
+) -> None:
+    with LyingServer(["no usage"], tmp_path / "none" / "ledger.jsonl", PRICE) as server:
+        refused = host.run(*ask(server, PICO), env=ENV).check(3)
+        assert server.received == 0
+    assert "cannot open ledger" in refused.stdout.decode()
 
 
 # ---- Prices

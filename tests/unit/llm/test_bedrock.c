@@ -90,6 +90,17 @@ static void turns_alternate_and_hold_no_blank_text(void)
         "{\"role\":\"user\",\"content\":[{\"text\":\"d\"}]}]}");
 }
 
+static void the_user_speaks_first(void)
+{
+    g_autoptr(AcrConversation) c = acr_conversation_new("c");
+    AcrDialect dialect = {.model = PLAIN, .temperature = -1};
+
+    acr_conversation_add(c, ACR_ROLE_ASSISTANT, "a");
+    assert_request(&dialect, (AcrModelRequest){0}, c,
+                   "{\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":\"Begin.\"}]},"
+                   "{\"role\":\"assistant\",\"content\":[{\"text\":\"a\"}]}]}");
+}
+
 static guint marks_of(AcrDialect dialect)
 {
     static const char *const texts[] = {"s", "u", NULL};
@@ -485,6 +496,7 @@ void add_bedrock_tests(void)
     TEST(a_request_holds_what_is_asked_for_and_no_more);
     TEST(json_without_schema_is_asked_for_in_words);
     TEST(turns_alternate_and_hold_no_blank_text);
+    TEST(the_user_speaks_first);
     TEST(what_stays_the_same_is_marked_for_the_cache);
     TEST(streams_are_put_together);
     TEST(only_reason_and_usage_together_are_an_end);

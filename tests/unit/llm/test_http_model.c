@@ -317,6 +317,19 @@ static void each_try_has_its_own_time(void)
     g_assert_cmpuint(acr_report_sent(acr_model_report(call.model)), ==, 3);
 }
 
+static void a_silence_before_the_deadline_is_tried_again(void)
+{
+    TestReply replies[] = {{.hang = true}, {.raw = ANSWER}};
+    g_autoptr(AcrBudget) budget = acr_budget_new();
+    g_auto(Call) call = {.options = {.budget = budget, .first_byte_ms = 200}};
+
+    acr_budget_set_deadline(budget, g_get_monotonic_time() + 60 * G_USEC_PER_SEC, "run");
+    begin(&call, replies, G_N_ELEMENTS(replies));
+    g_assert_true(complete(&call, false, 0));
+    g_assert_cmpuint(call.waits.waits, ==, 1);
+    g_assert_true(g_str_has_prefix(call.waits.told->str, "timeout"));
+}
+
 static void the_deadline_of_a_budget_ends_a_try_as_a_ceiling(void)
 {
     TestReply replies[] = {{.hang = true}};
@@ -499,6 +512,7 @@ void add_http_model_tests(void)
     TEST(a_body_without_end_is_refused_and_not_asked_for_again);
     TEST(a_wait_of_hours_is_not_begun);
     TEST(each_try_has_its_own_time);
+    TEST(a_silence_before_the_deadline_is_tried_again);
     TEST(the_deadline_of_a_budget_ends_a_try_as_a_ceiling);
     TEST(a_stream_is_complete_by_its_last_event_alone);
     TEST(an_error_within_a_stream_has_its_class);
