@@ -124,6 +124,7 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
         {ACR_HTTP_ERROR_INTERRUPTED, ACR_LLM_ERROR_INTERRUPTED},
         {ACR_HTTP_ERROR_UNREACHABLE, ACR_LLM_ERROR_UNREACHABLE},
         {ACR_HTTP_ERROR_NETWORK, ACR_LLM_ERROR_NETWORK},
+        {ACR_HTTP_ERROR_FAILED, ACR_LLM_ERROR_NETWORK}, /* a certificate: no repetition mends it */
         {ACR_HTTP_ERROR_TIMEOUT, ACR_LLM_ERROR_TIMEOUT},
         {ACR_HTTP_ERROR_TOO_BIG, ACR_LLM_ERROR_MALFORMED},
     };
@@ -137,7 +138,7 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
         if (rows[i].code == ACR_LLM_ERROR_TIMEOUT && is_time_over(flow->self))
             return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
         acr_fail(failure, rows[i].code, error->message);
-        if (rows[i].http == ACR_HTTP_ERROR_TOO_BIG)
+        if (rows[i].http == ACR_HTTP_ERROR_TOO_BIG || rows[i].http == ACR_HTTP_ERROR_FAILED)
             failure->retryable = false;
         return false;
     }
