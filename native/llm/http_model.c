@@ -262,7 +262,7 @@ static char *print_body(const HttpModel *self, const AcrModelRequest *request, g
 static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrModelTry *attempt,
                           guint64 *out_id, AcrFailure *failure)
 {
-    guint limit = acr_spend_limit(&self->spend, request->max_tokens);
+    guint limit = acr_spend_limit(&self->spend, request->max_tokens, request->room);
 
     for (guint i = 0; i <= MAX_SHRINKS; i++) {
         g_autofree char *body = print_body(self, request, limit);

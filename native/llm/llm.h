@@ -84,6 +84,8 @@ typedef struct {
     bool json;             /* JSON mode, in the provider's form, else asked for in words */
     const AcrJson *schema; /* JSON schema of the answer, an object; NULL: none. Implies `json` */
     guint max_tokens;      /* of the answer; 0: the model's default */
+    guint room;            /* tokens that the model's window leaves for the answer: where a ceiling
+                              asks for a limit and max_tokens does not, it is no larger; 0: unknown */
 } AcrModelRequest;
 
 typedef struct {

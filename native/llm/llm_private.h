@@ -313,8 +313,9 @@ typedef struct {
     void *on_wait_ctx;
 } AcrSpend;
 void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEndpoint *endpoint);
-/* The limit of the answer to send for a wanted one (0: none wanted); 0: none is sent. */
-guint acr_spend_limit(const AcrSpend *spend, guint wanted);
+/* The limit of the answer to send for a wanted one (0: none wanted), with `room` as in
+ * AcrModelRequest; 0: none is sent. */
+guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room);
 /*
  * Reserves the worst case of a body of that many bytes and that limit, in `attempt`. Where it does
  * not fit, *limit is made smaller if that helps (false with *again: print the body once more), else

@@ -42,11 +42,12 @@ static guint usual_limit(const AcrSpend *spend)
     return most > 0 ? (guint)MIN(most, G_MAXINT32) : DEFAULT_LIMIT;
 }
 
-guint acr_spend_limit(const AcrSpend *spend, guint wanted)
+guint acr_spend_limit(const AcrSpend *spend, guint wanted, guint room)
 {
     if (wanted > 0 || !spend->budget || !acr_budget_is_bounded(spend->budget))
         return wanted;
-    return usual_limit(spend);
+    /* Some servers refuse a limit that passes what the prompt leaves of the window. */
+    return room > 0 ? MIN(usual_limit(spend), MAX(room, MIN_LIMIT)) : usual_limit(spend);
 }
 
 /* Where no limit is sent, which no ceiling asks for, the usual one is written down. */

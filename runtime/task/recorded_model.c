@@ -194,8 +194,10 @@ static bool ask_inner(RecordedModel *self, const AcrModelRequest *request, AcrMo
                       gint64 *out_window, GError **error)
 {
     g_autoptr(GError) failure = NULL;
+    AcrModelRequest asked = *request;
+    asked.room = acr_window_room(&self->window, request->conversation);
     self->recorder->live_calls++;
-    if (acr_model_complete(self->inner, request, out, &failure))
+    if (acr_model_complete(self->inner, &asked, out, &failure))
         return true;
     if (g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {
         *out_window = acr_model_report(self->inner)->window;

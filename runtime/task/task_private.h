@@ -57,6 +57,8 @@ void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversa
                               gint64 tokens);
 /* About how many tokens the conversation has, rather too many than too few. */
 gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conversation);
+/* About how many tokens it leaves for an answer, at least 1; 0: no window is known. */
+guint acr_window_room(const AcrWindow *window, const AcrConversation *conversation);
 /* Whether the request leaves room for an answer; else CONTEXT_OVERFLOW. True where no window is
  * known. */
 bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,

@@ -70,6 +70,13 @@ gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conve
     return (gint64)(text * MARGIN) + (gint64)acr_conversation_size(conversation) * MESSAGE_TOKENS;
 }
 
+guint acr_window_room(const AcrWindow *window, const AcrConversation *conversation)
+{
+    if (window->tokens == 0)
+        return 0;
+    return (guint)CLAMP(window->tokens - acr_window_estimate(window, conversation), 1, G_MAXINT32);
+}
+
 bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request, GError **error)
 {
     if (window->tokens == 0)

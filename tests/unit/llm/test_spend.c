@@ -137,12 +137,15 @@ static void a_limit_is_sent_where_a_ceiling_holds(void)
     g_autoptr(AcrBudget) open = new_budget(ACR_NO_CEILING, ACR_NO_CEILING);
     AcrSpend with = spend_of(bounded), without = spend_of(open), none = spend_of(NULL);
 
-    g_assert_cmpuint(acr_spend_limit(&with, 77), ==, 77);
-    g_assert_cmpuint(acr_spend_limit(&with, 0), ==, 5000);
-    g_assert_cmpuint(acr_spend_limit(&without, 0), ==, 0);
-    g_assert_cmpuint(acr_spend_limit(&none, 0), ==, 0);
+    g_assert_cmpuint(acr_spend_limit(&with, 77, 50), ==, 77);
+    g_assert_cmpuint(acr_spend_limit(&with, 0, 0), ==, 5000);
+    g_assert_cmpuint(acr_spend_limit(&without, 0, 50), ==, 0);
+    g_assert_cmpuint(acr_spend_limit(&none, 0, 50), ==, 0);
+    g_assert_cmpuint(acr_spend_limit(&with, 0, 4000), ==, 4000);
+    g_assert_cmpuint(acr_spend_limit(&with, 0, 6000), ==, 5000);
+    g_assert_cmpuint(acr_spend_limit(&with, 0, 1), ==, 256);
     with.has_price = false;
-    g_assert_cmpuint(acr_spend_limit(&with, 0), ==, 8192);
+    g_assert_cmpuint(acr_spend_limit(&with, 0, 0), ==, 8192);
 }
 
 static void a_limit_is_made_smaller_until_it_fits(void)

@@ -32,6 +32,12 @@ static bool fits(const AcrWindow *window, gsize bytes, guint max_tokens)
     return ok;
 }
 
+static guint room(const AcrWindow *window, gsize bytes)
+{
+    g_autoptr(AcrConversation) talk = talk_of(bytes);
+    return acr_window_room(window, talk);
+}
+
 /* ---- Estimates ----------------------------------------------------------------------------------
  */
 
@@ -42,6 +48,16 @@ static void test_three_bytes_are_a_token_at_first(void)
     gint64 tokens = estimate(&window, 30000);
     g_assert_cmpint(tokens, >=, 10000);
     g_assert_cmpint(tokens, <=, 11000);
+}
+
+static void test_room_is_what_the_conversation_leaves(void)
+{
+    AcrWindow window;
+    acr_window_init(&window, 0);
+    g_assert_cmpuint(room(&window, 3000), ==, 0);
+    acr_window_init(&window, 8000);
+    g_assert_cmpint(room(&window, 3000), ==, 8000 - estimate(&window, 3000));
+    g_assert_cmpuint(room(&window, 300000), ==, 1);
 }
 
 static void test_the_ratio_is_learnt_from_answers(void)
@@ -250,6 +266,8 @@ void add_window_tests(void)
 {
     g_test_add_func("/task/window/three_bytes_are_a_token_at_first",
                     test_three_bytes_are_a_token_at_first);
+    g_test_add_func("/task/window/room_is_what_the_conversation_leaves",
+                    test_room_is_what_the_conversation_leaves);
     g_test_add_func("/task/window/the_ratio_is_learnt_from_answers",
                     test_the_ratio_is_learnt_from_answers);
     g_test_add_func("/task/window/absurd_numbers_are_not_believed",
