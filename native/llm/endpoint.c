@@ -320,6 +320,33 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
     return false;
 }
 
+/* What the addresses of proxies hold of names and passwords: libcurl shows them where it cannot
+ * read them, and a proxy may give back what it was sent. */
+static void keep_proxy_secrets(AcrEndpoint *endpoint)
+{
+    static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+                                        "ALL_PROXY"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        const char *value = acr_variable(names[i]);
+        const char *end = value ? strrchr(value, '@') : NULL;
+        const char *scheme = value ? strstr(value, "://") : NULL;
+        const char *start = end && scheme && scheme < end ? scheme + strlen("://") : value;
+        char *given = end ? g_strndup(start, (gsize)(end - start)) : NULL;
+        char *plain = given ? g_uri_unescape_string(given, NULL) : NULL;
+        const char *const spellings[] = {given, plain};
+
+        for (gsize k = 0; k < G_N_ELEMENTS(spellings); k++) {
+            const char *colon = spellings[k] ? strchr(spellings[k], ':') : NULL;
+
+            acr_endpoint_secret(endpoint, spellings[k]);
+            acr_endpoint_secret(endpoint, colon ? colon + 1 : NULL);
+        }
+        acr_wipe(given);
+        acr_wipe(plain);
+    }
+}
+
 /* ---- Making -------------------------------------------------------------------------------------
  */
 
@@ -344,6 +371,7 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
         acr_endpoint_clear(out);
         return false;
     }
+    keep_proxy_secrets(out);
     g_ptr_array_add(out->headers, NULL);
     return true;
 }

@@ -5,6 +5,7 @@
  */
 #include "task/task_private.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
 
 #define SCOPE "run"
@@ -54,14 +55,28 @@ static bool is_billed(const AcrTaskOptions *options)
     return false;
 }
 
+/* Whether a ledger is gone from beside a journal: then what was spent is not known any more. */
+static bool is_lost(const char *ledger, const char *journal)
+{
+    GStatBuf recorded;
+    return g_stat(journal, &recorded) == 0 && recorded.st_size > 0 &&
+           !g_file_test(ledger, G_FILE_TEST_EXISTS);
+}
+
 bool acr_spending_open(AcrSpending *spending, const AcrTaskOptions *options, const char *path,
-                       GError **error)
+                       const char *journal, GError **error)
 {
     static const AcrTaskCeilings none = {.run = {ACR_NO_CEILING, ACR_NO_CEILING},
                                          .batch = {ACR_NO_CEILING, ACR_NO_CEILING}};
     const AcrTaskCeilings *ceilings = options->ceilings ? options->ceilings : &none;
     if (!is_billed(options))
         return true;
+    if ((ceilings->run.pico >= 0 || ceilings->run.tokens >= 0) && is_lost(path, journal)) {
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                    "no ceiling can be kept: what the run has spent stood in '%s', which is gone",
+                    path);
+        return false;
+    }
     return acr_budget_add(spending->budget, path, SCOPE, &ceilings->run, error) &&
            (!ceilings->batch_ledger || acr_budget_add(spending->budget, ceilings->batch_ledger,
                                                       BATCH_SCOPE, &ceilings->batch, error));

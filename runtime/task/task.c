@@ -342,9 +342,10 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
         !(task->models = acr_task_models_new(task->options, &task->spending, task->host, error)))
         return false;
     g_autofree char *ledger_path = acr_folder_path(&task->folder, "ledger.jsonl");
-    if (!is_over && !acr_spending_open(&task->spending, task->options, ledger_path, error))
-        return false;
     g_autofree char *journal_path = acr_folder_path(&task->folder, "journal.jsonl");
+    if (!is_over &&
+        !acr_spending_open(&task->spending, task->options, ledger_path, journal_path, error))
+        return false;
     g_autoptr(AcrJournal) journal = acr_journal_open(journal_path, ACR_JOURNAL_APPEND, error);
     if (!journal)
         return false;

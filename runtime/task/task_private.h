@@ -87,9 +87,10 @@ typedef struct {
 /* Begins the run's time. Errors: USAGE of llm (the file of prices). */
 bool acr_spending_init(AcrSpending *spending, const AcrTaskOptions *options,
                        GError **error) ACR_MUST_USE;
-/* Opens the ledgers: the run's at `path`, and the batch's. */
+/* Opens the ledgers: the run's at `path`, and the batch's. Under a ceiling the run's must be there
+ * if anything is recorded in `journal`. */
 bool acr_spending_open(AcrSpending *spending, const AcrTaskOptions *options, const char *path,
-                       GError **error) ACR_MUST_USE;
+                       const char *journal, GError **error) ACR_MUST_USE;
 /* Which prices are known, for cost.json; owned. */
 AcrJson *acr_spending_describe(const AcrSpending *spending) ACR_MUST_USE;
 void acr_spending_clear(AcrSpending *spending);

@@ -86,9 +86,36 @@ static void given_headers_take_the_place_of_ours_and_stay_secret(void)
 
 #define TEST(name) g_test_add_func("/llm/endpoint/" #name, name)
 
+/* libcurl shows an address that it cannot read; a proxy may give back what it was sent. */
+static void what_addresses_of_proxies_hold_is_secret(void)
+{
+    static const char *const values[] = {"http://user:proxy-word@host:99999", "user:proxy-word@",
+                                         "socks9://us er:proxy%2dword@[::1"};
+    AcrModelOptions options = {.temperature = -1, .base_url = "https://llm.example.com"};
+
+    g_setenv("OPENAI_API_KEY", "sk-0123456789", TRUE);
+
+    for (gsize i = 0; i < G_N_ELEMENTS(values); i++) {
+        g_autofree char *basic = g_base64_encode((const guchar *)"user:proxy-word", 15);
+        g_autofree char *text = g_strdup_printf("'%s' proxy-word %s", values[i], basic);
+        g_autofree char *shown = NULL;
+        AcrEndpoint endpoint = {0};
+        g_autoptr(GError) error = NULL;
+
+        g_setenv("https_proxy", values[i], TRUE);
+        g_assert_true(make(&options, &endpoint, &error));
+        g_unsetenv("https_proxy");
+        shown = acr_llm_public_text(text, endpoint.secrets, 200);
+        g_assert_null(strstr(shown, "word"));
+        g_assert_null(strstr(shown, "94eS13b3")); /* of the password, as `basic` has it */
+        acr_endpoint_clear(&endpoint);
+    }
+}
+
 void add_endpoint_tests(void)
 {
     TEST(addresses_are_read_with_their_sockets);
     TEST(the_providers_own_address_is_known_as_such);
     TEST(given_headers_take_the_place_of_ours_and_stay_secret);
+    TEST(what_addresses_of_proxies_hold_is_secret);
 }
