@@ -116,6 +116,8 @@ static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
 
     endpoint->url = acr_llm_join_url(endpoint->base_url, path);
     endpoint->is_own = is_own_host(endpoint->base_url);
+    if (acr_endpoint_find_header(endpoint, "Authorization")) /* the user's own */
+        return true;
     if (!endpoint->key)
         return take_keys(endpoint, error);
     acr_endpoint_bearer(endpoint);
@@ -144,7 +146,7 @@ static bool bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
     const char *path = NULL;
     AcrAwsKeys keys = {0};
 
-    if (!settings || acr_endpoint_find_header(endpoint, "Authorization"))
+    if (!settings)
         return true;
     keys = (AcrAwsKeys){
         .access_key = settings->access_key,

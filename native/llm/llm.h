@@ -196,6 +196,9 @@ typedef struct {
 AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
                         GError **error) ACR_MUST_USE;
 
+/* Whether both names are of providers that read the same key. */
+bool acr_llm_same_key(const char *a, const char *b);
+
 /*
  * Asks `second` (both taken) where `first` has failed for good by no fault of the request, and from
  * then on at once. Its name is first's.

@@ -83,6 +83,29 @@ void acr_model_free(AcrModel *model)
         model->ops->free(model);
 }
 
+/* The provider of a model's name; NULL: none, or a script's. */
+static const AcrProvider *provider_of(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    const char *bare = slash ? NULL : acr_prices_provider_of(name);
+
+    if (slash)
+        return acr_provider_find(name, (gsize)(slash - name));
+    return bare ? acr_provider_find(bare, strlen(bare)) : NULL;
+}
+
+bool acr_llm_same_key(const char *a, const char *b)
+{
+    const AcrProvider *first = provider_of(a);
+    const AcrProvider *second = provider_of(b);
+    const char *const *variables = first ? first->key_variables : NULL;
+
+    if (!first || !second)
+        return false;
+    return first == second || (variables && second->key_variables &&
+                               strcmp(variables[0], second->key_variables[0]) == 0);
+}
+
 /* A name without provider, where only one has such models. */
 static AcrModel *new_bare(const char *name, const AcrModelOptions *options, GError **error)
 {

@@ -6,24 +6,13 @@
 
 #include <string.h>
 
-/* Whether both names are of one provider. */
-static bool is_same_provider(const char *a, const char *b)
-{
-    gsize len_a = strcspn(a, "/"), len_b = strcspn(b, "/");
-    const char *bare_a = a[len_a] ? NULL : acr_prices_provider_of(a),
-               *bare_b = b[len_b] ? NULL : acr_prices_provider_of(b);
-    g_autofree char *provider_a = bare_a ? g_strdup(bare_a) : g_strndup(a, len_a),
-                    *provider_b = bare_b ? g_strdup(bare_b) : g_strndup(b, len_b);
-    return strcmp(provider_a, provider_b) == 0;
-}
-
 /* One model by its name. The address, the key and the headers that were given are the first model's
  * provider's: no other one gets to see them. */
 static AcrModel *make_one(const char *name, const AcrTaskOptions *task,
                           const AcrModelOptions *shared, GError **error)
 {
     AcrModelOptions options = *shared;
-    if (is_same_provider(name, task->models[0])) {
+    if (acr_llm_same_key(name, task->models[0])) {
         options.key_command = task->key_command;
         options.key_file = task->key_file;
         options.headers = task->headers;

@@ -89,6 +89,16 @@ static void providers_are_found_by_all_their_names(void)
     g_assert_null(acr_provider_find("googl", 5));
 }
 
+static void models_share_a_key_where_their_providers_do(void)
+{
+    g_assert_true(acr_llm_same_key("openai/gpt-4.1", "gpt-4o"));
+    g_assert_true(acr_llm_same_key("openai/gpt-4.1", "responses/gpt-4.1"));
+    g_assert_true(acr_llm_same_key("google/x", "gemini/y"));
+    g_assert_false(acr_llm_same_key("openai/x", "groq/x"));
+    g_assert_false(acr_llm_same_key("script:a/b", "script:a/b"));
+    g_assert_false(acr_llm_same_key("openai/x", "nobodys-model"));
+}
+
 static void every_error_has_a_name_of_its_own(void)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
@@ -136,6 +146,8 @@ void add_conversation_tests(void)
         a_model_name_without_a_known_provider_is_refused_with_the_known_ones);
     g_test_add_func("/llm/model/every_error_has_a_name_of_its_own",
                     every_error_has_a_name_of_its_own);
+    g_test_add_func("/llm/model/models_share_a_key_where_their_providers_do",
+                    models_share_a_key_where_their_providers_do);
     g_test_add_func("/llm/model/providers_are_found_by_all_their_names",
                     providers_are_found_by_all_their_names);
 }
