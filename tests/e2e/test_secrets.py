@@ -261,10 +261,19 @@ def environment(source: Source, server: Echo) -> dict[str, str | None]:
     return base | source.variables | {"ACR_RETRY_BASE_MS": "1"}
 
 
+def keep_workers_busy(folder: Path) -> None:
+    """Files that take workers long enough for their environment to be read."""
+    folder.mkdir()
+    for number in range(400):
+        text = "".join(f"def f_{number}_{n}(x):\n    return x\n" for n in range(100))
+        (folder / f"m_{number}.py").write_text(text, "utf-8")
+
+
 def test_run(
     host: Host, echo: Callable[..., Echo], source: Source, tmp_path: Path
 ) -> None:
     server, repo, out = echo([429]), sample_repo(tmp_path / "sample"), tmp_path / "out"
+    keep_workers_busy(repo.path / "more")
     args = ["run", "--repo", repo, "--issue", ISSUE, "--model", MODEL, "--out", out]
     result, watch = watched(
         host, *args, "--verbose", *source.options, env=environment(source, server)
