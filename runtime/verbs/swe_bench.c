@@ -129,7 +129,7 @@ static bool make_ledger(const Limits *limits, GError **error)
     const AcrAmount *ceiling = &limits->options->ceilings.run;
     g_autoptr(AcrBudget) budget = acr_budget_new();
     return (ceiling->pico < 0 && ceiling->tokens < 0) ||
-           acr_budget_add(budget, limits->ledger, "batch", ceiling, error);
+           acr_budget_add(budget, limits->ledger, LEDGER_SCOPE, ceiling, error);
 }
 
 static int run_batch(const AcrProgram *program, const Options *options)
