@@ -311,7 +311,7 @@ static AcrAttemptEvent do_patch(Driver *driver)
                             g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
         if (!ends_attempt)
             return fail(driver, error);
-        acr_loops_note(driver->run, "no patch in this try: %s", error->message);
+        acr_loops_warn(driver->run, "no patch in this try: %s", error->message);
         g_error_free(error);
         return ACR_ATTEMPT_ON_USED_UP;
     }

@@ -63,6 +63,19 @@ static bool is_lost(const char *ledger, const char *journal)
            !g_file_test(ledger, G_FILE_TEST_EXISTS);
 }
 
+static bool is_bounded(const AcrAmount *ceiling)
+{
+    return ceiling->pico >= 0 || ceiling->tokens >= 0;
+}
+
+static bool fail_lost(const char *scope, const char *ledger, GError **error)
+{
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                "no ceiling can be kept: what the %s has spent stood in '%s', which is gone", scope,
+                ledger);
+    return false;
+}
+
 bool acr_spending_open(AcrSpending *spending, const AcrTaskOptions *options, const char *path,
                        const char *journal, GError **error)
 {
@@ -71,12 +84,12 @@ bool acr_spending_open(AcrSpending *spending, const AcrTaskOptions *options, con
     const AcrTaskCeilings *ceilings = options->ceilings ? options->ceilings : &none;
     if (!is_billed(options))
         return true;
-    if ((ceilings->run.pico >= 0 || ceilings->run.tokens >= 0) && is_lost(path, journal)) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                    "no ceiling can be kept: what the run has spent stood in '%s', which is gone",
-                    path);
-        return false;
-    }
+    if (is_bounded(&ceilings->run) && is_lost(path, journal))
+        return fail_lost(SCOPE, path, error);
+    /* The batch has made it before the first task. */
+    if (ceilings->batch_ledger && is_bounded(&ceilings->batch) &&
+        !g_file_test(ceilings->batch_ledger, G_FILE_TEST_EXISTS))
+        return fail_lost(BATCH_SCOPE, ceilings->batch_ledger, error);
     return acr_budget_add(spending->budget, path, SCOPE, &ceilings->run, error) &&
            (!ceilings->batch_ledger || acr_budget_add(spending->budget, ceilings->batch_ledger,
                                                       BATCH_SCOPE, &ceilings->batch, error));

@@ -122,6 +122,16 @@ static bool is_over(void *ctx)
            (is_spent(ceiling->pico, spent.pico) || is_spent(ceiling->tokens, spent.tokens));
 }
 
+/* Makes the batch's ledger where a ceiling needs it: tasks only find it, so that one that is
+ * removed meanwhile is not begun anew with nothing spent. */
+static bool make_ledger(const Limits *limits, GError **error)
+{
+    const AcrAmount *ceiling = &limits->options->ceilings.run;
+    g_autoptr(AcrBudget) budget = acr_budget_new();
+    return (ceiling->pico < 0 && ceiling->tokens < 0) ||
+           acr_budget_add(budget, limits->ledger, LEDGER_SCOPE, ceiling, error);
+}
+
 static int run_batch(const AcrProgram *program, const Options *options)
 {
     g_autoptr(GError) error = NULL;
@@ -160,6 +170,8 @@ static int run_batch(const AcrProgram *program, const Options *options)
         .on_task = on_task,
         .on_task_ctx = &watch,
     };
+    if (!make_ledger(&limits, &error))
+        return acr_verb_fail(program, acr_verb_swe_bench.name, error);
     show(&watch, 0, instances->len);
     g_auto(AcrBatchResult) result = {0};
     if (!acr_batch_run(&batch, instances, &result, &error))

@@ -310,6 +310,33 @@ def test_what_is_only_reserved_keeps_no_task_from_beginning(
     assert (tmp_path / "out" / "task-0" / "meta.json").exists(), ended.err
 
 
+def test_a_task_begins_no_ledger_of_a_batch_anew(
+    host: Host,
+    loopback_openai: Callable[..., LoopbackOpenAI],
+    sample: Path,
+    sample_repo: Repo,
+    tmp_path: Path,
+) -> None:
+    """One that was removed while the batch ran would begin with nothing spent."""
+    server = loopback_openai(sample / "answers.jsonl")
+    gone = tmp_path / "gone.jsonl"
+    command = loopback_run(server, sample_repo, sample, tmp_path / "out")
+    options = (f"--batch-ledger={gone}", "--batch-max-tokens=1000000")
+    host.run(*command, *options, env=server.environment).one_line(3, "gone.jsonl")
+    assert not gone.exists() and not server.requests
+
+
+def test_a_batch_with_a_damaged_ledger_begins_no_task(
+    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "out" / "shared" / "ledger.jsonl"
+    ledger.parent.mkdir(parents=True)
+    ledger.write_text("no ledger")
+    command = batch(sample_repo, sample, tmp_path, 2)
+    host.run(*command, "--model", MODEL, "--max-cost", 1).one_line(2, "ledger.jsonl")
+    assert ledger.read_text() == "no ledger"
+
+
 def test_a_batch_goes_on_with_a_higher_ceiling(
     host: Host,
     loopback_openai: Callable[..., LoopbackOpenAI],

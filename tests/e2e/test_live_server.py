@@ -236,6 +236,16 @@ def test_overflow_with_nothing_left_to_shorten(
     assert again.stdout == result.stdout
 
 
+def test_why_no_patch_was_written_is_told_without_verbose(
+    run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
+) -> None:
+    server = loopback_openai([script_lines()[0] | {"expect": []}])
+    server.fail(*[too_long(limit=8)] * 20)
+    run = live(server, sample_repo, tmp_path / "out")
+    result = run_host(*run, env=server.environment).check(1)
+    assert "maximum context length is 8" in result.err, result.told()
+
+
 def test_window_is_learnt_from_the_first_refusal(
     run_host: RunHost, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
 ) -> None:
