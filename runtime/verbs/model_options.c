@@ -8,50 +8,60 @@
 #include <errno.h>
 #include <string.h>
 
-#define USD_DIGITS 12          /* behind the point: pico-USD */
+#define USD_DIGITS 12 /* behind the point: pico-USD */
+#define MAX_EXPONENT 400
+#define MAX_DIGITS 30          /* of an amount: they fit in 128 bits */
 #define MAX_SECONDS 31622400.0 /* a year */
 #define MAX_RETRY_BASE_MS 3600000
 #define RETRY_BASE_VARIABLE "ACR_RETRY_BASE_MS"
 
-/* *sum * 10 + digit; false: it does not fit. */
-static bool push_digit(gint64 *sum, char digit)
+/* The power of ten behind an "e"; false: none that makes sense. */
+static bool parse_exponent(const char *text, gint64 *out)
 {
-    return !__builtin_mul_overflow(*sum, 10, sum) &&
-           !__builtin_add_overflow(*sum, digit - '0', sum);
+    bool is_negative = *text == '-';
+    gint64 value;
+    if (!acr_count_parse(text + (*text == '-' || *text == '+'), MAX_EXPONENT, &value))
+        return false;
+    *out = is_negative ? -value : value;
+    return true;
 }
 
+/* Decimal, with a point and a power of ten where there is one ("2.5", "1e-06"), as programs print
+ * numbers; what is less than a pico-USD is left off. */
 bool acr_usd_parse(const char *text, gint64 *out_pico)
 {
-    gint64 sum = 0;
-    int behind = -1; /* digits behind the point; -1: it has not come */
-    bool any = false;
-    for (const char *at = text; *at; at++) {
-        if (*at == '.' && behind < 0) {
-            behind = 0;
+    gsize len = strcspn(text, "eE"), digits = 0;
+    gint64 exponent = 0, behind = 0;
+    __int128 sum = 0;
+    bool has_point = false;
+    if (text[len] && !parse_exponent(text + len + 1, &exponent))
+        return false;
+    for (gsize i = 0; i < len; i++) {
+        bool is_point = text[i] == '.' && !has_point;
+        has_point = has_point || is_point;
+        if (is_point)
             continue;
-        }
-        if (!g_ascii_isdigit(*at) || (behind == USD_DIGITS && *at != '0'))
+        if (!g_ascii_isdigit(text[i]) || ++digits > MAX_DIGITS)
             return false;
-        any = true;
-        if (behind == USD_DIGITS)
-            continue;
-        if (!push_digit(&sum, *at))
-            return false;
-        if (behind >= 0)
-            behind++;
+        sum = sum * 10 + (text[i] - '0');
+        behind += has_point;
     }
-    for (behind = MAX(behind, 0); behind < USD_DIGITS; behind++)
-        if (!push_digit(&sum, '0'))
+    for (gint64 shift = USD_DIGITS - behind + exponent; shift != 0 && sum > 0;
+         shift += shift > 0 ? -1 : 1) {
+        sum = shift > 0 ? sum * 10 : sum / 10;
+        if (shift > 0 && sum > G_MAXINT64)
             return false;
-    if (any)
-        *out_pico = sum;
-    return any;
+    }
+    if (digits == 0 || sum > G_MAXINT64)
+        return false;
+    *out_pico = (gint64)sum;
+    return true;
 }
 
 bool acr_seconds_parse(const char *text, gint64 *out_ms)
 {
-    if (!g_ascii_isdigit(text[0]) && text[0] != '.') /* nor "nan", "inf", " 1", "-1" */
-        return false;
+    if (text[strspn(text, "0123456789.eE+-")] || text[0] == '-' || text[0] == '+')
+        return false; /* "nan", "inf", "0x10", " 1", "-1" */
     char *end = NULL;
     double seconds = g_ascii_strtod(text, &end);
     if (end == text || *end || !(seconds > 0 && seconds <= MAX_SECONDS))
@@ -101,7 +111,7 @@ static bool refuse(const char *verb, const char *option, const char *wanted, con
 bool acr_usd_check(const char *verb, const char *option, const char *given, gint64 *out_pico)
 {
     return !given || acr_usd_parse(given, out_pico) ||
-           refuse(verb, option, "an amount of USD such as 0.25", given);
+           refuse(verb, option, "an amount of USD such as 0.25, at most nine million", given);
 }
 
 bool acr_seconds_check(const char *verb, const char *option, const char *given, gint64 *out_ms)

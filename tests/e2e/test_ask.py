@@ -261,7 +261,11 @@ def test_time_for_all_attempts_is_a_ceiling(ask: Ask, server: LoopbackOpenAI) ->
 def test_ceiling_of_money_and_tokens(
     ask: Ask, server: LoopbackOpenAI, prices: Path
 ) -> None:
-    for option in (["--max-cost", "0.000001"], ["--max-tokens-total", "3"]):
+    for option in (
+        ["--max-cost", "0.000001"],
+        ["--max-cost", "1e-06"],
+        ["--max-tokens-total", "3"],
+    ):
         made = ask.json("--prices", prices, *option, "hi", exit=4)["error"]
         assert (made["class"], made["attempts"]) == ("ceiling", 0)
         assert made["http_status"] is None and made["request_id"] is None
@@ -321,9 +325,12 @@ def test_nothing_listens(run_host: RunHost) -> None:
         (["--timeout", "1s"], "--timeout"),
         (["--timeout", "-1"], "--timeout"),
         (["--max-time", "x"], "--max-time"),
-        (["--max-cost", "1e3"], "--max-cost"),
+        (["--max-cost", "1e"], "--max-cost"),
+        (["--max-cost", "e3"], "--max-cost"),
+        (["--max-cost", "nan"], "--max-cost"),
+        (["--max-cost", "1e300"], "--max-cost"),
+        (["--timeout", "0x10"], "--timeout"),
         (["--max-cost", "-1"], "--max-cost"),
-        (["--max-cost", "0.0000000000001"], "--max-cost"),
         (["--max-cost", "99999999999"], "--max-cost"),
         (["--max-tokens", "0"], "--max-tokens"),
         (["--max-tokens", "4294967296"], "--max-tokens"),
