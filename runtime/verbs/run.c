@@ -143,7 +143,7 @@ static int run_task(const AcrProgram *program, Options *options)
         .headers = (const char *const *)options->run.client.headers,
         .shared_dir = options->run.shared_dir,
         .retry_base_ms = options->run.client.retry_base_ms,
-        .context = options->run.context,
+        .context = MAX(options->run.context, 0),
         .prompts = options->run.prompts,
         .apply = options->apply,
         .ceilings = &options->run.ceilings.ceilings,

@@ -85,7 +85,7 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
     return acr_range_check(verb, "rounds", options->rounds, 1, MAX_ROUNDS) &&
            acr_range_check(verb, "tries", options->tries, 1, MAX_TRIES) &&
            acr_range_check(verb, "attempts", options->attempts, 1, MAX_ATTEMPTS) &&
-           (options->context == 0 ||
+           (options->context == ACR_NOT_GIVEN ||
             acr_range_check(verb, "context", options->context, MIN_CONTEXT, MAX_CONTEXT)) &&
            check_verify(options, verb) && acr_client_options_check(&options->client, verb) &&
            acr_ceiling_options_check(&options->ceilings, verb) &&

@@ -173,7 +173,7 @@ typedef struct {
     char *fallback_model; /* likewise */
     char *fallback_as_given;
     int rounds, tries, attempts;
-    int context; /* tokens; 0: not given */
+    int context; /* tokens; ACR_NOT_GIVEN: learnt */
     char *verify_name;
     AcrVerify verify;
     char *prompts;
@@ -183,10 +183,12 @@ typedef struct {
     AcrIndexingOptions indexing;
     gboolean verbose;
 } AcrRunOptions;
+#define ACR_NOT_GIVEN G_MININT
 #define ACR_RUN_OPTIONS_INIT                                                                       \
     {                                                                                              \
         .rounds = ACR_ROUNDS_DEFAULT, .tries = ACR_TRIES_DEFAULT,                                  \
-        .attempts = ACR_ATTEMPTS_DEFAULT, .client = ACR_CLIENT_OPTIONS_INIT                        \
+        .attempts = ACR_ATTEMPTS_DEFAULT, .context = ACR_NOT_GIVEN,                                \
+        .client = ACR_CLIENT_OPTIONS_INIT                                                          \
     }
 /* To be called before parsing: an option whose value may be left out (--verify) gets it. */
 void acr_run_options_expand(int argc, char **argv);

@@ -286,7 +286,7 @@ def test_given_window_is_kept_in_advance(
     )
 
 
-@pytest.mark.parametrize("tokens", ["-1", "100", "many"])
+@pytest.mark.parametrize("tokens", ["-1", "0", "100", "many"])
 def test_bad_context(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, tokens: str
 ) -> None:
