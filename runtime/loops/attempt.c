@@ -53,6 +53,7 @@ void acr_run_result_clear(AcrRunResult *result)
 {
     g_clear_pointer(&result->diff, g_bytes_unref);
     g_clear_pointer(&result->overlay, acr_overlay_free);
+    g_clear_pointer(&result->reason, g_free);
 }
 
 static AcrAttemptEvent fail(Driver *driver, GError *error)
@@ -311,7 +312,9 @@ static AcrAttemptEvent do_patch(Driver *driver)
                             g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
         if (!ends_attempt)
             return fail(driver, error);
-        acr_loops_warn(driver->run, "no patch in this try: %s", error->message);
+        acr_loops_note(driver->run, "no patch in this try: %s", error->message);
+        g_free(driver->best.reason);
+        driver->best.reason = g_strdup(error->message);
         g_error_free(error);
         return ACR_ATTEMPT_ON_USED_UP;
     }

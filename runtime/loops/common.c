@@ -73,17 +73,6 @@ void acr_loops_note(const AcrRun *run, const char *format, ...)
     run->progress->note(run->progress->ctx, line);
 }
 
-void acr_loops_warn(const AcrRun *run, const char *format, ...)
-{
-    if (!run->progress || !run->progress->warn)
-        return;
-    va_list args;
-    va_start(args, format);
-    g_autofree char *line = g_strdup_vprintf(format, args);
-    va_end(args);
-    run->progress->warn(run->progress->ctx, line);
-}
-
 void acr_loops_note_overflow(const AcrRun *run, const char *what)
 {
     acr_loops_note(run, "the context overflowed, %s", what ? what : "nothing is left to shorten");

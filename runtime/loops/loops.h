@@ -108,6 +108,7 @@ typedef struct {
     GBytes *diff;              /* owned; NULL when no attempt gave a patch */
     AcrOverlay *overlay;       /* owned; NULL likewise */
     guint attempt, try_number; /* of the selected candidate; attempt from 0, try from 1 */
+    char *reason;              /* owned; why the last attempt that gave no answer ended, or NULL */
 } AcrRunResult;
 void acr_run_result_clear(AcrRunResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)

@@ -12,8 +12,6 @@ bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize l
                      const char *format, ...) G_GNUC_PRINTF(6, 7) ACR_MUST_USE;
 void acr_loops_stage(const AcrRun *run, guint attempt, const char *stage, guint number);
 void acr_loops_note(const AcrRun *run, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* For who does not look at notes, too. */
-void acr_loops_warn(const AcrRun *run, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Tells of an overflow, and `what` was done about it (NULL: nothing is left to do). */
 void acr_loops_note_overflow(const AcrRun *run, const char *what);
 /* False with INTERRUPTED when a signal came, with CEILING of llm when the time is over. */

@@ -33,6 +33,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Task, task_clear)
 void acr_task_result_clear(AcrTaskResult *result)
 {
     g_clear_pointer(&result->diff, g_bytes_unref);
+    g_clear_pointer(&result->reason, g_free);
 }
 
 static void warn(const AcrHost *host, const char *line)
@@ -375,6 +376,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
         return false;
     out->status = result.status;
     out->diff = g_steal_pointer(&result.diff);
+    out->reason = g_steal_pointer(&result.reason);
     return ok;
 }
 

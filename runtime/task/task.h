@@ -125,6 +125,7 @@ double acr_cost_cached_share(const AcrCostSum *sum);
 
 typedef struct {
     GBytes *diff;        /* owned; NULL when the work ended without a patch */
+    char *reason;        /* owned; why a model gave no answer to make one of, or NULL */
     bool was_finished;   /* the folder held the result already */
     guint64 model_calls; /* live ones, of this process */
     AcrCostSum cost;     /* of the run, replayed calls included; none of one that was finished */

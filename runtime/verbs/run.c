@@ -98,8 +98,10 @@ static bool check(Options *options)
 static int report(const Options *options, const AcrTaskResult *result, AcrConsole *console)
 {
     if (!result->diff) {
-        acr_console_say(console, "acr-host run: no patch (%s); what was said is in '%s'",
-                        acr_extract_status_name(result->status), options->out);
+        const char *reason = result->reason ? result->reason : "";
+        acr_console_say(console, "acr-host run: no patch (%s%s%s); what was said is in '%s'",
+                        acr_extract_status_name(result->status), *reason ? ": " : "", reason,
+                        options->out);
         return ACR_EXIT_NONE;
     }
     gsize len;

@@ -110,6 +110,9 @@ def play_case(host: Host, row: Scenario, name: str, plain: bool = False) -> Outc
     return made
 
 
+# Upper bounds are for calls by themselves; here many run at once, beside other tests. What they are to find takes minutes.
+PATIENCE = 5 * max(SLOWNESS, 1)
+
 # ---- What is wrong with an outcome ----
 
 
@@ -127,7 +130,7 @@ def problems(outcome: Outcome) -> Iterator[str]:
         yield f"{count} requests"
     if not expect.connections[0] <= outcome.connections <= expect.connections[1]:
         yield f"{outcome.connections} connections"
-    if result.seconds > expect.seconds * max(SLOWNESS, 1):
+    if result.seconds > expect.seconds * PATIENCE:
         yield f"took {result.seconds:.1f} s"
     yield from _wrong_requests(outcome)
     yield from _wrong_plain(outcome) if outcome.plain else _wrong_json(outcome)
@@ -138,7 +141,7 @@ def _wrong_requests(outcome: Outcome) -> Iterator[str]:
     if len(requests) > 1:
         gap = requests[1].arrived - requests[0].arrived
         low, high = expect.gap
-        if not low <= gap <= high * max(SLOWNESS, 1):
+        if not low <= gap <= high * PATIENCE:
             yield f"{gap:.3f} s between the first two requests"
     most = max((request.sent_bytes for request in requests), default=0) / 1e6
     if expect.sent_mb and most > expect.sent_mb:
