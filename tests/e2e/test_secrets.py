@@ -190,13 +190,13 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Source:
 class Watch:
     """Reads the arguments of all processes of a session, and of workers the environment, while it runs.
 
-    The user's own command is not among `arguments`: before a child has become another program it
-    has those of its parent.
+    The user's own command is not among `arguments`: before a process has become another program it
+    has those of its parent, be it the test's for the command itself or the command's for its children.
     """
 
-    def __init__(self, session: int) -> None:
+    def __init__(self, session: int, command: list[str]) -> None:
         self.session = session
-        self.own = Path(f"/proc/{session}/cmdline").read_bytes()
+        self.own = b"".join(os.fsencode(part) + b"\0" for part in command)
         self.arguments: set[bytes] = set()
         self.environments: dict[int, bytes] = {}
         self._over = threading.Event()
@@ -233,10 +233,10 @@ def watched(host: Host, *args: object, **options: Any) -> tuple[Result, Watch]:
     """A run to its end, and what was seen of its processes."""
     begun = time.monotonic()
     child = host.start(*args, **options)
-    watch = Watch(child.pid)
+    command = [os.fsdecode(part) for part in child.args]  # type: ignore[union-attr]
+    watch = Watch(child.pid, command)
     out, err = child.communicate(timeout=120 * SLOWNESS)
     watch.end()
-    command = [os.fsdecode(part) for part in child.args]  # type: ignore[union-attr]
     seconds = time.monotonic() - begun
     return Result(command, child.returncode, out, err, seconds), watch
 
