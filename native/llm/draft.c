@@ -106,9 +106,12 @@ AcrUsage acr_usage_of_prompt(gint64 prompt, gint64 cached, gint64 written)
     return usage;
 }
 
+gint64 acr_pico_of_usd(double usd)
+{
+    return usd >= 0 && usd < MAX_STATED_USD ? (gint64)(usd * PICO_PER_USD + 0.5) : -1;
+}
+
 gint64 acr_stated_cost(const AcrJson *object, const char *key)
 {
-    double usd = acr_json_get_double(object, key, -1);
-
-    return usd >= 0 && usd <= MAX_STATED_USD ? (gint64)(usd * PICO_PER_USD + 0.5) : -1;
+    return acr_pico_of_usd(acr_json_get_double(object, key, -1));
 }

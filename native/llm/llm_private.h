@@ -131,6 +131,8 @@ gint64 acr_counter(const AcrJson *object, const char *key);
 /* Counters of a server whose count of the prompt includes what was cached and written (each -1: not
  * said), as disjoint ones; all others unknown. */
 AcrUsage acr_usage_of_prompt(gint64 prompt, gint64 cached, gint64 written);
+/* An amount that a server states, in pico-USD; -1: nonsense. */
+gint64 acr_pico_of_usd(double usd);
 /* A stated amount of USD (a number) in pico-USD; -1: none or nonsense. */
 gint64 acr_stated_cost(const AcrJson *object, const char *key);
 

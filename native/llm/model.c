@@ -106,40 +106,34 @@ bool acr_llm_same_key(const char *a, const char *b)
                                strcmp(variables[0], second->key_variables[0]) == 0);
 }
 
-/* A name without provider, where only one has such models. */
-static AcrModel *new_bare(const char *name, const AcrModelOptions *options, GError **error)
+static AcrModel *refuse_name(const char *name, GError **error)
 {
-    const char *provider = acr_prices_provider_of(name);
+    const char *slash = strchr(name, '/');
     g_autofree char *known = acr_provider_names();
     g_autofree char *shown = acr_llm_public_text(name, NULL, 200);
-    const AcrProvider *found = provider ? acr_provider_find(provider, strlen(provider)) : NULL;
 
-    if (found)
-        return acr_http_model_new(found, name, name, options, error);
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), nor a "
-                "name that only one provider has, nor script:FILE",
-                shown, known);
+    if (!slash || slash == name || !slash[1])
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                    "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), "
+                    "nor a name that only one provider has, nor script:FILE",
+                    shown, known);
+    else
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                    "model '%s' names an unknown provider; known are: %s, and script:FILE", shown,
+                    known);
     return NULL;
 }
 
 AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError **error)
 {
     const char *slash = strchr(name, '/');
+    const char *model = slash ? slash + 1 : name;
     const AcrProvider *provider = NULL;
-    g_autofree char *known = acr_provider_names();
-    g_autofree char *shown = acr_llm_public_text(name, NULL, 200);
 
     if (g_str_has_prefix(name, "script:") && name[strlen("script:")])
         return acr_script_model_new(name, name + strlen("script:"), options, error);
-    if (!slash || slash == name || !slash[1])
-        return new_bare(name, options, error);
-    provider = acr_provider_find(name, (gsize)(slash - name));
-    if (!provider) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "model '%s' names an unknown provider; known are: %s, and script:FILE", shown,
-                    known);
-        return NULL;
-    }
-    return acr_http_model_new(provider, name, slash + 1, options, error);
+    provider = provider_of(name);
+    if (!provider || !*model)
+        return refuse_name(name, error);
+    return acr_http_model_new(provider, name, model, options, error);
 }

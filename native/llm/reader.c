@@ -321,9 +321,11 @@ static void read_cost_header(AcrReader *reader)
     char *end = NULL;
     double usd = text ? g_ascii_strtod(text, &end) : -1;
 
-    if (!text || end == text || *end || reader->draft.usage.cost_stated || !(usd >= 0 && usd < 1e6))
+    gint64 pico = acr_pico_of_usd(usd);
+
+    if (!text || end == text || *end || reader->draft.usage.cost_stated || pico < 0)
         return;
-    reader->draft.usage.cost_pico = (gint64)(usd * 1e12 + 0.5);
+    reader->draft.usage.cost_pico = pico;
     reader->draft.usage.cost_stated = true;
 }
 
