@@ -168,6 +168,7 @@ class Anthropic(Dialect):
     """See the file's first line."""
 
     name = "anthropic"
+    error_event = "error"
     request_id = "request-id"
 
     def model_of(self, request: Request) -> str | None:
@@ -311,10 +312,6 @@ class Anthropic(Dialect):
         where = "other" if kind == "thinking" else "content"
         made += [(where, "content_block_delta", at | {"delta": d}) for d in deltas]
         return [*made, ("other", "content_block_stop", at)]
-
-    def failing_event(self, kind: str) -> Event | None:
-        refusal = self.error(kind)
-        return Event("error", json.dumps(refusal.body), "error") if refusal else None
 
     def ping(self) -> Event | None:
         return Event("other", '{"type": "ping"}', "ping")

@@ -148,6 +148,7 @@ class Dialect:
     request_id = "x-request-id"
     has_terminal = True  # an event that ends the stream
     says_model = True
+    error_event = ""  # the name of an event that tells of a failure
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -185,8 +186,11 @@ class Dialect:
         raise NotImplementedError
 
     def failing_event(self, kind: str) -> Event | None:
-        """A failure in the middle of a stream."""
-        raise NotImplementedError
+        """A failure in the middle of a stream: an event with the body of the refusal."""
+        refusal = self.error(kind)
+        if refusal is None:
+            return None
+        return Event("error", json.dumps(refusal.body), self.error_event)
 
     def ping(self) -> Event | None:
         """An event that says nothing; None: a comment is all there is."""

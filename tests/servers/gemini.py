@@ -225,7 +225,3 @@ class Gemini(Dialect):
             made.append(Event(kind, answer.dump(chunk)))
         chunk = self._chunk(answer, model, [], _STOPS[answer.finish])
         return [*made, Event("finish", answer.dump(chunk))]
-
-    def failing_event(self, kind: str) -> Event | None:
-        refusal = self.error(kind)
-        return Event("error", json.dumps(refusal.body)) if refusal else None

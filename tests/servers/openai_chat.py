@@ -323,7 +323,3 @@ class OpenAIChat(Dialect):
         if answer.usage != "missing":
             body["usage"] = usage_of(answer)
         return body
-
-    def failing_event(self, kind: str) -> Event | None:
-        refusal = self.error(kind)
-        return Event("error", json.dumps(refusal.body)) if refusal else None
