@@ -9,8 +9,7 @@
 #include "llm/aws_private.h"
 #include "llm/llm_private.h"
 
-#define SERVICE "bedrock"           /* what signatures name; hosts are named bedrock-runtime */
-#define MAX_COUNT ((gint64)1 << 53) /* of tokens: no sum of several passes it */
+#define SERVICE "bedrock" /* what signatures name; hosts are named bedrock-runtime */
 #define OWN_HOST "https://bedrock-runtime"
 
 static const char *const key_variables[] = {"AWS_BEARER_TOKEN_BEDROCK", NULL};
@@ -274,7 +273,7 @@ static gint64 hour_writes(const AcrJson *details)
 
     for (const AcrJson *at = acr_json_first(details); at; at = acr_json_next(at))
         if (g_strcmp0(acr_json_get_string(at, "ttl"), "1h") == 0)
-            sum = MIN(sum + MAX(acr_counter(at, "inputTokens"), 0), MAX_COUNT);
+            sum = MIN(sum + MAX(acr_counter(at, "inputTokens"), 0), ACR_MAX_COUNTER);
     return sum;
 }
 

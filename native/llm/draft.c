@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#define MAX_COUNT ((gint64)1 << 53) /* beyond it a JSON number is no exact count */
 #define PICO_PER_USD 1e12
 #define MAX_STATED_USD 1e6 /* what no single call costs */
 
@@ -91,7 +90,7 @@ gint64 acr_counter(const AcrJson *object, const char *key)
 {
     gint64 value = acr_json_get_int(object, key, -1);
 
-    return value >= 0 && value < MAX_COUNT ? value : -1;
+    return value >= 0 && value < ACR_MAX_COUNTER ? value : -1;
 }
 
 AcrUsage acr_usage_of_prompt(gint64 prompt, gint64 cached, gint64 written)

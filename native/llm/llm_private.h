@@ -126,6 +126,7 @@ void acr_draft_finish(AcrDraft *draft, const AcrWord *table, const char *word);
 AcrDraftStep acr_draft_fail(AcrDraft *draft, AcrLlmError code, const char *message);
 /* The error object of a stream, classified; FAILED. */
 AcrDraftStep acr_draft_fail_json(AcrDraft *draft, const AcrJson *error);
+#define ACR_MAX_COUNTER ((gint64)1 << 53) /* beyond it a JSON number is no exact count */
 /* A counter; -1 where the server says none or nonsense. */
 gint64 acr_counter(const AcrJson *object, const char *key);
 /* Counters of a server whose count of the prompt includes what was cached and written (each -1: not
