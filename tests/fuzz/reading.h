@@ -8,19 +8,24 @@
 
 #include <string.h>
 
-#include "llm/llm_private.h"
+#include "../unit/llm/pieces.h"
 
+/* A dialect with tighter bounds sets its own before it includes this. */
+#ifndef MAX_CORRECTIONS
 #define MAX_CORRECTIONS 8
+#endif
+#ifndef MAX_TOKENS
+#define MAX_TOKENS G_MAXINT64
+#endif
 
-static inline void check_answer(const AcrModelAnswer *answer)
+static inline void check_usage(const AcrUsage *usage)
 {
-    const AcrUsage *usage = &answer->usage;
-    const gint64 counters[] = {usage->input,  usage->cached,    usage->written,  usage->written_1h,
-                               usage->output, usage->reasoning, usage->cost_pico};
+    const gint64 counters[] = {usage->input,      usage->cached, usage->written,
+                               usage->written_1h, usage->output, usage->reasoning};
 
-    g_assert_true(acr_utf8_is_text(answer->content, strlen(answer->content)));
     for (gsize i = 0; i < G_N_ELEMENTS(counters); i++)
-        g_assert_cmpint(counters[i], >=, -1);
+        g_assert_true(counters[i] >= -1 && counters[i] <= MAX_TOKENS);
+    g_assert_cmpint(usage->cost_pico, >=, -1);
     g_assert_cmpint(acr_usage_tokens(usage), >=, -1);
 }
 
@@ -41,20 +46,18 @@ static inline void check_failure(const AcrProvider *provider, const AcrFailure *
 static inline char *outcome_of(const AcrProvider *provider, int status, const uint8_t *data,
                                gsize size, gsize piece)
 {
-    g_autoptr(AcrReader) reader = acr_reader_new(provider, status, NULL);
-    g_auto(AcrModelAnswer) answer = {0};
-    g_auto(AcrFailure) failure = {0};
-    AcrUsage usage = ACR_USAGE_UNKNOWN;
+    g_auto(Outcome) outcome = read_pieces(provider, status, NULL, (const char *)data, size, piece);
 
-    for (gsize at = 0; at < size; at += piece)
-        if (!acr_reader_feed(reader, (const char *)data + at, MIN(piece, size - at)))
-            break;
-    if (acr_reader_end(reader, NULL, &answer, &usage, &failure)) {
-        check_answer(&answer);
-        return g_strdup(answer.content);
+    check_usage(&outcome.usage);
+    if (outcome.ok) {
+        const char *content = outcome.answer.content;
+
+        check_usage(&outcome.answer.usage);
+        g_assert_true(acr_utf8_is_text(content, strlen(content)));
+        return g_strdup(content);
     }
-    check_failure(provider, &failure);
-    return g_strdup_printf("class %d", (int)failure.code);
+    check_failure(provider, &outcome.failure);
+    return g_strdup_printf("class %d", (int)outcome.failure.code);
 }
 
 static inline void fuzz_reading(const AcrProvider *provider, const uint8_t *data, gsize size)

@@ -6,6 +6,7 @@
 #ifndef ACR_TEST_SHOWN_H
 #define ACR_TEST_SHOWN_H
 
+#include "pieces.h"
 #include "test_llm.h"
 
 /* Test's JSON is written with ' for every quotation mark, so that it can be read; owned. */
@@ -19,20 +20,17 @@ static inline char *quoted(const char *text)
 static inline char *show_response(const AcrProvider *provider, int status, GHashTable *headers,
                                   const char *text, gsize len, gsize piece)
 {
-    g_autoptr(AcrReader) reader = acr_reader_new(provider, status, headers);
-    g_auto(AcrModelAnswer) answer = {0};
-    g_auto(AcrFailure) failure = {0};
-    AcrUsage usage = ACR_USAGE_UNKNOWN;
+    g_auto(Outcome) outcome = read_pieces(provider, status, headers, text, len, piece);
+    const AcrModelAnswer *answer = &outcome.answer;
+    const AcrUsage *usage = &outcome.usage;
 
-    for (gsize at = 0; at < len; at += piece)
-        if (!acr_reader_feed(reader, text + at, MIN(piece, len - at)))
-            break;
-    if (!acr_reader_end(reader, NULL, &answer, &usage, &failure))
-        return g_strdup_printf("%s: %s", acr_llm_error_name(failure.code), failure.message);
-    return g_strdup_printf("%s|%s|%s|%d+%d+%d+%d>%d(%d)", answer.content,
-                           answer.finish ? answer.finish : "-", answer.model ? answer.model : "-",
-                           (int)usage.input, (int)usage.cached, (int)usage.written,
-                           (int)usage.written_1h, (int)usage.output, (int)usage.reasoning);
+    if (!outcome.ok)
+        return g_strdup_printf("%s: %s", acr_llm_error_name(outcome.failure.code),
+                               outcome.failure.message);
+    return g_strdup_printf(
+        "%s|%s|%s|%d+%d+%d+%d>%d(%d)", answer->content, answer->finish ? answer->finish : "-",
+        answer->model ? answer->model : "-", (int)usage->input, (int)usage->cached,
+        (int)usage->written, (int)usage->written_1h, (int)usage->output, (int)usage->reasoning);
 }
 
 /* A body in one piece; owned. */

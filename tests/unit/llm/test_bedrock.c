@@ -2,6 +2,7 @@
 #include "test_llm.h"
 
 #include "frame.h"
+#include "pieces.h"
 
 #define CLAUDE "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 #define PLAIN "meta.llama3-1-70b-instruct-v1:0"
@@ -159,34 +160,15 @@ static GByteArray *frames(const char *const *pairs)
     return bytes;
 }
 
-typedef struct {
-    bool ok;
-    AcrModelAnswer answer;
-    AcrUsage usage;
-    AcrFailure failure;
-} Outcome;
-
-static void outcome_clear(Outcome *outcome)
-{
-    acr_model_answer_clear(&outcome->answer);
-    acr_failure_clear(&outcome->failure);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Outcome, outcome_clear)
-
-static void read_bytes(const GByteArray *bytes, gsize step, const char *cut, Outcome *out)
+static Outcome read_bytes(const GByteArray *bytes, gsize step)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(AcrReader) reader = NULL;
 
     g_hash_table_insert(headers, (gpointer) "content-type",
                         (gpointer) "application/vnd.amazon.eventstream");
     g_hash_table_insert(headers, (gpointer) "x-amzn-requestid", (gpointer) "r-1");
-    reader = acr_reader_new(&acr_provider_bedrock, 200, headers);
-    for (gsize at = 0; at < bytes->len; at += step)
-        if (!acr_reader_feed(reader, (const char *)bytes->data + at, MIN(step, bytes->len - at)))
-            break;
-    *out = (Outcome){.usage = ACR_USAGE_UNKNOWN};
-    out->ok = acr_reader_end(reader, cut, &out->answer, &out->usage, &out->failure);
+    return read_pieces(&acr_provider_bedrock, 200, headers, (const char *)bytes->data, bytes->len,
+                       step);
 }
 
 static void assert_stream(const char *const *pairs, const char *content, const char *finish,
@@ -196,9 +178,8 @@ static void assert_stream(const char *const *pairs, const char *content, const c
     static const gsize steps[] = {1, 7, 100000};
 
     for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
-        g_auto(Outcome) outcome = {0};
+        g_auto(Outcome) outcome = read_bytes(bytes, steps[i]);
 
-        read_bytes(bytes, steps[i], NULL, &outcome);
         if (!outcome.ok)
             g_error("%s", outcome.failure.message);
         g_assert_cmpstr(outcome.answer.content, ==, content);
@@ -261,7 +242,7 @@ static void assert_broken(const char *const *pairs, gsize drop, AcrLlmError code
     g_auto(Outcome) outcome = {0};
 
     g_byte_array_set_size(bytes, (guint)(bytes->len - drop));
-    read_bytes(bytes, 50, NULL, &outcome);
+    outcome = read_bytes(bytes, 50);
     g_assert_false(outcome.ok);
     g_assert_cmpstr(acr_llm_error_name(outcome.failure.code), ==, acr_llm_error_name(code));
     g_assert_cmpint(outcome.failure.retryable, ==, retryable);
@@ -330,7 +311,7 @@ static void what_is_no_stream_is_malformed(void)
 
     assert_broken(no_json, 0, ACR_LLM_ERROR_MALFORMED, true, "no JSON object", -1);
     g_byte_array_append(bytes, (const guint8 *)"<html>gateway</html>", 20);
-    read_bytes(bytes, 20, NULL, &outcome);
+    outcome = read_bytes(bytes, 20);
     g_assert_false(outcome.ok);
     g_assert_cmpint((int)outcome.failure.code, ==, ACR_LLM_ERROR_MALFORMED);
 }

@@ -1,5 +1,6 @@
 /* OpenAI's Responses without a network: requests as JSON, answers from events and from JSON. */
 #include "endpoints.h"
+#include "pieces.h"
 #include "test_llm.h"
 
 #define PROVIDER (&acr_provider_openai_responses)
@@ -131,37 +132,17 @@ static void each_correction_is_made_once(void)
 /* ---- Answers ------------------------------------------------------------------------------------
  */
 
-typedef struct {
-    AcrModelAnswer answer;
-    AcrUsage usage;
-    AcrFailure failure;
-} Outcome;
-
-static void outcome_clear(Outcome *outcome)
+static Outcome read_body(const char *text, gsize piece)
 {
-    acr_model_answer_clear(&outcome->answer);
-    acr_failure_clear(&outcome->failure);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Outcome, outcome_clear)
-
-/* Reads a body in pieces of `piece` bytes. */
-static bool read_pieces(const char *text, gsize piece, Outcome *out)
-{
-    g_autoptr(AcrReader) reader = acr_reader_new(PROVIDER, 200, NULL);
-    gsize len = strlen(text);
-
-    for (gsize at = 0; at < len; at += piece)
-        if (!acr_reader_feed(reader, text + at, MIN(piece, len - at)))
-            break;
-    return acr_reader_end(reader, NULL, &out->answer, &out->usage, &out->failure);
+    return read_pieces(PROVIDER, 200, NULL, text, strlen(text), piece);
 }
 
 static void assert_answer(const char *text, const char *content, const char *finish)
 {
     for (gsize piece = 1; piece <= 1000; piece *= 10) {
-        g_auto(Outcome) outcome = {0};
+        g_auto(Outcome) outcome = read_body(text, piece);
 
-        if (!read_pieces(text, piece, &outcome))
+        if (!outcome.ok)
             g_error("%s: %s", text, outcome.failure.message);
         g_assert_cmpstr(outcome.answer.content, ==, content);
         g_assert_cmpstr(outcome.answer.finish, ==, finish);
@@ -170,9 +151,9 @@ static void assert_answer(const char *text, const char *content, const char *fin
 
 static void assert_failure(const char *text, AcrLlmError code, const char *words)
 {
-    g_auto(Outcome) outcome = {0};
+    g_auto(Outcome) outcome = read_body(text, 7);
 
-    g_assert_false(read_pieces(text, 7, &outcome));
+    g_assert_false(outcome.ok);
     g_assert_cmpstr(acr_llm_error_name(outcome.failure.code), ==, acr_llm_error_name(code));
     if (!strstr(outcome.failure.message, words))
         g_error("'%s' is not in: %s", words, outcome.failure.message);
@@ -186,10 +167,10 @@ static void a_stream_is_read_to_its_terminal_event(void)
                 EVENT("response.something_new", ",\"delta\":7") DELTA("h\xc3\xa4") DELTA("llo")
                     END("completed", MESSAGE("h\xc3\xa4llo"),
                         "," USAGE) "data: this is not read any more\n\n";
-    g_auto(Outcome) outcome = {0};
+    g_auto(Outcome) outcome = read_body(text, 3);
 
     assert_answer(text, "h\xc3\xa4llo", "stop");
-    g_assert_true(read_pieces(text, 3, &outcome));
+    g_assert_true(outcome.ok);
     g_assert_cmpstr(outcome.answer.model, ==, "gpt-5-2025");
     g_assert_cmpint(outcome.usage.input, ==, 36);
     g_assert_cmpint(outcome.usage.cached, ==, 64);
@@ -251,22 +232,22 @@ static void refusals_and_failures_have_their_class(void)
 
 static void a_failure_s_tokens_are_counted(void)
 {
-    g_auto(Outcome) outcome = {0};
+    g_auto(Outcome) outcome = read_body(
+        EVENT("response.failed", ",\"response\":{\"status\":\"failed\",\"error\":{\"code\":"
+                                 "\"server_error\",\"message\":\"x\"}," USAGE "}"),
+        50);
 
-    g_assert_false(read_pieces(EVENT("response.failed",
-                                     ",\"response\":{\"status\":\"failed\",\"error\":{\"code\":"
-                                     "\"server_error\",\"message\":\"x\"}," USAGE "}"),
-                               50, &outcome));
+    g_assert_false(outcome.ok);
     g_assert_cmpint(outcome.usage.output, ==, 30);
 }
 
 static void a_stream_without_terminal_event_was_cut(void)
 {
-    g_auto(Outcome) outcome = {0};
+    g_auto(Outcome) outcome = read_body(CREATED DELTA("half"), 9);
 
     assert_failure(CREATED DELTA("half"), ACR_LLM_ERROR_TRUNCATED, "before the answer");
     assert_failure(CREATED DELTA("half") "data: [DONE]\n\n", ACR_LLM_ERROR_TRUNCATED, "before");
-    g_assert_false(read_pieces(CREATED DELTA("half"), 9, &outcome));
+    g_assert_false(outcome.ok);
     g_assert_cmpint(outcome.usage.output, ==, -1);
 }
 
@@ -290,9 +271,9 @@ static void what_is_no_answer_is_malformed(void)
 
 static void a_whole_answer_is_read_too(void)
 {
-    g_auto(Outcome) outcome = {0};
+    g_auto(Outcome) outcome = read_body(WHOLE("completed", MESSAGE("hi"), ""), 5);
 
-    g_assert_true(read_pieces(WHOLE("completed", MESSAGE("hi"), ""), 5, &outcome));
+    g_assert_true(outcome.ok);
     g_assert_cmpstr(outcome.answer.content, ==, "hi");
     g_assert_cmpint(outcome.usage.input, ==, -1);
     g_assert_cmpint(outcome.usage.cached, ==, -1);

@@ -1,0 +1,37 @@
+/* A response that is read in pieces, as a connection gives it; for unit tests and fuzzers. */
+#ifndef ACR_TEST_PIECES_H
+#define ACR_TEST_PIECES_H
+
+#include "llm/llm_private.h"
+
+/* What a response is: an answer where `ok`, else a failure. */
+typedef struct {
+    bool ok;
+    AcrModelAnswer answer;
+    AcrUsage usage;
+    AcrFailure failure;
+} Outcome;
+
+static inline void outcome_clear(Outcome *outcome)
+{
+    acr_model_answer_clear(&outcome->answer);
+    acr_failure_clear(&outcome->failure);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Outcome, outcome_clear)
+
+/* The `len` bytes of a response in pieces of `piece` bytes, as far as the reader wants them.
+ * Cleared by the caller. */
+static inline Outcome read_pieces(const AcrProvider *provider, int status, GHashTable *headers,
+                                  const char *data, gsize len, gsize piece)
+{
+    g_autoptr(AcrReader) reader = acr_reader_new(provider, status, headers);
+    Outcome outcome = {.usage = ACR_USAGE_UNKNOWN};
+
+    for (gsize at = 0; at < len; at += piece)
+        if (!acr_reader_feed(reader, data + at, MIN(piece, len - at)))
+            break;
+    outcome.ok = acr_reader_end(reader, NULL, &outcome.answer, &outcome.usage, &outcome.failure);
+    return outcome;
+}
+
+#endif
