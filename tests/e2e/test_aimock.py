@@ -17,12 +17,12 @@ import pytest
 
 from host import Host, Result
 from packages import npm_package
+from peers import PEERS
 
 PACKAGE, VERSION = "@copilotkit/aimock", "1.43.0"
 KEY = "sk-aimock-0123456789"
 TEXT = "Hi thére, frieñd 🌍!"
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen"
-START_SECONDS = 30
 LIMITED = {
     "message": "slow down",
     "type": "rate_limit_error",
@@ -51,36 +51,15 @@ FIXTURES: list[dict[str, Any]] = [
         "response": {"toolCalls": [{"name": "find", "arguments": '{"q": 1}'}]},
     },
 ]
-_AWS = {"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKID"}
-# Model and variables, {root} for the server's address.
-DIALECTS: dict[str, tuple[str, dict[str, str]]] = {
-    "openai": (
-        "openai/gpt-4o",
-        {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "{root}/v1"},
-    ),
-    "openai-responses": (
-        "openai-responses/gpt-4o",
-        {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "{root}/v1"},
-    ),
-    "azure": (
-        "azure/gpt-4o",
-        {"AZURE_OPENAI_API_KEY": KEY, "AZURE_OPENAI_ENDPOINT": "{root}"}
-        | {"OPENAI_API_VERSION": "2024-10-21"},
-    ),
-    "anthropic": (
-        "anthropic/claude-sonnet-4-5",
-        {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "{root}"},
-    ),
-    "gemini": (
-        "gemini/gemini-2.5-flash",
-        {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": "{root}"},
-    ),
-    "bedrock": (
-        "bedrock/anthropic.claude-3-5-sonnet-20241022-v2:0",
-        {**_AWS, "AWS_SECRET_ACCESS_KEY": KEY}
-        | {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": "{root}"},
-    ),
-    "ollama": ("ollama/llama3.2", {"OLLAMA_HOST": "{root}"}),
+# How the program finds it, and the model.
+DIALECTS = {
+    "openai": (PEERS["openai_chat"], "gpt-4o"),
+    "openai-responses": (PEERS["openai_responses"], "gpt-4o"),
+    "azure": (PEERS["azure"], "gpt-4o"),
+    "anthropic": (PEERS["anthropic"], "claude-sonnet-4-5"),
+    "gemini": (PEERS["gemini"], "gemini-2.5-flash"),
+    "bedrock": (PEERS["bedrock"], "anthropic.claude-3-5-sonnet-20241022-v2:0"),
+    "ollama": (PEERS["ollama"], "llama3.2"),
 }
 
 
@@ -134,10 +113,10 @@ def locked_server(package: Path, tmp_path: Path) -> Iterator[str]:
 
 def ask(host: Host, root: str, name: str, text: str, **changes: str | None) -> Result:
     """One question."""
-    model, variables = DIALECTS[name]
-    env: dict[str, str | None] = {n: v.format(root=root) for n, v in variables.items()}
+    peer, model = DIALECTS[name]
+    env = peer.environment(root, None if name == "ollama" else KEY)
     env |= {"ACR_RETRY_BASE_MS": "10"} | changes
-    return host.run("ask", "--json", "--model", model, text, env=env)
+    return host.run("ask", "--json", "--model", peer.prefix + model, text, env=env)
 
 
 def answer(result: Result) -> dict[str, Any]:
@@ -188,9 +167,8 @@ def test_cut_streams_are_no_answers(
     "name", [n for n in DIALECTS if n not in ("bedrock", "ollama")]
 )
 def test_wrong_key_is_told(name: str, host: Host, locked_server: str) -> None:
-    (variable,) = [n for n in DIALECTS[name][1] if n.endswith("API_KEY")]
     assert answer(ask(host, locked_server, name, "hello"))["content"] == TEXT
-    made = error(ask(host, locked_server, name, "hello", **{variable: "sk-wrong"}))
+    made = error(ask(host, locked_server, name, "hello", **{DIALECTS[name][0].key: "sk-wrong"}))
     assert (made["class"], made["attempts"]) == ("auth", 1)
 
 
