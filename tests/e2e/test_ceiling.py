@@ -7,7 +7,7 @@ import random
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import pytest
 
@@ -26,6 +26,11 @@ ENV = {"OPENAI_API_KEY": "sk-test-0123456789abcdef", "ACR_RETRY_BASE_MS": "1"}
 def usd(pico: int) -> str:
     """An amount as --max-cost takes it, exactly."""
     return f"{pico // PICO}.{pico % PICO:012d}"
+
+
+def env_of(server: LyingServer) -> dict[str, str]:
+    """The variables of a run or a batch against the server."""
+    return {**ENV, "OPENAI_BASE_URL": server.base_url}
 
 
 class Ledger:
@@ -191,26 +196,34 @@ def test_tokens_have_a_ceiling_of_their_own(host: Host, tmp_path: Path) -> None:
 # ---- Runs and batches
 
 
-def loopback_run(
-    server: LoopbackOpenAI, repo: Repo, sample: Path, out: Path
-) -> list[Any]:
-    """The arguments of a run of the sample's issue against a server."""
-    return [
-        *("run", "--repo", repo.path, "--issue", sample / "issue.md", "--out", out),
-        *("--model", server.model, "--verify=never"),
-    ]
+class HonestRun(NamedTuple):
+    """A run of the sample's issue against an honest server: its arguments, its folder."""
+
+    server: LoopbackOpenAI
+    command: list[Any]
+    out: Path
 
 
-def test_a_run_stops_at_its_ceiling_and_goes_on_with_a_higher_one(
-    host: Host,
+@pytest.fixture
+def honest(
     loopback_openai: Callable[..., LoopbackOpenAI],
     sample: Path,
     sample_repo: Repo,
     tmp_path: Path,
+) -> HonestRun:
+    """A run that has not begun yet."""
+    server, out = loopback_openai(sample / "answers.jsonl"), tmp_path / "out"
+    command = [
+        *("run", "--repo", sample_repo.path, "--issue", sample / "issue.md"),
+        *("--out", out, "--model", server.model, "--verify=never"),
+    ]
+    return HonestRun(server, command, out)
+
+
+def test_a_run_stops_at_its_ceiling_and_goes_on_with_a_higher_one(
+    host: Host, honest: HonestRun, tmp_path: Path
 ) -> None:
-    server = loopback_openai(sample / "answers.jsonl")
-    out = tmp_path / "out"
-    command = loopback_run(server, sample_repo, sample, out)
+    server, command, out = honest
     stopped = host.run(*command, "--max-tokens-total", 12000, env=server.environment)
     assert "ceiling of the run" in stopped.check(4).err
     asked = len(server.requests)
@@ -245,8 +258,7 @@ def test_the_time_of_a_run_is_over(
             *("--out", tmp_path / "out", "--model", MODEL, "--verify=never"),
             *("--max-time", 1.5 * SLOWNESS),
         ]
-        env = {**ENV, "OPENAI_BASE_URL": server.base_url}
-        ended = host.run(*command, env=env).check(4)
+        ended = host.run(*command, env=env_of(server)).check(4)
         assert server.received == 1
     assert "time" in ended.err
     assert (tmp_path / "out" / "patch.diff").read_bytes() == b""
@@ -281,7 +293,7 @@ def test_a_batch_has_one_ceiling_for_all_of_its_tasks(
         ended = host.run(
             *(*command, "--model", MODEL, "--jobs", 4, "--max-cost", usd(cap)),
             *("--task-max-tokens", 10**6),
-            env={**ENV, "OPENAI_BASE_URL": server.base_url},
+            env=env_of(server),
             timeout=120 * SLOWNESS,
         ).check(4)
     assert "stopped at a ceiling" in ended.err
@@ -303,7 +315,7 @@ def test_what_is_only_reserved_keeps_no_task_from_beginning(
         ended = host.run(
             *(*command, "--model", MODEL, "--max-tokens-total", held),
             *("--max-time", 2 * SLOWNESS),
-            env={**ENV, "OPENAI_BASE_URL": server.base_url},
+            env=env_of(server),
         ).check(4)
         holder.kill()
         _end(holder)
@@ -311,16 +323,11 @@ def test_what_is_only_reserved_keeps_no_task_from_beginning(
 
 
 def test_a_task_begins_no_ledger_of_a_batch_anew(
-    host: Host,
-    loopback_openai: Callable[..., LoopbackOpenAI],
-    sample: Path,
-    sample_repo: Repo,
-    tmp_path: Path,
+    host: Host, honest: HonestRun, tmp_path: Path
 ) -> None:
     """One that was removed while the batch ran would begin with nothing spent."""
-    server = loopback_openai(sample / "answers.jsonl")
+    server, command, _ = honest
     gone = tmp_path / "gone.jsonl"
-    command = loopback_run(server, sample_repo, sample, tmp_path / "out")
     options = (f"--batch-ledger={gone}", "--batch-max-tokens=1000000")
     host.run(*command, *options, env=server.environment).one_line(3, "gone.jsonl")
     assert not gone.exists() and not server.requests
@@ -364,7 +371,7 @@ def test_a_task_of_a_batch_has_a_ceiling_of_its_own(
     ) as server:
         ended = host.run(
             *(*command, "--model", MODEL, "--task-max-cost", "0.5"),
-            env={**ENV, "OPENAI_BASE_URL": server.base_url},
+            env=env_of(server),
             timeout=120 * SLOWNESS,
         ).check(4)
     assert "2 stopped at a ceiling" in ended.err
@@ -379,7 +386,7 @@ def test_the_time_of_a_batch_is_over(
     with LyingServer(["hang"], tmp_path / "none", PRICE) as server:
         ended = host.run(
             *(*command, "--model", MODEL, "--max-time", 2 * SLOWNESS),
-            env={**ENV, "OPENAI_BASE_URL": server.base_url},
+            env=env_of(server),
             timeout=60 * SLOWNESS,
         ).check(4)
     assert "3 stopped at a ceiling" in ended.err
@@ -429,15 +436,9 @@ def test_a_model_without_price_is_counted_as_the_dearest(
 
 
 def test_a_run_that_was_recorded_without_tries_replays(
-    host: Host,
-    loopback_openai: Callable[..., LoopbackOpenAI],
-    sample: Path,
-    sample_repo: Repo,
-    tmp_path: Path,
+    host: Host, honest: HonestRun
 ) -> None:
-    server = loopback_openai(sample / "answers.jsonl")
-    out = tmp_path / "out"
-    command = loopback_run(server, sample_repo, sample, out)
+    server, command, out = honest
     done = host.run(*command, env=server.environment).check()
     journal = out / "journal.jsonl"
     records = [json.loads(line) for line in journal.read_text().splitlines()]
