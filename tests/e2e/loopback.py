@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Iterable
 
+import serving
+
 KEY = "sk-loopback-0123456789abcdef"
 MODEL = "scripted-1"
 PATH = "/v1/chat/completions"
@@ -191,9 +193,7 @@ class LoopbackOpenAI:
         self._server = _Server(("127.0.0.1", self.port), _Handler)
         self._server.owner = self
         self.port = self._server.server_address[1]
-        threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        ).start()
+        serving.serve(self._server)
         return self
 
     def stop(self) -> None:
@@ -201,8 +201,7 @@ class LoopbackOpenAI:
         if self._server is None:
             return
         self._stopped.set()
-        self._server.shutdown()
-        self._server.server_close()
+        serving.stop(self._server)
         with self._lock:
             for connection in self._sockets:
                 _cut(connection)

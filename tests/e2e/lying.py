@@ -13,6 +13,8 @@ import threading
 from pathlib import Path
 from typing import Any, Callable
 
+from serving import Serving
+
 PICO = 10**12
 
 _CHUNK = {"id": "c", "object": "chat.completion.chunk", "model": "m"}
@@ -63,7 +65,7 @@ STATUSES = {"500": 500, "503": 503, "429": 429, "400": 400}
 LIES = [*BODIES, *STATUSES, "close"]
 
 
-class LyingServer:
+class LyingServer(Serving):
     """Use it as a context manager. `lies` are played at random; `price` is USD a million tokens, in and out."""
 
     def __init__(
@@ -86,17 +88,9 @@ class LyingServer:
         """What --base-url is to be."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
-    def __enter__(self) -> "LyingServer":
-        thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        )
-        thread.start()
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.stopped.set()
-        self._server.shutdown()
-        self._server.server_close()
+        super().__exit__()
 
     def take(self, size: int, limit: int | None) -> str:
         """Count a request of `size` bytes; the lie that answers it."""

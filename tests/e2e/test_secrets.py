@@ -17,6 +17,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
+import serving
 from host import SLOWNESS, Host, Result
 from repos import Repo, sample_repo
 from runs import ISSUE, contents, script_lines
@@ -141,15 +142,14 @@ def echo() -> Iterator[Callable[..., Echo]]:
 
     def start(failures: list[int] | None = None, hang: bool = False) -> Echo:
         server = Echo(failures or [], hang)
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        serving.serve(server)
         servers.append(server)
         return server
 
     yield start
     for server in servers:
         server.hang = False
-        server.shutdown()
-        server.server_close()
+        serving.stop(server)
     assert [text for server in servers for text in server.wrong] == []
 
 

@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from serving import Serving
+
 MAX_HEAD_BYTES = 64 << 10
 MAX_REQUEST_BYTES = 16 << 20
 _SECONDS = 30
@@ -119,7 +121,7 @@ class Seen:
     body: Any
 
 
-class ModelServer:
+class ModelServer(Serving):
     """A model server of the OpenAI chat dialect that streams `content`, over TCP, TLS or a unix socket.
 
     `requests` are those that came, `connections` how many were made.
@@ -139,16 +141,6 @@ class ModelServer:
         self._server.owner = self
         self._server.context = context
         self.port = 0 if path else int(self._server.server_address[1])
-
-    def __enter__(self) -> "ModelServer":
-        threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        ).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
     def events(self, model: str) -> list[str]:
         """The stream's data lines for a request for that model."""
@@ -224,7 +216,7 @@ class _Unix(_Quiet, socketserver.ThreadingUnixStreamServer):
     pass
 
 
-class ConnectProxy:
+class ConnectProxy(Serving):
     """A proxy that knows CONNECT only and resolves names by `hosts` (name -> port on 127.0.0.1).
 
     `heads` are the request heads that it was sent, `seen` all bytes that passed from its clients,
@@ -251,16 +243,6 @@ class ConnectProxy:
         """Bytes came from a client."""
         with self._lock:
             self.seen += data
-
-    def __enter__(self) -> "ConnectProxy":
-        threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        ).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 class _ProxyServer(socketserver.ThreadingTCPServer):

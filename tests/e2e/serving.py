@@ -1,0 +1,33 @@
+"""Servers of tests that run in a thread of this process."""
+
+from __future__ import annotations
+
+import socketserver
+import threading
+from typing import TypeVar
+
+_Self = TypeVar("_Self", bound="Serving")
+
+
+def serve(server: socketserver.BaseServer) -> None:
+    """Serve from now on; `stop` ends it."""
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+
+
+def stop(server: socketserver.BaseServer) -> None:
+    """Serve no more, and close the port."""
+    server.shutdown()
+    server.server_close()
+
+
+class Serving:
+    """A context manager around `_server`, which serves inside."""
+
+    _server: socketserver.BaseServer
+
+    def __enter__(self: _Self) -> _Self:
+        serve(self._server)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        stop(self._server)
