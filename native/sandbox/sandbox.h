@@ -1,0 +1,176 @@
+/*
+ * sandbox: runs a command on a private copy of a snapshot with changed files. What runs there sees
+ * neither the user's home nor the host's environment, writes nowhere but into its copy, has no
+ * network unless it is asked for, and is gone, with all that it started, when the call returns.
+ *
+ * Backends are rows of one table (one file each): "bubblewrap" (namespaces; a kernel overlay over
+ * the snapshot's files, which are written out once for each tree), "container" (an image, through
+ * the Docker Engine API; Docker and podman alike), "plain" (a copy in a temporary folder and limits,
+ * no isolation: only where it is asked for by name).
+ */
+#ifndef ACR_SANDBOX_H
+#define ACR_SANDBOX_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/base.h"
+#include "vcs/vcs.h"
+
+typedef enum {
+    ACR_SANDBOX_ERROR_FAILED,      /* the sandbox, not the command: the message says what */
+    ACR_SANDBOX_ERROR_USAGE,       /* options that cannot be together; no such backend */
+    ACR_SANDBOX_ERROR_UNAVAILABLE, /* this backend cannot work here: no such program, namespaces are
+                                      forbidden, no engine listens, no such image, no Python */
+    ACR_SANDBOX_ERROR_SETUP,       /* the set-up command failed; the message ends in its last lines */
+    ACR_SANDBOX_ERROR_INTERRUPTED,
+} AcrSandboxError;
+#define ACR_SANDBOX_ERROR acr_sandbox_error_quark()
+GQuark acr_sandbox_error_quark(void);
+
+/* ---- Opening ------------------------------------------------------------------------------------
+ */
+
+/* The hidden verb of the program that prepares limits, namespaces and mounts, and becomes the
+ * command; see acr_sandbox_helper. */
+#define ACR_SANDBOX_VERB "sandbox-helper"
+#define ACR_SANDBOX_IMAGE_DIR "/testbed" /* where an image holds the project, unless said otherwise */
+
+/* Zero-initialise. All borrowed for the call; the sandbox keeps references and copies. */
+typedef struct {
+    const char *backend; /* a row's name; NULL: "container" with an image, else "bubblewrap" */
+    AcrSnapshot *snapshot;
+    /* Absolute path at which the copy appears: the working tree's own, so that what was installed
+     * from there finds it. NULL: ACR_SANDBOX_IMAGE_DIR. */
+    const char *mount;
+    const char *work_tree;   /* where a ".venv" is looked for; NULL: nowhere */
+    const char *python;      /* as given by the user: a path, or a name in PATH; NULL: looked for */
+    const char *setup;       /* a shell command, run once for each tree; NULL: none */
+    bool setup_network;
+    const char *image;       /* container: its name; needed there, refused elsewhere */
+    const char *image_dir;   /* the project in the image; NULL: ACR_SANDBOX_IMAGE_DIR */
+    const char *engine;      /* container: path of the engine's unix socket; NULL: DOCKER_HOST or
+                                CONTAINER_HOST, else the usual places */
+    const char *cache;       /* folder for trees and set-up layers, made if missing; NULL: a temporary
+                                one that goes with the sandbox */
+    const char *exe;         /* this program, for ACR_SANDBOX_VERB */
+    const AcrInterrupt *interrupt; /* must outlive the sandbox */
+} AcrSandboxOptions;
+
+/* One thread at a time. */
+typedef struct AcrSandbox AcrSandbox;
+
+/*
+ * Checks that the backend works here, by running something in it, and finds the Python. Writes out
+ * no tree and runs no set-up yet. Errors: USAGE, UNAVAILABLE, FAILED, INTERRUPTED.
+ */
+AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error) ACR_MUST_USE;
+/* Removes what the sandbox made outside its cache. */
+void acr_sandbox_free(AcrSandbox *sandbox);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSandbox, acr_sandbox_free)
+
+const char *acr_sandbox_backend(const AcrSandbox *sandbox); /* borrowed, e.g. "bubblewrap" */
+/* The Python inside, by its path there; borrowed; NULL: there is none. */
+const char *acr_sandbox_python(const AcrSandbox *sandbox);
+/* The tree's own path inside; borrowed. */
+const char *acr_sandbox_dir(const AcrSandbox *sandbox);
+/* What a user should be told, one line each: which Python was taken and why, limits that this
+ * backend cannot hold here; borrowed, NULL-terminated, may be empty. */
+const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox);
+/* Everything that makes one environment differ from another (backend, Python, set-up, image), for
+ * the keys of caches: 64 hex digits; borrowed. */
+const char *acr_sandbox_digest(const AcrSandbox *sandbox);
+
+/*
+ * Runs the set-up command, unless there is none or the cache holds its result. The first execution
+ * does it by itself. Errors: SETUP, FAILED, INTERRUPTED.
+ */
+bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
+
+/* ---- Executing ----------------------------------------------------------------------------------
+ */
+
+/* 0 of each: its default. Defaults are ceilings for a test of a project, not for a build. */
+typedef struct {
+    gint64 wall_ms;         /* 120,000 */
+    gint64 cpu_s;           /* of one process; as many as `wall_ms` has */
+    gint64 memory_bytes;    /* of all processes together; 2 GiB */
+    guint processes;        /* and threads, at once; 256 */
+    gint64 disk_bytes;      /* written files, together; 1 GiB. A single file: the same */
+    gsize output_bytes;     /* kept of each stream; 1 MiB */
+} AcrSandboxLimits;
+/* A stream of more than so many times `output_bytes` ends the command. */
+#define ACR_SANDBOX_FLOOD 64u
+#define ACR_SANDBOX_MAX_PROCESSES 65536u
+
+typedef enum {
+    ACR_LIMIT_NONE,
+    ACR_LIMIT_WALL,
+    ACR_LIMIT_CPU,
+    ACR_LIMIT_MEMORY,
+    ACR_LIMIT_OUTPUT, /* a stream was longer than what is kept of it */
+    ACR_LIMIT_FILES,  /* a file's size, or all files' together */
+    ACR_LIMIT_PROCESSES,
+} AcrSandboxLimit;
+const char *acr_sandbox_limit_name(AcrSandboxLimit limit); /* "wall", …; NULL of NONE */
+bool acr_sandbox_limit_from_name(const char *name, AcrSandboxLimit *out); /* NULL: NONE */
+
+/* A file that is laid beside those of the overlay. Borrowed. */
+typedef struct {
+    const char *path; /* relative to the tree; one that acr_overlay_path_ok allows */
+    GBytes *content;
+} AcrSandboxFile;
+
+/* Zero-initialise; argv is all that is needed. All borrowed for the call. */
+typedef struct {
+    const AcrOverlay *overlay;    /* of the sandbox's snapshot; NULL: nothing is changed */
+    const AcrSandboxFile *files;
+    gsize n_files;
+    const char *const *argv;      /* argv[0] is looked up in the PATH inside */
+    const char *const *env;       /* "NAME=VALUE", beside the few that are there; NULL: none */
+    const void *input;
+    gsize input_len;
+    bool network;
+    AcrSandboxLimits limits;
+    /* Given each piece of output as it comes, up to the limit. May be NULL. */
+    void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
+    void *on_output_ctx;
+} AcrExecution;
+
+#define ACR_SANDBOX_MAX_CHANGED 1000u /* paths that are listed */
+
+typedef struct {
+    int exit_code; /* 0-255; -1: a signal ended it */
+    int signal;    /* or 0. A container's engine tells signal N as exit 128 + N: taken for a signal */
+    AcrSandboxLimit limit; /* the first one that was hit */
+    GBytes *out, *err; /* owned; longer ones lose their middle, and say in one line how much */
+    guint64 out_total, err_total; /* bytes written, as far as they were read */
+    gint64 wall_ms;
+    gint64 peak_bytes; /* of all processes together, as often as was looked; 0: not known */
+    char **changed;    /* owned; paths of the tree that it wrote or removed, sorted; NULL: not known */
+} AcrExecuted;
+void acr_executed_clear(AcrExecuted *executed);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExecuted, acr_executed_clear)
+
+/*
+ * Runs a command and waits for it. True whenever it was begun, however it ended; a program that is
+ * not there exits 127, one that cannot be run 126, as in a shell. Errors: SETUP, UNAVAILABLE,
+ * FAILED, INTERRUPTED.
+ */
+bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                     GError **error) ACR_MUST_USE;
+
+/* ---- The helper ---------------------------------------------------------------------------------
+ */
+
+/*
+ * The body of ACR_SANDBOX_VERB: reads what to do from descriptor 3, prepares this process and
+ * becomes the command. To be called without Python and threads. Returns only when that failed, with
+ * an exit code; why is told through the descriptor.
+ */
+int acr_sandbox_helper(void);
+
+/* Removes trees and layers that no process uses. Errors: FAILED. */
+bool acr_sandbox_cache_clear(const char *cache, GError **error) ACR_MUST_USE;
+
+#endif
