@@ -39,6 +39,20 @@ typedef enum {
     ACR_PROMPT_PATCH_LOCATIONS, /* issue, locations */
     ACR_PROMPT_PATCH_CONVERSATION,
     ACR_PROMPT_PATCH_RETRY, /* feedback */
+    ACR_PROMPT_PATCH_REVIEWED, /* test, executions, advice: the reviewer refused the patch */
+    ACR_PROMPT_PATCH_REFUSED,  /* message: the validation refused it */
+    ACR_PROMPT_SEARCH_CLUE,    /* test, stderr: what the reproducer showed */
+    ACR_PROMPT_REPRODUCIBLE_SYSTEM,
+    ACR_PROMPT_REPRODUCIBLE,       /* issue */
+    ACR_PROMPT_REPRODUCIBLE_RETRY, /* problem */
+    ACR_PROMPT_TEST_SYSTEM,        /* python */
+    ACR_PROMPT_TEST,               /* issue */
+    ACR_PROMPT_TEST_RETRY,         /* problem, execution */
+    ACR_PROMPT_TEST_REVIEWED,      /* patch, executions, advice */
+    ACR_PROMPT_REVIEW_SYSTEM,
+    ACR_PROMPT_REVIEW, /* issue, test, patch, before, after */
+    ACR_PROMPT_REVIEW_AGAIN, /* what, before, after: the same question of a rewritten one */
+    ACR_PROMPT_REVIEW_RETRY, /* problem */
     ACR_PROMPTS,
 } AcrPromptId;
 
@@ -129,6 +143,44 @@ void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prom
 /* Starts it from the retrieval conversation, when no location was found. */
 void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts *prompts,
                                 const AcrConversation *retrieval);
+
+/* ---- Reproducer ---------------------------------------------------------------------------------
+ */
+
+#define ACR_TEST_FILE "reproducer.py" /* at the project's root */
+#define ACR_TEST_MAX_BYTES (256u * 1024)
+
+/* Asks whether the issue can be reproduced by a script. */
+void acr_agent_reproducible_start(AcrConversation *conversation, const AcrPrompts *prompts,
+                                  const char *issue);
+/* Reads the answer: an object with one member that says yes or no. False: *out_problem (owned)
+ * says why it cannot be read. */
+bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_problem) ACR_MUST_USE;
+
+/* Asks for the script. `python` names what runs it ("Python 3.9"). */
+void acr_agent_test_start(AcrConversation *conversation, const AcrPrompts *prompts,
+                          const char *issue, const char *python);
+/* The script in an answer: its last fenced block of Python, or all of it where it is nothing but
+ * code; owned; ends in a line feed. NULL: *out_problem (owned) says why there is none. */
+char *acr_agent_test_read(const char *answer, char **out_problem) ACR_MUST_USE;
+
+/* ---- Reviewer -----------------------------------------------------------------------------------
+ */
+
+/* Strings are owned; "" where the answer lacks them. */
+typedef struct {
+    bool patch_correct, test_correct;
+    char *patch_analysis, *patch_advice, *test_analysis, *test_advice;
+} AcrReviewAnswer;
+void acr_review_answer_clear(AcrReviewAnswer *answer);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReviewAnswer, acr_review_answer_clear)
+/*
+ * Reads {"patch-correct", "test-correct", "patch-analysis", "patch-advice", "test-analysis",
+ * "test-advice"}, decisions yes or no (true and false are taken too). False: *out_problem (owned)
+ * says what is missing.
+ */
+bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out,
+                           char **out_problem) ACR_MUST_USE;
 
 /* ---- Calling ------------------------------------------------------------------------------------
  */

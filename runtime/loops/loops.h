@@ -16,6 +16,7 @@
 #include "loops/machines.h"
 #include "patch/patch.h"
 #include "py/py.h"
+#include "sandbox/sandbox.h"
 #include "search/search.h"
 #include "vcs/vcs.h"
 
@@ -53,6 +54,22 @@ const char *acr_verify_name(AcrVerify verify); /* "auto", "always", "never" */
 /* False, and *out as it was, when `name` (may be NULL) is none of them. */
 bool acr_verify_from_name(const char *name, AcrVerify *out);
 
+/*
+ * Runs commands on private copies of the run's snapshot. The journal stands before it, so that a
+ * loop runs from recorded executions unawares.
+ */
+typedef struct {
+    void *ctx;
+    /* What runs the code: "Python 3.9.18 at '…', in bubblewrap"; borrowed. */
+    const char *(*describe)(void *ctx);
+    /*
+     * Runs `argv` with the changes of `overlay` (may be NULL) and `files`; argv[0] NULL stands for
+     * the project's Python. Errors: UNAVAILABLE, which is recorded too (the sandbox, not the
+     * command; the run goes on without); INTERRUPTED.
+     */
+    bool (*run)(void *ctx, const AcrExecution *execution, AcrExecuted *out, GError **error);
+} AcrExecutor;
+
 /* What a run works with. All borrowed for the call. */
 typedef struct {
     const char *issue; /* cleaned */
@@ -66,6 +83,9 @@ typedef struct {
     gsize n_models;
     guint max_rounds, max_tries, max_attempts;
     AcrVerify verify;
+    const AcrExecutor *executor; /* NULL: code cannot be run here, `no_executor` says why */
+    const char *no_executor;
+    const char *validate; /* a shell command run on the patched copy; non-zero refuses; NULL: none */
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
     const AcrInterrupt *interrupt;
@@ -100,14 +120,56 @@ const char *acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrRun *run);
 bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, AcrRetrieved *out,
                        GError **error) ACR_MUST_USE;
 
+/* ---- Verdicts -----------------------------------------------------------------------------------
+ */
+
+/* What an execution of a reproducer shows. */
+typedef enum {
+    ACR_TEST_PASSED,     /* exit 0: the issue is not there */
+    ACR_TEST_REPRODUCED, /* non-zero, and an AssertionError that nothing caught ended it */
+    ACR_TEST_BROKEN,     /* anything else: another error, a limit, a signal */
+} AcrTestResult;
+
+typedef struct {
+    AcrTestResult result;
+    char *why;  /* owned; one sentence for a reader who can act on it */
+    guint line; /* of the script, where the AssertionError passed last; 0: none */
+    GPtrArray *doubts; /* owned; of char *: why a person should look at it before trusting it: wrote
+                          project files, left by os._exit, … */
+} AcrTestVerdict;
+void acr_test_verdict_clear(AcrTestVerdict *verdict);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
+
+/*
+ * Judges the execution of `script` (ACR_TEST_FILE at `dir`). REPRODUCED needs a non-zero exit without
+ * a limit or signal, and on stderr a traceback, the last one, that ends in the exception itself
+ * ("AssertionError" or a subclass as Python prints it, with or without a message) and has a frame in
+ * the script whose quoted line is that line of the script. The word printed anywhere else counts not.
+ */
+void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
+                    AcrTestVerdict *out);
+
 /* ---- Attempts -----------------------------------------------------------------------------------
  */
+
+/* How well a candidate is proved, worst to best; of equals the first is selected. */
+typedef enum {
+    ACR_PROOF_REFUSED,  /* the validation refused it */
+    ACR_PROOF_DOUBTED,  /* the reviewer holds it for wrong */
+    ACR_PROOF_NONE,     /* nothing was run, or nothing can be said */
+    ACR_PROOF_APPROVED, /* by the reviewer, without a test that was red before and is green after */
+    ACR_PROOF_VERIFIED, /* approved, red before and green after, twice */
+} AcrProof;
+const char *acr_proof_name(AcrProof proof); /* "refused", … */
 
 typedef struct {
     AcrExtractStatus status;   /* of the selected candidate, or the best reached */
     GBytes *diff;              /* owned; NULL when no attempt gave a patch */
     AcrOverlay *overlay;       /* owned; NULL likewise */
     guint attempt, try_number; /* of the selected candidate; attempt from 0, try from 1 */
+    AcrProof proof;            /* of the selected candidate */
+    char *proof_why;           /* owned; in a line: "reproducer_2.py fails without the patch and
+                                  passes with it", or why nothing was proved */
     char *reason;              /* owned; why the last attempt that gave no answer ended, or NULL */
 } AcrRunResult;
 void acr_run_result_clear(AcrRunResult *result);

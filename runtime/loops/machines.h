@@ -67,6 +67,57 @@ bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event);
 bool acr_retrieval_is_over(const AcrRetrieval *machine);
 const char *acr_retrieval_state_name(AcrRetrievalState state); /* "select", … */
 
+/* ---- Review -------------------------------------------------------------------------------------
+ */
+
+typedef enum {
+    ACR_REVIEW_EXECUTE,  /* the test runs without and with the patch, as far as it has not yet */
+    ACR_REVIEW_JUDGE,    /* the reviewer judges patch and test; a round begins on entering it */
+    ACR_REVIEW_TEST,     /* the test is rewritten */
+    ACR_REVIEW_PATCH,    /* the patch is rewritten */
+    ACR_REVIEW_VALIDATE, /* both were found right */
+    ACR_REVIEW_APPROVED,
+    ACR_REVIEW_EXHAUSTED, /* rounds or tries are used up: the best so far */
+    ACR_REVIEW_GAVE_UP,   /* it cannot go on: no sandbox any more, no reviewer; the reason was said */
+    ACR_REVIEW_FAILED,
+    ACR_REVIEW_STOPPED,
+    ACR_REVIEW_STATES,
+} AcrReviewState;
+
+typedef enum {
+    ACR_REVIEW_ON_RAN,     /* EXECUTE */
+    ACR_REVIEW_ON_YES_YES, /* JUDGE: patch and test are right */
+    ACR_REVIEW_ON_YES_NO,  /* JUDGE: the patch is right, the test is not */
+    ACR_REVIEW_ON_NO_YES,
+    ACR_REVIEW_ON_NO_NO,
+    ACR_REVIEW_ON_INVALID, /* JUDGE: an answer that cannot be read */
+    ACR_REVIEW_ON_WRITTEN, /* PATCH: an applicable one; TEST: one that could be run */
+    ACR_REVIEW_ON_NOT_WRITTEN, /* PATCH, TEST: none came of all tries */
+    ACR_REVIEW_ON_PASSED,      /* VALIDATE: accepted, or nothing to validate with */
+    ACR_REVIEW_ON_REFUSED,     /* VALIDATE: refused; its message goes to the patch writer */
+    ACR_REVIEW_ON_UNAVAILABLE, /* any: the step cannot be done (a used-up script, a lost sandbox) */
+    ACR_REVIEW_ON_FAILED,
+    ACR_REVIEW_ON_CEILING,
+    ACR_REVIEW_EVENTS,
+} AcrReviewEvent;
+
+#define ACR_REVIEW_ROUNDS 5
+#define ACR_REVIEW_TRIES 5 /* of an answer that cannot be read, in a round */
+
+typedef struct {
+    AcrReviewState state;
+    guint round;   /* 1-based, of JUDGE; 0 before the first */
+    guint invalid; /* unreadable answers in this round */
+    bool test_too; /* in PATCH: the test is rewritten after it */
+} AcrReview;
+
+/* In EXECUTE, before round 1. */
+AcrReview acr_review_begin(void);
+/* Makes the transition. False, and nothing changed, when the event cannot occur in the state. */
+bool acr_review_step(AcrReview *machine, AcrReviewEvent event);
+bool acr_review_is_over(const AcrReview *machine);
+const char *acr_review_state_name(AcrReviewState state); /* "execute", … */
+
 /* ---- Attempt ------------------------------------------------------------------------------------
  */
 
@@ -75,8 +126,8 @@ typedef enum {
     ACR_ATTEMPT_REPRODUCE, /* write a reproducer and see it fail */
     ACR_ATTEMPT_RETRIEVE,
     ACR_ATTEMPT_PATCH,  /* one try of the patch writer */
-    ACR_ATTEMPT_REVIEW, /* patch and test judged by their executions */
-    ACR_ATTEMPT_VALIDATE,
+    ACR_ATTEMPT_REVIEW, /* patch and test judged by their executions, and validated */
+    ACR_ATTEMPT_VALIDATE, /* without a reproducer, or where the review could not go on */
     ACR_ATTEMPT_SELECT, /* the attempt is over: take the next one, or choose among all */
     ACR_ATTEMPT_DONE,
     ACR_ATTEMPT_FAILED,
