@@ -222,8 +222,23 @@ char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
 /* No process of ours, nor any that it starts, leaves a core behind. Errors: FAILED. */
 bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 
+/* ---- Processes that own what is on disk ---------------------------------------------------------
+ */
+
+/* A process by the machine's boot, its number and its time of start: neither a restart of the
+ * machine nor a number that is used again is taken for it. */
+typedef struct {
+    gint64 pid, start; /* start: clock ticks since boot; 0: unknown */
+    char boot[40];     /* the boot's id; "": unknown */
+} AcrOwner;
+void acr_owner_self(AcrOwner *out);
+/* Whether it still runs; where the system does not say, it does. `self` as of acr_owner_self. */
+bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self);
+
 /* ---- Child processes ----------------------------------------------------------------------------
  */
+
+#define ACR_SPAWN_MAX_FDS 8u
 
 /* What to run. Zero-initialise; argv is all that is needed. All borrowed for the call. */
 typedef struct {
@@ -237,6 +252,17 @@ typedef struct {
     gsize
         output_limit; /* bytes kept of each stream; 0: 16 MiB; what passes it is read and dropped */
     bool merge_stderr; /* 2>&1 */
+    bool keep_ends;    /* of a longer stream its first half-limit and its last half-limit bytes are
+                          kept, not its beginning only */
+    guint64 flood_limit; /* a stream that is longer ends the command; 0: none is */
+    const int *fds; /* more descriptors for it, which become 3, 4, …; up to ACR_SPAWN_MAX_FDS */
+    gsize n_fds;
+    /* Given each piece of output as it comes, whatever is kept of it. May be NULL. */
+    void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
+    /* Asked some twenty times a second, with the process's id; false ends the command. May be NULL.
+     */
+    bool (*watch)(void *ctx, pid_t pid);
+    void *ctx; /* of both */
     const AcrInterrupt *interrupt;
 } AcrSpawn;
 
@@ -245,9 +271,12 @@ typedef struct {
     int signal;    /* the signal, or 0 */
     bool timed_out;
     bool interrupted;
+    bool flooded;                 /* by flood_limit */
+    bool unwatched;               /* by `watch` */
     GBytes *out, *err;            /* owned; at most output_limit bytes */
     guint64 out_total, err_total; /* bytes written, dropped ones included */
     gint64 wall_ms;
+    gint64 peak_bytes; /* the largest memory of any one process in it that was waited for */
 } AcrSpawnResult;
 
 /*

@@ -30,16 +30,17 @@ void acr_fd_close(int *fd);
 
 #define ACR_AUTO_FD __attribute__((cleanup(acr_fd_close))) int
 
-#define ACR_FIRST_FREE_FD 3
-/* Moves a descriptor out of the range of the standard streams; -1 with errno. */
+/* Above the standard streams and all that a child can be given. */
+#define ACR_FIRST_FREE_FD (3 + (int)ACR_SPAWN_MAX_FDS)
+/* Moves a descriptor out of the range of those that a child gets; -1 with errno. */
 int acr_fd_above_standard(int fd);
 
 /*
- * Starts a process in a group of its own whose standard streams are `fds`; it inherits no other
- * descriptor, and no signal disposition or mask. `envp` and `cwd` may be NULL: this process's.
- * Returns 0 or an errno.
+ * Starts a process in a group of its own whose descriptors from 0 on are `fds`, at least three; all
+ * of them must be `n_fds` or higher here. It inherits no other descriptor, and no signal
+ * disposition or mask. `envp` and `cwd` may be NULL: this process's. Returns 0 or an errno.
  */
 int acr_child_start(const char *const *argv, const char *const *envp, const char *cwd,
-                    const int fds[3], pid_t *out_pid) ACR_MUST_USE;
+                    const int *fds, gsize n_fds, pid_t *out_pid) ACR_MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Starting a process by posix_spawn, in a process group of its own, with default signals and none
- * of our descriptors but the three it is given. Shared by commands that run to their end (spawn.c)
+ * of our descriptors but those it is given. Shared by commands that run to their end (spawn.c)
  * and by peers, which are talked to over one socket.
  */
 #include "base/base_private.h"
@@ -24,15 +24,16 @@ int acr_fd_above_standard(int fd)
     return moved;
 }
 
-static int add_actions(posix_spawn_file_actions_t *actions, const char *cwd, const int fds[3])
+static int add_actions(posix_spawn_file_actions_t *actions, const char *cwd, const int *fds,
+                       gsize n_fds)
 {
     int err = 0;
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && !err; fd++)
-        err = posix_spawn_file_actions_adddup2(actions, fds[fd], fd);
+    for (gsize i = 0; i < n_fds && !err; i++)
+        err = posix_spawn_file_actions_adddup2(actions, fds[i], (int)i);
     if (!err && cwd)
         err = posix_spawn_file_actions_addchdir_np(actions, cwd);
     if (!err)
-        err = posix_spawn_file_actions_addclosefrom_np(actions, ACR_FIRST_FREE_FD);
+        err = posix_spawn_file_actions_addclosefrom_np(actions, (int)n_fds);
     return err;
 }
 
@@ -51,7 +52,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
 }
 
 int acr_child_start(const char *const *argv, const char *const *envp, const char *cwd,
-                    const int fds[3], pid_t *out_pid)
+                    const int *fds, gsize n_fds, pid_t *out_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -63,7 +64,7 @@ int acr_child_start(const char *const *argv, const char *const *envp, const char
         posix_spawn_file_actions_destroy(&actions);
         return err;
     }
-    err = add_actions(&actions, cwd, fds);
+    err = add_actions(&actions, cwd, fds, n_fds);
     if (!err)
         err = set_attributes(&attributes);
     if (!err)
@@ -87,7 +88,7 @@ bool acr_peer_start(const char *const *argv, AcrPeer *out, GError **error)
     ACR_AUTO_FD null = acr_fd_above_standard(open("/dev/null", O_WRONLY | O_CLOEXEC));
     if (ours < 0 || its < 0 || null < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) != 0)
         return acr_base_fail(error, errno, "cannot prepare to run '%s'", argv[0]);
-    int err = acr_child_start(argv, NULL, NULL, (int[]){its, its, null}, &peer.pid);
+    int err = acr_child_start(argv, NULL, NULL, (int[]){its, its, null}, 3, &peer.pid);
     if (err)
         return acr_base_fail(error, err, "cannot run '%s'", argv[0]);
     peer.fd = ours;

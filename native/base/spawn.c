@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,9 +26,9 @@
 
 /* One output stream of the child. */
 typedef struct {
-    int fd; /* -1 once it ended */
-    GByteArray *kept;
-    gsize limit;
+    int fd;                  /* -1 once it ended */
+    GByteArray *head, *tail; /* the tail: at least its last bytes, at most twice as many */
+    gsize head_limit, tail_limit;
     guint64 total;
 } Stream;
 
@@ -38,12 +39,15 @@ typedef struct {
     bool ended;      /* seen, not yet reaped */
     bool lost;       /* reaped by the kernel, since SIGCHLD is ignored: the id may be another's */
     gint64 ended_at; /* microseconds, monotonic */
+    gint64 watch_at; /* likewise: when the watcher is asked next */
     bool killed;
 } Child;
 
 /* What the child gets; all close-on-exec, none below ACR_FIRST_FREE_FD. */
 typedef struct {
     int in, out, err; /* err: -1 when merged */
+    int more[ACR_SPAWN_MAX_FDS];
+    gsize n_more;
 } ChildFds;
 
 /* ---- Descriptors ---- */
@@ -82,13 +86,27 @@ static void close_child_fds(ChildFds *fds)
     acr_fd_close(&fds->in);
     acr_fd_close(&fds->out);
     acr_fd_close(&fds->err);
+    for (gsize i = 0; i < fds->n_more; i++)
+        acr_fd_close(&fds->more[i]);
+}
+
+static bool copy_fds(const AcrSpawn *spawn, ChildFds *fds)
+{
+    g_assert(spawn->n_fds <= ACR_SPAWN_MAX_FDS);
+    for (; fds->n_more < spawn->n_fds; fds->n_more++) {
+        int fd = fcntl(spawn->fds[fds->n_more], F_DUPFD_CLOEXEC, ACR_FIRST_FREE_FD);
+        if (fd < 0)
+            return false;
+        fds->more[fds->n_more] = fd;
+    }
+    return true;
 }
 
 static bool open_fds(const AcrSpawn *spawn, ChildFds *fds, Child *child, GError **error)
 {
     fds->in = open_input(spawn);
     bool ok = fds->in >= 0 && make_pipe(&child->out.fd, &fds->out) &&
-              (spawn->merge_stderr || make_pipe(&child->err.fd, &fds->err));
+              (spawn->merge_stderr || make_pipe(&child->err.fd, &fds->err)) && copy_fds(spawn, fds);
     return ok || acr_base_fail(error, errno, "cannot prepare to run '%s'", spawn->argv[0]);
 }
 
@@ -96,8 +114,9 @@ static bool open_fds(const AcrSpawn *spawn, ChildFds *fds, Child *child, GError 
 
 static int start(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
 {
-    return acr_child_start(spawn->argv, spawn->envp, spawn->cwd,
-                           (int[]){fds->in, fds->out, fds->err < 0 ? fds->out : fds->err}, out_pid);
+    int all[3 + ACR_SPAWN_MAX_FDS] = {fds->in, fds->out, fds->err < 0 ? fds->out : fds->err};
+    memcpy(all + 3, fds->more, fds->n_more * sizeof fds->more[0]);
+    return acr_child_start(spawn->argv, spawn->envp, spawn->cwd, all, 3 + fds->n_more, out_pid);
 }
 
 /* Whether `err` of a start means that there is no such program: the search of PATH may end in a
@@ -124,39 +143,51 @@ static bool check_folder(const char *cwd, GError **error)
 
 static void keep(Stream *stream, const guint8 *data, gsize len)
 {
+    gsize in_head = MIN(len, stream->head_limit - stream->head->len);
+    g_byte_array_append(stream->head, data, in_head);
     stream->total += len;
-    gsize room = stream->limit - stream->kept->len;
-    g_byte_array_append(stream->kept, data, MIN(len, room));
+    data += in_head;
+    len -= in_head;
+    if (len > stream->tail_limit) {
+        data += len - stream->tail_limit;
+        len = stream->tail_limit;
+    }
+    if (stream->tail->len + len > 2 * stream->tail_limit)
+        g_byte_array_remove_range(stream->tail, 0, stream->tail->len - stream->tail_limit);
+    g_byte_array_append(stream->tail, data, len);
 }
 
 /* Reads what is there, a bounded number of chunks. */
-static void read_stream(Stream *stream)
+static void read_stream(const AcrSpawn *spawn, Stream *stream, bool is_stderr)
 {
     guint8 chunk[READ_CHUNK];
     for (int i = 0; i < 16 && stream->fd >= 0; i++) {
         ssize_t n = read(stream->fd, chunk, sizeof chunk);
-        if (n > 0)
-            keep(stream, chunk, n);
-        else if (n < 0 && errno == EINTR)
+        if (n > 0) {
+            keep(stream, chunk, (gsize)n);
+            if (spawn->on_output)
+                spawn->on_output(spawn->ctx, is_stderr, (const char *)chunk, (gsize)n);
+        } else if (n < 0 && errno == EINTR) {
             continue;
-        else if (n < 0 && errno == EAGAIN)
+        } else if (n < 0 && errno == EAGAIN) {
             return;
-        else
+        } else {
             acr_fd_close(&stream->fd);
+        }
     }
 }
 
 /* Waits at most `wait_ms` for output and reads it. */
-static void read_some(Child *child, int wait_ms)
+static void read_some(const AcrSpawn *spawn, Child *child, int wait_ms)
 {
     struct pollfd fds[] = {{.fd = child->out.fd, .events = POLLIN},
                            {.fd = child->err.fd, .events = POLLIN}};
     if (poll(fds, G_N_ELEMENTS(fds), wait_ms) <= 0)
         return;
     if (fds[0].revents)
-        read_stream(&child->out);
+        read_stream(spawn, &child->out, false);
     if (fds[1].revents)
-        read_stream(&child->err);
+        read_stream(spawn, &child->err, true);
 }
 
 /* ---- Waiting ---- */
@@ -181,6 +212,21 @@ static void look_for_end(Child *child)
     }
 }
 
+static bool is_flooded(const AcrSpawn *spawn, const Child *child)
+{
+    return spawn->flood_limit > 0 && MAX(child->out.total, child->err.total) > spawn->flood_limit;
+}
+
+/* Whether the watcher wants it to go on; asked once a slice, however fast output comes. */
+static bool is_watched(const AcrSpawn *spawn, Child *child)
+{
+    gint64 now = g_get_monotonic_time();
+    if (!spawn->watch || now < child->watch_at)
+        return true;
+    child->watch_at = now + POLL_SLICE_MS * 1000;
+    return spawn->watch(spawn->ctx, child->pid);
+}
+
 static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started,
                          AcrSpawnResult *result)
 {
@@ -189,8 +235,13 @@ static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started,
         result->interrupted = true;
     else if (spawn->timeout_ms > 0 && elapsed_ms >= spawn->timeout_ms)
         result->timed_out = true;
-    if (result->interrupted || result->timed_out)
-        kill_group(child);
+    else if (is_flooded(spawn, child))
+        result->flooded = true;
+    else if (!is_watched(spawn, child))
+        result->unwatched = true;
+    else
+        return;
+    kill_group(child);
 }
 
 /* How long to sleep: short when only the end is awaited, since it usually follows the streams' end
@@ -219,7 +270,7 @@ static void run_to_end(const AcrSpawn *spawn, Child *child, gint64 started, AcrS
             break;
         if (!child->killed)
             check_limits(spawn, child, started, result);
-        read_some(child, slice_ms(spawn, child, started, &idle_ms));
+        read_some(spawn, child, slice_ms(spawn, child, started, &idle_ms));
     }
     /* What the group's other processes still write is theirs for a moment only. */
     gint64 until = child->ended_at + END_GRACE_MS * 1000;
@@ -227,47 +278,56 @@ static void run_to_end(const AcrSpawn *spawn, Child *child, gint64 started, AcrS
         gint64 left_us = until - g_get_monotonic_time();
         if (left_us <= 0)
             break;
-        read_some(child, (int)MIN(left_us / 1000 + 1, POLL_SLICE_MS));
+        read_some(spawn, child, (int)MIN(left_us / 1000 + 1, POLL_SLICE_MS));
     }
     kill_group(child);
-    read_stream(&child->out);
-    read_stream(&child->err);
+    read_stream(spawn, &child->out, false);
+    read_stream(spawn, &child->err, true);
 }
 
 static void reap(const Child *child, AcrSpawnResult *result)
 {
     int status = 0;
     pid_t pid;
+    struct rusage used = {0};
     do
-        pid = waitpid(child->pid, &status, 0);
+        pid = wait4(child->pid, &status, 0, &used);
     while (pid < 0 && errno == EINTR);
     result->exit_code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     result->signal = pid > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    result->peak_bytes = pid > 0 ? (gint64)used.ru_maxrss * 1024 : 0;
 }
 
 /* ---- The whole ---- */
 
 static void init_stream(Stream *stream, const AcrSpawn *spawn)
 {
-    stream->fd = -1;
-    stream->kept = g_byte_array_new();
-    stream->limit =
+    gsize limit =
         spawn->output_limit ? MIN(spawn->output_limit, OUTPUT_MAX_LIMIT) : OUTPUT_DEFAULT_LIMIT;
+    stream->fd = -1;
+    stream->head = g_byte_array_new();
+    stream->tail = g_byte_array_new();
+    stream->tail_limit = spawn->keep_ends ? limit / 2 : 0;
+    stream->head_limit = limit - stream->tail_limit;
 }
 
 static GBytes *finish_stream(Stream *stream, guint64 *out_total)
 {
+    gsize tail = MIN(stream->tail->len, stream->tail_limit);
     acr_fd_close(&stream->fd);
+    g_byte_array_append(stream->head, stream->tail->data + stream->tail->len - tail, tail);
     *out_total = stream->total;
-    return g_byte_array_free_to_bytes(g_steal_pointer(&stream->kept));
+    return g_byte_array_free_to_bytes(g_steal_pointer(&stream->head));
 }
 
 static void clear_child(Child *child)
 {
     acr_fd_close(&child->out.fd);
     acr_fd_close(&child->err.fd);
-    g_clear_pointer(&child->out.kept, g_byte_array_unref);
-    g_clear_pointer(&child->err.kept, g_byte_array_unref);
+    g_clear_pointer(&child->out.head, g_byte_array_unref);
+    g_clear_pointer(&child->err.head, g_byte_array_unref);
+    g_clear_pointer(&child->out.tail, g_byte_array_unref);
+    g_clear_pointer(&child->err.tail, g_byte_array_unref);
 }
 
 bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error)
@@ -276,7 +336,7 @@ bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error)
     if (!check_folder(spawn->cwd, error))
         return false;
     Child child = {0};
-    ChildFds fds = {-1, -1, -1};
+    ChildFds fds = {.in = -1, .out = -1, .err = -1};
     init_stream(&child.out, spawn);
     init_stream(&child.err, spawn);
     gint64 started = g_get_monotonic_time();

@@ -56,15 +56,4 @@ bool acr_ledger_find_stale(AcrLedger *ledger, GError **error) ACR_MUST_USE;
 bool acr_ledger_read_text(AcrLedger *ledger, const char *text, gsize len,
                           GError **error) ACR_MUST_USE;
 
-/* ---- Owners (owner.c) ---------------------------------------------------------------------------
- */
-
-/* A process, told apart from later ones with its number. */
-typedef struct {
-    gint64 pid, start; /* start: clock ticks since boot; 0: unknown */
-    char boot[40];     /* the boot's id; "": unknown */
-} AcrOwner;
-void acr_owner_self(AcrOwner *out);
-bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self);
-
 #endif

@@ -5,8 +5,8 @@
  *
  * Backends are rows of one table (one file each): "bubblewrap" (namespaces; a kernel overlay over
  * the snapshot's files, which are written out once for each tree), "container" (an image, through
- * the Docker Engine API; Docker and podman alike), "plain" (a copy in a temporary folder and limits,
- * no isolation: only where it is asked for by name).
+ * the Docker Engine API; Docker and podman alike), "plain" (a copy in a temporary folder and
+ * limits, no isolation: only where it is asked for by name).
  */
 #ifndef ACR_SANDBOX_H
 #define ACR_SANDBOX_H
@@ -22,7 +22,7 @@ typedef enum {
     ACR_SANDBOX_ERROR_USAGE,       /* options that cannot be together; no such backend */
     ACR_SANDBOX_ERROR_UNAVAILABLE, /* this backend cannot work here: no such program, namespaces are
                                       forbidden, no engine listens, no such image, no Python */
-    ACR_SANDBOX_ERROR_SETUP,       /* the set-up command failed; the message ends in its last lines */
+    ACR_SANDBOX_ERROR_SETUP, /* the set-up command failed; the message ends in its last lines */
     ACR_SANDBOX_ERROR_INTERRUPTED,
 } AcrSandboxError;
 #define ACR_SANDBOX_ERROR acr_sandbox_error_quark()
@@ -34,7 +34,8 @@ GQuark acr_sandbox_error_quark(void);
 /* The hidden verb of the program that prepares limits, namespaces and mounts, and becomes the
  * command; see acr_sandbox_helper. */
 #define ACR_SANDBOX_VERB "sandbox-helper"
-#define ACR_SANDBOX_IMAGE_DIR "/testbed" /* where an image holds the project, unless said otherwise */
+#define ACR_SANDBOX_IMAGE_DIR                                                                      \
+    "/testbed" /* where an image holds the project, unless said otherwise */
 
 /* Zero-initialise. All borrowed for the call; the sandbox keeps references and copies. */
 typedef struct {
@@ -43,17 +44,17 @@ typedef struct {
     /* Absolute path at which the copy appears: the working tree's own, so that what was installed
      * from there finds it. NULL: ACR_SANDBOX_IMAGE_DIR. */
     const char *mount;
-    const char *work_tree;   /* where a ".venv" is looked for; NULL: nowhere */
-    const char *python;      /* as given by the user: a path, or a name in PATH; NULL: looked for */
-    const char *setup;       /* a shell command, run once for each tree; NULL: none */
+    const char *work_tree; /* where a ".venv" is looked for; NULL: nowhere */
+    const char *python;    /* as given by the user: a path, or a name in PATH; NULL: looked for */
+    const char *setup;     /* a shell command, run once for each tree; NULL: none */
     bool setup_network;
-    const char *image;       /* container: its name; needed there, refused elsewhere */
-    const char *image_dir;   /* the project in the image; NULL: ACR_SANDBOX_IMAGE_DIR */
-    const char *engine;      /* container: path of the engine's unix socket; NULL: DOCKER_HOST or
-                                CONTAINER_HOST, else the usual places */
-    const char *cache;       /* folder for trees and set-up layers, made if missing; NULL: a temporary
-                                one that goes with the sandbox */
-    const char *exe;         /* this program, for ACR_SANDBOX_VERB */
+    const char *image;     /* container: its name; needed there, refused elsewhere */
+    const char *image_dir; /* the project in the image; NULL: ACR_SANDBOX_IMAGE_DIR */
+    const char *engine;    /* container: path of the engine's unix socket; NULL: DOCKER_HOST or
+                              CONTAINER_HOST, else the usual places */
+    const char *cache;     /* folder for trees and set-up layers, made if missing; NULL: a temporary
+                              one that goes with the sandbox */
+    const char *exe;       /* this program, for ACR_SANDBOX_VERB */
     const AcrInterrupt *interrupt; /* must outlive the sandbox */
 } AcrSandboxOptions;
 
@@ -92,12 +93,12 @@ bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 
 /* 0 of each: its default. Defaults are ceilings for a test of a project, not for a build. */
 typedef struct {
-    gint64 wall_ms;         /* 120,000 */
-    gint64 cpu_s;           /* of one process; as many as `wall_ms` has */
-    gint64 memory_bytes;    /* of all processes together; 2 GiB */
-    guint processes;        /* and threads, at once; 256 */
-    gint64 disk_bytes;      /* written files, together; 1 GiB. A single file: the same */
-    gsize output_bytes;     /* kept of each stream; 1 MiB */
+    gint64 wall_ms;      /* 120,000 */
+    gint64 cpu_s;        /* of one process; as many as `wall_ms` has */
+    gint64 memory_bytes; /* of all processes together; 2 GiB */
+    guint processes;     /* and threads, at once; 256 */
+    gint64 disk_bytes;   /* written files, together; 1 GiB. A single file: the same */
+    gsize output_bytes;  /* kept of each stream; 1 MiB */
 } AcrSandboxLimits;
 /* A stream of more than so many times `output_bytes` ends the command. */
 #define ACR_SANDBOX_FLOOD 64u
@@ -123,11 +124,11 @@ typedef struct {
 
 /* Zero-initialise; argv is all that is needed. All borrowed for the call. */
 typedef struct {
-    const AcrOverlay *overlay;    /* of the sandbox's snapshot; NULL: nothing is changed */
+    const AcrOverlay *overlay; /* of the sandbox's snapshot; NULL: nothing is changed */
     const AcrSandboxFile *files;
     gsize n_files;
-    const char *const *argv;      /* argv[0] is looked up in the PATH inside */
-    const char *const *env;       /* "NAME=VALUE", beside the few that are there; NULL: none */
+    const char *const *argv; /* argv[0] is looked up in the PATH inside */
+    const char *const *env;  /* "NAME=VALUE", beside the few that are there; NULL: none */
     const void *input;
     gsize input_len;
     bool network;
@@ -141,13 +142,13 @@ typedef struct {
 
 typedef struct {
     int exit_code; /* 0-255; -1: a signal ended it */
-    int signal;    /* or 0. A container's engine tells signal N as exit 128 + N: taken for a signal */
+    int signal; /* or 0. A container's engine tells signal N as exit 128 + N: taken for a signal */
     AcrSandboxLimit limit; /* the first one that was hit */
-    GBytes *out, *err; /* owned; longer ones lose their middle, and say in one line how much */
+    GBytes *out, *err;     /* owned; longer ones lose their middle, and say in one line how much */
     guint64 out_total, err_total; /* bytes written, as far as they were read */
     gint64 wall_ms;
     gint64 peak_bytes; /* of all processes together, as often as was looked; 0: not known */
-    char **changed;    /* owned; paths of the tree that it wrote or removed, sorted; NULL: not known */
+    char **changed; /* owned; paths of the tree that it wrote or removed, sorted; NULL: not known */
 } AcrExecuted;
 void acr_executed_clear(AcrExecuted *executed);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExecuted, acr_executed_clear)

@@ -38,7 +38,7 @@ typedef enum {
     ACR_PROMPT_PATCH_SYSTEM,
     ACR_PROMPT_PATCH_LOCATIONS, /* issue, locations */
     ACR_PROMPT_PATCH_CONVERSATION,
-    ACR_PROMPT_PATCH_RETRY, /* feedback */
+    ACR_PROMPT_PATCH_RETRY,    /* feedback */
     ACR_PROMPT_PATCH_REVIEWED, /* test, executions, advice: the reviewer refused the patch */
     ACR_PROMPT_PATCH_REFUSED,  /* message: the validation refused it */
     ACR_PROMPT_SEARCH_CLUE,    /* test, stderr: what the reproducer showed */
@@ -50,7 +50,7 @@ typedef enum {
     ACR_PROMPT_TEST_RETRY,         /* problem, execution */
     ACR_PROMPT_TEST_REVIEWED,      /* patch, executions, advice */
     ACR_PROMPT_REVIEW_SYSTEM,
-    ACR_PROMPT_REVIEW, /* issue, test, patch, before, after */
+    ACR_PROMPT_REVIEW,       /* issue, test, patch, before, after */
     ACR_PROMPT_REVIEW_AGAIN, /* what, before, after: the same question of a rewritten one */
     ACR_PROMPT_REVIEW_RETRY, /* problem */
     ACR_PROMPTS,
@@ -155,7 +155,8 @@ void acr_agent_reproducible_start(AcrConversation *conversation, const AcrPrompt
                                   const char *issue);
 /* Reads the answer: an object with one member that says yes or no. False: *out_problem (owned)
  * says why it cannot be read. */
-bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_problem) ACR_MUST_USE;
+bool acr_agent_reproducible_read(const char *answer, bool *out_yes,
+                                 char **out_problem) ACR_MUST_USE;
 
 /* Asks for the script. `python` names what runs it ("Python 3.9"). */
 void acr_agent_test_start(AcrConversation *conversation, const AcrPrompts *prompts,

@@ -85,7 +85,8 @@ typedef struct {
     AcrVerify verify;
     const AcrExecutor *executor; /* NULL: code cannot be run here, `no_executor` says why */
     const char *no_executor;
-    const char *validate; /* a shell command run on the patched copy; non-zero refuses; NULL: none */
+    const char
+        *validate; /* a shell command run on the patched copy; non-zero refuses; NULL: none */
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
     const AcrInterrupt *interrupt;
@@ -132,8 +133,8 @@ typedef enum {
 
 typedef struct {
     AcrTestResult result;
-    char *why;  /* owned; one sentence for a reader who can act on it */
-    guint line; /* of the script, where the AssertionError passed last; 0: none */
+    char *why;         /* owned; one sentence for a reader who can act on it */
+    guint line;        /* of the script, where the AssertionError passed last; 0: none */
     GPtrArray *doubts; /* owned; of char *: why a person should look at it before trusting it: wrote
                           project files, left by os._exit, … */
 } AcrTestVerdict;
@@ -141,10 +142,12 @@ void acr_test_verdict_clear(AcrTestVerdict *verdict);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
 
 /*
- * Judges the execution of `script` (ACR_TEST_FILE at `dir`). REPRODUCED needs a non-zero exit without
- * a limit or signal, and on stderr a traceback, the last one, that ends in the exception itself
- * ("AssertionError" or a subclass as Python prints it, with or without a message) and has a frame in
- * the script whose quoted line is that line of the script. The word printed anywhere else counts not.
+ * Judges the execution of `script` (ACR_TEST_FILE at `dir`). REPRODUCED needs a non-zero exit
+ * without a limit or signal, and on stderr a traceback, the last one, that ends in the exception
+ * itself
+ * ("AssertionError" or a subclass as Python prints it, with or without a message) and has a frame
+ * in the script whose quoted line is that line of the script. The word printed anywhere else counts
+ * not.
  */
 void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
                     AcrTestVerdict *out);

@@ -78,7 +78,7 @@ typedef enum {
     ACR_REVIEW_VALIDATE, /* both were found right */
     ACR_REVIEW_APPROVED,
     ACR_REVIEW_EXHAUSTED, /* rounds or tries are used up: the best so far */
-    ACR_REVIEW_GAVE_UP,   /* it cannot go on: no sandbox any more, no reviewer; the reason was said */
+    ACR_REVIEW_GAVE_UP, /* it cannot go on: no sandbox any more, no reviewer; the reason was said */
     ACR_REVIEW_FAILED,
     ACR_REVIEW_STOPPED,
     ACR_REVIEW_STATES,
@@ -90,8 +90,8 @@ typedef enum {
     ACR_REVIEW_ON_YES_NO,  /* JUDGE: the patch is right, the test is not */
     ACR_REVIEW_ON_NO_YES,
     ACR_REVIEW_ON_NO_NO,
-    ACR_REVIEW_ON_INVALID, /* JUDGE: an answer that cannot be read */
-    ACR_REVIEW_ON_WRITTEN, /* PATCH: an applicable one; TEST: one that could be run */
+    ACR_REVIEW_ON_INVALID,     /* JUDGE: an answer that cannot be read */
+    ACR_REVIEW_ON_WRITTEN,     /* PATCH: an applicable one; TEST: one that could be run */
     ACR_REVIEW_ON_NOT_WRITTEN, /* PATCH, TEST: none came of all tries */
     ACR_REVIEW_ON_PASSED,      /* VALIDATE: accepted, or nothing to validate with */
     ACR_REVIEW_ON_REFUSED,     /* VALIDATE: refused; its message goes to the patch writer */
@@ -125,10 +125,10 @@ typedef enum {
     ACR_ATTEMPT_GUARD,     /* can code be run, and the issue be reproduced? */
     ACR_ATTEMPT_REPRODUCE, /* write a reproducer and see it fail */
     ACR_ATTEMPT_RETRIEVE,
-    ACR_ATTEMPT_PATCH,  /* one try of the patch writer */
-    ACR_ATTEMPT_REVIEW, /* patch and test judged by their executions, and validated */
+    ACR_ATTEMPT_PATCH,    /* one try of the patch writer */
+    ACR_ATTEMPT_REVIEW,   /* patch and test judged by their executions, and validated */
     ACR_ATTEMPT_VALIDATE, /* without a reproducer, or where the review could not go on */
-    ACR_ATTEMPT_SELECT, /* the attempt is over: take the next one, or choose among all */
+    ACR_ATTEMPT_SELECT,   /* the attempt is over: take the next one, or choose among all */
     ACR_ATTEMPT_DONE,
     ACR_ATTEMPT_FAILED,
     ACR_ATTEMPT_STOPPED,

@@ -1,10 +1,10 @@
 /*
- * Which process has made a reservation, and whether it still runs: by boot, number and time of
- * start, so that neither a restart of the machine nor a number used again is taken for it. Where
- * the system does not say, an owner counts as alive: its reservation stays one, which costs nobody
- * more than a stale one would.
+ * Which process owns something that outlives it, a reservation or a folder, and whether it still
+ * runs: by boot, number and time of start, so that neither a restart of the machine nor a number
+ * used again is taken for it. Where the system does not say, an owner counts as alive: what it owns
+ * is kept, which costs nobody more than something stale would.
  */
-#include "money/budget_private.h"
+#include "base/base_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,149 @@
+/*
+ * The helper: a process between the host and the command. It takes what the host tells it, gives
+ * the command its limits and its surroundings, and becomes it by exec; only the plain backend's
+ * stays, to clean up after it. Its own environment is empty from the start, since the first process
+ * of a namespace shows what it was started with to all others in it.
+ */
+#include "sandbox/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sandbox/sandbox.h"
+
+#define MAX_FILES 4096u /* descriptors of one process */
+
+/* ---- Telling the host ---------------------------------------------------------------------------
+ */
+
+/* Hands the host a descriptor of the stage, through which it sees how full it is and what was
+ * written, also after everything is over. */
+static void send_stage(int stage)
+{
+    char byte = 'S';
+    struct iovec data = {&byte, 1};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {0};
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(head), &stage, sizeof stage);
+    (void)sendmsg(ACR_HELPER_CHANNEL, &message, MSG_NOSIGNAL);
+}
+
+void acr_helper_send(const char *message)
+{
+    (void)send(ACR_HELPER_CHANNEL, message, strlen(message), MSG_NOSIGNAL);
+}
+
+static int tell(const GError *error)
+{
+    int code = error->domain == ACR_SANDBOX_ERROR ? error->code : ACR_SANDBOX_ERROR_FAILED;
+    g_autofree char *text = g_strdup_printf("E%d%s", code, error->message);
+    acr_helper_send(text);
+    return ACR_HELPER_FAILED;
+}
+
+/* ---- Limits -------------------------------------------------------------------------------------
+ */
+
+static int set_limit(int what, gint64 soft, gint64 hard)
+{
+    struct rlimit now;
+    if (getrlimit(what, &now) != 0)
+        return errno;
+    struct rlimit wanted = {MIN((rlim_t)soft, now.rlim_max), MIN((rlim_t)hard, now.rlim_max)};
+    return setrlimit(what, &wanted) == 0 ? 0 : errno;
+}
+
+static bool set_limits(const AcrHelperSpec *spec, GError **error)
+{
+    /* At the soft one of these a signal tells which it was; the hard one ends what ignores it. */
+    int err = spec->cpu_s ? set_limit(RLIMIT_CPU, spec->cpu_s, spec->cpu_s + 2) : 0;
+    if (!err && spec->data_bytes)
+        err = set_limit(RLIMIT_DATA, spec->data_bytes, spec->data_bytes);
+    if (!err && spec->file_bytes)
+        err = set_limit(RLIMIT_FSIZE, spec->file_bytes, spec->file_bytes);
+    if (!err && spec->processes)
+        err = set_limit(RLIMIT_NPROC, spec->processes, spec->processes);
+    if (!err)
+        err = set_limit(RLIMIT_NOFILE, MAX_FILES, MAX_FILES);
+    if (!err)
+        err = set_limit(RLIMIT_CORE, 0, 0);
+    if (!err)
+        return true;
+    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "cannot set a limit: %s",
+                g_strerror(err));
+    return false;
+}
+
+/* A session keyring of its own: the host's may hold keys. */
+static void leave_keyring(void)
+{
+    (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+}
+
+/* The helper goes when the host does. Asked for again after each change of user, which forgets it. */
+static bool die_with(const AcrHelperSpec *spec)
+{
+    return prctl(PR_SET_PDEATHSIG, spec->supervise ? SIGTERM : SIGKILL) == 0 &&
+           getppid() == (pid_t)spec->parent;
+}
+
+static bool become_command(const AcrHelperSpec *spec, GError **error)
+{
+    g_ptr_array_add(spec->argv, NULL);
+    g_ptr_array_add(spec->env, NULL);
+    /* Nothing of ours is open in the command but what bubblewrap needs, which closes it. */
+    (void)syscall(SYS_close_range, ACR_HELPER_STATUS + 1, ~0u, 0);
+    close(ACR_HELPER_SPEC);
+    (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC); /* an exec that fails can still be told */
+    execve(spec->argv->pdata[0], (char *const *)spec->argv->pdata, (char *const *)spec->env->pdata);
+    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "cannot run '%s': %s",
+                (const char *)spec->argv->pdata[0], g_strerror(errno));
+    return false;
+}
+
+static bool isolate(const AcrHelperSpec *spec, GError **error)
+{
+    int stage = -1;
+    leave_keyring();
+    if (!acr_helper_mount(spec, &stage, error))
+        return false;
+    send_stage(stage);
+    if (!die_with(spec)) {
+        g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "the program is gone");
+        return false;
+    }
+    return set_limits(spec, error) && become_command(spec, error);
+}
+
+int acr_sandbox_helper(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrHelperSpec) spec = {0};
+    if (!acr_helper_spec_read(ACR_HELPER_SPEC, &spec, &error))
+        return tell(error);
+    if (!die_with(&spec))
+        return ACR_HELPER_FAILED;
+    int code = ACR_HELPER_FAILED;
+    bool ok = spec.supervise
+                  ? set_limits(&spec, &error) && (code = acr_helper_supervise(&spec, &error)) >= 0
+                  : isolate(&spec, &error);
+    return ok ? code : tell(error);
+}

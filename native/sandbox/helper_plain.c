@@ -1,0 +1,134 @@
+/*
+ * The helper of the plain backend: it starts the command and stays beside it. Whatever the command
+ * leaves behind, in sessions of its own too, becomes the helper's child, and is ended with it. That
+ * is order, not safety: a command of the same user could end the helper first.
+ */
+#include "sandbox/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/sandbox.h"
+
+#define SWEEP_US 1000
+#define SWEEPS 1000 /* rounds of ending what is left; a new process may come in each */
+#define NOT_FOUND 127
+#define NOT_RUNNABLE 126
+
+static bool fail(GError **error, int err, const char *what, const char *subject)
+{
+    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "%s '%s': %s", what, subject,
+                g_strerror(err));
+    return false;
+}
+
+/* Signals are read, not handled: the end of a child, and being told to stop. */
+static int open_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    return sigprocmask(SIG_BLOCK, &set, NULL) == 0 ? signalfd(-1, &set, SFD_CLOEXEC) : -1;
+}
+
+static int start(const AcrHelperSpec *spec, pid_t *out_pid)
+{
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigemptyset(&none);
+    int err = posix_spawnattr_init(&attributes);
+    if (err)
+        return err;
+    err = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+    if (!err)
+        err = posix_spawnattr_setsigmask(&attributes, &none);
+    if (!err)
+        err = posix_spawnp(out_pid, spec->argv->pdata[0], NULL, &attributes,
+                           (char *const *)spec->argv->pdata, (char *const *)spec->env->pdata);
+    posix_spawnattr_destroy(&attributes);
+    return err;
+}
+
+/* Waits for the command, or for being told to stop; its status. */
+static int wait_for(pid_t pid, int signals)
+{
+    for (;;) {
+        int status = 0;
+        struct signalfd_siginfo info;
+        pid_t ended = waitpid(pid, &status, WNOHANG);
+        if (ended == pid || (ended < 0 && errno == ECHILD))
+            return status;
+        ssize_t n = read(signals, &info, sizeof info);
+        if (n == (ssize_t)sizeof info && info.ssi_signo == SIGTERM)
+            return SIGKILL; /* as the status of one that was killed */
+    }
+}
+
+/* Ends every child of this process, the inherited ones too; true when none is left. */
+static bool end_children(void)
+{
+    FILE *list = fopen("/proc/thread-self/children", "re");
+    int pid;
+    while (list && fscanf(list, "%d", &pid) == 1)
+        (void)kill(pid, SIGKILL);
+    if (list)
+        (void)fclose(list);
+    for (;;) {
+        pid_t ended = waitpid(-1, NULL, WNOHANG);
+        if (ended < 0 && errno == ECHILD)
+            return true;
+        if (ended <= 0)
+            return false;
+    }
+}
+
+/* Tells the host the status of the command, as wait() gives it; the helper itself ends with 0. */
+static int tell_status(int status)
+{
+    char text[32];
+    (void)g_snprintf(text, sizeof text, "X%d", status);
+    acr_helper_send(text);
+    return 0;
+}
+
+/* What a shell says of a program that it cannot run. */
+static int tell_missing(const char *program, int err)
+{
+    int code = err == ENOENT || err == ENOTDIR ? NOT_FOUND : NOT_RUNNABLE;
+    (void)fprintf(stderr, "%s: %s\n", program, g_strerror(err));
+    return tell_status(code << 8);
+}
+
+int acr_helper_supervise(const AcrHelperSpec *spec, GError **error)
+{
+    const char *program = spec->argv->pdata[0];
+    int signals = open_signals();
+    pid_t pid = 0;
+    if (signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        return fail(error, errno, "cannot watch over", program) - 1;
+    if (spec->cwd && chdir(spec->cwd) != 0)
+        return fail(error, errno, "cannot enter", spec->cwd) - 1;
+    (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC);
+    (void)fcntl(ACR_HELPER_SPEC, F_SETFD, FD_CLOEXEC);
+    for (guint i = 0; i < spec->env->len; i++)
+        (void)putenv(spec->env->pdata[i]); /* where the program is looked up */
+    g_ptr_array_add(spec->argv, NULL);
+    g_ptr_array_add(spec->env, NULL);
+    int err = start(spec, &pid);
+    if (err)
+        return tell_missing(program, err);
+    int status = wait_for(pid, signals);
+    for (int i = 0; i < SWEEPS && !end_children(); i++)
+        g_usleep(SWEEP_US);
+    return tell_status(status);
+}
