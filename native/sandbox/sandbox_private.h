@@ -1,0 +1,148 @@
+/* What the files of sandbox share: the table of backends, the store of trees and layers, the search
+ * for a Python, the watch over a tree of processes. */
+#ifndef ACR_SANDBOX_PRIVATE_H
+#define ACR_SANDBOX_PRIVATE_H
+
+#include "sandbox/helper.h"
+#include "sandbox/sandbox.h"
+
+/* Sets an error and returns false, for `return`. */
+bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+
+/* ---- Backends -----------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    const char *name;
+    /* Checks what can be checked without running anything, and fills in what is the backend's. */
+    bool (*open)(AcrSandbox *sandbox, GError **error);
+    /* Runs the set-up command; called once, before the first execution, where there is one. */
+    bool (*set_up)(AcrSandbox *sandbox, GError **error);
+    /* `execution` has its limits filled in. */
+    bool (*run)(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                GError **error);
+    void (*close)(AcrSandbox *sandbox);
+} AcrSandboxBackend;
+
+extern const AcrSandboxBackend acr_sandbox_bubblewrap;
+extern const AcrSandboxBackend acr_sandbox_container;
+extern const AcrSandboxBackend acr_sandbox_plain;
+
+/* ---- Store --------------------------------------------------------------------------------------
+ */
+
+#define ACR_STORE_MAX_BYTES (16ll * 1024 * 1024 * 1024) /* beyond it the least used entries go */
+
+/* A folder of trees that are made once and then only read. Processes share it; an entry that one
+ * uses is not removed by another. */
+typedef struct AcrStore AcrStore;
+/* `path` NULL: a temporary one that is removed with the store. The interrupt (may be NULL) ends the
+ * wait for an entry that another process makes. */
+AcrStore *acr_store_open(const char *path, const AcrInterrupt *interrupt,
+                         GError **error) ACR_MUST_USE;
+void acr_store_free(AcrStore *store);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrStore, acr_store_free)
+/* Fills the empty folder `dir`. */
+typedef bool AcrStoreMake(void *ctx, const char *dir, GError **error);
+/* The folder of an entry, made by `make` unless it is there; owned. It stays for the store's life. */
+char *acr_store_get(AcrStore *store, const char *key, AcrStoreMake *make, void *ctx,
+                    GError **error) ACR_MUST_USE;
+/* Whether it is there already. */
+bool acr_store_has(const AcrStore *store, const char *key);
+/* A new empty folder that goes with the store (or, after a crash, with a later one); owned. */
+char *acr_store_scratch(AcrStore *store, GError **error) ACR_MUST_USE;
+
+/* ---- Trees --------------------------------------------------------------------------------------
+ */
+
+/* Writes the snapshot's files into the empty folder `dir`, as `uid`'s (-1: this user's). Files that
+ * are too large to be read are left out and named in *out_remark (owned; NULL: none). */
+bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
+                     GError **error) ACR_MUST_USE;
+/* Copies a tree into the empty folder `to`, sharing blocks where the file system can; links as
+ * links; only files, folders and links. */
+bool acr_tree_copy(const char *from, const char *to, GError **error) ACR_MUST_USE;
+/* Gives a tree to a user, links not followed. */
+bool acr_tree_give(const char *path, gint64 uid, GError **error) ACR_MUST_USE;
+/* Bytes on disk of a tree. */
+gint64 acr_tree_bytes(const char *path);
+
+/* ---- Python -------------------------------------------------------------------------------------
+ */
+
+/* A Python and what must be visible for it to run. All owned. */
+typedef struct {
+    char *path;        /* as it is called inside: not resolved, so that it finds its environment */
+    char *venv;        /* its virtual environment's folder, or NULL */
+    GPtrArray *roots;  /* of char *: folders outside /usr that must be there, the venv first */
+    GPtrArray *links;  /* of char *: pairs of link and target, on the way to the executable */
+    char *remark;      /* which one it is, and why */
+} AcrSandboxPython;
+void acr_sandbox_python_clear(AcrSandboxPython *python);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSandboxPython, acr_sandbox_python_clear)
+/*
+ * Finds the Python: `given` (a path, or a name in PATH), else `work_tree`/.venv where it is not part
+ * of the snapshot, else the system's. Runs nothing. Errors: UNAVAILABLE.
+ */
+bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapshot *snapshot,
+                             AcrSandboxPython *out, GError **error) ACR_MUST_USE;
+
+/* ---- Watching -----------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    gint64 bytes;    /* of memory, pages that several share counted once where that decides */
+    guint processes; /* and threads */
+} AcrUse;
+/* Of the descendants of `pid`, itself left out. `limit`: above it memory is counted exactly. */
+void acr_watch_use(pid_t pid, gint64 limit, AcrUse *out);
+
+/* ---- Helpers of this machine --------------------------------------------------------------------
+ */
+
+/* What a helper is run with, and what came of it. */
+typedef struct {
+    const AcrSandbox *sandbox;
+    const AcrExecution *execution;
+    const AcrHelperSpec *spec;
+    /* Results. */
+    AcrSpawnResult spawned; /* owned */
+    int stage;              /* descriptor, or -1; owned */
+    int wait_status;        /* of the command, as wait() gives it; -1: not told */
+    AcrUse peak;
+    AcrSandboxLimit limit; /* one that the watch saw */
+} AcrHelperRun;
+void acr_helper_run_clear(AcrHelperRun *run);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperRun, acr_helper_run_clear)
+/* Runs a helper to its end. False where it did not reach the command. */
+bool acr_helper_run(AcrHelperRun *run, GError **error) ACR_MUST_USE;
+/* What the execution has come to. */
+void acr_helper_result(AcrHelperRun *run, AcrExecuted *out);
+
+/* ---- The sandbox --------------------------------------------------------------------------------
+ */
+
+struct AcrSandbox {
+    const AcrSandboxBackend *backend;
+    void *state; /* the backend's */
+    AcrSnapshot *snapshot;
+    char *mount, *work_tree, *given_python, *setup, *image, *image_dir, *engine, *exe, *digest;
+    bool setup_network, is_set_up;
+    AcrSandboxPython python;
+    AcrStore *store;
+    GPtrArray *remarks; /* of char *; ends in NULL */
+    const AcrInterrupt *interrupt;
+};
+void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* Prepends "PATH", "HOME" and the like, then the execution's own. */
+void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
+                     GPtrArray *out);
+/* The error of a set-up that ended so. */
+bool acr_sandbox_setup_failed(const AcrSandbox *sandbox, const AcrExecuted *executed,
+                              GError **error);
+/* The changed and added files of an execution, as the helper lays them. */
+bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
+                         GError **error) ACR_MUST_USE;
+
+#endif
