@@ -1,0 +1,245 @@
+/*
+ * The host's side of a helper: starts it, watches over what it becomes, and puts together what came
+ * of it. The channel is read once everything is over: the helper writes a few lines at most.
+ */
+#include "sandbox/sandbox_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_MESSAGE 4096u
+#define SIGNAL_EXIT 128 /* bubblewrap, like a shell, tells signal N as exit 128 + N */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+#define AUTO_FD __attribute__((cleanup(close_fd))) int
+
+void acr_helper_run_clear(AcrHelperRun *run)
+{
+    acr_spawn_result_clear(&run->spawned);
+    close_fd(&run->stage);
+}
+
+/* ---- Watching -----------------------------------------------------------------------------------
+ */
+
+/* How full the stage is: the limit on written files is its size. */
+static bool is_full(int stage)
+{
+    struct statvfs st;
+    return stage >= 0 && fstatvfs(stage, &st) == 0 && st.f_blocks > 0 &&
+           (st.f_bavail == 0 || st.f_favail == 0);
+}
+
+static bool watch(void *ctx, pid_t pid)
+{
+    AcrHelperRun *run = ctx;
+    const AcrSandboxLimits *limits = &run->execution->limits;
+    AcrUse use;
+    acr_watch_use(pid, limits->memory_bytes, &use);
+    run->peak.bytes = MAX(run->peak.bytes, use.bytes);
+    run->peak.processes = MAX(run->peak.processes, use.processes);
+    if (use.bytes > limits->memory_bytes)
+        run->limit = ACR_LIMIT_MEMORY;
+    return use.bytes <= limits->memory_bytes;
+}
+
+static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
+{
+    const AcrExecution *execution = ((AcrHelperRun *)ctx)->execution;
+    if (execution->on_output)
+        execution->on_output(execution->on_output_ctx, is_stderr, data, len);
+}
+
+/* ---- The channel --------------------------------------------------------------------------------
+ */
+
+/* Takes one message; false when there is none. A descriptor that comes with it is the stage's. */
+static bool receive(int channel, char *text, AcrHelperRun *run)
+{
+    struct iovec data = {text, MAX_MESSAGE};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    ssize_t n = recvmsg(channel, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
+        close_fd(&run->stage);
+        memcpy(&run->stage, CMSG_DATA(head), sizeof run->stage);
+    }
+    return true;
+}
+
+/* False with the error that the helper told. */
+static bool read_channel(int channel, AcrHelperRun *run, GError **error)
+{
+    char text[MAX_MESSAGE + 1];
+    while (receive(channel, text, run)) {
+        if (text[0] == 'X')
+            run->wait_status = (int)g_ascii_strtoll(text + 1, NULL, 10);
+        if (text[0] == 'E' && text[1])
+            return acr_sandbox_fail(error, (AcrSandboxError)(text[1] - '0'), "%s", text + 2);
+    }
+    return true;
+}
+
+/* What bubblewrap says on its status pipe: JSON objects, one a line; the command's exit code. */
+static void read_status(int fd, AcrHelperRun *run)
+{
+    char text[MAX_MESSAGE + 1];
+    ssize_t n = read(fd, text, MAX_MESSAGE);
+    text[MAX(n, 0)] = '\0';
+    const char *at = strstr(text, "\"exit-code\":");
+    if (!at)
+        return;
+    int code = (int)g_ascii_strtoll(at + strlen("\"exit-code\":"), NULL, 10);
+    run->wait_status = code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX ? code - SIGNAL_EXIT
+                                                                            : code << 8;
+}
+
+/* ---- Running ------------------------------------------------------------------------------------
+ */
+
+static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, GError **error)
+{
+    static const char *const empty[] = {NULL};
+    const AcrExecution *execution = run->execution;
+    const char *const argv[] = {run->sandbox->exe, ACR_SANDBOX_VERB, NULL};
+    const int fds[] = {channel, spec, status};
+    AcrSpawn spawn = {
+        .argv = argv,
+        .envp = empty,
+        .input = execution->input,
+        .input_len = execution->input_len,
+        .timeout_ms = execution->limits.wall_ms,
+        .output_limit = execution->limits.output_bytes,
+        .keep_ends = true,
+        .flood_limit = (guint64)execution->limits.output_bytes * ACR_SANDBOX_FLOOD,
+        .fds = fds,
+        .n_fds = G_N_ELEMENTS(fds),
+        .on_output = pass_output,
+        .watch = watch,
+        .ctx = run,
+        .interrupt = run->sandbox->interrupt,
+    };
+    return acr_spawn_run(&spawn, &run->spawned, error);
+}
+
+static bool check_end(const AcrHelperRun *run, GError **error)
+{
+    const AcrSpawnResult *spawned = &run->spawned;
+    if (spawned->interrupted)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
+    if (run->wait_status >= 0 || spawned->timed_out || spawned->flooded || spawned->unwatched)
+        return true;
+    gsize len;
+    const char *data = g_bytes_get_data(spawned->err, &len);
+    g_autofree char *text = acr_utf8_repair(data, len);
+    const char *line = strrchr(g_strchomp(text), '\n');
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "the sandbox ended by itself: %s",
+                            line ? line + 1 : *text ? text : "it said nothing");
+}
+
+bool acr_helper_run(AcrHelperRun *run, GError **error)
+{
+    int ends[2], pipe_ends[2];
+    run->stage = -1;
+    run->wait_status = -1;
+    AUTO_FD spec = acr_helper_spec_write(run->spec, error);
+    if (spec < 0)
+        return false;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot prepare the sandbox: %s",
+                                g_strerror(errno));
+    AUTO_FD ours = ends[0];
+    AUTO_FD its = ends[1];
+    if (pipe2(pipe_ends, O_CLOEXEC) != 0)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot prepare the sandbox: %s",
+                                g_strerror(errno));
+    AUTO_FD status = pipe_ends[0];
+    AUTO_FD told = pipe_ends[1];
+    if (!spawn_helper(run, its, spec, told, error))
+        return false;
+    close_fd(&told);
+    (void)fcntl(status, F_SETFL, O_NONBLOCK);
+    bool ok = read_channel(ours, run, error);
+    if (ok)
+        read_status(status, run);
+    return ok && check_end(run, error);
+}
+
+/* ---- Results ------------------------------------------------------------------------------------
+ */
+
+/* The two ends of a stream with what is said of its middle. */
+static GBytes *join_ends(GBytes *kept, guint64 total)
+{
+    gsize len;
+    const guint8 *data = g_bytes_get_data(kept, &len);
+    if (total <= len)
+        return g_bytes_ref(kept);
+    gsize head = len - len / 2;
+    GByteArray *joined = g_byte_array_new();
+    g_autofree char *said = g_strdup_printf("\n[... %" G_GUINT64_FORMAT " bytes left out ...]\n",
+                                            total - (guint64)len);
+    g_byte_array_append(joined, data, (guint)head);
+    g_byte_array_append(joined, (const guint8 *)said, (guint)strlen(said));
+    g_byte_array_append(joined, data + head, (guint)(len - head));
+    return g_byte_array_free_to_bytes(joined);
+}
+
+static AcrSandboxLimit limit_of(const AcrHelperRun *run, const AcrExecuted *executed)
+{
+    const AcrSpawnResult *spawned = &run->spawned;
+    gsize kept = run->execution->limits.output_bytes;
+    if (run->limit)
+        return run->limit;
+    if (spawned->timed_out)
+        return ACR_LIMIT_WALL;
+    if (spawned->flooded)
+        return ACR_LIMIT_OUTPUT;
+    if (executed->signal == SIGXCPU)
+        return ACR_LIMIT_CPU;
+    if (executed->signal == SIGXFSZ || is_full(run->stage))
+        return ACR_LIMIT_FILES;
+    if (run->peak.processes >= run->execution->limits.processes)
+        return ACR_LIMIT_PROCESSES;
+    return MAX(spawned->out_total, spawned->err_total) > kept ? ACR_LIMIT_OUTPUT : ACR_LIMIT_NONE;
+}
+
+void acr_helper_result(AcrHelperRun *run, AcrExecuted *out)
+{
+    const AcrSpawnResult *spawned = &run->spawned;
+    bool was_killed = spawned->timed_out || spawned->flooded || spawned->unwatched;
+    int status = was_killed || run->wait_status < 0 ? SIGKILL : run->wait_status;
+    AcrExecuted executed = {
+        .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+        .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+        .out = join_ends(spawned->out, spawned->out_total),
+        .err = join_ends(spawned->err, spawned->err_total),
+        .out_total = spawned->out_total,
+        .err_total = spawned->err_total,
+        .wall_ms = spawned->wall_ms,
+        .peak_bytes = MAX(run->peak.bytes, spawned->peak_bytes),
+    };
+    executed.limit = limit_of(run, &executed);
+    *out = executed;
+}

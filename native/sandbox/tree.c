@@ -1,0 +1,303 @@
+/*
+ * Trees on disk: a snapshot written out, a copy, its owner, its size. A tree may hold any links and
+ * names; every step goes from a folder's descriptor to a name in it, and no link is followed.
+ */
+#include "sandbox/sandbox_private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_DEPTH 256u
+#define COPY_CHUNK ((gsize)16 * 1024 * 1024)
+
+static bool fail(GError **error, int err, const char *what, const char *path)
+{
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "%s '%s': %s", what, path,
+                            g_strerror(err));
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+#define AUTO_FD __attribute__((cleanup(close_fd))) int
+
+/* ---- Export -------------------------------------------------------------------------------------
+ */
+
+/* Shared by the threads that write. */
+typedef struct {
+    AcrSnapshot *snapshot;
+    int root;
+    gint64 uid;
+    pthread_mutex_t lock; /* of what follows */
+    GError *error;        /* the first */
+    GString *too_big;     /* names */
+} Export;
+
+static int write_entry(const Export *self, const AcrEntry *entry, const char *data, gsize len)
+{
+    if (entry->mode == ACR_MODE_LINK) {
+        g_autofree char *target = g_strndup(data ? data : "", len);
+        int rc = symlinkat(target, self->root, entry->path);
+        if (rc == 0 && self->uid >= 0)
+            rc = fchownat(self->root, entry->path, (uid_t)self->uid, (gid_t)self->uid,
+                          AT_SYMLINK_NOFOLLOW);
+        return rc == 0 ? 0 : errno;
+    }
+    mode_t mode = entry->mode == ACR_MODE_EXEC ? 0755 : 0644;
+    AUTO_FD fd = openat(self->root, entry->path,
+                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0)
+        return errno;
+    int err = acr_fd_write_all(fd, data, len);
+    if (!err && fchmod(fd, mode) != 0)
+        err = errno;
+    if (!err && self->uid >= 0 && fchown(fd, (uid_t)self->uid, (gid_t)self->uid) != 0)
+        err = errno;
+    return err;
+}
+
+/* Writes one entry; called from several threads. */
+static void take_entry(void *user, gsize index, GBytes *bytes, const GError *error)
+{
+    Export *self = user;
+    const AcrEntry *entry = acr_snapshot_entry(self->snapshot, index);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    int err = bytes ? write_entry(self, entry, data, len) : 0;
+    if (bytes && !err)
+        return;
+    pthread_mutex_lock(&self->lock);
+    if (err && !self->error)
+        (void)fail(&self->error, err, "cannot write", entry->path);
+    else if (error && error->code == ACR_VCS_ERROR_TOO_BIG)
+        g_string_append_printf(self->too_big, "%s'%s'", self->too_big->len ? ", " : "",
+                               entry->path);
+    else if (error && !self->error)
+        acr_sandbox_fail(&self->error, ACR_SANDBOX_ERROR_FAILED, "cannot read '%s': %s",
+                         entry->path, error->message);
+    pthread_mutex_unlock(&self->lock);
+}
+
+/* The folders of all entries. They are sorted, so that a folder's entries follow one another. */
+static int make_folders(const Export *self)
+{
+    g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (gsize i = 0; i < acr_snapshot_size(self->snapshot); i++) {
+        const char *path = acr_snapshot_entry(self->snapshot, i)->path;
+        for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+            g_autofree char *folder = g_strndup(path, (gsize)(slash - path));
+            if (g_hash_table_contains(made, folder))
+                continue;
+            if (mkdirat(self->root, folder, 0755) != 0)
+                return errno;
+            if (self->uid >= 0 && fchownat(self->root, folder, (uid_t)self->uid, (gid_t)self->uid,
+                                           AT_SYMLINK_NOFOLLOW) != 0)
+                return errno;
+            g_hash_table_add(made, g_steal_pointer(&folder));
+        }
+    }
+    return 0;
+}
+
+bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
+                     GError **error)
+{
+    AUTO_FD root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0 || (uid >= 0 && fchown(root, (uid_t)uid, (gid_t)uid) != 0))
+        return fail(error, errno, "cannot use the folder", dir);
+    Export self = {.snapshot = snapshot, .root = root, .uid = uid};
+    int err = make_folders(&self);
+    if (err)
+        return fail(error, err, "cannot make the folders of", dir);
+    gsize n = acr_snapshot_size(snapshot);
+    g_autofree gsize *all = g_new(gsize, n ? n : 1);
+    for (gsize i = 0; i < n; i++)
+        all[i] = i;
+    self.too_big = g_string_new(NULL);
+    pthread_mutex_init(&self.lock, NULL);
+    acr_snapshot_read_many(snapshot, all, n, take_entry, &self);
+    pthread_mutex_destroy(&self.lock);
+    *out_remark = self.too_big->len
+                      ? g_strdup_printf("too large for the sandbox: %s", self.too_big->str)
+                      : NULL;
+    g_string_free(self.too_big, TRUE);
+    if (!self.error)
+        return true;
+    g_clear_pointer(out_remark, g_free);
+    g_propagate_error(error, self.error);
+    return false;
+}
+
+/* ---- Walking ------------------------------------------------------------------------------------
+ */
+
+/* One name in the folder `dir`; 0 or an errno. */
+typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
+
+/* Visits all names below a folder (taken), a folder's own before what is in it. */
+static int walk(int dir, guint depth, Visit *visit, void *ctx)
+{
+    DIR *list = fdopendir(dir);
+    int err = list ? 0 : errno;
+    for (struct dirent *entry; !err && (entry = readdir(list));) {
+        struct stat st;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            err = errno;
+        if (!err)
+            err = visit(ctx, dir, entry->d_name, &st, depth);
+        if (!err && S_ISDIR(st.st_mode)) {
+            int below = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            err = below < 0            ? errno
+                  : depth >= MAX_DEPTH ? ELOOP
+                                       : walk(below, depth + 1, visit, ctx);
+        }
+    }
+    if (list)
+        closedir(list);
+    else
+        close(dir);
+    return err;
+}
+
+static int walk_path(const char *path, Visit *visit, void *ctx)
+{
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir < 0 ? errno : walk(dir, 0, visit, ctx);
+}
+
+static int add_size(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
+{
+    *(gint64 *)ctx += (gint64)st->st_blocks * 512;
+    return 0;
+}
+
+gint64 acr_tree_bytes(const char *path)
+{
+    gint64 bytes = 0;
+    (void)walk_path(path, add_size, &bytes);
+    return bytes;
+}
+
+static int give(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
+{
+    gint64 uid = *(gint64 *)ctx;
+    return fchownat(dir, name, (uid_t)uid, (gid_t)uid, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
+}
+
+bool acr_tree_give(const char *path, gint64 uid, GError **error)
+{
+    int err = chown(path, (uid_t)uid, (gid_t)uid) == 0 ? walk_path(path, give, &uid) : errno;
+    return !err || fail(error, err, "cannot give away", path);
+}
+
+/* ---- Copy ---------------------------------------------------------------------------------------
+ */
+
+/* The folders that are being written, by depth; those below the current one are closed. */
+typedef struct {
+    GArray *folders; /* of int */
+} Copy;
+
+static int copy_bytes(int from, int to, off_t left)
+{
+    if (ioctl(to, FICLONE, from) == 0)
+        return 0;
+    while (left > 0) {
+        ssize_t n = copy_file_range(from, NULL, to, NULL, MIN((gsize)left, COPY_CHUNK), 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP))
+            break;
+        if (n <= 0)
+            return n < 0 ? errno : 0; /* shorter than it was said to be */
+        left -= n;
+    }
+    g_autofree char *buffer = left > 0 ? g_malloc(64 * 1024) : NULL;
+    while (left > 0) {
+        ssize_t n = read(from, buffer, 64 * 1024);
+        if (n < 0 && errno == EINTR)
+            continue;
+        int err = n < 0 ? errno : n > 0 ? acr_fd_write_all(to, buffer, (gsize)n) : 0;
+        if (err || n <= 0)
+            return err;
+        left -= n;
+    }
+    return 0;
+}
+
+static int copy_file(int dir, int to, const char *name, const struct stat *st)
+{
+    AUTO_FD in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (in < 0)
+        return errno;
+    AUTO_FD out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int err = out < 0 ? errno : copy_bytes(in, out, st->st_size);
+    if (!err && fchmod(out, st->st_mode & 0777) != 0)
+        err = errno;
+    struct timespec times[] = {st->st_atim, st->st_mtim};
+    if (!err && futimens(out, times) != 0)
+        err = errno;
+    return err;
+}
+
+static int copy_link(int dir, int to, const char *name)
+{
+    char target[4097];
+    ssize_t n = readlinkat(dir, name, target, sizeof target - 1);
+    if (n < 0)
+        return errno;
+    target[n] = '\0';
+    return symlinkat(target, to, name) == 0 ? 0 : errno;
+}
+
+static int copy_folder(Copy *copy, int to, const char *name, guint depth)
+{
+    if (mkdirat(to, name, 0755) != 0)
+        return errno;
+    int below = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (below < 0)
+        return errno;
+    while (copy->folders->len > depth + 1) {
+        close(g_array_index(copy->folders, int, copy->folders->len - 1));
+        g_array_set_size(copy->folders, copy->folders->len - 1);
+    }
+    g_array_append_val(copy->folders, below);
+    return 0;
+}
+
+static int copy_name(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
+{
+    Copy *copy = ctx;
+    int to = g_array_index(copy->folders, int, depth);
+    if (S_ISDIR(st->st_mode))
+        return copy_folder(copy, to, name, depth);
+    if (S_ISLNK(st->st_mode))
+        return copy_link(dir, to, name);
+    return S_ISREG(st->st_mode) ? copy_file(dir, to, name, st) : 0; /* nothing else is a tree's */
+}
+
+bool acr_tree_copy(const char *from, const char *to, GError **error)
+{
+    int root = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return fail(error, errno, "cannot use the folder", to);
+    Copy copy = {g_array_new(FALSE, FALSE, sizeof(int))};
+    g_array_append_val(copy.folders, root);
+    int err = walk_path(from, copy_name, &copy);
+    for (guint i = 0; i < copy.folders->len; i++)
+        close(g_array_index(copy.folders, int, i));
+    g_array_unref(copy.folders);
+    return !err || fail(error, err, "cannot copy", from);
+}
