@@ -248,7 +248,8 @@ typedef struct {
     const char *cwd;         /* NULL: this process's */
     const void *input;       /* bytes for standard input; NULL: /dev/null */
     gsize input_len;
-    gint64 timeout_ms; /* 0: none; at the deadline the whole process group is killed */
+    bool inherit_input; /* this process's standard input is its, in place of `input` */
+    gint64 timeout_ms;  /* 0: none; at the deadline the whole process group is killed */
     gsize
         output_limit; /* bytes kept of each stream; 0: 16 MiB; what passes it is read and dropped */
     bool merge_stderr; /* 2>&1 */

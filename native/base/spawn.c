@@ -64,6 +64,8 @@ static bool make_pipe(int *out_read, int *out_write)
 
 static int open_input(const AcrSpawn *spawn)
 {
+    if (spawn->inherit_input)
+        return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, ACR_FIRST_FREE_FD);
     if (!spawn->input)
         return acr_fd_above_standard(open("/dev/null", O_RDONLY | O_CLOEXEC));
     ACR_AUTO_FD fd = acr_fd_above_standard(memfd_create("input", MFD_CLOEXEC));

@@ -98,7 +98,8 @@ static void leave_keyring(void)
     (void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 }
 
-/* The helper goes when the host does. Asked for again after each change of user, which forgets it. */
+/* The helper goes when the host does. Asked for again after each change of user, which forgets it.
+ */
 static bool die_with(const AcrHelperSpec *spec)
 {
     return prctl(PR_SET_PDEATHSIG, spec->supervise ? SIGTERM : SIGKILL) == 0 &&
@@ -133,6 +134,19 @@ static bool isolate(const AcrHelperSpec *spec, GError **error)
     return set_limits(spec, error) && become_command(spec, error);
 }
 
+static bool lay_plain(const AcrHelperSpec *spec, GError **error)
+{
+    int root = open(spec->files_at, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) {
+        g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "cannot open '%s': %s",
+                    spec->files_at, g_strerror(errno));
+        return false;
+    }
+    bool ok = acr_helper_lay(root, spec->files, -1, error);
+    close(root);
+    return ok;
+}
+
 int acr_sandbox_helper(void)
 {
     g_autoptr(GError) error = NULL;
@@ -142,8 +156,8 @@ int acr_sandbox_helper(void)
     if (!die_with(&spec))
         return ACR_HELPER_FAILED;
     int code = ACR_HELPER_FAILED;
-    bool ok = spec.supervise
-                  ? set_limits(&spec, &error) && (code = acr_helper_supervise(&spec, &error)) >= 0
-                  : isolate(&spec, &error);
+    bool ok = spec.supervise ? lay_plain(&spec, &error) && set_limits(&spec, &error) &&
+                                   (code = acr_helper_supervise(&spec, &error)) >= 0
+                             : isolate(&spec, &error);
     return ok ? code : tell(error);
 }

@@ -4,7 +4,8 @@
  * becomes the command (or, for the plain backend, stays to look after it).
  *
  * Descriptors of the helper: 0-2 the command's; ACR_HELPER_CHANNEL a socket to the host;
- * ACR_HELPER_SPEC the file; ACR_HELPER_STATUS a pipe on which bubblewrap says how the command ended.
+ * ACR_HELPER_SPEC the file; ACR_HELPER_STATUS a pipe on which bubblewrap says how the command
+ * ended.
  */
 #ifndef ACR_SANDBOX_HELPER_H
 #define ACR_SANDBOX_HELPER_H
@@ -20,17 +21,18 @@
 #define ACR_HELPER_STATUS 5
 #define ACR_HELPER_FAILED 125 /* its exit code when the command was not reached */
 
-/* Something that is mounted on the stage: a bind of one source, or an overlay of several. */
+/* Something on the stage: an empty folder, a bind of one source, or an overlay of several. */
 typedef struct {
     char *at;           /* a folder of the stage, made */
     GPtrArray *sources; /* of char *: absolute paths; of an overlay the topmost first */
+    guint32 mode;       /* of a folder without sources; 0: 0755 */
     bool is_overlay;
     bool is_writable;   /* overlay: with an upper layer, on the stage unless `upper` is given */
     char *upper, *work; /* folders on disk, or NULL */
 } AcrHelperMount;
 
 typedef struct {
-    char *path; /* relative to the folder that it is laid into */
+    char *path;      /* relative to the folder that it is laid into */
     guint32 mode;    /* of git; 0: the file is removed */
     GBytes *content; /* NULL when removed */
 } AcrHelperFile;
@@ -54,10 +56,11 @@ void acr_helper_spec_init(AcrHelperSpec *spec);
 void acr_helper_spec_clear(AcrHelperSpec *spec);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperSpec, acr_helper_spec_clear)
 /* Paths and texts are copied. The mount is borrowed until the spec changes. */
+AcrHelperMount *acr_helper_folder(AcrHelperSpec *spec, const char *at, guint32 mode);
 AcrHelperMount *acr_helper_bind(AcrHelperSpec *spec, const char *at, const char *source);
 /* `sources`: NULL-terminated. */
-AcrHelperMount *acr_helper_overlay(AcrHelperSpec *spec, const char *at,
-                                   const char *const *sources, bool is_writable);
+AcrHelperMount *acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *const *sources,
+                                   bool is_writable);
 /* `content` may be NULL: the file is removed. */
 void acr_helper_file(GPtrArray *files, const char *path, guint32 mode, GBytes *content);
 void acr_helper_text(AcrHelperSpec *spec, const char *path, const char *text);

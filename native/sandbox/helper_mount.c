@@ -1,7 +1,7 @@
 /*
  * The helper's namespaces and mounts. Everything is put together on the stage, a file system in
- * memory that only this process sees: its own mount namespace hides it from the machine, and it goes
- * with the last process in it. Sources are opened before the stage covers them.
+ * memory that only this process sees: its own mount namespace hides it from the machine, and it
+ * goes with the last process in it. Sources are opened before the stage covers them.
  *
  * As root the stage is made with root's own rights, and left by becoming another user; else a user
  * namespace gives the rights. In both, the command's namespaces lie below a user namespace that is
@@ -91,8 +91,8 @@ static bool open_sources(const AcrHelperSpec *spec, GArray *fds, GError **error)
         for (guint k = 0; k < row->sources->len; k++)
             if (open_path(row->sources->pdata[k], fds, error) < 0)
                 return false;
-        if (row->upper && (open_path(row->upper, fds, error) < 0 ||
-                           open_path(row->work, fds, error) < 0))
+        if (row->upper &&
+            (open_path(row->upper, fds, error) < 0 || open_path(row->work, fds, error) < 0))
             return false;
     }
     return true;
@@ -116,9 +116,9 @@ static void append_fd(GString *out, const char *prefix, const GArray *fds, guint
 static bool make_stage(const AcrHelperSpec *spec, GError **error)
 {
     gint64 inodes = MAX(spec->stage_bytes / INODE_BYTES, MIN_INODES);
-    g_autofree char *options = g_strdup_printf(
-        "size=%" G_GINT64_FORMAT ",nr_inodes=%" G_GINT64_FORMAT ",mode=711", spec->stage_bytes,
-        inodes);
+    g_autofree char *options =
+        g_strdup_printf("size=%" G_GINT64_FORMAT ",nr_inodes=%" G_GINT64_FORMAT ",mode=711",
+                        spec->stage_bytes, inodes);
     return mount("stage", spec->stage, "tmpfs", MS_NOSUID | MS_NODEV, options) == 0 ||
            fail_at(error, "cannot mount a file system in memory on", spec->stage);
 }
@@ -135,7 +135,8 @@ static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mod
     return g_steal_pointer(&path);
 }
 
-/* The upper layer of an overlay: on disk, or on the stage as upper_N, where the host looks for it. */
+/* The upper layer of an overlay: on disk, or on the stage as upper_N, where the host looks for it.
+ */
 static bool append_upper(const AcrHelperSpec *spec, guint number, const GArray *fds, guint *at,
                          GString *options, GError **error)
 {
@@ -154,17 +155,16 @@ static bool append_upper(const AcrHelperSpec *spec, guint number, const GArray *
     return work != NULL;
 }
 
-static bool mount_overlay(const AcrHelperSpec *spec, guint number, bool is_root, const GArray *fds,
-                          guint *at, const char *where, GError **error)
+static bool mount_overlay(const AcrHelperSpec *spec, guint number, const GArray *fds, guint *at,
+                          const char *where, GError **error)
 {
     const AcrHelperMount *row = spec->mounts->pdata[number];
-    g_autoptr(GString) options = g_string_new(NULL);
+    /* Its own marks as any user can write them: what one mount wrote another must understand. */
+    g_autoptr(GString) options = g_string_new("userxattr");
     for (guint k = 0; k < row->sources->len; k++)
-        append_fd(options, k ? ":" : "lowerdir=", fds, (*at)++);
+        append_fd(options, k ? ":" : ",lowerdir=", fds, (*at)++);
     if (row->is_writable && !append_upper(spec, number, fds, at, options, error))
         return false;
-    if (!is_root)
-        g_string_append(options, ",userxattr");
     return mount("overlay", where, "overlay", MS_NOSUID | MS_NODEV, options->str) == 0 ||
            fail_at(error, "cannot mount an overlay over", row->sources->pdata[0]);
 }
@@ -194,21 +194,21 @@ static bool is_file(int fd)
     return fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
-static bool mount_rows(const AcrHelperSpec *spec, bool is_root, const GArray *fds, GError **error)
+static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **error)
 {
     guint at = 0;
     for (guint i = 0; i < spec->mounts->len; i++) {
         const AcrHelperMount *row = spec->mounts->pdata[i];
         bool to_file = row->sources->len && is_file(g_array_index(fds, int, at));
         g_autofree char *parent = g_path_get_dirname(row->at);
-        g_autofree char *folder = make_folder(spec, to_file ? parent : row->at, 0755, error);
+        mode_t mode = row->mode && !to_file ? (mode_t)row->mode : 0755;
+        g_autofree char *folder = make_folder(spec, to_file ? parent : row->at, mode, error);
         g_autofree char *where = folder ? g_build_filename(spec->stage, row->at, NULL) : NULL;
         if (!where || (to_file && !make_file(where, error)))
             return false;
-        bool ok = row->sources->len == 0 || /* a plain folder of the stage */
-                  (row->is_overlay
-                       ? mount_overlay(spec, i, is_root, fds, &at, where, error)
-                       : mount_bind(row, fds, &at, where, error));
+        bool ok = row->sources->len == 0 || /* a folder of the stage itself */
+                  (row->is_overlay ? mount_overlay(spec, i, fds, &at, where, error)
+                                   : mount_bind(row, fds, &at, where, error));
         if (!ok)
             return false;
     }
@@ -251,8 +251,8 @@ bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error)
         return false;
     GArray *fds = g_array_new(FALSE, FALSE, sizeof(int));
     int stage = -1;
-    bool ok = open_sources(spec, fds, error) && make_stage(spec, error) &&
-              mount_rows(spec, is_root, fds, error);
+    bool ok =
+        open_sources(spec, fds, error) && make_stage(spec, error) && mount_rows(spec, fds, error);
     close_all(fds);
     if (ok) {
         stage = open(spec->stage, O_PATH | O_DIRECTORY | O_CLOEXEC);

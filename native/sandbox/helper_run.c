@@ -111,8 +111,8 @@ static void read_status(int fd, AcrHelperRun *run)
     if (!at)
         return;
     int code = (int)g_ascii_strtoll(at + strlen("\"exit-code\":"), NULL, 10);
-    run->wait_status = code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX ? code - SIGNAL_EXIT
-                                                                            : code << 8;
+    run->wait_status =
+        code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX ? code - SIGNAL_EXIT : code << 8;
 }
 
 /* ---- Running ------------------------------------------------------------------------------------
@@ -129,6 +129,7 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
         .envp = empty,
         .input = execution->input,
         .input_len = execution->input_len,
+        .inherit_input = execution->inherit_input,
         .timeout_ms = execution->limits.wall_ms,
         .output_limit = execution->limits.output_bytes,
         .keep_ends = true,
@@ -155,7 +156,9 @@ static bool check_end(const AcrHelperRun *run, GError **error)
     g_autofree char *text = acr_utf8_repair(data, len);
     const char *line = strrchr(g_strchomp(text), '\n');
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "the sandbox ended by itself: %s",
-                            line ? line + 1 : *text ? text : "it said nothing");
+                            line    ? line + 1
+                            : *text ? text
+                                    : "it said nothing");
 }
 
 bool acr_helper_run(AcrHelperRun *run, GError **error)
@@ -198,8 +201,8 @@ static GBytes *join_ends(GBytes *kept, guint64 total)
         return g_bytes_ref(kept);
     gsize head = len - len / 2;
     GByteArray *joined = g_byte_array_new();
-    g_autofree char *said = g_strdup_printf("\n[... %" G_GUINT64_FORMAT " bytes left out ...]\n",
-                                            total - (guint64)len);
+    g_autofree char *said =
+        g_strdup_printf("\n[... %" G_GUINT64_FORMAT " bytes left out ...]\n", total - (guint64)len);
     g_byte_array_append(joined, data, (guint)head);
     g_byte_array_append(joined, (const guint8 *)said, (guint)strlen(said));
     g_byte_array_append(joined, data + head, (guint)(len - head));

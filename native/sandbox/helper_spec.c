@@ -70,6 +70,13 @@ static AcrHelperMount *add_mount(AcrHelperSpec *spec, const char *at)
     return mount;
 }
 
+AcrHelperMount *acr_helper_folder(AcrHelperSpec *spec, const char *at, guint32 mode)
+{
+    AcrHelperMount *mount = add_mount(spec, at);
+    mount->mode = mode;
+    return mount;
+}
+
 AcrHelperMount *acr_helper_bind(AcrHelperSpec *spec, const char *at, const char *source)
 {
     AcrHelperMount *mount = add_mount(spec, at);
@@ -137,6 +144,7 @@ static AcrJson *mounts_json(const GPtrArray *mounts)
         AcrJson *json = acr_json_new_object();
         acr_json_set(json, "at", bytes_json(mount->at));
         acr_json_set(json, "sources", words_json(mount->sources));
+        acr_json_set_int(json, "mode", mount->mode);
         acr_json_set_bool(json, "is_overlay", mount->is_overlay);
         acr_json_set_bool(json, "is_writable", mount->is_writable);
         acr_json_set(json, "upper", bytes_json(mount->upper));
@@ -154,7 +162,8 @@ static AcrJson *files_json(const GPtrArray *files)
         AcrJson *json = acr_json_new_object();
         acr_json_set(json, "path", bytes_json(file->path));
         acr_json_set_int(json, "mode", file->mode);
-        acr_json_set_int(json, "bytes", file->content ? (gint64)g_bytes_get_size(file->content) : 0);
+        acr_json_set_int(json, "bytes",
+                         file->content ? (gint64)g_bytes_get_size(file->content) : 0);
         acr_json_append(list, json);
     }
     return list;
@@ -245,6 +254,7 @@ static void take_mounts(const AcrJson *json, AcrHelperSpec *out)
         g_autofree char *where = take_text(at, "at");
         AcrHelperMount *mount = add_mount(out, where);
         take_words(at, "sources", mount->sources);
+        mount->mode = (guint32)acr_json_get_int(at, "mode", 0);
         mount->is_overlay = acr_json_get_bool(at, "is_overlay", false);
         mount->is_writable = acr_json_get_bool(at, "is_writable", false);
         mount->upper = take_text(at, "upper");

@@ -1,7 +1,7 @@
 /*
- * Which Python the project is run with, and what of the machine must be visible for it to run. It is
- * found by names, links and pyvenv.cfg alone: nothing is executed, since a virtual environment that
- * lies in the repository is as little trusted as the repository.
+ * Which Python the project is run with, and what of the machine must be visible for it to run. It
+ * is found by names, links and pyvenv.cfg alone: nothing is executed, since a virtual environment
+ * that lies in the repository is as little trusted as the repository.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -153,8 +153,8 @@ static bool follow_links(AcrSandboxPython *python, GError **error)
         g_free(at);
         at = g_steal_pointer(&next);
     }
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "'%s' is a link to too many links",
-                            python->path);
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                            "'%s' is a link to too many links", python->path);
 }
 
 /* The folder of the virtual environment that the executable stands in, or NULL. */

@@ -129,8 +129,9 @@ typedef struct {
     gsize n_files;
     const char *const *argv; /* argv[0] is looked up in the PATH inside */
     const char *const *env;  /* "NAME=VALUE", beside the few that are there; NULL: none */
-    const void *input;
+    const void *input;       /* bytes for its standard input; NULL: none */
     gsize input_len;
+    bool inherit_input; /* this process's standard input, in place of `input` */
     bool network;
     AcrSandboxLimits limits;
     /* Given each piece of output as it comes, up to the limit. May be NULL. */

@@ -32,26 +32,27 @@ extern const AcrSandboxBackend acr_sandbox_plain;
 /* ---- Store --------------------------------------------------------------------------------------
  */
 
-#define ACR_STORE_MAX_BYTES (16ll * 1024 * 1024 * 1024) /* beyond it the least used entries go */
+#define ACR_LAYERS_MAX_BYTES (16ll * 1024 * 1024 * 1024) /* beyond it the least used entries go */
 
 /* A folder of trees that are made once and then only read. Processes share it; an entry that one
  * uses is not removed by another. */
-typedef struct AcrStore AcrStore;
+typedef struct AcrLayers AcrLayers;
 /* `path` NULL: a temporary one that is removed with the store. The interrupt (may be NULL) ends the
  * wait for an entry that another process makes. */
-AcrStore *acr_store_open(const char *path, const AcrInterrupt *interrupt,
-                         GError **error) ACR_MUST_USE;
-void acr_store_free(AcrStore *store);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrStore, acr_store_free)
+AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt,
+                           GError **error) ACR_MUST_USE;
+void acr_layers_free(AcrLayers *store);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLayers, acr_layers_free)
 /* Fills the empty folder `dir`. */
-typedef bool AcrStoreMake(void *ctx, const char *dir, GError **error);
-/* The folder of an entry, made by `make` unless it is there; owned. It stays for the store's life. */
-char *acr_store_get(AcrStore *store, const char *key, AcrStoreMake *make, void *ctx,
-                    GError **error) ACR_MUST_USE;
+typedef bool AcrLayerMake(void *ctx, const char *dir, GError **error);
+/* The folder of an entry, made by `make` unless it is there; owned. It stays for the store's life.
+ */
+char *acr_layers_get(AcrLayers *store, const char *key, AcrLayerMake *make, void *ctx,
+                     GError **error) ACR_MUST_USE;
 /* Whether it is there already. */
-bool acr_store_has(const AcrStore *store, const char *key);
+bool acr_layers_has(const AcrLayers *store, const char *key);
 /* A new empty folder that goes with the store (or, after a crash, with a later one); owned. */
-char *acr_store_scratch(AcrStore *store, GError **error) ACR_MUST_USE;
+char *acr_layers_scratch(AcrLayers *store, GError **error) ACR_MUST_USE;
 
 /* ---- Trees --------------------------------------------------------------------------------------
  */
@@ -73,17 +74,17 @@ gint64 acr_tree_bytes(const char *path);
 
 /* A Python and what must be visible for it to run. All owned. */
 typedef struct {
-    char *path;        /* as it is called inside: not resolved, so that it finds its environment */
-    char *venv;        /* its virtual environment's folder, or NULL */
-    GPtrArray *roots;  /* of char *: folders outside /usr that must be there, the venv first */
-    GPtrArray *links;  /* of char *: pairs of link and target, on the way to the executable */
-    char *remark;      /* which one it is, and why */
+    char *path;       /* as it is called inside: not resolved, so that it finds its environment */
+    char *venv;       /* its virtual environment's folder, or NULL */
+    GPtrArray *roots; /* of char *: folders outside /usr that must be there, the venv first */
+    GPtrArray *links; /* of char *: pairs of link and target, on the way to the executable */
+    char *remark;     /* which one it is, and why */
 } AcrSandboxPython;
 void acr_sandbox_python_clear(AcrSandboxPython *python);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSandboxPython, acr_sandbox_python_clear)
 /*
- * Finds the Python: `given` (a path, or a name in PATH), else `work_tree`/.venv where it is not part
- * of the snapshot, else the system's. Runs nothing. Errors: UNAVAILABLE.
+ * Finds the Python: `given` (a path, or a name in PATH), else `work_tree`/.venv where it is not
+ * part of the snapshot, else the system's. Runs nothing. Errors: UNAVAILABLE.
  */
 bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapshot *snapshot,
                              AcrSandboxPython *out, GError **error) ACR_MUST_USE;
@@ -130,7 +131,7 @@ struct AcrSandbox {
     char *mount, *work_tree, *given_python, *setup, *image, *image_dir, *engine, *exe, *digest;
     bool setup_network, is_set_up;
     AcrSandboxPython python;
-    AcrStore *store;
+    AcrLayers *store;
     GPtrArray *remarks; /* of char *; ends in NULL */
     const AcrInterrupt *interrupt;
 };
@@ -138,6 +139,7 @@ void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRI
 /* Prepends "PATH", "HOME" and the like, then the execution's own. */
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out);
+AcrSandboxLimits acr_sandbox_setup_limits(void);
 /* The error of a set-up that ended so. */
 bool acr_sandbox_setup_failed(const AcrSandbox *sandbox, const AcrExecuted *executed,
                               GError **error);

@@ -54,8 +54,8 @@ static int write_entry(const Export *self, const AcrEntry *entry, const char *da
         return rc == 0 ? 0 : errno;
     }
     mode_t mode = entry->mode == ACR_MODE_EXEC ? 0755 : 0644;
-    AUTO_FD fd = openat(self->root, entry->path,
-                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    AUTO_FD fd =
+        openat(self->root, entry->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return errno;
     int err = acr_fd_write_all(fd, data, len);

@@ -201,6 +201,15 @@ bool acr_overlay_has(const AcrOverlay *overlay, const char *path)
     return change ? change->content != NULL : acr_snapshot_find(overlay->snapshot, path) >= 0;
 }
 
+guint32 acr_overlay_mode(const AcrOverlay *overlay, const char *path)
+{
+    const AcrVcsChange *change = g_hash_table_lookup(overlay->changes, path);
+    if (change)
+        return change->content ? change->mode : 0;
+    gssize at = acr_snapshot_find(overlay->snapshot, path);
+    return at < 0 ? 0 : acr_snapshot_entry(overlay->snapshot, (gsize)at)->mode;
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

@@ -171,6 +171,8 @@ bool acr_overlay_remove(AcrOverlay *overlay, const char *path, GError **error) A
 /* The file as it is in the overlay; owned. Errors: NOT_FOUND, and those of acr_snapshot_read. */
 GBytes *acr_overlay_read(const AcrOverlay *overlay, const char *path, GError **error) ACR_MUST_USE;
 bool acr_overlay_has(const AcrOverlay *overlay, const char *path);
+/* One of ACR_MODE_…; 0: there is no such file. */
+guint32 acr_overlay_mode(const AcrOverlay *overlay, const char *path);
 /* Paths that differ from the snapshot, sorted; owned (g_strfreev). */
 char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
 

@@ -42,6 +42,8 @@ typedef struct {
 /* The file that outlines are kept in by default, under $XDG_CACHE_HOME or ~/.cache; owned (g_free);
  * NULL where neither is an absolute path. */
 char *acr_host_default_cache(void) ACR_MUST_USE;
+/* The folder beside it for the trees of sandboxes; likewise. */
+char *acr_host_default_sandbox_cache(void) ACR_MUST_USE;
 
 /* ---- Workspace ----------------------------------------------------------------------------------
  */

@@ -11,10 +11,19 @@
 #include <unistd.h>
 
 #include "http/http.h"
+#include "sandbox/sandbox.h"
 
-const AcrVerb *const acr_verbs[] = {&acr_verb_run,   &acr_verb_search,         &acr_verb_patch,
-                                    &acr_verb_index, &acr_verb_swe_bench,      &acr_verb_replay,
-                                    &acr_verb_ask,   &acr_verb_outline_worker, NULL};
+const AcrVerb *const acr_verbs[] = {&acr_verb_run,
+                                    &acr_verb_search,
+                                    &acr_verb_patch,
+                                    &acr_verb_index,
+                                    &acr_verb_swe_bench,
+                                    &acr_verb_replay,
+                                    &acr_verb_ask,
+                                    &acr_verb_exec,
+                                    &acr_verb_outline_worker,
+                                    &acr_verb_sandbox_helper,
+                                    NULL};
 
 /* ---- Errors -------------------------------------------------------------------------------------
  */
@@ -40,6 +49,8 @@ static const ExitRow exit_rows[] = {
     {acr_money_error_quark, ACR_MONEY_ERROR_CEILING, ACR_EXIT_CEILING},
     {acr_loops_error_quark, ACR_LOOPS_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
     {acr_index_error_quark, ACR_INDEX_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+    {acr_sandbox_error_quark, ACR_SANDBOX_ERROR_USAGE, ACR_EXIT_USAGE},
+    {acr_sandbox_error_quark, ACR_SANDBOX_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
     {acr_http_error_quark, ACR_HTTP_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
 };
 

@@ -1,8 +1,8 @@
 /*
  * The store: a folder of entries that are made once, in a folder of their own that is then renamed,
  * and afterwards only read. Who uses an entry holds a shared lock on its folder; who removes one
- * takes an exclusive lock first, so that what is in use stays. Beside the entries lie the folders of
- * those that are being made and of executions ("tmp-…", with the process that owns them in the
+ * takes an exclusive lock first, so that what is in use stays. Beside the entries lie the folders
+ * of those that are being made and of executions ("tmp-…", with the process that owns them in the
  * name): those of processes that are gone are swept when a store is opened.
  */
 #include "sandbox/sandbox_private.h"
@@ -21,7 +21,7 @@
 #define WAIT_US 20000
 #define SIZE_FILE ".size" /* beside the entry: bytes on disk, as text */
 
-struct AcrStore {
+struct AcrLayers {
     char *path;
     bool is_temporary;
     guint scratches;
@@ -36,18 +36,26 @@ static bool fail(GError **error, int err, const char *what, const char *path)
                             g_strerror(err));
 }
 
+/* What cannot be removed now is tried again when a store is opened. */
+static void throw_away(const char *path)
+{
+    g_autoptr(GError) reason = NULL;
+    if (!acr_dir_remove(path, &reason))
+        g_debug("%s", reason->message);
+}
+
 /* ---- Temporary folders --------------------------------------------------------------------------
  */
 
 /* "tmp-PID-START-N-BOOT". */
-static char *scratch_name(AcrStore *store)
+static char *scratch_name(AcrLayers *store)
 {
     return g_strdup_printf(TMP "%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT "-%u-%s", store->self.pid,
                            store->self.start, store->scratches++, store->self.boot);
 }
 
 /* Whether the owner that a name tells is gone. */
-static bool is_left(const AcrStore *store, const char *name)
+static bool is_left(const AcrLayers *store, const char *name)
 {
     char *at;
     AcrOwner owner = {.pid = g_ascii_strtoll(name + strlen(TMP), &at, 10)};
@@ -60,17 +68,17 @@ static bool is_left(const AcrStore *store, const char *name)
     return !acr_owner_is_alive(&owner, &store->self);
 }
 
-static void sweep(const AcrStore *store)
+static void sweep(const AcrLayers *store)
 {
     g_autoptr(GDir) dir = g_dir_open(store->path, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         g_autofree char *path = g_build_filename(store->path, name, NULL);
         if (g_str_has_prefix(name, TMP) && is_left(store, name))
-            (void)acr_dir_remove(path, NULL); /* what cannot be removed is tried again next time */
+            throw_away(path);
     }
 }
 
-char *acr_store_scratch(AcrStore *store, GError **error)
+char *acr_layers_scratch(AcrLayers *store, GError **error)
 {
     g_autofree char *name = scratch_name(store);
     g_autofree char *path = g_build_filename(store->path, name, NULL);
@@ -84,9 +92,9 @@ char *acr_store_scratch(AcrStore *store, GError **error)
 /* ---- Opening ------------------------------------------------------------------------------------
  */
 
-AcrStore *acr_store_open(const char *path, const AcrInterrupt *interrupt, GError **error)
+AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt, GError **error)
 {
-    g_autoptr(AcrStore) store = g_new0(AcrStore, 1);
+    g_autoptr(AcrLayers) store = g_new0(AcrLayers, 1);
     store->held = g_array_new(FALSE, FALSE, sizeof(int));
     acr_owner_self(&store->self);
     store->interrupt = interrupt;
@@ -104,7 +112,7 @@ AcrStore *acr_store_open(const char *path, const AcrInterrupt *interrupt, GError
     return g_steal_pointer(&store);
 }
 
-void acr_store_free(AcrStore *store)
+void acr_layers_free(AcrLayers *store)
 {
     if (!store)
         return;
@@ -112,7 +120,7 @@ void acr_store_free(AcrStore *store)
         close(g_array_index(store->held, int, i));
     g_array_unref(store->held);
     if (store->path && store->is_temporary)
-        (void)acr_dir_remove(store->path, NULL);
+        throw_away(store->path);
     g_free(store->path);
     g_free(store);
 }
@@ -120,14 +128,14 @@ void acr_store_free(AcrStore *store)
 /* ---- Entries ------------------------------------------------------------------------------------
  */
 
-static char *entry_path(const AcrStore *store, const char *key, const char *suffix)
+static char *entry_path(const AcrLayers *store, const char *key, const char *suffix)
 {
     g_autofree char *name = g_strconcat(key, suffix, NULL);
     return g_build_filename(store->path, name, NULL);
 }
 
 /* Waits for a lock until the program is interrupted. */
-static int lock_fd(const AcrStore *store, int fd, int lock, bool wait)
+static int lock_fd(const AcrLayers *store, int fd, int lock, bool wait)
 {
     while (flock(fd, lock | LOCK_NB) != 0) {
         if (errno != EINTR && (errno != EWOULDBLOCK || !wait))
@@ -141,7 +149,7 @@ static int lock_fd(const AcrStore *store, int fd, int lock, bool wait)
 
 /* Opens and locks the file or folder at `path`, which may be replaced or removed meanwhile; -1 with
  * errno. */
-static int open_locked(const AcrStore *store, const char *path, int flags, int lock, bool wait)
+static int open_locked(const AcrLayers *store, const char *path, int flags, int lock, bool wait)
 {
     for (;;) {
         struct stat opened, there;
@@ -162,7 +170,7 @@ static int open_locked(const AcrStore *store, const char *path, int flags, int l
 }
 
 /* Holds the entry if it is there. */
-static bool hold(AcrStore *store, const char *path)
+static bool hold(AcrLayers *store, const char *path)
 {
     int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_SH, true);
     if (fd < 0)
@@ -172,7 +180,7 @@ static bool hold(AcrStore *store, const char *path)
     return true;
 }
 
-static gint64 read_size(const AcrStore *store, const char *key)
+static gint64 read_size(const AcrLayers *store, const char *key)
 {
     g_autofree char *path = entry_path(store, key, SIZE_FILE);
     g_autoptr(GBytes) bytes = acr_file_read(path, 32, NULL);
@@ -182,15 +190,17 @@ static gint64 read_size(const AcrStore *store, const char *key)
     return g_ascii_strtoll(text, NULL, 10);
 }
 
-static void write_size(const AcrStore *store, const char *key, const char *dir)
+static void write_size(const AcrLayers *store, const char *key, const char *dir)
 {
     g_autofree char *path = entry_path(store, key, SIZE_FILE);
     g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, acr_tree_bytes(dir));
-    (void)acr_file_write_atomic(path, text, strlen(text), 0, NULL);
+    g_autoptr(GError) reason = NULL;
+    if (!acr_file_write_atomic(path, text, strlen(text), 0, &reason))
+        g_debug("%s", reason->message); /* it counts as empty then */
 }
 
 /* Removes an entry that nobody uses; false where somebody does. */
-static bool remove_entry(AcrStore *store, const char *key)
+static bool remove_entry(AcrLayers *store, const char *key)
 {
     g_autofree char *path = entry_path(store, key, ""), *name = scratch_name(store);
     g_autofree char *away = g_build_filename(store->path, name, NULL);
@@ -202,7 +212,7 @@ static bool remove_entry(AcrStore *store, const char *key)
     if (moved) {
         g_autofree char *size = entry_path(store, key, SIZE_FILE);
         (void)unlink(size);
-        (void)acr_dir_remove(away, NULL);
+        throw_away(away);
     }
     return moved;
 }
@@ -219,7 +229,7 @@ static gint by_use(gconstpointer a, gconstpointer b)
 }
 
 /* Entries, the longest unused first. */
-static GArray *list_entries(const AcrStore *store, gint64 *out_bytes)
+static GArray *list_entries(const AcrLayers *store, gint64 *out_bytes)
 {
     GArray *entries = g_array_new(FALSE, FALSE, sizeof(Entry));
     g_autoptr(GDir) dir = g_dir_open(store->path, 0, NULL);
@@ -237,7 +247,7 @@ static GArray *list_entries(const AcrStore *store, gint64 *out_bytes)
     return entries;
 }
 
-static void shrink_to(AcrStore *store, gint64 limit)
+static void shrink_to(AcrLayers *store, gint64 limit)
 {
     gint64 bytes;
     GArray *entries = list_entries(store, &bytes);
@@ -251,32 +261,33 @@ static void shrink_to(AcrStore *store, gint64 limit)
 }
 
 /* Makes the entry in a folder of its own and puts it into its place; the key's lock is held. */
-static bool make_entry(AcrStore *store, const char *key, AcrStoreMake *make, void *ctx,
+static bool make_entry(AcrLayers *store, const char *key, AcrLayerMake *make, void *ctx,
                        const char *path, GError **error)
 {
-    g_autofree char *dir = acr_store_scratch(store, error);
+    g_autofree char *dir = acr_layers_scratch(store, error);
     if (!dir)
         return false;
     if (!make(ctx, dir, error)) {
-        (void)acr_dir_remove(dir, NULL);
+        throw_away(dir);
         return false;
     }
     write_size(store, key, dir);
     if (rename(dir, path) != 0) {
         fail(error, errno, "cannot put into place", path);
-        (void)acr_dir_remove(dir, NULL);
+        throw_away(dir);
         return false;
     }
     return true;
 }
 
-bool acr_store_has(const AcrStore *store, const char *key)
+bool acr_layers_has(const AcrLayers *store, const char *key)
 {
     g_autofree char *path = entry_path(store, key, "");
     return g_file_test(path, G_FILE_TEST_IS_DIR);
 }
 
-char *acr_store_get(AcrStore *store, const char *key, AcrStoreMake *make, void *ctx, GError **error)
+char *acr_layers_get(AcrLayers *store, const char *key, AcrLayerMake *make, void *ctx,
+                     GError **error)
 {
     g_autofree char *path = entry_path(store, key, ""), *lock = entry_path(store, key, LOCK_SUFFIX);
     if (hold(store, path))
@@ -289,7 +300,7 @@ char *acr_store_get(AcrStore *store, const char *key, AcrStoreMake *make, void *
     }
     bool ok = hold(store, path);
     if (!ok) {
-        shrink_to(store, ACR_STORE_MAX_BYTES);
+        shrink_to(store, ACR_LAYERS_MAX_BYTES);
         ok = make_entry(store, key, make, ctx, path, error) &&
              (hold(store, path) || fail(error, errno, "cannot use", path));
     }
@@ -302,7 +313,7 @@ bool acr_sandbox_cache_clear(const char *cache, GError **error)
 {
     if (!g_file_test(cache, G_FILE_TEST_IS_DIR))
         return true;
-    g_autoptr(AcrStore) store = acr_store_open(cache, NULL, error);
+    g_autoptr(AcrLayers) store = acr_layers_open(cache, NULL, error);
     if (!store)
         return false;
     shrink_to(store, -1);

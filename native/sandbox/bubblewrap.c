@@ -1,0 +1,435 @@
+/*
+ * The backend "bubblewrap". The snapshot's files are written out once for each tree (or made by the
+ * set-up), and each execution gets an overlay over them: what it writes lies in memory, on the
+ * helper's stage, and goes with it. The helper puts the stage together, bubblewrap makes the
+ * namespaces and the root around it: /usr, a few files of /etc, the Python, the tree at its own
+ * path, all but the tree and the temporary folders read-only.
+ */
+#include "sandbox/sandbox_private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HOME "/home/sandbox"
+#define ROOT_RUNS_AS 64711 /* as root, commands are run as this user, which owns nothing else */
+
+typedef struct {
+    char *program; /* bwrap */
+    char *stage;   /* a folder that the stage may cover */
+    gint64 uid;    /* of the tree, and of executions; -1: this user's */
+    char *layer;   /* folder of the store that the set-up has made; NULL: none */
+    char *base;    /* folder of the store with the tree */
+} State;
+
+/* Folders of the stage. */
+#define AT_TREE "tree"
+#define AT_HOME "home"
+#define AT_VENV "venv"
+#define AT_TMP "tmp"
+#define AT_SHM "shm"
+
+/* ---- Opening ------------------------------------------------------------------------------------
+ */
+
+static char *find_stage(void)
+{
+    static const char *const folders[] = {"/tmp", "/mnt", "/run", "/var/tmp"};
+    for (guint i = 0; i < G_N_ELEMENTS(folders); i++)
+        if (g_file_test(folders[i], G_FILE_TEST_IS_DIR) &&
+            !g_file_test(folders[i], G_FILE_TEST_IS_SYMLINK))
+            return g_strdup(folders[i]);
+    return NULL;
+}
+
+static void state_free(State *state)
+{
+    g_free(state->program);
+    g_free(state->stage);
+    g_free(state->layer);
+    g_free(state->base);
+    g_free(state);
+}
+
+static bool open_backend(AcrSandbox *sandbox, GError **error)
+{
+    State *state = sandbox->state = g_new0(State, 1);
+    state->uid = geteuid() == 0 ? ROOT_RUNS_AS : -1;
+    state->program = g_find_program_in_path("bwrap");
+    state->stage = find_stage();
+    if (!state->program)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                "bubblewrap is not installed (Debian: apt-get install bubblewrap)");
+    if (!state->stage)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                "there is no folder to put the sandbox together in");
+    return acr_sandbox_python_find(sandbox->given_python, sandbox->work_tree, sandbox->snapshot,
+                                   &sandbox->python, error);
+}
+
+static void close_backend(AcrSandbox *sandbox)
+{
+    if (sandbox->state)
+        state_free(sandbox->state);
+}
+
+/* ---- The base tree ------------------------------------------------------------------------------
+ */
+
+static bool make_base(void *ctx, const char *dir, GError **error)
+{
+    AcrSandbox *sandbox = ctx;
+    const State *state = sandbox->state;
+    g_autofree char *tree = g_build_filename(dir, AT_TREE, NULL), *remark = NULL;
+    if (mkdir(tree, 0755) != 0)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", tree,
+                                g_strerror(errno));
+    if (!acr_tree_export(sandbox->snapshot, tree, state->uid, &remark, error))
+        return false;
+    if (remark)
+        acr_sandbox_remark(sandbox, "%s", remark);
+    return true;
+}
+
+/* The folder of the store with the snapshot's files. */
+static bool need_base(AcrSandbox *sandbox, GError **error)
+{
+    State *state = sandbox->state;
+    if (state->base)
+        return true;
+    g_autofree char *digest = acr_snapshot_digest(sandbox->snapshot);
+    g_autofree char *key = g_strdup_printf("tree-%s-%u", digest, geteuid());
+    state->base = acr_layers_get(sandbox->store, key, make_base, sandbox, error);
+    return state->base != NULL;
+}
+
+/* ---- The root inside ----------------------------------------------------------------------------
+ */
+
+static const char hosts[] = "127.0.0.1 localhost\n::1 localhost\n";
+static const char nsswitch[] = "passwd: files\ngroup: files\nhosts: files dns\n";
+
+static void add_texts(AcrHelperSpec *spec)
+{
+    acr_helper_text(spec, "etc/passwd",
+                    "root:x:0:0:root:/:/usr/sbin/nologin\n"
+                    "sandbox:x:1000:1000:sandbox:" HOME ":/bin/sh\n"
+                    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n");
+    acr_helper_text(spec, "etc/group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n");
+    acr_helper_text(spec, "etc/hosts", hosts);
+    acr_helper_text(spec, "etc/nsswitch.conf", nsswitch);
+}
+
+static void add_namespaces(AcrHelperSpec *spec, bool network)
+{
+    g_autofree char *status = g_strdup_printf("%d", ACR_HELPER_STATUS);
+    acr_helper_words(spec->argv, "--unshare-all", "--unshare-user", "--disable-userns",
+                     "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "1000",
+                     "--gid", "1000", "--hostname", "sandbox", "--json-status-fd", status, NULL);
+    if (network)
+        acr_helper_words(spec->argv, "--share-net", NULL);
+}
+
+/* /usr, and what stands beside it: links into it, or folders of their own on older machines. */
+static void add_system(AcrHelperSpec *spec)
+{
+    static const char *const beside[] = {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
+    acr_helper_words(spec->argv, "--ro-bind", "/usr", "/usr", NULL);
+    for (guint i = 0; i < G_N_ELEMENTS(beside); i++) {
+        g_autofree char *target = g_file_read_link(beside[i], NULL);
+        if (target)
+            acr_helper_words(spec->argv, "--symlink", target, beside[i], NULL);
+        else
+            acr_helper_words(spec->argv, "--ro-bind-try", beside[i], beside[i], NULL);
+    }
+}
+
+static void add_etc(AcrHelperSpec *spec, bool network)
+{
+    static const char *const files[] = {
+        "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d",   "localtime",      "timezone",
+        "os-release",   "mime.types",  "services",   "protocols",      "debian_version", "fonts",
+        "magic",        "python3",     "ssl/certs",  "ssl/openssl.cnf"};
+    static const char *const own[] = {"passwd", "group"};
+    static const char *const net[] = {"hosts", "nsswitch.conf"};
+    for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
+        g_autofree char *path = g_build_filename("/etc", files[i], NULL);
+        acr_helper_words(spec->argv, "--ro-bind-try", path, path, NULL);
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(own) + G_N_ELEMENTS(net); i++) {
+        const char *name = i < G_N_ELEMENTS(own) ? own[i] : net[i - G_N_ELEMENTS(own)];
+        g_autofree char *to = g_build_filename("/etc", name, NULL),
+                        *from = g_build_filename(spec->stage, "etc", name, NULL);
+        bool is_host = network && i >= G_N_ELEMENTS(own);
+        acr_helper_words(spec->argv, "--ro-bind", is_host ? to : from, to, NULL);
+    }
+    if (network)
+        acr_helper_words(spec->argv, "--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf", NULL);
+}
+
+static void bind_stage(AcrHelperSpec *spec, const char *how, const char *at, const char *to)
+{
+    g_autofree char *from = g_build_filename(spec->stage, at, NULL);
+    acr_helper_words(spec->argv, how, from, to, NULL);
+}
+
+/* The folders that a Python outside /usr needs, by way of the stage: the user that the command runs
+ * as may have no way to them. */
+static void add_python(const AcrSandbox *sandbox, AcrHelperSpec *spec)
+{
+    const AcrSandboxPython *python = &sandbox->python;
+    for (guint i = 0; i < python->roots->len; i++) {
+        const char *root = python->roots->pdata[i];
+        if (python->venv && strcmp(root, python->venv) == 0) {
+            bind_stage(spec, "--bind", AT_VENV, root); /* read-only where it was mounted so */
+            continue;
+        }
+        g_autofree char *at = g_strdup_printf("root_%u", i);
+        acr_helper_bind(spec, at, root);
+        bind_stage(spec, "--ro-bind", at, root);
+    }
+    for (guint i = 0; i + 1 < python->links->len; i += 2)
+        acr_helper_words(spec->argv, "--symlink", python->links->pdata[i + 1],
+                         python->links->pdata[i], NULL);
+}
+
+static void add_command(const AcrSandbox *sandbox, const AcrExecution *execution,
+                        AcrHelperSpec *spec)
+{
+    g_autoptr(GPtrArray) env = g_ptr_array_new_with_free_func(g_free);
+    acr_sandbox_env(sandbox, HOME, execution, env);
+    for (guint i = 0; i < env->len; i++) {
+        g_auto(GStrv) parts = g_strsplit(env->pdata[i], "=", 2);
+        acr_helper_words(spec->argv, "--setenv", parts[0], parts[1] ? parts[1] : "", NULL);
+    }
+    /* The shell says of a program that is not there what shells say, and becomes the others. */
+    acr_helper_words(spec->argv, "--chdir", sandbox->mount, "--remount-ro", "/", "--", "/bin/sh",
+                     "-c", "exec \"$@\"", "sh", NULL);
+    for (gsize i = 0; execution->argv[i]; i++)
+        g_ptr_array_add(spec->argv, g_strdup(execution->argv[i]));
+}
+
+/* Everything but the tree, the home and the virtual environment, which the caller has put on the
+ * stage. */
+static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, bool network,
+                      AcrHelperSpec *spec)
+{
+    const State *state = sandbox->state;
+    spec->parent = getpid();
+    spec->stage = g_strdup(state->stage);
+    spec->cpu_s = execution->limits.cpu_s;
+    spec->file_bytes = execution->limits.disk_bytes;
+    spec->stage_bytes = execution->limits.disk_bytes;
+    /* bubblewrap itself is two of them. */
+    spec->processes = execution->limits.processes + 2;
+    spec->files_at = g_strdup(AT_TREE);
+    add_texts(spec);
+    acr_helper_folder(spec, AT_TMP, 01777);
+    acr_helper_folder(spec, AT_SHM, 01777);
+    acr_helper_words(spec->argv, state->program, NULL);
+    add_namespaces(spec, network);
+    add_system(spec);
+    add_etc(spec, network);
+    acr_helper_words(spec->argv, "--proc", "/proc", "--dev", "/dev", NULL);
+    bind_stage(spec, "--bind", AT_SHM, "/dev/shm");
+    bind_stage(spec, "--bind", AT_TMP, "/tmp");
+    bind_stage(spec, "--bind", AT_HOME, HOME);
+    bind_stage(spec, "--bind", AT_TREE, sandbox->mount);
+    add_python(sandbox, spec);
+    add_command(sandbox, execution, spec);
+}
+
+/* ---- Changed files ------------------------------------------------------------------------------
+ */
+
+/* Names below the upper layer of the tree, as paths; folders themselves are not told. */
+static void list_upper(int dir, const char *prefix, guint depth, GPtrArray *out)
+{
+    DIR *list = fdopendir(dir);
+    for (struct dirent *entry;
+         list && out->len < ACR_SANDBOX_MAX_CHANGED && (entry = readdir(list));) {
+        struct stat st;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        g_autofree char *path = g_strconcat(prefix, entry->d_name, NULL);
+        g_autofree char *below = g_strconcat(path, "/", NULL);
+        int fd = S_ISDIR(st.st_mode) && depth < 64
+                     ? openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                     : -1;
+        if (fd >= 0)
+            list_upper(fd, below, depth + 1, out);
+        else
+            g_ptr_array_add(out, g_steal_pointer(&path));
+    }
+    if (list)
+        closedir(list);
+    else
+        close(dir);
+}
+
+static gint by_text(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Whether the upper layer's file is still as it was laid there. */
+static bool is_as_laid(int upper, const char *path, const GPtrArray *laid)
+{
+    for (guint i = 0; i < laid->len; i++) {
+        const AcrHelperFile *file = laid->pdata[i];
+        if (strcmp(file->path, path) != 0)
+            continue;
+        g_autofree char *through = g_strdup_printf("/proc/self/fd/%d/%s", upper, path);
+        if (!file->content)
+            return !g_file_test(through, G_FILE_TEST_IS_REGULAR);
+        g_autoptr(GBytes) now = g_file_test(through, G_FILE_TEST_IS_SYMLINK)
+                                    ? NULL
+                                    : acr_file_read(through, g_bytes_get_size(file->content), NULL);
+        return file->mode == ACR_MODE_LINK || (now && g_bytes_equal(now, file->content));
+    }
+    return false;
+}
+
+/* What the command wrote or removed in the tree, without what was laid there for it. */
+static char **changed_files(int stage, const AcrHelperSpec *spec)
+{
+    int dir = openat(stage, "upper_0", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return NULL;
+    int upper = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
+    list_upper(dir, "", 0, paths);
+    for (guint i = paths->len; upper >= 0 && i > 0; i--)
+        if (is_as_laid(upper, paths->pdata[i - 1], spec->files))
+            g_ptr_array_remove_index(paths, i - 1);
+    if (upper >= 0)
+        close(upper);
+    g_ptr_array_sort(paths, by_text);
+    g_ptr_array_set_free_func(paths, NULL);
+    g_ptr_array_add(paths, NULL);
+    return (char **)g_ptr_array_free(paths, FALSE);
+}
+
+/* ---- Executing ----------------------------------------------------------------------------------
+ */
+
+/* The tree, the home and the virtual environment of an execution: what the set-up made, else what
+ * is there without it, each below a layer in memory or read-only. */
+static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
+{
+    const State *state = sandbox->state;
+    const char *from = state->layer ? state->layer : state->base;
+    g_autofree char *tree = g_build_filename(from, AT_TREE, NULL),
+                    *home = g_build_filename(from, AT_HOME, NULL),
+                    *venv = g_build_filename(from, AT_VENV, NULL);
+    acr_helper_overlay(spec, AT_TREE, (const char *const[]){tree, NULL}, true);
+    if (state->layer)
+        acr_helper_overlay(spec, AT_HOME, (const char *const[]){home, NULL}, true);
+    else
+        acr_helper_folder(spec, AT_HOME, 0700);
+    const char *outside = sandbox->python.venv;
+    if (outside && state->layer && g_file_test(venv, G_FILE_TEST_IS_DIR))
+        acr_helper_overlay(spec, AT_VENV, (const char *const[]){venv, outside, NULL}, false);
+    else if (outside)
+        acr_helper_bind(spec, AT_VENV, outside);
+}
+
+static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                GError **error)
+{
+    const State *state = sandbox->state;
+    if (!need_base(sandbox, error))
+        return false;
+    g_auto(AcrHelperSpec) spec;
+    acr_helper_spec_init(&spec);
+    spec.uid = state->uid;
+    add_layers(sandbox, &spec);
+    fill_spec(sandbox, execution, execution->network, &spec);
+    if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
+        return false;
+    g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = execution, .spec = &spec};
+    if (!acr_helper_run(&helper, error))
+        return false;
+    acr_helper_result(&helper, out);
+    out->changed = changed_files(helper.stage, &spec);
+    return true;
+}
+
+/* ---- Set-up -------------------------------------------------------------------------------------
+ */
+
+static bool make_folders(const char *dir, const char *const *names, GError **error)
+{
+    for (; *names; names++) {
+        g_autofree char *path = g_build_filename(dir, *names, NULL);
+        if (mkdir(path, 0755) != 0)
+            return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", path,
+                                    g_strerror(errno));
+    }
+    return true;
+}
+
+/* The set-up writes to disk: into a copy of the tree, a home, and a layer over the virtual
+ * environment. */
+static void add_setup_layers(const AcrSandbox *sandbox, const char *dir, AcrHelperSpec *spec)
+{
+    g_autofree char *tree = g_build_filename(dir, AT_TREE, NULL),
+                    *home = g_build_filename(dir, AT_HOME, NULL);
+    acr_helper_bind(spec, AT_TREE, tree);
+    acr_helper_bind(spec, AT_HOME, home);
+    if (!sandbox->python.venv)
+        return;
+    AcrHelperMount *venv =
+        acr_helper_overlay(spec, AT_VENV, (const char *const[]){sandbox->python.venv, NULL}, true);
+    venv->upper = g_build_filename(dir, AT_VENV, NULL);
+    venv->work = g_build_filename(dir, "work", NULL);
+}
+
+static bool run_setup(const AcrSandbox *sandbox, const char *dir, GError **error)
+{
+    const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
+    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits()};
+    g_auto(AcrHelperSpec) spec;
+    acr_helper_spec_init(&spec);
+    add_setup_layers(sandbox, dir, &spec);
+    fill_spec(sandbox, &execution, sandbox->setup_network, &spec);
+    g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = &execution, .spec = &spec};
+    if (!acr_helper_run(&helper, error))
+        return false;
+    g_auto(AcrExecuted) executed = {0};
+    acr_helper_result(&helper, &executed);
+    return (executed.exit_code == 0 && executed.limit != ACR_LIMIT_WALL) ||
+           acr_sandbox_setup_failed(sandbox, &executed, error);
+}
+
+static bool make_layer(void *ctx, const char *dir, GError **error)
+{
+    static const char *const folders[] = {AT_TREE, AT_HOME, AT_VENV, "work", NULL};
+    AcrSandbox *sandbox = ctx;
+    const State *state = sandbox->state;
+    g_autofree char *from = g_build_filename(state->base, AT_TREE, NULL),
+                    *tree = g_build_filename(dir, AT_TREE, NULL),
+                    *home = g_build_filename(dir, AT_HOME, NULL);
+    return make_folders(dir, folders, error) && acr_tree_copy(from, tree, error) &&
+           run_setup(sandbox, dir, error) &&
+           (state->uid < 0 ||
+            (acr_tree_give(tree, state->uid, error) && acr_tree_give(home, state->uid, error)));
+}
+
+static bool set_up(AcrSandbox *sandbox, GError **error)
+{
+    State *state = sandbox->state;
+    if (!need_base(sandbox, error))
+        return false;
+    g_autofree char *base = g_path_get_basename(state->base);
+    g_autofree char *key = g_strdup_printf("layer-%.24s-%s", sandbox->digest, base);
+    state->layer = acr_layers_get(sandbox->store, key, make_layer, sandbox, error);
+    return state->layer != NULL;
+}
+
+const AcrSandboxBackend acr_sandbox_bubblewrap = {"bubblewrap", open_backend, set_up, run,
+                                                  close_backend};

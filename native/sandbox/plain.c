@@ -1,0 +1,109 @@
+/*
+ * The backend "plain": a copy of the tree in a temporary folder, limits, an environment of its own,
+ * and a helper that ends what the command leaves. It isolates nothing: a command reads and writes
+ * what its user can. For machines where nothing else works, and only when it is asked for by name.
+ */
+#include "sandbox/sandbox_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct {
+    char *made; /* folder with the set-up's tree and home; NULL: there was none */
+} State;
+
+static bool open_backend(AcrSandbox *sandbox, GError **error)
+{
+    sandbox->state = g_new0(State, 1);
+    if (!acr_sandbox_python_find(sandbox->given_python, sandbox->work_tree, sandbox->snapshot,
+                                 &sandbox->python, error))
+        return false;
+    acr_sandbox_remark(sandbox,
+                       "the sandbox 'plain' isolates nothing: what runs in it can read and "
+                       "write what you can, and use the network");
+    return true;
+}
+
+static void close_backend(AcrSandbox *sandbox)
+{
+    State *state = sandbox->state;
+    if (state)
+        g_free(state->made);
+    g_free(state);
+}
+
+/* A folder with the tree and a home: the set-up's, or the snapshot's. */
+static bool fill(AcrSandbox *sandbox, const char *dir, GError **error)
+{
+    const State *state = sandbox->state;
+    if (state->made)
+        return acr_tree_copy(state->made, dir, error);
+    g_autofree char *tree = g_build_filename(dir, "tree", NULL),
+                    *home = g_build_filename(dir, "home", NULL), *remark = NULL;
+    if (mkdir(tree, 0755) != 0 || mkdir(home, 0700) != 0)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", tree,
+                                g_strerror(errno));
+    if (!acr_tree_export(sandbox->snapshot, tree, -1, &remark, error))
+        return false;
+    if (remark)
+        acr_sandbox_remark(sandbox, "%s", remark);
+    return true;
+}
+
+static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *execution,
+                   AcrExecuted *out, GError **error)
+{
+    g_autofree char *tree = g_build_filename(dir, "tree", NULL),
+                    *home = g_build_filename(dir, "home", NULL);
+    g_auto(AcrHelperSpec) spec;
+    acr_helper_spec_init(&spec);
+    spec.supervise = true;
+    spec.parent = getpid();
+    spec.files_at = g_strdup(tree);
+    spec.cwd = g_strdup(tree);
+    spec.cpu_s = execution->limits.cpu_s;
+    spec.file_bytes = execution->limits.disk_bytes;
+    acr_sandbox_env(sandbox, home, execution, spec.env);
+    for (gsize i = 0; execution->argv[i]; i++)
+        g_ptr_array_add(spec.argv, g_strdup(execution->argv[i]));
+    if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
+        return false;
+    g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = execution, .spec = &spec};
+    if (!acr_helper_run(&helper, error))
+        return false;
+    acr_helper_result(&helper, out);
+    return true;
+}
+
+static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                GError **error)
+{
+    g_autofree char *dir = acr_layers_scratch(sandbox->store, error);
+    if (!dir)
+        return false;
+    bool ok = fill(sandbox, dir, error) && run_in(sandbox, dir, execution, out, error);
+    g_autoptr(GError) left = NULL;
+    if (!acr_dir_remove(dir, &left))
+        acr_sandbox_remark(sandbox, "a copy of the tree could not be removed: %s", left->message);
+    return ok;
+}
+
+/* The set-up's result lives as long as the sandbox: it may name its own folder. */
+static bool set_up(AcrSandbox *sandbox, GError **error)
+{
+    State *state = sandbox->state;
+    const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
+    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits()};
+    g_autofree char *dir = acr_layers_scratch(sandbox->store, error);
+    g_auto(AcrExecuted) executed = {0};
+    if (!dir || !fill(sandbox, dir, error) || !run_in(sandbox, dir, &execution, &executed, error))
+        return false;
+    if (executed.exit_code != 0 || executed.limit == ACR_LIMIT_WALL)
+        return acr_sandbox_setup_failed(sandbox, &executed, error);
+    state->made = g_steal_pointer(&dir);
+    return true;
+}
+
+const AcrSandboxBackend acr_sandbox_plain = {"plain", open_backend, set_up, run, close_backend};

@@ -1,0 +1,325 @@
+/*
+ * What the backends share: options and defaults, the environment inside, changed files, when the
+ * set-up runs, the key of what it makes.
+ */
+#include "sandbox/sandbox_private.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define DEFAULT_WALL_MS (120 * 1000)
+#define DEFAULT_MEMORY_BYTES ((gint64)2 * 1024 * 1024 * 1024)
+#define DEFAULT_DISK_BYTES ((gint64)1024 * 1024 * 1024)
+#define DEFAULT_PROCESSES 256u
+#define DEFAULT_OUTPUT_BYTES ((gsize)1024 * 1024)
+/* A set-up builds and installs. */
+#define SETUP_WALL_MS ((gint64)3600 * 1000)
+#define SETUP_MEMORY_BYTES ((gint64)8 * 1024 * 1024 * 1024)
+#define SETUP_DISK_BYTES ((gint64)8 * 1024 * 1024 * 1024)
+#define SETUP_PROCESSES 4096u
+#define SETUP_TAIL_BYTES 2000u /* of its output, in the error */
+#define FORMAT "1"             /* of what the store holds */
+
+G_DEFINE_QUARK(acr - sandbox - error - quark, acr_sandbox_error)
+
+static const AcrSandboxBackend *const backends[] = {&acr_sandbox_bubblewrap, &acr_sandbox_container,
+                                                    &acr_sandbox_plain};
+
+bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *message = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error_literal(error, ACR_SANDBOX_ERROR, code, message);
+    return false;
+}
+
+/* ---- Names --------------------------------------------------------------------------------------
+ */
+
+static const char *const limit_names[] = {
+    [ACR_LIMIT_NONE] = NULL,
+    [ACR_LIMIT_WALL] = "wall",
+    [ACR_LIMIT_CPU] = "cpu",
+    [ACR_LIMIT_MEMORY] = "memory",
+    [ACR_LIMIT_OUTPUT] = "output",
+    [ACR_LIMIT_FILES] = "files",
+    [ACR_LIMIT_PROCESSES] = "processes",
+};
+
+const char *acr_sandbox_limit_name(AcrSandboxLimit limit)
+{
+    g_assert(limit < G_N_ELEMENTS(limit_names));
+    return limit_names[limit];
+}
+
+bool acr_sandbox_limit_from_name(const char *name, AcrSandboxLimit *out)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(limit_names); i++) {
+        if (g_strcmp0(name, limit_names[i]) == 0) {
+            *out = (AcrSandboxLimit)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------
+ */
+
+void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_ptr_array_insert(sandbox->remarks, (gint)sandbox->remarks->len - 1,
+                       g_strdup_vprintf(format, arguments));
+    va_end(arguments);
+}
+
+static const AcrSandboxBackend *find_backend(const AcrSandboxOptions *options, GError **error)
+{
+    const char *name = options->backend ? options->backend
+                       : options->image ? acr_sandbox_container.name
+                                        : acr_sandbox_bubblewrap.name;
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (guint i = 0; i < G_N_ELEMENTS(backends); i++) {
+        if (strcmp(backends[i]->name, name) == 0)
+            return backends[i];
+        g_string_append_printf(names, "%s%s", i ? ", " : "", backends[i]->name);
+    }
+    acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE, "there is no sandbox '%s' (there are: %s)",
+                     name, names->str);
+    return NULL;
+}
+
+static bool check_options(const AcrSandboxOptions *options, const AcrSandboxBackend *backend,
+                          GError **error)
+{
+    bool is_container = backend == &acr_sandbox_container;
+    if (is_container && !options->image)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
+                                "the sandbox 'container' needs an image (--image NAME)");
+    if (!is_container && options->image)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
+                                "an image needs the sandbox 'container', not '%s'", backend->name);
+    if (options->setup_network && !options->setup)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
+                                "a network for the set-up needs a set-up command");
+    return true;
+}
+
+static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
+{
+    sandbox->snapshot = acr_snapshot_ref(options->snapshot);
+    sandbox->mount = g_strdup(options->mount ? options->mount : ACR_SANDBOX_IMAGE_DIR);
+    sandbox->work_tree = g_strdup(options->work_tree);
+    sandbox->given_python = g_strdup(options->python);
+    sandbox->setup = g_strdup(options->setup);
+    sandbox->setup_network = options->setup_network;
+    sandbox->image = g_strdup(options->image);
+    sandbox->image_dir = g_strdup(options->image_dir ? options->image_dir : ACR_SANDBOX_IMAGE_DIR);
+    sandbox->engine = g_strdup(options->engine);
+    sandbox->exe = g_strdup(options->exe);
+    sandbox->interrupt = options->interrupt;
+    sandbox->remarks = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(sandbox->remarks, NULL);
+}
+
+/* Over all that makes an environment, each part with its length, so that no two run together. */
+static char *make_digest(const AcrSandbox *sandbox)
+{
+    const char *const parts[] = {
+        FORMAT,         sandbox->backend->name, sandbox->python.path,
+        sandbox->image, sandbox->setup,         sandbox->setup_network ? "network" : "",
+        sandbox->mount};
+    g_autoptr(GString) all = g_string_new(NULL);
+    for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
+        g_string_append_printf(all, "%zu:%s\n", parts[i] ? strlen(parts[i]) : 0,
+                               parts[i] ? parts[i] : "");
+    return acr_sha256_hex(all->str, all->len);
+}
+
+AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error)
+{
+    const AcrSandboxBackend *backend = find_backend(options, error);
+    if (!backend || !check_options(options, backend, error))
+        return NULL;
+    g_autoptr(AcrSandbox) sandbox = g_new0(AcrSandbox, 1);
+    take_options(sandbox, options);
+    sandbox->backend = backend;
+    sandbox->store = acr_layers_open(options->cache, options->interrupt, error);
+    if (!sandbox->store || !backend->open(sandbox, error))
+        return NULL;
+    sandbox->digest = make_digest(sandbox);
+    if (sandbox->python.remark)
+        acr_sandbox_remark(sandbox, "%s", sandbox->python.remark);
+    return g_steal_pointer(&sandbox);
+}
+
+void acr_sandbox_free(AcrSandbox *sandbox)
+{
+    if (!sandbox)
+        return;
+    if (sandbox->backend)
+        sandbox->backend->close(sandbox);
+    acr_layers_free(sandbox->store);
+    acr_snapshot_unref(sandbox->snapshot);
+    acr_sandbox_python_clear(&sandbox->python);
+    char *const texts[] = {sandbox->mount,  sandbox->work_tree, sandbox->given_python,
+                           sandbox->setup,  sandbox->image,     sandbox->image_dir,
+                           sandbox->engine, sandbox->exe,       sandbox->digest};
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_free(texts[i]);
+    if (sandbox->remarks)
+        g_ptr_array_unref(sandbox->remarks);
+    g_free(sandbox);
+}
+
+const char *acr_sandbox_backend(const AcrSandbox *sandbox)
+{
+    return sandbox->backend->name;
+}
+
+const char *acr_sandbox_python(const AcrSandbox *sandbox)
+{
+    return sandbox->python.path;
+}
+
+const char *acr_sandbox_dir(const AcrSandbox *sandbox)
+{
+    return sandbox->backend == &acr_sandbox_container ? sandbox->image_dir : sandbox->mount;
+}
+
+const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox)
+{
+    return (const char *const *)sandbox->remarks->pdata;
+}
+
+const char *acr_sandbox_digest(const AcrSandbox *sandbox)
+{
+    return sandbox->digest;
+}
+
+/* ---- What is laid into the copy -----------------------------------------------------------------
+ */
+
+void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
+                     GPtrArray *out)
+{
+    const AcrSandboxPython *python = &sandbox->python;
+    g_autofree char *bin = python->path ? g_path_get_dirname(python->path) : g_strdup("/usr/bin");
+    g_ptr_array_add(out, g_strdup_printf("PATH=%s:/usr/local/bin:/usr/bin:/bin", bin));
+    g_ptr_array_add(out, g_strdup_printf("HOME=%s", home));
+    acr_helper_words(out, "LANG=C.UTF-8", "TMPDIR=/tmp", "USER=sandbox",
+                     "PIP_BREAK_SYSTEM_PACKAGES=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", NULL);
+    if (python->venv)
+        g_ptr_array_add(out, g_strdup_printf("VIRTUAL_ENV=%s", python->venv));
+    for (gsize i = 0; execution && execution->env && execution->env[i]; i++)
+        g_ptr_array_add(out, g_strdup(execution->env[i]));
+}
+
+static bool add_changed(const AcrSandbox *sandbox, const AcrOverlay *overlay, const char *path,
+                        GPtrArray *out, GError **error)
+{
+    if (!acr_overlay_has(overlay, path)) {
+        acr_helper_file(out, path, 0, NULL);
+        return true;
+    }
+    guint32 mode = acr_overlay_mode(overlay, path);
+    g_autoptr(GBytes) content = acr_overlay_read(overlay, path, error);
+    if (content)
+        acr_helper_file(out, path, mode, content);
+    return content != NULL;
+}
+
+bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
+                         GError **error)
+{
+    g_auto(GStrv) changed = execution->overlay ? acr_overlay_changed(execution->overlay) : NULL;
+    for (gsize i = 0; changed && changed[i]; i++)
+        if (!add_changed(sandbox, execution->overlay, changed[i], out, error))
+            return false;
+    g_autoptr(AcrOverlay) plain = acr_overlay_new(sandbox->snapshot);
+    const AcrOverlay *overlay = execution->overlay ? execution->overlay : plain;
+    for (gsize i = 0; i < execution->n_files; i++) {
+        const AcrSandboxFile *file = &execution->files[i];
+        if (!acr_overlay_path_ok(overlay, file->path))
+            return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                                    "'%s' cannot be a file of this tree", file->path);
+        acr_helper_file(out, file->path, ACR_MODE_FILE, file->content);
+    }
+    return true;
+}
+
+/* ---- Executing ----------------------------------------------------------------------------------
+ */
+
+static void fill_limits(AcrSandboxLimits *limits)
+{
+    limits->wall_ms = limits->wall_ms > 0 ? limits->wall_ms : DEFAULT_WALL_MS;
+    if (limits->cpu_s <= 0)
+        limits->cpu_s = (limits->wall_ms + 999) / 1000;
+    if (limits->memory_bytes <= 0)
+        limits->memory_bytes = DEFAULT_MEMORY_BYTES;
+    if (limits->disk_bytes <= 0)
+        limits->disk_bytes = DEFAULT_DISK_BYTES;
+    limits->processes = limits->processes ? limits->processes : DEFAULT_PROCESSES;
+    limits->output_bytes = limits->output_bytes ? limits->output_bytes : DEFAULT_OUTPUT_BYTES;
+}
+
+AcrSandboxLimits acr_sandbox_setup_limits(void)
+{
+    return (AcrSandboxLimits){
+        .wall_ms = SETUP_WALL_MS,
+        .cpu_s = SETUP_WALL_MS / 1000,
+        .memory_bytes = SETUP_MEMORY_BYTES,
+        .processes = SETUP_PROCESSES,
+        .disk_bytes = SETUP_DISK_BYTES,
+        .output_bytes = DEFAULT_OUTPUT_BYTES,
+    };
+}
+
+bool acr_sandbox_setup_failed(const AcrSandbox *sandbox, const AcrExecuted *executed,
+                              GError **error)
+{
+    gsize len;
+    const char *data = g_bytes_get_data(executed->err, &len);
+    if (len == 0)
+        data = g_bytes_get_data(executed->out, &len);
+    gsize from = len > SETUP_TAIL_BYTES ? len - SETUP_TAIL_BYTES : 0;
+    g_autofree char *tail = acr_utf8_repair(data + from, len - from);
+    const char *limit = acr_sandbox_limit_name(executed->limit);
+    g_autofree char *end = limit ? g_strdup_printf("stopped at its limit of %s", limit)
+                           : executed->signal
+                               ? g_strdup_printf("was ended by signal %d", executed->signal)
+                               : g_strdup_printf("exited with %d", executed->exit_code);
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_SETUP, "the set-up '%s' %s:\n%s",
+                            sandbox->setup, end, g_strchomp(tail));
+}
+
+bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error)
+{
+    if (!sandbox->is_set_up && sandbox->setup && !sandbox->backend->set_up(sandbox, error))
+        return false;
+    sandbox->is_set_up = true;
+    return true;
+}
+
+bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                     GError **error)
+{
+    g_assert(execution->argv && execution->argv[0]);
+    AcrExecution filled = *execution;
+    fill_limits(&filled.limits);
+    return acr_sandbox_set_up(sandbox, error) &&
+           sandbox->backend->run(sandbox, &filled, out, error);
+}
+
+void acr_executed_clear(AcrExecuted *executed)
+{
+    g_clear_pointer(&executed->out, g_bytes_unref);
+    g_clear_pointer(&executed->err, g_bytes_unref);
+    g_clear_pointer(&executed->changed, g_strfreev);
+}
