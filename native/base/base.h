@@ -118,6 +118,7 @@ double acr_json_get_double(const AcrJson *object, const char *key, double otherw
 bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
 const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if no string */
 gint64 acr_json_int(const AcrJson *json, gint64 otherwise);
+bool acr_json_bool(const AcrJson *json);  /* false if no truth value */
 gsize acr_json_size(const AcrJson *json); /* members or elements; 0 for other types; O(n) */
 /* Iterates elements or members: first child, then next sibling; borrowed. acr_json_key gives a
  * member's name. */

@@ -22,8 +22,6 @@ bool acr_json_text_check(const char *text, gsize len, GString **out_repaired,
 
 /* The value of a number; 0 for other types. */
 double acr_json_double(const AcrJson *json);
-/* The value of a truth value; false for other types. */
-bool acr_json_bool(const AcrJson *json);
 
 /* Closes `*fd` unless it is -1, which it then is. Keeps errno. */
 void acr_fd_close(int *fd);

@@ -4,7 +4,7 @@
  * calls (parsed and bound by Python) and lenient about the wrapping (a code fence, words around the
  * object).
  */
-#include "agents/agents.h"
+#include "agents/agents_private.h"
 
 #include <string.h>
 
@@ -33,22 +33,6 @@ void acr_agent_extract_start(AcrConversation *conversation, const AcrPrompts *pr
     g_autofree char *user = acr_prompts_render(prompts, ACR_PROMPT_EXTRACT, "text", text, NULL);
     acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
     acr_conversation_add(conversation, ACR_ROLE_USER, user);
-}
-
-/* The JSON object of an answer: the whole text, else what lies between its first and last brace.
- * NULL, with why. */
-static AcrJson *parse_object(const char *answer, GError **error)
-{
-    const char *first = strchr(answer, '{'), *last = strrchr(answer, '}');
-    if (!first || !last || last < first) {
-        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_FAILED,
-                    "the answer holds no JSON object");
-        return NULL;
-    }
-    g_autoptr(AcrJson) json = acr_json_parse(first, (gsize)(last - first) + 1, error);
-    if (!json)
-        g_prefix_error(error, "the answer is not valid JSON: ");
-    return g_steal_pointer(&json);
 }
 
 /* A copy of a field without what models put around names; NULL when nothing is left of it. */
@@ -143,7 +127,7 @@ bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction
         .locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free),
     };
     g_autoptr(GError) reason = NULL;
-    g_autoptr(AcrJson) json = parse_object(answer, &reason);
+    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, &reason);
     if (!json) {
         read.problem = g_strdup(reason->message);
     } else {

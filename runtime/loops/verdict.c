@@ -58,8 +58,8 @@ static bool quotes_script(char *const *script, guint number, const char *quoted)
     return strcmp(g_strstrip(is), g_strstrip(said)) == 0;
 }
 
-/* Whether it is the first line of an exception as Python prints it: not indented, a dotted name, and
- * a colon or the end. */
+/* Whether it is the first line of an exception as Python prints it: not indented, a dotted name,
+ * and a colon or the end. */
 static bool is_exception(const char *line)
 {
     gsize name = strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
@@ -148,10 +148,10 @@ static bool judge_end(const AcrExecuted *executed, AcrTestVerdict *verdict)
 static void judge_failure(const Traceback *traceback, int exit_code, AcrTestVerdict *verdict)
 {
     if (!traceback->end) {
-        verdict->why =
-            g_strdup_printf("the script exits with %d, but no exception ended it: an AssertionError "
-                            "must leave it uncaught",
-                            exit_code);
+        verdict->why = g_strdup_printf(
+            "the script exits with %d, but no exception ended it: an AssertionError "
+            "must leave it uncaught",
+            exit_code);
         return;
     }
     const char *line = traceback->lines[traceback->end];

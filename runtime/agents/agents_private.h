@@ -1,0 +1,13 @@
+/* What the files of this folder share: objects in answers. */
+#ifndef ACR_AGENTS_PRIVATE_H
+#define ACR_AGENTS_PRIVATE_H
+
+#include "agents/agents.h"
+
+/* The JSON object of an answer: the whole text, else what lies between its first and last brace.
+ * Owned; NULL, with why. */
+AcrJson *acr_agents_parse_object(const char *answer, GError **error) ACR_MUST_USE;
+/* A member that says yes or no, in words or as a truth value; false where it says neither. */
+bool acr_agents_decision(const AcrJson *member, bool *out_yes) ACR_MUST_USE;
+
+#endif
