@@ -51,7 +51,6 @@ typedef enum {
     ACR_PROMPT_TEST_REVIEWED,      /* patch, executions, advice */
     ACR_PROMPT_REVIEW_SYSTEM,
     ACR_PROMPT_REVIEW,       /* issue, test, patch, before, after */
-    ACR_PROMPT_REVIEW_AGAIN, /* what, before, after: the same question of a rewritten one */
     ACR_PROMPT_REVIEW_RETRY, /* problem */
     ACR_PROMPTS,
 } AcrPromptId;

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define MAX_PLACEHOLDERS 3
+#define MAX_PLACEHOLDERS 4
 
 typedef struct {
     const char *file;
@@ -29,6 +29,19 @@ static const PromptSpec specs[ACR_PROMPTS] = {
     [ACR_PROMPT_PATCH_LOCATIONS] = {"patch_locations.txt", {"issue", "locations"}},
     [ACR_PROMPT_PATCH_CONVERSATION] = {"patch_conversation.txt", {NULL}},
     [ACR_PROMPT_PATCH_RETRY] = {"patch_retry.txt", {"feedback"}},
+    [ACR_PROMPT_PATCH_REVIEWED] = {"patch_reviewed.txt", {"test", "executions", "advice"}},
+    [ACR_PROMPT_PATCH_REFUSED] = {"patch_refused.txt", {"message"}},
+    [ACR_PROMPT_SEARCH_CLUE] = {"search_clue.txt", {"test", "stderr"}},
+    [ACR_PROMPT_REPRODUCIBLE_SYSTEM] = {"reproducible_system.txt", {NULL}},
+    [ACR_PROMPT_REPRODUCIBLE] = {"reproducible.txt", {"issue"}},
+    [ACR_PROMPT_REPRODUCIBLE_RETRY] = {"reproducible_retry.txt", {"problem"}},
+    [ACR_PROMPT_TEST_SYSTEM] = {"test_system.txt", {"python"}},
+    [ACR_PROMPT_TEST] = {"test.txt", {"issue"}},
+    [ACR_PROMPT_TEST_RETRY] = {"test_retry.txt", {"problem", "execution"}},
+    [ACR_PROMPT_TEST_REVIEWED] = {"test_reviewed.txt", {"patch", "executions", "advice"}},
+    [ACR_PROMPT_REVIEW_SYSTEM] = {"review_system.txt", {NULL}},
+    [ACR_PROMPT_REVIEW] = {"review.txt", {"issue", "test", "patch", "executions"}},
+    [ACR_PROMPT_REVIEW_RETRY] = {"review_retry.txt", {"problem"}},
 };
 
 struct AcrPrompts {
