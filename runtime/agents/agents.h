@@ -50,7 +50,7 @@ typedef enum {
     ACR_PROMPT_TEST_RETRY,         /* problem, execution */
     ACR_PROMPT_TEST_REVIEWED,      /* patch, executions, advice */
     ACR_PROMPT_REVIEW_SYSTEM,
-    ACR_PROMPT_REVIEW,       /* issue, test, patch, before, after */
+    ACR_PROMPT_REVIEW,       /* issue, test, patch, executions */
     ACR_PROMPT_REVIEW_RETRY, /* problem */
     ACR_PROMPTS,
 } AcrPromptId;

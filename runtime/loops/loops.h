@@ -54,20 +54,31 @@ const char *acr_verify_name(AcrVerify verify); /* "auto", "always", "never" */
 /* False, and *out as it was, when `name` (may be NULL) is none of them. */
 bool acr_verify_from_name(const char *name, AcrVerify *out);
 
+/* Something that is run on a private copy of the run's snapshot. Borrowed. */
+typedef struct {
+    const AcrOverlay *overlay; /* the patch; NULL: none */
+    const char *test;          /* a script, run as ACR_TEST_FILE by the project's Python; or NULL */
+    const char *command;       /* else this, by a shell */
+    guint repeat;              /* from 0: the same once more, not taken from what is known of it */
+} AcrTrial;
+
 /*
- * Runs commands on private copies of the run's snapshot. The journal stands before it, so that a
- * loop runs from recorded executions unawares.
+ * Runs trials, each once: what came of it is known from then on. The journal stands before it, so
+ * that a loop runs from recorded executions unawares.
  */
 typedef struct {
     void *ctx;
-    /* What runs the code: "Python 3.9.18 at '…', in bubblewrap"; borrowed. */
-    const char *(*describe)(void *ctx);
     /*
-     * Runs `argv` with the changes of `overlay` (may be NULL) and `files`; argv[0] NULL stands for
-     * the project's Python. Errors: UNAVAILABLE, which is recorded too (the sandbox, not the
-     * command; the run goes on without); INTERRUPTED.
+     * Whether code can be run here; *out_text (owned) then says by what ("Python 3.9.18 in
+     * bubblewrap"), else why not. Errors: those of the journal, INTERRUPTED of sandbox.
      */
-    bool (*run)(void *ctx, const AcrExecution *execution, AcrExecuted *out, GError **error);
+    bool (*open)(void *ctx, bool *out_available, char **out_text, GError **error);
+    /* The tree's path, as tracebacks name it; borrowed. */
+    const char *(*dir)(void *ctx);
+    /* *out is borrowed, and lives as long as the executor. Errors: UNAVAILABLE of sandbox (not the
+     * command but the sandbox failed; that is recorded), INTERRUPTED of it, those of the journal.
+     */
+    bool (*run)(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error);
 } AcrExecutor;
 
 /* What a run works with. All borrowed for the call. */

@@ -1,0 +1,253 @@
+/*
+ * The patch writer at work: its conversation, what is cut from it when it is too long, and each try
+ * from the answer to the files of the run folder.
+ */
+#include "loops/work.h"
+
+#include <string.h>
+
+/* What a conversation can be cut by, and what is kept of each at least, in bytes. */
+static const gsize least[ACR_PARTS] = {1500, 1000, 1500};
+
+/* Starts the patch writer's conversation, from the located code if there is some. */
+static void start_conversation(AcrWork *work)
+{
+    g_autofree char *name = g_strdup_printf("attempt_%u/patch", work->attempt);
+    acr_conversation_free(work->patching.conversation);
+    work->patching.conversation = acr_conversation_new(name);
+    if (!work->retrieved.located->len) {
+        acr_agent_patch_start_from(work->patching.conversation, work->run->prompts,
+                                   work->retrieved.conversation);
+        return;
+    }
+    g_autofree char *issue =
+        acr_text_shorten(work->run->issue, work->patching.shown[ACR_PART_ISSUE]);
+    acr_agent_patch_start(work->patching.conversation, work->run->prompts, issue,
+                          work->retrieved.located, work->patching.shown[ACR_PART_CODE]);
+}
+
+static void add_feedback(AcrWork *work)
+{
+    g_autofree char *shown =
+        acr_text_shorten(work->patching.feedback, work->patching.shown[ACR_PART_FEEDBACK]);
+    acr_conversation_add(work->patching.conversation, ACR_ROLE_USER, shown);
+}
+
+/* How long each part is as it is shown now. */
+static void measure_parts(const AcrWork *work, gsize len[ACR_PARTS])
+{
+    const GPtrArray *located = work->retrieved.located;
+    memset(len, 0, ACR_PARTS * sizeof len[0]);
+    for (guint i = 0; i < located->len; i++)
+        len[ACR_PART_CODE] += strlen(((const AcrLocated *)located->pdata[i])->code);
+    if (located->len)
+        len[ACR_PART_ISSUE] = strlen(work->run->issue);
+    if (work->patching.feedback)
+        len[ACR_PART_FEEDBACK] = strlen(work->patching.feedback);
+    for (guint i = 0; i < ACR_PARTS; i++)
+        len[i] = MIN(len[i], work->patching.shown[i]);
+}
+
+/* Halves the longest part of what the patch writer is shown; NULL: all are short. */
+static const char *cut_longest_part(AcrWork *work)
+{
+    static const char *const what[ACR_PARTS] = {"the code is cut", "the issue is cut",
+                                                "the feedback is cut"};
+    gsize len[ACR_PARTS];
+    guint longest = ACR_PARTS;
+    measure_parts(work, len);
+    for (guint i = 0; i < ACR_PARTS; i++)
+        if (len[i] > least[i] && (longest == ACR_PARTS || len[i] > len[longest]))
+            longest = i;
+    if (longest == ACR_PARTS)
+        return NULL;
+    work->patching.shown[longest] = MAX(len[longest] / 2, least[longest]);
+    return what[longest];
+}
+
+/*
+ * After an overflow: earlier tries are dropped (the last feedback stays), then one thing is
+ * shortened. What was done; NULL: nothing is left to take away.
+ */
+static const char *shorten_conversation(AcrWork *work, bool *dropped_tries)
+{
+    const char *what = NULL;
+    if (work->patching.feedback && !*dropped_tries)
+        what = "earlier tries are left out";
+    *dropped_tries = true;
+    if (!what && !work->retrieved.located->len)
+        what = acr_retrieved_shorten(&work->retrieved, work->run);
+    if (!what)
+        what = cut_longest_part(work);
+    if (!what)
+        return NULL;
+    start_conversation(work);
+    if (work->patching.feedback)
+        add_feedback(work);
+    return what;
+}
+
+static bool ask_for_patch(AcrWork *work, const char **out_answer, GError **error)
+{
+    bool dropped_tries = false;
+    if (!work->patching.conversation)
+        start_conversation(work);
+    if (work->patching.feedback)
+        add_feedback(work);
+    for (;;) {
+        g_autoptr(GError) reason = NULL;
+        if (!acr_loops_go_on(work->run, error))
+            return false;
+        if (acr_agent_ask(work->model, work->patching.conversation, "patch", 0, false, out_answer,
+                          &reason))
+            return true;
+        bool overflow = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
+        const char *what = overflow ? shorten_conversation(work, &dropped_tries) : NULL;
+        if (overflow)
+            acr_loops_note_overflow(work->run, what);
+        if (!what) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+            return false;
+        }
+    }
+}
+
+static AcrJson *edits_to_json(const GPtrArray *edits)
+{
+    AcrJson *list = acr_json_new_array();
+    for (guint i = 0; i < edits->len; i++) {
+        const AcrEditOutcome *edit = edits->pdata[i];
+        AcrJson *json = acr_json_new_object();
+        acr_json_set_string(json, "file", edit->file);
+        acr_json_set_string(json, "level", acr_level_name(edit->level));
+        acr_json_set_int(json, "start", edit->start);
+        acr_json_set_int(json, "end", edit->end);
+        acr_json_set_string(json, "status", acr_edit_status_name(edit->status));
+        acr_json_set_string(json, "why", edit->why);
+        acr_json_append(list, json);
+    }
+    return list;
+}
+
+static bool save_try(AcrWork *work, const char *answer, const AcrPatchResult *result,
+                     GError **error)
+{
+    guint attempt = work->attempt, number = work->patching.number;
+    AcrJson *status = acr_json_new_object();
+    acr_json_set_int(status, "try", number);
+    acr_json_set_string(status, "status", acr_extract_status_name(result->status));
+    acr_json_set(status, "edits", edits_to_json(result->edits));
+    acr_json_set_string(status, "message", result->message);
+    acr_json_append(work->patching.statuses, status);
+    if (!acr_loops_write(work->run, attempt, answer, strlen(answer), error, "patch_raw_%u.md",
+                         number) ||
+        !acr_loops_write_json(work->run, attempt,
+                              acr_conversation_to_json(work->patching.conversation, 0), error,
+                              "conv_patch_%u.json", number) ||
+        !acr_loops_write_json(work->run, attempt, acr_json_copy(work->patching.statuses), error,
+                              "extract_status.json"))
+        return false;
+    if (!result->diff)
+        return true;
+    gsize len;
+    const void *diff = g_bytes_get_data(result->diff, &len);
+    return acr_loops_write(work->run, attempt, diff, len, error, "extracted_patch_%u.diff", number);
+}
+
+/* The places of the bug, for edits whose place is not unique. */
+static AcrPatchHint *make_hints(const GPtrArray *located, gsize *out_n)
+{
+    AcrPatchHint *hints = g_new0(AcrPatchHint, located->len + 1);
+    gsize n = 0;
+    for (guint i = 0; i < located->len; i++) {
+        const AcrLocated *item = located->pdata[i];
+        if (item->role == ACR_LOCATED_BUG)
+            hints[n++] = (AcrPatchHint){item->place->file, item->place->start, item->place->end};
+    }
+    *out_n = n;
+    return hints;
+}
+
+static bool apply_answer(AcrWork *work, const char *answer, AcrPatchResult *out, GError **error)
+{
+    gsize n_hints;
+    g_autofree AcrPatchHint *hints = make_hints(work->retrieved.located, &n_hints);
+    AcrPatchContext context = {
+        .snapshot = work->run->snapshot,
+        .index = work->run->index,
+        .referee = work->run->referee,
+        .hints = hints,
+        .n_hints = n_hints,
+    };
+    return acr_patch_apply(&context, answer, strlen(answer), out, error);
+}
+
+static void note_edit(const AcrWork *work, guint number, const AcrEditOutcome *edit)
+{
+    g_autofree char *lines =
+        edit->start ? g_strdup_printf(" lines %u-%u", edit->start, edit->end) : g_strdup("");
+    acr_loops_note(work->run, "edit %u: %s, %s (%s%s)", number, acr_edit_status_name(edit->status),
+                   acr_level_name(edit->level), edit->file ? edit->file : "no file", lines);
+}
+
+void acr_patching_tell(AcrWork *work, char *text)
+{
+    g_free(work->patching.feedback);
+    work->patching.feedback = text;
+}
+
+/* The feedback of an answer, as the next try is told it. */
+static void keep_feedback(AcrWork *work, const char *message)
+{
+    acr_patching_tell(work, message ? acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_RETRY,
+                                                         "feedback", message, NULL)
+                                    : NULL);
+}
+
+static void keep_latest(AcrWork *work, AcrPatchResult *result)
+{
+    AcrPatching *patching = &work->patching;
+    acr_candidate_clear(&patching->latest);
+    patching->latest = (AcrCandidate){
+        .status = result->status,
+        .attempt = work->attempt,
+        .number = patching->number,
+        .diff = g_steal_pointer(&result->diff),
+        .overlay = g_steal_pointer(&result->overlay),
+        .proof = ACR_PROOF_NONE,
+    };
+}
+
+static AcrStep no_answer(AcrWork *work, GError *reason, GError **error)
+{
+    if (!g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP) &&
+        !g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {
+        g_propagate_error(error, reason);
+        return ACR_STEP_FAILED;
+    }
+    acr_loops_note(work->run, "no patch in this try: %s", reason->message);
+    g_free(work->patching.reason);
+    work->patching.reason = g_strdup(reason->message);
+    g_error_free(reason);
+    return ACR_STEP_UNAVAILABLE;
+}
+
+AcrStep acr_patching_try(AcrWork *work, GError **error)
+{
+    GError *reason = NULL;
+    const char *answer;
+    work->patching.number++;
+    acr_loops_stage(work->run, work->attempt, "patch", work->patching.number);
+    if (!ask_for_patch(work, &answer, &reason))
+        return no_answer(work, reason, error);
+    g_auto(AcrPatchResult) result = {0};
+    if (!apply_answer(work, answer, &result, error) || !save_try(work, answer, &result, error))
+        return ACR_STEP_FAILED;
+    acr_loops_note(work->run, "%s", acr_extract_status_name(result.status));
+    for (guint i = 0; i < result.edits->len; i++)
+        note_edit(work, i + 1, result.edits->pdata[i]);
+    keep_feedback(work, result.message);
+    bool is_applicable = result.status == ACR_APPLICABLE_PATCH;
+    keep_latest(work, &result);
+    return is_applicable ? ACR_STEP_DONE : ACR_STEP_NOT_DONE;
+}
