@@ -23,9 +23,9 @@ static const Row rows[] = {
     {S(PATCH), ON(OK), S(REVIEW)}, /* VALIDATE without a reproducer */
     {S(PATCH), ON(REFUSED), S(PATCH)},
     {S(PATCH), ON(USED_UP), S(SELECT)},
-    {S(REVIEW), ON(OK), S(VALIDATE)},
+    {S(REVIEW), ON(OK), S(SELECT)}, /* it validates what it approves */
     {S(REVIEW), ON(UNAVAILABLE), S(VALIDATE)},
-    {S(REVIEW), ON(REFUSED), S(PATCH)},
+    {S(REVIEW), ON(REFUSED), S(SELECT)},
     {S(VALIDATE), ON(OK), S(SELECT)},
     {S(VALIDATE), ON(UNAVAILABLE), S(SELECT)},
     {S(VALIDATE), ON(REFUSED), S(PATCH)},
@@ -90,6 +90,8 @@ bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event)
         return false;
     if (machine->state == S(REPRODUCE))
         machine->reproducer = event == ON(OK);
+    else if (machine->state == S(REVIEW) && event == ON(UNAVAILABLE))
+        machine->reproducer = false; /* a patch that is written again is only validated */
     if (next == S(PATCH))
         enter_patch(machine);
     else if (next == S(GUARD))

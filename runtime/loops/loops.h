@@ -127,10 +127,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
  */
 const char *acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrRun *run);
 
-/* Runs the retrieval of one attempt. Errors: whatever made it FAILED or STOPPED (llm, py, vcs,
- * INTERRUPTED, artifacts'). */
-bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, AcrRetrieved *out,
-                       GError **error) ACR_MUST_USE;
+/* Runs the retrieval of one attempt; `clue` (may be NULL) is told with the issue. Errors: whatever
+ * made it FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'). */
+bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, const char *clue,
+                       AcrRetrieved *out, GError **error) ACR_MUST_USE;
 
 /* ---- Verdicts -----------------------------------------------------------------------------------
  */

@@ -137,11 +137,11 @@ typedef enum {
 
 typedef enum {
     ACR_ATTEMPT_ON_OK, /* GUARD: reproducible; REPRODUCE: reproduced; RETRIEVE: over; PATCH:
-                          applicable; REVIEW: both right; VALIDATE: passed; SELECT: the attempt gave
-                          a patch to keep */
+                          applicable; REVIEW: approved; VALIDATE: passed; SELECT: the attempt gave
+                          a patch that ends the run */
     ACR_ATTEMPT_ON_UNAVAILABLE, /* the step cannot be done; it said why */
-    ACR_ATTEMPT_ON_REFUSED, /* PATCH, REVIEW, VALIDATE: the patch is not good; SELECT: the attempt
-                               gave none */
+    ACR_ATTEMPT_ON_REFUSED, /* PATCH, VALIDATE: the patch is not good; REVIEW: none was approved;
+                               SELECT: the attempt gave none that ends the run */
     ACR_ATTEMPT_ON_USED_UP, /* PATCH: a script has no line left; the attempt ends */
     ACR_ATTEMPT_ON_FAILED,
     ACR_ATTEMPT_ON_CEILING,

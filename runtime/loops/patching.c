@@ -208,6 +208,7 @@ static void keep_latest(AcrWork *work, AcrPatchResult *result)
 {
     AcrPatching *patching = &work->patching;
     acr_candidate_clear(&patching->latest);
+    patching->is_kept = false;
     patching->latest = (AcrCandidate){
         .status = result->status,
         .attempt = work->attempt,

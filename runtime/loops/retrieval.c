@@ -310,8 +310,8 @@ static AcrRetrievalEvent do_state(Driver *driver)
     return work[driver->machine.state](driver);
 }
 
-bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, AcrRetrieved *out,
-                       GError **error)
+bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, const char *clue,
+                       AcrRetrieved *out, GError **error)
 {
     g_auto(Driver) driver = {.run = run,
                              .attempt = attempt,
@@ -322,6 +322,8 @@ bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, AcrRet
     driver.retrieved.located = g_ptr_array_new_with_free_func((GDestroyNotify)acr_located_free);
     driver.layers = acr_json_new_array();
     acr_agent_search_start(driver.retrieved.conversation, run->prompts, run->issue);
+    if (clue)
+        acr_conversation_add(driver.retrieved.conversation, ACR_ROLE_USER, clue);
     while (!acr_retrieval_is_over(&driver.machine)) {
         AcrRetrievalEvent event = do_state(&driver);
         bool legal = acr_retrieval_step(&driver.machine, event);

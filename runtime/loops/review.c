@@ -14,6 +14,7 @@ typedef struct {
     AcrConversation *conversation; /* of this round */
     AcrReviewAnswer answer;        /* the last one read */
     char *problem;                 /* of the last one that could not be read */
+    char *judged_patch;            /* as the reviewer saw it */
     const AcrExecuted *after;      /* borrowed */
     AcrTestVerdict with_patch;
     AcrStep step; /* of what ended the review otherwise than by its table */
@@ -25,6 +26,7 @@ static void driver_clear(Driver *driver)
     acr_conversation_free(driver->conversation);
     acr_review_answer_clear(&driver->answer);
     g_free(driver->problem);
+    g_free(driver->judged_patch);
     acr_test_verdict_clear(&driver->with_patch);
     g_clear_error(&driver->failure);
 }
@@ -96,13 +98,15 @@ static void start_round(Driver *driver)
     const AcrWork *work = driver->work;
     g_autofree char *name =
         g_strdup_printf("attempt_%u/review_%u", work->attempt, driver->machine.round);
-    g_autofree char *test = fenced("python", work->testing.script), *patch = patch_text(driver),
+    g_autofree char *test = fenced("python", work->testing.script),
                     *executions = executions_text(driver);
+    g_free(driver->judged_patch);
+    driver->judged_patch = patch_text(driver);
     g_autofree char *system =
         acr_prompts_render(work->run->prompts, ACR_PROMPT_REVIEW_SYSTEM, NULL);
     g_autofree char *user =
         acr_prompts_render(work->run->prompts, ACR_PROMPT_REVIEW, "issue", work->run->issue, "test",
-                           test, "patch", patch, "executions", executions, NULL);
+                           test, "patch", driver->judged_patch, "executions", executions, NULL);
     acr_conversation_free(driver->conversation);
     driver->conversation = acr_conversation_new(name);
     acr_conversation_add(driver->conversation, ACR_ROLE_SYSTEM, system);
@@ -142,6 +146,7 @@ static void offer(Driver *driver, AcrProof proof, char *why)
     copy.overlay = acr_overlay_copy(latest->overlay);
     copy.diff = g_bytes_ref(latest->diff);
     copy.why = NULL;
+    driver->work->patching.is_kept = true;
     acr_candidate_prove(&copy, proof, why);
     acr_candidate_offer(driver->best, &copy);
 }
@@ -220,11 +225,11 @@ static AcrReviewEvent do_test(Driver *driver)
 {
     AcrWork *work = driver->work;
     GError *error = NULL;
-    g_autofree char *patch = patch_text(driver), *executions = executions_text(driver),
+    g_autofree char *executions = executions_text(driver),
                     *advice = advice_text(driver->answer.test_analysis, driver->answer.test_advice);
     g_autofree char *message =
-        acr_prompts_render(work->run->prompts, ACR_PROMPT_TEST_REVIEWED, "patch", patch,
-                           "executions", executions, "advice", advice, NULL);
+        acr_prompts_render(work->run->prompts, ACR_PROMPT_TEST_REVIEWED, "patch",
+                           driver->judged_patch, "executions", executions, "advice", advice, NULL);
     AcrStep step = acr_testing_rewrite(work, message, work->run->max_tries, &error);
     return step == ACR_STEP_DONE ? ACR_REVIEW_ON_WRITTEN : event_of(driver, step, error);
 }

@@ -40,6 +40,7 @@ typedef struct {
     AcrJson *statuses;             /* extract_status.json */
     guint number;                  /* of the latest try, from 1 */
     AcrCandidate latest;           /* what it gave */
+    bool is_kept;                  /* that was judged, and made a candidate */
     char *reason;                  /* why the latest try gave no answer, or NULL */
 } AcrPatching;
 
@@ -104,6 +105,8 @@ char *acr_testing_describe(const char *when, const AcrExecuted *executed,
  */
 AcrStep acr_review_run(AcrWork *work, AcrCandidate *best, GError **error);
 
+/* What the patch writer is told of a validation that refused its patch; owned. */
+char *acr_validation_message(const AcrExecuted *executed) ACR_MUST_USE;
 /* Runs --validate on a patch. DONE: it passed, or there is no such command; NOT_DONE: it refused,
  * and *out_message (owned) is what it printed. */
 AcrStep acr_validate(AcrWork *work, const AcrCandidate *candidate, char **out_message,
