@@ -57,7 +57,18 @@ void acr_work_clear(AcrWork *work)
     acr_conversation_free(work->testing.conversation);
     g_free(work->testing.script);
     acr_test_verdict_clear(&work->testing.before);
+    g_free(work->unproved);
     memset(work, 0, sizeof *work);
+}
+
+void acr_work_unproved(AcrWork *work, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_free(work->unproved);
+    work->unproved = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    acr_loops_note(work->run, "%s", work->unproved);
 }
 
 static AcrAttemptEvent fail(Driver *driver, GError *error)
@@ -86,7 +97,7 @@ static AcrAttemptEvent unavailable(Driver *driver, const char *why)
         return fail(driver,
                     g_error_new(ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
                                 "cannot verify by running code, as --verify=always asks: %s", why));
-    acr_loops_note(driver->run, "the issue is not reproduced: %s", why);
+    acr_work_unproved(&driver->work, "the issue is not reproduced: %s", why);
     return ACR_ATTEMPT_ON_UNAVAILABLE;
 }
 
@@ -148,6 +159,8 @@ static AcrAttemptEvent do_retrieve(Driver *driver)
 static void offer_latest(Driver *driver)
 {
     AcrPatching *patching = &driver->work.patching;
+    if (!patching->latest.why)
+        patching->latest.why = g_strdup(driver->work.unproved);
     if (patching->latest.number > 0 && !patching->is_kept)
         acr_candidate_offer(&driver->candidate, &patching->latest);
 }

@@ -178,7 +178,7 @@ static AcrReviewEvent do_judge(Driver *driver)
         if (!g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP) &&
             !g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW))
             return fail(driver, error);
-        acr_loops_note(work->run, "no review: %s", error->message);
+        acr_work_unproved(driver->work, "no review: %s", error->message);
         g_error_free(error);
         return ACR_REVIEW_ON_UNAVAILABLE;
     }

@@ -12,14 +12,14 @@
  */
 
 /* A failed call: what a verify role lacks does not end the run. `reason` is taken. */
-static AcrStep no_answer(const AcrWork *work, const char *what, GError *reason, GError **error)
+static AcrStep no_answer(AcrWork *work, const char *what, GError *reason, GError **error)
 {
     if (!g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP) &&
         !g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {
         g_propagate_error(error, reason);
         return ACR_STEP_FAILED;
     }
-    acr_loops_note(work->run, "%s: %s", what, reason->message);
+    acr_work_unproved(work, "%s: %s", what, reason->message);
     g_error_free(reason);
     return ACR_STEP_UNAVAILABLE;
 }
@@ -45,15 +45,15 @@ AcrStep acr_testing_guard(AcrWork *work, GError **error)
                              error);
         if (acr_agent_reproducible_read(answer, &yes, &problem)) {
             if (!yes)
-                acr_loops_note(work->run, "the issue gives no example that can be reproduced");
+                acr_work_unproved(work, "the issue gives no example that can be reproduced");
             return yes ? ACR_STEP_DONE : ACR_STEP_NOT_DONE;
         }
         add_rendered(conversation,
                      acr_prompts_render(work->run->prompts, ACR_PROMPT_REPRODUCIBLE_RETRY,
                                         "problem", problem, NULL));
     }
-    acr_loops_note(work->run, "whether the issue can be reproduced was not answered in %u tries",
-                   GUARD_TRIES);
+    acr_work_unproved(work, "whether the issue can be reproduced was not answered in %u tries",
+                      GUARD_TRIES);
     return ACR_STEP_NOT_DONE;
 }
 
@@ -116,7 +116,7 @@ AcrStep acr_testing_run(AcrWork *work, const AcrOverlay *overlay, guint patch, g
             g_propagate_error(error, reason);
             return ACR_STEP_FAILED;
         }
-        acr_loops_note(work->run, "the script cannot be run: %s", reason->message);
+        acr_work_unproved(work, "the reproducer cannot be run: %s", reason->message);
         g_error_free(reason);
         return ACR_STEP_UNAVAILABLE;
     }
@@ -249,7 +249,7 @@ AcrStep acr_testing_write(AcrWork *work, guint tries, GError **error)
         if (step != ACR_STEP_NOT_DONE)
             return step;
     }
-    acr_loops_note(work->run, "the issue was not reproduced in %u tries", tries);
+    acr_work_unproved(work, "the issue was not reproduced in %u tries", tries);
     return ACR_STEP_NOT_DONE;
 }
 

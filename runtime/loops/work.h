@@ -65,9 +65,12 @@ typedef struct {
     AcrRetrieved retrieved;
     AcrPatching patching;
     AcrTesting testing;
+    char *unproved; /* why nothing can be proved by running code, or NULL */
 } AcrWork;
 void acr_work_begin(AcrWork *work, const AcrRun *run, guint attempt);
 void acr_work_clear(AcrWork *work);
+/* Notes why nothing can be proved, for the user and for the result. */
+void acr_work_unproved(AcrWork *work, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 typedef enum {
     ACR_STEP_DONE,

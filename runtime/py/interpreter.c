@@ -51,7 +51,7 @@ static PyStatus configure(PyConfig *config)
 {
     PyConfig_InitIsolatedConfig(config);
     config->write_bytecode = 0;
-    config->site_import = 0; /* installed packages: only the linter's, which asks for them */
+    config->site_import = 0;   /* installed packages: only the linter's, which asks for them */
     config->use_hash_seed = 1; /* 0: the order of sets is the same in each run */
     config->hash_seed = 0;
     /* Else libpython takes the interpreter that PATH names, with its standard library. */

@@ -13,6 +13,17 @@ static void set_digest(AcrJson *json, const char *key, const char *text)
     acr_json_set_string(json, key, digest);
 }
 
+static void set_code(AcrJson *json, const AcrTaskCode *code)
+{
+    acr_json_set_string(json, "sandbox", code->sandbox);
+    acr_json_set_string(json, "image", code->image);
+    acr_json_set_string(json, "python", code->python);
+    acr_json_set_string(json, "setup", code->setup);
+    acr_json_set(json, "setup_network",
+                 code->setup_network ? acr_json_new_bool(true) : acr_json_new_null());
+    acr_json_set_string(json, "validate", code->validate);
+}
+
 AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *prompts)
 {
     AcrJson *json = acr_json_new_object(), *models = acr_json_new_array(),
@@ -36,6 +47,7 @@ AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *promp
                  options->context > 0 ? acr_json_new_int(options->context) : acr_json_new_null());
     acr_json_set_string(json, "fallback_model", options->fallback_model);
     acr_json_set_string(json, "effort", options->effort);
+    set_code(json, options->code);
     for (guint i = 0; i < ACR_PROMPTS; i++)
         set_digest(texts, acr_prompt_file(i), acr_prompts_text(prompts, i));
     acr_json_set(json, "prompts", texts);

@@ -34,6 +34,7 @@ void acr_task_result_clear(AcrTaskResult *result)
 {
     g_clear_pointer(&result->diff, g_bytes_unref);
     g_clear_pointer(&result->reason, g_free);
+    g_clear_pointer(&result->proof_why, g_free);
 }
 
 static void warn(const AcrHost *host, const char *line)
@@ -249,9 +250,9 @@ static AcrJson *describe_selection(const AcrRunResult *result)
         g_strdup_printf("attempt_%u/extracted_patch_%u.diff", result->attempt, result->try_number);
     acr_json_set_string(json, "selected", result->diff ? path : NULL);
     acr_json_set_string(json, "status", acr_extract_status_name(result->status));
-    acr_json_set_string(json, "reason",
-                        result->diff ? "the first applicable patch"
-                                     : "no attempt gave an applicable patch");
+    const char *why = result->proof_why ? result->proof_why : "the first applicable patch";
+    acr_json_set_string(json, "proof", result->diff ? acr_proof_name(result->proof) : NULL);
+    acr_json_set_string(json, "reason", result->diff ? why : "no attempt gave an applicable patch");
     return json;
 }
 
@@ -268,6 +269,8 @@ static bool finish(Task *task, const AcrRunResult *result, GError **error)
     AcrJson *described = acr_json_new_object();
     acr_json_set_bool(described, "patch", result->diff != NULL);
     acr_json_set_string(described, "status", acr_extract_status_name(result->status));
+    acr_json_set_string(described, "proof", acr_proof_name(result->proof));
+    acr_json_set_string(described, "proof_why", result->proof_why);
     acr_json_set(task->folder.meta, "result", described);
     return save_result(&task->folder, result, error) &&
            acr_folder_write_meta(&task->folder, task->folder.meta, ACR_FOLDER_DONE, error);
@@ -281,10 +284,20 @@ static AcrExtractStatus status_from_name(const char *name)
     return ACR_NO_PATCH;
 }
 
+static AcrProof proof_from_name(const char *name)
+{
+    for (int i = ACR_PROOF_REFUSED; i <= ACR_PROOF_VERIFIED; i++)
+        if (g_strcmp0(name, acr_proof_name(i)) == 0)
+            return i;
+    return ACR_PROOF_NONE;
+}
+
 static bool read_result(const AcrFolder *folder, AcrTaskResult *out, GError **error)
 {
     const AcrJson *described = acr_json_get(folder->meta, "result");
     out->status = status_from_name(acr_json_get_string(described, "status"));
+    out->proof = proof_from_name(acr_json_get_string(described, "proof"));
+    out->proof_why = g_strdup(acr_json_get_string(described, "proof_why"));
     if (!acr_json_get_bool(described, "patch", false))
         return true;
     g_autofree char *path = acr_folder_path(folder, "patch.diff");
@@ -302,6 +315,13 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
     const AcrJson *bound = acr_json_get(task->folder.meta, "options");
     AcrRecordedReferee referee;
     acr_recorded_referee_init(&referee, journal, acr_python_referee(task->workspace.python));
+    AcrVerify verify = ACR_VERIFY_AUTO;
+    (void)acr_verify_from_name(acr_json_get_string(bound, "verify"), &verify);
+    g_auto(AcrRecordedExecutor) executor;
+    acr_recorded_executor_init(&executor, journal, task->workspace.snapshot);
+    if (task->options)
+        acr_recorded_executor_go_live(&executor, task->options->code, work_tree(task),
+                                      verify == ACR_VERIFY_ALWAYS, task->host);
     g_autofree char *cleaned = acr_issue_clean(issue);
     AcrRun run = {
         .issue = cleaned,
@@ -310,6 +330,9 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
         .search = task->workspace.search,
         .python = task->workspace.python,
         .referee = &referee.referee,
+        .executor = &executor.executor,
+        .validate = acr_json_get_string(bound, "validate"),
+        .verify = verify,
         .prompts = task->prompts,
         .models = (AcrModel *const *)models->pdata,
         .n_models = models->len,
@@ -322,7 +345,6 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
         .deadline_us = task->spending.deadline_us,
         .deadline_scope = task->spending.scope,
     };
-    (void)acr_verify_from_name(acr_json_get_string(bound, "verify"), &run.verify);
     return acr_attempts_run(&run, out, error);
 }
 
@@ -377,6 +399,8 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     out->status = result.status;
     out->diff = g_steal_pointer(&result.diff);
     out->reason = g_steal_pointer(&result.reason);
+    out->proof = result.proof;
+    out->proof_why = g_steal_pointer(&result.proof_why);
     return ok;
 }
 

@@ -88,6 +88,14 @@ typedef struct {
     gint64 batch_deadline_us; /* g_get_monotonic_time, which all processes share; 0: none */
 } AcrTaskCeilings;
 
+/* Where a run may run code, and what validates its patches: as in AcrSandboxOptions.
+ * Zero-initialise; all borrowed. */
+typedef struct {
+    const char *sandbox, *image, *python, *setup;
+    bool setup_network;
+    const char *validate; /* a shell command, or NULL */
+} AcrTaskCode;
+
 /* What makes a run. A run folder is bound to all of it but `out`, `retries`, `apply`, `ceilings`,
  * `price_file` and how the models are reached. All borrowed. */
 typedef struct {
@@ -100,6 +108,7 @@ typedef struct {
     guint rounds, tries, attempts;
     guint retries; /* of a model call that failed for the moment */
     AcrVerify verify;
+    const AcrTaskCode *code;    /* where code is run */
     double temperature;         /* below 0: the model's own */
     const char *fallback_model; /* takes over where a model has failed for good; or NULL */
     const char *effort;         /* of reasoning, or NULL */
@@ -132,6 +141,8 @@ typedef struct {
     guint64 model_calls; /* live ones, of this process */
     AcrCostSum cost;     /* of the run, replayed calls included; none of one that was finished */
     AcrExtractStatus status;
+    AcrProof proof;
+    char *proof_why; /* owned; in a line, or NULL */
 } AcrTaskResult;
 void acr_task_result_clear(AcrTaskResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTaskResult, acr_task_result_clear)

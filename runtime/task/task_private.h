@@ -133,6 +133,34 @@ typedef struct {
 void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
                                const AcrReferee *inner);
 
+/* ---- Recorded executor (executor.c) -------------------------------------------------------------
+ */
+
+/* An executor that asks the journal first what came of a trial, and a sandbox after it. */
+typedef struct {
+    AcrExecutor executor;
+    AcrJournal *journal;
+    AcrSnapshot *snapshot;
+    GHashTable *known; /* request as text -> AcrExecuted */
+    bool is_open, is_available;
+    char *text, *dir; /* what opening it said */
+    /* Beyond the journal: */
+    bool is_live;
+    bool is_demanded;    /* a sandbox that cannot be had ends the run, and is not recorded */
+    AcrSandbox *sandbox; /* NULL until it is needed */
+    AcrSandboxOptions options;
+    char *work_tree, *cache;
+    const AcrInterrupt *interrupt;
+} AcrRecordedExecutor;
+/* Both borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
+void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
+                                AcrSnapshot *snapshot);
+/* Lets it go on with a sandbox where the journal ends. `work_tree` may be NULL. */
+void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrTaskCode *code,
+                                   const char *work_tree, bool is_demanded, const AcrHost *host);
+void acr_recorded_executor_clear(AcrRecordedExecutor *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedExecutor, acr_recorded_executor_clear)
+
 /* ---- Outlines -----------------------------------------------------------------------------------
  */
 
@@ -150,7 +178,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutlineRecord, acr_outline_record_clear)
 /* ---- Run folder ---------------------------------------------------------------------------------
  */
 
-#define ACR_META_FORMAT 1
+#define ACR_META_FORMAT 2
 #define ACR_META_MAX_BYTES (16u * 1024 * 1024)
 
 typedef enum {

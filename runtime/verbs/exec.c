@@ -57,6 +57,8 @@ static bool check_number(const char *option, const char *given, gint64 max, gint
 static bool check(Options *options)
 {
     gint64 memory = 0, processes = 0, output = 0;
+    if (!acr_code_options_check(&options->code, acr_verb_exec.name))
+        return false;
     if (!options->repo) {
         acr_verb_usage(acr_verb_exec.name, "--repo is missing");
         return false;

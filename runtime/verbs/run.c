@@ -94,6 +94,14 @@ static bool check(Options *options)
     return false;
 }
 
+/* Whether the patch was proved by running code, or why not. */
+static void say_proof(const AcrTaskResult *result, AcrConsole *console)
+{
+    const char *why = result->proof_why ? result->proof_why : "nothing was run";
+    acr_console_say(console, "acr-host run: verified: %s (%s)",
+                    result->proof == ACR_PROOF_VERIFIED ? "yes" : "no", why);
+}
+
 /* Prints the patch and a last line for the user; the exit code. */
 static int report(const Options *options, const AcrTaskResult *result, AcrConsole *console)
 {
@@ -104,6 +112,7 @@ static int report(const Options *options, const AcrTaskResult *result, AcrConsol
                         options->out);
         return ACR_EXIT_NONE;
     }
+    say_proof(result, console);
     gsize len;
     const void *diff = g_bytes_get_data(result->diff, &len);
     return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);
@@ -136,6 +145,7 @@ static int run_task(const AcrProgram *program, Options *options)
         .attempts = (guint)options->run.attempts,
         .retries = (guint)options->run.client.retries,
         .verify = options->run.verify,
+        .code = &options->run.code,
         .temperature = options->run.client.temperature,
         .fallback_model = options->run.fallback_model,
         .effort = options->run.client.effort,

@@ -37,6 +37,12 @@ GOptionEntry *acr_run_option_entries(AcrRunOptions *options, const GOptionEntry 
          "Prove the patch by running code: auto, always or never (default auto; --verify alone: "
          "always)",
          "WHEN"},
+        {"validate", 0, 0, G_OPTION_ARG_FILENAME, &options->validate,
+         "Shell command that is run on each patched copy; it refuses the patch by its exit code, "
+         "and "
+         "what it prints goes back to the model",
+         "CMD"},
+        ACR_CODE_ENTRIES(&options->code_given),
         {"context", 0, 0, G_OPTION_ARG_INT, &options->context,
          "Tokens that the model takes at once (default: learnt from its first refusal)", "TOKENS"},
         {"prompts", 0, 0, G_OPTION_ARG_FILENAME, &options->prompts,
@@ -58,6 +64,20 @@ static bool check_verify(AcrRunOptions *options, const char *verb)
         return true;
     acr_verb_usage(verb, "--verify is auto, always or never, not '%s'", options->verify_name);
     return false;
+}
+
+static bool check_code(AcrRunOptions *options, const char *verb)
+{
+    const AcrCodeOptions *given = &options->code_given;
+    if (!acr_code_options_check(&options->code_given, verb))
+        return false;
+    if (options->validate && !*options->validate) {
+        acr_verb_usage(verb, "--validate is empty");
+        return false;
+    }
+    options->code = (AcrTaskCode){given->sandbox, given->image,         given->python,
+                                  given->setup,   given->setup_network, options->validate};
+    return true;
 }
 
 /* The name with the path of a script made absolute, the same file from wherever the command is
@@ -87,7 +107,8 @@ bool acr_run_options_check(AcrRunOptions *options, const char *verb)
            acr_range_check(verb, "attempts", options->attempts, 1, MAX_ATTEMPTS) &&
            (options->context == ACR_NOT_GIVEN ||
             acr_range_check(verb, "context", options->context, MIN_CONTEXT, MAX_CONTEXT)) &&
-           check_verify(options, verb) && acr_client_options_check(&options->client, verb) &&
+           check_verify(options, verb) && check_code(options, verb) &&
+           acr_client_options_check(&options->client, verb) &&
            acr_ceiling_options_check(&options->ceilings, verb) &&
            acr_indexing_options_check(&options->indexing, verb);
 }
@@ -105,6 +126,9 @@ void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv)
         g_ptr_array_add(argv, g_strdup_printf("--context=%d", options->context));
     if (options->verify_name)
         g_ptr_array_add(argv, g_strdup_printf("--verify=%s", options->verify_name));
+    acr_code_options_to_argv(&options->code_given, argv);
+    if (options->validate)
+        g_ptr_array_add(argv, g_strdup_printf("--validate=%s", options->validate));
     if (options->prompts)
         g_ptr_array_add(argv, g_strdup_printf("--prompts=%s", options->prompts));
     if (options->indexing.no_cache)
@@ -119,6 +143,8 @@ void acr_run_options_clear(AcrRunOptions *options)
     g_strfreev(options->models);
     g_strfreev(options->models_as_given);
     g_free(options->verify_name);
+    acr_code_options_clear(&options->code_given);
+    g_free(options->validate);
     g_free(options->prompts);
     g_free(options->fallback_model);
     g_free(options->fallback_as_given);

@@ -110,6 +110,59 @@ void acr_ceiling_options_clear(AcrCeilingOptions *options);
 /* What was used, in one line; owned; NULL: nothing is known of. */
 char *acr_cost_line(const AcrCostSum *cost) ACR_MUST_USE;
 
+/* ---- Options of verbs that run code -------------------------------------------------------------
+ */
+
+/* Where code is run. Strings are owned. */
+typedef struct {
+    char *sandbox, *image, *python, *setup;
+    gboolean setup_network;
+} AcrCodeOptions;
+void acr_code_options_clear(AcrCodeOptions *options);
+/* Makes paths absolute. False, with a usage message printed, when they cannot be together. */
+bool acr_code_options_check(AcrCodeOptions *options, const char *verb) ACR_MUST_USE;
+/* Appends them as arguments to an array of owned strings. */
+void acr_code_options_to_argv(const AcrCodeOptions *options, GPtrArray *argv);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrCodeOptions, acr_code_options_clear)
+#define ACR_CODE_ENTRIES(options)                                                                  \
+    {"sandbox",                                                                                    \
+     0,                                                                                            \
+     0,                                                                                            \
+     G_OPTION_ARG_STRING,                                                                          \
+     &(options)->sandbox,                                                                          \
+     "Where code is run: bubblewrap, container (with --image) or plain, which isolates nothing",   \
+     "NAME"},                                                                                      \
+        {"image",                                                                                  \
+         0,                                                                                        \
+         0,                                                                                        \
+         G_OPTION_ARG_STRING,                                                                      \
+         &(options)->image,                                                                        \
+         "Container image that holds the project in /testbed",                                     \
+         "NAME"},                                                                                  \
+        {"python",                                                                                 \
+         0,                                                                                        \
+         0,                                                                                        \
+         G_OPTION_ARG_FILENAME,                                                                    \
+         &(options)->python,                                                                       \
+         "The project's Python (default: .venv of the working tree, else the system's)",           \
+         "PATH"},                                                                                  \
+        {"setup",                                                                                  \
+         0,                                                                                        \
+         0,                                                                                        \
+         G_OPTION_ARG_FILENAME,                                                                    \
+         &(options)->setup,                                                                        \
+         "Shell command that makes the project importable; run once for each tree, and kept",      \
+         "CMD"},                                                                                   \
+    {                                                                                              \
+        "setup-network", 0, 0, G_OPTION_ARG_NONE, &(options)->setup_network,                       \
+            "Let the set-up use the network", NULL                                                 \
+    }
+
+/* The sandbox that they describe; owned. */
+AcrSandbox *acr_code_options_open(const AcrCodeOptions *given, const AcrProgram *program,
+                                  const AcrRepo *repo, AcrSnapshot *snapshot,
+                                  GError **error) ACR_MUST_USE;
+
 /* ---- Options of verbs that index ----------------------------------------------------------------
  */
 
@@ -176,6 +229,9 @@ typedef struct {
     int context; /* tokens; ACR_NOT_GIVEN: learnt */
     char *verify_name;
     AcrVerify verify;
+    AcrCodeOptions code_given;
+    char *validate;
+    AcrTaskCode code; /* what they mean, by acr_run_options_check */
     char *prompts;
     char *shared_dir; /* told to a task of a batch */
     AcrClientOptions client;
@@ -228,55 +284,6 @@ bool acr_repo_options_begin(const AcrProgram *program, const AcrVerb *verb, AcrR
                             AcrWorkspace *out, GError **error) ACR_MUST_USE;
 bool acr_repo_options_index(const AcrProgram *program, const AcrVerb *verb, AcrRepoOptions *options,
                             AcrWorkspace *workspace, GError **error) ACR_MUST_USE;
-
-/* ---- Options of verbs that run code -------------------------------------------------------------
- */
-
-/* Where code is run. Strings are owned. */
-typedef struct {
-    char *sandbox, *image, *python, *setup;
-    gboolean setup_network;
-} AcrCodeOptions;
-void acr_code_options_clear(AcrCodeOptions *options);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrCodeOptions, acr_code_options_clear)
-#define ACR_CODE_ENTRIES(options)                                                                  \
-    {"sandbox",                                                                                    \
-     0,                                                                                            \
-     0,                                                                                            \
-     G_OPTION_ARG_STRING,                                                                          \
-     &(options)->sandbox,                                                                          \
-     "Where code is run: bubblewrap, container (with --image) or plain, which isolates nothing",   \
-     "NAME"},                                                                                      \
-        {"image",                                                                                  \
-         0,                                                                                        \
-         0,                                                                                        \
-         G_OPTION_ARG_STRING,                                                                      \
-         &(options)->image,                                                                        \
-         "Container image that holds the project in /testbed",                                     \
-         "NAME"},                                                                                  \
-        {"python",                                                                                 \
-         0,                                                                                        \
-         0,                                                                                        \
-         G_OPTION_ARG_FILENAME,                                                                    \
-         &(options)->python,                                                                       \
-         "The project's Python (default: .venv of the working tree, else the system's)",           \
-         "PATH"},                                                                                  \
-        {"setup",                                                                                  \
-         0,                                                                                        \
-         0,                                                                                        \
-         G_OPTION_ARG_FILENAME,                                                                    \
-         &(options)->setup,                                                                        \
-         "Shell command that makes the project importable; run once for each tree, and kept",      \
-         "CMD"},                                                                                   \
-    {                                                                                              \
-        "setup-network", 0, 0, G_OPTION_ARG_NONE, &(options)->setup_network,                       \
-            "Let the set-up use the network", NULL                                                 \
-    }
-
-/* The sandbox that they describe; owned. */
-AcrSandbox *acr_code_options_open(const AcrCodeOptions *given, const AcrProgram *program,
-                                  const AcrRepo *repo, AcrSnapshot *snapshot,
-                                  GError **error) ACR_MUST_USE;
 
 /* ---- Progress -----------------------------------------------------------------------------------
  */

@@ -1,0 +1,383 @@
+/*
+ * The executor of a run: it asks the journal first what came of a trial, and the sandbox after it.
+ * The sandbox is opened when it is needed first: a replay, and a run that is gone on with up to
+ * where it was, need none. Each trial is run once; what it gave is known from then on, so that a
+ * loop may ask again.
+ *
+ * Recorded are also whether code can be run at all ("sandbox"), and a sandbox that failed: both
+ * decide how the run goes on.
+ */
+#include "task/task_private.h"
+
+#include <string.h>
+
+#define TEST_WALL_MS ((gint64)120 * 1000)
+#define VALIDATE_WALL_MS ((gint64)1800 * 1000)
+#define PROBE_WALL_MS ((gint64)30 * 1000)
+#define PROBE "import platform; print('Python ' + platform.python_version())" /* of any version */
+
+/* ---- Records ------------------------------------------------------------------------------------
+ */
+
+static void executed_free(gpointer data)
+{
+    acr_executed_clear(data);
+    g_free(data);
+}
+
+static AcrJson *bytes_json(GBytes *bytes)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(bytes, &len);
+    return acr_json_new_bytes(data ? data : "", len);
+}
+
+static AcrJson *answer_json(const AcrExecuted *executed)
+{
+    AcrJson *json = acr_json_new_object(), *changed = acr_json_new_array();
+    acr_json_set_int(json, "exit", executed->exit_code);
+    acr_json_set_int(json, "signal", executed->signal);
+    acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
+    acr_json_set(json, "stdout", bytes_json(executed->out));
+    acr_json_set(json, "stderr", bytes_json(executed->err));
+    acr_json_set_int(json, "stdout_bytes", (gint64)executed->out_total);
+    acr_json_set_int(json, "stderr_bytes", (gint64)executed->err_total);
+    for (gsize i = 0; executed->changed && executed->changed[i]; i++)
+        acr_json_append(changed,
+                        acr_json_new_bytes(executed->changed[i], strlen(executed->changed[i])));
+    acr_json_set(json, "changed", changed);
+    return json;
+}
+
+static AcrJson *error_json(const GError *error)
+{
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "error", error->message);
+    return json;
+}
+
+static GBytes *take_bytes(const AcrJson *json, const char *key)
+{
+    GBytes *bytes = acr_json_get_bytes(json, key);
+    return bytes ? bytes : g_bytes_new_static("", 0);
+}
+
+static char **take_changed(const AcrJson *json)
+{
+    GPtrArray *paths = g_ptr_array_new();
+    for (const AcrJson *at = acr_json_first(acr_json_get(json, "changed")); at;
+         at = acr_json_next(at)) {
+        g_autoptr(AcrJson) wrapped = acr_json_new_object();
+        acr_json_set(wrapped, "path", acr_json_copy(at));
+        g_autoptr(GBytes) bytes = take_bytes(wrapped, "path");
+        gsize len;
+        const char *data = g_bytes_get_data(bytes, &len);
+        g_ptr_array_add(paths, g_strndup(data ? data : "", len));
+    }
+    g_ptr_array_add(paths, NULL);
+    return (char **)g_ptr_array_free(paths, FALSE);
+}
+
+static void read_answer(const AcrJson *json, AcrExecuted *out)
+{
+    *out = (AcrExecuted){
+        .exit_code = (int)acr_json_get_int(json, "exit", -1),
+        .signal = (int)acr_json_get_int(json, "signal", 0),
+        .out = take_bytes(json, "stdout"),
+        .err = take_bytes(json, "stderr"),
+        .out_total = (guint64)acr_json_get_int(json, "stdout_bytes", 0),
+        .err_total = (guint64)acr_json_get_int(json, "stderr_bytes", 0),
+        .changed = take_changed(json),
+    };
+    (void)acr_sandbox_limit_from_name(acr_json_get_string(json, "limit"), &out->limit);
+}
+
+static AcrJson *time_json(const AcrExecuted *executed)
+{
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_int(json, "wall_ms", executed->wall_ms);
+    acr_json_set_int(json, "peak_bytes", executed->peak_bytes);
+    return json;
+}
+
+/* ---- The sandbox --------------------------------------------------------------------------------
+ */
+
+static bool need_sandbox(AcrRecordedExecutor *self, GError **error)
+{
+    if (self->sandbox)
+        return true;
+    g_assert(self->is_live); /* in a replay the journal answers, or the run ends */
+    self->sandbox = acr_sandbox_open(&self->options, error);
+    return self->sandbox != NULL;
+}
+
+/* Sets up, and runs the project's Python once: what it is called, owned. */
+static char *probe(AcrRecordedExecutor *self, GError **error)
+{
+    if (!need_sandbox(self, error) || !acr_sandbox_set_up(self->sandbox, error))
+        return NULL;
+    const char *const argv[] = {acr_sandbox_python(self->sandbox), "-c", PROBE, NULL};
+    AcrExecution execution = {.argv = argv, .limits = {.wall_ms = PROBE_WALL_MS}};
+    g_auto(AcrExecuted) executed = {0};
+    if (!acr_sandbox_run(self->sandbox, &execution, &executed, error))
+        return NULL;
+    gsize len;
+    const char *data =
+        g_bytes_get_data(executed.exit_code == 0 ? executed.out : executed.err, &len);
+    g_autofree char *text = acr_utf8_repair(data ? data : "", len);
+    g_strstrip(text);
+    if (executed.exit_code == 0)
+        return g_strdup(text);
+    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                "the Python '%s' does not run in the sandbox: %s",
+                acr_sandbox_python(self->sandbox), text);
+    return NULL;
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------
+ */
+
+static void take_opened(AcrRecordedExecutor *self, const AcrJson *answer)
+{
+    self->is_available = acr_json_get_bool(answer, "available", false);
+    self->text = g_strdup(acr_json_get_string(answer, "text"));
+    self->dir = g_strdup(acr_json_get_string(answer, "dir"));
+    self->is_open = true;
+}
+
+static AcrJson *opened_json(AcrRecordedExecutor *self, const char *python, const GError *reason)
+{
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_bool(json, "available", python != NULL);
+    if (!python) {
+        acr_json_set_string(json, "text", reason->message);
+        return json;
+    }
+    acr_json_set_string(json, "text", python);
+    acr_json_set_string(json, "dir", acr_sandbox_dir(self->sandbox));
+    acr_json_set_string(json, "backend", acr_sandbox_backend(self->sandbox));
+    acr_json_set_string(json, "python", acr_sandbox_python(self->sandbox));
+    return json;
+}
+
+/* Errors that end the call, and are not an answer. */
+static bool is_fatal(const AcrRecordedExecutor *self, const GError *error)
+{
+    return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
+           g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_USAGE) ||
+           self->is_demanded || acr_interrupted(self->interrupt);
+}
+
+static bool open_live(AcrRecordedExecutor *self, const AcrJson *request, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *python = probe(self, &reason);
+    if (!python && is_fatal(self, reason)) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    g_autoptr(AcrJson) answer = opened_json(self, python, reason);
+    if (!acr_journal_append(self->journal, "sandbox", request, answer, NULL, error))
+        return false;
+    take_opened(self, answer);
+    return true;
+}
+
+static bool open_executor(void *ctx, bool *out_available, char **out_text, GError **error)
+{
+    AcrRecordedExecutor *self = ctx;
+    if (!self->is_open) {
+        const AcrJson *recorded = NULL;
+        g_autoptr(AcrJson) request = acr_json_new_object();
+        if (!acr_journal_ask(self->journal, "sandbox", request, &recorded, error))
+            return false;
+        if (recorded)
+            take_opened(self, recorded);
+        else if (!open_live(self, request, error))
+            return false;
+    }
+    *out_available = self->is_available;
+    *out_text = g_strdup(self->text);
+    return true;
+}
+
+static const char *executor_dir(void *ctx)
+{
+    const AcrRecordedExecutor *self = ctx;
+    return self->dir ? self->dir : "";
+}
+
+/* ---- Trials -------------------------------------------------------------------------------------
+ */
+
+static char *text_digest(const char *text)
+{
+    return text ? acr_sha256_hex(text, strlen(text)) : NULL;
+}
+
+static bool describe_trial(const AcrTrial *trial, AcrJson **out, GError **error)
+{
+    g_autofree char *patch = NULL, *test = text_digest(trial->test);
+    if (trial->overlay) {
+        g_autoptr(GBytes) diff = acr_overlay_diff(trial->overlay, error);
+        if (!diff)
+            return false;
+        gsize len;
+        const void *data = g_bytes_get_data(diff, &len);
+        patch = acr_sha256_hex(data ? data : "", len);
+    }
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "patch", patch);
+    acr_json_set_string(json, "test", test);
+    acr_json_set_string(json, "command", trial->command);
+    acr_json_set_int(json, "repeat", trial->repeat);
+    *out = json;
+    return true;
+}
+
+/* Folders below the tree that projects keep their packages in, for those that are not installed. */
+static char *python_path(const AcrRecordedExecutor *self)
+{
+    static const char *const folders[] = {"src", "lib"};
+    g_autoptr(GString) path = g_string_new("PYTHONPATH=");
+    for (guint i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *prefix = g_strconcat(folders[i], "/", NULL);
+        for (gsize k = 0; k < acr_snapshot_size(self->snapshot); k++) {
+            const char *name = acr_snapshot_entry(self->snapshot, k)->path;
+            const char *slash =
+                g_str_has_prefix(name, prefix) ? strchr(name + strlen(prefix), '/') : NULL;
+            if (slash && strcmp(slash, "/__init__.py") == 0) {
+                g_string_append_printf(path, "%s%s/%s", path->str[path->len - 1] == '=' ? "" : ":",
+                                       acr_sandbox_dir(self->sandbox), folders[i]);
+                break;
+            }
+        }
+    }
+    return path->str[path->len - 1] == '=' ? NULL : g_string_free(g_steal_pointer(&path), FALSE);
+}
+
+static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecuted *out,
+                     GError **error)
+{
+    if (!need_sandbox(self, error))
+        return false;
+    g_autoptr(GBytes) script =
+        trial->test ? g_bytes_new_static(trial->test, strlen(trial->test)) : NULL;
+    g_autofree char *path = python_path(self);
+    const AcrSandboxFile file = {ACR_TEST_FILE, script};
+    const char *const test[] = {acr_sandbox_python(self->sandbox), ACR_TEST_FILE, NULL};
+    const char *const command[] = {"/bin/sh", "-c", trial->command, NULL};
+    const char *const env[] = {"PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", path, NULL};
+    AcrExecution execution = {
+        .overlay = trial->overlay,
+        .files = &file,
+        .n_files = script ? 1 : 0,
+        .argv = script ? test : command,
+        .env = env,
+        .limits = {.wall_ms = script ? TEST_WALL_MS : VALIDATE_WALL_MS},
+    };
+    return acr_sandbox_run(self->sandbox, &execution, out, error);
+}
+
+/* Runs a trial and records it; *out_answer owned. */
+static bool try_live(AcrRecordedExecutor *self, const AcrTrial *trial, const AcrJson *request,
+                     AcrJson **out_answer, GError **error)
+{
+    g_auto(AcrExecuted) executed = {0};
+    g_autoptr(GError) reason = NULL;
+    bool ran = run_live(self, trial, &executed, &reason);
+    if (!ran && is_fatal(self, reason)) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    g_autoptr(AcrJson) answer = ran ? answer_json(&executed) : error_json(reason);
+    if (!acr_journal_append(self->journal, "execution", request, answer,
+                            ran ? time_json(&executed) : NULL, error))
+        return false;
+    *out_answer = g_steal_pointer(&answer);
+    return true;
+}
+
+/* The answer to a trial from the journal or the sandbox; owned. */
+static AcrJson *ask(AcrRecordedExecutor *self, const AcrTrial *trial, const AcrJson *request,
+                    GError **error)
+{
+    const AcrJson *recorded = NULL;
+    AcrJson *answer = NULL;
+    if (!acr_journal_ask(self->journal, "execution", request, &recorded, error))
+        return NULL;
+    if (recorded)
+        return acr_json_copy(recorded);
+    return try_live(self, trial, request, &answer, error) ? answer : NULL;
+}
+
+static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error)
+{
+    AcrRecordedExecutor *self = ctx;
+    g_autoptr(AcrJson) request = NULL;
+    if (!describe_trial(trial, &request, error))
+        return false;
+    g_autofree char *key = acr_json_print(request);
+    AcrExecuted *known = g_hash_table_lookup(self->known, key);
+    if (!known) {
+        g_autoptr(AcrJson) answer = ask(self, trial, request, error);
+        const char *failure = answer ? acr_json_get_string(answer, "error") : NULL;
+        if (failure)
+            g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE, "%s", failure);
+        if (!answer || failure)
+            return false;
+        known = g_new0(AcrExecuted, 1);
+        read_answer(answer, known);
+        g_hash_table_insert(self->known, g_steal_pointer(&key), known);
+    }
+    *out = known;
+    return true;
+}
+
+/* ---- Lifecycle ----------------------------------------------------------------------------------
+ */
+
+void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
+                                AcrSnapshot *snapshot)
+{
+    *self = (AcrRecordedExecutor){
+        .executor = {self, open_executor, executor_dir, run_trial},
+        .journal = journal,
+        .snapshot = snapshot,
+        .known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, executed_free),
+    };
+}
+
+void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrTaskCode *code,
+                                   const char *work_tree, bool is_demanded, const AcrHost *host)
+{
+    self->work_tree = work_tree ? acr_path_real(work_tree) : NULL;
+    self->cache = host->cache ? acr_host_default_sandbox_cache() : NULL;
+    self->is_demanded = is_demanded;
+    self->interrupt = host->interrupt;
+    self->is_live = true;
+    self->options = (AcrSandboxOptions){
+        .backend = code->sandbox,
+        .snapshot = self->snapshot,
+        .mount = self->work_tree,
+        .work_tree = self->work_tree,
+        .python = code->python,
+        .setup = code->setup,
+        .setup_network = code->setup_network,
+        .image = code->image,
+        .cache = self->cache,
+        .exe = host->exe,
+        .interrupt = host->interrupt,
+    };
+}
+
+void acr_recorded_executor_clear(AcrRecordedExecutor *self)
+{
+    acr_sandbox_free(self->sandbox);
+    g_clear_pointer(&self->known, g_hash_table_unref);
+    g_clear_pointer(&self->text, g_free);
+    g_clear_pointer(&self->dir, g_free);
+    g_clear_pointer(&self->work_tree, g_free);
+    g_clear_pointer(&self->cache, g_free);
+}
