@@ -188,6 +188,14 @@ char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
 GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE;
 
 /*
+ * Applies a diff in git's format, made against the files as they are in the overlay; hunks may have
+ * moved. All of it, or nothing. Errors: FAILED (no diff; it does not apply; a path that may not be
+ * written), those of acr_snapshot_read.
+ */
+bool acr_overlay_take_diff(AcrOverlay *overlay, const void *diff, gsize len,
+                           GError **error) ACR_MUST_USE;
+
+/*
  * Writes the changed files of the overlay into the working tree `workdir`, for --apply: first every
  * affected file must still hold the snapshot's bytes (or its new ones already: an apply that was
  * killed is finished by the next), else nothing is written; then each is written by temporary file

@@ -171,6 +171,24 @@ static int execute(const AcrProgram *program, const Options *options, AcrSandbox
     return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
 }
 
+static bool take_patch(const AcrProgram *program, const Options *options, AcrOverlay *overlay,
+                       GError **error)
+{
+    if (!options->patch)
+        return true;
+    bool is_stdin = strcmp(options->patch, "-") == 0;
+    g_autoptr(GBytes) diff = is_stdin ? acr_read_stdin(MAX_PATCH_BYTES, program->interrupt, error)
+                                      : acr_file_read(options->patch, MAX_PATCH_BYTES, error);
+    if (!diff)
+        return false;
+    gsize len;
+    const void *data = g_bytes_get_data(diff, &len);
+    bool ok = acr_overlay_take_diff(overlay, data ? data : "", len, error);
+    if (!ok)
+        g_prefix_error(error, "'%s': ", options->patch);
+    return ok;
+}
+
 static int run_options(const AcrProgram *program, Options *options)
 {
     g_autoptr(GError) error = NULL;
@@ -188,6 +206,8 @@ static int run_options(const AcrProgram *program, Options *options)
     for (const char *const *at = acr_sandbox_remarks(sandbox); options->verbose && *at; at++)
         acr_verb_say(acr_verb_exec.name, "%s", *at);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    if (!take_patch(program, options, overlay, &error))
+        return acr_verb_usage(acr_verb_exec.name, "%s", error->message);
     return execute(program, options, sandbox, overlay);
 }
 

@@ -1,0 +1,140 @@
+/*
+ * Applies a diff to an overlay. The files that the diff is of become a tree in a repository that
+ * lives in memory; libgit2 applies the diff to that tree, as git does, and what has changed is
+ * written into the overlay. All of a diff is taken, or nothing.
+ */
+#include <string.h>
+
+#include <git2/sys/mempack.h>
+#include <git2/sys/odb_backend.h>
+#include <git2/sys/repository.h>
+
+#include "vcs_private.h"
+
+/* A repository in memory with the files before and after. All owned. */
+typedef struct {
+    git_odb *odb;
+    git_repository *git;
+    git_diff *diff;
+    git_index *before;
+    git_tree *tree;
+    git_index *after;
+} Work;
+
+static void work_clear(Work *work)
+{
+    git_index_free(work->after);
+    git_tree_free(work->tree);
+    git_index_free(work->before);
+    git_diff_free(work->diff);
+    git_repository_free(work->git);
+    git_odb_free(work->odb);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
+
+static bool fail(GError **error, const char *what)
+{
+    acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "%s", what);
+    return false;
+}
+
+static bool open_memory(Work *work, GError **error)
+{
+    git_odb_backend *memory = NULL;
+    if (!acr_vcs_init(error))
+        return false;
+    if (git_odb_new(&work->odb) != 0 || git_mempack_new(&memory) != 0 ||
+        git_odb_add_backend(work->odb, memory, 1) != 0 ||
+        git_repository_wrap_odb(&work->git, work->odb) != 0 || git_index_new(&work->before) != 0)
+        return fail(error, "cannot prepare to apply a diff");
+    return true;
+}
+
+/* Puts a file of the overlay into the tree; one that is not there is left out, as the diff may make
+ * it. */
+static bool add_before(Work *work, const AcrOverlay *overlay, const char *path, GError **error)
+{
+    if (!acr_overlay_has(overlay, path))
+        return true;
+    g_autoptr(GBytes) content = acr_overlay_read(overlay, path, error);
+    if (!content)
+        return false;
+    git_index_entry entry = {.path = path, .mode = acr_overlay_mode(overlay, path)};
+    gsize len;
+    const void *data = g_bytes_get_data(content, &len);
+    if (git_odb_write(&entry.id, work->odb, data ? data : "", len, GIT_OBJECT_BLOB) != 0 ||
+        git_index_add(work->before, &entry) != 0)
+        return fail(error, "cannot prepare to apply a diff");
+    return true;
+}
+
+static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
+{
+    git_oid id;
+    for (gsize i = 0; i < git_diff_num_deltas(work->diff); i++) {
+        const git_diff_delta *delta = git_diff_get_delta(work->diff, i);
+        if ((delta->old_file.path && !add_before(work, overlay, delta->old_file.path, error)) ||
+            (delta->new_file.path && !add_before(work, overlay, delta->new_file.path, error)))
+            return false;
+    }
+    if (git_index_write_tree_to(&id, work->before, work->git) != 0 ||
+        git_tree_lookup(&work->tree, work->git, &id) != 0)
+        return fail(error, "cannot prepare to apply a diff");
+    return true;
+}
+
+static guint32 mode_of(guint32 mode)
+{
+    return mode == ACR_MODE_EXEC || mode == ACR_MODE_LINK ? mode : ACR_MODE_FILE;
+}
+
+static bool write_after(Work *work, AcrOverlay *overlay, const git_index_entry *entry,
+                        GError **error)
+{
+    git_odb_object *object = NULL;
+    if (git_odb_read(&object, work->odb, &entry->id) != 0)
+        return fail(error, "cannot read what a diff has made");
+    g_autoptr(GBytes) content =
+        g_bytes_new(git_odb_object_data(object), git_odb_object_size(object));
+    git_odb_object_free(object);
+    return acr_overlay_write(overlay, entry->path, mode_of(entry->mode), content, error);
+}
+
+/* Takes over what is different after the diff. */
+static bool take_after(Work *work, AcrOverlay *overlay, GError **error)
+{
+    for (gsize i = 0; i < git_index_entrycount(work->before); i++) {
+        const git_index_entry *entry = git_index_get_byindex(work->before, i);
+        if (!git_index_get_bypath(work->after, entry->path, 0) &&
+            !acr_overlay_remove(overlay, entry->path, error))
+            return false;
+    }
+    for (gsize i = 0; i < git_index_entrycount(work->after); i++) {
+        const git_index_entry *entry = git_index_get_byindex(work->after, i),
+                              *old = git_index_get_bypath(work->before, entry->path, 0);
+        bool same = old && old->mode == entry->mode && git_oid_equal(&old->id, &entry->id);
+        if (!same && !write_after(work, overlay, entry, error))
+            return false;
+    }
+    return true;
+}
+
+bool acr_overlay_take_diff(AcrOverlay *overlay, const void *diff, gsize len, GError **error)
+{
+    g_auto(Work) work = {0};
+    if (!open_memory(&work, error))
+        return false;
+    if (git_diff_from_buffer(&work.diff, diff, len) != 0)
+        return fail(error, "the diff cannot be read");
+    if (!make_tree(&work, overlay, error))
+        return false;
+    if (git_apply_to_tree(&work.after, work.git, work.tree, work.diff, NULL) != 0)
+        return fail(error, "the diff does not apply");
+    g_autoptr(AcrOverlay) copy = acr_overlay_copy(overlay);
+    if (!take_after(&work, copy, error))
+        return false;
+    GHashTable *before = overlay->changes;
+    overlay->changes = copy->changes;
+    copy->changes = before;
+    return true;
+}
