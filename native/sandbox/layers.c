@@ -21,12 +21,17 @@
 #define WAIT_US 20000
 #define SIZE_FILE ".size" /* beside the entry: bytes on disk, as text */
 
+/* A folder that this process uses: entries are locked for all readers, temporary ones for it alone.
+ */
+typedef struct {
+    int fd;
+    char *path;
+} Held;
+
 struct AcrLayers {
     char *path;
     bool is_temporary;
-    guint scratches;
-    GArray *held; /* of int: locked folders of the entries in use */
-    AcrOwner self;
+    GArray *held; /* of Held */
     const AcrInterrupt *interrupt;
 };
 
@@ -44,95 +49,8 @@ static void throw_away(const char *path)
         g_debug("%s", reason->message);
 }
 
-/* ---- Temporary folders --------------------------------------------------------------------------
+/* ---- Locks --------------------------------------------------------------------------------------
  */
-
-/* "tmp-PID-START-N-BOOT". */
-static char *scratch_name(AcrLayers *store)
-{
-    return g_strdup_printf(TMP "%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT "-%u-%s", store->self.pid,
-                           store->self.start, store->scratches++, store->self.boot);
-}
-
-/* Whether the owner that a name tells is gone. */
-static bool is_left(const AcrLayers *store, const char *name)
-{
-    char *at;
-    AcrOwner owner = {.pid = g_ascii_strtoll(name + strlen(TMP), &at, 10)};
-    owner.start = *at == '-' ? g_ascii_strtoll(at + 1, &at, 10) : 0;
-    if (*at == '-')
-        (void)g_ascii_strtoll(at + 1, &at, 10);
-    if (*at != '-')
-        return false; /* none of ours */
-    g_strlcpy(owner.boot, at + 1, sizeof owner.boot);
-    return !acr_owner_is_alive(&owner, &store->self);
-}
-
-static void sweep(const AcrLayers *store)
-{
-    g_autoptr(GDir) dir = g_dir_open(store->path, 0, NULL);
-    for (const char *name; dir && (name = g_dir_read_name(dir));) {
-        g_autofree char *path = g_build_filename(store->path, name, NULL);
-        if (g_str_has_prefix(name, TMP) && is_left(store, name))
-            throw_away(path);
-    }
-}
-
-char *acr_layers_scratch(AcrLayers *store, GError **error)
-{
-    g_autofree char *name = scratch_name(store);
-    g_autofree char *path = g_build_filename(store->path, name, NULL);
-    if (mkdir(path, 0755) != 0) {
-        fail(error, errno, "cannot make the folder", path);
-        return NULL;
-    }
-    return g_steal_pointer(&path);
-}
-
-/* ---- Opening ------------------------------------------------------------------------------------
- */
-
-AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt, GError **error)
-{
-    g_autoptr(AcrLayers) store = g_new0(AcrLayers, 1);
-    store->held = g_array_new(FALSE, FALSE, sizeof(int));
-    acr_owner_self(&store->self);
-    store->interrupt = interrupt;
-    store->is_temporary = !path;
-    if (path) {
-        store->path = g_strdup(path);
-        if (!acr_dir_make(path, error))
-            return NULL;
-    } else {
-        store->path = g_dir_make_tmp("acr-sandbox-XXXXXX", error);
-        if (!store->path)
-            return NULL;
-    }
-    sweep(store);
-    return g_steal_pointer(&store);
-}
-
-void acr_layers_free(AcrLayers *store)
-{
-    if (!store)
-        return;
-    for (guint i = 0; i < store->held->len; i++)
-        close(g_array_index(store->held, int, i));
-    g_array_unref(store->held);
-    if (store->path && store->is_temporary)
-        throw_away(store->path);
-    g_free(store->path);
-    g_free(store);
-}
-
-/* ---- Entries ------------------------------------------------------------------------------------
- */
-
-static char *entry_path(const AcrLayers *store, const char *key, const char *suffix)
-{
-    g_autofree char *name = g_strconcat(key, suffix, NULL);
-    return g_build_filename(store->path, name, NULL);
-}
 
 /* Waits for a lock until the program is interrupted. */
 static int lock_fd(const AcrLayers *store, int fd, int lock, bool wait)
@@ -169,6 +87,139 @@ static int open_locked(const AcrLayers *store, const char *path, int flags, int 
     }
 }
 
+/* ---- Temporary folders --------------------------------------------------------------------------
+ */
+
+static void hold_fd(AcrLayers *store, int fd, const char *path)
+{
+    Held held = {fd, g_strdup(path)};
+    g_array_append_val(store->held, held);
+}
+
+static void let_go(AcrLayers *store, const char *path)
+{
+    for (guint i = 0; i < store->held->len; i++) {
+        Held *held = &g_array_index(store->held, Held, i);
+        if (strcmp(held->path, path) == 0) {
+            close(held->fd);
+            g_free(held->path);
+            g_array_remove_index_fast(store->held, i);
+            return;
+        }
+    }
+}
+
+static void sweep(const AcrLayers *store, const char *folder)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        if (!g_str_has_prefix(name, TMP))
+            continue;
+        int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, false);
+        if (fd < 0) /* somebody is at work in it */
+            continue;
+        throw_away(path);
+        close(fd);
+    }
+}
+
+/* A new folder below another, held as its maker's own. */
+static char *make_scratch(AcrLayers *store, const char *folder, GError **error)
+{
+    for (;;) {
+        g_autofree char *path = g_build_filename(folder, TMP "XXXXXX", NULL);
+        if (!g_mkdtemp_full(path, 0755)) {
+            fail(error, errno, "cannot make a folder in", folder);
+            return NULL;
+        }
+        int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
+        if (fd >= 0) {
+            hold_fd(store, fd, path);
+            return g_steal_pointer(&path);
+        }
+        if (errno != ENOENT) { /* else another process has swept it at once */
+            fail(error, errno, "cannot lock", path);
+            return NULL;
+        }
+    }
+}
+
+char *acr_layers_scratch(AcrLayers *store, GError **error)
+{
+    return make_scratch(store, store->path, error);
+}
+
+bool acr_layers_discard(AcrLayers *store, const char *path, GError **error)
+{
+    bool ok = acr_dir_remove(path, error);
+    let_go(store, path);
+    return ok;
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------
+ */
+
+/* A folder in memory or on disk that goes with the store: in one of this user's own, where later
+ * processes sweep what a kill has left. */
+static char *make_temporary(AcrLayers *store, GError **error)
+{
+    struct stat st;
+    g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
+    g_autofree char *folder = g_build_filename(g_get_tmp_dir(), name, NULL);
+    if (mkdir(folder, 0711) != 0 && errno != EEXIST) {
+        fail(error, errno, "cannot make the folder", folder);
+        return NULL;
+    }
+    if (lstat(folder, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid()) {
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "'%s' is somebody else's", folder);
+        return NULL;
+    }
+    sweep(store, folder);
+    return make_scratch(store, folder, error);
+}
+
+AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt, GError **error)
+{
+    g_autoptr(AcrLayers) store = g_new0(AcrLayers, 1);
+    store->held = g_array_new(FALSE, FALSE, sizeof(Held));
+    store->interrupt = interrupt;
+    store->is_temporary = !path;
+    if (!path) {
+        store->path = make_temporary(store, error);
+        return store->path ? g_steal_pointer(&store) : NULL;
+    }
+    if (!acr_dir_make(path, error))
+        return NULL;
+    store->path = g_strdup(path);
+    sweep(store, path);
+    return g_steal_pointer(&store);
+}
+
+void acr_layers_free(AcrLayers *store)
+{
+    if (!store)
+        return;
+    if (store->path && store->is_temporary)
+        throw_away(store->path);
+    for (guint i = 0; i < store->held->len; i++) {
+        close(g_array_index(store->held, Held, i).fd);
+        g_free(g_array_index(store->held, Held, i).path);
+    }
+    g_array_unref(store->held);
+    g_free(store->path);
+    g_free(store);
+}
+
+/* ---- Entries ------------------------------------------------------------------------------------
+ */
+
+static char *entry_path(const AcrLayers *store, const char *key, const char *suffix)
+{
+    g_autofree char *name = g_strconcat(key, suffix, NULL);
+    return g_build_filename(store->path, name, NULL);
+}
+
 /* Holds the entry if it is there. */
 static bool hold(AcrLayers *store, const char *path)
 {
@@ -176,7 +227,7 @@ static bool hold(AcrLayers *store, const char *path)
     if (fd < 0)
         return false;
     (void)futimens(fd, NULL); /* when it was last used */
-    g_array_append_val(store->held, fd);
+    hold_fd(store, fd, path);
     return true;
 }
 
@@ -202,18 +253,18 @@ static void write_size(const AcrLayers *store, const char *key, const char *dir)
 /* Removes an entry that nobody uses; false where somebody does. */
 static bool remove_entry(AcrLayers *store, const char *key)
 {
-    g_autofree char *path = entry_path(store, key, ""), *name = scratch_name(store);
+    g_autofree char *path = entry_path(store, key, ""), *name = g_strconcat(TMP, key, NULL);
     g_autofree char *away = g_build_filename(store->path, name, NULL);
     int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, false);
     if (fd < 0)
         return false;
     bool moved = rename(path, away) == 0;
-    close(fd);
     if (moved) {
         g_autofree char *size = entry_path(store, key, SIZE_FILE);
         (void)unlink(size);
         throw_away(away);
     }
+    close(fd);
     return moved;
 }
 
@@ -267,17 +318,17 @@ static bool make_entry(AcrLayers *store, const char *key, AcrLayerMake *make, vo
     g_autofree char *dir = acr_layers_scratch(store, error);
     if (!dir)
         return false;
-    if (!make(ctx, dir, error)) {
-        throw_away(dir);
-        return false;
+    g_autoptr(GError) left = NULL;
+    bool ok = make(ctx, dir, error);
+    if (ok) {
+        write_size(store, key, dir);
+        ok = rename(dir, path) == 0 || fail(error, errno, "cannot put into place", path);
     }
-    write_size(store, key, dir);
-    if (rename(dir, path) != 0) {
-        fail(error, errno, "cannot put into place", path);
-        throw_away(dir);
-        return false;
-    }
-    return true;
+    if (!ok && !acr_layers_discard(store, dir, &left))
+        g_debug("%s", left->message);
+    if (ok)
+        let_go(store, dir); /* the key's lock is held until it is locked as an entry */
+    return ok;
 }
 
 bool acr_layers_has(const AcrLayers *store, const char *key)

@@ -85,7 +85,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
         return false;
     bool ok = fill(sandbox, dir, error) && run_in(sandbox, dir, execution, out, error);
     g_autoptr(GError) left = NULL;
-    if (!acr_dir_remove(dir, &left))
+    if (!acr_layers_discard(sandbox->store, dir, &left))
         acr_sandbox_remark(sandbox, "a copy of the tree could not be removed: %s", left->message);
     return ok;
 }

@@ -53,6 +53,8 @@ char *acr_layers_get(AcrLayers *store, const char *key, AcrLayerMake *make, void
 bool acr_layers_has(const AcrLayers *store, const char *key);
 /* A new empty folder that goes with the store (or, after a crash, with a later one); owned. */
 char *acr_layers_scratch(AcrLayers *store, GError **error) ACR_MUST_USE;
+/* Removes one. */
+bool acr_layers_discard(AcrLayers *store, const char *path, GError **error) ACR_MUST_USE;
 
 /* ---- Trees --------------------------------------------------------------------------------------
  */

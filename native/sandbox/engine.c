@@ -1,0 +1,410 @@
+/*
+ * The client of the engine API: calls with JSON in and out, an archive to be unpacked, and one
+ * command's streams. What an engine answers is read leniently: of an error's body only its
+ * "message"; an exit code only where no error stands beside it.
+ */
+#include "sandbox/engine.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "http/http.h"
+#include "sandbox/sandbox_private.h"
+
+#define API "http://engine/v1.41"
+#define CALL_MS (120 * 1000)
+#define ARCHIVE_MS (600 * 1000)
+#define COMMIT_MS (600 * 1000)
+#define SWEEP_MS (10 * 1000)
+#define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
+#define LABEL "acr-host.owner"
+#define NOFILE 4096
+#define KILLED 137
+
+struct AcrEngine {
+    char *socket;
+    AcrHttpClient *client;
+    const AcrInterrupt *interrupt;
+};
+
+/* ---- Calls --------------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    const char *method, *path;
+    const AcrJson *json; /* the body, or: */
+    GBytes *tar;
+    gint64 timeout_ms;
+} Call;
+
+typedef struct {
+    int status;
+    AcrJson *json; /* NULL: there was none */
+} Answer;
+
+static void answer_clear(Answer *answer)
+{
+    g_clear_pointer(&answer->json, acr_json_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Answer, answer_clear)
+
+static bool is_interrupt(const GError *error)
+{
+    return g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED);
+}
+
+/* False where no answer came; any status is one. */
+static bool call(AcrEngine *engine, const Call *what, Answer *out, GError **error)
+{
+    g_autofree char *url = g_strconcat(API, what->path, NULL);
+    g_autofree char *text = what->json ? acr_json_print(what->json) : NULL;
+    gsize len = text ? strlen(text) : 0;
+    const void *body = what->tar ? g_bytes_get_data(what->tar, &len) : text;
+    const char *const headers[] = {
+        what->tar ? "Content-Type: application/x-tar" : "Content-Type: application/json", NULL};
+    AcrHttpRequest request = {
+        .method = what->method,
+        .url = url,
+        .unix_socket = engine->socket,
+        .headers = headers,
+        .body = body ? body : "",
+        .body_len = len,
+        .total_timeout_ms = what->timeout_ms ? what->timeout_ms : CALL_MS,
+        .idle_timeout_ms = what->timeout_ms ? what->timeout_ms : CALL_MS,
+        .body_limit = MAX_ANSWER_BYTES,
+        .interrupt = engine->interrupt,
+    };
+    g_auto(AcrHttpResponse) response = {0};
+    g_autoptr(GError) reason = NULL;
+    if (!acr_http_exchange(engine->client, &request, &response, &reason))
+        return acr_sandbox_fail(
+            error, is_interrupt(reason) ? ACR_SANDBOX_ERROR_INTERRUPTED : ACR_SANDBOX_ERROR_FAILED,
+            "the container engine at '%s': %s", engine->socket, reason->message);
+    gsize got;
+    const char *data = g_bytes_get_data(response.body, &got);
+    *out = (Answer){response.status, got ? acr_json_parse(data, got, NULL) : NULL};
+    return true;
+}
+
+static const char *message_of(const Answer *answer)
+{
+    const char *message = acr_json_get_string(answer->json, "message");
+    return message ? message : "no reason is given";
+}
+
+/* A call that must succeed; `what` says for what. */
+static bool demand(AcrEngine *engine, const Call *what, const char *purpose, Answer *out,
+                   GError **error)
+{
+    g_auto(Answer) answer = {0};
+    if (!call(engine, what, &answer, error))
+        return false;
+    if (answer.status < 200 || answer.status > 299)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                                "the container engine cannot %s: %s (status %d)", purpose,
+                                message_of(&answer), answer.status);
+    *out = answer;
+    memset(&answer, 0, sizeof answer);
+    return true;
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------
+ */
+
+static bool is_socket(const char *path)
+{
+    struct stat st;
+    return path && stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* The path in "unix:///run/docker.sock". */
+static char *path_of_host(const char *name)
+{
+    const char *host = g_getenv(name);
+    return host && g_str_has_prefix(host, "unix://") ? g_strdup(host + strlen("unix://")) : NULL;
+}
+
+static char *find_socket(const char *given)
+{
+    g_autofree char *docker = path_of_host("DOCKER_HOST"), *podman = path_of_host("CONTAINER_HOST");
+    const char *runtime = g_getenv("XDG_RUNTIME_DIR");
+    g_autofree char *own = runtime ? g_build_filename(runtime, "podman/podman.sock", NULL) : NULL,
+                    *own_docker = runtime ? g_build_filename(runtime, "docker.sock", NULL) : NULL;
+    const char *const places[] = {given, docker, podman};
+    for (guint i = 0; i < G_N_ELEMENTS(places); i++)
+        if (places[i]) /* named: no other will do */
+            return g_strdup(places[i]);
+    const char *const usual[] = {"/var/run/docker.sock", own_docker, "/run/podman/podman.sock",
+                                 own};
+    for (guint i = 0; i < G_N_ELEMENTS(usual); i++)
+        if (is_socket(usual[i]))
+            return g_strdup(usual[i]);
+    return NULL;
+}
+
+AcrEngine *acr_engine_open(const char *socket, const AcrInterrupt *interrupt, GError **error)
+{
+    g_autoptr(AcrEngine) engine = g_new0(AcrEngine, 1);
+    engine->interrupt = interrupt;
+    engine->client = acr_http_client_new();
+    engine->socket = find_socket(socket);
+    if (!engine->socket) {
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                         "no container engine is there (DOCKER_HOST=unix://… names its socket)");
+        return NULL;
+    }
+    g_auto(Answer) answer = {0};
+    g_autoptr(GError) reason = NULL;
+    bool there = call(engine, &(Call){.method = "GET", .path = "/version"}, &answer, &reason);
+    if (!there && g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED)) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return NULL;
+    }
+    if (!there || answer.status != 200) {
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                         "the container engine at '%s' does not answer: %s", engine->socket,
+                         there ? message_of(&answer) : reason->message);
+        return NULL;
+    }
+    return g_steal_pointer(&engine);
+}
+
+void acr_engine_free(AcrEngine *engine)
+{
+    if (!engine)
+        return;
+    acr_http_client_free(engine->client);
+    g_free(engine->socket);
+    g_free(engine);
+}
+
+/* ---- Images -------------------------------------------------------------------------------------
+ */
+
+/* A name as part of a path; slashes stay. */
+static char *escape(const char *name)
+{
+    return g_uri_escape_string(name, "/:@", FALSE);
+}
+
+char *acr_engine_image(AcrEngine *engine, const char *name, GError **error)
+{
+    g_autofree char *escaped = escape(name);
+    g_autofree char *path = g_strdup_printf("/images/%s/json", escaped);
+    g_auto(Answer) answer = {0};
+    if (!call(engine, &(Call){.method = "GET", .path = path}, &answer, error))
+        return NULL;
+    const char *id = acr_json_get_string(answer.json, "Id");
+    if (answer.status == 200 && id)
+        return g_strdup(id);
+    acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                     "the container engine has no image '%s': %s", name, message_of(&answer));
+    return NULL;
+}
+
+bool acr_engine_has_image(AcrEngine *engine, const char *name)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *id = acr_engine_image(engine, name, &reason);
+    return id != NULL;
+}
+
+/* ---- Containers ---------------------------------------------------------------------------------
+ */
+
+/* Where process ids mean the same: an engine may serve machines and containers that do not see one
+ * another's processes. */
+static char *place_text(void)
+{
+    AcrOwner self;
+    g_autofree char *space = g_file_read_link("/proc/self/ns/pid", NULL);
+    acr_owner_self(&self);
+    return g_strdup_printf("%s/%s", self.boot, space ? space : "");
+}
+
+/* Who the container belongs to, as a label's value: "PID START PLACE". */
+static char *owner_text(void)
+{
+    AcrOwner self;
+    g_autofree char *place = place_text();
+    acr_owner_self(&self);
+    return g_strdup_printf("%" G_GINT64_FORMAT " %" G_GINT64_FORMAT " %s", self.pid, self.start,
+                           place);
+}
+
+static bool owner_is_gone(const char *text)
+{
+    AcrOwner owner, self;
+    char *at;
+    g_autofree char *place = place_text();
+    acr_owner_self(&self);
+    owner = self; /* the boot is the same, or the place differs */
+    owner.pid = g_ascii_strtoll(text, &at, 10);
+    owner.start = g_ascii_strtoll(at, &at, 10);
+    return *at == ' ' && strcmp(at + 1, place) == 0 && !acr_owner_is_alive(&owner, &self);
+}
+
+static void add_ulimit(AcrJson *list, const char *name, gint64 value)
+{
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "Name", name);
+    acr_json_set_int(json, "Soft", value);
+    acr_json_set_int(json, "Hard", value);
+    acr_json_append(list, json);
+}
+
+static AcrJson *strings(const char *const *texts)
+{
+    AcrJson *list = acr_json_new_array();
+    for (; texts && *texts; texts++)
+        acr_json_append(list, acr_json_new_string(*texts));
+    return list;
+}
+
+static AcrJson *host_config(const AcrEngineContainer *container)
+{
+    const AcrSandboxLimits *limits = container->limits;
+    AcrJson *json = acr_json_new_object(), *ulimits = acr_json_new_array(),
+            *tmpfs = acr_json_new_object(), *log = acr_json_new_object();
+    /* A list of limits takes the place of the engine's own: without both of these, podman asks for
+     * more than it may. */
+    add_ulimit(ulimits, "nofile", NOFILE);
+    add_ulimit(ulimits, "nproc", NOFILE);
+    add_ulimit(ulimits, "core", 0);
+    add_ulimit(ulimits, "fsize", limits->disk_bytes);
+    add_ulimit(ulimits, "cpu", limits->cpu_s);
+    acr_json_set_string(tmpfs, "/dev/shm", "size=64m");
+    acr_json_set_string(log, "Type", "none");
+    acr_json_set_string(json, "NetworkMode", container->network ? "bridge" : "none");
+    acr_json_set_int(json, "Memory", limits->memory_bytes);
+    acr_json_set_int(json, "MemorySwap", limits->memory_bytes);
+    acr_json_set_int(json, "PidsLimit",
+                     (gint64)limits->processes + 2); /* init and the one that waits */
+    acr_json_set_bool(json, "Init", true);
+    acr_json_set(json, "Ulimits", ulimits);
+    acr_json_set(json, "CapDrop", strings((const char *const[]){"ALL", NULL}));
+    acr_json_set(json, "CapAdd",
+                 strings((const char *const[]){"CHOWN", "DAC_OVERRIDE", "FOWNER", NULL}));
+    acr_json_set(json, "SecurityOpt", strings((const char *const[]){"no-new-privileges", NULL}));
+    acr_json_set(json, "Tmpfs", tmpfs);
+    acr_json_set(json, "LogConfig", log);
+    return json;
+}
+
+static AcrJson *container_json(const AcrEngineContainer *container)
+{
+    g_autofree char *owner = owner_text();
+    AcrJson *json = acr_json_new_object(), *labels = acr_json_new_object();
+    acr_json_set_string(labels, LABEL, owner);
+    acr_json_set_string(json, "Image", container->image);
+    acr_json_set(json, "Cmd", strings((const char *const[]){"tail", "-f", "/dev/null", NULL}));
+    acr_json_set(json, "Entrypoint", strings(NULL));
+    acr_json_set_string(json, "WorkingDir", container->dir);
+    acr_json_set(json, "Labels", labels);
+    acr_json_set(json, "HostConfig", host_config(container));
+    return json;
+}
+
+char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
+{
+    g_autoptr(AcrJson) json = container_json(container);
+    g_auto(Answer) made = {0}, started = {0};
+    if (!demand(engine, &(Call){.method = "POST", .path = "/containers/create", .json = json},
+                "make a container", &made, error))
+        return NULL;
+    const char *id = acr_json_get_string(made.json, "Id");
+    if (!id) {
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                         "the container engine names no container that it made");
+        return NULL;
+    }
+    g_autofree char *path = g_strdup_printf("/containers/%s/start", id);
+    if (demand(engine, &(Call){.method = "POST", .path = path}, "start a container", &started,
+               error))
+        return g_strdup(id);
+    g_autoptr(GError) left = NULL;
+    if (!acr_engine_remove(engine, id, &left))
+        g_debug("%s", left->message); /* swept later */
+    return NULL;
+}
+
+bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", id);
+    g_auto(Answer) answer = {0};
+    /* It goes, also when the user has interrupted the program. */
+    AcrEngine patient = *engine;
+    patient.interrupt = NULL;
+    patient.client = NULL;
+    if (!call(&patient, &(Call){.method = "DELETE", .path = path}, &answer, error))
+        return false;
+    return answer.status < 300 || answer.status == 404 ||
+           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                            "the container engine cannot remove a container: %s",
+                            message_of(&answer));
+}
+
+void acr_engine_sweep(AcrEngine *engine)
+{
+    g_autoptr(GError) reason = NULL;
+    g_auto(Answer) answer = {0};
+    static const char path[] =
+        "/containers/json?all=1&filters=%7B%22label%22%3A%5B%22" LABEL "%22%5D%7D";
+    if (!call(engine, &(Call){.method = "GET", .path = path, .timeout_ms = SWEEP_MS}, &answer,
+              &reason))
+        return;
+    for (const AcrJson *at = acr_json_first(answer.json); at; at = acr_json_next(at)) {
+        const char *id = acr_json_get_string(at, "Id"),
+                   *owner = acr_json_get_string(acr_json_get(at, "Labels"), LABEL);
+        g_autoptr(GError) left = NULL;
+        if (id && owner && owner_is_gone(owner) && !acr_engine_remove(engine, id, &left))
+            g_debug("%s", left->message);
+    }
+}
+
+bool acr_engine_put(AcrEngine *engine, const char *id, const char *dir, GBytes *tar, GError **error)
+{
+    g_autofree char *escaped = g_uri_escape_string(dir, "/", FALSE);
+    g_autofree char *path = g_strdup_printf("/containers/%s/archive?path=%s", id, escaped);
+    g_auto(Answer) answer = {0};
+    return demand(engine,
+                  &(Call){.method = "PUT", .path = path, .tar = tar, .timeout_ms = ARCHIVE_MS},
+                  "take files", &answer, error);
+}
+
+bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name, GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/commit?container=%s&repo=%s&tag=latest", id, name);
+    g_autoptr(AcrJson) empty = acr_json_new_object();
+    g_auto(Answer) answer = {0};
+    return demand(engine,
+                  &(Call){.method = "POST", .path = path, .json = empty, .timeout_ms = COMMIT_MS},
+                  "keep an image", &answer, error);
+}
+
+static gint by_text(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/changes", id),
+                    *prefix = g_strconcat(dir, "/", NULL);
+    g_autoptr(GError) reason = NULL;
+    g_auto(Answer) answer = {0};
+    if (!call(engine, &(Call){.method = "GET", .path = path}, &answer, &reason) ||
+        answer.status != 200)
+        return NULL;
+    GPtrArray *paths = g_ptr_array_new();
+    for (const AcrJson *at = acr_json_first(answer.json);
+         at && paths->len < ACR_SANDBOX_MAX_CHANGED; at = acr_json_next(at)) {
+        const char *name = acr_json_get_string(at, "Path");
+        if (name && g_str_has_prefix(name, prefix))
+            g_ptr_array_add(paths, g_strdup(name + strlen(prefix)));
+    }
+    g_ptr_array_sort(paths, by_text);
+    g_ptr_array_add(paths, NULL);
+    return (char **)g_ptr_array_free(paths, FALSE);
+}

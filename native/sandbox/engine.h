@@ -1,0 +1,79 @@
+/*
+ * Private to sandbox: the Docker Engine API, version 1.41, over a unix socket, as Docker and podman
+ * both speak it. Where they differ (what an error's body holds, which code tells it) the common
+ * part is relied on.
+ */
+#ifndef ACR_SANDBOX_ENGINE_H
+#define ACR_SANDBOX_ENGINE_H
+
+#include "sandbox/sandbox.h"
+
+typedef struct AcrEngine AcrEngine;
+/*
+ * Finds the engine's socket and speaks to it: `socket`, else what DOCKER_HOST or CONTAINER_HOST
+ * names (unix:// only), else the usual places. Owned. Errors: UNAVAILABLE.
+ */
+AcrEngine *acr_engine_open(const char *socket, const AcrInterrupt *interrupt,
+                           GError **error) ACR_MUST_USE;
+void acr_engine_free(AcrEngine *engine);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEngine, acr_engine_free)
+
+/* The image's id, owned. Errors: UNAVAILABLE (there is none; none is fetched). */
+char *acr_engine_image(AcrEngine *engine, const char *name, GError **error) ACR_MUST_USE;
+/* Whether there is such an image; false also where that cannot be told. */
+bool acr_engine_has_image(AcrEngine *engine, const char *name);
+
+/* A container that only waits; commands are run in it. All borrowed. */
+typedef struct {
+    const char *image, *dir;
+    const AcrSandboxLimits *limits;
+    bool network;
+} AcrEngineContainer;
+/* Makes and starts it; its id, owned. It carries labels that tell whose it is. */
+char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
+                       GError **error) ACR_MUST_USE;
+/* Kills and removes it, whatever it is doing. */
+bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error) ACR_MUST_USE;
+/* Removes the containers of processes that are gone. */
+void acr_engine_sweep(AcrEngine *engine);
+/* Unpacks a tar archive (borrowed) into a folder of the container. */
+bool acr_engine_put(AcrEngine *engine, const char *id, const char *dir, GBytes *tar,
+                    GError **error) ACR_MUST_USE;
+/* Keeps the container's files as an image. */
+bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name,
+                       GError **error) ACR_MUST_USE;
+/* What the command has changed below `dir`, sorted, relative to it; owned (g_strfreev); NULL: not
+ * known. */
+char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir);
+
+/* One command in a container. Zero-initialise; all borrowed but the results. */
+typedef struct {
+    const char *const *argv, *const *env; /* env may be NULL */
+    const char *dir;
+    gint64 timeout_ms;
+    gsize output_limit; /* bytes kept of each stream: its ends */
+    guint64 flood_limit;
+    void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
+    void *on_output_ctx;
+    /* Results: */
+    AcrSpawnResult spawned; /* owned; exit_code 137 for a command that was killed */
+} AcrEngineExec;
+bool acr_engine_exec(AcrEngine *engine, const char *id, AcrEngineExec *exec,
+                     GError **error) ACR_MUST_USE;
+
+/* ---- Frames (frames.c) --------------------------------------------------------------------------
+ */
+
+/* The two streams of a command in one: eight bytes (1 or 2, three zeros, a length) before each
+ * piece. Zero-initialise. */
+typedef struct {
+    guint8 head[8];
+    guint have;   /* bytes of the head */
+    guint32 left; /* bytes of the piece that are still to come */
+    void (*take)(void *ctx, bool is_stderr, const char *data, gsize len);
+    void *ctx;
+} AcrFrames;
+/* False where the bytes are no frames. */
+bool acr_frames_feed(AcrFrames *frames, const char *data, gsize len) ACR_MUST_USE;
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * Tar archives: POSIX ustar blocks, with a pax header in front of a file whose path or link target
+ * is longer than the fixed fields, or not ASCII.
+ */
+#include "sandbox/tar.h"
+
+#include <string.h>
+
+#include "sandbox/sandbox.h"
+
+#define BLOCK 512u
+#define NAME_BYTES 100u
+
+/* Of a ustar header. */
+typedef struct {
+    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100];
+    char magic[6], version[2], user[32], group[32], major[8], minor[8], prefix[155], pad[12];
+} Header;
+G_STATIC_ASSERT(sizeof(Header) == BLOCK);
+
+static void pad(GByteArray *out)
+{
+    static const guint8 zeros[BLOCK];
+    guint over = out->len % BLOCK;
+    if (over)
+        g_byte_array_append(out, zeros, BLOCK - over);
+}
+
+static void append_header(GByteArray *out, const char *name, const char *link, char type,
+                          guint mode, gsize size)
+{
+    Header header = {0};
+    guint sum = 0;
+    strncpy(header.name, name, sizeof header.name);
+    strncpy(header.link, link, sizeof header.link);
+    (void)g_snprintf(header.mode, sizeof header.mode, "%07o", mode);
+    (void)g_snprintf(header.uid, sizeof header.uid, "%07o", 0);
+    (void)g_snprintf(header.gid, sizeof header.gid, "%07o", 0);
+    (void)g_snprintf(header.size, sizeof header.size, "%011" G_GINT64_MODIFIER "o", (guint64)size);
+    (void)g_snprintf(header.mtime, sizeof header.mtime, "%011o", 0);
+    memcpy(header.magic, "ustar", 6);
+    memcpy(header.version, "00", 2);
+    header.type = type;
+    memset(header.checksum, ' ', sizeof header.checksum);
+    for (gsize i = 0; i < sizeof header; i++)
+        sum += ((const guint8 *)&header)[i];
+    (void)g_snprintf(header.checksum, sizeof header.checksum, "%06o", sum);
+    g_byte_array_append(out, (const guint8 *)&header, sizeof header);
+}
+
+/* "LEN key=value\n", where LEN counts itself. */
+static void append_record(GString *out, const char *key, const char *value, gsize len)
+{
+    gsize rest = strlen(key) + len + 3, total = rest;
+    for (;;) {
+        g_autofree char *digits = g_strdup_printf("%" G_GSIZE_FORMAT, total);
+        if (rest + strlen(digits) == total)
+            break;
+        total = rest + strlen(digits);
+    }
+    g_string_append_printf(out, "%" G_GSIZE_FORMAT " %s=", total, key);
+    g_string_append_len(out, value, (gssize)len);
+    g_string_append_c(out, '\n');
+}
+
+static bool fits(const char *text, gsize len)
+{
+    return len < NAME_BYTES && g_str_is_ascii(text);
+}
+
+static void append_file(GByteArray *out, const AcrHelperFile *file)
+{
+    gsize len = 0;
+    const char *data = g_bytes_get_data(file->content, &len);
+    bool is_link = file->mode == ACR_MODE_LINK;
+    g_autofree char *target = is_link ? g_strndup(data ? data : "", len) : g_strdup("");
+    g_autoptr(GString) extra = g_string_new(NULL);
+    if (!fits(file->path, strlen(file->path)))
+        append_record(extra, "path", file->path, strlen(file->path));
+    if (is_link && !fits(target, len))
+        append_record(extra, "linkpath", target, len);
+    if (extra->len) {
+        append_header(out, "pax", "", 'x', 0644, extra->len);
+        g_byte_array_append(out, (const guint8 *)extra->str, (guint)extra->len);
+        pad(out);
+    }
+    guint mode = file->mode == ACR_MODE_EXEC ? 0755 : is_link ? 0777 : 0644;
+    append_header(out, file->path, target, is_link ? '2' : '0', mode, is_link ? 0 : len);
+    if (!is_link && len)
+        g_byte_array_append(out, (const guint8 *)data, (guint)len);
+    pad(out);
+}
+
+GBytes *acr_tar_write(const GPtrArray *files)
+{
+    static const guint8 end[2 * BLOCK];
+    GByteArray *out = g_byte_array_new();
+    for (guint i = 0; i < files->len; i++) {
+        const AcrHelperFile *file = files->pdata[i];
+        if (file->content)
+            append_file(out, file);
+    }
+    g_byte_array_append(out, end, sizeof end);
+    return g_byte_array_free_to_bytes(out);
+}

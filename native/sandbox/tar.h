@@ -1,0 +1,11 @@
+/* Private to sandbox: files as a tar archive, as container engines take them. */
+#ifndef ACR_SANDBOX_TAR_H
+#define ACR_SANDBOX_TAR_H
+
+#include "sandbox/helper.h"
+
+/* An archive of the files that are not removed, each owned by root; paths of any length and bytes
+ * (pax headers where the old ones have no room). Owned. */
+GBytes *acr_tar_write(const GPtrArray *files) ACR_MUST_USE;
+
+#endif
