@@ -431,5 +431,5 @@ static bool set_up(AcrSandbox *sandbox, GError **error)
     return state->layer != NULL;
 }
 
-const AcrSandboxBackend acr_sandbox_bubblewrap = {"bubblewrap", open_backend, set_up, run,
-                                                  close_backend};
+const AcrSandboxBackend acr_sandbox_bubblewrap = {"bubblewrap", open_backend, set_up,
+                                                  run,          NULL,         close_backend};

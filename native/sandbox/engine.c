@@ -3,14 +3,13 @@
  * command's streams. What an engine answers is read leniently: of an error's body only its
  * "message"; an exit code only where no error stands beside it.
  */
-#include "sandbox/engine.h"
+#include "sandbox/engine_private.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "http/http.h"
-#include "sandbox/sandbox_private.h"
 
 #define API "http://engine/v1.41"
 #define CALL_MS (120 * 1000)
@@ -20,7 +19,6 @@
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
-#define KILLED 137
 
 struct AcrEngine {
     char *socket;
@@ -28,26 +26,28 @@ struct AcrEngine {
     const AcrInterrupt *interrupt;
 };
 
+const char *acr_engine_socket(const AcrEngine *engine)
+{
+    return engine->socket;
+}
+
+const AcrInterrupt *acr_engine_interrupt(const AcrEngine *engine)
+{
+    return engine->interrupt;
+}
+
+char *acr_engine_url(const char *path)
+{
+    return g_strconcat(API, path, NULL);
+}
+
 /* ---- Calls --------------------------------------------------------------------------------------
  */
 
-typedef struct {
-    const char *method, *path;
-    const AcrJson *json; /* the body, or: */
-    GBytes *tar;
-    gint64 timeout_ms;
-} Call;
-
-typedef struct {
-    int status;
-    AcrJson *json; /* NULL: there was none */
-} Answer;
-
-static void answer_clear(Answer *answer)
+void acr_engine_answer_clear(AcrEngineAnswer *answer)
 {
     g_clear_pointer(&answer->json, acr_json_free);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Answer, answer_clear)
 
 static bool is_interrupt(const GError *error)
 {
@@ -55,7 +55,7 @@ static bool is_interrupt(const GError *error)
 }
 
 /* False where no answer came; any status is one. */
-static bool call(AcrEngine *engine, const Call *what, Answer *out, GError **error)
+static bool call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out, GError **error)
 {
     g_autofree char *url = g_strconcat(API, what->path, NULL);
     g_autofree char *text = what->json ? acr_json_print(what->json) : NULL;
@@ -83,21 +83,20 @@ static bool call(AcrEngine *engine, const Call *what, Answer *out, GError **erro
             "the container engine at '%s': %s", engine->socket, reason->message);
     gsize got;
     const char *data = g_bytes_get_data(response.body, &got);
-    *out = (Answer){response.status, got ? acr_json_parse(data, got, NULL) : NULL};
+    *out = (AcrEngineAnswer){response.status, got ? acr_json_parse(data, got, NULL) : NULL};
     return true;
 }
 
-static const char *message_of(const Answer *answer)
+static const char *message_of(const AcrEngineAnswer *answer)
 {
     const char *message = acr_json_get_string(answer->json, "message");
     return message ? message : "no reason is given";
 }
 
-/* A call that must succeed; `what` says for what. */
-static bool demand(AcrEngine *engine, const Call *what, const char *purpose, Answer *out,
-                   GError **error)
+bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
+                       AcrEngineAnswer *out, GError **error)
 {
-    g_auto(Answer) answer = {0};
+    g_auto(AcrEngineAnswer) answer = {0};
     if (!call(engine, what, &answer, error))
         return false;
     if (answer.status < 200 || answer.status > 299)
@@ -154,9 +153,10 @@ AcrEngine *acr_engine_open(const char *socket, const AcrInterrupt *interrupt, GE
                          "no container engine is there (DOCKER_HOST=unix://… names its socket)");
         return NULL;
     }
-    g_auto(Answer) answer = {0};
+    g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
-    bool there = call(engine, &(Call){.method = "GET", .path = "/version"}, &answer, &reason);
+    bool there =
+        call(engine, &(AcrEngineCall){.method = "GET", .path = "/version"}, &answer, &reason);
     if (!there && g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED)) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return NULL;
@@ -192,8 +192,8 @@ char *acr_engine_image(AcrEngine *engine, const char *name, GError **error)
 {
     g_autofree char *escaped = escape(name);
     g_autofree char *path = g_strdup_printf("/images/%s/json", escaped);
-    g_auto(Answer) answer = {0};
-    if (!call(engine, &(Call){.method = "GET", .path = path}, &answer, error))
+    g_auto(AcrEngineAnswer) answer = {0};
+    if (!call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &answer, error))
         return NULL;
     const char *id = acr_json_get_string(answer.json, "Id");
     if (answer.status == 200 && id)
@@ -254,7 +254,7 @@ static void add_ulimit(AcrJson *list, const char *name, gint64 value)
     acr_json_append(list, json);
 }
 
-static AcrJson *strings(const char *const *texts)
+AcrJson *acr_engine_strings(const char *const *texts)
 {
     AcrJson *list = acr_json_new_array();
     for (; texts && *texts; texts++)
@@ -283,10 +283,12 @@ static AcrJson *host_config(const AcrEngineContainer *container)
                      (gint64)limits->processes + 2); /* init and the one that waits */
     acr_json_set_bool(json, "Init", true);
     acr_json_set(json, "Ulimits", ulimits);
-    acr_json_set(json, "CapDrop", strings((const char *const[]){"ALL", NULL}));
-    acr_json_set(json, "CapAdd",
-                 strings((const char *const[]){"CHOWN", "DAC_OVERRIDE", "FOWNER", NULL}));
-    acr_json_set(json, "SecurityOpt", strings((const char *const[]){"no-new-privileges", NULL}));
+    acr_json_set(json, "CapDrop", acr_engine_strings((const char *const[]){"ALL", NULL}));
+    acr_json_set(
+        json, "CapAdd",
+        acr_engine_strings((const char *const[]){"CHOWN", "DAC_OVERRIDE", "FOWNER", NULL}));
+    acr_json_set(json, "SecurityOpt",
+                 acr_engine_strings((const char *const[]){"no-new-privileges", NULL}));
     acr_json_set(json, "Tmpfs", tmpfs);
     acr_json_set(json, "LogConfig", log);
     return json;
@@ -298,8 +300,9 @@ static AcrJson *container_json(const AcrEngineContainer *container)
     AcrJson *json = acr_json_new_object(), *labels = acr_json_new_object();
     acr_json_set_string(labels, LABEL, owner);
     acr_json_set_string(json, "Image", container->image);
-    acr_json_set(json, "Cmd", strings((const char *const[]){"tail", "-f", "/dev/null", NULL}));
-    acr_json_set(json, "Entrypoint", strings(NULL));
+    acr_json_set(json, "Cmd",
+                 acr_engine_strings((const char *const[]){"tail", "-f", "/dev/null", NULL}));
+    acr_json_set(json, "Entrypoint", acr_engine_strings(NULL));
     acr_json_set_string(json, "WorkingDir", container->dir);
     acr_json_set(json, "Labels", labels);
     acr_json_set(json, "HostConfig", host_config(container));
@@ -309,9 +312,10 @@ static AcrJson *container_json(const AcrEngineContainer *container)
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
 {
     g_autoptr(AcrJson) json = container_json(container);
-    g_auto(Answer) made = {0}, started = {0};
-    if (!demand(engine, &(Call){.method = "POST", .path = "/containers/create", .json = json},
-                "make a container", &made, error))
+    g_auto(AcrEngineAnswer) made = {0}, started = {0};
+    if (!acr_engine_demand(
+            engine, &(AcrEngineCall){.method = "POST", .path = "/containers/create", .json = json},
+            "make a container", &made, error))
         return NULL;
     const char *id = acr_json_get_string(made.json, "Id");
     if (!id) {
@@ -320,8 +324,8 @@ char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, G
         return NULL;
     }
     g_autofree char *path = g_strdup_printf("/containers/%s/start", id);
-    if (demand(engine, &(Call){.method = "POST", .path = path}, "start a container", &started,
-               error))
+    if (acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path},
+                          "start a container", &started, error))
         return g_strdup(id);
     g_autoptr(GError) left = NULL;
     if (!acr_engine_remove(engine, id, &left))
@@ -332,12 +336,12 @@ char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, G
 bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", id);
-    g_auto(Answer) answer = {0};
+    g_auto(AcrEngineAnswer) answer = {0};
     /* It goes, also when the user has interrupted the program. */
     AcrEngine patient = *engine;
     patient.interrupt = NULL;
     patient.client = NULL;
-    if (!call(&patient, &(Call){.method = "DELETE", .path = path}, &answer, error))
+    if (!call(&patient, &(AcrEngineCall){.method = "DELETE", .path = path}, &answer, error))
         return false;
     return answer.status < 300 || answer.status == 404 ||
            acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
@@ -348,11 +352,11 @@ bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error)
 void acr_engine_sweep(AcrEngine *engine)
 {
     g_autoptr(GError) reason = NULL;
-    g_auto(Answer) answer = {0};
+    g_auto(AcrEngineAnswer) answer = {0};
     static const char path[] =
         "/containers/json?all=1&filters=%7B%22label%22%3A%5B%22" LABEL "%22%5D%7D";
-    if (!call(engine, &(Call){.method = "GET", .path = path, .timeout_ms = SWEEP_MS}, &answer,
-              &reason))
+    if (!call(engine, &(AcrEngineCall){.method = "GET", .path = path, .timeout_ms = SWEEP_MS},
+              &answer, &reason))
         return;
     for (const AcrJson *at = acr_json_first(answer.json); at; at = acr_json_next(at)) {
         const char *id = acr_json_get_string(at, "Id"),
@@ -367,20 +371,22 @@ bool acr_engine_put(AcrEngine *engine, const char *id, const char *dir, GBytes *
 {
     g_autofree char *escaped = g_uri_escape_string(dir, "/", FALSE);
     g_autofree char *path = g_strdup_printf("/containers/%s/archive?path=%s", id, escaped);
-    g_auto(Answer) answer = {0};
-    return demand(engine,
-                  &(Call){.method = "PUT", .path = path, .tar = tar, .timeout_ms = ARCHIVE_MS},
-                  "take files", &answer, error);
+    g_auto(AcrEngineAnswer) answer = {0};
+    return acr_engine_demand(
+        engine,
+        &(AcrEngineCall){.method = "PUT", .path = path, .tar = tar, .timeout_ms = ARCHIVE_MS},
+        "take files", &answer, error);
 }
 
 bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/commit?container=%s&repo=%s&tag=latest", id, name);
     g_autoptr(AcrJson) empty = acr_json_new_object();
-    g_auto(Answer) answer = {0};
-    return demand(engine,
-                  &(Call){.method = "POST", .path = path, .json = empty, .timeout_ms = COMMIT_MS},
-                  "keep an image", &answer, error);
+    g_auto(AcrEngineAnswer) answer = {0};
+    return acr_engine_demand(
+        engine,
+        &(AcrEngineCall){.method = "POST", .path = path, .json = empty, .timeout_ms = COMMIT_MS},
+        "keep an image", &answer, error);
 }
 
 static gint by_text(gconstpointer a, gconstpointer b)
@@ -393,8 +399,8 @@ char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir)
     g_autofree char *path = g_strdup_printf("/containers/%s/changes", id),
                     *prefix = g_strconcat(dir, "/", NULL);
     g_autoptr(GError) reason = NULL;
-    g_auto(Answer) answer = {0};
-    if (!call(engine, &(Call){.method = "GET", .path = path}, &answer, &reason) ||
+    g_auto(AcrEngineAnswer) answer = {0};
+    if (!call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &answer, &reason) ||
         answer.status != 200)
         return NULL;
     GPtrArray *paths = g_ptr_array_new();

@@ -61,6 +61,7 @@ AcrHelperMount *acr_helper_bind(AcrHelperSpec *spec, const char *at, const char 
 /* `sources`: NULL-terminated. */
 AcrHelperMount *acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *const *sources,
                                    bool is_writable);
+void acr_helper_file_free(gpointer file); /* AcrHelperFile * */
 /* `content` may be NULL: the file is removed. */
 void acr_helper_file(GPtrArray *files, const char *path, guint32 mode, GBytes *content);
 void acr_helper_text(AcrHelperSpec *spec, const char *path, const char *text);

@@ -192,8 +192,7 @@ bool acr_helper_run(AcrHelperRun *run, GError **error)
 /* ---- Results ------------------------------------------------------------------------------------
  */
 
-/* The two ends of a stream with what is said of its middle. */
-static GBytes *join_ends(GBytes *kept, guint64 total)
+GBytes *acr_sandbox_join_ends(GBytes *kept, guint64 total)
 {
     gsize len;
     const guint8 *data = g_bytes_get_data(kept, &len);
@@ -236,8 +235,8 @@ void acr_helper_result(AcrHelperRun *run, AcrExecuted *out)
     AcrExecuted executed = {
         .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-        .out = join_ends(spawned->out, spawned->out_total),
-        .err = join_ends(spawned->err, spawned->err_total),
+        .out = acr_sandbox_join_ends(spawned->out, spawned->out_total),
+        .err = acr_sandbox_join_ends(spawned->err, spawned->err_total),
         .out_total = spawned->out_total,
         .err_total = spawned->err_total,
         .wall_ms = spawned->wall_ms,

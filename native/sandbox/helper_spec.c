@@ -27,7 +27,7 @@ static void mount_free(gpointer data)
     g_free(mount);
 }
 
-static void file_free(gpointer data)
+void acr_helper_file_free(gpointer data)
 {
     AcrHelperFile *file = data;
     g_free(file->path);
@@ -40,8 +40,8 @@ void acr_helper_spec_init(AcrHelperSpec *spec)
     *spec = (AcrHelperSpec){
         .uid = -1,
         .mounts = g_ptr_array_new_with_free_func(mount_free),
-        .files = g_ptr_array_new_with_free_func(file_free),
-        .texts = g_ptr_array_new_with_free_func(file_free),
+        .files = g_ptr_array_new_with_free_func(acr_helper_file_free),
+        .texts = g_ptr_array_new_with_free_func(acr_helper_file_free),
         .argv = g_ptr_array_new_with_free_func(g_free),
         .env = g_ptr_array_new_with_free_func(g_free),
     };

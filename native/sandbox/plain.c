@@ -106,4 +106,5 @@ static bool set_up(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-const AcrSandboxBackend acr_sandbox_plain = {"plain", open_backend, set_up, run, close_backend};
+const AcrSandboxBackend acr_sandbox_plain = {"plain", open_backend, set_up,
+                                             run,     NULL,         close_backend};

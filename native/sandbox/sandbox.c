@@ -130,10 +130,14 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
 /* Over all that makes an environment, each part with its length, so that no two run together. */
 static char *make_digest(const AcrSandbox *sandbox)
 {
-    const char *const parts[] = {
-        FORMAT,         sandbox->backend->name, sandbox->python.path,
-        sandbox->image, sandbox->setup,         sandbox->setup_network ? "network" : "",
-        sandbox->mount};
+    const char *const parts[] = {FORMAT,
+                                 sandbox->backend->name,
+                                 sandbox->python.path ? sandbox->python.path
+                                                      : sandbox->given_python,
+                                 sandbox->image,
+                                 sandbox->setup,
+                                 sandbox->setup_network ? "network" : "",
+                                 sandbox->mount};
     g_autoptr(GString) all = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
         g_string_append_printf(all, "%zu:%s\n", parts[i] ? strlen(parts[i]) : 0,
@@ -182,8 +186,10 @@ const char *acr_sandbox_backend(const AcrSandbox *sandbox)
     return sandbox->backend->name;
 }
 
-const char *acr_sandbox_python(const AcrSandbox *sandbox)
+const char *acr_sandbox_python(AcrSandbox *sandbox, GError **error)
 {
+    if (!sandbox->python.path && !sandbox->backend->find_python(sandbox, error))
+        return NULL;
     return sandbox->python.path;
 }
 
@@ -251,6 +257,23 @@ bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *executio
         acr_helper_file(out, file->path, ACR_MODE_FILE, file->content);
     }
     return true;
+}
+
+char **acr_sandbox_without_laid(char **changed, const GPtrArray *laid)
+{
+    guint kept = 0;
+    for (guint i = 0; changed && changed[i]; i++) {
+        bool is_laid = false;
+        for (guint k = 0; k < laid->len && !is_laid; k++)
+            is_laid = strcmp(((const AcrHelperFile *)laid->pdata[k])->path, changed[i]) == 0;
+        if (is_laid)
+            g_free(changed[i]);
+        else
+            changed[kept++] = changed[i];
+    }
+    if (changed)
+        changed[kept] = NULL;
+    return changed;
 }
 
 /* ---- Executing ----------------------------------------------------------------------------------

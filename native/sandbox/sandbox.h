@@ -71,8 +71,9 @@ void acr_sandbox_free(AcrSandbox *sandbox);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSandbox, acr_sandbox_free)
 
 const char *acr_sandbox_backend(const AcrSandbox *sandbox); /* borrowed, e.g. "bubblewrap" */
-/* The Python inside, by its path there; borrowed; NULL: there is none. */
-const char *acr_sandbox_python(const AcrSandbox *sandbox);
+/* The Python inside, by its path there; borrowed. A container's is looked for in it, after the
+ * set-up. Errors: UNAVAILABLE, and those of acr_sandbox_run. */
+const char *acr_sandbox_python(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 /* The tree's own path inside; borrowed. */
 const char *acr_sandbox_dir(const AcrSandbox *sandbox);
 /* What a user should be told, one line each: which Python was taken and why, limits that this

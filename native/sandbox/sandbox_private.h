@@ -22,6 +22,8 @@ typedef struct {
     /* `execution` has its limits filled in. */
     bool (*run)(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                 GError **error);
+    /* Finds the Python when it is asked for; NULL: `open` has found it. */
+    bool (*find_python)(AcrSandbox *sandbox, GError **error);
     void (*close)(AcrSandbox *sandbox);
 } AcrSandboxBackend;
 
@@ -145,6 +147,10 @@ AcrSandboxLimits acr_sandbox_setup_limits(void);
 /* The error of a set-up that ended so. */
 bool acr_sandbox_setup_failed(const AcrSandbox *sandbox, const AcrExecuted *executed,
                               GError **error);
+/* A stream's two ends with what is said of the middle between them; owned. */
+GBytes *acr_sandbox_join_ends(GBytes *kept, guint64 total) ACR_MUST_USE;
+/* Takes the files that were laid out of a list of changed ones (taken; may be NULL). */
+char **acr_sandbox_without_laid(char **changed, const GPtrArray *laid) ACR_MUST_USE;
 /* The changed and added files of an execution, as the helper lays them. */
 bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
                          GError **error) ACR_MUST_USE;

@@ -117,7 +117,10 @@ static char *probe(AcrRecordedExecutor *self, GError **error)
 {
     if (!need_sandbox(self, error) || !acr_sandbox_set_up(self->sandbox, error))
         return NULL;
-    const char *const argv[] = {acr_sandbox_python(self->sandbox), "-c", PROBE, NULL};
+    const char *python = acr_sandbox_python(self->sandbox, error);
+    if (!python)
+        return NULL;
+    const char *const argv[] = {python, "-c", PROBE, NULL};
     AcrExecution execution = {.argv = argv, .limits = {.wall_ms = PROBE_WALL_MS}};
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(self->sandbox, &execution, &executed, error))
@@ -130,8 +133,7 @@ static char *probe(AcrRecordedExecutor *self, GError **error)
     if (executed.exit_code == 0)
         return g_strdup(text);
     g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                "the Python '%s' does not run in the sandbox: %s",
-                acr_sandbox_python(self->sandbox), text);
+                "the Python '%s' does not run in the sandbox: %s", python, text);
     return NULL;
 }
 
@@ -157,7 +159,6 @@ static AcrJson *opened_json(AcrRecordedExecutor *self, const char *python, const
     acr_json_set_string(json, "text", python);
     acr_json_set_string(json, "dir", acr_sandbox_dir(self->sandbox));
     acr_json_set_string(json, "backend", acr_sandbox_backend(self->sandbox));
-    acr_json_set_string(json, "python", acr_sandbox_python(self->sandbox));
     return json;
 }
 
@@ -260,13 +261,16 @@ static char *python_path(const AcrRecordedExecutor *self)
 static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecuted *out,
                      GError **error)
 {
-    if (!need_sandbox(self, error))
+    if (!need_sandbox(self, error) || !acr_sandbox_set_up(self->sandbox, error))
+        return false;
+    const char *python = acr_sandbox_python(self->sandbox, error);
+    if (!python)
         return false;
     g_autoptr(GBytes) script =
         trial->test ? g_bytes_new_static(trial->test, strlen(trial->test)) : NULL;
     g_autofree char *path = python_path(self);
     const AcrSandboxFile file = {ACR_TEST_FILE, script};
-    const char *const test[] = {acr_sandbox_python(self->sandbox), ACR_TEST_FILE, NULL};
+    const char *const test[] = {python, ACR_TEST_FILE, NULL};
     const char *const command[] = {"/bin/sh", "-c", trial->command, NULL};
     const char *const env[] = {"PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", path, NULL};
     AcrExecution execution = {

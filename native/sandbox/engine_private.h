@@ -1,0 +1,32 @@
+/* Private to the engine's client: calls, for its two files. */
+#ifndef ACR_SANDBOX_ENGINE_PRIVATE_H
+#define ACR_SANDBOX_ENGINE_PRIVATE_H
+
+#include "sandbox/engine.h"
+#include "sandbox/sandbox_private.h"
+
+/* Borrowed. */
+typedef struct {
+    const char *method, *path;
+    const AcrJson *json; /* the body, or: */
+    GBytes *tar;
+    gint64 timeout_ms; /* 0: that of short calls */
+} AcrEngineCall;
+
+typedef struct {
+    int status;
+    AcrJson *json; /* owned; NULL: there was none */
+} AcrEngineAnswer;
+void acr_engine_answer_clear(AcrEngineAnswer *answer);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEngineAnswer, acr_engine_answer_clear)
+
+/* A call that must succeed; `purpose` says for what: "make a container". */
+bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
+                       AcrEngineAnswer *out, GError **error) ACR_MUST_USE;
+char *acr_engine_url(const char *path) ACR_MUST_USE; /* owned */
+const char *acr_engine_socket(const AcrEngine *engine);
+const AcrInterrupt *acr_engine_interrupt(const AcrEngine *engine);
+/* A list of NULL-terminated strings (may be NULL). */
+AcrJson *acr_engine_strings(const char *const *texts) ACR_MUST_USE;
+
+#endif
