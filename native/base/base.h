@@ -254,8 +254,10 @@ typedef struct {
     gsize
         output_limit; /* bytes kept of each stream; 0: 16 MiB; what passes it is read and dropped */
     bool merge_stderr; /* 2>&1 */
-    bool keep_ends;    /* of a longer stream its first half-limit and its last half-limit bytes are
-                          kept, not its beginning only */
+    gint64 soft_ms; /* what ends it early is SIGTERM to it first, and SIGKILL to the group so much
+                       later; 0: SIGKILL at once */
+    bool keep_ends; /* of a longer stream its first half-limit and its last half-limit bytes are
+                       kept, not its beginning only */
     guint64 flood_limit; /* a stream that is longer ends the command; 0: none is */
     const int *fds; /* more descriptors for it, which become 3, 4, …; up to ACR_SPAWN_MAX_FDS */
     gsize n_fds;

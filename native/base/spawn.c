@@ -40,6 +40,7 @@ typedef struct {
     bool lost;       /* reaped by the kernel, since SIGCHLD is ignored: the id may be another's */
     gint64 ended_at; /* microseconds, monotonic */
     gint64 watch_at; /* likewise: when the watcher is asked next */
+    gint64 kill_at;  /* likewise: when a child that was asked to end is killed; 0: not asked */
     bool killed;
 } Child;
 
@@ -229,10 +230,24 @@ static bool is_watched(const AcrSpawn *spawn, Child *child)
     return spawn->watch(spawn->ctx, child->pid);
 }
 
+/* Ends the child, or asks it to end by itself first. */
+static void end_child(const AcrSpawn *spawn, Child *child)
+{
+    if (spawn->soft_ms <= 0 || kill(child->pid, SIGTERM) != 0)
+        kill_group(child);
+    else
+        child->kill_at = g_get_monotonic_time() + spawn->soft_ms * 1000;
+}
+
 static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started,
                          AcrSpawnResult *result)
 {
-    gint64 elapsed_ms = (g_get_monotonic_time() - started) / 1000;
+    gint64 now = g_get_monotonic_time(), elapsed_ms = (now - started) / 1000;
+    if (child->kill_at) {
+        if (now >= child->kill_at)
+            kill_group(child);
+        return;
+    }
     if (acr_interrupted(spawn->interrupt))
         result->interrupted = true;
     else if (spawn->timeout_ms > 0 && elapsed_ms >= spawn->timeout_ms)
@@ -243,7 +258,7 @@ static void check_limits(const AcrSpawn *spawn, Child *child, gint64 started,
         result->unwatched = true;
     else
         return;
-    kill_group(child);
+    end_child(spawn, child);
 }
 
 /* How long to sleep: short when only the end is awaited, since it usually follows the streams' end
@@ -255,7 +270,7 @@ static int slice_ms(const AcrSpawn *spawn, const Child *child, gint64 started, i
         slice = *idle_ms;
         *idle_ms = MIN(*idle_ms * 2, POLL_SLICE_MS);
     }
-    if (spawn->timeout_ms > 0 && !child->killed) {
+    if (spawn->timeout_ms > 0 && !child->killed && !child->kill_at) {
         gint64 left = spawn->timeout_ms - (g_get_monotonic_time() - started) / 1000;
         slice = CLAMP(left, 1, slice);
     }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define MAX_MESSAGE 4096u
+#define SUPERVISOR_END_MS 3000
 #define SIGNAL_EXIT 128 /* bubblewrap, like a shell, tells signal N as exit 128 + N */
 
 static void close_fd(int *fd)
@@ -132,6 +133,7 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
         .inherit_input = execution->inherit_input,
         .timeout_ms = execution->limits.wall_ms,
         .output_limit = execution->limits.output_bytes,
+        .soft_ms = run->spec->supervise ? SUPERVISOR_END_MS : 0, /* it has children to end */
         .keep_ends = true,
         .flood_limit = (guint64)execution->limits.output_bytes * ACR_SANDBOX_FLOOD,
         .fds = fds,
