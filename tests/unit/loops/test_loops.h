@@ -3,6 +3,8 @@
 #define TEST_LOOPS_H
 
 void register_machines_tests(void);
+void register_review_tests(void);
+void register_verdict_tests(void);
 void register_shorten_tests(void);
 
 #endif

@@ -130,7 +130,7 @@ static const int attempt_table[A(STATES)][A(EVENTS)] = {
     [A(REPRODUCE)] = {A(RETRIEVE), A(RETRIEVE), NO, NO, A(FAILED), A(STOPPED)},
     [A(RETRIEVE)] = {A(PATCH), NO, NO, NO, A(FAILED), A(STOPPED)},
     [A(PATCH)] = {A(VALIDATE), NO, A(PATCH), A(SELECT), A(FAILED), A(STOPPED)},
-    [A(REVIEW)] = {A(VALIDATE), A(VALIDATE), A(PATCH), NO, A(FAILED), A(STOPPED)},
+    [A(REVIEW)] = {A(SELECT), A(VALIDATE), A(SELECT), NO, A(FAILED), A(STOPPED)},
     [A(VALIDATE)] = {A(SELECT), A(SELECT), A(PATCH), NO, A(FAILED), A(STOPPED)},
     [A(SELECT)] = {A(DONE), NO, A(GUARD), NO, A(FAILED), A(STOPPED)},
     [A(DONE)] = {NO, NO, NO, NO, NO, NO},
@@ -169,10 +169,21 @@ static void test_attempt_a_reproducer_leads_to_review(void)
     go(&machine, AON(OK), A(RETRIEVE));
     g_assert_true(machine.reproducer);
     go(&machine, AON(OK), A(PATCH));
-    go(&machine, AON(OK), A(REVIEW));
     go(&machine, AON(REFUSED), A(PATCH));
     go(&machine, AON(OK), A(REVIEW));
-    go(&machine, AON(OK), A(VALIDATE));
+    go(&machine, AON(OK), A(SELECT)); /* what it approved it has validated */
+}
+
+static void test_attempt_a_review_that_cannot_go_on_leaves_the_validation(void)
+{
+    AcrAttempt machine = acr_attempt_begin(1, 2);
+    go(&machine, AON(OK), A(REPRODUCE));
+    go(&machine, AON(OK), A(RETRIEVE));
+    go(&machine, AON(OK), A(PATCH));
+    go(&machine, AON(OK), A(REVIEW));
+    go(&machine, AON(UNAVAILABLE), A(VALIDATE));
+    go(&machine, AON(REFUSED), A(PATCH));
+    go(&machine, AON(OK), A(VALIDATE));    /* not reviewed again */
     go(&machine, AON(REFUSED), A(SELECT)); /* both tries are used */
 }
 
@@ -212,6 +223,9 @@ static void test_names_are_distinct(void)
     for (int a = 0; a < R(STATES); a++)
         for (int b = 0; b < a; b++)
             g_assert_cmpstr(acr_retrieval_state_name(a), !=, acr_retrieval_state_name(b));
+    for (int a = 0; a < ACR_REVIEW_STATES; a++)
+        for (int b = 0; b < a; b++)
+            g_assert_cmpstr(acr_review_state_name(a), !=, acr_review_state_name(b));
     for (int a = 0; a < A(STATES); a++)
         for (int b = 0; b < a; b++)
             g_assert_cmpstr(acr_attempt_state_name(a), !=, acr_attempt_state_name(b));
@@ -231,6 +245,8 @@ void register_machines_tests(void)
     g_test_add_func("/loops/attempt/every_state_and_event", test_attempt_every_state_and_event);
     g_test_add_func("/loops/attempt/a_reproducer_leads_to_review",
                     test_attempt_a_reproducer_leads_to_review);
+    g_test_add_func("/loops/attempt/a_review_that_cannot_go_on_leaves_the_validation",
+                    test_attempt_a_review_that_cannot_go_on_leaves_the_validation);
     g_test_add_func("/loops/attempt/tries_are_counted_over_refusals",
                     test_attempt_tries_are_counted_over_refusals);
     g_test_add_func("/loops/attempt/the_next_attempt_starts_afresh",

@@ -1,0 +1,176 @@
+/*
+ * Tests of the review machine: every state with every event, legal or not; the paths of the four
+ * decisions; the counters.
+ */
+#include <glib.h>
+
+#include "loops/machines.h"
+#include "test_loops.h"
+
+#define V(name) ACR_REVIEW_##name
+#define ON(name) ACR_REVIEW_ON_##name
+#define NO (-1) /* the event cannot occur in the state */
+
+/* The next state in the first of five rounds, with no unreadable answer before. */
+static const int table[V(STATES)][V(EVENTS)] = {
+    /*   RAN  YES_YES  YES_NO  NO_YES  NO_NO  INVALID  WRITTEN  NOT_WRITTEN  PASSED  REFUSED
+       UNAVAILABLE  FAILED  CEILING */
+    [V(EXECUTE)] = {V(JUDGE), NO, NO, NO, NO, NO, NO, NO, NO, NO, V(GAVE_UP), V(FAILED),
+                    V(STOPPED)},
+    [V(JUDGE)] = {NO, V(VALIDATE), V(TEST), V(PATCH), V(PATCH), V(JUDGE), NO, NO, NO, NO,
+                  V(GAVE_UP), V(FAILED), V(STOPPED)},
+    [V(TEST)] = {NO, NO, NO, NO, NO, NO, V(EXECUTE), V(EXHAUSTED), NO, NO, V(GAVE_UP), V(FAILED),
+                 V(STOPPED)},
+    [V(PATCH)] = {NO, NO, NO, NO, NO, NO, V(EXECUTE), V(EXHAUSTED), NO, NO, V(GAVE_UP), V(FAILED),
+                  V(STOPPED)},
+    [V(VALIDATE)] = {NO, NO, NO, NO, NO, NO, NO, NO, V(APPROVED), V(PATCH), V(GAVE_UP), V(FAILED),
+                     V(STOPPED)},
+    [V(APPROVED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+    [V(EXHAUSTED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+    [V(GAVE_UP)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+    [V(FAILED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+    [V(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+};
+
+static void test_every_state_and_event(void)
+{
+    for (int state = 0; state < V(STATES); state++) {
+        for (int event = 0; event < V(EVENTS); event++) {
+            AcrReview machine = acr_review_begin(), before;
+            machine.state = (AcrReviewState)state;
+            machine.round = 1;
+            before = machine;
+            int want = table[state][event];
+            g_assert_cmpint(acr_review_step(&machine, (AcrReviewEvent)event), ==, want != NO);
+            if (want == NO)
+                g_assert_cmpmem(&machine, sizeof machine, &before, sizeof before);
+            else
+                g_assert_cmpint(machine.state, ==, want);
+            g_assert_cmpint(acr_review_is_over(&machine), ==,
+                            (want == NO ? state : want) >= V(APPROVED));
+        }
+    }
+}
+
+static void go(AcrReview *machine, AcrReviewEvent event, AcrReviewState want)
+{
+    g_assert_true(acr_review_step(machine, event));
+    g_assert_cmpint(machine->state, ==, want);
+}
+
+static AcrReview at_judge(void)
+{
+    AcrReview machine = acr_review_begin();
+    go(&machine, ON(RAN), V(JUDGE));
+    g_assert_cmpuint(machine.round, ==, 1);
+    return machine;
+}
+
+static void test_both_right_is_validated_and_approved(void)
+{
+    AcrReview machine = at_judge();
+    go(&machine, ON(YES_YES), V(VALIDATE));
+    go(&machine, ON(PASSED), V(APPROVED));
+}
+
+static void test_a_wrong_test_is_rewritten_run_and_reviewed_again(void)
+{
+    AcrReview machine = at_judge();
+    go(&machine, ON(YES_NO), V(TEST));
+    go(&machine, ON(WRITTEN), V(EXECUTE));
+    go(&machine, ON(RAN), V(JUDGE));
+    g_assert_cmpuint(machine.round, ==, 2);
+}
+
+static void test_a_wrong_patch_is_rewritten_run_and_reviewed_again(void)
+{
+    AcrReview machine = at_judge();
+    go(&machine, ON(NO_YES), V(PATCH));
+    g_assert_false(machine.test_too);
+    go(&machine, ON(WRITTEN), V(EXECUTE));
+    go(&machine, ON(RAN), V(JUDGE));
+    g_assert_cmpuint(machine.round, ==, 2);
+}
+
+static void test_where_both_are_wrong_the_patch_is_rewritten_before_the_test(void)
+{
+    AcrReview machine = at_judge();
+    go(&machine, ON(NO_NO), V(PATCH));
+    g_assert_true(machine.test_too);
+    go(&machine, ON(WRITTEN), V(TEST));
+    go(&machine, ON(WRITTEN), V(EXECUTE));
+    go(&machine, ON(RAN), V(JUDGE));
+    go(&machine, ON(NO_YES), V(PATCH)); /* and not the test again */
+    go(&machine, ON(WRITTEN), V(EXECUTE));
+}
+
+static void test_a_refusal_by_the_validation_rewrites_the_patch(void)
+{
+    AcrReview machine = at_judge();
+    go(&machine, ON(YES_YES), V(VALIDATE));
+    go(&machine, ON(REFUSED), V(PATCH));
+    g_assert_false(machine.test_too);
+    go(&machine, ON(WRITTEN), V(EXECUTE));
+    go(&machine, ON(RAN), V(JUDGE));
+    g_assert_cmpuint(machine.round, ==, 2);
+}
+
+static void test_nothing_is_rewritten_after_the_last_round(void)
+{
+    static const AcrReviewEvent wrong[] = {ON(YES_NO), ON(NO_YES), ON(NO_NO)};
+    for (guint i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        AcrReview machine = at_judge();
+        while (machine.round < ACR_REVIEW_ROUNDS) {
+            go(&machine, ON(NO_YES), V(PATCH));
+            go(&machine, ON(WRITTEN), V(EXECUTE));
+            go(&machine, ON(RAN), V(JUDGE));
+        }
+        go(&machine, wrong[i], V(EXHAUSTED));
+    }
+    AcrReview refused = at_judge();
+    refused.round = ACR_REVIEW_ROUNDS;
+    go(&refused, ON(YES_YES), V(VALIDATE));
+    go(&refused, ON(REFUSED), V(EXHAUSTED));
+}
+
+static void test_the_last_round_may_approve(void)
+{
+    AcrReview machine = at_judge();
+    machine.round = ACR_REVIEW_ROUNDS;
+    go(&machine, ON(YES_YES), V(VALIDATE));
+    go(&machine, ON(PASSED), V(APPROVED));
+}
+
+static void test_unreadable_answers_are_counted_in_a_round(void)
+{
+    AcrReview machine = at_judge();
+    for (int i = 1; i < ACR_REVIEW_TRIES; i++)
+        go(&machine, ON(INVALID), V(JUDGE));
+    g_assert_cmpuint(machine.round, ==, 1);
+    go(&machine, ON(NO_YES), V(PATCH));
+    go(&machine, ON(WRITTEN), V(EXECUTE));
+    go(&machine, ON(RAN), V(JUDGE));
+    for (int i = 1; i < ACR_REVIEW_TRIES; i++) /* the count has begun again */
+        go(&machine, ON(INVALID), V(JUDGE));
+    go(&machine, ON(INVALID), V(GAVE_UP));
+}
+
+void register_review_tests(void)
+{
+    g_test_add_func("/loops/review/every_state_and_event", test_every_state_and_event);
+    g_test_add_func("/loops/review/both_right_is_validated_and_approved",
+                    test_both_right_is_validated_and_approved);
+    g_test_add_func("/loops/review/a_wrong_test_is_rewritten_run_and_reviewed_again",
+                    test_a_wrong_test_is_rewritten_run_and_reviewed_again);
+    g_test_add_func("/loops/review/a_wrong_patch_is_rewritten_run_and_reviewed_again",
+                    test_a_wrong_patch_is_rewritten_run_and_reviewed_again);
+    g_test_add_func("/loops/review/where_both_are_wrong_the_patch_is_rewritten_before_the_test",
+                    test_where_both_are_wrong_the_patch_is_rewritten_before_the_test);
+    g_test_add_func("/loops/review/a_refusal_by_the_validation_rewrites_the_patch",
+                    test_a_refusal_by_the_validation_rewrites_the_patch);
+    g_test_add_func("/loops/review/nothing_is_rewritten_after_the_last_round",
+                    test_nothing_is_rewritten_after_the_last_round);
+    g_test_add_func("/loops/review/the_last_round_may_approve", test_the_last_round_may_approve);
+    g_test_add_func("/loops/review/unreadable_answers_are_counted_in_a_round",
+                    test_unreadable_answers_are_counted_in_a_round);
+}
