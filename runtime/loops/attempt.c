@@ -32,6 +32,7 @@ void acr_run_result_clear(AcrRunResult *result)
     g_clear_pointer(&result->diff, g_bytes_unref);
     g_clear_pointer(&result->overlay, acr_overlay_free);
     g_clear_pointer(&result->proof_why, g_free);
+    g_clear_pointer(&result->script, g_free);
     g_clear_pointer(&result->reason, g_free);
 }
 

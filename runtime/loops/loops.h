@@ -81,6 +81,12 @@ typedef struct {
     bool (*run)(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error);
 } AcrExecutor;
 
+/* What a run is for. */
+typedef enum {
+    ACR_GOAL_PATCH,
+    ACR_GOAL_REPRODUCER, /* a script that fails while the issue is there, and nothing else */
+} AcrGoal;
+
 /* What a run works with. All borrowed for the call. */
 typedef struct {
     const char *issue; /* cleaned */
@@ -184,7 +190,8 @@ typedef struct {
     AcrProof proof;            /* of the selected candidate */
     char *proof_why;           /* owned; in a line: "reproducer_2.py fails without the patch and
                                   passes with it", or why nothing was proved */
-    char *reason;              /* owned; why the last attempt that gave no answer ended, or NULL */
+    char *script; /* owned; with ACR_GOAL_REPRODUCER: the one that reproduces the issue */
+    char *reason; /* owned; why the last attempt that gave no answer ended, or NULL */
 } AcrRunResult;
 void acr_run_result_clear(AcrRunResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
@@ -195,5 +202,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
  * ACR_LLM_ERROR_CEILING.
  */
 bool acr_attempts_run(const AcrRun *run, AcrRunResult *out, GError **error) ACR_MUST_USE;
+/* Guard and reproducer of one attempt after the other, until the issue is reproduced. True also
+ * where it is not (`script` NULL, `reason` says why). Errors: as above. */
+bool acr_reproduce_run(const AcrRun *run, AcrRunResult *out, GError **error) ACR_MUST_USE;
 
 #endif

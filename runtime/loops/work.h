@@ -69,6 +69,7 @@ typedef struct {
 } AcrWork;
 void acr_work_begin(AcrWork *work, const AcrRun *run, guint attempt);
 void acr_work_clear(AcrWork *work);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWork, acr_work_clear)
 /* Notes why nothing can be proved, for the user and for the result. */
 void acr_work_unproved(AcrWork *work, const char *format, ...) G_GNUC_PRINTF(2, 3);
 

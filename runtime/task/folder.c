@@ -38,6 +38,13 @@ bool acr_folder_write(const AcrFolder *folder, const char *name, const void *dat
     return acr_dir_make(parent, error) && acr_file_write_atomic(path, data, len, 0644, error);
 }
 
+bool acr_folder_write_json(const AcrFolder *folder, const char *name, AcrJson *json, GError **error)
+{
+    g_autoptr(AcrJson) owned = json;
+    g_autofree char *text = acr_json_print_pretty(owned);
+    return acr_folder_write(folder, name, text, strlen(text), error);
+}
+
 bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state, GError **error)
 {
     acr_json_set_string(meta, "state", state_names[state]);

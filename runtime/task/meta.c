@@ -40,6 +40,8 @@ AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *promp
     acr_json_set_int(json, "tries", options->tries);
     acr_json_set_int(json, "attempts", options->attempts);
     acr_json_set_string(json, "verify", acr_verify_name(options->verify));
+    acr_json_set_string(json, "goal",
+                        options->goal == ACR_GOAL_REPRODUCER ? ACR_META_REPRODUCER : NULL);
     acr_json_set(json, "temperature",
                  options->temperature < 0 ? acr_json_new_null()
                                           : acr_json_new_double(options->temperature));

@@ -35,6 +35,7 @@ void acr_task_result_clear(AcrTaskResult *result)
     g_clear_pointer(&result->diff, g_bytes_unref);
     g_clear_pointer(&result->reason, g_free);
     g_clear_pointer(&result->proof_why, g_free);
+    g_clear_pointer(&result->script, g_free);
 }
 
 static void warn(const AcrHost *host, const char *line)
@@ -236,75 +237,6 @@ static bool write_artifact(void *ctx, const char *path, const void *data, gsize 
     return acr_folder_write(ctx, path, data, len, error);
 }
 
-static bool write_json(AcrFolder *folder, const char *name, AcrJson *json, GError **error)
-{
-    g_autoptr(AcrJson) owned = json;
-    g_autofree char *text = acr_json_print_pretty(owned);
-    return acr_folder_write(folder, name, text, strlen(text), error);
-}
-
-static AcrJson *describe_selection(const AcrRunResult *result)
-{
-    AcrJson *json = acr_json_new_object();
-    g_autofree char *path =
-        g_strdup_printf("attempt_%u/extracted_patch_%u.diff", result->attempt, result->try_number);
-    acr_json_set_string(json, "selected", result->diff ? path : NULL);
-    acr_json_set_string(json, "status", acr_extract_status_name(result->status));
-    const char *why = result->proof_why ? result->proof_why : "the first applicable patch";
-    acr_json_set_string(json, "proof", result->diff ? acr_proof_name(result->proof) : NULL);
-    acr_json_set_string(json, "reason", result->diff ? why : "no attempt gave an applicable patch");
-    return json;
-}
-
-static bool save_result(AcrFolder *folder, const AcrRunResult *result, GError **error)
-{
-    gsize len = 0;
-    const void *diff = result->diff ? g_bytes_get_data(result->diff, &len) : "";
-    return acr_folder_write(folder, "patch.diff", diff, len, error) &&
-           write_json(folder, "selected_patch.json", describe_selection(result), error);
-}
-
-static bool finish(Task *task, const AcrRunResult *result, GError **error)
-{
-    AcrJson *described = acr_json_new_object();
-    acr_json_set_bool(described, "patch", result->diff != NULL);
-    acr_json_set_string(described, "status", acr_extract_status_name(result->status));
-    acr_json_set_string(described, "proof", acr_proof_name(result->proof));
-    acr_json_set_string(described, "proof_why", result->proof_why);
-    acr_json_set(task->folder.meta, "result", described);
-    return save_result(&task->folder, result, error) &&
-           acr_folder_write_meta(&task->folder, task->folder.meta, ACR_FOLDER_DONE, error);
-}
-
-static AcrExtractStatus status_from_name(const char *name)
-{
-    for (int i = ACR_NO_PATCH; i <= ACR_APPLICABLE_PATCH; i++)
-        if (g_strcmp0(name, acr_extract_status_name(i)) == 0)
-            return i;
-    return ACR_NO_PATCH;
-}
-
-static AcrProof proof_from_name(const char *name)
-{
-    for (int i = ACR_PROOF_REFUSED; i <= ACR_PROOF_VERIFIED; i++)
-        if (g_strcmp0(name, acr_proof_name(i)) == 0)
-            return i;
-    return ACR_PROOF_NONE;
-}
-
-static bool read_result(const AcrFolder *folder, AcrTaskResult *out, GError **error)
-{
-    const AcrJson *described = acr_json_get(folder->meta, "result");
-    out->status = status_from_name(acr_json_get_string(described, "status"));
-    out->proof = proof_from_name(acr_json_get_string(described, "proof"));
-    out->proof_why = g_strdup(acr_json_get_string(described, "proof_why"));
-    if (!acr_json_get_bool(described, "patch", false))
-        return true;
-    g_autofree char *path = acr_folder_path(folder, "patch.diff");
-    out->diff = acr_file_read(path, G_MAXINT32, error);
-    return out->diff != NULL;
-}
-
 /* ---- The run ------------------------------------------------------------------------------------
  */
 
@@ -320,8 +252,9 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
     g_auto(AcrRecordedExecutor) executor;
     acr_recorded_executor_init(&executor, journal, task->workspace.snapshot);
     if (task->options)
-        acr_recorded_executor_go_live(&executor, task->options->code, work_tree(task),
-                                      verify == ACR_VERIFY_ALWAYS, task->host);
+        acr_recorded_executor_go_live(
+            &executor, task->options->code, work_tree(task),
+            verify == ACR_VERIFY_ALWAYS || acr_folder_is_reproducer(&task->folder), task->host);
     g_autofree char *cleaned = acr_issue_clean(issue);
     AcrRun run = {
         .issue = cleaned,
@@ -345,7 +278,8 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
         .deadline_us = task->spending.deadline_us,
         .deadline_scope = task->spending.scope,
     };
-    return acr_attempts_run(&run, out, error);
+    return acr_folder_is_reproducer(&task->folder) ? acr_reproduce_run(&run, out, error)
+                                                   : acr_attempts_run(&run, out, error);
 }
 
 /* Whether the run stopped at a ceiling: then there may be a result all the same. */
@@ -386,12 +320,13 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     out->cost = *acr_cost_total(cost);
     acr_cost_set_prices(cost, acr_spending_describe(&task->spending));
     GError **keep_first = ok ? error : NULL;
-    if (!write_json(&task->folder, ACR_COST_FILE, acr_cost_to_json(cost), keep_first) && ok)
+    if (!acr_folder_write_json(&task->folder, ACR_COST_FILE, acr_cost_to_json(cost), keep_first) &&
+        ok)
         return false;
     bool stopped = !ok && is_ceiling(error);
-    if (!ok && !(stopped && save_result(&task->folder, &result, NULL)))
+    if (!ok && !(stopped && acr_result_save(&task->folder, &result, NULL)))
         return false;
-    if (ok && !finish(task, &result, error))
+    if (ok && !acr_result_finish(&task->folder, &result, error))
         return false;
     if (ok && task->options->apply && result.overlay &&
         !acr_overlay_apply(result.overlay, work_tree(task), error))
@@ -400,6 +335,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     out->diff = g_steal_pointer(&result.diff);
     out->reason = g_steal_pointer(&result.reason);
     out->proof = result.proof;
+    out->script = g_steal_pointer(&result.script);
     out->proof_why = g_steal_pointer(&result.proof_why);
     return ok;
 }
@@ -444,7 +380,7 @@ bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskRes
     result.was_finished = task.folder.state == ACR_FOLDER_DONE;
     bool ok;
     if (result.was_finished && !options->apply)
-        ok = read_result(&task.folder, &result, error);
+        ok = acr_result_read(&task.folder, &result, error);
     else
         ok = (task.workspace.snapshot || load_snapshot(&task, error)) &&
              work(&task, options->issue, &result, error);
@@ -494,7 +430,7 @@ static void keep_result(GHashTable *kept, const AcrRunResult *result, const AcrC
 {
     GBytes *diff = result->diff ? g_bytes_ref(result->diff) : g_bytes_new_static("", 0);
     g_hash_table_insert(kept, g_strdup("patch.diff"), diff);
-    keep_json(kept, "selected_patch.json", describe_selection(result));
+    keep_json(kept, "selected_patch.json", acr_result_describe_selection(result));
     keep_json(kept, ACR_COST_FILE, acr_cost_to_json(cost));
 }
 

@@ -107,6 +107,7 @@ typedef struct {
     const char *const *models; /* NULL-terminated, at least one */
     guint rounds, tries, attempts;
     guint retries; /* of a model call that failed for the moment */
+    AcrGoal goal;
     AcrVerify verify;
     const AcrTaskCode *code;    /* where code is run */
     double temperature;         /* below 0: the model's own */
@@ -136,6 +137,7 @@ double acr_cost_cached_share(const AcrCostSum *sum);
 
 typedef struct {
     GBytes *diff;        /* owned; NULL when the work ended without a patch */
+    char *script;        /* owned; with ACR_GOAL_REPRODUCER; NULL: the issue was not reproduced */
     char *reason;        /* owned; why a model gave no answer to make one of, or NULL */
     bool was_finished;   /* the folder held the result already */
     guint64 model_calls; /* live ones, of this process */

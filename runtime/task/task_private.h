@@ -179,6 +179,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutlineRecord, acr_outline_record_clear)
  */
 
 #define ACR_META_FORMAT 2
+#define ACR_META_REPRODUCER "reproducer" /* in meta.json; nothing for a patch */
 #define ACR_META_MAX_BYTES (16u * 1024 * 1024)
 
 typedef enum {
@@ -208,9 +209,26 @@ char *acr_folder_path(const AcrFolder *folder, const char *name) ACR_MUST_USE;
 /* Writes a file in it, its folders made. */
 bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
                       GError **error) ACR_MUST_USE;
+/* Writes indented JSON (taken). */
+bool acr_folder_write_json(const AcrFolder *folder, const char *name, AcrJson *json,
+                           GError **error) ACR_MUST_USE;
 /* Writes meta.json in the given state. `meta` is changed (member "state") and borrowed. */
 bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state,
                            GError **error) ACR_MUST_USE;
+
+/* ---- Results (result.c) -------------------------------------------------------------------------
+ */
+
+/* Whether the run is for a reproducer only. */
+bool acr_folder_is_reproducer(const AcrFolder *folder);
+/* selected_patch.json; owned. */
+AcrJson *acr_result_describe_selection(const AcrRunResult *result) ACR_MUST_USE;
+/* Writes what a run has come to so far. */
+bool acr_result_save(AcrFolder *folder, const AcrRunResult *result, GError **error) ACR_MUST_USE;
+/* The same, and that it is over. */
+bool acr_result_finish(AcrFolder *folder, const AcrRunResult *result, GError **error) ACR_MUST_USE;
+/* Of a run that is over. *out owned. */
+bool acr_result_read(const AcrFolder *folder, AcrTaskResult *out, GError **error) ACR_MUST_USE;
 
 /* ---- Meta ---------------------------------------------------------------------------------------
  */

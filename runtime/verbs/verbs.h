@@ -47,6 +47,7 @@ extern const AcrVerb acr_verb_index;
 extern const AcrVerb acr_verb_swe_bench;
 extern const AcrVerb acr_verb_replay;
 extern const AcrVerb acr_verb_ask;
+extern const AcrVerb acr_verb_reproduce;
 extern const AcrVerb acr_verb_exec;
 extern const AcrVerb acr_verb_outline_worker;
 extern const AcrVerb acr_verb_sandbox_helper;

@@ -46,6 +46,9 @@ GOptionEntry *acr_options_join(const GOptionEntry *first, const GOptionEntry *se
  */
 GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 
+/* See the section on progress. */
+typedef struct AcrConsole AcrConsole;
+
 /* ---- Options of model calls ---------------------------------------------------------------------
  */
 
@@ -257,6 +260,59 @@ void acr_run_options_to_argv(const AcrRunOptions *options, GPtrArray *argv);
 void acr_run_options_clear(AcrRunOptions *options);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunOptions, acr_run_options_clear)
 
+/* ---- Verbs on an issue --------------------------------------------------------------------------
+ */
+
+/* Strings are owned. */
+typedef struct {
+    char *repo, *rev, *file, *text, *instance_id, *out;
+} AcrIssueOptions;
+void acr_issue_options_clear(AcrIssueOptions *options);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrIssueOptions, acr_issue_options_clear)
+#define ACR_ISSUE_ENTRIES(options)                                                                 \
+    {"repo",                                                                                       \
+     'r',                                                                                          \
+     0,                                                                                            \
+     G_OPTION_ARG_FILENAME,                                                                        \
+     &(options)->repo,                                                                             \
+     "The repository: a working tree, a bare one, or a plain folder",                              \
+     "DIR"},                                                                                       \
+        {"rev",                                                                                    \
+         0,                                                                                        \
+         0,                                                                                        \
+         G_OPTION_ARG_FILENAME,                                                                    \
+         &(options)->rev,                                                                          \
+         "Commit to work on (default: the working tree as it lies)",                               \
+         "REV"},                                                                                   \
+        {"issue",                                                                                  \
+         'i',                                                                                      \
+         0,                                                                                        \
+         G_OPTION_ARG_FILENAME,                                                                    \
+         &(options)->file,                                                                         \
+         "File with the issue's text; - for standard input",                                       \
+         "FILE"},                                                                                  \
+        {"issue-text", 0, 0, G_OPTION_ARG_FILENAME, &(options)->text, "The issue's text", "TEXT"}, \
+        {"out",                                                                                    \
+         'o',                                                                                      \
+         0,                                                                                        \
+         G_OPTION_ARG_FILENAME,                                                                    \
+         &(options)->out,                                                                          \
+         "The run folder; the same command goes on in it",                                         \
+         "DIR"},                                                                                   \
+    {                                                                                              \
+        "instance-id", 0, 0, G_OPTION_ARG_FILENAME, &(options)->instance_id,                       \
+            "Name of a benchmark task", "ID"                                                       \
+    }
+/* False, with a usage message printed, where something is missing. */
+bool acr_issue_options_check(const AcrIssueOptions *options, const char *verb);
+/* The issue as UTF-8 text; owned. */
+char *acr_issue_options_load(const AcrIssueOptions *options, const char *verb,
+                             const AcrInterrupt *interrupt, AcrConsole *console,
+                             GError **error) ACR_MUST_USE;
+/* What makes the run; all borrowed from the arguments. */
+AcrTaskOptions acr_issue_options_task(const AcrIssueOptions *options, const char *issue,
+                                      const AcrRunOptions *run);
+
 /* ---- Verbs on a repository ----------------------------------------------------------------------
  */
 
@@ -290,7 +346,6 @@ bool acr_repo_options_index(const AcrProgram *program, const AcrVerb *verb, AcrR
 
 /* Progress on stderr: a line that rewrites itself on a terminal; with `verbose` a line for each
  * step; else nothing. */
-typedef struct AcrConsole AcrConsole;
 AcrConsole *acr_console_new(bool verbose) ACR_MUST_USE; /* owned */
 void acr_console_free(AcrConsole *console);             /* wipes its line */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrConsole, acr_console_free)
