@@ -10,7 +10,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOWNESS = float(os.environ.get("ACR_SLOWNESS") or 1)
@@ -97,18 +97,23 @@ class Host:
         return env
 
     def start(
-        self, *args: object, env: Mapping[str, str | None] | None = None, **options: Any
+        self,
+        *args: object,
+        env: Mapping[str, str | None] | None = None,
+        wrapper: Sequence[str] = (),
+        **options: Any,
     ) -> subprocess.Popen[bytes]:
         """Start a run in a session of its own; it is killed at the latest when the test ends.
 
-        `options` go to Popen; streams are pipes unless they say otherwise.
+        `wrapper` is a command that runs the program; `options` go to Popen; streams are pipes unless
+        they say otherwise.
         """
         pipes = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
             "stderr": subprocess.PIPE,
         }
-        command = [str(self.program), *map(os.fspath, map(_text, args))]
+        command = [*wrapper, str(self.program), *map(os.fspath, map(_text, args))]
         child = subprocess.Popen(
             command,
             env=self.environment(env or {}),

@@ -1,0 +1,258 @@
+"""The sandboxes that are here, each as a way to run `acr-host exec`, for the tests that must hold in all of them.
+
+An engine's image holds this machine's own Python and a shell; nothing is fetched. Engines run with
+a store of their own below the test's folder and are ended by their process id.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+from host import SLOWNESS, Host, Result
+
+ORDINARY_USER = "nobody"
+IMAGE = "acr-host-test/python"
+TESTBED = "testbed"
+
+
+@dataclass
+class Sandbox:
+    """One backend, as somebody uses it.
+
+    `options` go to `exec`; `shifts` says which user runs the program (None: this one); `dir` is the
+    tree's path inside, None where it is the repository's own.
+    """
+
+    name: str
+    host: Host
+    options: list[str]
+    env: dict[str, str] = field(default_factory=dict)
+    wrapper: list[str] = field(default_factory=list)
+    dir: str | None = None
+
+    def run(
+        self, repo: Path, *args: str, stdin: bytes = b"", timeout: float = 120
+    ) -> Result:
+        """`acr-host exec --repo REPO OPTIONS ARGS`."""
+        command = ["exec", "--repo", str(repo), *self.options, *args]
+        return self.host.run(
+            *command, env=self.env, input=stdin, timeout=timeout, wrapper=self.wrapper
+        )
+
+    def json(self, repo: Path, *args: str, **more: Any) -> dict[str, Any]:
+        """The object that it prints; the command must have been run."""
+        result = self.run(repo, "--json", *args, **more).check(0)
+        [row] = result.rows()
+        return row
+
+
+# ---- Engines ---------------------------------------------------------------------------------------
+
+
+def _libraries(program: Path) -> Iterator[Path]:
+    """The shared libraries of a program, by ldd."""
+    text = subprocess.run(
+        ["ldd", str(program)], capture_output=True, check=True, text=True
+    ).stdout
+    for word in text.split():
+        if word.startswith("/"):
+            yield Path(word)
+
+
+def make_rootfs(tree: Mapping[str, str | bytes], archive: Path) -> None:
+    """A tar archive of a small root: busybox as shell and tools, /usr/bin/python3, the tree in /testbed."""
+    python = Path("/usr/bin/python3").resolve()
+    library = Path(f"/usr/lib/{python.name}")
+    skipped = {"test", "idlelib", "lib2to3", "__pycache__", "ensurepip", "tkinter"}
+    tools = (
+        "sh cat ls tail head rm cp mv mkdir id env sleep yes true false seq touch pwd kill setsid dd ln find wc grep"
+    )
+
+    def keep(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        return None if skipped & set(info.name.split("/")) else info
+
+    with tarfile.open(archive, "w", dereference=False) as tar:
+        for name in ("bin", "tmp", "proc", "sys", "dev", "etc", TESTBED, "root"):
+            info = tarfile.TarInfo(name)
+            info.type, info.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755
+            tar.addfile(info)
+        busybox = shutil.which("busybox")
+        assert busybox, "busybox is not installed"
+        tar.add(busybox, "bin/busybox")
+        for tool in tools.split():
+            info = tarfile.TarInfo(f"bin/{tool}")
+            info.type, info.linkname = tarfile.SYMTYPE, "busybox"
+            tar.addfile(info)
+        tar.add(python, "usr/bin/python3")
+        tar.add(library, str(library)[1:], filter=keep)
+        for shared in {*_libraries(python), *_extension_libraries(library)}:
+            tar.add(shared.resolve(), str(shared)[1:])
+        _add_tree(tar, tree)
+
+
+def _extension_libraries(library: Path) -> Iterator[Path]:
+    for module in (library / "lib-dynload").glob("*.so"):
+        yield from _libraries(module)
+
+
+def _add_tree(tar: tarfile.TarFile, tree: Mapping[str, str | bytes]) -> None:
+    import io
+
+    for name, content in tree.items():
+        data = content.encode() if isinstance(content, str) else content
+        info = tarfile.TarInfo(f"{TESTBED}/{name}")
+        info.size, info.mode = len(data), 0o644
+        tar.addfile(info, io.BytesIO(data))
+
+
+class Engine:
+    """A container engine of this test's own, at a socket; `stop` ends it and removes its store."""
+
+    def __init__(self, folder: Path, command: list[str], env: dict[str, str]) -> None:
+        self.folder = folder
+        self.socket = folder / "engine.sock"
+        self.log = (folder / "log").open("wb")
+        self.process = subprocess.Popen(
+            command,
+            env={**os.environ, **env},
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+        )
+        self._wait()
+
+    def _wait(self) -> None:
+        until = time.monotonic() + 60 * SLOWNESS
+        while time.monotonic() < until:
+            if self.process.poll() is not None:
+                break
+            if self.socket.exists() and self.call("GET", "/_ping")[0] == 200:
+                return
+            time.sleep(0.05)
+        text = (self.folder / "log").read_text(errors="replace")
+        raise AssertionError(f"the engine does not start: {text[-2000:]}")
+
+    def call(
+        self, method: str, path: str, body: Path | bytes | None = None, kind: str = ""
+    ) -> tuple[int, Any]:
+        """One call of the API, by curl: its status and its JSON."""
+        command = [
+            "curl", "-sS", "--max-time", "120", "--unix-socket", str(self.socket),
+            "-X", method, "-w", "\n%{http_code}", f"http://engine/v1.41{path}",
+        ]  # fmt: skip
+        if body is not None:
+            command += ["-H", f"Content-Type: {kind}", "-T" if isinstance(body, Path) else "--data-binary"]
+            command += [str(body) if isinstance(body, Path) else "@-"]
+        done = subprocess.run(
+            command,
+            input=body if isinstance(body, bytes) else None,
+            capture_output=True,
+            check=False,
+        )
+        text, _, status = done.stdout.decode("utf-8", "replace").rpartition("\n")
+        try:
+            return int(status or 0), json.loads(text) if text.strip() else None
+        except ValueError:
+            return int(status or 0), text
+
+    def load(self, archive: Path, name: str) -> None:
+        """Makes an image of a root."""
+        status, answer = self.call(
+            "POST", f"/images/create?fromSrc=-&repo={name}", archive, "application/x-tar"
+        )
+        assert status == 200, answer
+
+    def containers(self) -> list[Any]:
+        """All containers, running or not."""
+        status, answer = self.call("GET", "/containers/json?all=1")
+        assert status == 200, answer
+        return answer
+
+    def stop(self) -> None:
+        """Ends the engine."""
+        self.process.terminate()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+
+_PODMAN_CONFIG = """
+[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+log_size_max = 16777216
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "none"
+exit_command_delay = 30
+tmp_dir = "{folder}/libpod"
+image_copy_tmp_dir = "{folder}/tmp"
+"""
+_PODMAN_STORAGE = """
+[storage]
+driver = "overlay"
+graphroot = "{folder}/storage"
+runroot = "{folder}/run"
+"""
+
+
+def podman(folder: Path) -> Engine:
+    """podman's service, with a store of its own."""
+    for name in ("libpod", "tmp", "storage", "run"):
+        (folder / name).mkdir(parents=True)
+    (folder / "containers.conf").write_text(_PODMAN_CONFIG.format(folder=folder))
+    (folder / "storage.conf").write_text(_PODMAN_STORAGE.format(folder=folder))
+    env = {
+        "CONTAINERS_CONF": str(folder / "containers.conf"),
+        "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
+    }
+    command = ["podman", "system", "service", "--time=0", f"unix://{folder}/engine.sock"]
+    return Engine(folder, command, env)
+
+
+def dockerd(folder: Path) -> Engine:
+    """Docker's own engine, with a store of its own and no network."""
+    (folder / "data").mkdir(parents=True)
+    command = [
+        "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "-p", f"{folder}/pid",
+        "-H", f"unix://{folder}/engine.sock", "--bridge=none", "--iptables=false", "--ip6tables=false",
+        "--ip-forward=false", "--oom-score-adjust=0", "--exec-opt", "native.cgroupdriver=cgroupfs",
+        "--default-ulimit", "nofile=4096:4096",
+    ]  # fmt: skip
+    return Engine(folder, command, {})
+
+
+# ---- Users -----------------------------------------------------------------------------------------
+
+
+def as_user(name: str) -> list[str]:
+    """What runs a command as that user, with none of root's rights."""
+    entry = pwd.getpwnam(name)
+    return [
+        "setpriv", "--reuid", str(entry.pw_uid), "--regid", str(entry.pw_gid), "--clear-groups",
+        "--bounding-set=-all", "--inh-caps=-all",
+    ]  # fmt: skip
+
+
+def give(path: Path, name: str) -> None:
+    """Gives a tree to a user, and lets others pass its parents."""
+    subprocess.run(["chown", "-R", f"{name}:", str(path)], check=True)
+    for parent in path.parents:
+        if parent.stat().st_mode & 0o001 == 0:
+            parent.chmod(parent.stat().st_mode | 0o011)
+
+
+assert sys.version_info >= (3, 9)

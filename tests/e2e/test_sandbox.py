@@ -1,0 +1,474 @@
+"""One conformance suite over every sandbox that is here: what a command may do, what it may not, and that nothing stays.
+
+Each case is told once and holds in all backends but those that it names with the reason: a limit of
+that backend, which its users are told of.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+import repos
+import sandboxes
+from host import SLOWNESS, Host
+from sandboxes import Sandbox
+
+TREE: dict[str, str | bytes] = {
+    "README": "hello\n",
+    "pkg/__init__.py": "VALUE = 1\n",
+    "pkg/data.bin": bytes(range(256)),
+    "name with\nnewline.txt": "odd\n",
+    "run.sh": "#!/bin/sh\necho run\n",
+}
+SECRET = "sk-this-is-not-for-you"
+PLAIN = "plain isolates nothing"
+
+
+def _have(*programs: str) -> str | None:
+    for program in programs:
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    return None
+
+
+def _root() -> str | None:
+    return None if os.geteuid() == 0 else "needs root"
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive of the image's root."""
+    archive = tmp_path_factory.mktemp("image") / "root.tar"
+    sandboxes.make_rootfs(TREE, archive)
+    return archive
+
+
+@pytest.fixture(scope="module")
+def engines(
+    image: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], sandboxes.Engine]]:
+    """engines("podman") -> the engine, started once, with the image."""
+    started: dict[str, sandboxes.Engine] = {}
+
+    def get(name: str) -> sandboxes.Engine:
+        if name not in started:
+            start = {"podman": sandboxes.podman, "dockerd": sandboxes.dockerd}[name]
+            started[name] = start(tmp_path_factory.mktemp(name))
+            started[name].load(image, sandboxes.IMAGE)
+        return started[name]
+
+    yield get
+    for engine in started.values():
+        engine.stop()
+
+
+BACKENDS = ["bubblewrap", "bubblewrap-user", "plain", "podman", pytest.param("dockerd", marks=pytest.mark.full)]
+
+
+@pytest.fixture(params=BACKENDS)
+def sandbox(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    binary: Path,
+    engines: Callable[[str], sandboxes.Engine],
+) -> Iterator[Sandbox]:
+    """Each backend in turn, as a way to run a command."""
+    name = request.param
+    needs = {
+        "bubblewrap": _have("bwrap"),
+        "bubblewrap-user": _have("bwrap", "setpriv") or _root(),
+        "plain": None,
+        "podman": _have("podman", "runc", "busybox") or _root(),
+        "dockerd": _have("dockerd", "runc", "busybox") or _root(),
+    }
+    if needs[name]:
+        pytest.skip(needs[name])
+    host = Host(tmp_path / "home", binary)
+    host.home.mkdir(exist_ok=True)
+    made = Sandbox(name, host, [], env={"OPENAI_API_KEY": SECRET})
+    if name == "bubblewrap-user":
+        program = tmp_path / "bin" / "acr-host"
+        program.parent.mkdir()
+        shutil.copy2(binary, program)
+        made.host = Host(host.home, program)
+        made.wrapper = sandboxes.as_user(sandboxes.ORDINARY_USER)
+    elif name == "plain":
+        made.options = ["--sandbox", "plain"]
+    elif name in ("podman", "dockerd"):
+        engine = engines(name)
+        made.options = ["--image", sandboxes.IMAGE]
+        made.env["DOCKER_HOST"] = f"unix://{engine.socket}"
+        made.dir = "/testbed"
+    yield made
+    made.host.close()
+
+
+@pytest.fixture
+def repo(sandbox: Sandbox, tmp_path: Path) -> Path:
+    """A repository of TREE, which nothing may change."""
+    path = repos.make_repo(tmp_path / "repo", TREE).path
+    (path / "run.sh").chmod(0o755)
+    if sandbox.wrapper:
+        sandboxes.give(tmp_path, sandboxes.ORDINARY_USER)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def untouched(repo: Path, sandbox: Sandbox, engines: Callable[..., Any]) -> Iterator[None]:
+    """After each case the repository is as it was, and nothing runs, is mounted or is left."""
+    before = repos.digest(repo)
+    mounts = Path("/proc/self/mounts").read_text()
+    yield
+    assert repos.digest(repo) == before
+    assert Path("/proc/self/mounts").read_text() == mounts
+    left = [path.name for path in sandbox.host.home.rglob("tmp-*")]
+    assert not left, left
+    if sandbox.name in ("podman", "dockerd"):
+        assert engines(sandbox.name).containers() == []
+
+
+def _limit_of(sandbox: Sandbox, *names: str, why: str) -> None:
+    if sandbox.name in names:
+        pytest.skip(f"a limit of {sandbox.name}: {why}")
+
+
+def _left_over(marker: str) -> list[str]:
+    """Processes that hold a marker in their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            except OSError:
+                continue
+            if marker in line and "acr-host" not in line:
+                found.append(line)
+    return found
+
+
+def _gone(marker: str) -> None:
+    until = time.monotonic() + 5 * SLOWNESS
+    while _left_over(marker) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert _left_over(marker) == []
+
+
+# ---- How a command ends ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 77, 127, 255])
+def test_exit_codes_pass(sandbox: Sandbox, repo: Path, code: int) -> None:
+    sandbox.run(repo, "--", "sh", "-c", f"exit {code}").check(code)
+    row = sandbox.json(repo, "--", "sh", "-c", f"exit {code}")
+    assert (row["exit"], row["signal"], row["limit"]) == (code, None, None)
+
+
+@pytest.mark.parametrize("signal", [6, 9, 11, 15])
+def test_signals_are_told(sandbox: Sandbox, repo: Path, signal: int) -> None:
+    row = sandbox.json(repo, "--", "sh", "-c", f"kill -{signal} $$")
+    assert (row["exit"], row["signal"]) == (None, signal)
+    sandbox.run(repo, "--", "sh", "-c", f"kill -{signal} $$").check(128 + signal)
+
+
+def test_a_program_that_is_not_there(sandbox: Sandbox, repo: Path) -> None:
+    assert sandbox.json(repo, "--", "no-such-program")["exit"] == 127
+
+
+def test_a_file_that_cannot_be_run(sandbox: Sandbox, repo: Path) -> None:
+    assert sandbox.json(repo, "--", "./README")["exit"] == 126
+
+
+def test_streams_pass(sandbox: Sandbox, repo: Path) -> None:
+    result = sandbox.run(repo, "--", "sh", "-c", "echo out; echo err >&2")
+    assert (result.out, result.err) == ("out\n", "err\n")
+    row = sandbox.json(repo, "--", "sh", "-c", "echo out; echo err >&2")
+    assert (row["stdout"], row["stderr"]) == ("out\n", "err\n")
+    assert (row["stdout_bytes"], row["stderr_bytes"]) == (4, 4)
+
+
+def test_bytes_that_are_no_text(sandbox: Sandbox, repo: Path) -> None:
+    row = sandbox.json(repo, "--", "cat", "pkg/data.bin")
+    assert list(row["stdout"]) == ["base64"] and row["stdout_bytes"] == 256
+
+
+def test_standard_input(sandbox: Sandbox, repo: Path) -> None:
+    data = b"some\0bytes\n" * 1000
+    assert sandbox.run(repo, "--", "wc", "-c", stdin=data).out.strip() == str(len(data))
+    assert sandbox.run(repo, "--", "cat").check(0).out == ""
+
+
+def test_arguments_are_not_read_by_a_shell(sandbox: Sandbox, repo: Path) -> None:
+    words = ["a b", "$HOME", "`id`", "'", '"', "*", "", "--", "x\ny"]
+    script = "import sys; print(sys.argv[1:])"
+    assert sandbox.json(repo, "--", "python3", "-c", script, *words)["stdout"] == f"{words}\n"
+
+
+# ---- The copy --------------------------------------------------------------------------------------
+
+
+def test_the_tree_is_there(sandbox: Sandbox, repo: Path) -> None:
+    row = sandbox.json(repo, "--", "sh", "-c", "cat README; ./run.sh; cat 'name with\nnewline.txt'; cat pkg/__init__.py")
+    assert row["stdout"] == "hello\nrun\nodd\nVALUE = 1\n"
+
+
+def test_it_lies_at_its_own_path(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", why="the copy lies in a temporary folder")
+    assert sandbox.json(repo, "--", "pwd")["stdout"].strip() == (sandbox.dir or str(repo))
+
+
+def test_there_is_no_history(sandbox: Sandbox, repo: Path) -> None:
+    assert sandbox.json(repo, "--", "ls", ".git")["exit"] != 0
+
+
+def test_it_can_be_written_to_and_is_fresh_each_time(sandbox: Sandbox, repo: Path) -> None:
+    change = "echo new >> README; rm run.sh; mkdir d; echo x > d/f; mv pkg/__init__.py moved.py; cat README moved.py d/f"
+    assert sandbox.json(repo, "--", "sh", "-ec", change)["stdout"] == "hello\nnew\nVALUE = 1\nx\n"
+    assert sandbox.json(repo, "--", "sh", "-ec", change)["stdout"] == "hello\nnew\nVALUE = 1\nx\n"
+
+
+def test_a_patch_is_applied(sandbox: Sandbox, repo: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "p.diff"
+    patch.write_text(
+        "diff --git a/pkg/__init__.py b/pkg/__init__.py\n--- a/pkg/__init__.py\n+++ b/pkg/__init__.py\n"
+        "@@ -1 +1 @@\n-VALUE = 1\n+VALUE = 2\n"
+        "diff --git a/README b/README\ndeleted file mode 100644\n--- a/README\n+++ /dev/null\n@@ -1 +0,0 @@\n-hello\n"
+        "diff --git a/deep/er/new.py b/deep/er/new.py\nnew file mode 100755\n--- /dev/null\n+++ b/deep/er/new.py\n"
+        "@@ -0,0 +1 @@\n+print('new')\n"
+    )
+    patch.chmod(0o644)
+    script = "cat pkg/__init__.py; ls README; python3 deep/er/new.py; ls -l deep/er/new.py"
+    row = sandbox.json(repo, "--patch", str(patch), "--", "sh", "-c", script)
+    assert row["stdout"].startswith("VALUE = 2\nnew\n-rwx"), row
+
+
+def test_links_of_the_tree_lead_nowhere_outside(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", why=PLAIN)
+    secret = repo.parent / "secret.txt"
+    secret.write_text(SECRET)
+    secret.chmod(0o644)
+    script = f"ln -s {secret} l; cat l; cat ../secret.txt; cat {secret}; true"
+    row = sandbox.json(repo, "--", "sh", "-c", script)
+    assert SECRET not in row["stdout"]
+
+
+def test_a_hundred_megabytes_of_files(sandbox: Sandbox, repo: Path) -> None:
+    script = "import os\nfor i in range(100):\n  open(f'f{i}','wb').write(os.urandom(1<<20))\nprint(sum(os.path.getsize(f'f{i}') for i in range(100)))"
+    assert sandbox.json(repo, "--", "python3", "-c", script)["stdout"] == f"{100 << 20}\n"
+
+
+# ---- Limits ----------------------------------------------------------------------------------------
+
+
+def test_a_flood_is_ended(sandbox: Sandbox, repo: Path) -> None:
+    row = sandbox.json(repo, "--output-limit", "10000", "--", "yes", "flood-of-the-tests")
+    assert (row["limit"], row["signal"]) == ("output", 9)
+    assert len(row["stdout"]) < 11000 and "bytes left out" in row["stdout"]
+    _gone("flood-of-the-tests")
+
+
+def test_long_output_loses_its_middle(sandbox: Sandbox, repo: Path) -> None:
+    row = sandbox.json(repo, "--output-limit", "1000", "--", "seq", "1", "2000")
+    assert (row["exit"], row["limit"], row["stdout_bytes"]) == (0, "output", 8893)
+    assert row["stdout"].startswith("1\n2\n") and row["stdout"].endswith("\n1999\n2000\n")
+    assert "7893 bytes left out" in row["stdout"]
+
+
+def test_both_streams_are_read(sandbox: Sandbox, repo: Path) -> None:
+    script = "import sys\nfor i in range(20000): print('o'*50); print('e'*50, file=sys.stderr)"
+    row = sandbox.json(repo, "--output-limit", "2000000", "--", "python3", "-c", script)
+    assert (row["exit"], row["stdout_bytes"], row["stderr_bytes"]) == (0, 1020000, 1020000)
+
+
+def test_time_runs_out(sandbox: Sandbox, repo: Path) -> None:
+    row = sandbox.json(repo, "--timeout", "1", "--", "sleep", "61.25")
+    assert (row["limit"], row["exit"], row["signal"]) == ("wall", None, 9)
+    assert 900 <= row["wall_ms"] < 10000 * SLOWNESS
+    sandbox.run(repo, "--timeout", "0.5", "--", "sleep", "61.25").check(124)
+    _gone("61.25")
+
+
+def test_everything_it_started_is_ended_with_it(sandbox: Sandbox, repo: Path) -> None:
+    script = "setsid sleep 62.25 & (setsid sh -c 'trap \"\" TERM HUP; sleep 62.25; sleep 62.25' &) ; (sleep 62.25 &) ; exit 3"
+    assert sandbox.json(repo, "--", "sh", "-c", script)["exit"] == 3
+    _gone("62.25")
+    row = sandbox.json(repo, "--timeout", "1", "--", "sh", "-c", script.replace("exit 3", "sleep 62.25"))
+    assert row["limit"] == "wall"
+    _gone("62.25")
+
+
+def test_processor_time_runs_out(sandbox: Sandbox, repo: Path) -> None:
+    row = sandbox.json(repo, "--timeout", "2", "--", "python3", "-c", "while True: pass")
+    assert row["limit"] in ("cpu", "wall")
+
+
+def test_a_fork_bomb_is_bounded(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", why="root's processes are not counted, and another user's all are")
+    script = (
+        "import os, time\nn = 0\ntry:\n  while n < 5000:\n    n += 1\n    if os.fork() == 0: time.sleep(30); os._exit(0)\n"
+        "except OSError as error: print('stopped', n, flush=True)\ntime.sleep(0.3)"
+    )
+    row = sandbox.json(repo, "--processes", "40", "--timeout", "20", "--", "python3", "-c", script)
+    assert row["stdout"].startswith("stopped"), row
+    assert int(row["stdout"].split()[1]) <= 41
+
+
+def test_memory_is_bounded(sandbox: Sandbox, repo: Path) -> None:
+    script = "x = bytearray(600 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\nimport time; time.sleep(3)\nprint('had it')"
+    row = sandbox.json(repo, "--memory", "200", "--", "python3", "-c", script)
+    assert row["limit"] == "memory" and "had it" not in row["stdout"], row
+
+
+def test_memory_is_that_of_all_processes(sandbox: Sandbox, repo: Path) -> None:
+    script = (
+        "import os, time\nfor k in range(4):\n  if os.fork() == 0:\n    x = b'1' * (100 << 20); time.sleep(4); os._exit(0)\n"
+        "time.sleep(3); print('had it')"
+    )
+    row = sandbox.json(repo, "--memory", "200", "--", "python3", "-c", script)
+    assert row["limit"] == "memory", row
+
+
+def test_memory_that_is_only_asked_for_is_not_counted(sandbox: Sandbox, repo: Path) -> None:
+    script = "import mmap; m = mmap.mmap(-1, 3 << 30); print(len(m))"
+    row = sandbox.json(repo, "--memory", "200", "--", "python3", "-c", script)
+    assert (row["exit"], row["limit"]) == (0, None), row
+
+
+def test_a_file_is_bounded(sandbox: Sandbox, repo: Path) -> None:
+    script = "dd if=/dev/zero of=big bs=1048576 count=1500 2>/dev/null; echo $?"
+    row = sandbox.json(repo, "--", "sh", "-c", script)
+    assert row["stdout"].strip() != "0"
+
+
+def test_files_are_bounded_together(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", "podman", "dockerd", why="the disk is bounded for each file only")
+    script = "for i in 1 2 3; do dd if=/dev/zero of=/tmp/f$i bs=1048576 count=500 || exit 9; done"
+    row = sandbox.json(repo, "--", "sh", "-c", script)
+    assert (row["exit"], row["limit"]) == (9, "files"), row
+
+
+# ---- What it may not see or do ---------------------------------------------------------------------
+
+
+def test_no_network(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", why=PLAIN)
+    script = (
+        "import socket\nfor host in ('10.0.0.1', '192.0.2.1'):\n  s = socket.socket(); s.settimeout(2)\n"
+        "  try: s.connect((host, 80)); print('connected')\n  except OSError as e: print('refused')"
+    )
+    assert sandbox.json(repo, "--", "python3", "-c", script)["stdout"] == "refused\nrefused\n"
+
+
+def test_no_server_of_this_machine(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", why=PLAIN)
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        script = f"import socket; s = socket.socket(); s.settimeout(2); print(s.connect_ex(('127.0.0.1', {port})))"
+        assert sandbox.json(repo, "--", "python3", "-c", script)["stdout"] != "0\n"
+
+
+def test_no_environment_of_the_host(sandbox: Sandbox, repo: Path) -> None:
+    row = sandbox.json(repo, "--", "sh", "-c", "env; cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n'; true")
+    if sandbox.name != "plain":
+        assert SECRET not in row["stdout"]
+    own = sandbox.json(repo, "--", "env")["stdout"]
+    assert SECRET not in own and "OPENAI_API_KEY" not in own
+
+
+def test_no_home_of_the_host(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", why=PLAIN)
+    home = sandbox.host.home
+    (home / "secret.txt").write_text(SECRET)
+    script = f"ls {home} /root/.ssh; cat {home}/secret.txt; cat /etc/shadow; echo $HOME; true"
+    row = sandbox.json(repo, "--", "sh", "-c", script)
+    assert SECRET not in row["stdout"] and str(home) not in row["stdout"]
+    assert "root:" not in row["stdout"]
+
+
+def test_its_own_home_can_be_written_to(sandbox: Sandbox, repo: Path) -> None:
+    assert sandbox.json(repo, "--", "sh", "-c", "cd ~ && echo x > f && cat f")["stdout"] == "x\n"
+
+
+def test_no_process_of_the_host(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", why=PLAIN)
+    script = "import os; print(len([p for p in os.listdir('/proc') if p.isdigit()]))"
+    assert int(sandbox.json(repo, "--", "python3", "-c", script)["stdout"]) < 10
+
+
+def test_no_descriptor_of_the_host(sandbox: Sandbox, repo: Path) -> None:
+    script = "import os; print(sorted(int(f) for f in os.listdir('/proc/self/fd'))[:5])"
+    row = sandbox.json(repo, "--", "python3", "-c", script)
+    assert row["stdout"] == "[0, 1, 2, 3]\n"  # 3 is the folder that is being listed
+
+
+def test_nothing_is_written_outside(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", why=PLAIN)
+    outside = repo.parent / "written-by-a-test"
+    script = f"echo x > {outside}; echo x > ../written-by-a-test; echo x > /usr/written-by-a-test; echo x > /etc/x; true"
+    sandbox.json(repo, "--", "sh", "-c", script)
+    assert not outside.exists() and not Path("/usr/written-by-a-test").exists()
+
+
+def test_no_rights_can_be_won(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", why=PLAIN)
+    script = "grep -E '^(NoNewPrivs|CapEff)' /proc/self/status; echo 1 > /proc/sys/kernel/hostname; mount -t tmpfs x /tmp; true"
+    row = sandbox.json(repo, "--", "sh", "-c", script)
+    assert "NoNewPrivs:\t1" in row["stdout"]
+    assert int(row["stdout"].split("CapEff:")[1].split()[0], 16) & (1 << 21) == 0  # CAP_SYS_ADMIN
+
+
+def test_other_runs_are_not_seen(sandbox: Sandbox, repo: Path) -> None:
+    _limit_of(sandbox, "plain", why=PLAIN)
+    sandbox.json(repo, "--", "sh", "-c", "echo left > /tmp/left; echo left > ~/left; echo left > left")
+    row = sandbox.json(repo, "--", "sh", "-c", "ls /tmp/left ~/left left 2>/dev/null; true")
+    assert row["stdout"] == ""
+
+
+# ---- The program itself ----------------------------------------------------------------------------
+
+
+def test_an_interrupt_ends_it(sandbox: Sandbox, repo: Path) -> None:
+    process = sandbox.host.start(
+        "exec", "--repo", str(repo), *sandbox.options, "--", "sleep", "63.25", env=sandbox.env, wrapper=sandbox.wrapper
+    )
+    until = time.monotonic() + 20 * SLOWNESS
+    while not _left_over("63.25") and time.monotonic() < until:
+        time.sleep(0.05)
+    assert _left_over("63.25")
+    process.send_signal(2)
+    assert process.wait(20 * SLOWNESS) == 130
+    _gone("63.25")
+
+
+def test_a_kill_of_the_program_ends_it(sandbox: Sandbox, repo: Path) -> None:
+    process = sandbox.host.start(
+        "exec", "--repo", str(repo), *sandbox.options, "--", "sleep", "64.25", env=sandbox.env, wrapper=sandbox.wrapper
+    )
+    until = time.monotonic() + 20 * SLOWNESS
+    while not _left_over("64.25") and time.monotonic() < until:
+        time.sleep(0.05)
+    process.kill()
+    process.wait(20 * SLOWNESS)
+    sandbox.json(repo, "--", "true")  # sweeps what an engine still runs
+    _gone("64.25")
+
+
+def test_eight_at_once(sandbox: Sandbox, repo: Path) -> None:
+    runs = [
+        sandbox.host.start(
+            "exec", "--repo", str(repo), *sandbox.options, "--json", "--", "sh", "-c", f"echo {k} > f; sleep 0.3; cat f",
+            env=sandbox.env, wrapper=sandbox.wrapper, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        for k in range(8)
+    ]
+    for k, process in enumerate(runs):
+        out, _ = process.communicate(timeout=120 * SLOWNESS)
+        assert process.returncode == 0 and f'"stdout":"{k}\\n"' in out.decode()
