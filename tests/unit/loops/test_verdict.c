@@ -25,9 +25,9 @@ typedef struct {
 } Case;
 
 #define HEAD "Traceback (most recent call last):\n"
-#define CALLED "  File \"/work/p/reproducer.py\", line 8, in <module>\n    check(3)\n"
+#define CALLED "  File \"/srv/p/reproducer.py\", line 8, in <module>\n    check(3)\n"
 #define RAISED                                                                                     \
-    "  File \"/work/p/reproducer.py\", line 5, in check\n"                                         \
+    "  File \"/srv/p/reproducer.py\", line 5, in check\n"                                         \
     "    assert pkg.double(n) == 2 * n, \"wrong\"\n"
 #define LIBRARY                                                                                    \
     "  File \"/usr/lib/python3/unittest/case.py\", line 837, in fail\n"                            \
@@ -40,7 +40,7 @@ static const Case cases[] = {
      ACR_TEST_REPRODUCED, 5},
     {"with carets, as from 3.11 on",
      HEAD
-     "  File \"/work/p/reproducer.py\", line 8, in <module>\n    check(3)\n    ~~~~~^^^\n" RAISED
+     "  File \"/srv/p/reproducer.py\", line 8, in <module>\n    check(3)\n    ~~~~~^^^\n" RAISED
      "           ^^^^^^^^^^^^^^^^^^^^^^^\nAssertionError: wrong\n",
      1, ACR_TEST_REPRODUCED, 5},
     {"a path as given, as before 3.9",
@@ -69,17 +69,17 @@ static const Case cases[] = {
     {"a traceback and exit 0", HEAD CALLED RAISED "AssertionError: wrong\n", 0, ACR_TEST_PASSED, 0},
     {"a traceback without frames", HEAD "AssertionError: wrong\n", 1, ACR_TEST_BROKEN, 0},
     {"a traceback that quotes another line",
-     HEAD "  File \"/work/p/reproducer.py\", line 5, in check\n    assert False\nAssertionError\n",
+     HEAD "  File \"/srv/p/reproducer.py\", line 5, in check\n    assert False\nAssertionError\n",
      1, ACR_TEST_BROKEN, 0},
     {"a line that the script does not have",
-     HEAD "  File \"/work/p/reproducer.py\", line 99, in check\n    check(3)\nAssertionError\n", 1,
+     HEAD "  File \"/srv/p/reproducer.py\", line 99, in check\n    check(3)\nAssertionError\n", 1,
      ACR_TEST_BROKEN, 0},
     {"a script elsewhere",
      HEAD "  File \"/tmp/reproducer.py\", line 8, in <module>\n    check(3)\nAssertionError\n", 1,
      ACR_TEST_BROKEN, 0},
     {"a class named alike", HEAD CALLED "MyAssertionError: wrong\n", 1, ACR_TEST_BROKEN, 0},
     {"a syntax error",
-     "  File \"/work/p/reproducer.py\", line 3\n    def\n       ^\nSyntaxError: invalid syntax\n",
+     "  File \"/srv/p/reproducer.py\", line 3\n    def\n       ^\nSyntaxError: invalid syntax\n",
      1, ACR_TEST_BROKEN, 0},
     {"nothing on stderr", "", 1, ACR_TEST_BROKEN, 0},
     {"nothing at all", "", 0, ACR_TEST_PASSED, 0},
@@ -98,7 +98,7 @@ static void test_cases(void)
         g_auto(AcrExecuted) run = executed(cases[i].err, cases[i].exit_code);
         g_auto(AcrTestVerdict) verdict = {0};
         g_test_message("%s", cases[i].name);
-        acr_test_judge(&run, script, "/work/p", &verdict);
+        acr_test_judge(&run, script, "/srv/p", &verdict);
         g_assert_cmpint(verdict.result, ==, cases[i].want);
         g_assert_cmpuint(verdict.line, ==, cases[i].line);
         g_assert_nonnull(verdict.why);
@@ -115,14 +115,14 @@ static void test_a_limit_or_a_signal_reproduces_nothing(void)
         g_auto(AcrExecuted) run = executed(err, 1);
         g_auto(AcrTestVerdict) verdict = {0};
         run.limit = limits[i];
-        acr_test_judge(&run, script, "/work/p", &verdict);
+        acr_test_judge(&run, script, "/srv/p", &verdict);
         g_assert_cmpint(verdict.result, ==, ACR_TEST_BROKEN);
         g_assert_nonnull(strstr(verdict.why, acr_sandbox_limit_name(limits[i])));
     }
     g_auto(AcrExecuted) killed = executed(err, -1);
     g_auto(AcrTestVerdict) verdict = {0};
     killed.signal = 11;
-    acr_test_judge(&killed, script, "/work/p", &verdict);
+    acr_test_judge(&killed, script, "/srv/p", &verdict);
     g_assert_cmpint(verdict.result, ==, ACR_TEST_BROKEN);
 }
 
@@ -131,7 +131,7 @@ static void test_much_output_alone_is_no_reason(void)
     g_auto(AcrExecuted) run = executed(HEAD CALLED RAISED "AssertionError: wrong\n", 1);
     g_auto(AcrTestVerdict) verdict = {0};
     run.limit = ACR_LIMIT_OUTPUT;
-    acr_test_judge(&run, script, "/work/p", &verdict);
+    acr_test_judge(&run, script, "/srv/p", &verdict);
     g_assert_cmpint(verdict.result, ==, ACR_TEST_REPRODUCED);
 }
 
@@ -141,7 +141,7 @@ static void test_what_is_doubtful_is_told(void)
     g_auto(AcrExecuted) run = executed(HEAD CALLED RAISED "AssertionError: wrong\n", 0);
     g_auto(AcrTestVerdict) verdict = {0};
     run.changed = g_strdupv((char **)changed);
-    acr_test_judge(&run, script, "/work/p", &verdict);
+    acr_test_judge(&run, script, "/srv/p", &verdict);
     g_assert_cmpint(verdict.result, ==, ACR_TEST_PASSED);
     g_assert_cmpuint(verdict.doubts->len, ==, 3);
     g_assert_cmpstr(verdict.doubts->pdata[0], ==, "the script writes 'pkg/__init__.py'");
@@ -159,7 +159,7 @@ static void test_bytes_that_are_no_text_are_read(void)
             g_bytes_new_static("\xff\0\n" HEAD CALLED RAISED "AssertionError: \xff\n",
                                sizeof "\xff\0\n" HEAD CALLED RAISED "AssertionError: \xff\n" - 1)};
     g_auto(AcrTestVerdict) verdict = {0};
-    acr_test_judge(&run, script, "/work/p", &verdict);
+    acr_test_judge(&run, script, "/srv/p", &verdict);
     g_assert_cmpint(verdict.result, ==, ACR_TEST_REPRODUCED);
 }
 
