@@ -28,10 +28,9 @@ void acr_fd_close(int *fd);
 
 #define ACR_AUTO_FD __attribute__((cleanup(acr_fd_close))) int
 
-/* Above the standard streams and all that a child can be given. */
-#define ACR_FIRST_FREE_FD (3 + (int)ACR_SPAWN_MAX_FDS)
-/* Moves a descriptor out of the range of those that a child gets; -1 with errno. */
-int acr_fd_above_standard(int fd);
+#define ACR_N_STANDARD_FDS 3
+/* Moves a descriptor out of the first `n`, those that a child gets; -1 with errno. */
+int acr_fd_above(int fd, gsize n);
 
 /*
  * Starts a process in a group of its own whose descriptors from 0 on are `fds`, at least three; all

@@ -15,11 +15,11 @@
 
 #define PEER_STEP_US 1000
 
-int acr_fd_above_standard(int fd)
+int acr_fd_above(int fd, gsize n)
 {
-    if (fd < 0 || fd >= ACR_FIRST_FREE_FD)
+    if (fd < 0 || (gsize)fd >= n)
         return fd;
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, ACR_FIRST_FREE_FD);
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, (int)n);
     acr_fd_close(&fd);
     return moved;
 }
@@ -83,12 +83,13 @@ bool acr_peer_start(const char *const *argv, AcrPeer *out, GError **error)
     AcrPeer peer = {0};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return acr_base_fail(error, errno, "cannot prepare to run '%s'", argv[0]);
-    ACR_AUTO_FD ours = acr_fd_above_standard(ends[0]);
-    ACR_AUTO_FD its = acr_fd_above_standard(ends[1]);
-    ACR_AUTO_FD null = acr_fd_above_standard(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    ACR_AUTO_FD ours = acr_fd_above(ends[0], ACR_N_STANDARD_FDS);
+    ACR_AUTO_FD its = acr_fd_above(ends[1], ACR_N_STANDARD_FDS);
+    ACR_AUTO_FD null = acr_fd_above(open("/dev/null", O_WRONLY | O_CLOEXEC), ACR_N_STANDARD_FDS);
     if (ours < 0 || its < 0 || null < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) != 0)
         return acr_base_fail(error, errno, "cannot prepare to run '%s'", argv[0]);
-    int err = acr_child_start(argv, NULL, NULL, (int[]){its, its, null}, 3, &peer.pid);
+    int err =
+        acr_child_start(argv, NULL, NULL, (int[]){its, its, null}, ACR_N_STANDARD_FDS, &peer.pid);
     if (err)
         return acr_base_fail(error, err, "cannot run '%s'", argv[0]);
     peer.fd = ours;

@@ -44,7 +44,7 @@ typedef struct {
     bool killed;
 } Child;
 
-/* What the child gets; all close-on-exec, none below ACR_FIRST_FREE_FD. */
+/* What the child gets; all close-on-exec, none among the first n_child_fds. */
 typedef struct {
     int in, out, err; /* err: -1 when merged */
     int more[ACR_SPAWN_MAX_FDS];
@@ -53,23 +53,28 @@ typedef struct {
 
 /* ---- Descriptors ---- */
 
-static bool make_pipe(int *out_read, int *out_write)
+static gsize n_child_fds(const AcrSpawn *spawn)
+{
+    return ACR_N_STANDARD_FDS + spawn->n_fds;
+}
+
+static bool make_pipe(const AcrSpawn *spawn, int *out_read, int *out_write)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return false;
-    *out_read = acr_fd_above_standard(ends[0]);
-    *out_write = acr_fd_above_standard(ends[1]);
+    *out_read = acr_fd_above(ends[0], n_child_fds(spawn));
+    *out_write = acr_fd_above(ends[1], n_child_fds(spawn));
     return *out_read >= 0 && *out_write >= 0 && fcntl(*out_read, F_SETFL, O_NONBLOCK) == 0;
 }
 
 static int open_input(const AcrSpawn *spawn)
 {
     if (spawn->inherit_input)
-        return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, ACR_FIRST_FREE_FD);
+        return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, (int)n_child_fds(spawn));
     if (!spawn->input)
-        return acr_fd_above_standard(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    ACR_AUTO_FD fd = acr_fd_above_standard(memfd_create("input", MFD_CLOEXEC));
+        return acr_fd_above(open("/dev/null", O_RDONLY | O_CLOEXEC), n_child_fds(spawn));
+    ACR_AUTO_FD fd = acr_fd_above(memfd_create("input", MFD_CLOEXEC), n_child_fds(spawn));
     if (fd < 0)
         return -1;
     int err = acr_fd_write_all(fd, spawn->input, spawn->input_len);
@@ -97,7 +102,7 @@ static bool copy_fds(const AcrSpawn *spawn, ChildFds *fds)
 {
     g_assert(spawn->n_fds <= ACR_SPAWN_MAX_FDS);
     for (; fds->n_more < spawn->n_fds; fds->n_more++) {
-        int fd = fcntl(spawn->fds[fds->n_more], F_DUPFD_CLOEXEC, ACR_FIRST_FREE_FD);
+        int fd = fcntl(spawn->fds[fds->n_more], F_DUPFD_CLOEXEC, (int)n_child_fds(spawn));
         if (fd < 0)
             return false;
         fds->more[fds->n_more] = fd;
@@ -108,8 +113,9 @@ static bool copy_fds(const AcrSpawn *spawn, ChildFds *fds)
 static bool open_fds(const AcrSpawn *spawn, ChildFds *fds, Child *child, GError **error)
 {
     fds->in = open_input(spawn);
-    bool ok = fds->in >= 0 && make_pipe(&child->out.fd, &fds->out) &&
-              (spawn->merge_stderr || make_pipe(&child->err.fd, &fds->err)) && copy_fds(spawn, fds);
+    bool ok = fds->in >= 0 && make_pipe(spawn, &child->out.fd, &fds->out) &&
+              (spawn->merge_stderr || make_pipe(spawn, &child->err.fd, &fds->err)) &&
+              copy_fds(spawn, fds);
     return ok || acr_base_fail(error, errno, "cannot prepare to run '%s'", spawn->argv[0]);
 }
 
@@ -117,9 +123,10 @@ static bool open_fds(const AcrSpawn *spawn, ChildFds *fds, Child *child, GError 
 
 static int start(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
 {
-    int all[3 + ACR_SPAWN_MAX_FDS] = {fds->in, fds->out, fds->err < 0 ? fds->out : fds->err};
-    memcpy(all + 3, fds->more, fds->n_more * sizeof fds->more[0]);
-    return acr_child_start(spawn->argv, spawn->envp, spawn->cwd, all, 3 + fds->n_more, out_pid);
+    int all[ACR_N_STANDARD_FDS + ACR_SPAWN_MAX_FDS] = {fds->in, fds->out,
+                                                       fds->err < 0 ? fds->out : fds->err};
+    memcpy(all + ACR_N_STANDARD_FDS, fds->more, fds->n_more * sizeof fds->more[0]);
+    return acr_child_start(spawn->argv, spawn->envp, spawn->cwd, all, n_child_fds(spawn), out_pid);
 }
 
 /* Whether `err` of a start means that there is no such program: the search of PATH may end in a

@@ -79,7 +79,7 @@ static void test_unfinished_writes_are_removed_from_a_run_that_goes_on(Place *pl
                                                                        gconstpointer data)
 {
     g_auto(AcrFolder) folder = {0};
-    place_write(place, "out/meta.json", "{\"format\": 1, \"state\": \"ready\"}");
+    place_write(place, "out/meta.json", "{\"format\": 2, \"state\": \"ready\"}");
     place_write(place, "out/attempt_0/search/.acr-aB3dEf", "{");
     place_write(place, "out/attempt_0/.acr-notes", "mine");
     place_write(place, "elsewhere/.acr-aB3dEf", "mine");
@@ -112,11 +112,11 @@ static void test_other_folders_are_refused_untouched(Place *place, gconstpointer
                                         "[]",
                                         "7",
                                         "{}",
-                                        "{\"format\": 1}",
-                                        "{\"format\": \"1\", \"state\": \"done\"}",
-                                        "{\"format\": 2, \"state\": \"done\"}",
-                                        "{\"format\": 1, \"state\": \"over\"}",
-                                        "{\"format\": 1, \"state\": 3}"};
+                                        "{\"format\": 2}",
+                                        "{\"format\": \"2\", \"state\": \"done\"}",
+                                        "{\"format\": 1, \"state\": \"done\"}",
+                                        "{\"format\": 2, \"state\": \"over\"}",
+                                        "{\"format\": 2, \"state\": 3}"};
     check_refused(place, "thesis.tex", "mine");
     check_refused(place, ".gitignore", "*.o\n");
     check_refused(place, "lock", "locked by me");
@@ -137,7 +137,7 @@ static void test_a_file_is_no_folder(Place *place, gconstpointer data)
 static void test_nothing_is_written_through_a_linked_lock(Place *place, gconstpointer data)
 {
     g_autofree char *link = place_path(place, "out/lock"), *target = place_path(place, "precious");
-    place_write(place, "out/meta.json", "{\"format\": 1, \"state\": \"ready\"}");
+    place_write(place, "out/meta.json", "{\"format\": 2, \"state\": \"ready\"}");
     place_write(place, "precious", "4711\n");
     g_assert_cmpint(symlink(target, link), ==, 0);
     g_auto(AcrFolder) folder = {0};
