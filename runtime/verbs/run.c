@@ -24,9 +24,11 @@ static void options_clear(Options *options)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
-/* Whether the patch was proved by running code, or why not. */
-static void say_proof(const AcrTaskResult *result, AcrConsole *console)
+/* Whether the patch was proved by running code, or why not; nothing where none was to be run. */
+static void say_proof(const Options *options, const AcrTaskResult *result, AcrConsole *console)
 {
+    if (options->run.verify == ACR_VERIFY_NEVER && !options->run.validate)
+        return;
     const char *why = result->proof_why ? result->proof_why : "nothing was run";
     acr_console_say(console, "acr-host run: verified: %s (%s)",
                     result->proof == ACR_PROOF_VERIFIED ? "yes" : "no", why);
@@ -42,7 +44,7 @@ static int report(const Options *options, const AcrTaskResult *result, AcrConsol
                         options->issue.out);
         return ACR_EXIT_NONE;
     }
-    say_proof(result, console);
+    say_proof(options, result, console);
     gsize len;
     const void *diff = g_bytes_get_data(result->diff, &len);
     return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);

@@ -50,11 +50,13 @@ ARTIFACTS = {
 }
 
 
-def arguments(repo: object, out: Path, *more: object, model: str = "") -> list[object]:
+def arguments(
+    repo: object, out: Path, *more: object, model: str = "", verify: str = "never"
+) -> list[object]:
     """The arguments of a run of the sample's issue; `model` is the script where not given."""
     model = model or f"script:{SCRIPT}"
     return ["run", "--repo", repo, "--issue", ISSUE, "--model", model] + [
-        *("--out", out, *more)
+        *("--out", out, f"--verify={verify}", *more)
     ]
 
 

@@ -68,13 +68,13 @@ def _strange(folder: Path, kind: str, elsewhere: Path) -> None:
     elif kind == "meta":
         (folder / "meta.json").write_text('{"mine": true}')
     elif kind == "malformed meta":
-        (folder / "meta.json").write_text('{"format": 1, "state"')
+        (folder / "meta.json").write_text('{"format": 2, "state"')
     elif kind == "meta folder":
         (folder / "meta.json").mkdir()
     elif kind == "huge meta":
         (folder / "meta.json").write_bytes(b" " * (17 << 20))
     elif kind == "linked meta":
-        (elsewhere / "meta.json").write_text('{"format": 1, "state": "bad"}')
+        (elsewhere / "meta.json").write_text('{"format": 2, "state": "bad"}')
         (folder / "meta.json").symlink_to(elsewhere / "meta.json")
     elif kind == "linked lock":
         (elsewhere / "precious").write_text("mine")
@@ -174,7 +174,7 @@ def test_a_limit_on_file_sizes_loses_nothing(
         (["--tries", "2"], "tries"),
         (["--attempts", "2"], "attempts"),
         (["--temperature", "0.5"], "temperature"),
-        (["--verify", "never"], "verify"),
+        (["--verify", "always"], "verify"),
         (["--rev", "HEAD"], "rev"),
         (["--instance-id", "a__b-1"], "instance_id"),
         (["--model", "script:/dev/null"], "model"),

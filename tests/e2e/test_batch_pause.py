@@ -51,7 +51,7 @@ def batch(dataset: Path, out: Path, model: str, *more: object) -> list[object]:
     """The arguments of the batch."""
     repos = dataset.parent / "repos"
     command = ["swe-bench", "--dataset", dataset, "--repos", repos]
-    return [*command, "--model", model, "--out", out, *more]
+    return [*command, "--model", model, "--out", out, "--verify=never", *more]
 
 
 def done(out: Path) -> list[str]:

@@ -214,7 +214,7 @@ def honest(
     """A run that has not begun yet."""
     server, out = loopback_openai(sample / "answers.jsonl"), tmp_path / "out"
     command = [
-        *("run", "--repo", sample_repo.path, "--issue", sample / "issue.md"),
+        *("run", "--verify=never", "--repo", sample_repo.path, "--issue", sample / "issue.md"),
         *("--out", out, "--model", server.model, "--verify=never"),
     ]
     return HonestRun(server, command, out)
@@ -254,7 +254,7 @@ def test_the_time_of_a_run_is_over(
     ledger = tmp_path / "out" / "ledger.jsonl"
     with LyingServer(["hang"], ledger, PRICE) as server:
         command = [
-            *("run", "--repo", sample_repo.path, "--issue", sample / "issue.md"),
+            *("run", "--verify=never", "--repo", sample_repo.path, "--issue", sample / "issue.md"),
             *("--out", tmp_path / "out", "--model", MODEL, "--verify=never"),
             *("--max-time", 1.5 * SLOWNESS),
         ]

@@ -62,7 +62,11 @@ OPTIONS: list[tuple[str, str, object]] = [
     ("--rounds", "rounds", 3),
     ("--tries", "tries", 4),
     ("--attempts", "attempts", 2),
-    ("--verify", "verify", "never"),
+    ("--verify", "verify", "always"),
+    ("--sandbox", "sandbox", "plain"),
+    ("--python", "python", "/usr/bin/python3"),
+    ("--setup", "setup", "true"),
+    ("--validate", "validate", "true"),
     ("--temperature", "temperature", "0.5"),
     ("--rev", "rev", "HEAD"),
     ("--instance-id", "instance_id", "brook__bill-1"),
@@ -85,6 +89,7 @@ def test_other_options_are_refused_by_name(
         "--issue": ISSUE,
         "--model": f"script:{script}",
         "--out": out,
+        "--verify": "never",
     }
     words = [word for pair in run.items() for word in pair]
     run_host("run", *words).check(0 if state == "finished" else 1)
@@ -122,7 +127,7 @@ def test_same_options_otherwise_spelled_are_the_same(
     second = run_host(
         *("run", "--repo", "../link", "--issue-text", ISSUE.read_text("utf-8")),
         *("--model", f"script:{SCRIPT}", "--out", "../out", "--rounds=15", "-v"),
-        *("--retries", 1),
+        *("--retries", 1, "--verify=never"),
         cwd=sample_repo.path,
     ).check()
     assert second.stdout == first.stdout

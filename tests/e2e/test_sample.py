@@ -317,7 +317,7 @@ def test_verbose_shows_each_round(
 def test_issue_from_text_and_from_stdin(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:
-    model = ["--model", f"script:{SAMPLE / 'answers.jsonl'}"]
+    model = ["--model", f"script:{SAMPLE / 'answers.jsonl'}", "--verify=never"]
     text = run_host(
         *("run", "--repo", sample_repo, "--issue-text", ISSUE.read_text(), *model),
         *("--out", tmp_path / "text"),

@@ -274,7 +274,7 @@ def test_run(
 ) -> None:
     server, repo, out = echo([429]), sample_repo(tmp_path / "sample"), tmp_path / "out"
     keep_workers_busy(repo.path / "more")
-    args = ["run", "--repo", repo, "--issue", ISSUE, "--model", MODEL, "--out", out]
+    args = ["run", "--repo", repo, "--issue", ISSUE, "--model", MODEL, "--out", out, "--verify=never"]
     result, watch = watched(
         host, *args, "--verbose", *source.options, env=environment(source, server)
     )
@@ -292,7 +292,7 @@ def test_run_that_fails(
 ) -> None:
     server, repo, out = echo([status] * 20), sample_repo(tmp_path / "s"), tmp_path / "o"
     source = Source("environment", tmp_path)
-    args = ["run", "--repo", repo, "--issue", ISSUE, "--model", MODEL, "--out", out]
+    args = ["run", "--repo", repo, "--issue", ISSUE, "--model", MODEL, "--out", out, "--verify=never"]
     result, watch = watched(host, *args, env=environment(source, server))
     assert result.exit == 3, result.told()
     assert "[key]" in result.err
@@ -342,7 +342,7 @@ def tasks(tmp_path: Path) -> list[object]:
     dataset = tmp_path / "tasks.json"
     dataset.write_text(json.dumps(rows), "utf-8")
     command = ["swe-bench", "--dataset", dataset, "--repos", tmp_path / "repos"]
-    return [*command, "--model", MODEL, "--out", tmp_path / "out"]
+    return [*command, "--model", MODEL, "--out", tmp_path / "out", "--verify=never"]
 
 
 def test_swe_bench(
@@ -406,7 +406,7 @@ def test_crash_leaves_no_core(
     repo, out = sample_repo(tmp_path / "sample"), tmp_path / "out"
     args: dict[str, list[object]] = {
         "ask": ["ask", "--model", MODEL, "hi"],
-        "run": ["run", "--repo", repo, "--issue", ISSUE, "--model", MODEL, "--out", out],
+        "run": ["run", "--repo", repo, "--issue", ISSUE, "--model", MODEL, "--out", out, "--verify=never"],
         "swe-bench": tasks(tmp_path),
     }
     env = environment(source, server)

@@ -46,6 +46,7 @@ def run(
         "--model",
         "openai/rambling",
         "--verbose",
+        "--verify=never",
     )
     env = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-local"}
     result = run_host(*args, "--out", folder / "out", *more, env=env)

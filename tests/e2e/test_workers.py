@@ -279,7 +279,7 @@ def test_a_run_repeats_without_the_file_that_failed(
         {"agent": "patch", "content": f"```\n{edit}\n```"},
     ]
     script, out = write_script(tmp_path / "script.jsonl", lines), tmp_path / "out"
-    given = ["--repo", slow_repo, "--issue-text", "x", "--model", f"script:{script}"]
+    given = ["--repo", slow_repo, "--issue-text", "x", "--model", f"script:{script}", "--verify=never"]
     child = host.start("run", *given, "--out", out, "--jobs", "1")
     os.kill(busy_worker(host), signal.SIGKILL)
     patch, err = child.communicate(timeout=60 * SLOWNESS)

@@ -98,7 +98,7 @@ def run_task(
     issue.write_text(task.problem_statement, encoding="utf-8")
     arguments = ["run", "--repo", str(repository), "--rev", task.base_commit]
     arguments += ["--issue", str(issue), "--model", model, "--rounds", str(rounds)]
-    run = host.call([*arguments, "--out", str(folder / "out"), "--verbose"])
+    run = host.call([*arguments, "--out", str(folder / "out"), "--verbose", "--verify=never"])
     (folder / "stderr").write_text(run.stderr, encoding="utf-8")
     again = host.call(["replay", str(folder / "out")], offline=True)
     return facts_of(task, run, again, folder / "out")
