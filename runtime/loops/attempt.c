@@ -95,9 +95,8 @@ static AcrAttemptEvent event_of(Driver *driver, AcrStep step, GError *error)
 static AcrAttemptEvent unavailable(Driver *driver, const char *why)
 {
     if (driver->run->verify == ACR_VERIFY_ALWAYS)
-        return fail(driver,
-                    g_error_new(ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
-                                "cannot verify by running code, as --verify=always asks: %s", why));
+        return fail(driver, g_error_new(ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
+                                        "code cannot be run here: %s", why));
     acr_work_unproved(&driver->work, "the issue is not reproduced: %s", why);
     return ACR_ATTEMPT_ON_UNAVAILABLE;
 }

@@ -162,12 +162,12 @@ static AcrJson *opened_json(AcrRecordedExecutor *self, const char *python, const
     return json;
 }
 
-/* Errors that end the call, and are not an answer. */
+/* Errors that end the call whether or not code must be run, and are no answer. */
 static bool is_fatal(const AcrRecordedExecutor *self, const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
            g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_USAGE) ||
-           self->is_demanded || acr_interrupted(self->interrupt);
+           acr_interrupted(self->interrupt);
 }
 
 static bool open_live(AcrRecordedExecutor *self, const AcrJson *request, GError **error)
@@ -176,6 +176,10 @@ static bool open_live(AcrRecordedExecutor *self, const AcrJson *request, GError 
     g_autofree char *python = probe(self, &reason);
     if (!python && is_fatal(self, reason)) {
         g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    if (!python && self->is_demanded) { /* not recorded: the same command may go on where it can */
+        g_propagate_prefixed_error(error, g_steal_pointer(&reason), "code cannot be run here: ");
         return false;
     }
     g_autoptr(AcrJson) answer = opened_json(self, python, reason);
@@ -291,7 +295,7 @@ static bool try_live(AcrRecordedExecutor *self, const AcrTrial *trial, const Acr
     g_auto(AcrExecuted) executed = {0};
     g_autoptr(GError) reason = NULL;
     bool ran = run_live(self, trial, &executed, &reason);
-    if (!ran && is_fatal(self, reason)) {
+    if (!ran && (self->is_demanded || is_fatal(self, reason))) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return false;
     }

@@ -13,13 +13,9 @@ from typing import Any, Iterable, Iterator
 
 import pytest
 
-from host import ROOT, Host, Result
+import runs
+from host import Host, Result
 from loopback import Failure, LoopbackOpenAI
-
-SAMPLE = ROOT / "tests" / "fixtures" / "sample"
-ISSUE = SAMPLE / "issue.md"
-SCRIPT = SAMPLE / "answers.jsonl"
-CALLS = len(SCRIPT.read_text(encoding="utf-8").splitlines())
 
 #: A module with one bug, and answers that mend it in one round.
 TINY = {"app.py": "def half(n):\n    return n // 3\n"}
@@ -40,12 +36,9 @@ TINY_ANSWERS: list[dict[str, Any]] = [
 Arguments = list[object]
 
 
-def sample_run(repo: object, out: object, model: str | None = None) -> Arguments:
+def sample_run(repo: object, out: Path, model: str = "") -> Arguments:
     """The arguments of a run of the sample's issue; `model` is the sample's script where none is given."""
-    name = model or f"script:{SCRIPT}"
-    return ["run", "--repo", repo, "--issue", ISSUE, "--model", name, "--out", out] + [
-        "--verify=never"
-    ]
+    return runs.arguments(repo, out, model=model)
 
 
 def tiny_run(repo: object, out: object, script: Path) -> Arguments:

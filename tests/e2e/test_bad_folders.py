@@ -15,7 +15,6 @@ import pytest
 
 from host import ROOT, Host, Result
 from hostile import (
-    SCRIPT,
     TINY,
     deep_digest,
     grow,
@@ -30,7 +29,7 @@ from hostile import (
 )
 from loopback import LoopbackOpenAI
 from repos import Repo
-from runs import check_summary
+from runs import SCRIPT, check_summary
 
 USAGE, ENVIRONMENT = 2, 3
 Run = Callable[..., Result]

@@ -12,7 +12,6 @@ import pytest
 
 from host import Host, Result
 from hostile import (
-    ISSUE,
     TINY,
     TINY_ANSWERS,
     Arguments,
@@ -26,6 +25,7 @@ from hostile import (
     write_script,
 )
 from repos import Repo
+from runs import ISSUE
 
 NONE, USAGE, ENVIRONMENT = 1, 2, 3
 Run = Callable[..., Result]

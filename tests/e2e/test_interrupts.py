@@ -11,8 +11,6 @@ import pytest
 
 from host import SLOWNESS, Host
 from hostile import (
-    CALLS,
-    SCRIPT,
     TINY,
     journal_of,
     sample_run,
@@ -21,6 +19,7 @@ from hostile import (
 )
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo
+from runs import CALLS, SCRIPT
 
 INTERRUPTED = 130
 Make = Callable[..., Repo]

@@ -13,8 +13,6 @@ import pytest
 
 from host import SLOWNESS, Host, Result, kill
 from hostile import (
-    CALLS,
-    SCRIPT,
     journal_of,
     outcome,
     sample_run,
@@ -23,6 +21,7 @@ from hostile import (
 )
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo
+from runs import CALLS, SCRIPT
 
 Run = Callable[..., Result]
 Serve = Callable[..., LoopbackOpenAI]

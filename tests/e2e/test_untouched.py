@@ -15,9 +15,6 @@ import pytest
 
 from host import Host, Result, kill
 from hostile import (
-    ISSUE,
-    SAMPLE,
-    SCRIPT,
     TINY,
     Arguments,
     deep_digest,
@@ -27,6 +24,7 @@ from hostile import (
     write_script,
 )
 from repos import Repo
+from runs import ISSUE, SAMPLE, SCRIPT
 
 Run = Callable[..., Result]
 Make = Callable[..., Repo]

@@ -20,7 +20,7 @@ from runs import CHANGED, ISSUE, SCRIPT, arguments, check_patch, fixed, script_l
 
 RunHost = Callable[..., Result]
 
-VERBS = ["run", "search", "patch", "index", "swe-bench", "replay"]
+VERBS = ["run", "search", "patch", "index", "swe-bench", "replay", "exec", "reproduce"]
 ANSWERS = [line["content"] for line in script_lines() if line["agent"] == "patch"]
 
 # Each search call with the places that it finds, as (file, class, func).
@@ -305,13 +305,17 @@ def test_help(run_host: RunHost, verb: str) -> None:
     wanted = {
         "run": ["--repo", "--rev", "--issue", "--issue-text", "--model", "--out"]
         + ["--rounds", "--tries", "--attempts", "--verify", "--temperature"]
-        + ["--prompts", "--retries", "--apply", "--verbose"],
+        + ["--prompts", "--retries", "--apply", "--verbose", "--sandbox", "--image"]
+        + ["--python", "--setup", "--setup-network", "--validate"],
         "search": ["--repo", "--rev", "--json"],
         "patch": ["--repo", "--rev", "--json"],
         "index": ["--repo", "--rev", "--json"],
         "swe-bench": ["--dataset", "--repos", "--instance", "--model", "--out"]
         + ["--jobs", "--rounds", "--retries"],
         "replay": ["RUNDIR"],
+        "exec": ["--repo", "--rev", "--patch", "--sandbox", "--image", "--setup", "CMD"]
+        + ["--timeout", "--memory", "--processes", "--output-limit", "--network", "--json"],
+        "reproduce": ["--repo", "--rev", "--issue", "--model", "--out", "--sandbox"],
     }[verb]
     assert [word for word in wanted if word not in result.out] == []
     assert "--parent" not in result.out
@@ -345,6 +349,10 @@ def test_usage_and_version(run_host: RunHost) -> None:
         (["index"], "--repo is missing"),
         (["index", "--repo", ".", "more"], "'more'"),
         (["replay", "a", "b"], "give one run folder"),
+        (["exec", "--", "true"], "--repo is missing"),
+        (["exec", "--repo", "."], "command"),
+        (["exec", "--repo", ".", "--timeout", "-1", "--", "true"], "--timeout"),
+        (["reproduce", "--issue", "i", "--model", "m", "--out", "o"], "--repo is missing"),
     ],
 )
 def test_wrong_usage(
@@ -390,7 +398,10 @@ def test_always_verifying_is_no_pretence(
 ) -> None:
     """Without a sandbox it cannot be done, and says so."""
     run = arguments(sample_repo, tmp_path / "out", *words)
-    run_host(*run).one_line(3, "cannot verify by running code")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    result = run_host(*run, env={"PATH": str(empty)})
+    result.one_line(3, "code cannot be run here: bubblewrap is not installed")
 
 
 def closed_pipe(host: Host, *args: object) -> tuple[int, bytes]:
