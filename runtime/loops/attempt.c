@@ -111,8 +111,10 @@ static AcrAttemptEvent do_guard(Driver *driver)
     acr_candidate_clear(&driver->candidate);
     memset(&driver->candidate, 0, sizeof driver->candidate);
     driver->is_judged = false;
-    if (driver->run->verify == ACR_VERIFY_NEVER)
-        return unavailable(driver, "--verify=never was given");
+    if (driver->run->verify == ACR_VERIFY_NEVER) {
+        acr_work_unproved(&driver->work, "--verify=never was given");
+        return ACR_ATTEMPT_ON_UNAVAILABLE;
+    }
     if (!executor->open(executor->ctx, &available, &text, &error))
         return fail(driver, error);
     if (!available)

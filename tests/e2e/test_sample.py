@@ -146,7 +146,14 @@ def test_run_folder_holds_what_the_contract_names(finished: Path) -> None:
     meta = read_json(finished / "meta.json")
     assert meta["state"] == "done"
     assert meta["options"]["rounds"] == 15
-    assert meta["result"] == {"patch": True, "status": "APPLICABLE_PATCH"}
+    assert meta["result"] == {
+        "patch": True,
+        "status": "APPLICABLE_PATCH",
+        "reason": None,
+        "proof": "none",
+        "proof_why": "--verify=never was given",
+        "reproducer": False,
+    }
     assert (finished / "issue.md").read_bytes() == ISSUE.read_bytes()
     selected = read_json(finished / "selected_patch.json")
     assert selected["selected"] == "attempt_0/extracted_patch_2.diff"
@@ -245,7 +252,7 @@ def test_tries_are_kept(finished: Path) -> None:
 
 
 def test_journal_and_cost_hold_every_call(finished: Path) -> None:
-    agents = [line["agent"] for line in script_lines()]
+    agents = [line["agent"] for line in script_lines()][:CALLS]
     records = journal(finished)
     assert [record["request"]["agent"] for record in records] == agents
     assert [record["n"] for record in records] == list(range(CALLS))
