@@ -22,8 +22,12 @@ cp -r repo copy
 sed -i "$EDIT" copy/brookbill/tariffs/seasonal.py
 git -C copy diff >out/patch.diff
 rm -rf copy
+mkdir out/attempt_0
+echo "assert whole == parts" >out/attempt_0/reproducer_2.py
+says="acr-host run: verified: yes (reproducer_2.py fails without the patch and passes with it)"
 eval "$MORE"
 cat out/patch.diff
+echo "$says" >&2
 """
 FIX = "/for part in/,/left -=/s/blocks, period/blocks, part/; /self.season_on(last/,/return/s/blocks, period/blocks, last/"
 HALF = "/self.season_on(last/,/return/s/blocks, period/blocks, last/"
@@ -86,11 +90,15 @@ def test_shows_red_rounds_diff_and_green_twice(tree: Path) -> None:
                 "FAILED (failures=2)",
                 "  round 1: two calls",
                 "+            total +=",
+                "  verified: yes (reproducer_2.py fails without",
+                "    assert whole == parts",
                 "Ran 26 tests",
                 "  OK\n",
             )
         ]
-        assert sorted(places[:3] + places[4:]) == places[:3] + places[4:]
+        assert places[5] < places[2], "before the fix too"
+        del places[5]
+        assert sorted(places) == places
         assert fixture.read_bytes() == before
 
 
@@ -98,6 +106,7 @@ REFUSED = [
     (HALF, "", "the sample's tests are still red"),
     (FIX, "exit 1", "acr-host run ended with exit code 1"),
     (FIX, ": >out/patch.diff", "acr-host wrote no build/quickstart/out/patch.diff"),
+    (FIX, "says=", "acr-host does not say whether the patch was verified"),
     (FIX, "echo more", "what acr-host printed is not its patch.diff"),
     (FIX, "touch repo/new.py", "acr-host changed the repository it worked on"),
     (FIX, "sed -i s/period/perjod/ out/patch.diff", "git refuses the patch"),
@@ -109,6 +118,13 @@ def test_is_not_content_with_less(tree: Path, edit: str, more: str, said: str) -
     done = quickstart(tree, edit, more)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == f"quickstart: {said}"
+
+
+def test_says_why_nothing_was_verified(tree: Path) -> None:
+    said = "verified: no (code cannot be run here: bubblewrap is not installed)"
+    done = quickstart(tree, FIX, f"says='acr-host run: {said}'")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"\n  {said}\n\n" in done.stdout and "assert whole" not in done.stdout
 
 
 def test_green_tests_before_the_fix_are_refused(tree: Path) -> None:
