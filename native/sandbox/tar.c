@@ -31,8 +31,9 @@ static void append_header(GByteArray *out, const char *name, const char *link, c
 {
     Header header = {0};
     guint sum = 0;
-    strncpy(header.name, name, sizeof header.name);
-    strncpy(header.link, link, sizeof header.link);
+    /* A full field has no NUL; what does not fit stands in a pax header. */
+    memcpy(header.name, name, MIN(strlen(name), sizeof header.name));
+    memcpy(header.link, link, MIN(strlen(link), sizeof header.link));
     (void)g_snprintf(header.mode, sizeof header.mode, "%07o", mode);
     (void)g_snprintf(header.uid, sizeof header.uid, "%07o", 0);
     (void)g_snprintf(header.gid, sizeof header.gid, "%07o", 0);
