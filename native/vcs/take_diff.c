@@ -4,6 +4,7 @@
  * written into the overlay. All of a diff is taken, or nothing.
  */
 #include <string.h>
+#include <zlib.h>
 
 #include <git2/sys/mempack.h>
 #include <git2/sys/odb_backend.h>
@@ -68,6 +69,79 @@ static bool add_before(Work *work, const AcrOverlay *overlay, const char *path, 
     return true;
 }
 
+/* ---- The diff's text ----------------------------------------------------------------------------
+ */
+
+static bool starts_with(const char *line, gsize len, const char *prefix)
+{
+    gsize n = strlen(prefix);
+    return len >= n && memcmp(line, prefix, n) == 0;
+}
+
+/*
+ * libgit2 does not see the end of a header that no hunk follows, as an empty file has it when it is
+ * made or removed: it gets a line there that ends a patch. Owned.
+ */
+static GString *end_bare_headers(const char *diff, gsize len)
+{
+    static const char end_line[] = "-- \n";
+    GString *text = g_string_sized_new(len + sizeof end_line);
+    bool is_bare = false; /* such a header may end here */
+    for (gsize at = 0; at < len;) {
+        const char *line = diff + at, *feed = memchr(line, '\n', len - at);
+        gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
+        if (is_bare && starts_with(line, n, "diff --git "))
+            g_string_append(text, end_line);
+        is_bare = starts_with(line, n, "new file mode ") ||
+                  starts_with(line, n, "deleted file mode ") ||
+                  (is_bare && starts_with(line, n, "index "));
+        g_string_append_len(text, line, (gssize)n);
+        at += n;
+    }
+    if (is_bare && text->str[text->len - 1] != '\n')
+        g_string_append_c(text, '\n');
+    if (is_bare)
+        g_string_append(text, end_line);
+    return text;
+}
+
+/* Whether libgit2 can unpack one side of a binary file: a stream that breaks off, or goes on after
+ * its end, would keep it busy for ever. */
+static bool is_whole(const git_diff_binary_file *file)
+{
+    if (file->type == GIT_DIFF_BINARY_NONE)
+        return true;
+    if (file->inflatedlen > ACR_VCS_MAX_FILE_BYTES)
+        return false;
+    uLong used = file->datalen;
+    uLongf size = file->inflatedlen;
+    g_autofree Bytef *out = g_malloc(size ? size : 1);
+    return uncompress2(out, &size, (const Bytef *)file->data, &used) == Z_OK &&
+           used == file->datalen && size == file->inflatedlen;
+}
+
+static int check_binary(const git_diff_delta *delta, const git_diff_binary *binary, void *ctx)
+{
+    return is_whole(&binary->old_file) && is_whole(&binary->new_file) ? 0 : GIT_EUSER;
+}
+
+static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
+{
+    /* libgit2 copies a line up to its first NUL, and then reads all of its length. */
+    if (len && memchr(diff, '\0', len)) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff holds a NUL byte");
+        return false;
+    }
+    g_autoptr(GString) text = end_bare_headers(diff, len);
+    if (git_diff_from_buffer(&work->diff, text->str, text->len) != 0)
+        return fail(error, "the diff cannot be read");
+    if (git_diff_foreach(work->diff, NULL, check_binary, NULL, NULL, NULL) == 0)
+        return true;
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED,
+                "the diff cannot be read: a binary file in it is damaged");
+    return false;
+}
+
 static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
 {
     git_oid id;
@@ -122,10 +196,8 @@ static bool take_after(Work *work, AcrOverlay *overlay, GError **error)
 bool acr_overlay_take_diff(AcrOverlay *overlay, const void *diff, gsize len, GError **error)
 {
     g_auto(Work) work = {0};
-    if (!open_memory(&work, error))
+    if (!open_memory(&work, error) || !read_diff(&work, diff, len, error))
         return false;
-    if (git_diff_from_buffer(&work.diff, diff, len) != 0)
-        return fail(error, "the diff cannot be read");
     if (!make_tree(&work, overlay, error))
         return false;
     if (git_apply_to_tree(&work.after, work.git, work.tree, work.diff, NULL) != 0)
