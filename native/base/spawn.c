@@ -339,7 +339,8 @@ static GBytes *finish_stream(Stream *stream, guint64 *out_total)
 {
     gsize tail = MIN(stream->tail->len, stream->tail_limit);
     acr_fd_close(&stream->fd);
-    g_byte_array_append(stream->head, stream->tail->data + stream->tail->len - tail, tail);
+    if (tail)
+        g_byte_array_append(stream->head, stream->tail->data + stream->tail->len - tail, tail);
     *out_total = stream->total;
     return g_byte_array_free_to_bytes(g_steal_pointer(&stream->head));
 }

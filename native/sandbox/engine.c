@@ -16,6 +16,7 @@
 #define ARCHIVE_MS (600 * 1000)
 #define COMMIT_MS (600 * 1000)
 #define SWEEP_MS (10 * 1000)
+#define MAX_MESSAGE_BYTES 1000u /* of an engine's, in ours */
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
@@ -54,6 +55,19 @@ static bool is_interrupt(const GError *error)
     return g_error_matches(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_INTERRUPTED);
 }
 
+/* Makes the message of an answer fit for one line of ours. */
+static void clean_message(AcrJson *json)
+{
+    const char *message = acr_json_get_string(json, "message");
+    if (!message)
+        return;
+    g_autofree char *text = acr_text_shorten(message, MAX_MESSAGE_BYTES);
+    for (char *c = text; *c; c++)
+        if (g_ascii_iscntrl(*c))
+            *c = ' ';
+    acr_json_set_string(json, "message", text);
+}
+
 /* False where no answer came; any status is one. */
 static bool call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out, GError **error)
 {
@@ -84,6 +98,7 @@ static bool call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *
     gsize got;
     const char *data = g_bytes_get_data(response.body, &got);
     *out = (AcrEngineAnswer){response.status, got ? acr_json_parse(data, got, NULL) : NULL};
+    clean_message(out->json);
     return true;
 }
 

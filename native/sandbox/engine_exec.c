@@ -74,7 +74,8 @@ static void init_reading(Reading *reading, AcrEngineExec *exec)
 static GBytes *finish(Ends *ends, guint64 *out_total)
 {
     guint tail = (guint)MIN(ends->tail->len, ends->tail_limit);
-    g_byte_array_append(ends->head, ends->tail->data + ends->tail->len - tail, tail);
+    if (tail)
+        g_byte_array_append(ends->head, ends->tail->data + ends->tail->len - tail, tail);
     g_byte_array_unref(ends->tail);
     *out_total = ends->total;
     return g_byte_array_free_to_bytes(ends->head);
@@ -96,7 +97,11 @@ static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec
     if (!acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path, .json = json},
                            "prepare a command", &answer, error))
         return NULL;
-    return g_strdup(acr_json_get_string(answer.json, "Id"));
+    const char *exec_id = acr_json_get_string(answer.json, "Id");
+    if (!exec_id)
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                         "the container engine names no command that it prepared");
+    return g_strdup(exec_id);
 }
 
 /* Starts the command and reads its streams until they end, or a limit does. */
