@@ -237,29 +237,37 @@ static char *take_text(const AcrJson *json, const char *key)
     return bytes ? g_strndup(data ? data : "", len) : NULL;
 }
 
-static void take_words(const AcrJson *json, const char *key, GPtrArray *out)
+/* False where one of them is no text. */
+static bool take_words(const AcrJson *json, const char *key, GPtrArray *out)
 {
     const AcrJson *list = acr_json_get(json, key);
     for (const AcrJson *at = acr_json_first(list); at; at = acr_json_next(at)) {
         g_autoptr(AcrJson) wrapped = acr_json_new_object();
         acr_json_set(wrapped, "word", acr_json_copy(at));
-        g_ptr_array_add(out, take_text(wrapped, "word"));
+        char *word = take_text(wrapped, "word");
+        if (!word)
+            return false;
+        g_ptr_array_add(out, word);
     }
+    return true;
 }
 
-static void take_mounts(const AcrJson *json, AcrHelperSpec *out)
+static bool take_mounts(const AcrJson *json, AcrHelperSpec *out)
 {
     for (const AcrJson *at = acr_json_first(acr_json_get(json, "mounts")); at;
          at = acr_json_next(at)) {
         g_autofree char *where = take_text(at, "at");
         AcrHelperMount *mount = add_mount(out, where);
-        take_words(at, "sources", mount->sources);
+        bool ok = take_words(at, "sources", mount->sources);
         mount->mode = (guint32)acr_json_get_int(at, "mode", 0);
         mount->is_overlay = acr_json_get_bool(at, "is_overlay", false);
         mount->is_writable = acr_json_get_bool(at, "is_writable", false);
         mount->upper = take_text(at, "upper");
         mount->work = take_text(at, "work");
+        if (!ok || !where || !mount->upper != !mount->work)
+            return false;
     }
+    return true;
 }
 
 /* Appends the files of a list, whose contents follow one another from *at on. */
@@ -268,11 +276,12 @@ static bool take_files(const AcrJson *json, const char *key, GBytes *all, gsize 
     for (const AcrJson *row = acr_json_first(acr_json_get(json, key)); row;
          row = acr_json_next(row)) {
         g_autofree char *path = take_text(row, "path");
-        gint64 mode = acr_json_get_int(row, "mode", 0), len = acr_json_get_int(row, "bytes", -1);
+        guint32 mode = (guint32)acr_json_get_int(row, "mode", 0);
+        gint64 len = acr_json_get_int(row, "bytes", -1);
         if (!path || len < 0 || (gsize)len > g_bytes_get_size(all) - *at)
             return false;
         g_autoptr(GBytes) content = mode ? g_bytes_new_from_bytes(all, *at, (gsize)len) : NULL;
-        acr_helper_file(out, path, (guint32)mode, content);
+        acr_helper_file(out, path, mode, content);
         *at += (gsize)len;
     }
     return true;
@@ -285,20 +294,31 @@ static bool take_spec(const AcrJson *json, GBytes *all, gsize at, AcrHelperSpec 
     out->uid = acr_json_get_int(json, "uid", -1);
     out->stage = take_text(json, "stage");
     out->stage_bytes = acr_json_get_int(json, "stage_bytes", 0);
-    take_mounts(json, out);
     out->files_at = take_text(json, "files_at");
     out->cpu_s = acr_json_get_int(json, "cpu_s", 0);
     out->data_bytes = acr_json_get_int(json, "data_bytes", 0);
     out->file_bytes = acr_json_get_int(json, "file_bytes", 0);
     out->processes = acr_json_get_int(json, "processes", 0);
     out->cwd = take_text(json, "cwd");
-    take_words(json, "argv", out->argv);
-    take_words(json, "env", out->env);
-    return take_files(json, "files", all, &at, out->files) &&
-           take_files(json, "texts", all, &at, out->texts) && out->argv->len > 0;
+    return take_mounts(json, out) && take_words(json, "argv", out->argv) &&
+           take_words(json, "env", out->env) && take_files(json, "files", all, &at, out->files) &&
+           take_files(json, "texts", all, &at, out->texts) && out->argv->len > 0 &&
+           (out->files_at || !out->files->len) && (out->stage || out->supervise);
 }
 
-/* All of the file, mapped; the mapping lives as long as the bytes. */
+/* A file in memory, as long as bytes of it are referred to. */
+typedef struct {
+    void *data;
+    gsize len;
+} Mapping;
+
+static void unmap(gpointer user)
+{
+    Mapping *mapping = user;
+    munmap(mapping->data, mapping->len);
+    g_free(mapping);
+}
+
 static GBytes *map_file(int fd)
 {
     struct stat st;
@@ -306,8 +326,11 @@ static GBytes *map_file(int fd)
         return NULL;
     gsize len = (gsize)st.st_size;
     void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-    /* Never unmapped: the helper becomes another program soon. */
-    return data == MAP_FAILED ? NULL : g_bytes_new_static(data, len);
+    if (data == MAP_FAILED)
+        return NULL;
+    Mapping *mapping = g_new(Mapping, 1);
+    *mapping = (Mapping){data, len};
+    return g_bytes_new_with_free_func(data, len, unmap, mapping);
 }
 
 bool acr_helper_spec_read(int fd, AcrHelperSpec *out, GError **error)
