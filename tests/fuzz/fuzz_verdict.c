@@ -1,0 +1,57 @@
+/*
+ * Fuzzes the verdict on an execution: the first byte is the exit code, then a script, a NUL, and
+ * what the script wrote to stderr. Whatever is printed, nothing counts as reproduced but a failure
+ * whose last traceback quotes the script where it names it, and what is said of it is text.
+ */
+#include "loops/loops.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MAX_WHY 700u /* two shortened lines, and what stands around them */
+
+static void check_text(const char *text)
+{
+    g_assert_true(acr_utf8_is_text(text, strlen(text)));
+    g_assert_cmpuint(strlen(text), <=, MAX_WHY);
+}
+
+/* The line that is named stands in the script, and its text on stderr. */
+static void check_reproduced(const AcrTestVerdict *verdict, const char *script, const uint8_t *err,
+                             size_t len)
+{
+    g_auto(GStrv) lines = g_strsplit(script, "\n", -1);
+    g_autofree char *said = acr_utf8_repair(err, len);
+
+    g_assert_cmpuint(verdict->line, >=, 1);
+    g_assert_cmpuint(verdict->line, <=, g_strv_length(lines));
+    g_assert_nonnull(strstr(said, g_strstrip(lines[verdict->line - 1])));
+    g_assert_nonnull(strstr(said, "AssertionError"));
+    g_assert_nonnull(strstr(said, "Traceback (most recent call last):"));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 1)
+        return 0;
+    const uint8_t *nul = memchr(data + 1, 0, size - 1);
+    size_t script_len = nul ? (size_t)(nul - data) - 1 : 0;
+    const uint8_t *err = nul ? nul + 1 : data + 1;
+    size_t err_len = size - (size_t)(err - data);
+    g_autofree char *script = acr_utf8_repair(data + 1, script_len);
+    g_auto(AcrTestVerdict) verdict = {0};
+    AcrExecuted executed = {
+        .exit_code = data[0], .out = g_bytes_new_static("", 0), .err = g_bytes_new(err, err_len)};
+
+    acr_test_judge(&executed, script, "/p", &verdict);
+    check_text(verdict.why);
+    for (guint i = 0; i < verdict.doubts->len; i++)
+        check_text(verdict.doubts->pdata[i]);
+    g_assert_true((verdict.result == ACR_TEST_PASSED) == (executed.exit_code == 0));
+    g_assert_true((verdict.result == ACR_TEST_REPRODUCED) == (verdict.line > 0));
+    if (verdict.result == ACR_TEST_REPRODUCED)
+        check_reproduced(&verdict, script, err, err_len);
+    acr_executed_clear(&executed);
+    return 0;
+}
