@@ -78,11 +78,28 @@ static bool starts_with(const char *line, gsize len, const char *prefix)
     return len >= n && memcmp(line, prefix, n) == 0;
 }
 
+#define HEADER "diff --git "
+
+/* Appends a line "diff --git a/X b/X". Git quotes X only where it has more than blanks in it;
+ * libgit2 wants it quoted then too. */
+static void append_header(GString *out, const char *line, gsize n)
+{
+    gsize head = strlen(HEADER), end = n - (line[n - 1] == '\n' && n > head);
+    gsize len = (end - head) / 2; /* of "a/X" */
+    const char *a = line + head, *b = a + len + 1;
+    bool is_twice = end - head == 2 * len + 1 && len > 2 && a[len] == ' ' && a[0] != '"' &&
+                    memcmp(a + 1, b + 1, len - 1) == 0;
+    if (is_twice && memchr(a, ' ', len))
+        g_string_append_printf(out, HEADER "\"%.*s\" \"%.*s\"\n", (int)len, a, (int)len, b);
+    else
+        g_string_append_len(out, line, (gssize)n);
+}
+
 /*
- * libgit2 does not see the end of a header that no hunk follows, as an empty file has it when it is
- * made or removed: it gets a line there that ends a patch. Owned.
+ * The diff as libgit2 reads it. It does not see the end of a header that no hunk follows, as an
+ * empty file has it when it is made or removed: it gets a line there that ends a patch. Owned.
  */
-static GString *end_bare_headers(const char *diff, gsize len)
+static GString *mend_headers(const char *diff, gsize len)
 {
     static const char end_line[] = "-- \n";
     GString *text = g_string_sized_new(len + sizeof end_line);
@@ -90,12 +107,16 @@ static GString *end_bare_headers(const char *diff, gsize len)
     for (gsize at = 0; at < len;) {
         const char *line = diff + at, *feed = memchr(line, '\n', len - at);
         gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
-        if (is_bare && starts_with(line, n, "diff --git "))
+        bool is_header = starts_with(line, n, HEADER);
+        if (is_bare && is_header)
             g_string_append(text, end_line);
         is_bare = starts_with(line, n, "new file mode ") ||
                   starts_with(line, n, "deleted file mode ") ||
                   (is_bare && starts_with(line, n, "index "));
-        g_string_append_len(text, line, (gssize)n);
+        if (is_header)
+            append_header(text, line, n);
+        else
+            g_string_append_len(text, line, (gssize)n);
         at += n;
     }
     if (is_bare && text->str[text->len - 1] != '\n')
@@ -132,7 +153,7 @@ static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
         g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff holds a NUL byte");
         return false;
     }
-    g_autoptr(GString) text = end_bare_headers(diff, len);
+    g_autoptr(GString) text = mend_headers(diff, len);
     if (git_diff_from_buffer(&work->diff, text->str, text->len) != 0)
         return fail(error, "the diff cannot be read");
     if (git_diff_foreach(work->diff, NULL, check_binary, NULL, NULL, NULL) == 0)
