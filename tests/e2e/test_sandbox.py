@@ -248,6 +248,18 @@ def test_a_patch_is_applied(sandbox: Sandbox, repo: Path, tmp_path: Path) -> Non
     assert row["stdout"].startswith("VALUE = 2\nnew\n-rwx"), row
 
 
+def test_code_compiled_by_a_set_up_is_not_taken_for_that_of_a_patch(
+    sandbox: Sandbox, repo: Path, tmp_path: Path
+) -> None:
+    patch = tmp_path / "p.diff"  # of the same size, and laid in the same second as the tree
+    patch.write_text("--- a/pkg/__init__.py\n+++ b/pkg/__init__.py\n@@ -1 +1 @@\n-VALUE = 1\n+VALUE = 2\n")
+    patch.chmod(0o644)
+    setup = ["--setup", "python3 -c 'import pkg' && ls pkg/__pycache__/*.pyc"]
+    script = "import pkg, os; print(pkg.VALUE, len(os.listdir('pkg/__pycache__')))"
+    row = sandbox.json(repo, *setup, "--patch", str(patch), "--", "python3", "-c", script)
+    assert row["stdout"] == "2 1\n", row
+
+
 def test_links_of_the_tree_lead_nowhere_outside(sandbox: Sandbox, repo: Path) -> None:
     _limit_of(sandbox, "plain", why=PLAIN)
     secret = repo.parent / "secret.txt"
