@@ -252,7 +252,8 @@ def test_code_compiled_by_a_set_up_is_not_taken_for_that_of_a_patch(
     sandbox: Sandbox, repo: Path, tmp_path: Path
 ) -> None:
     patch = tmp_path / "p.diff"  # of the same size, and laid in the same second as the tree
-    patch.write_text("--- a/pkg/__init__.py\n+++ b/pkg/__init__.py\n@@ -1 +1 @@\n-VALUE = 1\n+VALUE = 2\n")
+    names = "diff --git a/pkg/__init__.py b/pkg/__init__.py\n--- a/pkg/__init__.py\n+++ b/pkg/__init__.py\n"
+    patch.write_text(f"{names}@@ -1 +1 @@\n-VALUE = 1\n+VALUE = 2\n")
     patch.chmod(0o644)
     setup = ["--setup", "python3 -c 'import pkg' && ls pkg/__pycache__/*.pyc"]
     script = "import pkg, os; print(pkg.VALUE, len(os.listdir('pkg/__pycache__')))"
