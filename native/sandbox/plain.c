@@ -29,6 +29,9 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
 static void close_backend(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
+    g_autoptr(GError) left = NULL; /* is removed by the next sandbox */
+    if (state && state->made)
+        (void)!acr_layers_discard(sandbox->store, state->made, &left);
     if (state)
         g_free(state->made);
     g_free(state);
