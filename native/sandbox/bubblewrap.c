@@ -235,6 +235,7 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_etc(spec, network);
     acr_helper_words(spec->argv, "--proc", "/proc", "--dev", "/dev", NULL);
     bind_stage(spec, "--bind", AT_SHM, "/dev/shm");
+    acr_helper_words(spec->argv, "--remount-ro", "/dev", NULL); /* a file system without limits */
     bind_stage(spec, "--bind", AT_TMP, "/tmp");
     bind_stage(spec, "--bind", AT_HOME, HOME);
     bind_stage(spec, "--bind", AT_TREE, sandbox->mount);
