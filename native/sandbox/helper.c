@@ -131,7 +131,7 @@ static bool isolate(const AcrHelperSpec *spec, GError **error)
         g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "the program is gone");
         return false;
     }
-    return set_limits(spec, error) && become_command(spec, error);
+    return set_limits(spec, error) && acr_helper_filter(error) && become_command(spec, error);
 }
 
 static bool lay_plain(const AcrHelperSpec *spec, GError **error)

@@ -77,6 +77,8 @@ bool acr_helper_spec_read(int fd, AcrHelperSpec *out, GError **error) ACR_MUST_U
 
 /* Namespaces, the stage and its mounts; *out_stage is a descriptor of the stage (owned). */
 bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error) ACR_MUST_USE;
+/* Refuses some calls of the kernel from now on, for good. */
+bool acr_helper_filter(GError **error) ACR_MUST_USE;
 /* Lays files into the folder `root`, no link followed, owned by `uid` (-1: nothing is changed). */
 bool acr_helper_lay(int root, const GPtrArray *files, gint64 uid, GError **error) ACR_MUST_USE;
 /* Sends the host a message: 'E', an AcrSandboxError as a digit, and what went wrong; or 'X' and the
