@@ -223,8 +223,8 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     spec->cpu_s = execution->limits.cpu_s;
     spec->file_bytes = execution->limits.disk_bytes;
     spec->stage_bytes = execution->limits.disk_bytes;
-    /* bubblewrap itself is two of them. */
-    spec->processes = execution->limits.processes + 2;
+    /* The helper is one of them, bubblewrap itself two. */
+    spec->processes = execution->limits.processes + 3;
     spec->files_at = g_strdup(AT_TREE);
     add_texts(spec);
     acr_helper_folder(spec, AT_TMP, 01777);

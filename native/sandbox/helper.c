@@ -1,7 +1,7 @@
 /*
- * The helper: a process between the host and the command. It takes what the host tells it, gives
- * the command its limits and its surroundings, and becomes it by exec; only the plain backend's
- * stays, to clean up after it. Its own environment is empty from the start, since the first process
+ * The helper: a process between the host and the command. It takes what the host tells it, prepares
+ * limits and surroundings, starts the command (by way of bubblewrap, but for the plain backend) and
+ * stays to clean up after it. Its own environment is empty from the start, since the first process
  * of a namespace shows what it was started with to all others in it.
  */
 #include "sandbox/helper.h"
@@ -102,22 +102,7 @@ static void leave_keyring(void)
  */
 static bool die_with(const AcrHelperSpec *spec)
 {
-    return prctl(PR_SET_PDEATHSIG, spec->supervise ? SIGTERM : SIGKILL) == 0 &&
-           getppid() == (pid_t)spec->parent;
-}
-
-static bool become_command(const AcrHelperSpec *spec, GError **error)
-{
-    g_ptr_array_add(spec->argv, NULL);
-    g_ptr_array_add(spec->env, NULL);
-    /* Nothing of ours is open in the command but what bubblewrap needs, which closes it. */
-    (void)syscall(SYS_close_range, ACR_HELPER_STATUS + 1, ~0u, 0);
-    close(ACR_HELPER_SPEC);
-    (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC); /* an exec that fails can still be told */
-    execve(spec->argv->pdata[0], (char *const *)spec->argv->pdata, (char *const *)spec->env->pdata);
-    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "cannot run '%s': %s",
-                (const char *)spec->argv->pdata[0], g_strerror(errno));
-    return false;
+    return prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == (pid_t)spec->parent;
 }
 
 static bool isolate(const AcrHelperSpec *spec, GError **error)
@@ -131,7 +116,7 @@ static bool isolate(const AcrHelperSpec *spec, GError **error)
         g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "the program is gone");
         return false;
     }
-    return set_limits(spec, error) && acr_helper_filter(error) && become_command(spec, error);
+    return set_limits(spec, error) && acr_helper_filter(error);
 }
 
 static bool lay_plain(const AcrHelperSpec *spec, GError **error)
@@ -156,8 +141,8 @@ int acr_sandbox_helper(void)
     if (!die_with(&spec))
         return ACR_HELPER_FAILED;
     int code = ACR_HELPER_FAILED;
-    bool ok = spec.supervise ? lay_plain(&spec, &error) && set_limits(&spec, &error) &&
-                                   (code = acr_helper_supervise(&spec, &error)) >= 0
-                             : isolate(&spec, &error);
+    bool ok = spec.is_plain ? lay_plain(&spec, &error) && set_limits(&spec, &error)
+                            : isolate(&spec, &error);
+    ok = ok && (code = acr_helper_supervise(&spec, &error)) >= 0;
     return ok ? code : tell(error);
 }

@@ -1,7 +1,7 @@
 /*
  * Private to sandbox: what the helper is told, and by whom. The host writes an AcrHelperSpec into a
- * file in memory; the helper, a fresh process of the same program, reads it, prepares itself and
- * becomes the command (or, for the plain backend, stays to look after it).
+ * file in memory; the helper, a fresh process of the same program, reads it, prepares itself,
+ * starts the command and looks after it.
  *
  * Descriptors of the helper: 0-2 the command's; ACR_HELPER_CHANNEL a socket to the host;
  * ACR_HELPER_SPEC the file; ACR_HELPER_STATUS a pipe on which bubblewrap says how the command
@@ -39,13 +39,13 @@ typedef struct {
 
 /* Zero-initialise; all owned. */
 typedef struct {
-    bool supervise; /* plain: no namespaces and no stage */
-    gint64 parent;  /* the host's process id: the helper does not outlive it */
-    gint64 uid;     /* to become that user and group, as root; -1: to stay who one is */
-    char *stage;    /* an existing folder, over which a file system in memory is mounted */
+    bool is_plain; /* no namespaces and no stage */
+    gint64 parent; /* the host's process id: the helper does not outlive it */
+    gint64 uid;    /* to become that user and group, as root; -1: to stay who one is */
+    char *stage;   /* an existing folder, over which a file system in memory is mounted */
     gint64 stage_bytes;
     GPtrArray *mounts; /* of AcrHelperMount */
-    char *files_at;    /* where `files` are laid: a folder of the stage; supervise: absolute */
+    char *files_at;    /* where `files` are laid: a folder of the stage; plain: absolute */
     GPtrArray *files;  /* of AcrHelperFile */
     GPtrArray *texts;  /* of AcrHelperFile: small files of the stage */
     gint64 cpu_s, data_bytes, file_bytes, processes; /* limits; 0: none */

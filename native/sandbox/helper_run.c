@@ -15,6 +15,7 @@
 
 #define MAX_MESSAGE 4096u
 #define SUPERVISOR_END_MS 3000
+#define BUBBLEWRAPS 1u  /* of its two processes one may be gone when it is looked */
 #define SIGNAL_EXIT 128 /* bubblewrap, like a shell, tells signal N as exit 128 + N */
 
 static void close_fd(int *fd)
@@ -94,7 +95,7 @@ static bool read_channel(int channel, AcrHelperRun *run, GError **error)
 {
     char text[MAX_MESSAGE + 1];
     while (receive(channel, text, run)) {
-        if (text[0] == 'X')
+        if (text[0] == 'X' && run->spec->is_plain) /* else it is bubblewrap's own */
             run->wait_status = (int)g_ascii_strtoll(text + 1, NULL, 10);
         if (text[0] == 'E' && text[1])
             return acr_sandbox_fail(error, (AcrSandboxError)(text[1] - '0'), "%s", text + 2);
@@ -133,7 +134,7 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
         .inherit_input = execution->inherit_input,
         .timeout_ms = execution->limits.wall_ms,
         .output_limit = execution->limits.output_bytes,
-        .soft_ms = run->spec->supervise ? SUPERVISOR_END_MS : 0, /* it has children to end */
+        .soft_ms = SUPERVISOR_END_MS, /* it has children to end */
         .keep_ends = true,
         .flood_limit = (guint64)execution->limits.output_bytes * ACR_SANDBOX_FLOOD,
         .fds = fds,
@@ -224,7 +225,8 @@ static AcrSandboxLimit limit_of(const AcrHelperRun *run, const AcrExecuted *exec
         return ACR_LIMIT_CPU;
     if (executed->signal == SIGXFSZ || is_full(run->stage))
         return ACR_LIMIT_FILES;
-    if (run->peak.processes >= run->execution->limits.processes)
+    guint own = run->spec->is_plain ? 0 : BUBBLEWRAPS;
+    if (run->peak.processes >= run->execution->limits.processes + own)
         return ACR_LIMIT_PROCESSES;
     return MAX(spawned->out_total, spawned->err_total) > kept ? ACR_LIMIT_OUTPUT : ACR_LIMIT_NONE;
 }

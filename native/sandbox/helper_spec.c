@@ -172,7 +172,7 @@ static AcrJson *files_json(const GPtrArray *files)
 static char *spec_text(const AcrHelperSpec *spec)
 {
     g_autoptr(AcrJson) json = acr_json_new_object();
-    acr_json_set_bool(json, "supervise", spec->supervise);
+    acr_json_set_bool(json, "is_plain", spec->is_plain);
     acr_json_set_int(json, "parent", spec->parent);
     acr_json_set_int(json, "uid", spec->uid);
     acr_json_set(json, "stage", bytes_json(spec->stage));
@@ -289,7 +289,7 @@ static bool take_files(const AcrJson *json, const char *key, GBytes *all, gsize 
 
 static bool take_spec(const AcrJson *json, GBytes *all, gsize at, AcrHelperSpec *out)
 {
-    out->supervise = acr_json_get_bool(json, "supervise", false);
+    out->is_plain = acr_json_get_bool(json, "is_plain", false);
     out->parent = acr_json_get_int(json, "parent", 0);
     out->uid = acr_json_get_int(json, "uid", -1);
     out->stage = take_text(json, "stage");

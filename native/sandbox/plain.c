@@ -62,7 +62,7 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
                     *home = g_build_filename(dir, "home", NULL);
     g_auto(AcrHelperSpec) spec;
     acr_helper_spec_init(&spec);
-    spec.supervise = true;
+    spec.is_plain = true;
     spec.parent = getpid();
     spec.files_at = g_strdup(tree);
     spec.cwd = g_strdup(tree);

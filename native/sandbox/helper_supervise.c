@@ -1,12 +1,15 @@
 /*
- * The helper of the plain backend: it starts the command and stays beside it. Whatever the command
- * leaves behind, in sessions of its own too, becomes the helper's child, and is ended with it. That
- * is order, not safety: a command of the same user could end the helper first.
+ * The helper beside the command: it starts it and stays. Whatever the command leaves behind, in
+ * sessions of its own too, becomes the helper's child, and is ended with it. In the plain backend
+ * that is order, not safety: a command of the same user could end the helper first. Bubblewrap ends
+ * with its parent, too, but not in the moment in which it puts the root together: who is ended then
+ * would leave the whole sandbox running.
  */
 #include "sandbox/helper.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -14,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -120,6 +124,10 @@ int acr_helper_supervise(const AcrHelperSpec *spec, GError **error)
         return fail(error, errno, "cannot enter", spec->cwd) - 1;
     (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC);
     (void)fcntl(ACR_HELPER_SPEC, F_SETFD, FD_CLOEXEC);
+    /* Nothing of ours is open in the command. */
+    (void)syscall(SYS_close_range, ACR_HELPER_STATUS + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+    if (spec->is_plain) /* else it is bubblewrap's, which closes it */
+        (void)fcntl(ACR_HELPER_STATUS, F_SETFD, FD_CLOEXEC);
     for (guint i = 0; i < spec->env->len; i++)
         (void)putenv(spec->env->pdata[i]); /* where the program is looked up */
     g_ptr_array_add(spec->argv, NULL);
