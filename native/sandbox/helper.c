@@ -92,6 +92,17 @@ static bool set_limits(const AcrHelperSpec *spec, GError **error)
     return false;
 }
 
+/* When the machine runs out of memory, what runs here goes first: memory that no process has mapped
+ * escapes the watch, and the kernel would look for the guilty elsewhere. */
+static void offer_to_end(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)!write(fd, "1000", 4);
+    close(fd);
+}
+
 /* A session keyring of its own: the host's may hold keys. */
 static void leave_keyring(void)
 {
@@ -141,6 +152,7 @@ int acr_sandbox_helper(void)
     if (!die_with(&spec))
         return ACR_HELPER_FAILED;
     int code = ACR_HELPER_FAILED;
+    offer_to_end();
     bool ok = spec.is_plain ? lay_plain(&spec, &error) && set_limits(&spec, &error)
                             : isolate(&spec, &error);
     ok = ok && (code = acr_helper_supervise(&spec, &error)) >= 0;
