@@ -194,6 +194,13 @@ GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
  */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
                            GError **error) ACR_MUST_USE;
+/*
+ * Reads a descriptor to its end, of at most `max` bytes; owned. `timeout_ms` 0: however long it
+ * takes; an interrupt (may be NULL) is seen within a tenth of a second. `name` is what errors call
+ * it. Errors: TOO_BIG, FAILED (also: no end in time, interrupted).
+ */
+GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
+                        const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 /* Writes all of `data`, however often the kernel takes only a part. Returns 0 or an errno. */
 int acr_fd_write_all(int fd, const void *data, gsize len) ACR_MUST_USE;
 /* The path without symlinks where it exists, else made absolute, so that any spelling of it is the

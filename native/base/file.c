@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #define READ_CHUNK (64u * 1024)
 #define DEFAULT_MODE 0644
+#define LOOK_MS 100 /* how often a wait looks for an interrupt */
 #define TEMPORARY_PREFIX ".acr-"
 #define TEMPORARY_NAME TEMPORARY_PREFIX "XXXXXX"
 
@@ -41,6 +43,50 @@ int acr_fd_write_all(int fd, const void *data, gsize len)
         len -= n;
     }
     return 0;
+}
+
+/* Waits until there is something to read; 0 or an errno. */
+static int wait_readable(int fd, gint64 until, const AcrInterrupt *interrupt)
+{
+    struct pollfd what = {.fd = fd, .events = POLLIN};
+    for (;;) {
+        if (acr_interrupted(interrupt))
+            return EINTR;
+        if (until && g_get_monotonic_time() >= until)
+            return ETIMEDOUT;
+        int n = poll(&what, 1, LOOK_MS);
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return errno;
+    }
+}
+
+GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
+                        const AcrInterrupt *interrupt, GError **error)
+{
+    g_autoptr(GByteArray) all = g_byte_array_new();
+    guint8 piece[READ_CHUNK];
+    gint64 until = timeout_ms ? g_get_monotonic_time() + timeout_ms * 1000 : 0;
+    for (;;) {
+        int err = wait_readable(fd, until, interrupt);
+        ssize_t n = err ? -1 : read(fd, piece, sizeof piece);
+        if (n < 0 && !err && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (n == 0)
+            return g_byte_array_free_to_bytes(g_steal_pointer(&all));
+        if (n < 0) {
+            g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED, "cannot read %s: %s", name,
+                        g_strerror(err ? err : errno));
+            return NULL;
+        }
+        if (all->len + (gsize)n > max) {
+            g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                        "%s holds more than %" G_GSIZE_FORMAT " bytes", name, max);
+            return NULL;
+        }
+        g_byte_array_append(all, piece, (guint)n);
+    }
 }
 
 char *acr_path_real(const char *path)

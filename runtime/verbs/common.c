@@ -198,24 +198,5 @@ bool acr_options_parse(const AcrVerb *verb, const char *arguments, const GOption
 
 GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
 {
-    g_autoptr(GByteArray) all = g_byte_array_new();
-    guint8 piece[65536];
-    for (;;) {
-        ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
-        if (n < 0 && errno == EINTR && !acr_interrupted(interrupt))
-            continue;
-        if (n < 0) {
-            g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
-                        "cannot read standard input: %s", g_strerror(errno));
-            return NULL;
-        }
-        if (n == 0)
-            return g_byte_array_free_to_bytes(g_steal_pointer(&all));
-        if (all->len + (gsize)n > max) {
-            g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                        "standard input holds more than %" G_GSIZE_FORMAT " bytes", max);
-            return NULL;
-        }
-        g_byte_array_append(all, piece, (guint)n);
-    }
+    return acr_fd_read_all(STDIN_FILENO, "standard input", max, 0, interrupt, error);
 }
