@@ -261,6 +261,17 @@ bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot)
     return snapshot->worktree;
 }
 
+AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error)
+{
+    if (snapshot->commit[0] && !snapshot->worktree)
+        return acr_snapshot_ref(snapshot);
+    if (snapshot->commit[0] && snapshot->repo)
+        return acr_snapshot_of_commit(snapshot->repo, snapshot->commit, error);
+    AcrSnapshot *empty = acr_vcs_snapshot_new(NULL);
+    acr_vcs_snapshot_seal(empty);
+    return empty;
+}
+
 const char *acr_snapshot_remarks(const AcrSnapshot *snapshot)
 {
     return snapshot->remarks;

@@ -101,6 +101,11 @@ gssize acr_snapshot_find(const AcrSnapshot *snapshot,
 /* 40 hex digits; of a worktree snapshot HEAD's; NULL without git or without commits. Borrowed. */
 const char *acr_snapshot_commit(const AcrSnapshot *snapshot);
 bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot);
+/*
+ * The snapshot of the commit that this one was taken of or over: what somebody has who checked that
+ * commit out. Empty where there is none; owned. Errors: those of acr_snapshot_of_commit.
+ */
+AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error) ACR_MUST_USE;
 /* What the user should be told once, e.g. "2 submodules were left out: a, b"; borrowed; NULL if
  * nothing. */
 const char *acr_snapshot_remarks(const AcrSnapshot *snapshot);
