@@ -1,9 +1,11 @@
 /*
- * The backend "container": an image holds the project and what it needs, and only changed files are
- * written into it. Each execution has a container of its own, which is removed with all that runs
- * in it. What the set-up has changed is kept as an image.
+ * The backend "container": an image holds the project as it was committed and what it needs, and
+ * only changed files are written into it: those of the working tree that differ from its commit,
+ * and those of the overlay. Each execution has a container of its own, which is removed with all
+ * that runs in it. What the set-up has changed is kept as an image.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "sandbox/engine.h"
 #include "sandbox/sandbox_private.h"
@@ -11,11 +13,16 @@
 
 #define SIGNAL_EXIT 128
 #define SMALL_MS (30 * 1000)
+#define REMOVED_AT_ONCE 500u /* paths in one command */
+#define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
+#define INPUT_NAME ".acr-host-input" /* at the container's root */
 
 typedef struct {
     AcrEngine *engine;
     char *image_id; /* of the user's image */
     char *image;    /* what containers are made of: the user's, or the set-up's */
+    GPtrArray *own; /* of AcrHelperFile: how the snapshot differs from the image; NULL: not looked
+                       yet, or they are in the set-up's image */
 } State;
 
 static bool open_backend(AcrSandbox *sandbox, GError **error)
@@ -40,30 +47,137 @@ static void close_backend(AcrSandbox *sandbox)
     acr_engine_free(state->engine);
     g_free(state->image_id);
     g_free(state->image);
+    g_clear_pointer(&state->own, g_ptr_array_unref);
     g_free(state);
+}
+
+/* ---- What the image lacks -----------------------------------------------------------------------
+ */
+
+static bool is_same(const AcrEntry *a, const AcrEntry *b)
+{
+    return a->mode == b->mode && memcmp(a->id, b->id, sizeof a->id) == 0;
+}
+
+/* A file of the snapshot that its commit does not have like this. */
+static bool add_own(AcrSnapshot *snapshot, gsize index, gsize *bytes, GPtrArray *out,
+                    GError **error)
+{
+    const AcrEntry *entry = acr_snapshot_entry(snapshot, index);
+    g_autoptr(GBytes) content = acr_snapshot_read(snapshot, index, error);
+    if (!content)
+        return false;
+    *bytes += g_bytes_get_size(content);
+    acr_helper_file(out, entry->path, entry->mode, content);
+    return *bytes <= MAX_LAID_BYTES ||
+           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                            "the files that the image does not hold are more than %" G_GSIZE_FORMAT
+                            " bytes",
+                            MAX_LAID_BYTES);
+}
+
+/* Both lists are sorted by path. */
+static bool compare(AcrSnapshot *snapshot, const AcrSnapshot *image, GPtrArray *out, GError **error)
+{
+    gsize n = acr_snapshot_size(snapshot), m = acr_snapshot_size(image), bytes = 0;
+    for (gsize i = 0, k = 0; i < n || k < m;) {
+        const AcrEntry *ours = i < n ? acr_snapshot_entry(snapshot, i) : NULL,
+                       *its = k < m ? acr_snapshot_entry(image, k) : NULL;
+        int order = !ours ? 1 : !its ? -1 : strcmp(ours->path, its->path);
+        if (order > 0)
+            acr_helper_file(out, its->path, 0, NULL);
+        else if ((order < 0 || !is_same(ours, its)) && !add_own(snapshot, i, &bytes, out, error))
+            return false;
+        i += order <= 0;
+        k += order >= 0;
+    }
+    return true;
+}
+
+/* The image is taken to hold the commit that is checked out. */
+static bool need_own(AcrSandbox *sandbox, GError **error)
+{
+    State *state = sandbox->state;
+    if (state->own)
+        return true;
+    g_autoptr(AcrSnapshot) committed = acr_snapshot_committed(sandbox->snapshot, error);
+    g_autoptr(GPtrArray) own = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    if (!committed || !compare(sandbox->snapshot, committed, own, error))
+        return false;
+    state->own = g_steal_pointer(&own);
+    return true;
+}
+
+/* The changes of an execution over those of the snapshot, where both have the same path. */
+static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
+                        GError **error)
+{
+    g_autoptr(GHashTable) paths = g_hash_table_new(g_str_hash, g_str_equal);
+    if (!need_own(sandbox, error) || !acr_sandbox_changes(sandbox, execution, out, error))
+        return false;
+    for (guint i = 0; i < out->len; i++)
+        (void)g_hash_table_add(paths, ((AcrHelperFile *)out->pdata[i])->path);
+    const GPtrArray *own = ((const State *)sandbox->state)->own;
+    for (guint i = 0; i < own->len; i++) {
+        const AcrHelperFile *file = own->pdata[i];
+        if (!g_hash_table_contains(paths, file->path))
+            acr_helper_file(out, file->path, file->mode, file->content);
+    }
+    return true;
 }
 
 /* ---- One container ------------------------------------------------------------------------------
  */
 
-/* The command, behind a shell where files are to be removed or input is to be read first: it takes
- * the paths up to "--". */
-static const char *const wrapper =
-    "while [ \"$1\" != -- ]; do rm -f -- \"$1\" || exit 125; shift; done; shift; "
-    "if [ -e /.acr-host-input ]; then exec \"$@\" </.acr-host-input; else exec \"$@\"; fi";
-
-static void add_command(const AcrExecution *execution, const GPtrArray *files, GPtrArray *argv)
+/* The command, behind a shell: engines tell a program that is not there each in their own way. */
+static void add_command(const AcrExecution *execution, bool has_input, GPtrArray *argv)
 {
-    acr_helper_words(argv, "/bin/sh", "-c", wrapper, "sh", NULL);
-    for (guint i = 0; i < files->len; i++) {
-        const AcrHelperFile *file = files->pdata[i];
-        if (!file->content)
-            g_ptr_array_add(argv, g_strdup(file->path));
-    }
-    acr_helper_words(argv, "--", NULL);
+    static const char with_input[] = "exec </" INPUT_NAME "; rm -f /" INPUT_NAME "; exec \"$@\"";
+    acr_helper_words(argv, "/bin/sh", "-c", has_input ? with_input : "exec \"$@\"", "sh", NULL);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(argv, g_strdup(execution->argv[i]));
     g_ptr_array_add(argv, NULL);
+}
+
+/* As git removes files: with the folders that they leave empty. */
+static bool remove_some(const AcrSandbox *sandbox, const char *id, GPtrArray *paths, GError **error)
+{
+    static const char script[] = "for p; do rm -f -- \"$p\" || exit 1; case $p in */*) rmdir -p "
+                                 "-- \"${p%/*}\" 2>/dev/null;; esac; done; exit 0";
+    const State *state = sandbox->state;
+    g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+    acr_helper_words(argv, "/bin/sh", "-c", script, "sh", NULL);
+    for (guint i = 0; i < paths->len; i++)
+        g_ptr_array_add(argv, g_strdup(paths->pdata[i]));
+    g_ptr_array_add(argv, NULL);
+    AcrEngineExec exec = {.argv = (const char *const *)argv->pdata,
+                          .dir = sandbox->image_dir,
+                          .timeout_ms = SMALL_MS,
+                          .output_limit = 4096,
+                          .flood_limit = 65536};
+    bool ok = acr_engine_exec(state->engine, id, &exec, error);
+    if (ok && exec.spawned.exit_code != 0)
+        ok = acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                              "files cannot be removed in the image's '%s'", sandbox->image_dir);
+    acr_spawn_result_clear(&exec.spawned);
+    return ok;
+}
+
+static bool remove_files(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
+                         GError **error)
+{
+    g_autoptr(GPtrArray) paths = g_ptr_array_new();
+    for (guint i = 0; i < files->len; i++) {
+        const AcrHelperFile *file = files->pdata[i];
+        if (!file->content)
+            g_ptr_array_add(paths, file->path);
+        if (paths->len < REMOVED_AT_ONCE && i + 1 < files->len)
+            continue;
+        if (paths->len && !remove_some(sandbox, id, paths, error))
+            return false;
+        g_ptr_array_set_size(paths, 0);
+    }
+    return true;
 }
 
 static bool put_files(const State *state, const char *id, const char *dir, const GPtrArray *files,
@@ -78,43 +192,39 @@ static bool put_files(const State *state, const char *id, const char *dir, const
     return acr_engine_put(state->engine, id, dir, tar, error);
 }
 
-static bool put_input(const State *state, const char *id, const AcrExecution *execution,
-                      GError **error)
+static bool put_input(const State *state, const char *id, GBytes *input, GError **error)
 {
-    if (!execution->input)
+    if (!input)
         return true;
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
-    g_autoptr(GBytes) content = g_bytes_new_static(execution->input, execution->input_len);
-    acr_helper_file(files, ".acr-host-input", ACR_MODE_FILE, content);
+    acr_helper_file(files, INPUT_NAME, ACR_MODE_FILE, input);
     g_autoptr(GBytes) tar = acr_tar_write(files);
     return acr_engine_put(state->engine, id, "/", tar, error);
 }
 
-/* Whether the kernel ended something in the container for want of memory. */
-static bool ran_out_of_memory(const State *state, const char *id)
+/* The command's standard input, owned; NULL in *out: none. What this process inherited is read to
+ * its end first, since a container's engine takes it in one piece; a terminal has none. */
+static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution, GBytes **out,
+                       GError **error)
 {
-    static const char *const argv[] = {
-        "/bin/sh", "-c",
-        "cat /sys/fs/cgroup/memory/memory.oom_control /sys/fs/cgroup/memory.events 2>/dev/null",
-        NULL};
-    AcrEngineExec exec = {.argv = argv,
-                          .dir = "/",
-                          .timeout_ms = SMALL_MS,
-                          .output_limit = 4096,
-                          .flood_limit = 65536};
     g_autoptr(GError) reason = NULL;
-    bool ok = acr_engine_exec(state->engine, id, &exec, &reason), is_out = false;
-    gsize len = 0;
-    const char *data = ok ? g_bytes_get_data(exec.spawned.out, &len) : NULL;
-    g_autofree char *text = g_strndup(data ? data : "", len);
-    const char *at = strstr(text, "oom_kill ");
-    is_out = at && g_ascii_strtoll(at + strlen("oom_kill "), NULL, 10) > 0;
-    acr_spawn_result_clear(&exec.spawned);
-    return is_out;
+    if (execution->input)
+        *out = g_bytes_new(execution->input, execution->input_len);
+    if (!execution->inherit_input || isatty(STDIN_FILENO))
+        return true;
+    *out = acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,
+                           execution->limits.wall_ms, sandbox->interrupt, &reason);
+    if (*out && g_bytes_get_size(*out) == 0)
+        g_clear_pointer(out, g_bytes_unref);
+    if (acr_interrupted(sandbox->interrupt))
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
+    return !reason ||
+           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                            "%s (it must end before a container begins)", reason->message);
 }
 
-static AcrSandboxLimit limit_of(const State *state, const char *id, const AcrExecution *execution,
-                                const AcrExecuted *executed, const AcrSpawnResult *spawned)
+static AcrSandboxLimit limit_of(const AcrExecution *execution, const AcrExecuted *executed,
+                                const AcrSpawnResult *spawned, const AcrEngineCounts *counts)
 {
     guint64 longest = MAX(spawned->out_total, spawned->err_total);
     if (spawned->timed_out)
@@ -125,8 +235,10 @@ static AcrSandboxLimit limit_of(const State *state, const char *id, const AcrExe
         return ACR_LIMIT_CPU;
     if (executed->signal == SIGXFSZ)
         return ACR_LIMIT_FILES;
-    if (executed->exit_code != 0 && ran_out_of_memory(state, id))
+    if (counts->killed)
         return ACR_LIMIT_MEMORY;
+    if (counts->is_crowded)
+        return ACR_LIMIT_PROCESSES;
     return longest > execution->limits.output_bytes ? ACR_LIMIT_OUTPUT : ACR_LIMIT_NONE;
 }
 
@@ -135,6 +247,8 @@ static void take_result(const State *state, const char *id, const AcrExecution *
 {
     int code = spawned->exit_code;
     bool is_signal = code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX;
+    AcrEngineCounts counts;
+    acr_engine_count(state->engine, id, execution->limits.processes, &counts);
     AcrExecuted executed = {
         .exit_code = is_signal ? -1 : code,
         .signal = is_signal ? code - SIGNAL_EXIT : 0,
@@ -143,8 +257,9 @@ static void take_result(const State *state, const char *id, const AcrExecution *
         .out_total = spawned->out_total,
         .err_total = spawned->err_total,
         .wall_ms = spawned->wall_ms,
+        .peak_bytes = counts.peak_bytes,
     };
-    executed.limit = limit_of(state, id, execution, &executed, spawned);
+    executed.limit = limit_of(execution, &executed, spawned, &counts);
     *out = executed;
 }
 
@@ -155,11 +270,14 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
     const State *state = sandbox->state;
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free),
                          argv = g_ptr_array_new_with_free_func(g_free);
-    if (!acr_sandbox_changes(sandbox, execution, files, error) ||
+    g_autoptr(GBytes) input = NULL;
+    if (!all_changes(sandbox, execution, files, error) ||
+        !take_input(sandbox, execution, &input, error) ||
+        !remove_files(sandbox, id, files, error) ||
         !put_files(state, id, sandbox->image_dir, files, error) ||
-        !put_input(state, id, execution, error))
+        !put_input(state, id, input, error))
         return false;
-    add_command(execution, files, argv);
+    add_command(execution, input != NULL, argv);
     AcrEngineExec exec = {
         .argv = (const char *const *)argv->pdata,
         .env = execution->env,
@@ -229,7 +347,8 @@ static bool run_setup(AcrSandbox *sandbox, const char *id, const char *name, GEr
 static bool set_up(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
-    g_autofree char *both = g_strconcat(state->image_id, sandbox->digest, NULL);
+    g_autofree char *tree = acr_snapshot_digest(sandbox->snapshot);
+    g_autofree char *both = g_strconcat(state->image_id, tree, sandbox->digest, NULL);
     g_autofree char *key = acr_sha256_hex(both, strlen(both));
     g_autofree char *name = g_strdup_printf("acr-host-setup/%.32s", key);
     AcrSandboxLimits limits = acr_sandbox_setup_limits();
@@ -243,6 +362,8 @@ static bool set_up(AcrSandbox *sandbox, GError **error)
     }
     g_free(state->image);
     state->image = g_steal_pointer(&name);
+    g_clear_pointer(&state->own, g_ptr_array_unref);
+    state->own = g_ptr_array_new_with_free_func(acr_helper_file_free); /* they are in the image */
     return true;
 }
 

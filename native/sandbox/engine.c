@@ -20,11 +20,14 @@
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
+#define OWN_PROCESSES 2    /* init and the one that waits */
+#define FEWEST_PROCESSES 8 /* with fewer an engine may not get a command into a container */
 
 struct AcrEngine {
     char *socket;
     AcrHttpClient *client;
     const AcrInterrupt *interrupt;
+    bool no_init; /* it has no program to be the first process of a container */
 };
 
 const char *acr_engine_socket(const AcrEngine *engine)
@@ -68,8 +71,8 @@ static void clean_message(AcrJson *json)
     acr_json_set_string(json, "message", text);
 }
 
-/* False where no answer came; any status is one. */
-static bool call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out, GError **error)
+bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out,
+                     GError **error)
 {
     g_autofree char *url = g_strconcat(API, what->path, NULL);
     g_autofree char *text = what->json ? acr_json_print(what->json) : NULL;
@@ -93,7 +96,8 @@ static bool call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *
     g_autoptr(GError) reason = NULL;
     if (!acr_http_exchange(engine->client, &request, &response, &reason))
         return acr_sandbox_fail(
-            error, is_interrupt(reason) ? ACR_SANDBOX_ERROR_INTERRUPTED : ACR_SANDBOX_ERROR_FAILED,
+            error,
+            is_interrupt(reason) ? ACR_SANDBOX_ERROR_INTERRUPTED : ACR_SANDBOX_ERROR_UNAVAILABLE,
             "the container engine at '%s': %s", engine->socket, reason->message);
     gsize got;
     const char *data = g_bytes_get_data(response.body, &got);
@@ -112,7 +116,7 @@ bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char 
                        AcrEngineAnswer *out, GError **error)
 {
     g_auto(AcrEngineAnswer) answer = {0};
-    if (!call(engine, what, &answer, error))
+    if (!acr_engine_call(engine, what, &answer, error))
         return false;
     if (answer.status < 200 || answer.status > 299)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
@@ -170,8 +174,8 @@ AcrEngine *acr_engine_open(const char *socket, const AcrInterrupt *interrupt, GE
     }
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
-    bool there =
-        call(engine, &(AcrEngineCall){.method = "GET", .path = "/version"}, &answer, &reason);
+    bool there = acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = "/version"},
+                                 &answer, &reason);
     if (!there && g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED)) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return NULL;
@@ -208,7 +212,7 @@ char *acr_engine_image(AcrEngine *engine, const char *name, GError **error)
     g_autofree char *escaped = escape(name);
     g_autofree char *path = g_strdup_printf("/images/%s/json", escaped);
     g_auto(AcrEngineAnswer) answer = {0};
-    if (!call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &answer, error))
+    if (!acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &answer, error))
         return NULL;
     const char *id = acr_json_get_string(answer.json, "Id");
     if (answer.status == 200 && id)
@@ -277,7 +281,7 @@ AcrJson *acr_engine_strings(const char *const *texts)
     return list;
 }
 
-static AcrJson *host_config(const AcrEngineContainer *container)
+static AcrJson *host_config(const AcrEngineContainer *container, bool with_init)
 {
     const AcrSandboxLimits *limits = container->limits;
     AcrJson *json = acr_json_new_object(), *ulimits = acr_json_new_array(),
@@ -295,8 +299,8 @@ static AcrJson *host_config(const AcrEngineContainer *container)
     acr_json_set_int(json, "Memory", limits->memory_bytes);
     acr_json_set_int(json, "MemorySwap", limits->memory_bytes);
     acr_json_set_int(json, "PidsLimit",
-                     (gint64)limits->processes + 2); /* init and the one that waits */
-    acr_json_set_bool(json, "Init", true);
+                     MAX((gint64)limits->processes + OWN_PROCESSES, FEWEST_PROCESSES));
+    acr_json_set_bool(json, "Init", with_init);
     acr_json_set(json, "Ulimits", ulimits);
     acr_json_set(json, "CapDrop", acr_engine_strings((const char *const[]){"ALL", NULL}));
     acr_json_set(
@@ -309,7 +313,7 @@ static AcrJson *host_config(const AcrEngineContainer *container)
     return json;
 }
 
-static AcrJson *container_json(const AcrEngineContainer *container)
+static AcrJson *container_json(const AcrEngineContainer *container, bool with_init)
 {
     g_autofree char *owner = owner_text();
     AcrJson *json = acr_json_new_object(), *labels = acr_json_new_object();
@@ -320,13 +324,14 @@ static AcrJson *container_json(const AcrEngineContainer *container)
     acr_json_set(json, "Entrypoint", acr_engine_strings(NULL));
     acr_json_set_string(json, "WorkingDir", container->dir);
     acr_json_set(json, "Labels", labels);
-    acr_json_set(json, "HostConfig", host_config(container));
+    acr_json_set(json, "HostConfig", host_config(container, with_init));
     return json;
 }
 
-char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
+static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool with_init,
+                   GError **error)
 {
-    g_autoptr(AcrJson) json = container_json(container);
+    g_autoptr(AcrJson) json = container_json(container, with_init);
     g_auto(AcrEngineAnswer) made = {0}, started = {0};
     if (!acr_engine_demand(
             engine, &(AcrEngineCall){.method = "POST", .path = "/containers/create", .json = json},
@@ -348,6 +353,23 @@ char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, G
     return NULL;
 }
 
+/* Engines tell a missing init program with a status that says nothing: without one it is tried
+ * again after any refusal. */
+char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    char *id = start(engine, container, !engine->no_init, &reason);
+    if (!id && !engine->no_init &&
+        g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED)) {
+        g_clear_error(&reason);
+        id = start(engine, container, false, &reason);
+        engine->no_init = id != NULL;
+    }
+    if (!id)
+        g_propagate_error(error, g_steal_pointer(&reason));
+    return id;
+}
+
 bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", id);
@@ -356,7 +378,8 @@ bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error)
     AcrEngine patient = *engine;
     patient.interrupt = NULL;
     patient.client = NULL;
-    if (!call(&patient, &(AcrEngineCall){.method = "DELETE", .path = path}, &answer, error))
+    if (!acr_engine_call(&patient, &(AcrEngineCall){.method = "DELETE", .path = path}, &answer,
+                         error))
         return false;
     return answer.status < 300 || answer.status == 404 ||
            acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
@@ -370,8 +393,9 @@ void acr_engine_sweep(AcrEngine *engine)
     g_auto(AcrEngineAnswer) answer = {0};
     static const char path[] =
         "/containers/json?all=1&filters=%7B%22label%22%3A%5B%22" LABEL "%22%5D%7D";
-    if (!call(engine, &(AcrEngineCall){.method = "GET", .path = path, .timeout_ms = SWEEP_MS},
-              &answer, &reason))
+    if (!acr_engine_call(engine,
+                         &(AcrEngineCall){.method = "GET", .path = path, .timeout_ms = SWEEP_MS},
+                         &answer, &reason))
         return;
     for (const AcrJson *at = acr_json_first(answer.json); at; at = acr_json_next(at)) {
         const char *id = acr_json_get_string(at, "Id"),
@@ -415,7 +439,8 @@ char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir)
                     *prefix = g_strconcat(dir, "/", NULL);
     g_autoptr(GError) reason = NULL;
     g_auto(AcrEngineAnswer) answer = {0};
-    if (!call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &answer, &reason) ||
+    if (!acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &answer,
+                         &reason) ||
         answer.status != 200)
         return NULL;
     GPtrArray *paths = g_ptr_array_new();

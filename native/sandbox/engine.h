@@ -29,7 +29,8 @@ typedef struct {
     const AcrSandboxLimits *limits;
     bool network;
 } AcrEngineContainer;
-/* Makes and starts it; its id, owned. It carries labels that tell whose it is. */
+/* Makes and starts it; its id, owned. It carries labels that tell whose it is. Without an init
+ * process where the engine has none. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
                        GError **error) ACR_MUST_USE;
 /* Kills and removes it, whatever it is doing. */
@@ -60,6 +61,15 @@ typedef struct {
 } AcrEngineExec;
 bool acr_engine_exec(AcrEngine *engine, const char *id, AcrEngineExec *exec,
                      GError **error) ACR_MUST_USE;
+
+/* What the kernel has counted in a container. */
+typedef struct {
+    gint64 peak_bytes; /* of memory, files that it read and wrote among it; 0: not known */
+    guint64 killed;    /* processes, for want of memory */
+    bool is_crowded;   /* a process was refused: there were as many as are allowed */
+} AcrEngineCounts;
+/* Zeros where they cannot be told. */
+void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out);
 
 /* ---- Frames (frames.c) --------------------------------------------------------------------------
  */

@@ -134,11 +134,12 @@ static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GEr
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
     if ((ok && response.status == 200) || exec->spawned.timed_out || exec->spawned.flooded)
         return true;
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                            "the container engine cannot run a command: %s",
-                            reading->is_broken ? "its output is in no known format"
-                            : ok               ? "it refuses"
-                                               : reason->message);
+    return acr_sandbox_fail(
+        error, ok || reading->is_broken ? ACR_SANDBOX_ERROR_FAILED : ACR_SANDBOX_ERROR_UNAVAILABLE,
+        "the container engine cannot run a command: %s",
+        reading->is_broken ? "its output is in no known format"
+        : ok               ? "it refuses"
+                           : reason->message);
 }
 
 static bool ask_exit(AcrEngine *engine, const char *exec_id, AcrEngineExec *exec, GError **error)

@@ -20,6 +20,9 @@ typedef struct {
 void acr_engine_answer_clear(AcrEngineAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEngineAnswer, acr_engine_answer_clear)
 
+/* Any status is an answer. Errors: UNAVAILABLE (none came), INTERRUPTED. */
+bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out,
+                     GError **error) ACR_MUST_USE;
 /* A call that must succeed; `purpose` says for what: "make a container". */
 bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
                        AcrEngineAnswer *out, GError **error) ACR_MUST_USE;

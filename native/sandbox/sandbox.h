@@ -49,7 +49,8 @@ typedef struct {
     const char *setup;     /* a shell command, run once for each tree; NULL: none */
     bool setup_network;
     const char *image;     /* container: its name; needed there, refused elsewhere */
-    const char *image_dir; /* the project in the image; NULL: ACR_SANDBOX_IMAGE_DIR */
+    const char *image_dir; /* the project in the image, as it was committed; NULL:
+                              ACR_SANDBOX_IMAGE_DIR */
     const char *engine;    /* container: path of the engine's unix socket; NULL: DOCKER_HOST or
                               CONTAINER_HOST, else the usual places */
     const char *cache;     /* folder for trees and set-up layers, made if missing; NULL: a temporary
@@ -104,6 +105,7 @@ typedef struct {
 /* A stream of more than so many times `output_bytes` ends the command. */
 #define ACR_SANDBOX_FLOOD 64u
 #define ACR_SANDBOX_MAX_PROCESSES 65536u
+#define ACR_SANDBOX_MAX_INPUT ((gsize)64 * 1024 * 1024)
 
 typedef enum {
     ACR_LIMIT_NONE,
@@ -132,7 +134,9 @@ typedef struct {
     const char *const *env;  /* "NAME=VALUE", beside the few that are there; NULL: none */
     const void *input;       /* bytes for its standard input; NULL: none */
     gsize input_len;
-    bool inherit_input; /* this process's standard input, in place of `input` */
+    /* This process's standard input, in place of `input`. For a container it is read to its end
+     * first, up to ACR_SANDBOX_MAX_INPUT bytes and for no longer than the command may take. */
+    bool inherit_input;
     bool network;
     AcrSandboxLimits limits;
     /* Given each piece of output as it comes, up to the limit. May be NULL. */
@@ -144,12 +148,14 @@ typedef struct {
 
 typedef struct {
     int exit_code; /* 0-255; -1: a signal ended it */
-    int signal; /* or 0. A container's engine tells signal N as exit 128 + N: taken for a signal */
+    int signal; /* or 0. bubblewrap and engines tell signal N as exit 128 + N, so that an exit code
+                   above 128 is taken for a signal, but not by "plain" */
     AcrSandboxLimit limit; /* the first one that was hit */
     GBytes *out, *err;     /* owned; longer ones lose their middle, and say in one line how much */
     guint64 out_total, err_total; /* bytes written, as far as they were read */
     gint64 wall_ms;
-    gint64 peak_bytes; /* of all processes together, as often as was looked; 0: not known */
+    gint64 peak_bytes; /* of all processes together, as often as was looked; in a container with the
+                          files that they read and wrote; 0: not known */
     char **changed; /* owned; paths of the tree that it wrote or removed, sorted; NULL: not known */
 } AcrExecuted;
 void acr_executed_clear(AcrExecuted *executed);

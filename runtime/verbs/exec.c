@@ -103,6 +103,11 @@ static AcrJson *stream_json(GBytes *bytes)
     return acr_json_new_bytes(data ? data : "", len);
 }
 
+static gint64 in_mb(gint64 bytes)
+{
+    return (bytes + 1024 * 1024 - 1) / (1024 * 1024);
+}
+
 static AcrJson *describe(const AcrExecuted *executed)
 {
     AcrJson *json = acr_json_new_object();
@@ -116,7 +121,9 @@ static AcrJson *describe(const AcrExecuted *executed)
     acr_json_set_int(json, "stdout_bytes", (gint64)executed->out_total);
     acr_json_set_int(json, "stderr_bytes", (gint64)executed->err_total);
     acr_json_set_int(json, "wall_ms", executed->wall_ms);
-    acr_json_set_int(json, "peak_mb", (executed->peak_bytes + 1024 * 1024 - 1) / (1024 * 1024));
+    acr_json_set(json, "peak_mb",
+                 executed->peak_bytes ? acr_json_new_int(in_mb(executed->peak_bytes))
+                                      : acr_json_new_null());
     acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
     return json;
 }

@@ -1,0 +1,63 @@
+/*
+ * What the kernel has counted in a container, read in it: engines tell the peak of memory only in
+ * part, and processes that were killed or refused not at all. The files are those of both kinds of
+ * control groups; the shell needs no program to read them.
+ */
+#include "sandbox/engine_private.h"
+
+#include <string.h>
+
+#define READ_MS (20 * 1000)
+#define MAX_TEXT_BYTES 4096u
+
+static const char script[] =
+    "cd /sys/fs/cgroup || exit 0; for f in memory/memory.max_usage_in_bytes memory.peak "
+    "memory/memory.oom_control memory.events pids/pids.events pids.events; do "
+    "[ -r $f ] && while read -r name value; do echo $f $name $value; done <$f; done; exit 0";
+
+/* The number behind a label at a line's beginning, in the first of two files that has it. */
+static gint64 number_of(const char *text, const char *one, const char *other)
+{
+    const char *const labels[] = {one, other};
+    for (guint i = 0; i < G_N_ELEMENTS(labels); i++) {
+        const char *at = strstr(text, labels[i]);
+        if (at && (at == text || at[-1] == '\n'))
+            return g_ascii_strtoll(at + strlen(labels[i]), NULL, 10);
+    }
+    return 0;
+}
+
+static bool is_full(AcrEngine *engine, const char *id, guint processes)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/stats?stream=false&one-shot=true", id);
+    g_autoptr(GError) reason = NULL;
+    g_auto(AcrEngineAnswer) answer = {0};
+    return acr_engine_call(engine,
+                           &(AcrEngineCall){.method = "GET", .path = path, .timeout_ms = READ_MS},
+                           &answer, &reason) &&
+           acr_json_get_int(acr_json_get(answer.json, "pids_stats"), "current", 0) >= processes;
+}
+
+void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out)
+{
+    static const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    AcrEngineExec exec = {.argv = argv,
+                          .dir = "/",
+                          .timeout_ms = READ_MS,
+                          .output_limit = MAX_TEXT_BYTES,
+                          .flood_limit = MAX_TEXT_BYTES};
+    g_autoptr(GError) reason = NULL;
+    bool ok = acr_engine_exec(engine, id, &exec, &reason);
+    gsize len = 0;
+    const char *data = exec.spawned.out ? g_bytes_get_data(exec.spawned.out, &len) : NULL;
+    g_autofree char *text = g_strndup(data ? data : "", len);
+    *out = (AcrEngineCounts){
+        .peak_bytes = number_of(text, "memory/memory.max_usage_in_bytes ", "memory.peak "),
+        .killed = (guint64)number_of(text, "memory/memory.oom_control oom_kill ",
+                                     "memory.events oom_kill "),
+        .is_crowded = number_of(text, "pids/pids.events max ", "pids.events max ") > 0,
+    };
+    if (!ok || exec.spawned.exit_code != 0) /* there may be no place left for one more */
+        out->is_crowded = is_full(engine, id, processes);
+    acr_spawn_result_clear(&exec.spawned);
+}
