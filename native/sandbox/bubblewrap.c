@@ -35,13 +35,18 @@ typedef struct {
 /* ---- Opening ------------------------------------------------------------------------------------
  */
 
-static char *find_stage(void)
+/* A folder that may be covered: bubblewrap itself, started after that, is not in it. */
+static char *find_stage(const char *program)
 {
     static const char *const folders[] = {"/tmp", "/mnt", "/run", "/var/tmp"};
-    for (guint i = 0; i < G_N_ELEMENTS(folders); i++)
+    g_autofree char *real = acr_path_real(program);
+    for (guint i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *prefix = g_strconcat(folders[i], "/", NULL);
         if (g_file_test(folders[i], G_FILE_TEST_IS_DIR) &&
-            !g_file_test(folders[i], G_FILE_TEST_IS_SYMLINK))
+            !g_file_test(folders[i], G_FILE_TEST_IS_SYMLINK) &&
+            !g_str_has_prefix(program, prefix) && (!real || !g_str_has_prefix(real, prefix)))
             return g_strdup(folders[i]);
+    }
     return NULL;
 }
 
@@ -58,11 +63,12 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state = g_new0(State, 1);
     state->uid = geteuid() == 0 ? ROOT_RUNS_AS : -1;
-    state->program = g_find_program_in_path("bwrap");
-    state->stage = find_stage();
-    if (!state->program)
+    g_autofree char *program = g_find_program_in_path("bwrap");
+    if (!program)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                 "bubblewrap is not installed (Debian: apt-get install bubblewrap)");
+    state->program = g_canonicalize_filename(program, NULL);
+    state->stage = find_stage(state->program);
     if (!state->stage)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                 "there is no folder to put the sandbox together in");
@@ -84,7 +90,7 @@ static bool make_base(void *ctx, const char *dir, GError **error)
     AcrSandbox *sandbox = ctx;
     const State *state = sandbox->state;
     g_autofree char *tree = g_build_filename(dir, AT_TREE, NULL), *remark = NULL;
-    if (mkdir(tree, 0755) != 0)
+    if (mkdir(tree, 0755) != 0 || chmod(tree, 0755) != 0)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", tree,
                                 g_strerror(errno));
     if (!acr_tree_export(sandbox->snapshot, tree, state->uid, &remark, error))
@@ -367,7 +373,7 @@ static bool make_folders(const char *dir, const char *const *names, GError **err
 {
     for (; *names; names++) {
         g_autofree char *path = g_build_filename(dir, *names, NULL);
-        if (mkdir(path, 0755) != 0)
+        if (mkdir(path, 0755) != 0 || chmod(path, 0755) != 0)
             return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", path,
                                     g_strerror(errno));
     }
@@ -393,7 +399,7 @@ static void add_setup_layers(const AcrSandbox *sandbox, const char *dir, AcrHelp
 static bool run_setup(const AcrSandbox *sandbox, const char *dir, GError **error)
 {
     const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
-    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits()};
+    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrHelperSpec) spec;
     acr_helper_spec_init(&spec);
     add_setup_layers(sandbox, dir, &spec);
@@ -403,8 +409,7 @@ static bool run_setup(const AcrSandbox *sandbox, const char *dir, GError **error
         return false;
     g_auto(AcrExecuted) executed = {0};
     acr_helper_result(&helper, &executed);
-    return (executed.exit_code == 0 && executed.limit != ACR_LIMIT_WALL) ||
-           acr_sandbox_setup_failed(sandbox, &executed, error);
+    return executed.exit_code == 0 || acr_sandbox_setup_failed(sandbox, &executed, error);
 }
 
 static bool make_layer(void *ctx, const char *dir, GError **error)

@@ -334,13 +334,27 @@ static bool run_setup(AcrSandbox *sandbox, const char *id, const char *name, GEr
 {
     const State *state = sandbox->state;
     const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
-    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits()};
+    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrExecuted) executed = {0};
     if (!run_in(sandbox, id, &execution, &executed, error))
         return false;
-    if (executed.exit_code != 0 || executed.limit == ACR_LIMIT_WALL)
+    if (executed.exit_code != 0)
         return acr_sandbox_setup_failed(sandbox, &executed, error);
     return acr_engine_commit(state->engine, id, name, error);
+}
+
+/* Makes the image unless it is there; the lock on its name is held. */
+static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
+{
+    const State *state = sandbox->state;
+    AcrSandboxLimits limits = acr_sandbox_setup_limits(sandbox);
+    if (acr_engine_has_image(state->engine, name))
+        return true;
+    g_autofree char *id = start(sandbox, &limits, sandbox->setup_network, error);
+    bool ok = id && run_setup(sandbox, id, name, error);
+    if (id)
+        (void)finish(sandbox, id);
+    return ok;
 }
 
 /* An image named for the user's image and all that makes the environment. */
@@ -351,12 +365,12 @@ static bool set_up(AcrSandbox *sandbox, GError **error)
     g_autofree char *both = g_strconcat(state->image_id, tree, sandbox->digest, NULL);
     g_autofree char *key = acr_sha256_hex(both, strlen(both));
     g_autofree char *name = g_strdup_printf("acr-host-setup/%.32s", key);
-    AcrSandboxLimits limits = acr_sandbox_setup_limits();
     if (!acr_engine_has_image(state->engine, name)) {
-        g_autofree char *id = start(sandbox, &limits, sandbox->setup_network, error);
-        bool ok = id && run_setup(sandbox, id, name, error);
-        if (id)
-            (void)finish(sandbox, id);
+        g_autofree char *lock = g_strdup_printf("image-%.32s", key);
+        int fd = acr_layers_lock(sandbox->store, lock, error);
+        bool ok = fd >= 0 && make_image(sandbox, name, error);
+        if (fd >= 0)
+            acr_layers_unlock(sandbox->store, lock, fd);
         if (!ok)
             return false;
     }
@@ -392,6 +406,9 @@ static bool find_python(AcrSandbox *sandbox, GError **error)
                                 "the image '%s' has no Python%s%s", sandbox->image,
                                 sandbox->given_python ? " named " : "",
                                 sandbox->given_python ? sandbox->given_python : "");
+    sandbox->python.remark =
+        g_strdup_printf("the Python is '%s' of the image, %s", path,
+                        sandbox->given_python ? "as --python says" : "the first that was found");
     sandbox->python.path = g_steal_pointer(&path);
     return true;
 }

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -147,6 +148,7 @@ int acr_sandbox_helper(void)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrHelperSpec) spec = {0};
+    (void)umask(022); /* the command may be another user, and must read what is laid for it */
     if (!acr_helper_spec_read(ACR_HELPER_SPEC, &spec, &error))
         return tell(error);
     if (!die_with(&spec))

@@ -30,6 +30,7 @@ void acr_helper_run_clear(AcrHelperRun *run)
 {
     acr_spawn_result_clear(&run->spawned);
     close_fd(&run->stage);
+    g_clear_pointer(&run->said, g_byte_array_unref);
 }
 
 /* ---- Watching -----------------------------------------------------------------------------------
@@ -56,9 +57,37 @@ static bool watch(void *ctx, pid_t pid)
     return use.bytes <= limits->memory_bytes;
 }
 
+/* Passes on what was held back: it was the command's. */
+static void pass_said(AcrHelperRun *run)
+{
+    const AcrExecution *execution = run->execution;
+    run->has_begun = true;
+    if (run->said && run->said->len && execution->on_output)
+        execution->on_output(execution->on_output_ctx, true, (const char *)run->said->data,
+                             run->said->len);
+    g_clear_pointer(&run->said, g_byte_array_unref);
+}
+
+/* What begins like bubblewrap's own complaint waits: where it is that, the error tells it. */
+static bool is_held(AcrHelperRun *run, const char *data, gsize len)
+{
+    static const char own[] = "bwrap: ";
+    if (!run->said)
+        run->said = g_byte_array_new();
+    g_byte_array_append(run->said, (const guint8 *)data, (guint)len);
+    return run->said->len <= MAX_MESSAGE &&
+           strncmp((const char *)run->said->data, own, MIN(run->said->len, strlen(own))) == 0;
+}
+
 static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
 {
-    const AcrExecution *execution = ((AcrHelperRun *)ctx)->execution;
+    AcrHelperRun *run = ctx;
+    const AcrExecution *execution = run->execution;
+    if (is_stderr && !run->has_begun) {
+        if (!is_held(run, data, len))
+            pass_said(run);
+        return;
+    }
     if (execution->on_output)
         execution->on_output(execution->on_output_ctx, is_stderr, data, len);
 }
@@ -189,7 +218,10 @@ bool acr_helper_run(AcrHelperRun *run, GError **error)
     bool ok = read_channel(ours, run, error);
     if (ok)
         read_status(status, run);
-    return ok && check_end(run, error);
+    if (!ok || !check_end(run, error))
+        return false;
+    pass_said(run);
+    return true;
 }
 
 /* ---- Results ------------------------------------------------------------------------------------

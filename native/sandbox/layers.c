@@ -3,7 +3,8 @@
  * and afterwards only read. Who uses an entry holds a shared lock on its folder; who removes one
  * takes an exclusive lock first, so that what is in use stays. Beside the entries lie the folders
  * of those that are being made and of executions ("tmp-…", with the process that owns them in the
- * name): those of processes that are gone are swept when a store is opened.
+ * name): those of processes that are gone are swept when a store is opened, like the locks of
+ * entries that they did not come to make.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -114,9 +115,11 @@ static void sweep(const AcrLayers *store, const char *folder)
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
-        if (!g_str_has_prefix(name, TMP))
+        bool is_lock = g_str_has_suffix(name, LOCK_SUFFIX);
+        if (!is_lock && !g_str_has_prefix(name, TMP))
             continue;
-        int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, false);
+        int flags = is_lock ? O_RDWR | O_NOFOLLOW : O_RDONLY | O_DIRECTORY;
+        int fd = open_locked(store, path, flags, LOCK_EX, false);
         if (fd < 0) /* somebody is at work in it */
             continue;
         throw_away(path);
@@ -148,6 +151,39 @@ static char *make_scratch(AcrLayers *store, const char *folder, GError **error)
 char *acr_layers_scratch(AcrLayers *store, GError **error)
 {
     return make_scratch(store, store->path, error);
+}
+
+static bool is_empty(const char *path)
+{
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    return dir && !g_dir_read_name(dir);
+}
+
+char *acr_layers_place(AcrLayers *store, const char *key, GError **error)
+{
+    g_autofree char *name = g_strconcat(TMP, key, NULL);
+    g_autofree char *path = g_build_filename(store->path, name, NULL);
+    for (;;) {
+        if (mkdir(path, 0755) != 0 && errno != EEXIST) {
+            fail(error, errno, "cannot make the folder", path);
+            return NULL;
+        }
+        int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
+        if (fd < 0 && errno == ENOENT) /* its last user has removed it */
+            continue;
+        if (fd < 0) {
+            fail(error, errno, "cannot lock", path);
+            return NULL;
+        }
+        if (is_empty(path)) {
+            hold_fd(store, fd, path);
+            return g_steal_pointer(&path);
+        }
+        bool is_gone = acr_dir_remove(path, error); /* a process that was killed has left it */
+        close(fd);
+        if (!is_gone)
+            return NULL;
+    }
 }
 
 bool acr_layers_discard(AcrLayers *store, const char *path, GError **error)
@@ -191,6 +227,10 @@ AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt, GErr
     }
     if (!acr_dir_make(path, error))
         return NULL;
+    if (access(path, W_OK | X_OK) != 0) {
+        fail(error, errno, "cannot write to", path);
+        return NULL;
+    }
     store->path = g_strdup(path);
     sweep(store, path);
     return g_steal_pointer(&store);
@@ -203,8 +243,12 @@ void acr_layers_free(AcrLayers *store)
     if (store->path && store->is_temporary)
         throw_away(store->path);
     for (guint i = 0; i < store->held->len; i++) {
-        close(g_array_index(store->held, Held, i).fd);
-        g_free(g_array_index(store->held, Held, i).path);
+        Held *held = &g_array_index(store->held, Held, i);
+        g_autofree char *name = g_path_get_basename(held->path);
+        if (g_str_has_prefix(name, TMP))
+            throw_away(held->path);
+        close(held->fd);
+        g_free(held->path);
     }
     g_array_unref(store->held);
     g_free(store->path);
@@ -337,26 +381,41 @@ bool acr_layers_has(const AcrLayers *store, const char *key)
     return g_file_test(path, G_FILE_TEST_IS_DIR);
 }
 
+int acr_layers_lock(const AcrLayers *store, const char *key, GError **error)
+{
+    g_autofree char *path = entry_path(store, key, LOCK_SUFFIX);
+    int fd = open_locked(store, path, O_RDWR | O_CREAT, LOCK_EX, true);
+    if (fd < 0 && acr_interrupted(store->interrupt))
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
+    else if (fd < 0)
+        fail(error, errno, "cannot lock", path);
+    return fd;
+}
+
+void acr_layers_unlock(const AcrLayers *store, const char *key, int fd)
+{
+    g_autofree char *path = entry_path(store, key, LOCK_SUFFIX);
+    (void)unlink(path);
+    close(fd);
+}
+
 char *acr_layers_get(AcrLayers *store, const char *key, AcrLayerMake *make, void *ctx,
                      GError **error)
 {
-    g_autofree char *path = entry_path(store, key, ""), *lock = entry_path(store, key, LOCK_SUFFIX);
+    g_autofree char *path = entry_path(store, key, "");
     if (hold(store, path))
         return g_steal_pointer(&path);
     /* One process makes it, others wait for that one. */
-    int fd = open_locked(store, lock, O_RDWR | O_CREAT, LOCK_EX, true);
-    if (fd < 0) {
-        fail(error, errno, "cannot lock", lock);
+    int fd = acr_layers_lock(store, key, error);
+    if (fd < 0)
         return NULL;
-    }
     bool ok = hold(store, path);
     if (!ok) {
         shrink_to(store, ACR_LAYERS_MAX_BYTES);
         ok = make_entry(store, key, make, ctx, path, error) &&
              (hold(store, path) || fail(error, errno, "cannot use", path));
     }
-    (void)unlink(lock);
-    close(fd);
+    acr_layers_unlock(store, key, fd);
     return ok ? g_steal_pointer(&path) : NULL;
 }
 

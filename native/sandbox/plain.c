@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 typedef struct {
-    char *made; /* folder with the set-up's tree and home; NULL: there was none */
+    char *made; /* folder of the store with the set-up's tree and home; NULL: there was none */
+    char
+        *place; /* and where it ran, and each execution runs after it: it may name its own folder */
 } State;
 
 static bool open_backend(AcrSandbox *sandbox, GError **error)
@@ -26,6 +28,13 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
+static void state_free(State *state)
+{
+    g_free(state->made);
+    g_free(state->place);
+    g_free(state);
+}
+
 static void close_backend(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
@@ -33,8 +42,7 @@ static void close_backend(AcrSandbox *sandbox)
     if (state && state->made)
         (void)!acr_layers_discard(sandbox->store, state->made, &left);
     if (state)
-        g_free(state->made);
-    g_free(state);
+        state_free(state);
 }
 
 /* A folder with the tree and a home: the set-up's, or the snapshot's. */
@@ -80,33 +88,62 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
     return true;
 }
 
-static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
-                GError **error)
+static void discard(AcrSandbox *sandbox, const char *dir)
 {
-    g_autofree char *dir = acr_layers_scratch(sandbox->store, error);
-    if (!dir)
-        return false;
-    bool ok = fill(sandbox, dir, error) && run_in(sandbox, dir, execution, out, error);
     g_autoptr(GError) left = NULL;
     if (!acr_layers_discard(sandbox->store, dir, &left))
         acr_sandbox_remark(sandbox, "a copy of the tree could not be removed: %s", left->message);
+}
+
+static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                GError **error)
+{
+    const State *state = sandbox->state;
+    g_autofree char *dir = state->made ? acr_layers_place(sandbox->store, state->place, error)
+                                       : acr_layers_scratch(sandbox->store, error);
+    if (!dir)
+        return false;
+    bool ok = fill(sandbox, dir, error) && run_in(sandbox, dir, execution, out, error);
+    discard(sandbox, dir);
     return ok;
 }
 
-/* The set-up's result lives as long as the sandbox: it may name its own folder. */
+/* ---- Set-up -------------------------------------------------------------------------------------
+ */
+
+static bool run_setup(AcrSandbox *sandbox, const char *dir, GError **error)
+{
+    const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
+    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
+    g_auto(AcrExecuted) executed = {0};
+    if (!run_in(sandbox, dir, &execution, &executed, error))
+        return false;
+    return executed.exit_code == 0 || acr_sandbox_setup_failed(sandbox, &executed, error);
+}
+
+/* Runs the set-up in the place of its executions, and keeps a copy of what it made. */
+static bool make_layer(void *ctx, const char *dir, GError **error)
+{
+    AcrSandbox *sandbox = ctx;
+    const State *state = sandbox->state;
+    g_autofree char *place = acr_layers_place(sandbox->store, state->place, error);
+    bool ok = place && fill(sandbox, place, error) && run_setup(sandbox, place, error) &&
+              acr_tree_open_up(place, error) && acr_tree_copy(place, dir, error);
+    if (place)
+        discard(sandbox, place);
+    return ok;
+}
+
 static bool set_up(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
-    const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
-    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits()};
-    g_autofree char *dir = acr_layers_scratch(sandbox->store, error);
-    g_auto(AcrExecuted) executed = {0};
-    if (!dir || !fill(sandbox, dir, error) || !run_in(sandbox, dir, &execution, &executed, error))
-        return false;
-    if (executed.exit_code != 0 || executed.limit == ACR_LIMIT_WALL)
-        return acr_sandbox_setup_failed(sandbox, &executed, error);
-    state->made = g_steal_pointer(&dir);
-    return true;
+    g_autofree char *tree = acr_snapshot_digest(sandbox->snapshot);
+    g_autofree char *key =
+        g_strdup_printf("layer-%.24s-plain-%s-%u", sandbox->digest, tree, geteuid());
+    g_free(state->place);
+    state->place = g_strconcat("in-", key, NULL);
+    state->made = acr_layers_get(sandbox->store, key, make_layer, sandbox, error);
+    return state->made != NULL;
 }
 
 const AcrSandboxBackend acr_sandbox_plain = {"plain", open_backend, set_up,

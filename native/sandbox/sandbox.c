@@ -19,7 +19,9 @@
 #define SETUP_DISK_BYTES ((gint64)8 * 1024 * 1024 * 1024)
 #define SETUP_PROCESSES 4096u
 #define SETUP_TAIL_BYTES 2000u /* of its output, in the error */
-#define FORMAT "1"             /* of what the store holds */
+#define SETUP_TAIL_LINES 20u
+#define SETUP_SHOWN_BYTES 200u /* of the command, there */
+#define FORMAT "2"             /* of what the store holds */
 
 G_DEFINE_QUARK(acr - sandbox - error - quark, acr_sandbox_error)
 
@@ -118,6 +120,7 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
     sandbox->given_python = g_strdup(options->python);
     sandbox->setup = g_strdup(options->setup);
     sandbox->setup_network = options->setup_network;
+    sandbox->setup_ms = options->setup_ms;
     sandbox->image = g_strdup(options->image);
     sandbox->image_dir = g_strdup(options->image_dir ? options->image_dir : ACR_SANDBOX_IMAGE_DIR);
     sandbox->engine = g_strdup(options->engine);
@@ -130,19 +133,30 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
 /* Over all that makes an environment, each part with its length, so that no two run together. */
 static char *make_digest(const AcrSandbox *sandbox)
 {
-    const char *const parts[] = {FORMAT,
-                                 sandbox->backend->name,
-                                 sandbox->python.path ? sandbox->python.path
-                                                      : sandbox->given_python,
-                                 sandbox->image,
-                                 sandbox->setup,
-                                 sandbox->setup_network ? "network" : "",
-                                 sandbox->mount};
+    const char *const parts[] = {
+        FORMAT, sandbox->backend->name,
+        sandbox->python.path ? sandbox->python.path : sandbox->given_python, sandbox->image,
+        sandbox->setup, sandbox->setup_network ? "network" : "", sandbox->mount,
+        /* A set-up without isolation changes the packages itself. */
+        sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp};
     g_autoptr(GString) all = g_string_new(NULL);
     for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
         g_string_append_printf(all, "%zu:%s\n", parts[i] ? strlen(parts[i]) : 0,
                                parts[i] ? parts[i] : "");
     return acr_sha256_hex(all->str, all->len);
+}
+
+/* Where the cache cannot be used, what is made is made again each time. */
+static bool open_store(AcrSandbox *sandbox, const char *cache, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    sandbox->store = cache ? acr_layers_open(cache, sandbox->interrupt, &reason) : NULL;
+    if (sandbox->store)
+        return true;
+    if (cache)
+        acr_sandbox_remark(sandbox, "trees are not kept for the next time: %s", reason->message);
+    sandbox->store = acr_layers_open(NULL, sandbox->interrupt, error);
+    return sandbox->store != NULL;
 }
 
 AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error)
@@ -153,12 +167,11 @@ AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error)
     g_autoptr(AcrSandbox) sandbox = g_new0(AcrSandbox, 1);
     take_options(sandbox, options);
     sandbox->backend = backend;
-    sandbox->store = acr_layers_open(options->cache, options->interrupt, error);
-    if (!sandbox->store || !backend->open(sandbox, error))
+    if (!open_store(sandbox, options->cache, error) || !backend->open(sandbox, error))
         return NULL;
     sandbox->digest = make_digest(sandbox);
-    if (sandbox->python.remark)
-        acr_sandbox_remark(sandbox, "%s", sandbox->python.remark);
+    if (sandbox->python.not_taken)
+        acr_sandbox_remark(sandbox, "%s", sandbox->python.not_taken);
     return g_steal_pointer(&sandbox);
 }
 
@@ -191,6 +204,11 @@ const char *acr_sandbox_python(AcrSandbox *sandbox, GError **error)
     if (!sandbox->python.path && !sandbox->backend->find_python(sandbox, error))
         return NULL;
     return sandbox->python.path;
+}
+
+const char *acr_sandbox_choice(const AcrSandbox *sandbox)
+{
+    return sandbox->python.remark;
 }
 
 const char *acr_sandbox_dir(const AcrSandbox *sandbox)
@@ -292,11 +310,12 @@ static void fill_limits(AcrSandboxLimits *limits)
     limits->output_bytes = limits->output_bytes ? limits->output_bytes : DEFAULT_OUTPUT_BYTES;
 }
 
-AcrSandboxLimits acr_sandbox_setup_limits(void)
+AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox)
 {
+    gint64 wall_ms = sandbox->setup_ms > 0 ? sandbox->setup_ms : SETUP_WALL_MS;
     return (AcrSandboxLimits){
-        .wall_ms = SETUP_WALL_MS,
-        .cpu_s = SETUP_WALL_MS / 1000,
+        .wall_ms = wall_ms,
+        .cpu_s = (wall_ms + 999) / 1000,
         .memory_bytes = SETUP_MEMORY_BYTES,
         .processes = SETUP_PROCESSES,
         .disk_bytes = SETUP_DISK_BYTES,
@@ -304,22 +323,38 @@ AcrSandboxLimits acr_sandbox_setup_limits(void)
     };
 }
 
+/* The last lines of a text, without what is empty at its end; owned. */
+static char *last_lines(GBytes *bytes)
+{
+    gsize len;
+    const char *data = g_bytes_get_data(bytes, &len);
+    gsize from = len > SETUP_TAIL_BYTES ? len - SETUP_TAIL_BYTES : 0;
+    char *tail = acr_utf8_repair(data ? data + from : "", len - from);
+    g_strchomp(tail);
+    const char *start = tail + strlen(tail);
+    for (guint lines = 0; start > tail; start--)
+        if (start[-1] == '\n' && ++lines == SETUP_TAIL_LINES)
+            break;
+    memmove(tail, start, strlen(start) + 1);
+    return tail;
+}
+
 bool acr_sandbox_setup_failed(const AcrSandbox *sandbox, const AcrExecuted *executed,
                               GError **error)
 {
-    gsize len;
-    const char *data = g_bytes_get_data(executed->err, &len);
-    if (len == 0)
-        data = g_bytes_get_data(executed->out, &len);
-    gsize from = len > SETUP_TAIL_BYTES ? len - SETUP_TAIL_BYTES : 0;
-    g_autofree char *tail = acr_utf8_repair(data + from, len - from);
+    g_autofree char *err = last_lines(executed->err), *out = last_lines(executed->out);
+    g_autofree char *command = acr_text_shorten(sandbox->setup, SETUP_SHOWN_BYTES);
+    g_strdelimit(command, "\r\n\t", ' ');
+    const char *tail = *err ? err : out, *last = strrchr(tail, '\n');
     const char *limit = acr_sandbox_limit_name(executed->limit);
-    g_autofree char *end = limit ? g_strdup_printf("stopped at its limit of %s", limit)
+    bool is_stopped = limit && executed->exit_code != 0;
+    g_autofree char *end = is_stopped ? g_strdup_printf("stopped at its limit of %s", limit)
                            : executed->signal
                                ? g_strdup_printf("was ended by signal %d", executed->signal)
                                : g_strdup_printf("exited with %d", executed->exit_code);
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_SETUP, "the set-up '%s' %s:\n%s",
-                            sandbox->setup, end, g_strchomp(tail));
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_SETUP, "the set-up '%s' %s%s%s%s%s", command,
+                            end, *tail ? ": " : " and said nothing", last ? last + 1 : tail,
+                            last ? "\n" : "", last ? tail : "");
 }
 
 bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error)

@@ -22,7 +22,8 @@ typedef enum {
     ACR_SANDBOX_ERROR_USAGE,       /* options that cannot be together; no such backend */
     ACR_SANDBOX_ERROR_UNAVAILABLE, /* this backend cannot work here: no such program, namespaces are
                                       forbidden, no engine listens, no such image, no Python */
-    ACR_SANDBOX_ERROR_SETUP, /* the set-up command failed; the message ends in its last lines */
+    ACR_SANDBOX_ERROR_SETUP, /* the set-up command failed; the first line of the message tells how,
+                                further ones are its last output */
     ACR_SANDBOX_ERROR_INTERRUPTED,
 } AcrSandboxError;
 #define ACR_SANDBOX_ERROR acr_sandbox_error_quark()
@@ -48,6 +49,7 @@ typedef struct {
     const char *python;    /* as given by the user: a path, or a name in PATH; NULL: looked for */
     const char *setup;     /* a shell command, run once for each tree; NULL: none */
     bool setup_network;
+    gint64 setup_ms;       /* its time; 0: an hour */
     const char *image;     /* container: its name; needed there, refused elsewhere */
     const char *image_dir; /* the project in the image, as it was committed; NULL:
                               ACR_SANDBOX_IMAGE_DIR */
@@ -77,8 +79,10 @@ const char *acr_sandbox_backend(const AcrSandbox *sandbox); /* borrowed, e.g. "b
 const char *acr_sandbox_python(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 /* The tree's own path inside; borrowed. */
 const char *acr_sandbox_dir(const AcrSandbox *sandbox);
-/* What a user should be told, one line each: which Python was taken and why, limits that this
- * backend cannot hold here; borrowed, NULL-terminated, may be empty. */
+/* Which Python was taken, and why, in a line; borrowed; NULL: it was not looked for yet. */
+const char *acr_sandbox_choice(const AcrSandbox *sandbox);
+/* What a user should be told, one line each: what was left out, what this backend cannot hold here;
+ * borrowed until the next call, NULL-terminated, may be empty. */
 const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox);
 /* Everything that makes one environment differ from another (backend, Python, set-up, image), for
  * the keys of caches: 64 hex digits; borrowed. */

@@ -55,6 +55,13 @@ char *acr_layers_get(AcrLayers *store, const char *key, AcrLayerMake *make, void
 bool acr_layers_has(const AcrLayers *store, const char *key);
 /* A new empty folder that goes with the store (or, after a crash, with a later one); owned. */
 char *acr_layers_scratch(AcrLayers *store, GError **error) ACR_MUST_USE;
+/* As acr_layers_scratch, at a path that is the same for each `key`: one user at a time, others
+ * wait. */
+char *acr_layers_place(AcrLayers *store, const char *key, GError **error) ACR_MUST_USE;
+/* One process at a time makes what `key` names, wherever it lies; others wait. A descriptor, to be
+ * given back; -1 with an error. Errors: FAILED, INTERRUPTED. */
+int acr_layers_lock(const AcrLayers *store, const char *key, GError **error) ACR_MUST_USE;
+void acr_layers_unlock(const AcrLayers *store, const char *key, int fd);
 /* Removes one. */
 bool acr_layers_discard(AcrLayers *store, const char *path, GError **error) ACR_MUST_USE;
 
@@ -70,7 +77,9 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
 bool acr_tree_copy(const char *from, const char *to, GError **error) ACR_MUST_USE;
 /* Gives a tree to a user, links not followed. */
 bool acr_tree_give(const char *path, gint64 uid, GError **error) ACR_MUST_USE;
-/* Bytes on disk of a tree. */
+/* Gives this user, its owner, the rights to read and copy all of a tree. */
+bool acr_tree_open_up(const char *path, GError **error) ACR_MUST_USE;
+/* Bytes on disk of a tree, as far as it can be read. */
 gint64 acr_tree_bytes(const char *path);
 
 /* ---- Python -------------------------------------------------------------------------------------
@@ -83,6 +92,8 @@ typedef struct {
     GPtrArray *roots; /* of char *: folders outside /usr that must be there, the venv first */
     GPtrArray *links; /* of char *: pairs of link and target, on the way to the executable */
     char *remark;     /* which one it is, and why */
+    char *not_taken;  /* which one was not taken, and why; or NULL */
+    char *stamp;      /* changes when another Python is put in its place, or its packages change */
 } AcrSandboxPython;
 void acr_sandbox_python_clear(AcrSandboxPython *python);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSandboxPython, acr_sandbox_python_clear)
@@ -117,6 +128,8 @@ typedef struct {
     int wait_status;        /* of the command, as wait() gives it; -1: not told */
     AcrUse peak;
     AcrSandboxLimit limit; /* one that the watch saw */
+    GByteArray *said;      /* owned; what bubblewrap itself may have said, not passed on yet */
+    bool has_begun;        /* something else was said: nothing is held back any more */
 } AcrHelperRun;
 void acr_helper_run_clear(AcrHelperRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperRun, acr_helper_run_clear)
@@ -134,6 +147,7 @@ struct AcrSandbox {
     AcrSnapshot *snapshot;
     char *mount, *work_tree, *given_python, *setup, *image, *image_dir, *engine, *exe, *digest;
     bool setup_network, is_set_up;
+    gint64 setup_ms;
     AcrSandboxPython python;
     AcrLayers *store;
     GPtrArray *remarks; /* of char *; ends in NULL */
@@ -143,8 +157,8 @@ void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRI
 /* Prepends "PATH", "HOME" and the like, then the execution's own. */
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out);
-AcrSandboxLimits acr_sandbox_setup_limits(void);
-/* The error of a set-up that ended so. */
+AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox);
+/* The error of a set-up that ended so: a line, and where there are more its last lines. */
 bool acr_sandbox_setup_failed(const AcrSandbox *sandbox, const AcrExecuted *executed,
                               GError **error);
 /* A stream's two ends with what is said of the middle between them; owned. */

@@ -105,7 +105,9 @@ static int make_folders(const Export *self)
             g_autofree char *folder = g_strndup(path, (gsize)(slash - path));
             if (g_hash_table_contains(made, folder))
                 continue;
-            if (mkdirat(self->root, folder, 0755) != 0)
+            /* Whatever the user's umask is: another user may have to read it. */
+            if (mkdirat(self->root, folder, 0755) != 0 ||
+                fchmodat(self->root, folder, 0755, 0) != 0)
                 return errno;
             if (self->uid >= 0 && fchownat(self->root, folder, (uid_t)self->uid, (gid_t)self->uid,
                                            AT_SYMLINK_NOFOLLOW) != 0)
@@ -151,8 +153,9 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
 /* One name in the folder `dir`; 0 or an errno. */
 typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
 
-/* Visits all names below a folder (taken), a folder's own before what is in it. */
-static int walk(int dir, guint depth, Visit *visit, void *ctx)
+/* Visits all names below a folder (taken), a folder's own before what is in it. `is_lenient`: what
+ * is in a folder that may not be read is passed over. */
+static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
 {
     DIR *list = fdopendir(dir);
     int err = list ? 0 : errno;
@@ -168,7 +171,9 @@ static int walk(int dir, guint depth, Visit *visit, void *ctx)
             int below = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             err = below < 0            ? errno
                   : depth >= MAX_DEPTH ? ELOOP
-                                       : walk(below, depth + 1, visit, ctx);
+                                       : walk(below, depth + 1, is_lenient, visit, ctx);
+            if (below < 0 && err == EACCES && is_lenient)
+                err = 0;
         }
     }
     if (list)
@@ -178,10 +183,10 @@ static int walk(int dir, guint depth, Visit *visit, void *ctx)
     return err;
 }
 
-static int walk_path(const char *path, Visit *visit, void *ctx)
+static int walk_path(const char *path, bool is_lenient, Visit *visit, void *ctx)
 {
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return dir < 0 ? errno : walk(dir, 0, visit, ctx);
+    return dir < 0 ? errno : walk(dir, 0, is_lenient, visit, ctx);
 }
 
 static int add_size(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -193,7 +198,7 @@ static int add_size(void *ctx, int dir, const char *name, const struct stat *st,
 gint64 acr_tree_bytes(const char *path)
 {
     gint64 bytes = 0;
-    (void)walk_path(path, add_size, &bytes);
+    (void)walk_path(path, true, add_size, &bytes);
     return bytes;
 }
 
@@ -205,8 +210,22 @@ static int give(void *ctx, int dir, const char *name, const struct stat *st, gui
 
 bool acr_tree_give(const char *path, gint64 uid, GError **error)
 {
-    int err = chown(path, (uid_t)uid, (gid_t)uid) == 0 ? walk_path(path, give, &uid) : errno;
+    int err = chown(path, (uid_t)uid, (gid_t)uid) == 0 ? walk_path(path, false, give, &uid) : errno;
     return !err || fail(error, err, "cannot give away", path);
+}
+
+static int open_up(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
+{
+    mode_t needed = S_ISDIR(st->st_mode) ? 0700 : S_ISREG(st->st_mode) ? 0400 : 0;
+    if ((st->st_mode & needed) == needed)
+        return 0;
+    return fchmodat(dir, name, (st->st_mode & 07777) | needed, 0) == 0 ? 0 : errno;
+}
+
+bool acr_tree_open_up(const char *path, GError **error)
+{
+    int err = walk_path(path, false, open_up, NULL);
+    return !err || fail(error, err, "cannot open up", path);
 }
 
 /* ---- Copy ---------------------------------------------------------------------------------------
@@ -269,7 +288,7 @@ static int copy_link(int dir, int to, const char *name)
     return symlinkat(target, to, name) == 0 ? 0 : errno;
 }
 
-static int copy_folder(Copy *copy, int to, const char *name, guint depth)
+static int copy_folder(Copy *copy, int to, const char *name, const struct stat *st, guint depth)
 {
     if (mkdirat(to, name, 0755) != 0)
         return errno;
@@ -281,7 +300,8 @@ static int copy_folder(Copy *copy, int to, const char *name, guint depth)
         g_array_set_size(copy->folders, copy->folders->len - 1);
     }
     g_array_append_val(copy->folders, below);
-    return 0;
+    /* Its files are still to come, whatever it allows. */
+    return fchmod(below, (st->st_mode & 0777) | 0700) == 0 ? 0 : errno;
 }
 
 static int copy_name(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -289,7 +309,7 @@ static int copy_name(void *ctx, int dir, const char *name, const struct stat *st
     Copy *copy = ctx;
     int to = g_array_index(copy->folders, int, depth);
     if (S_ISDIR(st->st_mode))
-        return copy_folder(copy, to, name, depth);
+        return copy_folder(copy, to, name, st, depth);
     if (S_ISLNK(st->st_mode))
         return copy_link(dir, to, name);
     return S_ISREG(st->st_mode) ? copy_file(dir, to, name, st) : 0; /* nothing else is a tree's */
@@ -302,7 +322,7 @@ bool acr_tree_copy(const char *from, const char *to, GError **error)
         return fail(error, errno, "cannot use the folder", to);
     Copy copy = {g_array_new(FALSE, FALSE, sizeof(int))};
     g_array_append_val(copy.folders, root);
-    int err = walk_path(from, copy_name, &copy);
+    int err = walk_path(from, false, copy_name, &copy);
     for (guint i = 0; i < copy.folders->len; i++)
         close(g_array_index(copy.folders, int, i));
     g_array_unref(copy.folders);

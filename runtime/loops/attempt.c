@@ -97,7 +97,10 @@ static AcrAttemptEvent unavailable(Driver *driver, const char *why)
     if (driver->run->verify == ACR_VERIFY_ALWAYS)
         return fail(driver, g_error_new(ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
                                         "code cannot be run here: %s", why));
-    acr_work_unproved(&driver->work, "the issue is not reproduced: %s", why);
+    g_auto(GStrv) lines = g_strsplit(why, "\n", -1);
+    for (guint i = 1; lines[0] && lines[i]; i++) /* of what a set-up said: only its last */
+        acr_loops_note(driver->run, "%s", lines[i]);
+    acr_work_unproved(&driver->work, "the issue is not reproduced: %s", lines[0] ? lines[0] : "");
     return ACR_ATTEMPT_ON_UNAVAILABLE;
 }
 

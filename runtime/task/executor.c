@@ -170,10 +170,27 @@ static bool is_fatal(const AcrRecordedExecutor *self, const GError *error)
            acr_interrupted(self->interrupt);
 }
 
+/* Tells the user what was chosen and what was left out. */
+static void tell(const AcrRecordedExecutor *self)
+{
+    const AcrProgress *progress = self->progress;
+    const char *choice = self->sandbox ? acr_sandbox_choice(self->sandbox) : NULL;
+    if (!self->sandbox || !progress)
+        return;
+    for (const char *const *at = acr_sandbox_remarks(self->sandbox); progress->warn && *at; at++)
+        progress->warn(progress->ctx, *at);
+    g_autofree char *line = choice ? g_strdup_printf("the sandbox is %s; %s",
+                                                     acr_sandbox_backend(self->sandbox), choice)
+                                   : NULL;
+    if (line && progress->note)
+        progress->note(progress->ctx, line);
+}
+
 static bool open_live(AcrRecordedExecutor *self, const AcrJson *request, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autofree char *python = probe(self, &reason);
+    tell(self);
     if (!python && is_fatal(self, reason)) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return false;
@@ -364,6 +381,7 @@ void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrTaskCode 
     self->cache = host->cache ? acr_host_default_sandbox_cache() : NULL;
     self->is_demanded = is_demanded;
     self->interrupt = host->interrupt;
+    self->progress = host->progress;
     self->is_live = true;
     self->options = (AcrSandboxOptions){
         .backend = code->sandbox,
@@ -373,6 +391,7 @@ void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrTaskCode 
         .python = code->python,
         .setup = code->setup,
         .setup_network = code->setup_network,
+        .setup_ms = code->setup_ms,
         .image = code->image,
         .cache = self->cache,
         .exe = host->exe,

@@ -93,6 +93,7 @@ typedef struct {
 typedef struct {
     const char *sandbox, *image, *python, *setup;
     bool setup_network;
+    gint64 setup_ms;      /* not one of those that a run folder is bound to */
     const char *validate; /* a shell command, or NULL */
 } AcrTaskCode;
 

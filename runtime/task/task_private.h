@@ -151,6 +151,7 @@ typedef struct {
     AcrSandboxOptions options;
     char *work_tree, *cache;
     const AcrInterrupt *interrupt;
+    const AcrProgress *progress; /* may be NULL */
 } AcrRecordedExecutor;
 /* Both borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,

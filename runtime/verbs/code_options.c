@@ -11,6 +11,7 @@ void acr_code_options_clear(AcrCodeOptions *options)
     g_clear_pointer(&options->image, g_free);
     g_clear_pointer(&options->python, g_free);
     g_clear_pointer(&options->setup, g_free);
+    g_clear_pointer(&options->setup_timeout, g_free);
 }
 
 bool acr_code_options_check(AcrCodeOptions *options, const char *verb)
@@ -19,6 +20,10 @@ bool acr_code_options_check(AcrCodeOptions *options, const char *verb)
         acr_verb_usage(verb, "--setup is empty");
     else if (options->setup_network && !options->setup)
         acr_verb_usage(verb, "--setup-network needs --setup");
+    else if (options->setup_timeout && !options->setup)
+        acr_verb_usage(verb, "--setup-timeout needs --setup");
+    else if (!acr_seconds_check(verb, "setup-timeout", options->setup_timeout, &options->setup_ms))
+        return false;
     else if (options->image && options->sandbox && strcmp(options->sandbox, "container") != 0)
         acr_verb_usage(verb, "--image needs the sandbox container, not %s", options->sandbox);
     else {
@@ -39,7 +44,8 @@ void acr_code_options_to_argv(const AcrCodeOptions *options, GPtrArray *argv)
     } rows[] = {{"sandbox", options->sandbox},
                 {"image", options->image},
                 {"python", options->python},
-                {"setup", options->setup}};
+                {"setup", options->setup},
+                {"setup-timeout", options->setup_timeout}};
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
         if (rows[i].value)
             g_ptr_array_add(argv, g_strdup_printf("--%s=%s", rows[i].name, rows[i].value));
@@ -66,6 +72,7 @@ AcrSandbox *acr_code_options_open(const AcrCodeOptions *given, const AcrProgram 
         .python = given->python,
         .setup = given->setup,
         .setup_network = given->setup_network,
+        .setup_ms = given->setup_ms,
         .image = given->image,
         .cache = cache,
         .exe = program->exe,

@@ -85,13 +85,32 @@ void acr_verb_say(const char *verb, const char *format, ...)
     complain(verb, message, "");
 }
 
+/* The output of a set-up, below the line that tells of it. */
+static void show_output(const char *text)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (guint i = 0; lines[i]; i++) {
+        for (char *at = lines[i]; *at; at++)
+            if (g_ascii_iscntrl(*at))
+                *at = ' ';
+        fprintf(stderr, "    %s\n", lines[i]);
+    }
+}
+
 AcrExit acr_verb_fail(const AcrProgram *program, const char *verb, const GError *error)
 {
     AcrExit code = acr_exit_of(program, error);
     const char *message = code == ACR_EXIT_INTERRUPTED
                               ? "interrupted; the same command goes on from here"
                               : error->message;
-    complain(verb, message, "");
+    const char *output = code != ACR_EXIT_INTERRUPTED &&
+                                 g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP)
+                             ? strchr(message, '\n')
+                             : NULL;
+    g_autofree char *line = output ? g_strndup(message, (gsize)(output - message)) : NULL;
+    complain(verb, line ? line : message, "");
+    if (output)
+        show_output(output + 1);
     return code;
 }
 

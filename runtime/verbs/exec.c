@@ -196,6 +196,15 @@ static bool take_patch(const AcrProgram *program, const Options *options, AcrOve
     return ok;
 }
 
+static void say_remarks(const AcrSandbox *sandbox)
+{
+    const char *choice = acr_sandbox_choice(sandbox);
+    if (choice)
+        acr_verb_say(acr_verb_exec.name, "%s", choice);
+    for (const char *const *at = acr_sandbox_remarks(sandbox); *at; at++)
+        acr_verb_say(acr_verb_exec.name, "%s", *at);
+}
+
 static int run_options(const AcrProgram *program, Options *options)
 {
     g_autoptr(GError) error = NULL;
@@ -210,8 +219,8 @@ static int run_options(const AcrProgram *program, Options *options)
         acr_code_options_open(&options->code, program, repo, snapshot, &error);
     if (!sandbox)
         return fail(program, error);
-    for (const char *const *at = acr_sandbox_remarks(sandbox); options->verbose && *at; at++)
-        acr_verb_say(acr_verb_exec.name, "%s", *at);
+    if (options->verbose)
+        say_remarks(sandbox);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     if (!take_patch(program, options, overlay, &error))
         return acr_verb_usage(acr_verb_exec.name, "%s", error->message);
@@ -242,7 +251,8 @@ static int run(const AcrProgram *program, int argc, char **argv)
          "Commit to copy (default: the working tree as it lies)", "REV"},
         {"json", 0, 0, G_OPTION_ARG_NONE, &options.json,
          "Print one JSON object in place of what the command prints", NULL},
-        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options.verbose, "Say which Python it is", NULL},
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options.verbose,
+         "Say which Python is taken, and what is left out", NULL},
         {"patch", 0, 0, G_OPTION_ARG_FILENAME, &options.patch,
          "Diff that is applied to the copy first; - for standard input", "FILE"},
         {"timeout", 0, 0, G_OPTION_ARG_STRING, &options.timeout,

@@ -29,7 +29,10 @@ static void say_proof(const Options *options, const AcrTaskResult *result, AcrCo
 {
     if (options->run.verify == ACR_VERIFY_NEVER && !options->run.validate)
         return;
-    const char *why = result->proof_why ? result->proof_why : "nothing was run";
+    g_autofree char *why = g_strdup(result->proof_why ? result->proof_why : "nothing was run");
+    for (char *at = why; *at; at++) /* one line, whatever a script said */
+        if (g_ascii_iscntrl(*at))
+            *at = ' ';
     acr_console_say(console, "acr-host run: verified: %s (%s)",
                     result->proof == ACR_PROOF_VERIFIED ? "yes" : "no", why);
 }

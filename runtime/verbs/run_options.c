@@ -75,8 +75,15 @@ static bool check_code(AcrRunOptions *options, const char *verb)
         acr_verb_usage(verb, "--validate is empty");
         return false;
     }
-    options->code = (AcrTaskCode){given->sandbox, given->image,         given->python,
-                                  given->setup,   given->setup_network, options->validate};
+    options->code = (AcrTaskCode){
+        .sandbox = given->sandbox,
+        .image = given->image,
+        .python = given->python,
+        .setup = given->setup,
+        .setup_network = given->setup_network,
+        .setup_ms = given->setup_ms,
+        .validate = options->validate,
+    };
     return true;
 }
 

@@ -118,8 +118,9 @@ char *acr_cost_line(const AcrCostSum *cost) ACR_MUST_USE;
 
 /* Where code is run. Strings are owned. */
 typedef struct {
-    char *sandbox, *image, *python, *setup;
+    char *sandbox, *image, *python, *setup, *setup_timeout;
     gboolean setup_network;
+    gint64 setup_ms; /* by acr_code_options_check; 0: its default */
 } AcrCodeOptions;
 void acr_code_options_clear(AcrCodeOptions *options);
 /* Makes paths absolute. False, with a usage message printed, when they cannot be together. */
@@ -156,6 +157,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrCodeOptions, acr_code_options_clear)
          &(options)->setup,                                                                        \
          "Shell command that makes the project importable; run once for each tree, and kept",      \
          "CMD"},                                                                                   \
+        {"setup-timeout",                                                                          \
+         0,                                                                                        \
+         0,                                                                                        \
+         G_OPTION_ARG_STRING,                                                                      \
+         &(options)->setup_timeout,                                                                \
+         "End the set-up after so long (default 3600)",                                            \
+         "SECONDS"},                                                                               \
     {                                                                                              \
         "setup-network", 0, 0, G_OPTION_ARG_NONE, &(options)->setup_network,                       \
             "Let the set-up use the network", NULL                                                 \

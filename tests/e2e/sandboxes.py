@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
+import pytest
+
 from host import SLOWNESS, Host, Result
 
 ORDINARY_USER = "nobody"
@@ -253,6 +255,32 @@ def give(path: Path, name: str) -> None:
     for parent in path.parents:
         if parent.stat().st_mode & 0o001 == 0:
             parent.chmod(parent.stat().st_mode | 0o011)
+
+
+# ---- Backends of this machine ----------------------------------------------------------------------
+
+LOCAL = ["bubblewrap", "bubblewrap-user", "plain"]
+
+
+def local(name: str, folder: Path, binary: Path) -> Sandbox:
+    """One of LOCAL with a home below `folder`; "-user": as an ordinary user. Skips where it cannot be."""
+    missing = [p for p in ("bwrap", "setpriv") if not shutil.which(p)] if name != "plain" else []
+    if missing:
+        pytest.skip(f"{missing[0]} is not installed")
+    if name == "bubblewrap-user" and os.geteuid() != 0:
+        pytest.skip("needs root, to be another user")
+    made = Sandbox(name, Host(folder / "home", binary), [])
+    made.host.home.mkdir(parents=True)
+    if name == "bubblewrap-user":
+        program = folder / "bin" / "acr-host"
+        program.parent.mkdir()
+        shutil.copy2(binary, program)
+        made.host = Host(made.host.home, program)
+        made.wrapper = as_user(ORDINARY_USER)
+        give(folder, ORDINARY_USER)
+    elif name == "plain":
+        made.options = ["--sandbox", "plain"]
+    return made
 
 
 assert sys.version_info >= (3, 9)
