@@ -9,18 +9,15 @@
 typedef struct {
     const AcrRun *run;
     AcrAttempt machine;
-    AcrWork work;           /* of this attempt */
-    AcrCandidate candidate; /* the best of this attempt */
-    AcrCandidate best;      /* of those before it */
-    bool is_judged;         /* in this attempt patches were judged by running code */
-    char *reason;           /* why the last attempt that gave no answer ended, or NULL */
+    AcrWork work;      /* of this attempt */
+    AcrCandidate best; /* of the attempts that are over */
+    char *reason;      /* why the last attempt that gave no answer ended, or NULL */
     GError *failure;
 } Driver;
 
 static void driver_clear(Driver *driver)
 {
     acr_work_clear(&driver->work);
-    acr_candidate_clear(&driver->candidate);
     acr_candidate_clear(&driver->best);
     g_free(driver->reason);
     g_clear_error(&driver->failure);
@@ -42,6 +39,7 @@ void acr_work_begin(AcrWork *work, const AcrRun *run, guint attempt)
     work->run = run;
     work->attempt = attempt;
     work->model = run->models[attempt % run->n_models];
+    work->candidates = acr_candidates_new();
     work->patching.statuses = acr_json_new_array();
     work->patching.shown[ACR_PART_CODE] = ACR_PATCH_CODE_BYTES;
     work->patching.shown[ACR_PART_ISSUE] = work->patching.shown[ACR_PART_FEEDBACK] = G_MAXSIZE;
@@ -58,6 +56,7 @@ void acr_work_clear(AcrWork *work)
     acr_conversation_free(work->testing.conversation);
     g_free(work->testing.script);
     acr_test_verdict_clear(&work->testing.before);
+    g_clear_pointer(&work->candidates, g_ptr_array_unref);
     g_free(work->unproved);
     memset(work, 0, sizeof *work);
 }
@@ -111,9 +110,6 @@ static AcrAttemptEvent do_guard(Driver *driver)
     bool available = false;
     g_autofree char *text = NULL;
     acr_work_begin(&driver->work, driver->run, driver->machine.attempt);
-    acr_candidate_clear(&driver->candidate);
-    memset(&driver->candidate, 0, sizeof driver->candidate);
-    driver->is_judged = false;
     if (driver->run->verify == ACR_VERIFY_NEVER) {
         acr_work_unproved(&driver->work, "--verify=never was given");
         return ACR_ATTEMPT_ON_UNAVAILABLE;
@@ -161,13 +157,13 @@ static AcrAttemptEvent do_retrieve(Driver *driver)
 }
 
 /* Makes the latest patch one of the attempt's candidates, unless it is already. */
-static void offer_latest(Driver *driver)
+static void keep_latest(Driver *driver)
 {
     AcrPatching *patching = &driver->work.patching;
     if (!patching->latest.why)
         patching->latest.why = g_strdup(driver->work.unproved);
     if (patching->latest.number > 0 && !patching->is_kept)
-        acr_candidate_offer(&driver->candidate, &patching->latest);
+        acr_candidates_put(driver->work.candidates, &patching->latest);
 }
 
 static AcrAttemptEvent do_patch(Driver *driver)
@@ -179,7 +175,7 @@ static AcrAttemptEvent do_patch(Driver *driver)
     if (step == ACR_STEP_DONE)
         return ACR_ATTEMPT_ON_OK;
     if (step == ACR_STEP_NOT_DONE)
-        offer_latest(driver);
+        keep_latest(driver);
     else {
         g_free(driver->reason);
         driver->reason = g_strdup(driver->work.patching.reason);
@@ -190,32 +186,37 @@ static AcrAttemptEvent do_patch(Driver *driver)
 /* ---- Review and validation ----------------------------------------------------------------------
  */
 
+static void refuse(AcrCandidate *candidate)
+{
+    acr_candidate_prove(candidate, ACR_PROOF_REFUSED, g_strdup("the validation refuses the patch"));
+}
+
 static AcrAttemptEvent do_review(Driver *driver)
 {
     GError *error = NULL;
-    AcrStep step = acr_review_run(&driver->work, &driver->candidate, &error);
-    driver->is_judged = driver->is_judged || driver->candidate.number > 0;
+    AcrStep step = acr_review_run(&driver->work, &error);
     return step == ACR_STEP_NOT_DONE ? ACR_ATTEMPT_ON_REFUSED : event_of(driver, step, error);
 }
 
-/* The patch as it is, judged by the validation alone. */
+/* The patch as it is, judged by the validation alone; after a review that could not go on, the
+ * latest may be judged already, or not be applicable. */
 static AcrAttemptEvent do_validate(Driver *driver)
 {
     GError *error = NULL;
     AcrCandidate *latest = &driver->work.patching.latest;
     g_autofree char *message = NULL;
     AcrStep step = ACR_STEP_DONE;
-    if (!driver->work.patching.is_kept)
+    if (!driver->work.patching.is_kept && latest->diff) {
         step = acr_validate(&driver->work, latest, &message, &error);
+        latest->is_validated = true;
+    }
     if (step == ACR_STEP_NOT_DONE) {
-        acr_candidate_prove(latest, ACR_PROOF_REFUSED,
-                            g_strdup("the validation refuses the patch"));
+        refuse(latest);
         acr_patching_tell(&driver->work,
                           acr_prompts_render(driver->run->prompts, ACR_PROMPT_PATCH_REFUSED,
                                              "message", message, NULL));
-        driver->is_judged = true;
     }
-    offer_latest(driver);
+    keep_latest(driver);
     return step == ACR_STEP_NOT_DONE ? ACR_ATTEMPT_ON_REFUSED : event_of(driver, step, error);
 }
 
@@ -262,19 +263,56 @@ AcrStep acr_validate(AcrWork *work, const AcrCandidate *candidate, char **out_me
 /* ---- Selection ----------------------------------------------------------------------------------
  */
 
-/* Whether a candidate ends the run: one that was judged must have been found good. */
-static bool is_enough(const Driver *driver)
+/* What a reviewer approved with a test that it held for wrong was not validated: its turn was not
+ * yet. That is made up for before such a patch is selected. */
+static bool validate_best(Driver *driver, GError **error)
 {
-    return driver->candidate.diff &&
-           (driver->candidate.proof >= ACR_PROOF_APPROVED ||
-            (!driver->is_judged && driver->candidate.proof == ACR_PROOF_NONE));
+    AcrCandidate *best;
+    while ((best = acr_candidates_best(driver->work.candidates)) &&
+           best->proof == ACR_PROOF_APPROVED && !best->is_validated) {
+        g_autofree char *message = NULL;
+        AcrStep step = acr_validate(&driver->work, best, &message, error);
+        if (step == ACR_STEP_FAILED)
+            return false;
+        best->is_validated = true;
+        if (step == ACR_STEP_NOT_DONE)
+            refuse(best);
+    }
+    return true;
+}
+
+/* Whether a candidate ends the run: where a reviewer found patches wrong, it must have found this
+ * one right. */
+static bool is_enough(const Driver *driver, const AcrCandidate *best)
+{
+    bool is_doubtful = false;
+    for (guint i = 0; i < driver->work.candidates->len; i++) {
+        const AcrCandidate *candidate = driver->work.candidates->pdata[i];
+        is_doubtful = is_doubtful || candidate->proof == ACR_PROOF_DOUBTED;
+    }
+    return best->diff &&
+           (best->proof >= ACR_PROOF_APPROVED || (best->proof == ACR_PROOF_NONE && !is_doubtful));
+}
+
+/* The attempt's best, against those of the attempts before it. */
+static void take_best(Driver *driver)
+{
+    GPtrArray *candidates = driver->work.candidates;
+    AcrCandidate *best = candidates ? acr_candidates_best(candidates) : NULL;
+    if (!best)
+        return;
+    acr_candidate_offer(&driver->best, best);
+    g_ptr_array_set_size(candidates, 0);
 }
 
 static AcrAttemptEvent do_select(Driver *driver)
 {
-    bool enough = is_enough(driver);
-    if (driver->candidate.number > 0)
-        acr_candidate_offer(&driver->best, &driver->candidate);
+    GError *error = NULL;
+    if (!validate_best(driver, &error))
+        return fail(driver, error);
+    const AcrCandidate *best = acr_candidates_best(driver->work.candidates);
+    bool enough = best && is_enough(driver, best);
+    take_best(driver);
     return enough ? ACR_ATTEMPT_ON_OK : ACR_ATTEMPT_ON_REFUSED;
 }
 
@@ -295,9 +333,8 @@ static AcrAttemptEvent do_state(Driver *driver)
 /* What the run has come to; at a ceiling with what the attempt has so far. */
 static void take_result(Driver *driver, AcrRunResult *out)
 {
-    offer_latest(driver);
-    if (driver->candidate.number > 0)
-        acr_candidate_offer(&driver->best, &driver->candidate);
+    keep_latest(driver);
+    take_best(driver);
     AcrCandidate *best = &driver->best;
     *out = (AcrRunResult){
         .status = best->status,

@@ -10,14 +10,12 @@
 typedef struct {
     AcrWork *work;
     AcrReview machine;
-    AcrCandidate *best;
     AcrConversation *conversation; /* of this round */
     AcrReviewAnswer answer;        /* the last one read */
     char *problem;                 /* of the last one that could not be read */
     char *judged_patch;            /* as the reviewer saw it */
     const AcrExecuted *after;      /* borrowed */
     AcrTestVerdict with_patch;
-    AcrStep step; /* of what ended the review otherwise than by its table */
     GError *failure;
 } Driver;
 
@@ -138,17 +136,18 @@ static bool save_review(const Driver *driver, GError **error)
                                 work->patching.latest.number, work->testing.number);
 }
 
-/* Keeps the patch that was just judged as a candidate. */
-static void offer(Driver *driver, AcrProof proof, char *why)
+/* Keeps the patch that was just judged as a candidate. `why` is taken. */
+static void keep(Driver *driver, AcrProof proof, char *why)
 {
     AcrCandidate *latest = &driver->work->patching.latest;
     AcrCandidate copy = *latest;
     copy.overlay = acr_overlay_copy(latest->overlay);
     copy.diff = g_bytes_ref(latest->diff);
     copy.why = NULL;
+    copy.is_validated = driver->machine.state == ACR_REVIEW_VALIDATE;
     driver->work->patching.is_kept = true;
     acr_candidate_prove(&copy, proof, why);
-    acr_candidate_offer(driver->best, &copy);
+    acr_candidates_put(driver->work->candidates, &copy);
 }
 
 static AcrReviewEvent decide(Driver *driver)
@@ -158,9 +157,9 @@ static AcrReviewEvent decide(Driver *driver)
                    driver->machine.round, patch ? "right" : "wrong", test ? "right" : "wrong");
     if (patch && test)
         return ACR_REVIEW_ON_YES_YES;
-    offer(driver, patch ? ACR_PROOF_APPROVED : ACR_PROOF_DOUBTED,
-          g_strdup(patch ? "the reviewer holds the patch for right and the test for wrong"
-                         : "the reviewer holds the patch for wrong"));
+    keep(driver, patch ? ACR_PROOF_APPROVED : ACR_PROOF_DOUBTED,
+         g_strdup(patch ? "the reviewer holds the patch for right and the test for wrong"
+                        : "the reviewer holds the patch for wrong"));
     return patch ? ACR_REVIEW_ON_YES_NO : test ? ACR_REVIEW_ON_NO_YES : ACR_REVIEW_ON_NO_NO;
 }
 
@@ -293,7 +292,7 @@ static AcrReviewEvent do_validate(Driver *driver)
     AcrProof proof;
     AcrStep step = acr_validate(work, &work->patching.latest, &message, &error);
     if (step == ACR_STEP_NOT_DONE) {
-        offer(driver, ACR_PROOF_REFUSED, g_strdup("the validation refuses the patch"));
+        keep(driver, ACR_PROOF_REFUSED, g_strdup("the validation refuses the patch"));
         acr_patching_tell(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
                                                    "message", message, NULL));
         return ACR_REVIEW_ON_REFUSED;
@@ -303,7 +302,7 @@ static AcrReviewEvent do_validate(Driver *driver)
     if (step != ACR_STEP_DONE)
         return event_of(driver, step, error);
     acr_loops_note(work->run, "approved: %s", why);
-    offer(driver, proof, g_steal_pointer(&why));
+    keep(driver, proof, g_steal_pointer(&why));
     return ACR_REVIEW_ON_PASSED;
 }
 
@@ -323,9 +322,9 @@ static AcrReviewEvent do_state(Driver *driver)
     return steps[driver->machine.state](driver);
 }
 
-AcrStep acr_review_run(AcrWork *work, AcrCandidate *best, GError **error)
+AcrStep acr_review_run(AcrWork *work, GError **error)
 {
-    g_auto(Driver) driver = {.work = work, .machine = acr_review_begin(), .best = best};
+    g_auto(Driver) driver = {.work = work, .machine = acr_review_begin()};
     while (!acr_review_is_over(&driver.machine)) {
         AcrReviewEvent event = do_state(&driver);
         bool legal = acr_review_step(&driver.machine, event);

@@ -20,13 +20,22 @@ typedef struct {
     GBytes *diff;        /* owned; likewise */
     guint attempt, number;
     AcrProof proof;
-    char *why; /* owned; of the proof, in a line */
+    char *why;         /* owned; of the proof, in a line */
+    bool is_validated; /* the validation was asked, where there is one */
 } AcrCandidate;
 void acr_candidate_clear(AcrCandidate *candidate);
 /* Notes how a candidate is proved. `why` is taken. */
 void acr_candidate_prove(AcrCandidate *candidate, AcrProof proof, char *why);
-/* Makes *best the candidate (taken) if that is better by the stated order; else frees it. */
+/* Makes *best the candidate (taken, and empty then) if that is better by the stated order; else
+ * frees it. */
 void acr_candidate_offer(AcrCandidate *best, AcrCandidate *candidate);
+
+/* The patches of an attempt, each with what was found of it last. */
+GPtrArray *acr_candidates_new(void) ACR_MUST_USE; /* owned; of AcrCandidate */
+/* Adds a candidate (taken, and empty then); of the same number it takes the other's place. */
+void acr_candidates_put(GPtrArray *candidates, AcrCandidate *candidate);
+/* The best by the stated order; borrowed, NULL: there is none. */
+AcrCandidate *acr_candidates_best(const GPtrArray *candidates);
 
 /* ---- The patch writer (patching.c) --------------------------------------------------------------
  */
@@ -40,7 +49,7 @@ typedef struct {
     AcrJson *statuses;             /* extract_status.json */
     guint number;                  /* of the latest try, from 1 */
     AcrCandidate latest;           /* what it gave */
-    bool is_kept;                  /* that was judged, and made a candidate */
+    bool is_kept;                  /* that was judged, and is one of the candidates */
     char *reason;                  /* why the latest try gave no answer, or NULL */
 } AcrPatching;
 
@@ -65,7 +74,8 @@ typedef struct {
     AcrRetrieved retrieved;
     AcrPatching patching;
     AcrTesting testing;
-    char *unproved; /* why nothing can be proved by running code, or NULL */
+    GPtrArray *candidates; /* owned; see acr_candidates_new */
+    char *unproved;        /* why nothing can be proved by running code, or NULL */
 } AcrWork;
 void acr_work_begin(AcrWork *work, const AcrRun *run, guint attempt);
 void acr_work_clear(AcrWork *work);
@@ -104,10 +114,10 @@ char *acr_testing_describe(const char *when, const AcrExecuted *executed,
 
 /*
  * Reviews the latest patch and test, and rewrites them, until both are right and the validation
- * accepts the patch, or no round is left. Each patch that was judged is offered to *best. DONE: an
- * approved one is among them. NOT_DONE: none. UNAVAILABLE: the review could not go on.
+ * accepts the patch, or no round is left. Each patch that was judged is put among the candidates.
+ * DONE: the last one is approved. NOT_DONE: it is not. UNAVAILABLE: the review could not go on.
  */
-AcrStep acr_review_run(AcrWork *work, AcrCandidate *best, GError **error);
+AcrStep acr_review_run(AcrWork *work, GError **error);
 
 /* What the patch writer is told of a validation that refused its patch; owned. */
 char *acr_validation_message(const AcrExecuted *executed) ACR_MUST_USE;

@@ -8,6 +8,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     register_machines_tests();
     register_review_tests();
+    register_candidates_tests();
     register_verdict_tests();
     register_shorten_tests();
     return g_test_run();

@@ -4,6 +4,7 @@
 
 void register_machines_tests(void);
 void register_review_tests(void);
+void register_candidates_tests(void);
 void register_verdict_tests(void);
 void register_shorten_tests(void);
 
