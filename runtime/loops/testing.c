@@ -169,11 +169,11 @@ char *acr_testing_describe(const char *when, const AcrExecuted *executed,
 /* ---- Writing ------------------------------------------------------------------------------------
  */
 
-static bool save_conversation(const AcrWork *work, guint number, GError **error)
+static bool save_conversation(const AcrWork *work, GError **error)
 {
     return acr_loops_write_json(work->run, work->attempt,
                                 acr_conversation_to_json(work->testing.conversation, 0), error,
-                                "conv_test_%u.json", number);
+                                "conv_test_%u.json", work->testing.tries);
 }
 
 /* Takes the script of an answer as the latest; NULL problem when there was one. */
@@ -183,6 +183,7 @@ static bool take_script(AcrWork *work, const char *answer, char **out_problem, G
     if (!script)
         return true;
     AcrTesting *testing = &work->testing;
+    testing->number = testing->tries;
     g_free(testing->script);
     testing->script = g_steal_pointer(&script);
     return acr_loops_write(work->run, work->attempt, testing->script, strlen(testing->script),
@@ -207,14 +208,13 @@ static AcrStep try_once(AcrWork *work, bool *out_ran, GError **error)
     GError *reason = NULL;
     const char *answer;
     g_autofree char *problem = NULL;
-    testing->number++;
-    acr_loops_stage(work->run, work->attempt, "reproduce", testing->number);
+    testing->tries++;
+    acr_loops_stage(work->run, work->attempt, "reproduce", testing->tries);
     if (!acr_loops_go_on(work->run, error))
         return ACR_STEP_FAILED;
     if (!acr_agent_ask(work->model, testing->conversation, "test", 0, false, &answer, &reason))
         return no_answer(work, "no reproducer in this try", reason, error);
-    if (!save_conversation(work, testing->number, error) ||
-        !take_script(work, answer, &problem, error))
+    if (!save_conversation(work, error) || !take_script(work, answer, &problem, error))
         return ACR_STEP_FAILED;
     if (problem) {
         acr_loops_note(work->run, "%s", problem);

@@ -58,8 +58,9 @@ typedef struct {
 
 typedef struct {
     AcrConversation *conversation;
+    guint tries;                 /* begun, from 1; each has its conv_test_N.json */
     char *script;                /* the latest; NULL: none */
-    guint number;                /* of it, from 1 */
+    guint number;                /* of the try that wrote it */
     AcrTestVerdict before;       /* what it shows without a patch */
     const AcrExecuted *executed; /* likewise; borrowed from the executor */
 } AcrTesting;
