@@ -54,6 +54,7 @@ void acr_work_clear(AcrWork *work)
     acr_candidate_clear(&work->patching.latest);
     g_free(work->patching.reason);
     acr_conversation_free(work->testing.conversation);
+    g_free(work->testing.feedback);
     g_free(work->testing.script);
     acr_test_verdict_clear(&work->testing.before);
     g_clear_pointer(&work->candidates, g_ptr_array_unref);
@@ -191,11 +192,23 @@ static void refuse(AcrCandidate *candidate)
     acr_candidate_prove(candidate, ACR_PROOF_REFUSED, g_strdup("the validation refuses the patch"));
 }
 
+/* Whether the latest patch is one that nobody has judged. */
+static bool is_open(const AcrWork *work)
+{
+    return work->patching.latest.diff && !work->patching.is_kept;
+}
+
 static AcrAttemptEvent do_review(Driver *driver)
 {
     GError *error = NULL;
     AcrStep step = acr_review_run(&driver->work, &error);
-    return step == ACR_STEP_NOT_DONE ? ACR_ATTEMPT_ON_REFUSED : event_of(driver, step, error);
+    if (step != ACR_STEP_NOT_DONE)
+        return event_of(driver, step, error);
+    if (!is_open(&driver->work))
+        return ACR_ATTEMPT_ON_REFUSED;
+    acr_work_unproved(&driver->work, "no reproducer was written to review patch %u with",
+                      driver->work.patching.latest.number);
+    return ACR_ATTEMPT_ON_UNAVAILABLE;
 }
 
 /* The patch as it is, judged by the validation alone; after a review that could not go on, the
@@ -206,7 +219,7 @@ static AcrAttemptEvent do_validate(Driver *driver)
     AcrCandidate *latest = &driver->work.patching.latest;
     g_autofree char *message = NULL;
     AcrStep step = ACR_STEP_DONE;
-    if (!driver->work.patching.is_kept && latest->diff) {
+    if (is_open(&driver->work)) {
         step = acr_validate(&driver->work, latest, &message, &error);
         latest->is_validated = true;
     }
@@ -242,13 +255,15 @@ AcrStep acr_validate(AcrWork *work, const AcrCandidate *candidate, char **out_me
     GError *reason = NULL;
     if (!trial.command)
         return ACR_STEP_DONE;
+    if (!acr_loops_go_on(work->run, error))
+        return ACR_STEP_FAILED;
     if (!executor->run(executor->ctx, &trial, &executed, &reason)) {
         if (!g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)) {
             g_propagate_error(error, reason);
             return ACR_STEP_FAILED;
         }
-        acr_loops_note(work->run, "patch %u is not validated: %s", candidate->number,
-                       reason->message);
+        acr_work_unproved(work, "patch %u is not validated: %s", candidate->number,
+                          reason->message);
         g_error_free(reason);
         return ACR_STEP_UNAVAILABLE;
     }
@@ -333,6 +348,9 @@ static AcrAttemptEvent do_state(Driver *driver)
 /* What the run has come to; at a ceiling with what the attempt has so far. */
 static void take_result(Driver *driver, AcrRunResult *out)
 {
+    bool is_stopped = driver->machine.state == ACR_ATTEMPT_STOPPED;
+    if (is_stopped && is_open(&driver->work) && !driver->work.unproved)
+        driver->work.unproved = g_strdup("the run was stopped before it was judged");
     keep_latest(driver);
     take_best(driver);
     AcrCandidate *best = &driver->best;

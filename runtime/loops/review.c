@@ -185,6 +185,8 @@ static AcrReviewEvent do_judge(Driver *driver)
     g_clear_pointer(&driver->problem, g_free);
     if (!acr_agent_review_read(answer, &driver->answer, &driver->problem)) {
         acr_loops_note(work->run, "the review cannot be read: %s", driver->problem);
+        if (driver->machine.invalid + 1 == ACR_REVIEW_TRIES)
+            acr_work_unproved(driver->work, "no review can be read in %u tries", ACR_REVIEW_TRIES);
         return ACR_REVIEW_ON_INVALID;
     }
     return save_review(driver, &error) ? decide(driver) : fail(driver, error);
@@ -226,7 +228,7 @@ static AcrReviewEvent do_test(Driver *driver)
     GError *error = NULL;
     g_autofree char *executions = executions_text(driver),
                     *advice = advice_text(driver->answer.test_analysis, driver->answer.test_advice);
-    g_autofree char *message =
+    char *message =
         acr_prompts_render(work->run->prompts, ACR_PROMPT_TEST_REVIEWED, "patch",
                            driver->judged_patch, "executions", executions, "advice", advice, NULL);
     AcrStep step = acr_testing_rewrite(work, message, work->run->max_tries, &error);
@@ -237,8 +239,8 @@ static AcrReviewEvent do_test(Driver *driver)
  */
 
 /*
- * Whether the same happens once more, first with the patch and then without: a script that goes by
- * the clock, by chance or by how often it ran says something else then.
+ * Whether the same happens once more, first with the patch and then without, and nothing doubtful:
+ * a script that goes by the clock, by chance or by how often it ran says something else then.
  */
 static AcrStep repeat(Driver *driver, bool *out_same, GError **error)
 {
@@ -250,7 +252,8 @@ static AcrStep repeat(Driver *driver, bool *out_same, GError **error)
     if (step == ACR_STEP_DONE)
         step = acr_testing_run(work, NULL, 0, 1, &executed, &without, error);
     *out_same = step == ACR_STEP_DONE && with.result == driver->with_patch.result &&
-                without.result == work->testing.before.result;
+                without.result == work->testing.before.result && with.doubts->len == 0 &&
+                without.doubts->len == 0;
     return step;
 }
 
@@ -275,6 +278,10 @@ static AcrStep prove(Driver *driver, AcrProof *out_proof, char **out_why, GError
         }
     }
     AcrStep step = repeat(driver, &same, error);
+    if (step == ACR_STEP_UNAVAILABLE) {
+        *out_why = g_strdup_printf("the reviewer approves, but %s", driver->work->unproved);
+        return ACR_STEP_DONE;
+    }
     if (step != ACR_STEP_DONE)
         return step;
     *out_proof = same ? ACR_PROOF_VERIFIED : ACR_PROOF_APPROVED;

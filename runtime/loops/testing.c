@@ -40,6 +40,8 @@ AcrStep acr_testing_guard(AcrWork *work, GError **error)
         const char *answer;
         bool yes = false;
         g_autofree char *problem = NULL;
+        if (!acr_loops_go_on(work->run, error))
+            return ACR_STEP_FAILED;
         if (!acr_agent_ask(work->model, conversation, "reproducible", 0, true, &answer, &reason))
             return no_answer(work, "whether the issue can be reproduced is not known", reason,
                              error);
@@ -190,15 +192,21 @@ static bool take_script(AcrWork *work, const char *answer, char **out_problem, G
                            error, "reproducer_%u.py", testing->number);
 }
 
+/* What the next try is told in place of anything before it. `text` is taken. */
+static void take_feedback(AcrWork *work, char *text)
+{
+    g_free(work->testing.feedback);
+    work->testing.feedback = text;
+}
+
 /* What the next try is told of one that did not reproduce the issue. */
 static void tell_problem(AcrWork *work, const char *problem, const AcrExecuted *executed,
                          const AcrTestVerdict *verdict)
 {
     g_autofree char *execution =
         executed ? acr_testing_describe("Without a patch", executed, verdict) : g_strdup("");
-    add_rendered(work->testing.conversation,
-                 acr_prompts_render(work->run->prompts, ACR_PROMPT_TEST_RETRY, "problem", problem,
-                                    "execution", execution, NULL));
+    take_feedback(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_TEST_RETRY, "problem",
+                                           problem, "execution", execution, NULL));
 }
 
 /* One try: asks, saves and runs. DONE: reproduced. *out_ran: there was a script, and it ran. */
@@ -212,6 +220,8 @@ static AcrStep try_once(AcrWork *work, bool *out_ran, GError **error)
     acr_loops_stage(work->run, work->attempt, "reproduce", testing->tries);
     if (!acr_loops_go_on(work->run, error))
         return ACR_STEP_FAILED;
+    if (testing->feedback)
+        add_rendered(testing->conversation, g_steal_pointer(&testing->feedback));
     if (!acr_agent_ask(work->model, testing->conversation, "test", 0, false, &answer, &reason))
         return no_answer(work, "no reproducer in this try", reason, error);
     if (!save_conversation(work, error) || !take_script(work, answer, &problem, error))
@@ -253,10 +263,10 @@ AcrStep acr_testing_write(AcrWork *work, guint tries, GError **error)
     return ACR_STEP_NOT_DONE;
 }
 
-AcrStep acr_testing_rewrite(AcrWork *work, const char *message, guint tries, GError **error)
+AcrStep acr_testing_rewrite(AcrWork *work, char *message, guint tries, GError **error)
 {
     bool ran = false;
-    acr_conversation_add(work->testing.conversation, ACR_ROLE_USER, message);
+    take_feedback(work, message);
     for (guint i = 0; i < tries; i++) {
         AcrStep step = try_once(work, &ran, error);
         if (step != ACR_STEP_NOT_DONE)

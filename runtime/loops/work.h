@@ -58,6 +58,7 @@ typedef struct {
 
 typedef struct {
     AcrConversation *conversation;
+    char *feedback;              /* what the next try is told, or NULL */
     guint tries;                 /* begun, from 1; each has its conv_test_N.json */
     char *script;                /* the latest; NULL: none */
     guint number;                /* of the try that wrote it */
@@ -104,8 +105,9 @@ void acr_patching_tell(AcrWork *work, char *text);
 AcrStep acr_testing_guard(AcrWork *work, GError **error);
 /* Writes a reproducer and sees it fail, in at most so many tries. */
 AcrStep acr_testing_write(AcrWork *work, guint tries, GError **error);
-/* Writes it again as the reviewer says. DONE: there is one that could be run, red or not. */
-AcrStep acr_testing_rewrite(AcrWork *work, const char *message, guint tries, GError **error);
+/* Writes it again as the reviewer says; `message` is taken. DONE: there is one that could be run,
+ * red or not. */
+AcrStep acr_testing_rewrite(AcrWork *work, char *message, guint tries, GError **error);
 /* Runs the latest script with a patch (NULL: without). `patch` is its number, for files. */
 AcrStep acr_testing_run(AcrWork *work, const AcrOverlay *overlay, guint patch, guint repeat,
                         const AcrExecuted **out, AcrTestVerdict *out_verdict, GError **error);
