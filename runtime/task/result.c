@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-AcrJson *acr_result_describe_selection(const AcrRunResult *result)
+/* selected_patch.json */
+static AcrJson *describe_selection(const AcrRunResult *result)
 {
     AcrJson *json = acr_json_new_object();
     g_autofree char *path =
@@ -19,25 +20,28 @@ AcrJson *acr_result_describe_selection(const AcrRunResult *result)
     return json;
 }
 
-/* Whether the run is for a reproducer only. */
-bool acr_folder_is_reproducer(const AcrFolder *folder)
+AcrGoal acr_folder_goal(const AcrFolder *folder)
 {
-    return acr_json_get_string(acr_json_get(folder->meta, "options"), "goal") != NULL;
+    const AcrJson *options = acr_json_get(folder->meta, "options");
+    return acr_json_get_string(options, "goal") ? ACR_GOAL_REPRODUCER : ACR_GOAL_PATCH;
 }
 
-bool acr_result_save(AcrFolder *folder, const AcrRunResult *result, GError **error)
+bool acr_result_save(const AcrFolder *folder, const AcrArtifacts *artifacts,
+                     const AcrRunResult *result, GError **error)
 {
-    if (acr_folder_is_reproducer(folder))
-        return !result->script || acr_folder_write(folder, ACR_TEST_FILE, result->script,
+    if (acr_folder_goal(folder) == ACR_GOAL_REPRODUCER)
+        return !result->script || artifacts->write(artifacts->ctx, ACR_TEST_FILE, result->script,
                                                    strlen(result->script), error);
     gsize len = 0;
-    const void *diff = result->diff ? g_bytes_get_data(result->diff, &len) : "";
-    return acr_folder_write(folder, "patch.diff", diff, len, error) &&
-           acr_folder_write_json(folder, "selected_patch.json",
-                                 acr_result_describe_selection(result), error);
+    const void *diff = result->diff ? g_bytes_get_data(result->diff, &len) : NULL;
+    g_autoptr(AcrJson) selection = describe_selection(result);
+    g_autofree char *text = acr_json_print_pretty(selection);
+    return artifacts->write(artifacts->ctx, "patch.diff", diff ? diff : "", len, error) &&
+           artifacts->write(artifacts->ctx, "selected_patch.json", text, strlen(text), error);
 }
 
-bool acr_result_finish(AcrFolder *folder, const AcrRunResult *result, GError **error)
+bool acr_result_finish(AcrFolder *folder, const AcrArtifacts *artifacts, const AcrRunResult *result,
+                       GError **error)
 {
     AcrJson *described = acr_json_new_object();
     acr_json_set_bool(described, "patch", result->diff != NULL);
@@ -47,7 +51,7 @@ bool acr_result_finish(AcrFolder *folder, const AcrRunResult *result, GError **e
     acr_json_set_bool(described, "reproducer", result->script != NULL);
     acr_json_set_string(described, "reason", result->reason);
     acr_json_set(folder->meta, "result", described);
-    return acr_result_save(folder, result, error) &&
+    return acr_result_save(folder, artifacts, result, error) &&
            acr_folder_write_meta(folder, folder->meta, ACR_FOLDER_DONE, error);
 }
 
@@ -79,6 +83,7 @@ static char *read_script(const AcrFolder *folder, GError **error)
 bool acr_result_read(const AcrFolder *folder, AcrTaskResult *out, GError **error)
 {
     const AcrJson *described = acr_json_get(folder->meta, "result");
+    out->goal = acr_folder_goal(folder);
     out->status = status_from_name(acr_json_get_string(described, "status"));
     out->proof = proof_from_name(acr_json_get_string(described, "proof"));
     out->proof_why = g_strdup(acr_json_get_string(described, "proof_why"));

@@ -247,14 +247,15 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
     const AcrJson *bound = acr_json_get(task->folder.meta, "options");
     AcrRecordedReferee referee;
     acr_recorded_referee_init(&referee, journal, acr_python_referee(task->workspace.python));
+    AcrGoal goal = acr_folder_goal(&task->folder);
     AcrVerify verify = ACR_VERIFY_AUTO;
     (void)acr_verify_from_name(acr_json_get_string(bound, "verify"), &verify);
     g_auto(AcrRecordedExecutor) executor;
     acr_recorded_executor_init(&executor, journal, task->workspace.snapshot);
     if (task->options)
-        acr_recorded_executor_go_live(
-            &executor, task->options->code, work_tree(task),
-            verify == ACR_VERIFY_ALWAYS || acr_folder_is_reproducer(&task->folder), task->host);
+        acr_recorded_executor_go_live(&executor, task->options->code, work_tree(task),
+                                      verify == ACR_VERIFY_ALWAYS || goal == ACR_GOAL_REPRODUCER,
+                                      task->host);
     g_autofree char *cleaned = acr_issue_clean(issue);
     AcrRun run = {
         .issue = cleaned,
@@ -278,8 +279,19 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
         .deadline_us = task->spending.deadline_us,
         .deadline_scope = task->spending.scope,
     };
-    return acr_folder_is_reproducer(&task->folder) ? acr_reproduce_run(&run, out, error)
-                                                   : acr_attempts_run(&run, out, error);
+    return goal == ACR_GOAL_REPRODUCER ? acr_reproduce_run(&run, out, error)
+                                       : acr_attempts_run(&run, out, error);
+}
+
+static void take_result(const Task *task, AcrRunResult *result, AcrTaskResult *out)
+{
+    out->goal = acr_folder_goal(&task->folder);
+    out->status = result->status;
+    out->diff = g_steal_pointer(&result->diff);
+    out->reason = g_steal_pointer(&result->reason);
+    out->proof = result->proof;
+    out->script = g_steal_pointer(&result->script);
+    out->proof_why = g_steal_pointer(&result->proof_why);
 }
 
 /* Whether the run stopped at a ceiling: then there may be a result all the same. */
@@ -324,19 +336,14 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
         ok)
         return false;
     bool stopped = !ok && is_ceiling(error);
-    if (!ok && !(stopped && acr_result_save(&task->folder, &result, NULL)))
+    if (!ok && !(stopped && acr_result_save(&task->folder, &artifacts, &result, NULL)))
         return false;
-    if (ok && !acr_result_finish(&task->folder, &result, error))
+    if (ok && !acr_result_finish(&task->folder, &artifacts, &result, error))
         return false;
     if (ok && task->options->apply && result.overlay &&
         !acr_overlay_apply(result.overlay, work_tree(task), error))
         return false;
-    out->status = result.status;
-    out->diff = g_steal_pointer(&result.diff);
-    out->reason = g_steal_pointer(&result.reason);
-    out->proof = result.proof;
-    out->script = g_steal_pointer(&result.script);
-    out->proof_why = g_steal_pointer(&result.proof_why);
+    take_result(task, &result, out);
     return ok;
 }
 
@@ -418,24 +425,16 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
     return NULL;
 }
 
-static void keep_json(GHashTable *kept, const char *name, AcrJson *json)
+/* Compares what a run that is over has written with what it would write now. */
+static bool check_result(const AcrFolder *folder, GHashTable *kept, const AcrRunResult *result,
+                         const AcrCost *cost, GError **error)
 {
-    g_autoptr(AcrJson) owned = json;
-    char *text = acr_json_print_pretty(owned);
-    g_hash_table_insert(kept, g_strdup(name), g_bytes_new_take(text, strlen(text)));
-}
-
-/* What a run writes when it is over. */
-static void keep_result(GHashTable *kept, const AcrRunResult *result, const AcrCost *cost)
-{
-    GBytes *diff = result->diff ? g_bytes_ref(result->diff) : g_bytes_new_static("", 0);
-    g_hash_table_insert(kept, g_strdup("patch.diff"), diff);
-    keep_json(kept, "selected_patch.json", acr_result_describe_selection(result));
-    keep_json(kept, ACR_COST_FILE, acr_cost_to_json(cost));
-}
-
-static bool check_result(const AcrFolder *folder, GHashTable *kept, GError **error)
-{
+    const AcrArtifacts artifacts = {kept, keep_artifact};
+    g_autoptr(AcrJson) spent = acr_cost_to_json(cost);
+    char *text = acr_json_print_pretty(spent);
+    g_hash_table_insert(kept, g_strdup(ACR_COST_FILE), g_bytes_new_take(text, strlen(text)));
+    if (!acr_result_save(folder, &artifacts, result, error))
+        return false;
     g_autofree char *different = find_difference(folder, kept);
     if (!different)
         return true;
@@ -482,12 +481,11 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
         tell_replay_error(&task->folder, error);
     if (ok && task->folder.state == ACR_FOLDER_DONE) {
         acr_cost_take_prices(cost, &task->folder);
-        keep_result(kept, &result, cost);
-        ok = check_result(&task->folder, kept, error);
+        ok = check_result(&task->folder, kept, &result, cost, error);
     }
-    out->status = result.status;
     out->cost = *acr_cost_total(cost);
-    out->diff = ok ? g_steal_pointer(&result.diff) : NULL;
+    if (ok)
+        take_result(task, &result, out);
     return ok;
 }
 

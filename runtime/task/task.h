@@ -137,6 +137,7 @@ typedef struct {
 double acr_cost_cached_share(const AcrCostSum *sum);
 
 typedef struct {
+    AcrGoal goal;        /* what the run was for */
     GBytes *diff;        /* owned; NULL when the work ended without a patch */
     char *script;        /* owned; with ACR_GOAL_REPRODUCER; NULL: the issue was not reproduced */
     char *reason;        /* owned; why a model gave no answer to make one of, or NULL */

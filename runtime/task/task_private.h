@@ -220,14 +220,14 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
 /* ---- Results (result.c) -------------------------------------------------------------------------
  */
 
-/* Whether the run is for a reproducer only. */
-bool acr_folder_is_reproducer(const AcrFolder *folder);
-/* selected_patch.json; owned. */
-AcrJson *acr_result_describe_selection(const AcrRunResult *result) ACR_MUST_USE;
-/* Writes what a run has come to so far. */
-bool acr_result_save(AcrFolder *folder, const AcrRunResult *result, GError **error) ACR_MUST_USE;
+/* What the run is for. */
+AcrGoal acr_folder_goal(const AcrFolder *folder);
+/* Writes what a run has come to so far: patch.diff and selected_patch.json, or the reproducer. */
+bool acr_result_save(const AcrFolder *folder, const AcrArtifacts *artifacts,
+                     const AcrRunResult *result, GError **error) ACR_MUST_USE;
 /* The same, and that it is over. */
-bool acr_result_finish(AcrFolder *folder, const AcrRunResult *result, GError **error) ACR_MUST_USE;
+bool acr_result_finish(AcrFolder *folder, const AcrArtifacts *artifacts, const AcrRunResult *result,
+                       GError **error) ACR_MUST_USE;
 /* Of a run that is over. *out owned. */
 bool acr_result_read(const AcrFolder *folder, AcrTaskResult *out, GError **error) ACR_MUST_USE;
 

@@ -3,6 +3,24 @@
  */
 #include "verbs/verbs_private.h"
 
+/* Prints what the run came to; the exit code. */
+static int report(const AcrTaskResult *result, AcrConsole *console)
+{
+    if (result->script)
+        return acr_out_exit(acr_out_text(result->script), ACR_EXIT_OK);
+    if (result->diff) {
+        gsize len;
+        const void *diff = g_bytes_get_data(result->diff, &len);
+        return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);
+    }
+    if (result->goal == ACR_GOAL_REPRODUCER)
+        acr_console_say(console, "acr-host replay: not reproduced, as recorded");
+    else
+        acr_console_say(console, "acr-host replay: no patch (%s), as recorded",
+                        acr_extract_status_name(result->status));
+    return ACR_EXIT_NONE;
+}
+
 static int run(const AcrProgram *program, int argc, char **argv)
 {
     gboolean verbose = FALSE;
@@ -31,14 +49,7 @@ static int run(const AcrProgram *program, int argc, char **argv)
     g_autofree char *cost = acr_cost_line(&result.cost);
     if (cost)
         acr_console_say(console, "acr-host replay: %s", cost);
-    if (!result.diff) {
-        acr_console_say(console, "acr-host replay: no patch (%s), as recorded",
-                        acr_extract_status_name(result.status));
-        return ACR_EXIT_NONE;
-    }
-    gsize len;
-    const void *diff = g_bytes_get_data(result.diff, &len);
-    return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);
+    return report(&result, console);
 }
 
 const AcrVerb acr_verb_replay = {"replay", "Repeat a finished run offline; prints the same patch",
