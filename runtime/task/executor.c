@@ -143,6 +143,7 @@ static char *probe(AcrRecordedExecutor *self, GError **error)
 static void take_opened(AcrRecordedExecutor *self, const AcrJson *answer)
 {
     self->is_available = acr_json_get_bool(answer, "available", false);
+    g_free(self->text);
     self->text = g_strdup(acr_json_get_string(answer, "text"));
     self->dir = g_strdup(acr_json_get_string(answer, "dir"));
     self->is_open = true;
@@ -162,7 +163,7 @@ static AcrJson *opened_json(AcrRecordedExecutor *self, const char *python, const
     return json;
 }
 
-/* Errors that end the call whether or not code must be run, and are no answer. */
+/* Errors that end the run, and are not an answer. */
 static bool is_fatal(const AcrRecordedExecutor *self, const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
@@ -186,18 +187,28 @@ static void tell(const AcrRecordedExecutor *self)
         progress->note(progress->ctx, line);
 }
 
+/* Ends the call by an error of the sandbox that is not recorded. It must not be taken for one that
+ * is: UNAVAILABLE would be. `reason` is taken. */
+static void fail_unrecorded(GError *reason, GError **error)
+{
+    if (g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE))
+        reason->code = ACR_SANDBOX_ERROR_FAILED;
+    g_propagate_error(error, reason);
+}
+
 static bool open_live(AcrRecordedExecutor *self, const AcrJson *request, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autofree char *python = probe(self, &reason);
     tell(self);
     if (!python && is_fatal(self, reason)) {
-        g_propagate_error(error, g_steal_pointer(&reason));
+        fail_unrecorded(g_steal_pointer(&reason), error);
         return false;
     }
-    if (!python && self->is_demanded) { /* not recorded: the same command may go on where it can */
-        g_propagate_prefixed_error(error, g_steal_pointer(&reason), "code cannot be run here: ");
-        return false;
+    if (!python && self->is_demanded) {
+        g_free(self->text);
+        self->text = g_strdup(reason->message);
+        return true;
     }
     g_autoptr(AcrJson) answer = opened_json(self, python, reason);
     if (!acr_journal_append(self->journal, "sandbox", request, answer, NULL, error))
@@ -313,7 +324,7 @@ static bool try_live(AcrRecordedExecutor *self, const AcrTrial *trial, const Acr
     g_autoptr(GError) reason = NULL;
     bool ran = run_live(self, trial, &executed, &reason);
     if (!ran && (self->is_demanded || is_fatal(self, reason))) {
-        g_propagate_error(error, g_steal_pointer(&reason));
+        fail_unrecorded(g_steal_pointer(&reason), error);
         return false;
     }
     g_autoptr(AcrJson) answer = ran ? answer_json(&executed) : error_json(reason);
