@@ -303,7 +303,7 @@ static bool take_spec(const AcrJson *json, GBytes *all, gsize at, AcrHelperSpec 
     return take_mounts(json, out) && take_words(json, "argv", out->argv) &&
            take_words(json, "env", out->env) && take_files(json, "files", all, &at, out->files) &&
            take_files(json, "texts", all, &at, out->texts) && out->argv->len > 0 &&
-           (out->files_at || !out->files->len) && (out->stage || out->supervise);
+           (out->files_at || !out->files->len) && (out->stage || out->is_plain);
 }
 
 /* A file in memory, as long as bytes of it are referred to. */

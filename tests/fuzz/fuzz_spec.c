@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_whole(const AcrHelperSpec *spec)
 {
     g_assert_true(spec->argv->len > 0 && spec->argv->pdata[0]);
-    g_assert_true(spec->supervise || spec->stage);
+    g_assert_true(spec->is_plain || spec->stage);
     g_assert_true(spec->files_at || spec->files->len == 0);
     for (guint i = 0; i < spec->mounts->len; i++) {
         const AcrHelperMount *mount = spec->mounts->pdata[i];
@@ -61,7 +61,7 @@ static void check_mounts(const GPtrArray *a, const GPtrArray *b)
 
 static void check_same(const AcrHelperSpec *a, const AcrHelperSpec *b)
 {
-    g_assert_true(a->supervise == b->supervise);
+    g_assert_true(a->is_plain == b->is_plain);
     g_assert_true(a->parent == b->parent && a->uid == b->uid && a->stage_bytes == b->stage_bytes);
     g_assert_true(a->cpu_s == b->cpu_s && a->data_bytes == b->data_bytes &&
                   a->file_bytes == b->file_bytes && a->processes == b->processes);
