@@ -7,6 +7,7 @@
 #include "test_task.h"
 
 static const char *const models[] = {"script:/a", NULL};
+static const AcrTaskCode by_default = {0};
 
 static AcrTaskOptions options_of(const Place *place)
 {
@@ -19,6 +20,7 @@ static AcrTaskOptions options_of(const Place *place)
         .tries = 3,
         .attempts = 1,
         .verify = ACR_VERIFY_AUTO,
+        .code = &by_default,
         .temperature = -1,
     };
 }
@@ -95,6 +97,13 @@ static void test_each_difference_is_named(Place *place, gconstpointer data)
     DIFFERS(instance_id, "a__b-1", "another instance_id ");
     DIFFERS(models, other_models, "another model ");
     DIFFERS(models, more_models, "another model ");
+    DIFFERS(goal, ACR_GOAL_REPRODUCER, "another goal ");
+    DIFFERS(code, &(AcrTaskCode){.sandbox = "plain"}, "another sandbox ");
+    DIFFERS(code, &(AcrTaskCode){.image = "testbed:1"}, "another image ");
+    DIFFERS(code, &(AcrTaskCode){.python = "/usr/bin/python3"}, "another python ");
+    DIFFERS(code, &(AcrTaskCode){.setup = "make"}, "another setup ");
+    DIFFERS(code, &(AcrTaskCode){.setup_network = true}, "another setup_network ");
+    DIFFERS(code, &(AcrTaskCode){.validate = "make check"}, "another validate ");
 #undef DIFFERS
 }
 
