@@ -196,21 +196,32 @@ bool acr_layers_discard(AcrLayers *store, const char *path, GError **error)
 /* ---- Opening ------------------------------------------------------------------------------------
  */
 
+/* Whether the folder is this user's, who alone may enter it from now on: a command can leave
+ * programs there that run as their owner. Root takes one that was named as it finds it. */
+static bool claim(const char *folder, bool is_named, GError **error)
+{
+    struct stat st;
+    int err = (is_named ? stat(folder, &st) : lstat(folder, &st)) == 0 ? 0 : errno;
+    if (!err && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+        return chmod(folder, 0700) == 0 || errno == EROFS ||
+               fail(error, errno, "cannot close to others the folder", folder);
+    if (!err && is_named && geteuid() == 0)
+        return true;
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "'%s' is somebody else's", folder);
+}
+
 /* A folder in memory or on disk that goes with the store: in one of this user's own, where later
  * processes sweep what a kill has left. */
 static char *make_temporary(AcrLayers *store, GError **error)
 {
-    struct stat st;
     g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
     g_autofree char *folder = g_build_filename(g_get_tmp_dir(), name, NULL);
-    if (mkdir(folder, 0711) != 0 && errno != EEXIST) {
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
         fail(error, errno, "cannot make the folder", folder);
         return NULL;
     }
-    if (lstat(folder, &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid()) {
-        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "'%s' is somebody else's", folder);
+    if (!claim(folder, false, error))
         return NULL;
-    }
     sweep(store, folder);
     return make_scratch(store, folder, error);
 }
@@ -225,7 +236,7 @@ AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt, GErr
         store->path = make_temporary(store, error);
         return store->path ? g_steal_pointer(&store) : NULL;
     }
-    if (!acr_dir_make(path, error))
+    if (!acr_dir_make(path, error) || !claim(path, true, error))
         return NULL;
     if (access(path, W_OK | X_OK) != 0) {
         fail(error, errno, "cannot write to", path);
