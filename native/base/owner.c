@@ -68,5 +68,8 @@ bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self)
         return false;
     if (!self->start || !owner->start) /* no /proc */
         return kill((pid_t)owner->pid, 0) == 0 || errno == EPERM;
-    return start_of(owner->pid) == owner->start;
+    gint64 start = start_of(owner->pid);
+    if (!start && kill((pid_t)owner->pid, 0) != 0 && errno == EPERM)
+        return true; /* another user's, of which /proc may say nothing (hidepid) */
+    return start == owner->start;
 }
