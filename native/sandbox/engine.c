@@ -15,7 +15,9 @@
 #define CALL_MS (120 * 1000)
 #define ARCHIVE_MS (600 * 1000)
 #define COMMIT_MS (600 * 1000)
-#define SWEEP_MS (10 * 1000)
+#define VERSION_MS (20 * 1000)  /* an engine may have to be started for it */
+#define SWEEP_MS (10 * 1000)    /* of all that it asks for */
+#define REMOVE_MS (30 * 1000)   /* nothing interrupts it */
 #define MAX_MESSAGE_BYTES 1000u /* of an engine's, in ours */
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
@@ -174,8 +176,9 @@ AcrEngine *acr_engine_open(const char *socket, const AcrInterrupt *interrupt, GE
     }
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
-    bool there = acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = "/version"},
-                                 &answer, &reason);
+    bool there = acr_engine_call(
+        engine, &(AcrEngineCall){.method = "GET", .path = "/version", .timeout_ms = VERSION_MS},
+        &answer, &reason);
     if (!there && g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED)) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return NULL;
@@ -370,7 +373,7 @@ char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, G
     return id;
 }
 
-bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error)
+static bool remove_within(AcrEngine *engine, const char *id, gint64 timeout_ms, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", id);
     g_auto(AcrEngineAnswer) answer = {0};
@@ -378,8 +381,8 @@ bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error)
     AcrEngine patient = *engine;
     patient.interrupt = NULL;
     patient.client = NULL;
-    if (!acr_engine_call(&patient, &(AcrEngineCall){.method = "DELETE", .path = path}, &answer,
-                         error))
+    if (!acr_engine_call(&patient, &(AcrEngineCall){"DELETE", path, .timeout_ms = timeout_ms},
+                         &answer, error))
         return false;
     return answer.status < 300 || answer.status == 404 ||
            acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
@@ -387,10 +390,16 @@ bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error)
                             message_of(&answer));
 }
 
+bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error)
+{
+    return remove_within(engine, id, REMOVE_MS, error);
+}
+
 void acr_engine_sweep(AcrEngine *engine)
 {
     g_autoptr(GError) reason = NULL;
     g_auto(AcrEngineAnswer) answer = {0};
+    gint64 until = g_get_monotonic_time() / 1000 + SWEEP_MS;
     static const char path[] =
         "/containers/json?all=1&filters=%7B%22label%22%3A%5B%22" LABEL "%22%5D%7D";
     if (!acr_engine_call(engine,
@@ -400,8 +409,11 @@ void acr_engine_sweep(AcrEngine *engine)
     for (const AcrJson *at = acr_json_first(answer.json); at; at = acr_json_next(at)) {
         const char *id = acr_json_get_string(at, "Id"),
                    *owner = acr_json_get_string(acr_json_get(at, "Labels"), LABEL);
+        gint64 left_ms = until - g_get_monotonic_time() / 1000;
         g_autoptr(GError) left = NULL;
-        if (id && owner && owner_is_gone(owner) && !acr_engine_remove(engine, id, &left))
+        if (left_ms <= 0 || acr_interrupted(engine->interrupt))
+            return;
+        if (id && owner && owner_is_gone(owner) && !remove_within(engine, id, left_ms, &left))
             g_debug("%s", left->message);
     }
 }

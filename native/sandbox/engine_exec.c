@@ -10,6 +10,7 @@
 #include "http/http.h"
 
 #define KILLED 137
+#define MAX_EXIT 255
 
 /* A stream's two ends. */
 typedef struct {
@@ -149,7 +150,8 @@ static bool ask_exit(AcrEngine *engine, const char *exec_id, AcrEngineExec *exec
     if (!acr_engine_demand(engine, &(AcrEngineCall){.method = "GET", .path = path},
                            "tell how a command ended", &answer, error))
         return false;
-    exec->spawned.exit_code = (int)acr_json_get_int(answer.json, "ExitCode", KILLED);
+    gint64 code = acr_json_get_int(answer.json, "ExitCode", KILLED);
+    exec->spawned.exit_code = code >= 0 && code <= MAX_EXIT ? (int)code : KILLED;
     return true;
 }
 
