@@ -138,11 +138,14 @@ static bool is_socket(const char *path)
     return path && stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* The path in "unix:///run/docker.sock". */
+/* The path in "unix:///run/docker.sock". An address of another kind stays whole: nobody answers
+ * there, and no other engine is taken in its place. */
 static char *path_of_host(const char *name)
 {
     const char *host = g_getenv(name);
-    return host && g_str_has_prefix(host, "unix://") ? g_strdup(host + strlen("unix://")) : NULL;
+    if (!host || !*host)
+        return NULL;
+    return g_strdup(g_str_has_prefix(host, "unix://") ? host + strlen("unix://") : host);
 }
 
 static char *find_socket(const char *given)
