@@ -9,6 +9,7 @@
 #include <string.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,18 +150,42 @@ static void read_status(int fd, AcrHelperRun *run)
 /* ---- Running ------------------------------------------------------------------------------------
  */
 
+/* Standard input where it may not be handed on as it is, owned: whoever has a file or a folder open
+ * reaches it anew through /proc, for writing and whatever lies below it. A file is read first. */
+static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
+{
+    struct stat st;
+    g_autoptr(GError) reason = NULL;
+    if (!run->execution->inherit_input || run->spec->is_plain || fstat(STDIN_FILENO, &st) != 0)
+        return true;
+    if (S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                                "the sandbox takes no folder and no disk as standard input");
+    if (!S_ISREG(st.st_mode))
+        return true;
+    *out = acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,
+                           run->execution->limits.wall_ms, run->sandbox->interrupt, &reason);
+    return *out || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                                    "%s (more of it can come through a pipe)", reason->message);
+}
+
 static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, GError **error)
 {
     static const char *const empty[] = {NULL};
     const AcrExecution *execution = run->execution;
     const char *const argv[] = {run->sandbox->exe, ACR_SANDBOX_VERB, NULL};
     const int fds[] = {channel, spec, status};
+    g_autoptr(GBytes) file = NULL;
+    gsize len = execution->input_len;
+    if (!take_input(run, &file, error))
+        return false;
+    const char *input = file ? g_bytes_get_data(file, &len) : execution->input;
     AcrSpawn spawn = {
         .argv = argv,
         .envp = empty,
-        .input = execution->input,
-        .input_len = execution->input_len,
-        .inherit_input = execution->inherit_input,
+        .input = input,
+        .input_len = len,
+        .inherit_input = execution->inherit_input && !file,
         .timeout_ms = execution->limits.wall_ms,
         .output_limit = execution->limits.output_bytes,
         .soft_ms = SUPERVISOR_END_MS, /* it has children to end */
