@@ -55,7 +55,9 @@ static bool watch(void *ctx, pid_t pid)
     run->peak.processes = MAX(run->peak.processes, use.processes);
     if (use.bytes > limits->memory_bytes)
         run->limit = ACR_LIMIT_MEMORY;
-    return use.bytes <= limits->memory_bytes;
+    else if (run->spec->is_plain && use.processes > limits->processes)
+        run->limit = ACR_LIMIT_PROCESSES; /* elsewhere the kernel holds it */
+    return !run->limit;
 }
 
 /* Passes on what was held back: it was the command's. */
