@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define READ_MS (20 * 1000)
+#define READ_MS (5 * 1000) /* twice at worst, beyond the time of the command */
 #define MAX_TEXT_BYTES 4096u
 
 static const char script[] =

@@ -1,0 +1,119 @@
+"""A container engine on a unix socket that answers as its mode says: in order, too slowly, or wrongly.
+
+Modes that begin with "start-" are about the stream of a command, "code-" about its exit code; all
+others are about every answer.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+from typing import Callable
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+STREAM = HEAD + b"\r\n"
+FRAME = b"\x01\0\0\0\0\0\0\3hi\n"
+CODES = {
+    "code-wrapped": b'{"ExitCode":4294967296}',
+    "code-negative": b'{"ExitCode":-5}',
+    "code-text": b'{"ExitCode":"0"}',
+    "code-none": b'{"Running":true,"ExitCode":null}',
+}
+ANSWERS = {
+    "null": b"null",
+    "list": b'[1,{"Id":7}]',
+    "deep": b"[" * 8_000_000,
+}
+RAW = {
+    "garbage": b"\xff\xfe\0" * 2000,
+    "close": b"",
+    "short": HEAD + b'Content-Length: 1000\r\n\r\n{"Id":"x"',
+    "elsewhere": b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+}
+ENDLESS = {"endless": (STREAM, b"[" * 65536), "headers": (HEAD, b"X-A: " + b"a" * 1000 + b"\r\n")}
+STREAMS = {
+    "start-unknown": b"\x07\0\0\0\xff\xff\xff\xffhello",
+    "start-cut": b"\x01\0\0\0\xff\xff\xff\xffhello",
+}
+FLOODS = {"start-flood": b"\x01\0\0\0\0\1\0\0" + b"x" * 65536, "start-empty": b"\x01\0\0\0\0\0\0\0" * 8192}
+
+
+class LyingEngine:
+    """The engine; it listens until `close`. `asked` are the lines of the requests."""
+
+    def __init__(self, path: Path, mode: str) -> None:
+        self.mode = mode
+        self.asked: list[str] = []
+        self._closed = threading.Event()
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(str(path))
+        self._socket.listen(16)
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """No more answers."""
+        self._closed.set()
+        self._socket.shutdown(socket.SHUT_RDWR)  # else the thread could take the next engine's calls
+        self._thread.join()
+        self._socket.close()
+
+    def _accept(self) -> None:
+        while not self._closed.is_set():
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection, connection.makefile("rb") as lines:
+                while line := lines.readline():
+                    length = 0
+                    while (header := lines.readline()) not in (b"\r\n", b""):
+                        name, _, value = header.partition(b":")
+                        length = int(value) if name.lower() == b"content-length" else length
+                    lines.read(length)
+                    self.asked.append(line.decode().strip())
+                    if not self._answer(connection.sendall, *line.decode().split()[:2]):
+                        return
+        except OSError:
+            return
+
+    def _flood(self, send: Callable[[bytes], None], first: bytes, more: bytes) -> bool:
+        send(first)
+        while not self._closed.is_set():
+            send(more)
+        return False
+
+    def _answer(self, send: Callable[[bytes], None], method: str, path: str) -> bool:
+        mode = self.mode
+        if mode in RAW:
+            send(RAW[mode])
+            return False
+        if mode in ENDLESS:
+            return self._flood(send, *ENDLESS[mode])
+        if mode == "silent":
+            self._closed.wait()
+            return False
+        if path.endswith("/start") and "/exec/" in path:
+            if mode in FLOODS:
+                return self._flood(send, STREAM, FLOODS[mode])
+            send(STREAM + STREAMS.get(mode, FRAME))
+            if mode == "start-hang":
+                self._closed.wait()
+            return False
+        body = ANSWERS.get(mode) or self._body(method, path)
+        send(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        return True
+
+    def _body(self, method: str, path: str) -> bytes:
+        if "/containers/json" in path or path.endswith("/changes"):
+            return b"[]"
+        if "/exec/" in path:
+            return CODES.get(self.mode, b'{"ExitCode":0}')
+        if self.mode == "names" and "/create" in path:
+            return b'{"Id":"../../images/x?force=1\\r\\nX: y"}'
+        return b'{"Id":"abc","ApiVersion":"1.41"}' if method != "DELETE" else b""
