@@ -163,6 +163,34 @@ static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
     return false;
 }
 
+static bool refuse(GError **error, const char *path, const char *why)
+{
+    g_autofree char *shown = acr_vcs_show_path(path);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff does not apply: '%s' %s",
+                shown, why);
+    return false;
+}
+
+/* What libgit2 would take as it comes: a new file in the place of one that is there (unless it was
+ * removed before, as where a file becomes a link), and submodules. */
+static bool check_deltas(const Work *work, const AcrOverlay *overlay, GError **error)
+{
+    g_autoptr(GHashTable) removed = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < git_diff_num_deltas(work->diff); i++) {
+        const git_diff_delta *delta = git_diff_get_delta(work->diff, i);
+        const char *old = delta->old_file.path, *new = delta->new_file.path;
+        if (delta->old_file.mode == GIT_FILEMODE_COMMIT ||
+            delta->new_file.mode == GIT_FILEMODE_COMMIT)
+            return refuse(error, new ? new : old, "is a submodule");
+        if (delta->status == GIT_DELTA_DELETED && old)
+            g_hash_table_add(removed, (char *)old);
+        if (delta->status == GIT_DELTA_ADDED && new &&acr_overlay_has(overlay, new) &&
+            !g_hash_table_contains(removed, new))
+            return refuse(error, new, "is there already");
+    }
+    return true;
+}
+
 static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
 {
     git_oid id;
@@ -178,12 +206,19 @@ static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
     return true;
 }
 
-static guint32 mode_of(guint32 mode)
+/* The mode of a file that a diff has made. One that says nothing of it keeps it: a rename, or a
+ * change without the line of ids, where libgit2 makes an ordinary file of it. */
+static guint32 mode_after(const Work *work, const git_diff_delta *delta)
 {
+    const char *path = delta->old_file.path;
+    guint32 mode = delta->new_file.mode;
+    const git_index_entry *old =
+        mode == 0 && path ? git_index_get_bypath(work->before, path, 0) : NULL;
+    mode = old ? old->mode : mode;
     return mode == ACR_MODE_EXEC || mode == ACR_MODE_LINK ? mode : ACR_MODE_FILE;
 }
 
-static bool write_after(Work *work, AcrOverlay *overlay, const git_index_entry *entry,
+static bool write_after(Work *work, AcrOverlay *overlay, const git_index_entry *entry, guint32 mode,
                         GError **error)
 {
     git_odb_object *object = NULL;
@@ -192,7 +227,7 @@ static bool write_after(Work *work, AcrOverlay *overlay, const git_index_entry *
     g_autoptr(GBytes) content =
         g_bytes_new(git_odb_object_data(object), git_odb_object_size(object));
     git_odb_object_free(object);
-    return acr_overlay_write(overlay, entry->path, mode_of(entry->mode), content, error);
+    return acr_overlay_write(overlay, entry->path, mode, content, error);
 }
 
 /* Takes over what is different after the diff. */
@@ -204,11 +239,14 @@ static bool take_after(Work *work, AcrOverlay *overlay, GError **error)
             !acr_overlay_remove(overlay, entry->path, error))
             return false;
     }
-    for (gsize i = 0; i < git_index_entrycount(work->after); i++) {
-        const git_index_entry *entry = git_index_get_byindex(work->after, i),
-                              *old = git_index_get_bypath(work->before, entry->path, 0);
-        bool same = old && old->mode == entry->mode && git_oid_equal(&old->id, &entry->id);
-        if (!same && !write_after(work, overlay, entry, error))
+    for (gsize i = 0; i < git_diff_num_deltas(work->diff); i++) {
+        const git_diff_delta *delta = git_diff_get_delta(work->diff, i);
+        const char *path = delta->new_file.path;
+        const git_index_entry *entry = path ? git_index_get_bypath(work->after, path, 0) : NULL,
+                              *old = path ? git_index_get_bypath(work->before, path, 0) : NULL;
+        guint32 mode = mode_after(work, delta);
+        bool same = entry && old && old->mode == mode && git_oid_equal(&old->id, &entry->id);
+        if (entry && !same && !write_after(work, overlay, entry, mode, error))
             return false;
     }
     return true;
@@ -219,7 +257,7 @@ bool acr_overlay_take_diff(AcrOverlay *overlay, const void *diff, gsize len, GEr
     g_auto(Work) work = {0};
     if (!open_memory(&work, error) || !read_diff(&work, diff, len, error))
         return false;
-    if (!make_tree(&work, overlay, error))
+    if (!check_deltas(&work, overlay, error) || !make_tree(&work, overlay, error))
         return false;
     if (git_apply_to_tree(&work.after, work.git, work.tree, work.diff, NULL) != 0)
         return fail(error, "the diff does not apply");

@@ -193,9 +193,9 @@ char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
 GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE;
 
 /*
- * Applies a diff in git's format, made against the files as they are in the overlay; hunks may have
- * moved. All of it, or nothing. Errors: FAILED (no diff; it does not apply; a path that may not be
- * written), those of acr_snapshot_read.
+ * Applies a diff in git's format, made against the files as they are in the overlay: each hunk must
+ * stand at its line. A mode that the diff does not tell stays. All of it, or nothing. Errors:
+ * FAILED (no diff; it does not apply; a path that may not be written), those of acr_snapshot_read.
  */
 bool acr_overlay_take_diff(AcrOverlay *overlay, const void *diff, gsize len,
                            GError **error) ACR_MUST_USE;
