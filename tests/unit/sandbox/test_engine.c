@@ -1,0 +1,43 @@
+/* Which engine is asked: the one that is named, and no other. */
+#include "test_sandbox.h"
+
+#include <string.h>
+
+#include "sandbox/engine.h"
+
+/* Nothing listens at any of the names; the message says which was tried. */
+static void expect_tried(const char *given, const char *tried)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrEngine) engine = acr_engine_open(given, NULL, &error);
+    g_assert_null(engine);
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
+    g_assert_nonnull(strstr(error->message, tried));
+    g_assert_null(strchr(error->message, '\n'));
+}
+
+static void the_engine_that_is_named_is_asked(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autofree char *given = box_path(&box, "given.sock"), *docker = box_path(&box, "docker.sock"),
+                    *podman = box_path(&box, "podman.sock"),
+                    *docker_host = g_strconcat("unix://", docker, NULL),
+                    *podman_host = g_strconcat("unix://", podman, NULL);
+    g_setenv("CONTAINER_HOST", podman_host, TRUE);
+    g_unsetenv("DOCKER_HOST");
+    expect_tried(NULL, podman);
+    g_setenv("DOCKER_HOST", docker_host, TRUE);
+    expect_tried(NULL, docker);
+    expect_tried(given, given);
+    g_setenv("DOCKER_HOST", "tcp://127.0.0.1:1", TRUE); /* not one that is spoken to */
+    expect_tried(NULL, podman);
+    g_unsetenv("DOCKER_HOST");
+    g_unsetenv("CONTAINER_HOST");
+}
+
+void add_engine_tests(void)
+{
+    g_test_add_func("/sandbox/engine/the_engine_that_is_named_is_asked",
+                    the_engine_that_is_named_is_asked);
+}

@@ -1,0 +1,136 @@
+/* Archives, as the tar command reads them. */
+#include "test_sandbox.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sandbox/tar.h"
+
+static void add(GPtrArray *files, const char *path, guint32 mode, const char *text, gsize len)
+{
+    g_autoptr(GBytes) content = text ? g_bytes_new(text, len) : NULL;
+    acr_helper_file(files, path, mode, content);
+}
+
+/* Writes the archive, unpacks it into "out", and gives what `tar tv` lists; owned. */
+static char *unpack(const Box *box, const GPtrArray *files)
+{
+    g_autoptr(GBytes) tar = acr_tar_write(files);
+    g_autofree char *path = box_path(box, "a.tar");
+    gsize len;
+    const char *data = g_bytes_get_data(tar, &len);
+    g_assert_cmpuint(len % 512, ==, 0);
+    g_assert_true(g_file_set_contents(path, data, (gssize)len, NULL));
+    box_make(box, "out");
+    g_autofree char *said = box_run(
+        box, (const char *const[]){"tar", "-xf", "a.tar", "-C", "out", "--no-same-owner", NULL});
+    return box_run(box, (const char *const[]){"tar", "-tvf", "a.tar", "--numeric-owner",
+                                              "--quoting-style=escape", NULL});
+}
+
+static void expect_file(const Box *box, const char *path, const char *data, gsize len)
+{
+    g_autofree char *name = g_build_filename("out", path, NULL), *whole = box_path(box, name),
+                    *text = NULL;
+    gsize got = 0;
+    g_assert_true(g_file_get_contents(whole, &text, &got, NULL));
+    g_assert_cmpmem(text, got, data, len);
+}
+
+static void names_of_any_length_and_bytes(void)
+{
+    static const guint lengths[] = {1, 98, 99, 100, 101, 155, 200, 254};
+    static const char *const odd[] = {"two\nlines", "\xff\xfe", "caf\xc3\xa9",
+                                      "a b",        "-x",       "'\"\\"};
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    g_autofree char *part = g_strnfill(200, 'p'),
+                    *deep = g_strjoin("/", part, part, part, part, "end", NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(lengths); i++) {
+        g_autofree char *name = g_strnfill(lengths[i], (char)('a' + (int)i));
+        add(files, name, ACR_MODE_FILE, name, lengths[i]);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(odd); i++)
+        add(files, odd[i], ACR_MODE_FILE, odd[i], strlen(odd[i]));
+    add(files, deep, ACR_MODE_FILE, "deep", 4);
+    g_autofree char *listed = unpack(&box, files);
+    for (guint i = 0; i + 1 < files->len; i++) {
+        const AcrHelperFile *file = files->pdata[i];
+        expect_file(&box, file->path, file->path, strlen(file->path));
+    }
+    expect_file(&box, deep, "deep", 4);
+    g_auto(GStrv) lines = g_strsplit(g_strchomp(listed), "\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, files->len);
+}
+
+static void contents_of_any_size_modes_and_links(void)
+{
+    static const gsize sizes[] = {0, 1, 511, 512, 513, 1024, 100000};
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    g_autofree char *data = g_malloc0(100000), *far = g_strnfill(180, 't');
+    for (gsize i = 0; i < 100000; i += 3)
+        data[i] = (char)i;
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        g_autofree char *name = g_strdup_printf("size_%" G_GSIZE_FORMAT, sizes[i]);
+        add(files, name, ACR_MODE_FILE, data, sizes[i]);
+    }
+    add(files, "run", ACR_MODE_EXEC, "#!/bin/sh\n", 10);
+    add(files, "link", ACR_MODE_LINK, "run", 3);
+    add(files, "far", ACR_MODE_LINK, far, 180);
+    add(files, "odd", ACR_MODE_LINK, "\xff\n", 2);
+    add(files, "removed", 0, NULL, 0);
+    g_autofree char *listed = unpack(&box, files);
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        g_autofree char *name = g_strdup_printf("size_%" G_GSIZE_FORMAT, sizes[i]);
+        expect_file(&box, name, data, sizes[i]);
+    }
+    g_autofree char *link = box_path(&box, "out/link"), *to = g_file_read_link(link, NULL),
+                    *far_link = box_path(&box, "out/far"),
+                    *far_to = g_file_read_link(far_link, NULL),
+                    *odd_link = box_path(&box, "out/odd"),
+                    *odd_to = g_file_read_link(odd_link, NULL);
+    g_assert_cmpstr(to, ==, "run");
+    g_assert_cmpstr(far_to, ==, far);
+    g_assert_cmpstr(odd_to, ==, "\xff\n");
+    g_assert_false(box_has(&box, "out/removed"));
+    g_assert_nonnull(strstr(listed, "-rwxr-xr-x 0/0"));
+    g_assert_nonnull(strstr(listed, "-rw-r--r-- 0/0"));
+    g_assert_nonnull(strstr(listed, "lrwxrwxrwx 0/0"));
+}
+
+/* What was changed must not be older than code that was compiled before. */
+static void files_were_changed_just_now(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    struct stat st;
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    gint64 before = g_get_real_time() / G_USEC_PER_SEC;
+    add(files, "a.py", ACR_MODE_FILE, "x", 1);
+    g_autofree char *listed = unpack(&box, files), *path = box_path(&box, "out/a.py");
+    g_assert_cmpint(stat(path, &st), ==, 0);
+    g_assert_cmpint(st.st_mtim.tv_sec, >=, before);
+    g_assert_cmpint(st.st_mtim.tv_sec, <=, g_get_real_time() / G_USEC_PER_SEC);
+}
+
+static void an_archive_of_nothing_is_one(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    g_autofree char *listed = unpack(&box, files), *names = box_names(&box, "out");
+    g_assert_cmpstr(listed, ==, "");
+    g_assert_cmpstr(names, ==, "");
+}
+
+void add_tar_tests(void)
+{
+    g_test_add_func("/sandbox/tar/names_of_any_length_and_bytes", names_of_any_length_and_bytes);
+    g_test_add_func("/sandbox/tar/contents_of_any_size_modes_and_links",
+                    contents_of_any_size_modes_and_links);
+    g_test_add_func("/sandbox/tar/files_were_changed_just_now", files_were_changed_just_now);
+    g_test_add_func("/sandbox/tar/an_archive_of_nothing_is_one", an_archive_of_nothing_is_one);
+}

@@ -1,0 +1,186 @@
+/* Trees on disk: what is written out, what a copy has and has not. */
+#include "test_sandbox.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static mode_t mode_of(const Box *box, const char *name)
+{
+    struct stat st;
+    g_autofree char *path = box_path(box, name);
+    g_assert_cmpint(lstat(path, &st), ==, 0);
+    return st.st_mode;
+}
+
+static void expect_link(const Box *box, const char *name, const char *target)
+{
+    g_autofree char *path = box_path(box, name), *is = g_file_read_link(path, NULL);
+    g_assert_cmpstr(is, ==, target);
+}
+
+static void export_ok(const Box *box, AcrSnapshot *snapshot, const char *name, char **out_remark)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *dir = box_path(box, name);
+    box_make(box, name);
+    bool ok = acr_tree_export(snapshot, dir, -1, out_remark, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+}
+
+static void a_snapshot_is_written_out_as_it_is(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autofree char *remark = NULL;
+    box_put(&box, "r/a/b/c.py", "code\n", 0600);
+    box_put(&box, "r/run", "#!/bin/sh\n", 0755);
+    box_put(&box, "r/empty", "", 0644);
+    box_put(&box, "r/two\nlines \xff", "odd\n", 0644);
+    box_link(&box, "../../outside", "r/a/out");
+    box_link(&box, "a", "r/folder");
+    g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "r");
+    mode_t before = umask(0077); /* of whoever runs the program */
+    export_ok(&box, snapshot, "t", &remark);
+    umask(before);
+    g_assert_null(remark);
+    g_autofree char *code = box_get(&box, "t/a/b/c.py"), *odd = box_get(&box, "t/two\nlines \xff"),
+                    *empty = box_get(&box, "t/empty"), *names = box_names(&box, "t");
+    g_assert_cmpstr(code, ==, "code\n");
+    g_assert_cmpstr(odd, ==, "odd\n");
+    g_assert_cmpstr(empty, ==, "");
+    g_assert_cmpstr(names, ==, "a empty folder run two\nlines \xff");
+    g_assert_cmphex(mode_of(&box, "t/a/b/c.py"), ==, S_IFREG | 0644);
+    g_assert_cmphex(mode_of(&box, "t/run"), ==, S_IFREG | 0755);
+    g_assert_cmphex(mode_of(&box, "t/a/b"), ==, S_IFDIR | 0755);
+    expect_link(&box, "t/a/out", "../../outside");
+    expect_link(&box, "t/folder", "a");
+}
+
+static void a_file_that_is_there_already_is_not_written_over(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *dir = box_path(&box, "t"), *remark = NULL;
+    box_put(&box, "r/a", "new\n", 0644);
+    box_put(&box, "kept", "kept\n", 0644);
+    box_link(&box, "../kept", "t/a");
+    g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "r");
+    g_assert_false(acr_tree_export(snapshot, dir, -1, &remark, &error));
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+    g_autofree char *text = box_get(&box, "kept");
+    g_assert_cmpstr(text, ==, "kept\n");
+}
+
+static void what_is_too_large_is_named(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autofree char *path = box_path(&box, "r/large"), *remark = NULL;
+    box_put(&box, "r/large", "", 0644);
+    box_put(&box, "r/small", "x", 0644);
+    g_assert_cmpint(truncate(path, (off_t)ACR_VCS_MAX_FILE_BYTES + 1), ==, 0);
+    g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "r");
+    export_ok(&box, snapshot, "t", &remark);
+    g_assert_nonnull(remark);
+    g_assert_nonnull(strstr(remark, "'large'"));
+    g_autofree char *names = box_names(&box, "t");
+    g_assert_cmpstr(names, ==, "small");
+}
+
+static void put_odd_things(const Box *box)
+{
+    g_autofree char *fifo = box_path(box, "from/fifo"), *path = box_path(box, "from/sock");
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    g_strlcpy(un.sun_path, path, sizeof un.sun_path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_assert_cmpint(bind(fd, (struct sockaddr *)&un, sizeof un), ==, 0);
+    close(fd);
+    g_assert_cmpint(mkfifo(fifo, 0644), ==, 0);
+}
+
+static void a_copy_has_files_folders_and_links_only(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *from = box_path(&box, "from"), *to = box_path(&box, "to"),
+                    *large = g_strnfill(200000, 'l');
+    box_put(&box, "secret", "outside\n", 0644);
+    box_put(&box, "from/a/b/c", "c\n", 0640);
+    box_put(&box, "from/a/run", "r\n", 0755);
+    box_put(&box, "from/z/large", large, 0644);
+    box_put(&box, "from/z/new\nline", "", 0644);
+    box_make(&box, "from/e/mpty");
+    box_link(&box, "../secret", "from/file");
+    box_link(&box, "..", "from/folder");
+    box_link(&box, "nowhere", "from/dead");
+    put_odd_things(&box);
+    box_make(&box, "to");
+    g_assert_true(acr_tree_copy(from, to, &error));
+    g_assert_no_error(error);
+    g_autofree char *names = box_names(&box, "to"), *c = box_get(&box, "to/a/b/c"),
+                    *copied = box_get(&box, "to/z/large");
+    g_assert_cmpstr(names, ==, "a dead e file folder z");
+    g_assert_cmpstr(c, ==, "c\n");
+    g_assert_cmpstr(copied, ==, large);
+    g_assert_true(box_has(&box, "to/z/new\nline") && box_has(&box, "to/e/mpty"));
+    g_assert_cmphex(mode_of(&box, "to/a/b/c"), ==, S_IFREG | 0640);
+    g_assert_cmphex(mode_of(&box, "to/a/run"), ==, S_IFREG | 0755);
+    expect_link(&box, "to/file", "../secret");
+    expect_link(&box, "to/folder", "..");
+    expect_link(&box, "to/dead", "nowhere");
+    box_put(&box, "to/a/b/c", "changed\n", 0644);
+    g_autofree char *still = box_get(&box, "from/a/b/c");
+    g_assert_cmpstr(still, ==, "c\n");
+}
+
+static void a_tree_of_too_many_folders_ends(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GString) deep = g_string_new("from");
+    for (int i = 0; i < 300; i++)
+        g_string_append(deep, "/d");
+    box_make(&box, deep->str);
+    box_make(&box, "to");
+    g_autofree char *from = box_path(&box, "from"), *to = box_path(&box, "to");
+    g_assert_false(acr_tree_copy(from, to, &error));
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+}
+
+static void bytes_are_those_on_disk_and_links_are_not_followed(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autofree char *text = g_strnfill(1 << 20, 'x'), *path = box_path(&box, "t"),
+                    *none = box_path(&box, "none");
+    box_put(&box, "t/a/large", text, 0644);
+    box_put(&box, "outside/large", text, 0644);
+    box_link(&box, "../outside", "t/link");
+    gint64 bytes = acr_tree_bytes(path);
+    g_assert_cmpint(bytes, >=, 1 << 20);
+    g_assert_cmpint(bytes, <, 2 << 20);
+    g_assert_cmpint(acr_tree_bytes(none), ==, 0);
+}
+
+void add_tree_tests(void)
+{
+    g_test_add_func("/sandbox/tree/a_snapshot_is_written_out_as_it_is",
+                    a_snapshot_is_written_out_as_it_is);
+    g_test_add_func("/sandbox/tree/a_file_that_is_there_already_is_not_written_over",
+                    a_file_that_is_there_already_is_not_written_over);
+    g_test_add_func("/sandbox/tree/what_is_too_large_is_named", what_is_too_large_is_named);
+    g_test_add_func("/sandbox/tree/a_copy_has_files_folders_and_links_only",
+                    a_copy_has_files_folders_and_links_only);
+    g_test_add_func("/sandbox/tree/a_tree_of_too_many_folders_ends",
+                    a_tree_of_too_many_folders_ends);
+    g_test_add_func("/sandbox/tree/bytes_are_those_on_disk_and_links_are_not_followed",
+                    bytes_are_those_on_disk_and_links_are_not_followed);
+}

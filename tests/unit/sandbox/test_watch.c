@@ -1,0 +1,59 @@
+/* The watch over a tree of processes: what it counts of real ones. */
+#include "test_sandbox.h"
+
+#include <unistd.h>
+
+#define MIB ((gint64)1024 * 1024)
+
+/* Looks until there are as many processes below `pid`, for a few seconds. */
+static void wait_for(pid_t pid, guint processes, AcrUse *out)
+{
+    for (int i = 0; i < 1000; i++) {
+        acr_watch_use(pid, 0, out);
+        if (out->processes == processes)
+            return;
+        g_usleep(10000);
+    }
+    g_assert_cmpuint(out->processes, ==, processes);
+}
+
+static void descendants_are_counted_in_sessions_of_their_own_too(void)
+{
+    g_autoptr(GError) error = NULL;
+    AcrPeer peer;
+    AcrUse use, exact;
+    const char *const argv[] = {"sh", "-c", "sleep 100 & setsid sh -c 'sleep 100; :' & wait", NULL};
+    g_assert_true(acr_peer_start(argv, &peer, &error));
+    wait_for(peer.pid, 3, &use);
+    g_assert_cmpint(use.bytes, >, 100 * 1024);
+    g_assert_cmpint(use.bytes, <, 1024 * MIB);
+    acr_watch_use(peer.pid, 1, &exact); /* beyond the limit shared pages count once */
+    g_assert_cmpuint(exact.processes, ==, 3);
+    g_assert_cmpint(exact.bytes, >, 0);
+    g_assert_cmpint(exact.bytes, <=, use.bytes + MIB);
+    /* From outside: the peer itself is a descendant of ours. */
+    acr_watch_use(getpid(), 0, &use);
+    g_assert_cmpuint(use.processes, >=, 4);
+    g_autofree char *how = acr_peer_end(&peer, 0);
+}
+
+static void a_process_that_is_gone_takes_nothing(void)
+{
+    g_autoptr(GError) error = NULL;
+    AcrPeer peer;
+    AcrUse use = {1, 1};
+    g_assert_true(acr_peer_start((const char *const[]){"true", NULL}, &peer, &error));
+    pid_t pid = peer.pid;
+    g_autofree char *how = acr_peer_end(&peer, 5000);
+    acr_watch_use(pid, 1, &use);
+    g_assert_cmpint(use.bytes, ==, 0);
+    g_assert_cmpuint(use.processes, ==, 0);
+}
+
+void add_watch_tests(void)
+{
+    g_test_add_func("/sandbox/watch/descendants_are_counted_in_sessions_of_their_own_too",
+                    descendants_are_counted_in_sessions_of_their_own_too);
+    g_test_add_func("/sandbox/watch/a_process_that_is_gone_takes_nothing",
+                    a_process_that_is_gone_takes_nothing);
+}
