@@ -25,5 +25,6 @@ int main(int argc, char **argv)
     add_text_tests();
     add_file_tests();
     add_spawn_tests();
+    add_spawn_option_tests();
     return g_test_run();
 }

@@ -8,9 +8,18 @@ void add_json_tests(void);
 void add_text_tests(void);
 void add_file_tests(void);
 void add_spawn_tests(void);
+void add_spawn_option_tests(void);
 
 /* A new empty folder; owned (g_free). The test removes it with acr_dir_remove. */
 char *test_folder(void);
 void test_folder_remove(const char *path);
+
+/* ---- Children (test_spawn.c) ---- */
+
+/* Runs a shell script (or the spawn's own argv); it must be started. */
+void spawn_ok(AcrSpawn spawn, const char *script, AcrSpawnResult *out);
+void assert_bytes(GBytes *bytes, const char *text);
+/* Whether the process whose id the file holds is gone; waits a little for its end. */
+bool is_gone(const char *pid_file);
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-static void run(AcrSpawn spawn, const char *script, AcrSpawnResult *out)
+void spawn_ok(AcrSpawn spawn, const char *script, AcrSpawnResult *out)
 {
     const char *const argv[] = {"sh", "-c", script, NULL};
     if (!spawn.argv)
@@ -22,7 +22,7 @@ static void run(AcrSpawn spawn, const char *script, AcrSpawnResult *out)
     g_assert_true(ok);
 }
 
-static void assert_bytes(GBytes *bytes, const char *text)
+void assert_bytes(GBytes *bytes, const char *text)
 {
     g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), text, strlen(text));
 }
@@ -30,17 +30,17 @@ static void assert_bytes(GBytes *bytes, const char *text)
 static void output_exit_code_and_signal_come_back(void)
 {
     g_auto(AcrSpawnResult) plain = {0}, merged = {0}, killed = {0};
-    run((AcrSpawn){0}, "echo out; echo err >&2; exit 7", &plain);
+    spawn_ok((AcrSpawn){0}, "echo out; echo err >&2; exit 7", &plain);
     g_assert_cmpint(plain.exit_code, ==, 7);
     g_assert_cmpint(plain.signal, ==, 0);
     assert_bytes(plain.out, "out\n");
     assert_bytes(plain.err, "err\n");
     g_assert_cmpuint(plain.out_total, ==, 4);
     g_assert_false(plain.timed_out || plain.interrupted);
-    run((AcrSpawn){.merge_stderr = true}, "echo out; echo err >&2", &merged);
+    spawn_ok((AcrSpawn){.merge_stderr = true}, "echo out; echo err >&2", &merged);
     assert_bytes(merged.out, "out\nerr\n");
     assert_bytes(merged.err, "");
-    run((AcrSpawn){0}, "kill -TERM $$", &killed);
+    spawn_ok((AcrSpawn){0}, "kill -TERM $$", &killed);
     g_assert_cmpint(killed.exit_code, ==, -1);
     g_assert_cmpint(killed.signal, ==, SIGTERM);
 }
@@ -70,7 +70,7 @@ static void folder_and_environment_are_those_asked_for(void)
     g_autofree char *folder = test_folder();
     const char *const envp[] = {"A=1", "PATH=/usr/bin:/bin", NULL};
     g_auto(AcrSpawnResult) result = {0};
-    run((AcrSpawn){.cwd = folder, .envp = envp}, "pwd; echo $A$HOME", &result);
+    spawn_ok((AcrSpawn){.cwd = folder, .envp = envp}, "pwd; echo $A$HOME", &result);
     g_autofree char *expected = g_strdup_printf("%s\n1\n", folder);
     assert_bytes(result.out, expected);
     test_folder_remove(folder);
@@ -81,7 +81,7 @@ static void input_larger_than_a_pipe_comes_through_both_ways(void)
     const gsize len = 3 << 20;
     g_autofree char *input = g_strnfill(len, 'i');
     g_auto(AcrSpawnResult) result = {0};
-    run((AcrSpawn){.input = input, .input_len = len}, "tee /dev/stderr", &result);
+    spawn_ok((AcrSpawn){.input = input, .input_len = len}, "tee /dev/stderr", &result);
     g_assert_cmpmem(g_bytes_get_data(result.out, NULL), g_bytes_get_size(result.out), input, len);
     g_assert_cmpuint(g_bytes_get_size(result.err), ==, len);
 }
@@ -91,19 +91,19 @@ static void a_child_that_does_not_read_its_input_does_no_harm(void)
     const gsize len = 3 << 20;
     g_autofree char *input = g_strnfill(len, 'i');
     g_auto(AcrSpawnResult) result = {0}, none = {0}, empty = {0};
-    run((AcrSpawn){.input = input, .input_len = len}, "exec 0<&-; echo done", &result);
+    spawn_ok((AcrSpawn){.input = input, .input_len = len}, "exec 0<&-; echo done", &result);
     assert_bytes(result.out, "done\n");
-    run((AcrSpawn){0}, "cat; echo end", &none);
+    spawn_ok((AcrSpawn){0}, "cat; echo end", &none);
     assert_bytes(none.out, "end\n");
-    run((AcrSpawn){.input = "", .input_len = 0}, "cat; echo end", &empty);
+    spawn_ok((AcrSpawn){.input = "", .input_len = 0}, "cat; echo end", &empty);
     assert_bytes(empty.out, "end\n");
 }
 
 static void output_beyond_the_limit_is_counted_and_dropped(void)
 {
     g_auto(AcrSpawnResult) result = {0};
-    run((AcrSpawn){.output_limit = 1000}, "head -c 5000000 /dev/zero; head -c 1001 /dev/zero >&2",
-        &result);
+    spawn_ok((AcrSpawn){.output_limit = 1000},
+             "head -c 5000000 /dev/zero; head -c 1001 /dev/zero >&2", &result);
     g_assert_cmpint(result.exit_code, ==, 0);
     g_assert_cmpuint(g_bytes_get_size(result.out), ==, 1000);
     g_assert_cmpuint(result.out_total, ==, 5000000);
@@ -112,7 +112,7 @@ static void output_beyond_the_limit_is_counted_and_dropped(void)
 }
 
 /* Whether the process whose id the file holds is gone; waits a little for its end. */
-static bool is_gone(const char *pid_file)
+bool is_gone(const char *pid_file)
 {
     g_autoptr(GBytes) text = acr_file_read(pid_file, 100, NULL);
     g_assert_nonnull(text);
@@ -133,8 +133,8 @@ static void the_deadline_kills_the_whole_group(void)
     g_autofree char *folder = test_folder();
     g_autofree char *pid_file = g_build_filename(folder, "pid", NULL);
     g_auto(AcrSpawnResult) result = {0};
-    run((AcrSpawn){.cwd = folder, .timeout_ms = 300},
-        "trap '' TERM INT; sleep 100 & echo $! > pid; echo begun; wait; sleep 100", &result);
+    spawn_ok((AcrSpawn){.cwd = folder, .timeout_ms = 300},
+             "trap '' TERM INT; sleep 100 & echo $! > pid; echo begun; wait; sleep 100", &result);
     g_assert_true(result.timed_out);
     g_assert_false(result.interrupted);
     g_assert_cmpint(result.exit_code, ==, -1);
@@ -149,7 +149,7 @@ static void the_deadline_kills_the_whole_group(void)
 static void endless_output_does_not_outlive_the_deadline(void)
 {
     g_auto(AcrSpawnResult) result = {0};
-    run((AcrSpawn){.timeout_ms = 300, .output_limit = 10}, "yes", &result);
+    spawn_ok((AcrSpawn){.timeout_ms = 300, .output_limit = 10}, "yes", &result);
     g_assert_true(result.timed_out);
     g_assert_cmpint(result.wall_ms, <, 5000);
     g_assert_cmpuint(g_bytes_get_size(result.out), ==, 10);
@@ -168,7 +168,7 @@ static void an_interruption_kills_the_group(void)
     pthread_t thread;
     g_assert_cmpint(pthread_create(&thread, NULL, interrupt_soon, &interrupt), ==, 0);
     g_auto(AcrSpawnResult) result = {0};
-    run((AcrSpawn){.interrupt = &interrupt}, "sleep 100", &result);
+    spawn_ok((AcrSpawn){.interrupt = &interrupt}, "sleep 100", &result);
     pthread_join(thread, NULL);
     g_assert_true(result.interrupted);
     g_assert_false(result.timed_out);
@@ -180,12 +180,13 @@ static void what_the_child_leaves_behind_does_not_hang_us(void)
     g_autofree char *folder = test_folder();
     g_autofree char *pid_file = g_build_filename(folder, "pid", NULL);
     g_auto(AcrSpawnResult) in_group = {0}, escaped = {0};
-    run((AcrSpawn){.cwd = folder}, "sleep 100 & echo $! > pid; echo x", &in_group);
+    spawn_ok((AcrSpawn){.cwd = folder}, "sleep 100 & echo $! > pid; echo x", &in_group);
     g_assert_cmpint(in_group.exit_code, ==, 0);
     g_assert_cmpint(in_group.wall_ms, <, 5000);
     assert_bytes(in_group.out, "x\n");
     g_assert_true(is_gone(pid_file));
-    run((AcrSpawn){0},
+    spawn_ok(
+        (AcrSpawn){0},
         "setsid sh -c 'i=0; while [ $i -lt 40 ]; do echo y; sleep 0.1; i=$((i+1)); done' & echo x",
         &escaped);
     g_assert_cmpint(escaped.exit_code, ==, 0);
@@ -196,7 +197,7 @@ static void what_the_child_leaves_behind_does_not_hang_us(void)
 static void a_child_that_closes_its_output_early_is_waited_for(void)
 {
     g_auto(AcrSpawnResult) result = {0};
-    run((AcrSpawn){0}, "exec >&- 2>&-; sleep 0.3; exit 3", &result);
+    spawn_ok((AcrSpawn){0}, "exec >&- 2>&-; sleep 0.3; exit 3", &result);
     g_assert_cmpint(result.exit_code, ==, 3);
     g_assert_cmpint(result.wall_ms, >=, 300);
     g_assert_cmpint(result.wall_ms, <, 5000);
@@ -225,9 +226,9 @@ static void the_child_gets_clean_signals_and_only_three_descriptors(void)
     sighandler_t handler = signal(SIGPIPE, SIG_IGN);
     g_auto(AcrSpawnResult) result = {0}, fds = {0};
     const char *const status[] = {"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status", NULL};
-    run((AcrSpawn){.argv = status}, NULL, &result);
+    spawn_ok((AcrSpawn){.argv = status}, NULL, &result);
     const char *const list[] = {"ls", "/proc/self/fd", NULL};
-    run((AcrSpawn){.argv = list}, NULL, &fds);
+    spawn_ok((AcrSpawn){.argv = list}, NULL, &fds);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     signal(SIGPIPE, handler);
     close(leak);
@@ -248,8 +249,8 @@ static void signals_of_ours_do_not_disturb(void)
     struct itimerval often = {{0, 2000}, {0, 2000}}, never = {0};
     setitimer(ITIMER_REAL, &often, NULL);
     g_auto(AcrSpawnResult) result = {0};
-    run((AcrSpawn){0}, "i=0; while [ $i -lt 20000 ]; do echo line; i=$((i+1)); done; sleep 0.1",
-        &result);
+    spawn_ok((AcrSpawn){0},
+             "i=0; while [ $i -lt 20000 ]; do echo line; i=$((i+1)); done; sleep 0.1", &result);
     setitimer(ITIMER_REAL, &never, NULL);
     sigaction(SIGALRM, &before, NULL);
     g_assert_cmpint(result.exit_code, ==, 0);
@@ -262,7 +263,7 @@ static void an_ignored_sigchld_does_not_hang_us(void)
 {
     sighandler_t before = signal(SIGCHLD, SIG_IGN);
     g_auto(AcrSpawnResult) result = {0};
-    run((AcrSpawn){0}, "echo x; exit 3", &result);
+    spawn_ok((AcrSpawn){0}, "echo x; exit 3", &result);
     signal(SIGCHLD, before);
     assert_bytes(result.out, "x\n");
     g_assert_cmpint(result.exit_code, ==, -1);
@@ -273,7 +274,7 @@ static void *run_many(void *data)
 {
     for (int i = 0; i < 20; i++) {
         g_auto(AcrSpawnResult) result = {0};
-        run((AcrSpawn){.input = data, .input_len = strlen(data)}, "cat", &result);
+        spawn_ok((AcrSpawn){.input = data, .input_len = strlen(data)}, "cat", &result);
         assert_bytes(result.out, data);
     }
     return NULL;
@@ -296,7 +297,7 @@ static void short_children_come_back_at_once(void)
     const char *const argv[] = {"true", NULL};
     for (int i = 0; i < 100; i++) {
         g_auto(AcrSpawnResult) result = {0};
-        run((AcrSpawn){.argv = argv}, NULL, &result);
+        spawn_ok((AcrSpawn){.argv = argv}, NULL, &result);
         g_assert_cmpint(result.exit_code, ==, 0);
     }
     gint64 ms = (g_get_monotonic_time() - started) / 1000;
@@ -318,7 +319,7 @@ static void a_child_that_crashes_leaves_no_core(void)
     g_assert_cmpint(getrlimit(RLIMIT_CORE, &limit), ==, 0);
     g_assert_cmpuint(limit.rlim_cur, <=, 1);
     g_assert_cmpuint(limit.rlim_max, <=, 1);
-    run((AcrSpawn){.cwd = folder}, "kill -ABRT $$", &result);
+    spawn_ok((AcrSpawn){.cwd = folder}, "kill -ABRT $$", &result);
     g_assert_cmpint(result.signal, ==, SIGABRT);
     g_assert_false(g_file_test(core, G_FILE_TEST_EXISTS));
     test_folder_remove(folder);
