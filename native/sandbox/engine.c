@@ -15,7 +15,7 @@
 #define CALL_MS (120 * 1000)
 #define ARCHIVE_MS (600 * 1000)
 #define COMMIT_MS (600 * 1000)
-#define VERSION_MS (20 * 1000)  /* an engine may have to be started for it */
+#define PING_MS (20 * 1000)  /* an engine may have to be started for it */
 #define SWEEP_MS (10 * 1000)    /* of all that it asks for */
 #define REMOVE_MS (30 * 1000)   /* nothing interrupts it */
 #define MAX_MESSAGE_BYTES 1000u /* of an engine's, in ours */
@@ -179,9 +179,10 @@ AcrEngine *acr_engine_open(const char *socket, const AcrInterrupt *interrupt, GE
     }
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
+    /* Not its version: podman asks other programs for theirs before it answers. */
     bool there = acr_engine_call(
-        engine, &(AcrEngineCall){.method = "GET", .path = "/version", .timeout_ms = VERSION_MS},
-        &answer, &reason);
+        engine, &(AcrEngineCall){.method = "GET", .path = "/_ping", .timeout_ms = PING_MS}, &answer,
+        &reason);
     if (!there && g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED)) {
         g_propagate_error(error, g_steal_pointer(&reason));
         return NULL;
