@@ -181,7 +181,7 @@ class Engine:
         return answer
 
     def stop(self) -> None:
-        """Ends the engine."""
+        """Ends the engine, and takes off what it has mounted in its folder."""
         self.process.terminate()
         try:
             self.process.wait(30)
@@ -189,6 +189,11 @@ class Engine:
             self.process.kill()
             self.process.wait()
         self.log.close()
+        lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+        places = [line.split(" ")[1] for line in lines]
+        for place in reversed(places):
+            if place.startswith(f"{self.folder}/"):
+                subprocess.run(["umount", place], check=False)
 
 
 _PODMAN_CONFIG = """
