@@ -95,6 +95,32 @@ static void append_header(GString *out, const char *line, gsize n)
         g_string_append_len(out, line, (gssize)n);
 }
 
+/* Which of the names of a renamed file a line gives, as a bit; 0: none. */
+static guint name_bit(const char *line, gsize n)
+{
+    static const char *const names[] = {"rename from ", "rename to ", "copy from ", "copy to "};
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+        if (starts_with(line, n, names[i]))
+            return 1u << i;
+    return 0;
+}
+
+/* Whether a header gives such a name twice: libgit2 loses the first one. */
+static bool names_twice(const char *diff, gsize len)
+{
+    guint seen = 0;
+    for (gsize at = 0; at < len;) {
+        const char *line = diff + at, *feed = memchr(line, '\n', len - at);
+        gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
+        guint bit = name_bit(line, n);
+        if (seen & bit)
+            return true;
+        seen = starts_with(line, n, HEADER) ? 0 : seen | bit;
+        at += n;
+    }
+    return false;
+}
+
 /*
  * The diff as libgit2 reads it. It does not see the end of a header that no hunk follows, as an
  * empty file has it when it is made or removed: it gets a line there that ends a patch. Owned.
@@ -149,8 +175,11 @@ static int check_binary(const git_diff_delta *delta, const git_diff_binary *bina
 static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
 {
     /* libgit2 copies a line up to its first NUL, and then reads all of its length. */
-    if (len && memchr(diff, '\0', len)) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff holds a NUL byte");
+    const char *why = len && memchr(diff, '\0', len) ? "holds a NUL byte"
+                      : names_twice(diff, len)       ? "cannot be read: a file is renamed twice"
+                                                     : NULL;
+    if (why) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff %s", why);
         return false;
     }
     g_autoptr(GString) text = mend_headers(diff, len);
