@@ -10,6 +10,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -181,7 +182,7 @@ class Engine:
         return answer
 
     def stop(self) -> None:
-        """Ends the engine, and takes off what it has mounted in its folder."""
+        """Ends the engine and its waiting helpers, and takes off what it has mounted in its folder."""
         self.process.terminate()
         try:
             self.process.wait(30)
@@ -189,11 +190,30 @@ class Engine:
             self.process.kill()
             self.process.wait()
         self.log.close()
+        # podman leaves one beside each command that ended, which mounts its store again half a minute later.
+        for pid in self._helpers():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
         lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
         places = [line.split(" ")[1] for line in lines]
         for place in reversed(places):
             if place.startswith(f"{self.folder}/"):
                 subprocess.run(["umount", place], check=False)
+
+    def _helpers(self) -> list[int]:
+        """The processes of podman's `conmon` that name this engine's folder."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                command = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            here = f"{self.folder}/".encode()
+            if command[0].endswith(b"/conmon") and any(here in word for word in command):
+                found.append(int(folder.name))
+        return found
 
 
 _PODMAN_CONFIG = """
