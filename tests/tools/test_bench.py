@@ -24,8 +24,10 @@ import growth  # noqa: E402
 import machine  # noqa: E402
 import memory  # noqa: E402
 import peers  # noqa: E402
+import sandbox  # noqa: E402
 import table  # noqa: E402
 import timing  # noqa: E402
+from host import binary  # noqa: E402
 from plain_search import PlainSearch  # noqa: E402
 from timing import BenchError, Command, Comparison, Spent, Times  # noqa: E402
 
@@ -46,6 +48,12 @@ ANSWERER = "import sys\nfor line in sys.stdin.read().splitlines():\n    print(li
 def commit(folder: Path, files: dict[str, bytes] = FILES) -> corpus.Corpus:
     """A repository with one commit of these files, as a corpus."""
     return corpus.load(generate.write(folder, iter(files.items())), "main")
+
+
+def git_state(repository: Path) -> list[tuple[str, int, int]]:
+    """Every file of a repository, with its size and time."""
+    paths = sorted(path for path in repository.rglob("*") if path.is_file())
+    return [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in paths]
 
 
 def python(code: str, *args: str) -> Command:
@@ -325,3 +333,45 @@ def test_the_program_is_measured_on_a_small_repository(tmp_path: Path) -> None:
     rows = [(row["row"], row["unit"]) for row in data["rows"]]
     assert rows == [("cold", "x"), *[("warm", "x"), ("warm", "files")] * 2]
     assert all(row["value"] > 0 for row in data["rows"] if row["unit"] == "x")
+
+
+def test_the_sandbox_is_compared_with_a_worktree_of_the_same_tree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository = commit(tmp_path / "repo").repository
+    before = git_state(repository)
+    found = tmp_path / "found.json"
+    argv = ["--binary", str(binary()), "--repo", str(repository), "--rev", "main"]
+    code = sandbox.main([*argv, "--only", "plain", "--rounds", "1", "--json", str(found)])
+    assert code in (0, 1), capsys.readouterr().err
+    rows = json.loads(found.read_text())["rows"]
+    assert [(row["row"], row["what"]) for row in rows] == [
+        ("plain", "cold"),
+        ("plain", "warm"),
+        ("plain", "warm, 5 changed files"),
+    ]
+    assert all(row["value"] > 0 for row in rows)
+    assert f"{len(FILES)} files" in capsys.readouterr().out
+    assert git_state(repository) == before
+
+
+def test_the_diff_for_the_sandbox_changes_files_and_leaves_the_tree(
+    tmp_path: Path,
+) -> None:
+    source = commit(tmp_path / "repo").repository
+    files = sandbox.make_repository(source, "main", tmp_path / "made")
+    assert files == FILES
+    sandbox.make_patch(tmp_path / "made", sorted(files), tmp_path / "patch")
+    text = (tmp_path / "patch").read_text()
+    assert text.count("diff --git ") == text.count("\n+# changed\n") == 5
+    assert corpus.git(tmp_path / "made", "status", "--porcelain") == b""
+
+
+def test_a_sandbox_that_does_not_run_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository = commit(tmp_path / "repo").repository
+    argv = ["--binary", "/bin/false", "--repo", str(repository), "--rev", "main"]
+    assert sandbox.main([*argv, "--only", "plain", "--rounds", "1"]) == 3
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1 and said[0].startswith("sandbox.py: ")
