@@ -15,7 +15,7 @@
 #define CALL_MS (120 * 1000)
 #define ARCHIVE_MS (600 * 1000)
 #define COMMIT_MS (600 * 1000)
-#define PING_MS (20 * 1000)  /* an engine may have to be started for it */
+#define PING_MS (20 * 1000)     /* an engine may have to be started for it */
 #define SWEEP_MS (10 * 1000)    /* of all that it asks for */
 #define REMOVE_MS (30 * 1000)   /* nothing interrupts it */
 #define MAX_MESSAGE_BYTES 1000u /* of an engine's, in ours */
