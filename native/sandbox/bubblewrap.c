@@ -16,6 +16,7 @@
 
 #define HOME "/home/sandbox"
 #define ROOT_RUNS_AS 64711 /* as root, commands are run as this user, which owns nothing else */
+#define MAX_MAP_BYTES ((gsize)64 * 1024)
 
 typedef struct {
     char *program; /* bwrap */
@@ -50,6 +51,26 @@ static char *find_stage(const char *program)
     return NULL;
 }
 
+/* Whether there is such a user here: a user namespace may know few. */
+static bool is_user(guint uid)
+{
+    g_autoptr(GBytes) bytes = acr_file_read("/proc/self/uid_map", MAX_MAP_BYTES, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    g_autofree char *text = g_strndup(data ? data : "", len);
+    for (char *at = text; *at;) {
+        guint64 first = g_ascii_strtoull(at, &at, 10);
+        (void)g_ascii_strtoull(at, &at, 10); /* outside */
+        guint64 count = g_ascii_strtoull(at, &at, 10);
+        if (uid >= first && uid - first < count)
+            return true;
+        if (*at != '\n')
+            break;
+        at++;
+    }
+    return false;
+}
+
 static void state_free(State *state)
 {
     g_free(state->program);
@@ -62,7 +83,7 @@ static void state_free(State *state)
 static bool open_backend(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state = g_new0(State, 1);
-    state->uid = geteuid() == 0 ? ROOT_RUNS_AS : -1;
+    state->uid = geteuid() == 0 && is_user(ROOT_RUNS_AS) ? ROOT_RUNS_AS : -1;
     g_autofree char *program = g_find_program_in_path("bwrap");
     if (!program)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
@@ -134,7 +155,7 @@ static void add_namespaces(AcrHelperSpec *spec, bool network)
     g_autofree char *status = g_strdup_printf("%d", ACR_HELPER_STATUS);
     acr_helper_words(spec->argv, "--unshare-all", "--unshare-user", "--disable-userns",
                      "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "1000",
-                     "--gid", "1000", "--hostname", "sandbox", "--json-status-fd", status, NULL);
+                     "--gid", "1000", "--json-status-fd", status, NULL);
     if (network)
         acr_helper_words(spec->argv, "--share-net", NULL);
 }

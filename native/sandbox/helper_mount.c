@@ -23,6 +23,7 @@
 
 #define INODE_BYTES 4096 /* of the stage for each file that it may hold */
 #define MIN_INODES 4096
+#define HOST_NAME "sandbox"
 
 static bool fail(GError **error, AcrSandboxError code, const char *what)
 {
@@ -46,13 +47,22 @@ static bool write_file(const char *path, const char *text, GError **error)
     return !err || fail_at(error, "cannot write", path);
 }
 
+/* What the kernel says at its limit on them would send the user to look at a disk. */
+static bool fail_refused(GError **error)
+{
+    const char *why = errno == ENOSPC ? "there may be no more of them" : g_strerror(errno);
+    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                "user namespaces are refused here, as in many containers: %s", why);
+    return false;
+}
+
 /* A user namespace in which this user and group have the numbers that they have outside. */
 static bool enter_user_namespace(int more_flags, GError **error)
 {
     uid_t uid = geteuid();
     gid_t gid = getegid();
     if (unshare(CLONE_NEWUSER | more_flags) != 0)
-        return fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot make a user namespace");
+        return fail_refused(error);
     g_autofree char *users = g_strdup_printf("%u %u 1", uid, uid),
                     *groups = g_strdup_printf("%u %u 1", gid, gid);
     return write_file("/proc/self/setgroups", "deny", error) &&
@@ -67,6 +77,14 @@ static bool enter_mount_namespace(const AcrHelperSpec *spec, bool *out_is_root, 
         return false;
     return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ||
            fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot make the mounts private");
+}
+
+/* A name of its own, which bubblewrap's namespace takes over. Containers may forbid that: the
+ * machine's name is then seen. */
+static void hide_name(void)
+{
+    if (unshare(CLONE_NEWUTS) == 0 && sethostname(HOST_NAME, strlen(HOST_NAME)) != 0)
+        g_debug("sethostname: %s", g_strerror(errno));
 }
 
 /* ---- Sources ------------------------------------------------------------------------------------
@@ -249,6 +267,7 @@ bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error)
     bool is_root = false;
     if (!enter_mount_namespace(spec, &is_root, error))
         return false;
+    hide_name();
     GArray *fds = g_array_new(FALSE, FALSE, sizeof(int));
     int stage = -1;
     bool ok =

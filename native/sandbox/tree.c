@@ -40,6 +40,7 @@ static void close_fd(int *fd)
 /* Shared by the threads that write. */
 typedef struct {
     AcrSnapshot *snapshot;
+    const char *dir;
     int root;
     gint64 uid;
     pthread_mutex_t lock; /* of what follows */
@@ -85,7 +86,8 @@ static void take_entry(void *user, gsize index, GBytes *bytes, const GError *err
         return;
     pthread_mutex_lock(&self->lock);
     if (err && !self->error)
-        (void)fail(&self->error, err, "cannot write", entry->path);
+        acr_sandbox_fail(&self->error, ACR_SANDBOX_ERROR_FAILED, "cannot write '%s' below '%s': %s",
+                         entry->path, self->dir, g_strerror(err));
     else if (error && error->code == ACR_VCS_ERROR_TOO_BIG)
         g_string_append_printf(self->too_big, "%s'%s'", self->too_big->len ? ", " : "",
                                entry->path);
@@ -124,7 +126,7 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
     AUTO_FD root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0 || (uid >= 0 && fchown(root, (uid_t)uid, (gid_t)uid) != 0))
         return fail(error, errno, "cannot use the folder", dir);
-    Export self = {.snapshot = snapshot, .root = root, .uid = uid};
+    Export self = {.snapshot = snapshot, .dir = dir, .root = root, .uid = uid};
     int err = make_folders(&self);
     if (err)
         return fail(error, err, "cannot make the folders of", dir);

@@ -10,10 +10,12 @@ import pytest
 
 import packages
 import repos
+import sandboxes
 from host import ROOT, Host, Result
 from host import binary as built_binary
 from loopback import LoopbackOpenAI
 from repos import Repo
+from sandboxes import Sandbox
 
 
 @pytest.fixture(scope="session")
@@ -89,6 +91,14 @@ def loopback_openai() -> Iterator[Callable[..., LoopbackOpenAI]]:
     for server in servers:
         server.stop()
     assert [text for server in servers for text in server.violations] == []
+
+
+@pytest.fixture
+def box(request: pytest.FixtureRequest, tmp_path: Path, binary: Path) -> Iterator[Sandbox]:
+    """A sandbox of this machine, as a way to run `exec`: its parameter, one of sandboxes.LOCAL, else bubblewrap."""
+    made = sandboxes.local(getattr(request, "param", "bubblewrap"), tmp_path / "box", binary)
+    yield made
+    made.host.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,79 @@
+"""What the tests of set-ups and of the choice of a Python share: the project, environments, the cache."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import sandboxes
+from repos import Repo
+from sandboxes import Sandbox
+
+BUBBLEWRAP = ["bubblewrap", "bubblewrap-user"]
+
+FAST_C = """#include <Python.h>
+static PyObject *twice(PyObject *self, PyObject *arg) { return PyNumber_Add(arg, arg); }
+static PyMethodDef methods[] = {{"twice", twice, METH_O, NULL}, {0}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_fast", NULL, -1, methods};
+PyMODINIT_FUNC PyInit__fast(void) { return PyModule_Create(&module); }
+"""
+# What a build does: a version file, a C extension; and what an editable install does: a path file.
+BUILD = """import os, site, subprocess, sys, sysconfig, time
+here = os.path.dirname(os.path.abspath(__file__))
+os.chdir(here)
+with open("quick/_version.py", "w") as out:
+    out.write("stamp = %d\\n" % time.time_ns())
+if "--no-c" in sys.argv:
+    with open("quick/_fast.py", "w") as out:
+        out.write("def twice(number):\\n    return number + number\\n")
+else:
+    target = "quick/_fast" + sysconfig.get_config_var("EXT_SUFFIX")
+    include = sysconfig.get_path("include")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-I" + include, "-o", target, "quick/_fast.c"], check=True)
+if "--editable" in sys.argv:
+    folder = sysconfig.get_path("purelib") if sys.prefix != sys.base_prefix else site.getusersitepackages()
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "quick.pth"), "w") as out:
+        out.write(here + "\\n")
+"""
+TREE: dict[str, str | bytes] = {
+    "quick/__init__.py": "from ._version import stamp\nfrom ._fast import twice\n",
+    "quick/_fast.c": FAST_C,
+    "build.py": BUILD,
+    ".gitignore": "*.so\n_version.py\n.venv/\n",
+}
+
+
+def every(names: list[str]) -> pytest.MarkDecorator:
+    """The test once for each of these backends."""
+    return pytest.mark.parametrize("box", names, indirect=True)
+
+
+def owned(repo: Repo, box: Sandbox) -> Repo:
+    """The repository, given to the user that the program runs as."""
+    if box.wrapper:
+        sandboxes.give(repo.path, sandboxes.ORDINARY_USER)
+    return repo
+
+
+def cache(box: Sandbox) -> Path:
+    """Where trees and layers are kept."""
+    return box.host.home / "cache" / "acr-host" / "sandbox"
+
+
+def kept(box: Sandbox) -> set[str]:
+    """The names in it, without sizes."""
+    return {path.name for path in cache(box).iterdir() if not path.name.endswith(".size")}
+
+
+def left(box: Sandbox) -> set[str]:
+    """What only a run that is at work may have there."""
+    return {name for name in kept(box) if name.startswith("tmp-") or name.endswith(".lock")}
+
+
+def make_venv(path: Path, *options: str, python: str = "/usr/bin/python3") -> Path:
+    """A virtual environment without pip; its Python."""
+    subprocess.run([python, "-m", "venv", "--without-pip", *options, str(path)], check=True)
+    return path / "bin" / "python"

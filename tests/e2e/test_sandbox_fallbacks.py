@@ -1,0 +1,470 @@
+"""Where code cannot be run: `exec` says why in one line; `run` ends with its ordinary patch, and one line on why it is not proved.
+
+Each case is a machine or a command with something missing. The sample's script also holds answers of
+the reproducer and the reviewer, which a run that can execute uses up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Iterator
+
+import pytest
+
+import hostile
+import repos
+import runs
+import sandboxes
+from host import ROOT, Host, Result
+from repos import Repo
+
+REFUSED = (
+    "bwrap: No permissions to create a new namespace, likely because the kernel does not allow "
+    "non-privileged user namespaces."
+)
+NO_ENGINE = {"DOCKER_HOST": "unix:///nowhere/engine.sock"}
+
+
+@dataclass
+class Case:
+    """A way in which code cannot be run, and words of the line that says so."""
+
+    words: list[str]
+    options: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    wrapper: list[str] = field(default_factory=list)
+    usage: bool = False
+
+
+# ---- Cases -----------------------------------------------------------------------------------------
+
+
+def no_bubblewrap(folder: Path) -> Case:
+    """A PATH without it."""
+    for name in ("sh", "git"):
+        program = shutil.which(name)
+        assert program
+        (folder / name).symlink_to(program)
+    return Case(["bubblewrap is not installed"], env={"PATH": str(folder)})
+
+
+def bubblewrap_refused(folder: Path) -> Case:
+    """One that fails as the real one does where the kernel refuses."""
+    program = folder / "bwrap"
+    program.write_text(f"#!/bin/sh\necho '{REFUSED}' >&2\nexit 1\n")
+    program.chmod(0o755)
+    return Case([REFUSED], env={"PATH": f"{folder}:{os.environ['PATH']}"})
+
+
+def bubblewrap_that_is_none(folder: Path) -> Case:
+    """A program of that name that knows nothing of it, and says nothing."""
+    (folder / "bwrap").symlink_to("/bin/true")
+    return Case(["the sandbox ended by itself", "it said nothing"], env={"PATH": f"{folder}:{os.environ['PATH']}"})
+
+
+def namespaces_refused(folder: Path) -> Case:
+    """The kernel itself refuses any more user namespaces."""
+    inner = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"'
+    wrapper = ["unshare", "--user", "--map-root-user", "sh", "-c", inner, "sh"]
+    if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no user namespace can be made here")
+    if not shutil.which("bwrap"):
+        pytest.skip("bwrap is not installed")
+    return Case(["user namespaces are refused here"], wrapper=wrapper)
+
+
+def no_engine(folder: Path) -> Case:
+    """An image, and nothing listens."""
+    return Case(["the container engine at '/nowhere/engine.sock' does not answer"], ["--image", "x"], NO_ENGINE)
+
+
+def no_engine_named(folder: Path) -> Case:
+    """An image, and no engine in the usual places either."""
+    for path in ("/var/run/docker.sock", "/run/podman/podman.sock"):
+        if os.path.exists(path):
+            pytest.skip(f"an engine may listen at {path}")
+    return Case(["no container engine is there", "DOCKER_HOST"], ["--image", "x"])
+
+
+def no_python(folder: Path) -> Case:
+    """The one that was asked for is not there."""
+    return Case(["the Python '/nowhere/python' is not there"], ["--python", "/nowhere/python"])
+
+
+def setup_fails(folder: Path) -> Case:
+    """The project cannot be made importable."""
+    return Case(["the set-up 'seq 3; exit 4' exited with 4: 3"], ["--setup", "seq 3; exit 4"])
+
+
+def image_is_missing(folder: Path) -> Case:
+    """`container` without an image."""
+    return Case(["needs an image (--image NAME)"], ["--sandbox", "container"], usage=True)
+
+
+def sandbox_is_unknown(folder: Path) -> Case:
+    """No backend of that name."""
+    return Case(["there is no sandbox 'magic'", "bubblewrap, container, plain"], ["--sandbox", "magic"], usage=True)
+
+
+def image_elsewhere(folder: Path) -> Case:
+    """An image with a backend that has none."""
+    return Case(["--image", "not plain"], ["--sandbox", "plain", "--image", "x"], usage=True)
+
+
+CASES: list[Callable[[Path], Case]] = [
+    no_bubblewrap, bubblewrap_refused, bubblewrap_that_is_none, namespaces_refused, no_engine, no_engine_named,
+    no_python, setup_fails, image_is_missing, sandbox_is_unknown, image_elsewhere,
+]  # fmt: skip
+RUNNABLE = [make for make in CASES if not make.__name__.startswith(("image_", "sandbox_"))]
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
+    """The case that the test is parametrized with."""
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    sandboxes.let_pass(folder)
+    return request.param(folder)
+
+
+def each(cases: list[Callable[[Path], Case]]) -> pytest.MarkDecorator:
+    """The test once for each of the cases."""
+    return pytest.mark.parametrize("case", cases, indirect=True, ids=lambda make: make.__name__)
+
+
+# ---- What is said ----------------------------------------------------------------------------------
+
+
+def check_line(line: str, case: Case) -> None:
+    """One line that holds the words of the case, and no control character."""
+    assert line.isprintable(), repr(line)
+    for word in case.words:
+        assert word in line, line
+
+
+def sample_run(host: Host, repo: Repo, out: Path, case: Case, *more: str) -> Result:
+    """A run of the sample with the options of a case."""
+    arguments = runs.arguments(repo, out, *case.options, *more)
+    return host.run(*arguments, env=case.env, wrapper=case.wrapper)
+
+
+@each(CASES)
+def test_exec_says_why_in_one_line(case: Case, host: Host, sample_repo: Repo) -> None:
+    command = ["exec", "--repo", sample_repo, *case.options, "--", "true"]
+    result = host.run(*command, env=case.env, wrapper=case.wrapper).check(2 if case.usage else 125)
+    first, *more = result.err.splitlines()
+    check_line(first, case)
+    assert not more or [line.strip() for line in more] == ["1", "2", "3"]  # a set-up's last lines
+    assert result.out == ""
+
+
+@each(RUNNABLE)
+def test_run_goes_on_without_proof(
+    case: Case, host: Host, sample_repo: Repo, tmp_path: Path
+) -> None:
+    checkout = sample_repo.clone(tmp_path / "checkout")
+    result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
+    runs.check_patch(result.stdout, checkout)
+    [line] = result.err.splitlines()
+    assert line.startswith("acr-host run: verified: no (the issue is not reproduced: "), line
+    check_line(line, case)
+    # Said again from the run folder alone, and offline.
+    again = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
+    assert (again.stdout, again.err) == (result.stdout, result.err)
+    host.run("replay", tmp_path / "out").check(0)
+
+
+@each(RUNNABLE)
+def test_a_demanded_proof_fails(
+    case: Case, host: Host, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Exit 3: something of the machine is missing, not a patch."""
+    result = sample_run(host, sample_repo, tmp_path / "out", case, "--verify=always").check(3)
+    check_line(result.err.splitlines()[0], case)
+    assert result.out == ""
+    assert not (tmp_path / "out" / "patch.diff").exists()
+
+
+@each([image_is_missing, sandbox_is_unknown, image_elsewhere])
+def test_what_was_asked_for_wrongly_fails(
+    case: Case, host: Host, sample_repo: Repo, tmp_path: Path
+) -> None:
+    result = sample_run(host, sample_repo, tmp_path / "out", case)
+    check_line(result.one_line(2), case)
+
+
+def test_never_runs_nothing(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
+    """Not even the programs that would run it."""
+    case = bubblewrap_refused(tmp_path)
+    (tmp_path / "bwrap").write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\nexit 1\n")
+    for options in (["--setup", f"touch {tmp_path}/was-run"], ["--sandbox", "plain"], ["--image", "x"]):
+        case.options = options
+        out = tmp_path / f"out-{options[0][2:]}"
+        result = sample_run(host, sample_repo, out, case, "--verify=never").check(0)
+        assert result.out
+        [line] = result.err.splitlines()
+        assert line.endswith("verified: no (the issue is not reproduced: --verify=never was given)")
+    assert not (tmp_path / "was-run").exists()
+    assert not (host.home / "cache" / "acr-host" / "sandbox").exists()
+
+
+@each([no_bubblewrap, no_engine])
+def test_reproduce_cannot_do_without(
+    case: Case, host: Host, sample_repo: Repo, tmp_path: Path
+) -> None:
+    arguments = ["reproduce", *runs.arguments(sample_repo, tmp_path / "out", *case.options)[1:]]
+    check_line(host.run(*arguments, env=case.env).one_line(3), case)
+
+
+def test_a_program_that_speaks_like_bubblewrap_is_heard(host: Host, sample_repo: Repo) -> None:
+    """What is held back while it may be bubblewrap's own complaint is passed on in the end."""
+    if not shutil.which("bwrap"):
+        pytest.skip("bwrap is not installed")
+    code = "echo 'bwrap: not at all' >&2; echo more >&2; exit 1"
+    result = host.run("exec", "--repo", sample_repo, "--", "sh", "-c", code).check(1)
+    assert result.err == "bwrap: not at all\nmore\n"
+
+
+def test_root_of_a_namespace_is_an_ordinary_user(host: Host, sample_repo: Repo) -> None:
+    """Root that knows no other user, as in containers without rights."""
+    wrapper = ["unshare", "--user", "--map-root-user"]
+    if not shutil.which("bwrap") or subprocess.run([*wrapper, "true"], check=False).returncode != 0:
+        pytest.skip("bwrap is not installed, or no user namespace can be made here")
+    for options in ([], ["--setup", "mkdir -p d; chmod 0 d"]):
+        result = host.run("exec", "--repo", sample_repo, *options, "--", "id", "-u", wrapper=wrapper)
+        assert result.check(0).out == "1000\n"
+
+
+# ---- Caches and temporary folders ------------------------------------------------------------------
+
+
+def can_run(host: Host, repo: Repo, env: dict[str, str], *options: str) -> Result:
+    """`exec` of something small."""
+    command = ["exec", "--repo", repo, *options, "--", "sh", "-c", "echo $TMPDIR"]
+    return host.run(*command, env=env)
+
+
+@pytest.fixture
+def backend() -> list[str]:
+    """A sandbox that works here."""
+    return [] if shutil.which("bwrap") else ["--sandbox", "plain"]
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(
+    host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]
+) -> None:
+    with hostile.read_only(tmp_path / "shut") as folder:
+        for path in (folder, folder / "deeper"):
+            env = {"XDG_CACHE_HOME": str(path), "TMPDIR": str(host.home)}
+            assert can_run(host, sample_repo, env, *backend).check(0).err == ""
+            said = can_run(host, sample_repo, env, *backend, "-v").check(0).err
+            assert "trees are not kept for the next time: " in said
+    (tmp_path / "file").write_text("")
+    can_run(host, sample_repo, {"XDG_CACHE_HOME": str(tmp_path / "file")}, *backend).check(0)
+    assert not list(host.home.glob("acr-host-*/*")), "a temporary tree is left"
+
+
+def test_a_full_disk_is_one_line(
+    host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]
+) -> None:
+    with hostile.small_disk(tmp_path / "disk", 64) as disk:
+        case = Case(["No space left on device", str(disk)], backend, {"XDG_CACHE_HOME": str(disk)})
+        check_line(can_run(host, sample_repo, case.env, *backend).one_line(125), case)
+        kept = disk / "acr-host" / "sandbox"
+        assert [path.name for path in kept.iterdir()] == []
+        checkout = sample_repo.clone(tmp_path / "checkout")
+        result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
+        runs.check_patch(result.stdout, checkout)
+        [line] = [line for line in result.err.splitlines() if "verified: no (" in line]
+        check_line(line, case)
+        assert [path.name for path in kept.iterdir()] == []
+        hostile.grow(disk, 65536)
+        can_run(host, sample_repo, case.env, *backend).check(0)
+
+
+def test_temporary_folders_that_are_none(
+    host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]
+) -> None:
+    """With a cache none is needed; inside it is always the sandbox's own."""
+    (tmp_path / "file").write_text("")
+    for given in ("/nowhere", "relative", "", str(tmp_path / "file"), "/proc"):
+        result = can_run(host, sample_repo, {"TMPDIR": given}, *backend).check(0)
+        assert (result.out, result.err) == ("/tmp\n", "")
+    env = {"TMPDIR": "/nowhere", "XDG_CACHE_HOME": "/proc/nowhere"}
+    can_run(host, sample_repo, env, *backend).one_line(125, "/nowhere")
+
+
+def test_a_temporary_folder_of_somebody_else_is_not_used(
+    host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]
+) -> None:
+    (tmp_path / f"acr-host-{os.geteuid()}").symlink_to(host.home)
+    env = {"TMPDIR": str(tmp_path), "XDG_CACHE_HOME": "/proc/nowhere"}
+    can_run(host, sample_repo, env, *backend).one_line(125, "is somebody else's")
+
+
+# ---- Images ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
+    """podman's service with three images: nothing, a shell alone, and links into a /usr that is to be mounted."""
+    for program in ("podman", "runc", "busybox"):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    folder = tmp_path_factory.mktemp("images")
+    made = sandboxes.podman(tmp_path_factory.mktemp("podman"))
+    for name, fill in (("empty", _empty), ("shell", _shell), ("host", _host)):
+        root = folder / name
+        root.mkdir()
+        fill(root)
+        archive = folder / f"{name}.tar"
+        subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
+        made.load(archive, f"acr-host-test/{name}")
+    yield made
+    made.stop()
+
+
+def _empty(root: Path) -> None:
+    (root / "etc").mkdir()
+
+
+def _shell(root: Path) -> None:
+    for name in ("bin", "tmp", "etc", "testbed"):
+        (root / name).mkdir()
+    shutil.copy2(shutil.which("busybox") or "", root / "bin" / "busybox")
+    for name in ("sh", "tail", "true", "rm", "cat"):
+        (root / "bin" / name).symlink_to("busybox")
+
+
+def _host(root: Path) -> None:
+    for name in ("usr", "tmp", "etc", "proc"):
+        (root / name).mkdir()
+    (root / "tmp").chmod(0o1777)
+    for name in ("bin", "sbin", "lib", "lib64"):
+        (root / name).symlink_to(f"usr/{name}")
+    (root / "etc" / "passwd").write_text("root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
+
+
+IMAGES = {
+    "acr-host-test/missing": ["has no image 'acr-host-test/missing'"],
+    "acr-host-test/empty": ["the container engine cannot"],
+    "no such/name!": ["no such/name!"],
+}
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_an_image_that_is_none(
+    host: Host, sample_repo: Repo, tmp_path: Path, engine: sandboxes.Engine, image: str
+) -> None:
+    case = Case(IMAGES[image], ["--image", image], {"DOCKER_HOST": f"unix://{engine.socket}"})
+    check_all(case, host, sample_repo, tmp_path)
+    assert engine.containers() == []
+
+
+def test_an_image_without_python(
+    host: Host, sample_repo: Repo, tmp_path: Path, engine: sandboxes.Engine
+) -> None:
+    """Commands run in it; the project's tests cannot."""
+    env = {"DOCKER_HOST": f"unix://{engine.socket}"}
+    options = ["--image", "acr-host-test/shell"]
+    host.run("exec", "--repo", sample_repo, *options, "--", "true", env=env).check(0)
+    case = Case(["the image 'acr-host-test/shell' has no Python"], options, env)
+    check_runs(case, host, sample_repo, tmp_path)
+    case.options = [*options, "--python", "/opt/python"]
+    case.words = ["has no Python", "/opt/python"]
+    check_runs(case, host, sample_repo, tmp_path / "named")
+    assert engine.containers() == []
+
+
+def check_all(case: Case, host: Host, repo: Repo, folder: Path) -> None:
+    """`exec` and `run` both say it."""
+    result = host.run("exec", "--repo", repo, *case.options, "--", "true", env=case.env)
+    check_line(result.one_line(125), case)
+    check_runs(case, host, repo, folder)
+
+
+def check_runs(case: Case, host: Host, repo: Repo, folder: Path) -> None:
+    """A run goes on without proof, unless it is demanded."""
+    folder.mkdir(exist_ok=True)
+    result = sample_run(host, repo, folder / "auto", case).check(0)
+    [line] = result.err.splitlines()
+    assert "verified: no (the issue is not reproduced: " in line
+    check_line(line, case)
+    runs.check_patch(result.stdout, repo.clone(folder / "checkout"))
+    result = sample_run(host, repo, folder / "always", case, "--verify=always")
+    check_line(result.one_line(3), case)
+
+
+# ---- A program in a container ----------------------------------------------------------------------
+
+# What Docker's filter of system calls holds back from containers without rights.
+FILTER = {
+    "defaultAction": "SCMP_ACT_ALLOW",
+    "syscalls": [
+        {"names": ["unshare", "setns", "mount", "sethostname"], "action": "SCMP_ACT_ERRNO", "errnoRet": 1},
+        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38},
+    ],
+}
+
+
+@pytest.fixture
+def inside(
+    binary: Path, sample_repo: Repo, tmp_path: Path, engine: sandboxes.Engine
+) -> Iterator[Callable[..., tuple[Host, list[str]]]]:
+    """inside(*options) -> the program as an ordinary user in a container, with this machine's /usr."""
+    if not shutil.which("bwrap"):
+        pytest.skip("bwrap is not installed")
+    shutil.copy2(binary, tmp_path / "acr-host")
+    (tmp_path / "home").mkdir()
+    sandboxes.give(tmp_path, sandboxes.ORDINARY_USER)
+    host = Host(tmp_path / "home", tmp_path / "acr-host")
+
+    def make(*options: str) -> tuple[Host, list[str]]:
+        return host, [
+            "podman", "--url", f"unix://{engine.socket}", "run", "--rm", "--network", "none", "--user", "65534:65534",
+            "--cap-drop", "all", "--security-opt", "no-new-privileges", "--ulimit", "nofile=4096:4096",
+            "--ulimit", "nproc=4096:4096", "-v", "/usr:/usr:ro", "-v", f"{ROOT}:{ROOT}:ro",
+            "-v", f"{tmp_path}:{tmp_path}", "-w", str(tmp_path), "-e", f"HOME={tmp_path}/home", *options,
+            "acr-host-test/host",
+        ]  # fmt: skip
+
+    yield make
+    host.close()
+
+
+def test_a_container_that_forbids_namespaces(
+    inside: Callable[..., tuple[Host, list[str]]], sample_repo: Repo, tmp_path: Path
+) -> None:
+    (tmp_path / "filter.json").write_text(json.dumps(FILTER))
+    host, wrapper = inside("--security-opt", f"seccomp={tmp_path}/filter.json")
+    case = Case(["user namespaces are refused here", "Operation not permitted"], wrapper=wrapper)
+    result = host.run("exec", "--repo", sample_repo, "--", "true", wrapper=wrapper)
+    check_line(result.one_line(125), case)
+    result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
+    [line] = result.err.splitlines()
+    assert "verified: no (the issue is not reproduced: " in line
+    check_line(line, case)
+    assert result.stdout == (tmp_path / "out" / "patch.diff").read_bytes() != b""
+    result = sample_run(host, sample_repo, tmp_path / "always", case, "--verify=always")
+    check_line(result.one_line(3), case)
+    plain = host.run("exec", "--repo", sample_repo, "--sandbox", "plain", "--", "id", "-u", wrapper=wrapper)
+    assert plain.check(0).out == "65534\n"
+
+
+def test_a_container_that_allows_them(
+    inside: Callable[..., tuple[Host, list[str]]], sample_repo: Repo, tmp_path: Path
+) -> None:
+    """As podman's own filter does, which forbids other things, or else it is said which."""
+    host, wrapper = inside()
+    result = host.run("exec", "--repo", sample_repo, "--", "id", "-u", wrapper=wrapper)
+    if result.exit == 0:
+        assert result.out == "1000\n"
+        return
+    result.one_line(125)
