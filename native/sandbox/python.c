@@ -5,6 +5,7 @@
  */
 #include "sandbox/sandbox_private.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -95,10 +96,15 @@ static char *find_given(const char *given, GError **error)
 {
     g_autofree char *path =
         strchr(given, '/') ? g_canonicalize_filename(given, NULL) : find_in_path(given);
-    const char *why = !path || !g_file_test(path, G_FILE_TEST_EXISTS) ? "is not there"
-                      : !is_program(path)                             ? "cannot be run"
-                      : is_script(path)                               ? "is a script"
-                                                                      : NULL;
+    struct stat st;
+    const char *why = !path                                 ? "is not in the PATH"
+                      : stat(path, &st) == 0                ? NULL
+                      : errno == ENOENT || errno == ENOTDIR ? "is not there"
+                                                            : "cannot be reached by this user";
+    if (!why && !is_program(path))
+        why = "cannot be run";
+    else if (!why && is_script(path))
+        why = "is a script";
     if (!why)
         return g_steal_pointer(&path);
     acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "the Python '%s' %s", given, why);

@@ -26,7 +26,7 @@ from trees import locked  # noqa: E402
 
 DOWNLOAD_SECONDS = 600
 # What the setup.py of older releases wants to import when pip asks it for its metadata.
-_BUILDERS = ("setuptools==68.0.0", "wheel==0.41.2", "setuptools_scm==7.1.0")
+BUILDERS = ("setuptools==68.0.0", "wheel==0.41.2", "setuptools_scm==7.1.0")
 _UNREACHABLE = re.compile(
     r"NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|ProxyError|MaxRetryError|"
     r"Connection(?:Reset|Refused|Broken|Error)|Temporary failure in name resolution|SSLError|HTTP error 5\d\d"
@@ -43,7 +43,7 @@ def _pip(*args: str) -> subprocess.CompletedProcess[str]:
     """Run the pip of a small environment of its own. Errors: EnvironmentFailure."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     venv = make_venv(
-        cache(), {"python": version, "pip": [*_BUILDERS], "repo": "pip"}, ""
+        cache(), {"python": version, "pip": [*BUILDERS], "repo": "pip"}, ""
     )
     return subprocess.run(
         [str(venv / "bin" / "python"), "-m", "pip", *args],
@@ -79,7 +79,7 @@ def unreachable() -> str | None:
                 "--no-cache-dir",
                 "--no-deps",
             ]
-            + ["--retries", "1", "-d", folder, _BUILDERS[1]],
+            + ["--retries", "1", "-d", folder, BUILDERS[1]],
             capture_output=True,
             check=False,
             text=True,

@@ -99,7 +99,7 @@ def test_what_an_environment_was_made_from_is_visible(
 
 WRONG: dict[str, str] = {
     "/nowhere/python": "is not there",
-    "no-such-python": "is not there",
+    "no-such-python": "is not in the PATH",
     "{tmp}/text": "cannot be run",
     "{tmp}": "cannot be run",
     "{tmp}/dangling": "is not there",
