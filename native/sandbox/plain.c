@@ -12,8 +12,8 @@
 
 typedef struct {
     char *made; /* folder of the store with the set-up's tree and home; NULL: there was none */
-    char
-        *place; /* and where it ran, and each execution runs after it: it may name its own folder */
+    /* Where the set-up ran, and each execution runs after it: what it made may name this folder. */
+    char *place;
 } State;
 
 static bool open_backend(AcrSandbox *sandbox, GError **error)
@@ -37,12 +37,8 @@ static void state_free(State *state)
 
 static void close_backend(AcrSandbox *sandbox)
 {
-    State *state = sandbox->state;
-    g_autoptr(GError) left = NULL; /* is removed by the next sandbox */
-    if (state && state->made)
-        (void)!acr_layers_discard(sandbox->store, state->made, &left);
-    if (state)
-        state_free(state);
+    if (sandbox->state)
+        state_free(sandbox->state);
 }
 
 /* A folder with the tree and a home: the set-up's, or the snapshot's. */

@@ -85,6 +85,13 @@ void acr_verb_say(const char *verb, const char *format, ...)
     complain(verb, message, "");
 }
 
+/* Whether further lines of the message are what a command said. */
+static bool ends_in_output(const GError *error)
+{
+    return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP) ||
+           g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE);
+}
+
 /* The output of a set-up, below the line that tells of it. */
 static void show_output(const char *text)
 {
@@ -103,10 +110,8 @@ AcrExit acr_verb_fail(const AcrProgram *program, const char *verb, const GError 
     const char *message = code == ACR_EXIT_INTERRUPTED
                               ? "interrupted; the same command goes on from here"
                               : error->message;
-    const char *output = code != ACR_EXIT_INTERRUPTED &&
-                                 g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP)
-                             ? strchr(message, '\n')
-                             : NULL;
+    const char *output =
+        code != ACR_EXIT_INTERRUPTED && ends_in_output(error) ? strchr(message, '\n') : NULL;
     g_autofree char *line = output ? g_strndup(message, (gsize)(output - message)) : NULL;
     complain(verb, line ? line : message, "");
     if (output)

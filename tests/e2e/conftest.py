@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Mapping
 
@@ -91,6 +92,14 @@ def loopback_openai() -> Iterator[Callable[..., LoopbackOpenAI]]:
     for server in servers:
         server.stop()
     assert [text for server in servers for text in server.violations] == []
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A folder of this test that other users may enter; pytest closes its own to them whenever it starts."""
+    with tempfile.TemporaryDirectory(prefix="acr-host-test-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture

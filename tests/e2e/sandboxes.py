@@ -277,11 +277,6 @@ def as_user(name: str) -> list[str]:
 def give(path: Path, name: str) -> None:
     """Gives a tree to a user, and lets others pass its parents."""
     subprocess.run(["chown", "-R", f"{name}:", str(path)], check=True)
-    let_pass(path)
-
-
-def let_pass(path: Path) -> None:
-    """Lets other users pass the parents of a folder."""
     for parent in path.parents:
         if parent.stat().st_mode & 0o001 == 0:
             parent.chmod(parent.stat().st_mode | 0o011)

@@ -17,9 +17,14 @@ from setups import BUBBLEWRAP, TREE, every, make_venv, owned
 
 
 @pytest.fixture
+def tmp_path(open_path: Path) -> Path:
+    """A folder that the users of sandboxes may enter."""
+    return open_path
+
+
+@pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     """A project as a repository."""
-    tmp_path.chmod(0o755)
     return repos.make_repo(tmp_path / "project", TREE)
 
 

@@ -32,10 +32,15 @@ SHOW = "import os; os.chdir('/'); import quick; print(quick.__file__, quick.twic
 
 
 @pytest.fixture
+def tmp_path(open_path: Path) -> Path:
+    """A folder that the users of sandboxes may enter."""
+    return open_path
+
+
+@pytest.fixture
 def repo(tmp_path: Path) -> Iterator[Repo]:
     """The project as a repository, which nothing may change."""
     made = repos.make_repo(tmp_path / "project", TREE)
-    tmp_path.chmod(0o755)
     yield made
     assert not list(made.path.glob("quick/_version.py"))
 
