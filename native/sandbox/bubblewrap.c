@@ -10,8 +10,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define HOME "/home/sandbox"
@@ -30,6 +32,7 @@ typedef struct {
 #define AT_TREE "tree"
 #define AT_HOME "home"
 #define AT_VENV "venv"
+#define WHOLE_VENV "venv-whole" /* of a layer: a copy, in place of what differs */
 #define AT_TMP "tmp"
 #define AT_SHM "shm"
 
@@ -205,13 +208,14 @@ static void bind_stage(AcrHelperSpec *spec, const char *how, const char *at, con
 
 /* The folders that a Python outside /usr needs, by way of the stage: the user that the command runs
  * as may have no way to them. */
-static void add_python(const AcrSandbox *sandbox, AcrHelperSpec *spec)
+static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *spec)
 {
     const AcrSandboxPython *python = &sandbox->python;
     for (guint i = 0; i < python->roots->len; i++) {
         const char *root = python->roots->pdata[i];
         if (python->venv && strcmp(root, python->venv) == 0) {
-            bind_stage(spec, "--bind", AT_VENV, root); /* read-only where it was mounted so */
+            /* What the set-up sees of it is a layer or a copy; others may see the user's own. */
+            bind_stage(spec, is_setup ? "--bind" : "--ro-bind", AT_VENV, root);
             continue;
         }
         g_autofree char *at = g_strdup_printf("root_%u", i);
@@ -241,7 +245,7 @@ static void add_command(const AcrSandbox *sandbox, const AcrExecution *execution
 
 /* Everything but the tree, the home and the virtual environment, which the caller has put on the
  * stage. */
-static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, bool network,
+static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, bool is_setup,
                       AcrHelperSpec *spec)
 {
     const State *state = sandbox->state;
@@ -257,16 +261,16 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     acr_helper_folder(spec, AT_TMP, 01777);
     acr_helper_folder(spec, AT_SHM, 01777);
     acr_helper_words(spec->argv, state->program, NULL);
-    add_namespaces(spec, network);
+    add_namespaces(spec, execution->network);
     add_system(spec);
-    add_etc(spec, network);
+    add_etc(spec, execution->network);
     acr_helper_words(spec->argv, "--proc", "/proc", "--dev", "/dev", NULL);
     bind_stage(spec, "--bind", AT_SHM, "/dev/shm");
     acr_helper_words(spec->argv, "--remount-ro", "/dev", NULL); /* a file system without limits */
     bind_stage(spec, "--bind", AT_TMP, "/tmp");
     bind_stage(spec, "--bind", AT_HOME, HOME);
     bind_stage(spec, "--bind", AT_TREE, sandbox->mount);
-    add_python(sandbox, spec);
+    add_python(sandbox, is_setup, spec);
     add_command(sandbox, execution, spec);
 }
 
@@ -360,7 +364,10 @@ static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
     else
         acr_helper_folder(spec, AT_HOME, 0700);
     const char *outside = sandbox->python.venv;
-    if (outside && state->layer && g_file_test(venv, G_FILE_TEST_IS_DIR))
+    g_autofree char *whole = g_build_filename(from, WHOLE_VENV, NULL);
+    if (outside && state->layer && g_file_test(whole, G_FILE_TEST_IS_DIR))
+        acr_helper_bind(spec, AT_VENV, whole);
+    else if (outside && state->layer && g_file_test(venv, G_FILE_TEST_IS_DIR))
         acr_helper_overlay(spec, AT_VENV, (const char *const[]){venv, outside, NULL}, false);
     else if (outside)
         acr_helper_bind(spec, AT_VENV, outside);
@@ -376,7 +383,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     acr_helper_spec_init(&spec);
     spec.uid = state->uid;
     add_layers(sandbox, &spec);
-    fill_spec(sandbox, execution, execution->network, &spec);
+    fill_spec(sandbox, execution, false, &spec);
     if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
         return false;
     g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = execution, .spec = &spec};
@@ -411,6 +418,11 @@ static void add_setup_layers(const AcrSandbox *sandbox, const char *dir, AcrHelp
     acr_helper_bind(spec, AT_HOME, home);
     if (!sandbox->python.venv)
         return;
+    g_autofree char *whole = g_build_filename(dir, WHOLE_VENV, NULL);
+    if (g_file_test(whole, G_FILE_TEST_IS_DIR)) {
+        acr_helper_bind(spec, AT_VENV, whole);
+        return;
+    }
     AcrHelperMount *venv =
         acr_helper_overlay(spec, AT_VENV, (const char *const[]){sandbox->python.venv, NULL}, true);
     venv->upper = g_build_filename(dir, AT_VENV, NULL);
@@ -420,17 +432,38 @@ static void add_setup_layers(const AcrSandbox *sandbox, const char *dir, AcrHelp
 static bool run_setup(const AcrSandbox *sandbox, const char *dir, GError **error)
 {
     const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
-    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
+    AcrExecution execution = {.argv = argv,
+                              .network = sandbox->setup_network,
+                              .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrHelperSpec) spec;
     acr_helper_spec_init(&spec);
     add_setup_layers(sandbox, dir, &spec);
-    fill_spec(sandbox, &execution, sandbox->setup_network, &spec);
+    fill_spec(sandbox, &execution, true, &spec);
     g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = &execution, .spec = &spec};
     if (!acr_helper_run(&helper, error))
         return false;
     g_auto(AcrExecuted) executed = {0};
     acr_helper_result(&helper, &executed);
     return executed.exit_code == 0 || acr_sandbox_setup_failed(sandbox, &executed, error);
+}
+
+/* Whether a folder can be the upper layer of an overlay: not where it lies on one, as all that a
+ * container writes does, or on another machine. */
+static bool can_be_upper(const char *dir)
+{
+    struct statfs st;
+    return statfs(dir, &st) == 0 && st.f_type != OVERLAYFS_SUPER_MAGIC &&
+           st.f_type != NFS_SUPER_MAGIC;
+}
+
+/* Where no layer can be laid over the virtual environment, the set-up gets a copy of it. */
+static bool copy_venv(const AcrSandbox *sandbox, const char *dir, GError **error)
+{
+    static const char *const folders[] = {WHOLE_VENV, NULL};
+    g_autofree char *whole = g_build_filename(dir, WHOLE_VENV, NULL);
+    if (!sandbox->python.venv || can_be_upper(dir))
+        return true;
+    return make_folders(dir, folders, error) && acr_tree_copy(sandbox->python.venv, whole, error);
 }
 
 static bool make_layer(void *ctx, const char *dir, GError **error)
@@ -442,7 +475,7 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
                     *tree = g_build_filename(dir, AT_TREE, NULL),
                     *home = g_build_filename(dir, AT_HOME, NULL);
     return make_folders(dir, folders, error) && acr_tree_copy(from, tree, error) &&
-           run_setup(sandbox, dir, error) &&
+           copy_venv(sandbox, dir, error) && run_setup(sandbox, dir, error) &&
            (state->uid < 0 ||
             (acr_tree_give(tree, state->uid, error) && acr_tree_give(home, state->uid, error)));
 }

@@ -59,14 +59,22 @@ def test_a_python_outside_is_taken_as_given(box: Sandbox, repo: Repo, tmp_path: 
     assert said[0] == f"acr-host exec: the Python is '{python}', as --python says"
 
 
+@every(BUBBLEWRAP)
 def test_it_is_bound_read_only(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
-    python = make_venv(tmp_path / "venv")
-    before = repos.digest(tmp_path / "venv")
-    code = f"open({str(tmp_path / 'venv' / 'x')!r}, 'w')"
-    for setup in ([], ["--setup", "true"]):
-        result = box.run(repo.path, "--python", str(python), *setup, "--", "python", "-c", code).check(1)
-        assert "Error: [Errno 30]" in result.err or "Error: [Errno 13]" in result.err
-    assert repos.digest(tmp_path / "venv") == before
+    """Also where it is the user's own, in the working tree or not, and what it was made from."""
+    for folder in (tmp_path / "venv", repo.path / ".venv"):
+        python = make_venv(folder)
+        owned(repo, box)
+        if box.wrapper:
+            sandboxes.give(folder, sandboxes.ORDINARY_USER)
+        before = repos.digest(folder)
+        code = f"open({str(folder / 'x')!r}, 'w')"
+        for setup in ([], ["--setup", "true"]):
+            options = ["--python", str(python), *setup]
+            result = box.run(repo.path, *options, "--", "python", "-c", code).check(1)
+            assert "Error: [Errno 30]" in result.err or "Error: [Errno 13]" in result.err
+            box.run(repo.path, *options, "--", "sh", "-c", f"chmod 777 {folder}").check(1)
+        assert repos.digest(folder) == before
 
 
 def test_a_name_is_looked_up(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
