@@ -19,6 +19,7 @@ from typing import Callable, Iterator
 
 import pytest
 
+import hostile
 import packages
 import repos
 import sandboxes
@@ -98,6 +99,30 @@ def test_an_environment_gets_what_the_setup_installs(
     [(path, _)] = shown
     assert path == str(repo.path / "quick" / "__init__.py")
     assert repos.digest(python.parents[1]) == before
+
+
+def test_a_cache_on_an_overlay_keeps_it_too(
+    box: Sandbox, repo: Repo, tmp_path: Path, compiler: None
+) -> None:
+    """As in containers: there no further layer can be written into, and the environment is copied."""
+    python = make_venv(tmp_path / "venv")
+    packages_folder = next(python.parents[1].glob("lib/python*/site-packages"))
+    (packages_folder / "old.py").write_text("")
+    for name in ("lower", "upper", "work"):
+        (tmp_path / name).mkdir()
+    options = f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper,workdir={tmp_path}/work"
+    for disk in hostile.mounted(tmp_path / "disk", "-t", "overlay", "-o", options, "overlay"):
+        box.env["XDG_CACHE_HOME"] = str(disk)
+        before = repos.digest(python.parents[1])
+        setup = f"{SETUP}; rm {packages_folder}/old.py"
+        shown = {show(box, repo, "--python", str(python), setup=setup) for _ in range(3)}
+        [(path, _)] = shown
+        assert path == str(repo.path / "quick" / "__init__.py")
+        command = ["--python", str(python), "--setup", setup, "--"]
+        box.run(repo.path, *command, "python", "-c", "import old").check(1)
+        result = box.run(repo.path, *command, "sh", "-c", f"echo x >{packages_folder}/y").check(2)
+        assert "Read-only" in result.err or "Permission denied" in result.err
+        assert repos.digest(python.parents[1]) == before
 
 
 def test_a_patch_is_seen_by_what_was_installed(
