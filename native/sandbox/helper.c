@@ -120,6 +120,9 @@ static bool die_with(const AcrHelperSpec *spec)
 static bool isolate(const AcrHelperSpec *spec, GError **error)
 {
     int stage = -1;
+    sigset_t none;
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
     leave_keyring();
     if (!acr_helper_mount(spec, &stage, error))
         return false;
@@ -144,11 +147,31 @@ static bool lay_plain(const AcrHelperSpec *spec, GError **error)
     return ok;
 }
 
-int acr_sandbox_helper(void)
+/*
+ * The program handles some signals and ignores others, which a command would inherit. Being told to
+ * stop waits until it is looked for, or ends the process where it is not; false where that has been
+ * already.
+ */
+static bool reset_signals(const AcrInterrupt *interrupt)
+{
+    static const int changed[] = {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ};
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTERM);
+    if (sigprocmask(SIG_BLOCK, &stop, NULL) != 0 || acr_interrupted(interrupt))
+        return false;
+    for (guint i = 0; i < G_N_ELEMENTS(changed); i++)
+        (void)signal(changed[i], SIG_DFL);
+    return true;
+}
+
+int acr_sandbox_helper(const AcrInterrupt *interrupt)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrHelperSpec) spec = {0};
     (void)umask(022); /* the command may be another user, and must read what is laid for it */
+    if (!reset_signals(interrupt))
+        return ACR_HELPER_FAILED;
     if (!acr_helper_spec_read(ACR_HELPER_SPEC, &spec, &error))
         return tell(error);
     if (!die_with(&spec))

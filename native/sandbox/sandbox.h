@@ -179,9 +179,9 @@ bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExec
 /*
  * The body of ACR_SANDBOX_VERB: reads what to do from descriptor 3, prepares this process and
  * becomes the command. To be called without Python and threads. Returns only when that failed, with
- * an exit code; why is told through the descriptor.
+ * an exit code; why is told through the descriptor. `interrupt` is this process's own.
  */
-int acr_sandbox_helper(void);
+int acr_sandbox_helper(const AcrInterrupt *interrupt);
 
 /* Removes trees and layers that no process uses. Errors: FAILED. */
 bool acr_sandbox_cache_clear(const char *cache, GError **error) ACR_MUST_USE;

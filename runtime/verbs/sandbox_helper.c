@@ -9,7 +9,7 @@
 
 static int run(const AcrProgram *program, int argc, char **argv)
 {
-    return acr_sandbox_helper();
+    return acr_sandbox_helper(program->interrupt);
 }
 
 const AcrVerb acr_verb_sandbox_helper = {ACR_SANDBOX_VERB, NULL, run};
