@@ -43,13 +43,19 @@ class Sandbox:
     wrapper: list[str] = field(default_factory=list)
     dir: str | None = None
 
+    @property
+    def is_engine(self) -> bool:
+        """Whether commands run in containers."""
+        return self.dir is not None
+
     def run(
-        self, repo: Path, *args: str, stdin: bytes = b"", timeout: float = 120
+        self, repo: Path, *args: str, stdin: bytes | int = b"", timeout: float = 120, **more: Any
     ) -> Result:
-        """`acr-host exec --repo REPO OPTIONS ARGS`."""
+        """`acr-host exec --repo REPO OPTIONS ARGS`; `stdin` is bytes or a descriptor, `more` goes to Popen."""
         command = ["exec", "--repo", str(repo), *self.options, *args]
+        more |= {"stdin": stdin} if isinstance(stdin, int) else {"input": stdin}
         return self.host.run(
-            *command, env=self.env, input=stdin, timeout=timeout, wrapper=self.wrapper
+            *command, env=self.env, timeout=timeout, wrapper=self.wrapper, **more
         )
 
     def json(self, repo: Path, *args: str, **more: Any) -> dict[str, Any]:
@@ -78,7 +84,7 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path) -> None:
     library = Path(f"/usr/lib/{python.name}")
     skipped = {"test", "idlelib", "lib2to3", "__pycache__", "ensurepip", "tkinter"}
     tools = (
-        "sh cat ls tail head rm cp mv mkdir id env sleep yes true false seq touch pwd kill setsid dd ln find wc grep"
+        "sh readlink cat ls tail head rm cp mv mkdir id env sleep yes true false seq touch pwd kill setsid dd ln find wc grep"
     )
 
     def keep(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -118,21 +124,38 @@ def _add_tree(tar: tarfile.TarFile, tree: Mapping[str, str | bytes]) -> None:
         tar.addfile(info, io.BytesIO(data))
 
 
+def mount_points() -> list[str]:
+    """Where something is mounted on this machine, in the order in which it was."""
+    lines = Path("/proc/self/mounts").read_text().splitlines()
+    return [line.split()[1] for line in lines]
+
+
 class Engine:
     """A container engine of this test's own, at a socket; `stop` ends it and removes its store."""
 
     def __init__(self, folder: Path, command: list[str], env: dict[str, str]) -> None:
         self.folder = folder
         self.socket = folder / "engine.sock"
-        self.log = (folder / "log").open("wb")
+        self.log = (folder / "log").open("ab")
+        self._command, self._env = command, {**os.environ, **env}
+        self.start()
+
+    def start(self) -> None:
+        """Starts it, also after a `kill`."""
+        self.socket.unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            command,
-            env={**os.environ, **env},
+            self._command,
+            env=self._env,
             stdin=subprocess.DEVNULL,
             stdout=self.log,
             stderr=self.log,
         )
         self._wait()
+
+    def kill(self) -> None:
+        """Ends it as a crash does; what it runs goes on."""
+        self.process.kill()
+        self.process.wait()
 
     def _wait(self) -> None:
         until = time.monotonic() + 60 * SLOWNESS
@@ -181,6 +204,17 @@ class Engine:
         assert status == 200, answer
         return answer
 
+    def images(self) -> list[str]:
+        """The ids of all images."""
+        status, answer = self.call("GET", "/images/json")
+        assert status == 200, answer
+        return sorted(image["Id"] for image in answer)
+
+    def mounts(self) -> list[str]:
+        """Mounts below the engine's folder, but for that of its store, which is there once."""
+        store = str(self.folder / "storage" / "overlay")
+        return [point for point in mount_points() if point.startswith(f"{self.folder}/") and point != store]
+
     def stop(self) -> None:
         """Ends the engine and its waiting helpers, and takes off what it has mounted in its folder."""
         self.process.terminate()
@@ -196,11 +230,9 @@ class Engine:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
-        places = [line.split(" ")[1] for line in lines]
-        for place in reversed(places):
-            if place.startswith(f"{self.folder}/"):
-                subprocess.run(["umount", place], check=False)
+        for point in reversed(mount_points()):
+            if point.startswith(f"{self.folder}/"):
+                subprocess.run(["umount", point], check=True)
 
     def _helpers(self) -> list[int]:
         """The processes of podman's `conmon` that name this engine's folder."""
@@ -225,6 +257,7 @@ runtime = "runc"
 cgroup_manager = "cgroupfs"
 events_logger = "none"
 exit_command_delay = 30
+{more}
 tmp_dir = "{folder}/libpod"
 image_copy_tmp_dir = "{folder}/tmp"
 """
@@ -236,11 +269,11 @@ runroot = "{folder}/run"
 """
 
 
-def podman(folder: Path) -> Engine:
-    """podman's service, with a store of its own."""
+def podman(folder: Path, more: str = "") -> Engine:
+    """podman's service, with a store of its own; `more` is of its configuration's [engine]."""
     for name in ("libpod", "tmp", "storage", "run"):
         (folder / name).mkdir(parents=True)
-    (folder / "containers.conf").write_text(_PODMAN_CONFIG.format(folder=folder))
+    (folder / "containers.conf").write_text(_PODMAN_CONFIG.format(folder=folder, more=more))
     (folder / "storage.conf").write_text(_PODMAN_STORAGE.format(folder=folder))
     env = {
         "CONTAINERS_CONF": str(folder / "containers.conf"),
