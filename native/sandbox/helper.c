@@ -120,9 +120,6 @@ static bool die_with(const AcrHelperSpec *spec)
 static bool isolate(const AcrHelperSpec *spec, GError **error)
 {
     int stage = -1;
-    sigset_t none;
-    sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
     leave_keyring();
     if (!acr_helper_mount(spec, &stage, error))
         return false;
