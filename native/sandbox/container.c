@@ -13,7 +13,7 @@
 
 #define SIGNAL_EXIT 128
 #define SMALL_MS (30 * 1000)
-#define REMOVED_AT_ONCE 500u /* paths in one command */
+#define WORDS_AT_ONCE 500u /* of a command; even, for pairs */
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
 #define INPUT_NAME ".acr-host-input" /* at the container's root */
 
@@ -139,57 +139,82 @@ static void add_command(const AcrExecution *execution, bool has_input, GPtrArray
     g_ptr_array_add(argv, NULL);
 }
 
-/* As git removes files: with the folders that they leave empty. */
-static bool remove_some(const AcrSandbox *sandbox, const char *id, GPtrArray *paths, GError **error)
+/* Runs a script of ours over words, so many at once as a command may have. */
+static bool run_over(const AcrSandbox *sandbox, const char *id, const char *script,
+                     const GPtrArray *words, GError **error)
 {
-    static const char script[] = "for p; do rm -f -- \"$p\" || exit 1; case $p in */*) rmdir -p "
-                                 "-- \"${p%/*}\" 2>/dev/null;; esac; done; exit 0";
     const State *state = sandbox->state;
-    g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
-    acr_helper_words(argv, "/bin/sh", "-c", script, "sh", NULL);
-    for (guint i = 0; i < paths->len; i++)
-        g_ptr_array_add(argv, g_strdup(paths->pdata[i]));
-    g_ptr_array_add(argv, NULL);
-    AcrEngineExec exec = {.argv = (const char *const *)argv->pdata,
-                          .dir = sandbox->image_dir,
-                          .timeout_ms = SMALL_MS,
-                          .output_limit = 4096,
-                          .flood_limit = 65536};
-    bool ok = acr_engine_exec(state->engine, id, &exec, error);
-    if (ok && exec.spawned.exit_code != 0)
-        ok = acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                              "files cannot be removed in the image's '%s'", sandbox->image_dir);
-    acr_spawn_result_clear(&exec.spawned);
-    return ok;
+    for (guint from = 0; from < words->len; from += WORDS_AT_ONCE) {
+        g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+        acr_helper_words(argv, "/bin/sh", "-c", script, "sh", NULL);
+        for (guint i = from; i < MIN(words->len, from + WORDS_AT_ONCE); i++)
+            g_ptr_array_add(argv, g_strdup(words->pdata[i]));
+        g_ptr_array_add(argv, NULL);
+        AcrEngineExec exec = {.argv = (const char *const *)argv->pdata,
+                              .dir = sandbox->image_dir,
+                              .timeout_ms = SMALL_MS,
+                              .output_limit = 4096,
+                              .flood_limit = 65536};
+        bool ok = acr_engine_exec(state->engine, id, &exec, error);
+        if (ok && (exec.spawned.timed_out || exec.spawned.exit_code != 0))
+            ok =
+                acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                                 "files cannot be changed in the image's '%s'", sandbox->image_dir);
+        acr_spawn_result_clear(&exec.spawned);
+        if (!ok)
+            return false;
+    }
+    return true;
 }
 
+/* As git removes files: with the folders that they leave empty. */
 static bool remove_files(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
                          GError **error)
 {
+    static const char script[] = "for p; do rm -f -- \"$p\" || exit 1; case $p in */*) rmdir -p "
+                                 "-- \"${p%/*}\" 2>/dev/null;; esac; done; exit 0";
     g_autoptr(GPtrArray) paths = g_ptr_array_new();
     for (guint i = 0; i < files->len; i++) {
         const AcrHelperFile *file = files->pdata[i];
         if (!file->content)
             g_ptr_array_add(paths, file->path);
-        if (paths->len < REMOVED_AT_ONCE && i + 1 < files->len)
-            continue;
-        if (paths->len && !remove_some(sandbox, id, paths, error))
-            return false;
-        g_ptr_array_set_size(paths, 0);
     }
-    return true;
+    return run_over(sandbox, id, script, paths, error);
 }
 
-static bool put_files(const State *state, const char *id, const char *dir, const GPtrArray *files,
+/* Links by a script: Docker takes none out of an archive that lead out of its folder. */
+static bool put_links(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
                       GError **error)
 {
-    bool any = false;
-    for (guint i = 0; i < files->len; i++)
-        any = any || ((const AcrHelperFile *)files->pdata[i])->content;
-    if (!any)
-        return true;
-    g_autoptr(GBytes) tar = acr_tar_write(files);
-    return acr_engine_put(state->engine, id, dir, tar, error);
+    static const char script[] =
+        "while [ $# -gt 0 ]; do case $1 in */*) mkdir -p -- \"${1%/*}\" || exit 1;; esac; "
+        "rm -f -- \"$1\"; ln -s -- \"$2\" \"./$1\" || exit 1; shift 2; done";
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < files->len; i++) {
+        const AcrHelperFile *file = files->pdata[i];
+        gsize len = 0;
+        if (!file->content || file->mode != ACR_MODE_LINK)
+            continue;
+        const char *target = g_bytes_get_data(file->content, &len);
+        g_ptr_array_add(words, g_strdup(file->path));
+        g_ptr_array_add(words, target ? g_strndup(target, len) : g_strdup(""));
+    }
+    return run_over(sandbox, id, script, words, error);
+}
+
+static bool put_files(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
+                      GError **error)
+{
+    const State *state = sandbox->state;
+    g_autoptr(GPtrArray) regular = g_ptr_array_new();
+    for (guint i = 0; i < files->len; i++) {
+        AcrHelperFile *file = files->pdata[i];
+        if (file->content && file->mode != ACR_MODE_LINK)
+            g_ptr_array_add(regular, file);
+    }
+    g_autoptr(GBytes) tar = regular->len ? acr_tar_write(regular) : NULL;
+    return (!tar || acr_engine_put(state->engine, id, sandbox->image_dir, tar, error)) &&
+           put_links(sandbox, id, files, error);
 }
 
 static bool put_input(const State *state, const char *id, GBytes *input, GError **error)
@@ -273,8 +298,7 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
     g_autoptr(GBytes) input = NULL;
     if (!all_changes(sandbox, execution, files, error) ||
         !take_input(sandbox, execution, &input, error) ||
-        !remove_files(sandbox, id, files, error) ||
-        !put_files(state, id, sandbox->image_dir, files, error) ||
+        !remove_files(sandbox, id, files, error) || !put_files(sandbox, id, files, error) ||
         !put_input(state, id, input, error))
         return false;
     add_command(execution, input != NULL, argv);
