@@ -141,8 +141,9 @@ class Engine:
         self.start()
 
     def start(self) -> None:
-        """Starts it, also after a `kill`."""
-        self.socket.unlink(missing_ok=True)
+        """Starts it, also after a `kill`, whose stale files would be taken for a running engine's."""
+        for stale in (self.socket, self.folder / "pid", self.folder / "exec" / "containerd" / "containerd.pid"):
+            stale.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             self._command,
             env=self._env,
@@ -211,9 +212,9 @@ class Engine:
         return sorted(image["Id"] for image in answer)
 
     def mounts(self) -> list[str]:
-        """Mounts below the engine's folder, but for that of its store, which is there once."""
-        store = str(self.folder / "storage" / "overlay")
-        return [point for point in mount_points() if point.startswith(f"{self.folder}/") and point != store]
+        """Mounts below the engine's folder, but for that of its whole store, which it makes for itself."""
+        stores = {f"{self.folder}/storage/overlay", f"{self.folder}/data"}
+        return [point for point in mount_points() if point.startswith(f"{self.folder}/") and point not in stores]
 
     def stop(self) -> None:
         """Ends the engine and its waiting helpers, and takes off what it has mounted in its folder."""
