@@ -1,0 +1,228 @@
+"""Fixtures of the conformance suite: each sandbox in turn, its repository, and that nothing is left of a case.
+
+A test module takes them by importing them by name.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Callable, Iterator
+
+import pytest
+
+import repos
+import sandboxes
+from host import SLOWNESS, Host
+from sandboxes import Sandbox
+
+TREE: dict[str, str | bytes] = {
+    "README": "hello\n",
+    "pkg/__init__.py": "VALUE = 1\n",
+    "pkg/data.bin": bytes(range(256)),
+    "name with\nnewline.txt": "odd\n",
+    "run.sh": "#!/bin/sh\necho run\n",
+}
+SECRET = "sk-this-is-not-for-you"
+PLAIN = "plain isolates nothing"
+
+
+def _have(*programs: str) -> str | None:
+    for program in programs:
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    return None
+
+
+def _root() -> str | None:
+    return None if os.geteuid() == 0 else "needs root"
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive of the image's root."""
+    archive = tmp_path_factory.mktemp("image") / "root.tar"
+    sandboxes.make_rootfs(TREE, archive)
+    return archive
+
+
+@pytest.fixture(scope="session")
+def engines(
+    image: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], sandboxes.Engine]]:
+    """engines("podman") -> the engine, started once, with the image."""
+    started: dict[str, sandboxes.Engine] = {}
+
+    def get(name: str) -> sandboxes.Engine:
+        if name not in started:
+            start = {"podman": sandboxes.podman, "dockerd": sandboxes.dockerd}[name]
+            started[name] = start(tmp_path_factory.mktemp(name))
+            started[name].load(image, sandboxes.IMAGE)
+        return started[name]
+
+    yield get
+    for engine in started.values():
+        engine.stop()
+
+
+BACKENDS = ["bubblewrap", "bubblewrap-user", "plain", "podman", pytest.param("dockerd", marks=pytest.mark.full)]
+
+
+@pytest.fixture(params=BACKENDS)
+def sandbox(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    binary: Path,
+    engines: Callable[[str], sandboxes.Engine],
+) -> Iterator[Sandbox]:
+    """Each backend in turn, as a way to run a command."""
+    name = request.param
+    needs = {
+        "bubblewrap": _have("bwrap"),
+        "bubblewrap-user": _have("bwrap", "setpriv") or _root(),
+        "plain": None,
+        "podman": _have("podman", "runc", "busybox") or _root(),
+        "dockerd": _have("dockerd", "runc", "busybox") or _root(),
+    }
+    if needs[name]:
+        pytest.skip(needs[name])
+    host = Host(tmp_path / "home", binary)
+    host.home.mkdir(exist_ok=True)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    made = Sandbox(name, host, [], env={"OPENAI_API_KEY": SECRET, "TMPDIR": str(scratch)})
+    if name == "bubblewrap-user":
+        program = tmp_path / "bin" / "acr-host"
+        program.parent.mkdir()
+        shutil.copy2(binary, program)
+        made.host = Host(host.home, program)
+        made.wrapper = sandboxes.as_user(sandboxes.ORDINARY_USER)
+    elif name == "plain":
+        made.options = ["--sandbox", "plain"]
+    elif name in ("podman", "dockerd"):
+        engine = engines(name)
+        made.options = ["--image", sandboxes.IMAGE]
+        made.env["DOCKER_HOST"] = f"unix://{engine.socket}"
+        made.dir = "/testbed"
+    yield made
+    made.host.close()
+
+
+@pytest.fixture
+def repo(sandbox: Sandbox, tmp_path: Path) -> Path:
+    """A repository of TREE, which nothing may change."""
+    path = repos.make_repo(tmp_path / "repo", TREE).path
+    (path / "run.sh").chmod(0o755)
+    if sandbox.wrapper:
+        sandboxes.give(tmp_path, sandboxes.ORDINARY_USER)
+    return path
+
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@pytest.fixture
+def orphans(sandbox: Sandbox) -> Iterator[Callable[[], list[int]]]:
+    """orphans() -> processes that runs of the program have left, after some time to end.
+
+    While it is used, what loses its parent becomes a child of this process; not where an engine
+    is, which has helpers of its own that stay.
+    """
+    if sandbox.is_engine:
+        yield lambda: []
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    before = _children()
+
+    def get() -> list[int]:
+        until = time.monotonic() + 5 * SLOWNESS
+        while (new := _children() - before) and time.monotonic() < until:
+            for pid in new:
+                os.waitpid(pid, os.WNOHANG)
+            time.sleep(0.02)
+        return sorted(new)
+
+    yield get
+    assert libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) == 0
+
+
+def _children() -> set[int]:
+    lists = Path("/proc/self/task").glob("*/children")
+    return {int(pid) for found in lists for pid in found.read_text().split()}
+
+
+def _mounts(tmp_path: Path) -> list[str]:
+    """What is mounted, without what lies in the temporary folders of others than this test."""
+    other = f"{tempfile.gettempdir()}/"
+    own = f"{tmp_path}/"
+    return [point for point in sandboxes.mount_points() if point.startswith(own) or not point.startswith(other)]
+
+
+@pytest.fixture(autouse=True)
+def untouched(
+    repo: Path,
+    sandbox: Sandbox,
+    engines: Callable[[str], sandboxes.Engine],
+    orphans: Callable[[], list[int]],
+    tmp_path: Path,
+) -> Iterator[Callable[[], None]]:
+    """After each case the repository is as it was, and nothing runs, is mounted or is left.
+
+    untouched(): a test that has changed the repository itself says: from here on.
+    """
+    digests, mounts = [repos.digest(repo)], _mounts(tmp_path)
+    engine = engines(sandbox.name) if sandbox.is_engine else None
+    images = engine.images() if engine else []
+    yield lambda: digests.append(repos.digest(repo))
+    assert repos.digest(repo) == digests[-1]
+    assert _mounts(tmp_path) == mounts
+    assert os.listdir(tmp_path / "scratch") == []
+    assert [path.name for path in sandbox.host.home.rglob("tmp-*")] == []
+    assert set(os.listdir(sandbox.host.home)) <= {"cache", "secret.txt"}
+    if engine:
+        assert engine.containers() == []
+        assert engine.images() == images
+        assert engine.mounts() == []
+    else:
+        assert orphans() == []
+
+
+def limit_of(sandbox: Sandbox, *names: str, why: str) -> None:
+    """Skips where the sandbox is one of those, for a limit of it."""
+    if sandbox.name in names:
+        pytest.skip(f"a limit of {sandbox.name}: {why}")
+
+
+def left_over(marker: str, without: str = "\0") -> list[str]:
+    """Processes that hold a marker in their command line, and not the other text."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            except OSError:
+                continue
+            if marker in line and without not in line:
+                found.append(line)
+    return found
+
+
+def wait_for(marker: str) -> None:
+    """Waits until a command with the marker runs."""
+    until = time.monotonic() + 20 * SLOWNESS
+    while not left_over(marker, "acr-host") and time.monotonic() < until:
+        time.sleep(0.05)
+    assert left_over(marker, "acr-host")
+
+
+def gone(marker: str) -> None:
+    """Nothing with the marker runs any more, the program itself included."""
+    until = time.monotonic() + 5 * SLOWNESS
+    while left_over(marker) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert left_over(marker) == []
