@@ -123,6 +123,7 @@ def repo(sandbox: Sandbox, tmp_path: Path) -> Path:
 
 
 PR_SET_CHILD_SUBREAPER = 36
+SETUP_IMAGES = "acr-host-setup/"
 
 
 @pytest.fixture
@@ -186,6 +187,9 @@ def untouched(
     assert set(os.listdir(sandbox.host.home)) <= {"cache", "secret.txt"}
     if engine:
         assert engine.containers() == []
+        for name in set(engine.images()) - set(images):
+            assert SETUP_IMAGES in name, name  # they are the cache of set-ups
+            engine.remove_image(name)
         assert engine.images() == images
         assert engine.mounts() == []
     else:

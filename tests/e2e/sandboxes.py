@@ -206,10 +206,15 @@ class Engine:
         return answer
 
     def images(self) -> list[str]:
-        """The ids of all images."""
+        """The names of all images; one without a name is told by its id."""
         status, answer = self.call("GET", "/images/json")
         assert status == 200, answer
-        return sorted(image["Id"] for image in answer)
+        return sorted(name for image in answer for name in image["RepoTags"] or [image["Id"]])
+
+    def remove_image(self, name: str) -> None:
+        """Removes an image that no container uses."""
+        status, answer = self.call("DELETE", f"/images/{name}")
+        assert status == 200, answer
 
     def mounts(self) -> list[str]:
         """Mounts below the engine's folder, but for that of its whole store, which it makes for itself."""

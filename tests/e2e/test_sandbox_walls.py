@@ -156,11 +156,11 @@ def test_a_kill_of_the_program_ends_it(sandbox: Sandbox, repo: Path) -> None:
 
 
 def test_a_kill_at_any_moment_ends_it(sandbox: Sandbox, repo: Path) -> None:
-    for k in range(12):
+    for k in range(4 if sandbox.is_engine else 12):
         process = sandbox.host.start(
             "exec", "--repo", str(repo), *sandbox.options, "--", "sleep", "66.25", env=sandbox.env, wrapper=sandbox.wrapper
         )
-        time.sleep((0.02 + 0.008 * k) * SLOWNESS * (8 if sandbox.is_engine else 1))
+        time.sleep((0.02 + 0.008 * k) * SLOWNESS * (24 if sandbox.is_engine else 1))
         process.kill()
         process.wait(20 * SLOWNESS)
     sandbox.json(repo, "--", "true")
