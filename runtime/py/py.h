@@ -69,6 +69,14 @@ bool acr_python_bind_call(AcrPython *python, const char *text, AcrCall *out,
                           GError **error) ACR_MUST_USE;
 
 /*
+ * Adds to `doubts` (of char *, owned) why a person should look at a reproducer before trusting how
+ * it ended: it leaves by os._exit, swallows errors, goes by the clock, … (python/acr/doubts.py).
+ * One that cannot be read is doubted for that. Errors: ENVIRONMENT, FAILED.
+ */
+bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
+                       GError **error) ACR_MUST_USE;
+
+/*
  * Runs `module.function(argument)` of the package `acr`: bytes in, bytes out (owned). The seam for
  * what comes later. `deadline_ms` counts from when the job starts; 0: none. At the deadline
  * _acr.Deadline is raised in it, and the answer is TIMEOUT even where it was swallowed. A job that

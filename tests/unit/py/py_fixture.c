@@ -79,6 +79,7 @@ int main(int argc, char **argv)
     add_error_tests();
     add_bind_tests();
     add_tables_tests();
+    add_doubts_tests();
     int failed = g_test_run();
     no_python();
     if (shared_dir)

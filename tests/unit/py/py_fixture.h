@@ -25,5 +25,6 @@ void add_worker_tests(void);
 void add_error_tests(void);
 void add_bind_tests(void);
 void add_tables_tests(void);
+void add_doubts_tests(void);
 
 #endif
