@@ -189,7 +189,8 @@ typedef struct {
     guint attempt, try_number; /* of the selected candidate; attempt from 0, try from 1 */
     AcrProof proof;            /* of the selected candidate */
     char *proof_why;           /* owned; in a line: "reproducer_2.py fails without the patch and
-                                  passes with it", or why nothing was proved */
+                                  passes with it", or why nothing was proved; of a script: why it
+                                  should be looked at, or NULL */
     char *script; /* owned; with ACR_GOAL_REPRODUCER: the one that reproduces the issue */
     char *reason; /* owned; why the last attempt that gave no answer ended, or NULL */
 } AcrRunResult;

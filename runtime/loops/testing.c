@@ -122,18 +122,19 @@ AcrStep acr_testing_run(AcrWork *work, const AcrOverlay *overlay, guint patch, g
         g_error_free(reason);
         return ACR_STEP_UNAVAILABLE;
     }
-    AcrTestVerdict verdict;
+    g_auto(AcrTestVerdict) verdict = {0};
     acr_test_judge(*out, work->testing.script, executor->dir(executor->ctx), &verdict);
+    if (!acr_python_doubts(work->run->python, work->testing.script, verdict.doubts, error))
+        return ACR_STEP_FAILED;
     g_autofree char *when = patch ? g_strdup_printf("patch %u", patch) : g_strdup("no patch");
     acr_loops_note(work->run, "reproducer %u with %s: %s", work->testing.number, when, verdict.why);
     for (guint i = 0; i < verdict.doubts->len; i++)
         acr_loops_note(work->run, "doubt: %s", (const char *)verdict.doubts->pdata[i]);
-    if (repeat == 0 && !save_execution(work, patch, *out, &verdict, error)) {
-        acr_test_verdict_clear(&verdict);
+    if (repeat == 0 && !save_execution(work, patch, *out, &verdict, error))
         return ACR_STEP_FAILED;
-    }
     acr_test_verdict_clear(out_verdict);
     *out_verdict = verdict;
+    memset(&verdict, 0, sizeof verdict);
     return ACR_STEP_DONE;
 }
 

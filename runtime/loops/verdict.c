@@ -123,6 +123,16 @@ static void doubt(AcrTestVerdict *verdict, const char *format, ...)
     va_end(arguments);
 }
 
+/* Whether Python would run what a file of that name says. */
+static bool is_code(const char *path)
+{
+    static const char *const ends[] = {".py", ".pyc", ".pth", ".so"};
+    for (guint i = 0; i < G_N_ELEMENTS(ends); i++)
+        if (g_str_has_suffix(path, ends[i]))
+            return true;
+    return false;
+}
+
 /* Files of the project that the script wrote: what it shows is then not the project alone. */
 static void doubt_changes(const AcrExecuted *executed, AcrTestVerdict *verdict)
 {
@@ -130,7 +140,7 @@ static void doubt_changes(const AcrExecuted *executed, AcrTestVerdict *verdict)
         const char *path = executed->changed[i];
         if (strcmp(path, ACR_TEST_FILE) == 0)
             doubt(verdict, "the script changes itself while it runs");
-        else if (g_str_has_suffix(path, ".py"))
+        else if (is_code(path))
             doubt(verdict, "the script writes '%s'", path);
     }
 }

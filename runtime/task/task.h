@@ -146,7 +146,7 @@ typedef struct {
     AcrCostSum cost;     /* of the run, replayed calls included; none of one that was finished */
     AcrExtractStatus status;
     AcrProof proof;
-    char *proof_why; /* owned; in a line, or NULL */
+    char *proof_why; /* owned; in a line, or NULL; of a script: what to look at in it */
 } AcrTaskResult;
 void acr_task_result_clear(AcrTaskResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTaskResult, acr_task_result_clear)

@@ -1,5 +1,6 @@
 /*
- * acr-host replay: repeats the run of a folder from its journal, offline, and prints the patch.
+ * acr-host replay: repeats the run of a folder from its journal, offline, and prints the patch,
+ * or the reproducer.
  */
 #include "verbs/verbs_private.h"
 
@@ -52,5 +53,5 @@ static int run(const AcrProgram *program, int argc, char **argv)
     return report(&result, console);
 }
 
-const AcrVerb acr_verb_replay = {"replay", "Repeat a finished run offline; prints the same patch",
+const AcrVerb acr_verb_replay = {"replay", "Repeat a finished run offline; prints the same result",
                                  run};

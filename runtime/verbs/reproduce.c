@@ -23,6 +23,9 @@ static int report(const AcrTaskResult *result, AcrConsole *console)
     g_autofree char *cost = acr_cost_line(&result->cost);
     if (cost)
         acr_console_say(console, "acr-host reproduce: %s", cost);
+    if (result->script && result->proof_why)
+        acr_console_say(console, "acr-host reproduce: look at it before you trust it: %s",
+                        result->proof_why);
     if (result->script)
         return acr_out_exit(acr_out_text(result->script), ACR_EXIT_OK);
     acr_console_say(console, "acr-host reproduce: not reproduced: %s",
