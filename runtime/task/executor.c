@@ -168,6 +168,7 @@ static bool is_fatal(const AcrRecordedExecutor *self, const GError *error)
 {
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
            g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_USAGE) ||
+           g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING) ||
            acr_interrupted(self->interrupt);
 }
 
@@ -290,6 +291,27 @@ static char *python_path(const AcrRecordedExecutor *self)
     return path->str[path->len - 1] == '=' ? NULL : g_string_free(g_steal_pointer(&path), FALSE);
 }
 
+/* What a trial may take: its own ceiling, or what is left of the run's time. */
+static gint64 wall_left(const AcrRecordedExecutor *self, gint64 wall_ms)
+{
+    if (self->deadline_us == 0)
+        return wall_ms;
+    return CLAMP((self->deadline_us - g_get_monotonic_time()) / 1000, 1, wall_ms);
+}
+
+/* A trial that the end of the run's time cut short says nothing: it is run again when the run is
+ * gone on with. */
+static bool check_time(const AcrRecordedExecutor *self, AcrExecuted *executed, GError **error)
+{
+    if (executed->limit != ACR_LIMIT_WALL || self->deadline_us == 0 ||
+        g_get_monotonic_time() < self->deadline_us)
+        return true;
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "the time of the %s is over",
+                self->deadline_scope);
+    acr_executed_clear(executed);
+    return false;
+}
+
 static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecuted *out,
                      GError **error)
 {
@@ -311,9 +333,9 @@ static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecut
         .n_files = script ? 1 : 0,
         .argv = script ? test : command,
         .env = env,
-        .limits = {.wall_ms = script ? TEST_WALL_MS : VALIDATE_WALL_MS},
+        .limits = {.wall_ms = wall_left(self, script ? TEST_WALL_MS : VALIDATE_WALL_MS)},
     };
-    return acr_sandbox_run(self->sandbox, &execution, out, error);
+    return acr_sandbox_run(self->sandbox, &execution, out, error) && check_time(self, out, error);
 }
 
 /* Runs a trial and records it; *out_answer owned. */
@@ -386,7 +408,8 @@ void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
 }
 
 void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrTaskCode *code,
-                                   const char *work_tree, bool is_demanded, const AcrHost *host)
+                                   const char *work_tree, bool is_demanded,
+                                   const AcrSpending *spending, const AcrHost *host)
 {
     self->work_tree = work_tree ? acr_path_real(work_tree) : NULL;
     self->cache = host->cache ? acr_host_default_sandbox_cache() : NULL;
@@ -394,6 +417,8 @@ void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrTaskCode 
     self->interrupt = host->interrupt;
     self->progress = host->progress;
     self->is_live = true;
+    self->deadline_us = spending->deadline_us;
+    self->deadline_scope = spending->scope;
     self->options = (AcrSandboxOptions){
         .backend = code->sandbox,
         .snapshot = self->snapshot,

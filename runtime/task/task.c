@@ -255,7 +255,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
     if (task->options)
         acr_recorded_executor_go_live(&executor, task->options->code, work_tree(task),
                                       verify == ACR_VERIFY_ALWAYS || goal == ACR_GOAL_REPRODUCER,
-                                      task->host);
+                                      &task->spending, task->host);
     g_autofree char *cleaned = acr_issue_clean(issue);
     AcrRun run = {
         .issue = cleaned,

@@ -152,13 +152,17 @@ typedef struct {
     char *work_tree, *cache;
     const AcrInterrupt *interrupt;
     const AcrProgress *progress; /* may be NULL */
+    gint64 deadline_us;          /* of the run; 0: none */
+    const char *deadline_scope;
 } AcrRecordedExecutor;
 /* Both borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
                                 AcrSnapshot *snapshot);
-/* Lets it go on with a sandbox where the journal ends. `work_tree` may be NULL. */
+/* Lets it go on with a sandbox where the journal ends, until the run's time is over. `work_tree`
+ * may be NULL; the scope in `spending` must outlive it. */
 void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrTaskCode *code,
-                                   const char *work_tree, bool is_demanded, const AcrHost *host);
+                                   const char *work_tree, bool is_demanded,
+                                   const AcrSpending *spending, const AcrHost *host);
 void acr_recorded_executor_clear(AcrRecordedExecutor *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedExecutor, acr_recorded_executor_clear)
 
