@@ -138,15 +138,18 @@ static const int attempt_table[A(STATES)][A(EVENTS)] = {
     [A(STOPPED)] = {NO, NO, NO, NO, NO, NO},
 };
 
-static void test_attempt_every_state_and_event(void)
+static void check_attempt_table(bool reproducer)
 {
     for (int state = 0; state < A(STATES); state++) {
         for (int event = 0; event < A(EVENTS); event++) {
             AcrAttempt machine = acr_attempt_begin(2, 3), before;
             machine.state = state;
             machine.tries = state == A(PATCH) ? 1 : 0;
+            machine.reproducer = reproducer;
             before = machine;
             int want = attempt_table[state][event];
+            if (reproducer && state == A(PATCH) && event == AON(OK))
+                want = A(REVIEW);
             g_assert_cmpint(acr_attempt_step(&machine, event), ==, want != NO);
             if (want == NO)
                 g_assert_cmpmem(&machine, sizeof machine, &before, sizeof before);
@@ -154,6 +157,23 @@ static void test_attempt_every_state_and_event(void)
                 g_assert_cmpint(machine.state, ==, want);
         }
     }
+}
+
+static void test_attempt_every_state_and_event(void)
+{
+    check_attempt_table(false);
+}
+
+static void test_attempt_every_state_and_event_with_a_reproducer(void)
+{
+    check_attempt_table(true);
+}
+
+static void test_attempt_none_is_over_at_once(void)
+{
+    AcrAttempt machine = acr_attempt_begin(0, 3);
+    g_assert_true(acr_attempt_is_over(&machine));
+    g_assert_cmpint(machine.state, ==, A(DONE));
 }
 
 static void go(AcrAttempt *machine, AcrAttemptEvent event, AcrAttemptState want)
@@ -243,6 +263,9 @@ void register_machines_tests(void)
     g_test_add_func("/loops/retrieval/overflow_asks_again_in_the_same_round",
                     test_retrieval_overflow_asks_again_in_the_same_round);
     g_test_add_func("/loops/attempt/every_state_and_event", test_attempt_every_state_and_event);
+    g_test_add_func("/loops/attempt/every_state_and_event_with_a_reproducer",
+                    test_attempt_every_state_and_event_with_a_reproducer);
+    g_test_add_func("/loops/attempt/none_is_over_at_once", test_attempt_none_is_over_at_once);
     g_test_add_func("/loops/attempt/a_reproducer_leads_to_review",
                     test_attempt_a_reproducer_leads_to_review);
     g_test_add_func("/loops/attempt/a_review_that_cannot_go_on_leaves_the_validation",

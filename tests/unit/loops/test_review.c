@@ -32,15 +32,27 @@ static const int table[V(STATES)][V(EVENTS)] = {
     [V(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
 };
 
-static void test_every_state_and_event(void)
+/* What the table says, in round `round`, where both were wrong if `test_too`. */
+static int wanted(int state, int event, guint round, bool test_too)
+{
+    int want = table[state][event];
+    if (test_too && state == V(PATCH) && event == ON(WRITTEN))
+        return V(TEST);
+    /* There would be no round to judge it in; a patch that is there already still gets its test. */
+    bool is_rewrite = want == V(PATCH) || want == V(TEST);
+    return is_rewrite && round == ACR_REVIEW_ROUNDS ? V(EXHAUSTED) : want;
+}
+
+static void check_every_state_and_event(guint round, bool test_too)
 {
     for (int state = 0; state < V(STATES); state++) {
         for (int event = 0; event < V(EVENTS); event++) {
             AcrReview machine = acr_review_begin(), before;
             machine.state = (AcrReviewState)state;
-            machine.round = 1;
+            machine.round = round;
+            machine.test_too = test_too;
             before = machine;
-            int want = table[state][event];
+            int want = wanted(state, event, round, test_too);
             g_assert_cmpint(acr_review_step(&machine, (AcrReviewEvent)event), ==, want != NO);
             if (want == NO)
                 g_assert_cmpmem(&machine, sizeof machine, &before, sizeof before);
@@ -50,6 +62,32 @@ static void test_every_state_and_event(void)
                             (want == NO ? state : want) >= V(APPROVED));
         }
     }
+}
+
+static void test_every_state_and_event(void)
+{
+    check_every_state_and_event(1, false);
+}
+
+static void test_every_state_and_event_where_both_were_wrong(void)
+{
+    check_every_state_and_event(2, true);
+}
+
+static void test_every_state_and_event_in_the_last_round(void)
+{
+    check_every_state_and_event(ACR_REVIEW_ROUNDS, false);
+    check_every_state_and_event(ACR_REVIEW_ROUNDS, true);
+}
+
+static void test_it_begins_before_the_first_round(void)
+{
+    AcrReview machine = acr_review_begin();
+    g_assert_cmpint(machine.state, ==, V(EXECUTE));
+    g_assert_cmpuint(machine.round, ==, 0);
+    g_assert_cmpuint(machine.invalid, ==, 0);
+    g_assert_false(machine.test_too);
+    g_assert_false(acr_review_is_over(&machine));
 }
 
 static void go(AcrReview *machine, AcrReviewEvent event, AcrReviewState want)
@@ -158,6 +196,12 @@ static void test_unreadable_answers_are_counted_in_a_round(void)
 void register_review_tests(void)
 {
     g_test_add_func("/loops/review/every_state_and_event", test_every_state_and_event);
+    g_test_add_func("/loops/review/every_state_and_event_where_both_were_wrong",
+                    test_every_state_and_event_where_both_were_wrong);
+    g_test_add_func("/loops/review/every_state_and_event_in_the_last_round",
+                    test_every_state_and_event_in_the_last_round);
+    g_test_add_func("/loops/review/it_begins_before_the_first_round",
+                    test_it_begins_before_the_first_round);
     g_test_add_func("/loops/review/both_right_is_validated_and_approved",
                     test_both_right_is_validated_and_approved);
     g_test_add_func("/loops/review/a_wrong_test_is_rewritten_run_and_reviewed_again",
