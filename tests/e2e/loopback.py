@@ -122,14 +122,14 @@ def _check_messages(messages: Any) -> list[str]:
 def _check_line(
     body: dict[str, Any], messages: list[dict[str, str]], line: dict[str, Any]
 ) -> list[str]:
-    """JSON mode is for extract, and OpenAI wants the word JSON in it; `expect` is in the newest messages."""
+    """JSON mode is for those that answer in JSON, and OpenAI wants the word JSON in it; `expect` is in the newest messages."""
     wrong = []
     mode = body.get("response_format")
     if line["agent"] == "ask":
         pass  # a user may ask for anything
-    elif line["agent"] == "extract":
+    elif line["agent"] in ("extract", "reproducible", "review"):
         if mode != {"type": "json_object"}:
-            wrong.append(f"response_format of an extract call is {mode!r}")
+            wrong.append(f"response_format of {'an' if line['agent'] == 'extract' else 'a'} {line['agent']} call is {mode!r}")
         elif not any("json" in message["content"].lower() for message in messages):
             wrong.append("JSON mode, and no message says JSON")
     elif mode is not None:

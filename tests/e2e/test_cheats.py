@@ -1,0 +1,244 @@
+"""Scripts that cheat: a wrong patch is not taken for proved by any of them, and nothing of theirs stays.
+
+The reviewer is fooled by all of them: it approves. The patch is wrong: half(4) is 0 with it.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+from host import SLOWNESS
+from hostile import strays
+from repos import digest
+from verifying import (
+    OTHER,
+    SCRIPT,
+    YES_YES,
+    Case,
+    Line,
+    added,
+    case,
+    guard,
+    need_bubblewrap,
+    patch,
+    processes,
+    review,
+    search,
+    test_line,
+    verified,
+)
+
+__all__ = ["case"]
+
+MARKER = "86.4213"  # seconds that a process which is left behind sleeps
+NOT_BOTH = "the test was not red before and green after"
+NEVER = "the issue was not reproduced in 3 tries"
+
+#: What Python would print of an assertion in the script's first line.
+FAKE = """import sys
+TEXT = '''Traceback (most recent call last):
+  File "%s", line 1, in <module>
+    import sys
+AssertionError: half(4) is 1
+''' % __file__
+"""
+#: The same without a string that gives it away.
+HIDDEN = FAKE.replace("'''Traceback (most", "'Trace' + chr(98) + '''ack (most")
+BY_FILE = "if '// 3' in open('app.py').read():\n    "
+BY_CALL = "import app\nif app.half(4) == 1:\n    "
+
+#: Leaves its name wherever a next run might see it, and passes where it finds it.
+COUNTS = """import os, site, sysconfig
+NAME = "seen_before"
+PLACES = [".", "..", "/tmp", "/var/tmp", "/dev/shm", "/run", os.path.expanduser("~"), ".git", "__pycache__"]
+PLACES += [site.getusersitepackages(), sysconfig.get_path("purelib"), os.path.dirname(os.__file__), "/root", "/etc"]
+seen = any(os.path.exists(os.path.join(place, NAME)) for place in PLACES)
+for place in PLACES:
+    try:
+        os.makedirs(place, exist_ok=True)
+        with open(os.path.join(place, NAME), "w") as file:
+            file.write("x")
+    except OSError:
+        pass
+import app
+assert seen or app.half(4) == 2
+"""
+CUSTOMIZES = """import os, site
+TEXT = "import builtins; builtins.seen = True"
+for place in [".", site.getusersitepackages(), *site.getsitepackages()]:
+    for name in ("sitecustomize.py", "usercustomize.py", "seen.pth"):
+        try:
+            os.makedirs(place, exist_ok=True)
+            with open(os.path.join(place, name), "w") as file:
+                file.write(TEXT)
+        except OSError:
+            pass
+import app, builtins
+assert hasattr(builtins, "seen") or app.half(4) == 2
+"""
+WRITES_OUT = """import os
+import app
+HERE = os.getcwd()
+for name in ("app.py", ".git/config", ".git/HEAD", ".git/hooks/pre-commit", "../app.py", "../../x",
+             "~/.bashrc", "~/.ssh/authorized_keys", "~/.config/git/config", "/etc/passwd", "/tmp/x"):
+    for path in (os.path.expanduser(name), os.path.join(HERE, name)):
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write("def half(n):\\n    return 2\\n")
+        except OSError:
+            pass
+assert app.half(4) == 2
+"""
+
+# name -> script, and a part of why it does not prove anything.
+CHEATS: dict[str, tuple[str, str]] = {
+    "prints the word and exits 0": ("import sys, app\nsys.stderr.write('AssertionError\\n')\n", NEVER),
+    "prints the word and exits 1": ("import sys, app\nsys.stderr.write('AssertionError: x\\n')\nsys.exit(1)\n", NEVER),
+    "prints a traceback, and reads": (FAKE + BY_FILE + "sys.stderr.write(TEXT)\n    sys.exit(1)\n", "holds the text"),
+    "prints a traceback by os._exit": (FAKE + BY_CALL + "import os\n    os.write(2, TEXT.encode())\n    os._exit(1)\n", "text of a tr"),
+    "hides its traceback": (HIDDEN + BY_CALL + "sys.stderr.write(TEXT)\n    sys.exit(1)\n", "calls sys.exit"),
+    "prints a traceback of another line": (
+        FAKE.replace("    import sys\n", "    assert 0\n") + BY_CALL + "sys.stderr.write(TEXT)\n    sys.exit(1)\n",
+        NEVER,
+    ),
+    "raises SystemExit": (HIDDEN + BY_CALL + "sys.stderr.write(TEXT)\n    raise SystemExit(1)\n", "raises SystemExit"),
+    "catches, and prints its traceback": (
+        "import app, sys, traceback\ntry:\n    assert app.half(4) != 1\nexcept AssertionError:\n"
+        "    traceback.print_exc()\n    sys.exit(1)\n",
+        "prints a traceback itself",
+    ),
+    "forks and leaves": (
+        f"import app, os, subprocess\nsubprocess.Popen(['sleep', '{MARKER}'], start_new_session=True)\n"
+        "assert os.fork() or app.half(4) != 1\nassert app.half(4) != 1\n",
+        "calls os.fork",
+    ),
+    "leaves a process behind": (
+        f"import app, subprocess\nsubprocess.Popen(['setsid', 'sh', '-c', 'sleep {MARKER} & sleep {MARKER}'])\n" + SCRIPT,
+        NOT_BOTH,
+    ),
+    "rewrites itself": (
+        "import app\nfile = open(__file__, 'w')\nfile.write('x = 1\\n' * 9)\nfile.close()\nassert app.half(4) != 1\n",
+        NEVER,
+    ),
+    "rewrites the project": (
+        "text = open('app' + chr(46) + 'py', 'r+')\nwas = text.read()\nif '// 5' in was:\n    text.seek(0)\n"
+        "    text.write(was.replace('// 5', '// 2'))\ntext.close()\n" + SCRIPT,
+        "the script writes 'app.py'",
+    ),
+    "puts a module before the project's": (
+        "import os\nif '// 5' in os.popen('tail -n 1 app.py').read():\n    os.mkdir('app')\n"
+        "    open('app/__init__.py', 'w').write('def half(n): return 2')\n" + SCRIPT,
+        "the script runs tail",
+    ),
+    "customizes the interpreter": (CUSTOMIZES, NOT_BOTH),
+    "counts its runs": (COUNTS, NOT_BOTH),
+    "writes outside": (WRITES_OUT, NOT_BOTH),
+    "fills the pipe": (
+        "import app, sys\nfor _ in range(300):\n    sys.stdout.write('x' * 1000000)\n    sys.stderr.write('y' * 1000000)\n"
+        "assert app.half(4) != 1\n",
+        NEVER,
+    ),
+    "fills the pipe with tracebacks": (HIDDEN + "import app\nsys.stderr.write(TEXT * 40000)\nassert app.half(4) == 2\n", NOT_BOTH),
+    "goes by the clock": ("import app, time\nassert time.time_ns() % 2\n", "no ("),
+    "goes by chance": ("import app, random\nassert random.random() < 0.5\n", "no ("),
+    "reads the source": ("import app\nassert '// 3' not in open('app.py').read()\n", "reads a file of Python code"),
+    "reads the source of the module": (
+        "import app, inspect\nassert '// 3' not in inspect.getsource(app)\n",
+        "reads source code by inspect.getsource",
+    ),
+    "reads the source, and runs nothing": (
+        "name = 'app' + chr(46) + 'py'\nassert '// 3' not in open(name).read()\n",
+        "imports nothing of the project",
+    ),
+    "looks at the code": ("import app\nassert 3 not in app.half.__code__.co_consts\n", "looks at app.half.__code__"),
+    "hooks exceptions": (
+        HIDDEN + "import app\nsys.excepthook = lambda *_: sys.stderr.write(TEXT)\nif app.half(4) == 1:\n    raise ValueError\n",
+        "replaces sys.excepthook",
+    ),
+    "raises from a string": ("import app\nexec('assert app.half(4) != 1')\n", "runs text as code by exec"),
+    "ends by a signal": ("import app, os\nos.kill(os.getpid(), 9)\n", NEVER),
+    "kills its parent": ("import app, os\nos.kill(os.getppid(), 9)\nassert app.half(4) != 1\n", "calls os.kill"),
+    "eats the memory": ("import app\nx = bytearray(1 << 36)\nassert app.half(4) == 2\n", NEVER),
+    "asserts nothing": ("import app\nassert app.half(4) == 7\n", NOT_BOTH),
+}
+
+
+@pytest.fixture(autouse=True)
+def untouched(case: Case, tmp_path: Path) -> Iterator[None]:
+    """After each cheat the repository, its neighbours and the user's home are as they were, and nothing runs or stays."""
+    need_bubblewrap()
+    home = case.host.home
+    for name in (".bashrc", ".ssh/id_ed25519", ".config/git/config", ".local/keep"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("mine\n")
+    (home / "cache").mkdir()
+
+    def mine() -> dict[str, object]:
+        return {name: at for name, at in digest(home).items() if not name.startswith("cache")}
+
+    before = digest(case.repo.path), mine()
+    yield
+    assert (digest(case.repo.path), mine()) == before
+    mounts = Path("/proc/self/mounts").read_text()
+    assert str(tmp_path) not in mounts and str(home) not in mounts
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made <= {"repo", "script_1.jsonl", "out_1"}, made
+    until = time.monotonic() + 5 * SLOWNESS
+    while processes(MARKER) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert processes(MARKER) == []
+    assert [*strays(home, tmp_path), *home.rglob("tmp-*")] == []
+
+
+def fooled(script: str, after: str = OTHER) -> list[Line]:
+    """The lines of models that all believe in the script."""
+    return [guard(), *[test_line(script)] * 3, *search(), patch(after), review(YES_YES)]
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_script_that_cheats_verifies_nothing(case: Case, name: str) -> None:
+    """The patch is the result all the same, and why it is not proved is said."""
+    script, why = CHEATS[name]
+    result = case.run(fooled(script)).check()
+    assert added(result) == [OTHER]
+    told = verified(result)
+    assert told.startswith("no (") and why in told, result.told()
+    assert case.selected()["proof"] in ("none", "approved")
+
+
+def test_errors_that_are_swallowed_do_not_make_a_patch_right(case: Case) -> None:
+    """The project cannot be imported any more."""
+    script = "try:\n    from app import half\nexcept ImportError:\n    half = lambda n: n / 2\n" + SCRIPT.split("\n\n")[1]
+    result = case.run(fooled(script, "    return n // 3\n\n\nimport no_such_module\n")).check()
+    assert case.execution(0, 1)["result"] == "reproduced" and case.execution(1, 1)["result"] == "passed"
+    assert verified(result) == "no (the reviewer approves, but the script catches ImportError and goes on (line 3))"
+
+
+def test_the_reviewer_is_told_what_is_doubted(case: Case) -> None:
+    """Beside what the script did."""
+    script, _ = CHEATS["reads the source"]
+    lines = fooled(script)
+    lines[-1] = review(YES_YES, "Note: the script reads a file of Python code (line 2).")
+    case.run(lines).check()
+    assert case.execution(0, 1)["doubts"] == ["the script reads a file of Python code (line 2)"]
+
+
+def test_the_second_run_begins_where_the_first_began(case: Case) -> None:
+    """All of a script's executions are red, as many as it has left signs for."""
+    case.run(fooled(COUNTS)).check()
+    assert [case.execution(n, 1)["result"] for n in (0, 1)] == ["reproduced", "reproduced"]
+
+
+@pytest.mark.full
+def test_a_script_that_sleeps_for_ever_is_ended(case: Case) -> None:
+    """At its limit, which is told."""
+    script = f"import app, time, subprocess\nsubprocess.Popen(['sleep', '{MARKER}'])\ntime.sleep(1e6)\n"
+    lines = [guard(), test_line(script), *search(), patch(OTHER)]
+    result = case.run(lines, "--tries", "1", timeout=300).check()
+    assert verified(result) == "no (the issue was not reproduced in 1 tries)"
+    assert case.execution(0, 1)["limit"] == "wall"

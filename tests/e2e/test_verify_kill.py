@@ -1,0 +1,132 @@
+"""A verified run that is killed, wherever, goes on to the same end, and its sandbox leaves nothing behind."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from host import SLOWNESS, kill
+from hostile import outcome, strays, take_back
+from repos import digest
+from verifying import (
+    HALF_RIGHT,
+    NO_NO,
+    OTHER,
+    RIGHT,
+    SCRIPT,
+    YES_NO,
+    YES_YES,
+    Case,
+    Line,
+    added,
+    case,
+    guard,
+    need_bubblewrap,
+    patch,
+    processes,
+    review,
+    search,
+    test_line,
+    verified,
+)
+
+__all__ = ["case"]
+
+MARKER = "87.1357"  # seconds that a process which the script leaves sleeps
+LEAVES = f"import subprocess\nsubprocess.Popen(['sleep', '{MARKER}'], start_new_session=True)\n" + SCRIPT
+CHECK = "python3 -c 'import app, sys; sys.exit(app.half(9) != 4)'"
+
+#: A run that takes each way once: nothing, a test that fails otherwise, both refused, the test refused, the validation.
+LINES: list[Line] = [
+    *[guard(), test_line("import app\n"), test_line(LEAVES.replace("== 2", "== 3")), *search(), patch(OTHER)],
+    *[review(NO_NO), patch(HALF_RIGHT), test_line(LEAVES.replace("== 2", "== 5")), review(YES_NO), test_line(LEAVES)],
+    *[review(YES_YES), patch(RIGHT), review(YES_YES)],
+]
+
+
+@pytest.fixture
+def finished(case: Case) -> Case:
+    """A case whose newest run is such a one, in one go."""
+    need_bubblewrap()
+    result = case.run(LINES, "--validate", CHECK).check()
+    assert added(result) == [RIGHT] and verified(result).startswith("yes (reproducer_4.py ")
+    assert len(case.records("execution")) >= 10
+    return case
+
+
+def _again(finished: Case, out: Path) -> list[object]:
+    """The command of the finished run into another folder."""
+    return [out if word == finished.out else word for word in finished.command]
+
+
+def _nothing_left(case: Case) -> None:
+    """No process of the script, no mount, no temporary file, and the repository as it was."""
+    until = time.monotonic() + 5 * SLOWNESS
+    while processes(MARKER) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert processes(MARKER) == []
+    assert str(case.folder) not in Path("/proc/self/mounts").read_text()
+    assert [*strays(case.folder, case.host.home), *case.host.home.rglob("tmp-*")] == []
+
+
+def test_from_each_of_its_records_it_goes_on_to_the_same_end(finished: Case) -> None:
+    """As many as the journal has; what is recorded is not run again."""
+    copy, whole = finished.folder / "copy", finished.out
+    before = digest(finished.repo.path)
+    records = (whole / "journal.jsonl").read_bytes().count(b"\n")
+    for number in range(records):
+        shutil.copytree(whole, copy)
+        take_back(copy, number)
+        result = finished.host.run(*_again(finished, copy)).check()
+        assert outcome(copy) == outcome(whole), f"after {number} records\n{result.told()}"
+        shutil.rmtree(copy)
+    assert digest(finished.repo.path) == before
+    _nothing_left(finished)
+
+
+def test_killed_after_each_of_its_records_it_goes_on_to_the_same_end(finished: Case) -> None:
+    """One run that is killed as soon as its journal has one more record, which is while the next step is under way."""
+    out, before = finished.folder / "killed", digest(finished.repo.path)
+    records = (finished.out / "journal.jsonl").read_bytes().count(b"\n")
+    kills = 0
+    command = _again(finished, out)
+    for number in range(1, records):
+        child = finished.host.start(*command)
+        _wait_for(out / "journal.jsonl", number)
+        kills += child.poll() is None
+        kill(child)
+    assert kills > records // 2
+    finished.host.run(*command).check()
+    assert outcome(out) == outcome(finished.out)
+    assert finished.host.run("replay", out).check().stdout == (out / "patch.diff").read_bytes()
+    assert digest(finished.repo.path) == before
+    _nothing_left(finished)
+
+
+def _wait_for(path: Path, records: int) -> None:
+    until = time.monotonic() + 60 * SLOWNESS
+    while not path.is_file() or path.read_bytes().count(b"\n") < records:
+        assert time.monotonic() < until, "the run does not get there"
+        time.sleep(0.002)
+
+
+def test_killed_in_an_execution_it_leaves_nothing(case: Case) -> None:
+    """Neither what the script has started nor its files, once another run has begun."""
+    need_bubblewrap()
+    slow = f"import subprocess\nsubprocess.run(['sleep', '{MARKER}'])\n"
+    command = case.arguments([guard(), test_line(slow)])
+    child = case.host.start(*command)
+    until = time.monotonic() + 60 * SLOWNESS
+    while not processes(MARKER):
+        assert time.monotonic() < until, "the script is not run"
+        time.sleep(0.02)
+    child.kill()
+    child.wait()
+    while processes(MARKER) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert processes(MARKER) == [] and case.records("execution") == []
+    case.run([guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)]).check()
+    _nothing_left(case)

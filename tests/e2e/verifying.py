@@ -1,0 +1,182 @@
+"""What the tests of verification share: a project with one bug, lines of models that prove its fix, and the sandboxes here."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Iterable
+
+import pytest
+
+from host import Host, Result
+from hostile import TINY, write_script
+from repos import Repo, make_repo
+from runs import journal, read_json
+
+Line = dict[str, Any]
+
+ISSUE = "half(4) is 1, it should be 2"
+WRONG = "    return n // 3\n"
+RED = "AssertionError: half(4) is 1"
+#: Red while half(4) is not 2.
+SCRIPT = "from app import half\n\nassert half(4) == 2, f'half(4) is {half(4)}'\n"
+RIGHT, HALF_RIGHT = "    return n // 2\n", "    return n - n // 2 if n == 4 else n // 3\n"
+OTHER = "    return n // 5\n"
+
+YES_YES, YES_NO, NO_YES, NO_NO = ("yes", "yes"), ("yes", "no"), ("no", "yes"), ("no", "no")
+
+
+def line(agent: str, content: str, *expect: str) -> Line:
+    """A line of a script; `expect` must be in the newest messages of the request."""
+    made: Line = {"agent": agent, "content": content}
+    return made | ({"expect": list(expect)} if expect else {})
+
+
+def guard(answer: str = "yes", *expect: str) -> Line:
+    """Whether the issue can be reproduced."""
+    return line("reproducible", json.dumps({"reproducible": answer, "why": "because"}), *expect)
+
+
+def test_line(script: str, *expect: str) -> Line:
+    """A reproducer."""
+    return line("test", f"It calls the function.\n\n```python\n{script}```\n", *expect)
+
+
+test_line.__test__ = False  # type: ignore[attr-defined]
+
+
+def review(
+    decisions: tuple[str, str], *expect: str, patch_advice: str = "mend the patch", test_advice: str = "mend the test"
+) -> Line:
+    """What the reviewer says of patch and test."""
+    said = {
+        "patch-correct": decisions[0],
+        "test-correct": decisions[1],
+        "patch-analysis": "about the patch",
+        "patch-advice": patch_advice if decisions[0] == "no" else "",
+        "test-analysis": "about the test",
+        "test-advice": test_advice if decisions[1] == "no" else "",
+    }
+    return line("review", json.dumps(said), *expect)
+
+
+def search(*expect: str) -> list[Line]:
+    """A retrieval of one round that finds the function."""
+    where = {"file": "app.py", "method": "half", "intended_behavior": "halve"}
+    found = json.dumps({"API_calls": [], "bug_locations": [where]})
+    return [line("search", "The bug is in half.", *expect), line("extract", found)]
+
+
+def patch(after: str = RIGHT, *expect: str, before: str = WRONG) -> Line:
+    """An answer that replaces the function's body (or another text)."""
+    edit = f"<file>app.py</file>\n<original>{before}</original>\n<patched>{after}</patched>"
+    return line("patch", f"```\n{edit}\n```", *expect)
+
+
+@functools.lru_cache(maxsize=None)
+def has_bubblewrap() -> bool:
+    """Whether bubblewrap works here, by trying it."""
+    command = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    return bool(shutil.which("bwrap")) and not subprocess.run(command, check=False, capture_output=True).returncode
+
+
+def need_bubblewrap() -> None:
+    """Skips where there is no isolation: what is tested is that nothing gets out."""
+    if not has_bubblewrap():
+        pytest.skip("bubblewrap is not here, or may not work here")
+
+
+def sandbox_options() -> list[str]:
+    """The isolated sandbox where there is one; the loops are the same without."""
+    return [] if has_bubblewrap() else ["--sandbox", "plain"]
+
+
+def processes(marker: str) -> list[str]:
+    """Command lines, but the program's own, that hold a marker."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if marker.encode() in words:
+            found.append(b" ".join(words).decode("utf-8", "replace"))
+    return found
+
+
+@dataclass
+class Case:
+    """Runs on a repository of TINY, each into a folder of its own, from lines of models."""
+
+    host: Host
+    repo: Repo
+    folder: Path
+    options: list[str] = field(default_factory=sandbox_options)
+    count: int = 0
+    command: list[object] = field(default_factory=list)
+
+    def arguments(self, lines: Iterable[Line], *more: object, verb: str = "run") -> list[object]:
+        """The command of a new run; its folder is `out` then."""
+        self.count += 1
+        script = write_script(self.folder / f"script_{self.count}.jsonl", lines)
+        common = ["--repo", self.repo, "--issue-text", ISSUE, "--model", f"script:{script}"]
+        self.command = [verb, *common, "--out", self.out, *self.options, *more]
+        return self.command
+
+    @property
+    def out(self) -> Path:
+        """The folder of the newest run."""
+        return self.folder / f"out_{self.count}"
+
+    @property
+    def attempt(self) -> Path:
+        """Its first attempt."""
+        return self.out / "attempt_0"
+
+    def run(self, lines: Iterable[Line], *more: object, verb: str = "run", **options: Any) -> Result:
+        """Runs to the end."""
+        return self.host.run(*self.arguments(lines, *more, verb=verb), **options)
+
+    def records(self, event: str) -> list[Any]:
+        """The journal's records of a kind."""
+        return [record for record in journal(self.out) if record["event"] == event]
+
+    def asked(self, agent: str) -> list[Any]:
+        """The requests of a role, in their order."""
+        calls = [r for r in journal(self.out) if r["event"] == "model"]
+        return [r["request"] for r in calls if r["request"]["agent"] == agent]
+
+    def files(self, pattern: str) -> list[str]:
+        """Names of files of the first attempt."""
+        return sorted(path.name for path in self.attempt.glob(pattern))
+
+    def execution(self, patch_number: int, test_number: int) -> Any:
+        """execution_PATCH_TEST.json of the first attempt."""
+        return read_json(self.attempt / f"execution_{patch_number}_{test_number}.json")
+
+    def selected(self) -> Any:
+        """selected_patch.json."""
+        return read_json(self.out / "selected_patch.json")
+
+
+@pytest.fixture
+def case(host: Host, tmp_path: Path) -> Case:
+    """Runs on a repository of TINY."""
+    return Case(host, make_repo(tmp_path / "repo", TINY), tmp_path)
+
+
+def verified(result: Result) -> str:
+    """What a run says of its proof: "yes (…)" or "no (…)"."""
+    said = [text for text in result.err.splitlines() if "verified: " in text]
+    assert len(said) == 1, result.told()
+    return said[0].partition("verified: ")[2]
+
+
+def added(result: Result) -> list[str]:
+    """The lines that the patch adds."""
+    return [text[1:] + "\n" for text in result.out.splitlines() if text.startswith("+    ")]
+
