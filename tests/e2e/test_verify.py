@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
 from pathlib import Path
-from typing import Callable
 
 import pytest
 
-from host import SLOWNESS, Host
-from hostile import TINY, without_passing, write_script
-from loopback import LoopbackOpenAI
-from repos import Repo, digest, make_repo
-from runs import ARTIFACTS, arguments, check_patch, files_of, folder_digest, journal, read_json
+from host import Host
+from repos import Repo, digest
+from runs import ARTIFACTS, arguments, check_patch, files_of, read_json
 from verifying import (
-    HALF_RIGHT,
+    FAILING,
     NO_NO,
     NO_YES,
     OTHER,
+    PASSING,
     RED,
     RIGHT,
     SCRIPT,
+    STRAIGHT,
     YES_NO,
     YES_YES,
     Case,
@@ -30,7 +27,6 @@ from verifying import (
     added,
     case,
     guard,
-    has_bubblewrap,
     line,
     patch,
     review,
@@ -41,14 +37,10 @@ from verifying import (
 )
 
 __all__ = ["case"]
-NONE, USAGE, ENVIRONMENT, CEILING, INTERRUPTED = 1, 2, 3, 4, 130
 ROUNDS, REVIEW_TRIES, GUARD_TRIES = 5, 5, 3
 
-#: Red before, and green with nothing that halves.
+#: Red before, and not green with anything that halves.
 WRONG_SCRIPT = SCRIPT.replace("== 2", "== 3")
-PASSING = "import app\n"
-FAILING = "from app import no_such_name\n"
-STRAIGHT: list[Line] = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)]
 
 
 def without(agent: str, lines: list[Line]) -> list[Line]:
@@ -394,289 +386,3 @@ def test_a_reproducer_without_a_line_left_is_gone_on_without(case: Case, tests: 
     """And said so."""
     result = case.run([guard(), *tests, *search(), patch()]).check()
     assert added(result) == [RIGHT] and verified(result).startswith("no (no reproducer in this try: ")
-
-
-# ---- The validation --------------------------------------------------------------------------------
-
-CHECK = "python3 -c 'import app, sys; sys.exit(app.half(9) != 4 and \"half of nine is four\")' 2>&1"
-
-
-def test_a_refusal_by_the_validation_goes_back_to_the_patch_writer(case: Case) -> None:
-    """Without a reproducer; its message stands in the prompt."""
-    lines = [guard("no"), *search(), patch(HALF_RIGHT), patch(RIGHT, "half of nine is four", "(exit code 1)")]
-    result = case.run(lines, "--validate", CHECK).check()
-    assert added(result) == [RIGHT] and case.selected()["proof"] == "none"
-    assert [at["request"]["command"] for at in case.records("execution")] == [CHECK] * 2
-
-
-def test_a_refusal_after_the_review_goes_back_to_the_patch_writer(case: Case) -> None:
-    """With a reproducer; what comes is reviewed and validated again."""
-    lines = [
-        *[guard(), test_line(SCRIPT), *search(), patch(HALF_RIGHT), review(YES_YES)],
-        patch(RIGHT, "half of nine is four"),
-        review(YES_YES, "+    return n // 2"),
-    ]
-    result = case.run(lines, "--validate", CHECK).check()
-    assert added(result) == [RIGHT] and verified(result).startswith("yes")
-    commands = [at["request"]["command"] for at in case.records("execution")]
-    assert commands.count(CHECK) == 2
-
-
-@pytest.mark.parametrize("verify", ["auto", "never"])
-def test_a_patch_that_is_always_refused_is_the_result_all_the_same(case: Case, verify: str) -> None:
-    """And said so. What the command prints on stderr alone goes back, too."""
-    lines = [*search(), patch(OTHER), patch(OTHER, "never good"), patch(OTHER, "never good")]
-    result = case.run([guard("no"), *lines], "--validate", "echo never good >&2; exit 3", "--verify", verify).check()
-    assert added(result) == [OTHER] and verified(result) == "no (the validation refuses the patch)"
-    assert len(case.asked("patch")) == 3 and len(case.records("execution")) == 1
-
-
-def test_a_patch_that_is_refused_is_worse_than_one_that_is_not(case: Case) -> None:
-    """Also where it comes first."""
-    lines = [guard("no"), *search(), patch(OTHER), patch(RIGHT)]
-    result = case.run(lines, "--validate", "grep -q 'n // 2' app.py", "--attempts", "3").check()
-    assert added(result) == [RIGHT] and "attempt_1" not in {path.name for path in case.out.iterdir()}
-
-
-def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
-    """As one that exits otherwise than with 0."""
-    result = case.run([guard("no"), *search(), patch()], "--validate", "kill -9 $$", "--tries", "1").check()
-    assert verified(result) == "no (the validation refuses the patch)"
-
-
-# ---- When to verify --------------------------------------------------------------------------------
-
-
-def test_never_asks_and_runs_nothing(case: Case) -> None:
-    """No call of the roles that verify, and no word of it."""
-    result = case.run(STRAIGHT, "--verify=never").check()
-    assert "verified" not in result.err and case.selected()["reason"] == "--verify=never was given"
-    assert {at["request"]["agent"] for at in case.records("model")} == {"search", "extract", "patch"}
-    assert case.records("sandbox") == case.records("execution") == []
-
-
-def test_without_a_sandbox_the_run_goes_on_and_says_so(case: Case, tmp_path: Path) -> None:
-    """The default: verify where it can be."""
-    case.options = []
-    (tmp_path / "bin").mkdir()
-    result = case.run(STRAIGHT, env={"PATH": str(tmp_path / "bin")}).check()
-    assert added(result) == [RIGHT]
-    assert verified(result).startswith("no (the issue is not reproduced: ") and "bubblewrap" in verified(result)
-    assert len(result.err.splitlines()) == 1 + ("calls," in result.err), result.told()
-
-
-@pytest.mark.parametrize("option", ["--verify=always", "--verify"])
-def test_always_ends_where_there_is_no_sandbox(case: Case, tmp_path: Path, option: str) -> None:
-    """With one line, and can be gone on with where there is one."""
-    case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
-    (tmp_path / "bin").mkdir()
-    command = case.arguments(STRAIGHT, option)
-    case.host.run(*command, env={"PATH": str(tmp_path / "bin")}).one_line(ENVIRONMENT, "bubblewrap")
-    assert journal(case.out) == []
-    if has_bubblewrap():
-        assert verified(case.host.run(*command).check()).startswith("yes")
-
-
-def test_a_validation_that_cannot_be_run_is_said(case: Case, tmp_path: Path) -> None:
-    """The patch is the result all the same."""
-    case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
-    (tmp_path / "bin").mkdir()
-    result = case.run([*search(), patch()], "--validate", "true", env={"PATH": str(tmp_path / "bin")}).check()
-    assert verified(result).startswith("no (patch 1 is not validated: ")
-
-
-# ---- Attempts --------------------------------------------------------------------------------------
-
-
-def test_attempts_go_on_until_one_is_approved(case: Case) -> None:
-    """Each from the beginning, with a reproducer of its own."""
-    lines = [
-        *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)],
-        *[patch(OTHER, before="    nothing\n")],
-        *[guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)],
-    ]
-    result = case.run(lines, "--attempts", "3", "--tries", "1").check()
-    assert added(result) == [RIGHT] and verified(result).startswith("yes")
-    assert case.selected()["selected"] == "attempt_1/extracted_patch_1.diff"
-    assert (case.out / "attempt_1" / "reproducer_1.py").is_file() and not (case.out / "attempt_2").exists()
-    assert [at["request"]["repeat"] for at in case.records("execution")] == [0, 0, 0, 1, 1]
-
-
-@pytest.mark.parametrize("first", [NO_YES, YES_NO])
-def test_the_best_of_all_attempts_is_taken(case: Case, first: tuple[str, str]) -> None:
-    """Verified, approved, nothing known, held for wrong, refused; here the first attempt's against the second's."""
-    lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(first), guard("no"), *search(), patch(RIGHT)]
-    result = case.run(lines, "--attempts", "2").check()
-    assert added(result) == [RIGHT if first == NO_YES else OTHER]
-
-
-def test_models_are_taken_in_turn(case: Case, tmp_path: Path) -> None:
-    """The first model's attempt is doubted, the second one's is verified."""
-    second = write_script(tmp_path / "second.jsonl", STRAIGHT)
-    lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)]
-    result = case.run(lines, "--attempts", "2", "--model", f"script:{second}").check()
-    assert added(result) == [RIGHT] and verified(result).startswith("yes")
-    used = [(r["conversation"].split("/")[0], Path(r["model"]).name) for r in (at["request"] for at in case.records("model"))]
-    assert set(used) == {("attempt_0", "script_1.jsonl"), ("attempt_1", "second.jsonl")}
-
-
-# ---- Again -----------------------------------------------------------------------------------------
-
-
-def test_replay_of_a_verified_run_needs_no_sandbox(case: Case, tmp_path: Path) -> None:
-    """Nor Python, nor the repository's files; it writes nothing."""
-    whole = case.run(STRAIGHT, "--validate", CHECK).check()
-    before = folder_digest(case.out)
-    (tmp_path / "bin").mkdir()
-    again = case.host.run("replay", case.out, env={"PATH": str(tmp_path / "bin")}).check()
-    assert again.stdout == whole.stdout and folder_digest(case.out) == before
-
-
-@pytest.mark.parametrize("name", ["reproducer_1.py", "execution_0_1.json", "execution_1_1.json", "review_p1_t1.json", "conv_test_1.json"])
-def test_replay_compares_what_verification_wrote(case: Case, name: str) -> None:
-    """A file that differs is named."""
-    case.run(STRAIGHT).check()
-    (case.attempt / name).write_text("other\n")
-    case.host.run("replay", case.out).one_line(NONE, name)
-
-
-def test_an_execution_that_was_recorded_otherwise_diverges(case: Case) -> None:
-    """The journal is the truth: its stderr goes into the next request."""
-    case.run(STRAIGHT).check()
-    path = case.out / "journal.jsonl"
-    path.write_text(path.read_text().replace("half(4) is 1\\n", "half(4) is 7\\n"))
-    result = case.host.run("replay", case.out)
-    assert result.exit not in (0, -6, -11) and len(result.err.splitlines()) == 1, result.told()
-
-
-def test_a_finished_run_returns_its_proof(case: Case) -> None:
-    """Without running anything."""
-    command = case.arguments(STRAIGHT)
-    first, again = case.host.run(*command).check(), case.host.run(*command).check()
-    assert again.stdout == first.stdout and verified(again) == verified(first)
-    other = case.host.run(*command, "--validate", "true")
-    other.one_line(USAGE, "begun with another validate")
-
-
-SLEEPER = "import time\nfrom app import half\nassert half(4) == 2\nwhile True:\n    time.sleep(0.1)\n"
-
-
-def _journal_grows_to(case: Case, records: int) -> None:
-    """Waits until the newest run has so many records."""
-    until = time.monotonic() + 60 * SLOWNESS
-    path = case.out / "journal.jsonl"
-    while not path.is_file() or path.read_bytes().count(b"\n") < records:
-        assert time.monotonic() < until, "the run does not get there"
-        time.sleep(0.02)
-
-
-def test_a_run_that_is_interrupted_in_an_execution_goes_on(case: Case) -> None:
-    """The execution is not recorded, and is made again."""
-    slow = "import time\ntime.sleep(1)\n" + SCRIPT
-    command = case.arguments([guard(), test_line(slow), *search(), patch(), review(YES_YES)])
-    child = case.host.start(*command)
-    _journal_grows_to(case, 3)
-    time.sleep(0.3)
-    child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=60 * SLOWNESS)
-    assert child.returncode == INTERRUPTED, err
-    assert case.records("execution") == []
-    assert verified(case.host.run(*command).check()).startswith("yes")
-
-
-def test_the_time_of_a_run_ends_an_execution(case: Case) -> None:
-    """It is not recorded; the patch so far is the result, and with more time the run goes on."""
-    lines = [guard(), test_line(SLEEPER), *search(), patch(), review(YES_YES)]
-    seconds = str(round(3 * SLOWNESS))
-    command = case.arguments(lines)
-    begun = time.monotonic()
-    result = case.host.run(*command, "--max-time", seconds).check(CEILING)
-    assert time.monotonic() - begun < 40 * SLOWNESS, result.told()
-    assert added(result) == [RIGHT] and "the time of the run is over" in result.err, result.told()
-    assert len(case.records("execution")) == 1
-    assert without_passing(case.records("execution"))[0]["answer"]["limit"] is None
-
-
-def test_the_tokens_of_a_run_end_a_review(case: Case, loopback_openai: Callable[..., LoopbackOpenAI]) -> None:
-    """The patch so far is the result; nothing is asked after the ceiling."""
-    used = {"prompt_tokens": 10, "completion_tokens": 900_000, "total_tokens": 900_010}
-    lines = [*STRAIGHT[:-2], STRAIGHT[-2] | {"usage": used}, STRAIGHT[-1]]
-    server = loopback_openai(lines)
-    command = case.arguments([], "--max-tokens-total", "500000")
-    command[command.index("--model") + 1] = server.model
-    result = case.host.run(*command, env=server.environment).check(CEILING)
-    assert added(result) == [RIGHT] and len(server.requests) == len(lines) - 1
-    assert [at["request"]["patch"] is None for at in case.records("execution")] == [True, False]
-
-
-# ---- reproduce -------------------------------------------------------------------------------------
-
-ALONE = [guard(), test_line(FAILING), test_line(SCRIPT, "no_such_name")]
-
-
-def test_reproduce_prints_the_script(case: Case) -> None:
-    """And keeps it in the folder; replay prints it again, where there is no sandbox."""
-    result = case.run(ALONE, verb="reproduce").check()
-    assert result.out == SCRIPT == (case.out / "reproducer.py").read_text()
-    assert not (case.out / "patch.diff").exists() and case.files("reproducer_*") == ["reproducer_1.py", "reproducer_2.py"]
-    assert case.asked("search") == [] and "look at it" not in result.err
-    again = case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
-    assert again.stdout == result.stdout
-    (case.out / "reproducer.py").write_text("other\n")
-    case.host.run("replay", case.out).one_line(NONE, "reproducer.py")
-
-
-def test_reproduce_again_returns_the_script(case: Case) -> None:
-    """From the finished folder; `run` does not go on there."""
-    command = case.arguments(ALONE, verb="reproduce")
-    first = case.host.run(*command).check()
-    assert case.host.run(*command).check().stdout == first.stdout
-    case.host.run("run", *command[1:]).one_line(USAGE, "begun with another")
-
-
-@pytest.mark.parametrize(
-    ("lines", "why"),
-    [
-        ([guard("no")], "the issue gives no example that can be reproduced"),
-        ([guard(), *[test_line(PASSING)] * 3], "the issue was not reproduced in 3 tries"),
-        ([guard()], "no reproducer in this try"),
-        ([], "whether the issue can be reproduced is not known"),
-    ],
-    ids=["no example", "tries", "used up", "no guard"],
-)
-def test_reproduce_ends_with_1_where_there_is_none(case: Case, lines: list[Line], why: str) -> None:
-    """And says why; so does replay."""
-    result = case.run(lines, verb="reproduce").check(NONE)
-    assert result.stdout == b"" and f"not reproduced: {why}" in result.err
-    again = case.host.run("replay", case.out)
-    assert again.stdout == b"" and "not reproduced" in again.one_line(NONE, "as recorded")
-
-
-def test_reproduce_tells_what_to_look_at(case: Case) -> None:
-    """A script that may be red for reasons of its own."""
-    script = SCRIPT + "import time\nassert time.time() > 1\n"
-    result = case.run([guard(), test_line(script)], verb="reproduce").check()
-    assert result.out == script
-    assert "look at it before you trust it: the script asks the clock by time.time (line 5)" in result.err
-
-
-def test_reproduce_needs_a_sandbox(case: Case) -> None:
-    """Without one it ends with 3, and nothing is asked."""
-    case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
-    case.run(ALONE, verb="reproduce", env={"PATH": "/nonexistent"}).one_line(ENVIRONMENT, "bubblewrap")
-    assert journal(case.out) == []
-
-
-def test_reproduce_has_attempts(case: Case) -> None:
-    """The next one begins where the one before ended without a script."""
-    lines = [guard("no"), guard(), test_line(SCRIPT)]
-    assert case.run(lines, "--attempts", "2", verb="reproduce").check().out == SCRIPT
-    assert (case.out / "attempt_1" / "reproducer_1.py").read_text() == SCRIPT
-
-
-def test_the_project_is_found_below_src(host: Host, tmp_path: Path) -> None:
-    """As packages lie that are installed to be imported."""
-    repo = make_repo(tmp_path / "repo", {"src/pkg/__init__.py": "", "src/pkg/app.py": TINY["app.py"]})
-    made = Case(host, Repo(repo.path), tmp_path)
-    script = SCRIPT.replace("from app", "from pkg.app")
-    assert made.run([guard(), test_line(script)], verb="reproduce").check().out == script

@@ -77,6 +77,12 @@ def patch(after: str = RIGHT, *expect: str, before: str = WRONG) -> Line:
     return line("patch", f"```\n{edit}\n```", *expect)
 
 
+#: Scripts that reproduce nothing: one is green at once, one fails for another reason.
+PASSING, FAILING = "import app\n", "from app import no_such_name\n"
+#: A run that goes straight to a verified patch.
+STRAIGHT: list[Line] = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)]
+
+
 @functools.lru_cache(maxsize=None)
 def has_bubblewrap() -> bool:
     """Whether bubblewrap works here, by trying it."""

@@ -1,0 +1,98 @@
+"""acr-host reproduce: the script alone, on stdout and in its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from host import Host
+from hostile import TINY
+from repos import make_repo
+from runs import journal
+from verifying import (
+    FAILING,
+    PASSING,
+    SCRIPT,
+    Case,
+    Line,
+    case,
+    guard,
+    has_bubblewrap,
+    patch,
+    search,
+    test_line,
+)
+
+__all__ = ["case"]
+NONE, USAGE, ENVIRONMENT = 1, 2, 3
+
+ALONE = [guard(), test_line(FAILING), test_line(SCRIPT, "no_such_name")]
+
+
+def test_reproduce_prints_the_script(case: Case) -> None:
+    """And keeps it in the folder; replay prints it again, where there is no sandbox."""
+    result = case.run(ALONE, verb="reproduce").check()
+    assert result.out == SCRIPT == (case.out / "reproducer.py").read_text()
+    assert not (case.out / "patch.diff").exists() and case.files("reproducer_*") == ["reproducer_1.py", "reproducer_2.py"]
+    assert case.asked("search") == [] and "look at it" not in result.err
+    again = case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
+    assert again.stdout == result.stdout
+    (case.out / "reproducer.py").write_text("other\n")
+    case.host.run("replay", case.out).one_line(NONE, "reproducer.py")
+
+
+def test_reproduce_again_returns_the_script(case: Case) -> None:
+    """From the finished folder; `run` does not go on there."""
+    command = case.arguments(ALONE, verb="reproduce")
+    first = case.host.run(*command).check()
+    assert case.host.run(*command).check().stdout == first.stdout
+    case.host.run("run", *command[1:]).one_line(USAGE, "begun with another")
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ([guard("no")], "the issue gives no example that can be reproduced"),
+        ([guard(), *[test_line(PASSING)] * 3], "the issue was not reproduced in 3 tries"),
+        ([guard()], "no reproducer in this try"),
+        ([], "whether the issue can be reproduced is not known"),
+    ],
+    ids=["no example", "tries", "used up", "no guard"],
+)
+def test_reproduce_ends_with_1_where_there_is_none(case: Case, lines: list[Line], why: str) -> None:
+    """And says why; so does replay."""
+    result = case.run(lines, verb="reproduce").check(NONE)
+    assert result.stdout == b"" and f"not reproduced: {why}" in result.err
+    again = case.host.run("replay", case.out)
+    assert again.stdout == b"" and "not reproduced" in again.one_line(NONE, "as recorded")
+
+
+def test_reproduce_tells_what_to_look_at(case: Case) -> None:
+    """A script that may be red for reasons of its own."""
+    script = SCRIPT + "import time\nassert time.time() > 1\n"
+    result = case.run([guard(), test_line(script)], verb="reproduce").check()
+    assert result.out == script
+    assert "look at it before you trust it: the script asks the clock by time.time (line 5)" in result.err
+
+
+def test_reproduce_needs_a_sandbox(case: Case) -> None:
+    """Without one it ends with 3, and nothing is asked."""
+    case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
+    case.run(ALONE, verb="reproduce", env={"PATH": "/nonexistent"}).one_line(ENVIRONMENT, "bubblewrap")
+    assert journal(case.out) == []
+
+
+def test_reproduce_has_attempts(case: Case) -> None:
+    """The next one begins where the one before ended without a script."""
+    lines = [guard("no"), guard(), test_line(SCRIPT)]
+    assert case.run(lines, "--attempts", "2", verb="reproduce").check().out == SCRIPT
+    assert (case.out / "attempt_1" / "reproducer_1.py").read_text() == SCRIPT
+
+
+def test_the_project_is_found_below_src(host: Host, tmp_path: Path) -> None:
+    """As packages lie that are installed to be imported."""
+    repo = make_repo(tmp_path / "repo", {"src/pkg/__init__.py": "", "src/pkg/app.py": TINY["app.py"]})
+    made = Case(host, repo, tmp_path)
+    script = SCRIPT.replace("from app", "from pkg.app")
+    assert made.run([guard(), test_line(script)], verb="reproduce").check().out == script
