@@ -49,10 +49,15 @@ static AcrReviewEvent event_of(Driver *driver, AcrStep step, GError *error)
 /* ---- Texts --------------------------------------------------------------------------------------
  */
 
+/* Text between fences that it cannot close: longer ones than any in it. */
 static char *fenced(const char *language, const char *text)
 {
-    return g_strdup_printf("```%s\n%s%s```", language, text,
-                           g_str_has_suffix(text, "\n") || !*text ? "" : "\n");
+    gsize longest = 2;
+    for (const char *at = strchr(text, '`'); at; at = strchr(at + strspn(at, "`"), '`'))
+        longest = MAX(longest, strspn(at, "`"));
+    g_autofree char *fence = g_strnfill(longest + 1, '`');
+    return g_strdup_printf("%s%s\n%s%s%s", fence, language, text,
+                           g_str_has_suffix(text, "\n") || !*text ? "" : "\n", fence);
 }
 
 static char *patch_text(const Driver *driver)

@@ -138,6 +138,19 @@ AcrStep acr_testing_run(AcrWork *work, const AcrOverlay *overlay, guint patch, g
     return ACR_STEP_DONE;
 }
 
+/* The name of a stream's tag: one that the text does not close; owned. */
+static char *tag_of(const char *name, const char *text)
+{
+    char *tag = g_strdup(name);
+    for (guint i = 2;; i++) {
+        g_autofree char *end = g_strdup_printf("</%s>", tag);
+        if (!strstr(text, end))
+            return tag;
+        g_free(tag);
+        tag = g_strdup_printf("%s_%u", name, i);
+    }
+}
+
 /* One stream, in a fence that it cannot close. */
 static void append_stream(GString *out, const char *name, GBytes *bytes)
 {
@@ -145,11 +158,12 @@ static void append_stream(GString *out, const char *name, GBytes *bytes)
     const void *data = g_bytes_get_data(bytes, &len);
     g_autofree char *text = acr_utf8_repair(data ? data : "", len);
     g_autofree char *shown = acr_text_shorten(text, ACR_TRIAL_SHOWN_BYTES);
+    g_autofree char *tag = tag_of(name, shown);
     if (!*shown)
         g_string_append_printf(out, "Its %s is empty.\n", name);
     else
-        g_string_append_printf(out, "Its %s:\n<%s>\n%s%s</%s>\n", name, name, shown,
-                               g_str_has_suffix(shown, "\n") ? "" : "\n", name);
+        g_string_append_printf(out, "Its %s:\n<%s>\n%s%s</%s>\n", name, tag, shown,
+                               g_str_has_suffix(shown, "\n") ? "" : "\n", tag);
 }
 
 char *acr_testing_describe(const char *when, const AcrExecuted *executed,
