@@ -152,22 +152,23 @@ void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts 
 /* Asks whether the issue can be reproduced by a script. */
 void acr_agent_reproducible_start(AcrConversation *conversation, const AcrPrompts *prompts,
                                   const char *issue);
-/* Reads the answer: an object with one member that says yes or no. False: *out_problem (owned)
- * says why it cannot be read. */
+/* Reads the answer: the member "reproducible", else the one that says yes or no. False:
+ * *out_problem (owned) says why it cannot be read. */
 bool acr_agent_reproducible_read(const char *answer, bool *out_yes,
                                  char **out_problem) ACR_MUST_USE;
 
 /* Asks for the script. `python` names what runs it ("Python 3.9"). */
 void acr_agent_test_start(AcrConversation *conversation, const AcrPrompts *prompts,
                           const char *issue, const char *python);
-/* The script in an answer: its last fenced block of Python, or all of it where it is nothing but
- * code; owned; ends in a line feed. NULL: *out_problem (owned) says why there is none. */
+/* The script in an answer: its last fenced block of Python, else the last whose language is not
+ * named, or all of it where it is nothing but code; owned; ends in a line feed. NULL: *out_problem
+ * (owned) says why there is none. */
 char *acr_agent_test_read(const char *answer, char **out_problem) ACR_MUST_USE;
 
 /* ---- Reviewer -----------------------------------------------------------------------------------
  */
 
-/* Strings are owned; "" where the answer lacks them. */
+/* Strings are owned; "" where the answer lacks them; what is no text is JSON. */
 typedef struct {
     bool patch_correct, test_correct;
     char *patch_analysis, *patch_advice, *test_analysis, *test_advice;

@@ -7,7 +7,8 @@
 /* The JSON object of an answer: the whole text, else what lies between its first and last brace.
  * Owned; NULL, with why. */
 AcrJson *acr_agents_parse_object(const char *answer, GError **error) ACR_MUST_USE;
-/* A member that says yes or no, in words or as a truth value; false where it says neither. */
+/* A member that says yes or no, as a truth value or in words, of which the first counts ("No. It
+ * …"); false where it says neither. */
 bool acr_agents_decision(const AcrJson *member, bool *out_yes) ACR_MUST_USE;
 
 #endif

@@ -20,18 +20,27 @@ AcrJson *acr_agents_parse_object(const char *answer, GError **error)
     return g_steal_pointer(&json);
 }
 
+/* Whether a text is the word, or begins with it as a sentence's own part: "No.", "yes, but …". */
+static bool says(const char *text, const char *word)
+{
+    gsize len = strlen(word);
+    return g_ascii_strncasecmp(text, word, len) == 0 &&
+           (text[len] == '\0' || strchr(".,;:!", text[len]));
+}
+
 bool acr_agents_decision(const AcrJson *member, bool *out_yes)
 {
     static const char *const yes[] = {"yes", "true"}, *const no[] = {"no", "false"};
-    const char *text = acr_json_string(member);
+    const char *given = acr_json_string(member);
     if (acr_json_type(member) == ACR_JSON_BOOL) {
         *out_yes = acr_json_bool(member);
         return true;
     }
-    g_autofree char *word = text ? g_strstrip(g_ascii_strdown(text, -1)) : NULL;
-    for (guint i = 0; word && i < G_N_ELEMENTS(yes); i++) {
-        if (strcmp(word, yes[i]) == 0 || strcmp(word, no[i]) == 0) {
-            *out_yes = strcmp(word, yes[i]) == 0;
+    g_autofree char *text = given ? g_strstrip(g_strdup(given)) : NULL;
+    for (guint i = 0; text && i < G_N_ELEMENTS(yes); i++) {
+        bool is_yes = says(text, yes[i]);
+        if (is_yes || says(text, no[i])) {
+            *out_yes = is_yes;
             return true;
         }
     }

@@ -28,6 +28,8 @@ bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_p
         *out_problem = g_strdup(reason->message);
         return false;
     }
+    if (acr_agents_decision(acr_json_get(json, "reproducible"), out_yes))
+        return true;
     /* Whatever the member is called: there must be one decision. */
     for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at))
         decisions += acr_agents_decision(at, &yes);
@@ -52,47 +54,61 @@ void acr_agent_test_start(AcrConversation *conversation, const AcrPrompts *promp
     acr_conversation_add(conversation, ACR_ROLE_USER, user);
 }
 
-/* Whether a fence's info string names Python, or nothing. */
-static bool is_python(const char *info)
+/* What a fence's info string says of its block: better is greater. */
+typedef enum { BLOCK_OTHER, BLOCK_UNNAMED, BLOCK_PYTHON } BlockKind;
+
+static BlockKind kind_of(const char *info)
 {
-    g_autofree char *word = g_ascii_strdown(info, -1);
-    g_strstrip(word);
-    return !*word || g_str_has_prefix(word, "py");
+    static const char *const names[] = {"python", "python3", "py", "py3"};
+    g_autofree char *text = g_ascii_strdown(info, -1);
+    g_strstrip(text);
+    gsize len = strcspn(text, " \t{");
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+        if (strlen(names[i]) == len && strncmp(text, names[i], len) == 0)
+            return BLOCK_PYTHON;
+    return *text ? BLOCK_OTHER : BLOCK_UNNAMED;
 }
 
-/* Replaces what was found by a newer block, unless that is empty. */
-static void take_block(GString **found, GString **block)
+typedef struct {
+    BlockKind kind;
+    GString *text; /* owned; NULL: none */
+} Block;
+
+/* Replaces what was found by a newer block, unless that is empty or less surely the script: after
+ * it may stand what it prints. */
+static void take_block(Block *found, Block *block)
 {
-    if (*block && (*block)->len) {
-        if (*found)
-            g_string_free(*found, TRUE);
-        *found = g_steal_pointer(block);
-    }
-    if (*block)
-        g_string_free(g_steal_pointer(block), TRUE);
+    bool is_better = block->text && block->text->len && block->kind >= found->kind;
+    GString *worse = is_better ? found->text : block->text;
+    if (worse)
+        g_string_free(worse, TRUE);
+    if (is_better)
+        *found = *block;
+    *block = (Block){0};
 }
 
-/* The lines of the last fenced block of Python; NULL: there is none. One that is not closed ends
- * with the text. */
+/* The lines of the last fenced block of Python, else of the last whose language is not named; NULL:
+ * there is none. One that is not closed ends with the text. */
 static GString *last_block(const char *answer)
 {
     g_auto(GStrv) lines = g_strsplit(answer, "\n", -1);
-    GString *found = NULL, *block = NULL; /* block: the open one, where it is Python's */
+    Block found = {0}, block = {0}; /* block: the open one, where it can be the script */
     bool is_open = false;
     for (guint i = 0; lines[i]; i++) {
         const char *text = lines[i] + strspn(lines[i], " \t");
         if (!g_str_has_prefix(text, FENCE)) {
-            if (block)
-                g_string_append_printf(block, "%s\n", lines[i]);
+            if (block.text)
+                g_string_append_printf(block.text, "%s\n", lines[i]);
             continue;
         }
         take_block(&found, &block);
         is_open = !is_open;
-        if (is_open && is_python(text + strlen(FENCE)))
-            block = g_string_new(NULL);
+        BlockKind kind = kind_of(text + strlen(FENCE));
+        if (is_open && kind != BLOCK_OTHER)
+            block = (Block){kind, g_string_new(NULL)};
     }
     take_block(&found, &block);
-    return found;
+    return found.text;
 }
 
 /* Whether a text without fences can be a script: it begins as one. */

@@ -22,9 +22,14 @@ static bool take_decision(const AcrJson *json, const char *key, bool *out, char 
     return false;
 }
 
+/* A text; what is none, as a list of things to do, is taken as it is written. */
 static char *take_text(const AcrJson *json, const char *key)
 {
-    const char *text = acr_json_get_string(json, key);
+    const AcrJson *member = acr_json_get(json, key);
+    const char *text = acr_json_string(member);
+    AcrJsonType type = acr_json_type(member);
+    if (!text && (type == ACR_JSON_ARRAY || type == ACR_JSON_OBJECT))
+        return acr_json_print(member);
     return g_strdup(text ? text : "");
 }
 

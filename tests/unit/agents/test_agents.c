@@ -1,6 +1,6 @@
 /*
  * Tests of the agents' texts: prompts and their placeholders, issue cleaning, and the reading of
- * extract answers.
+ * answers: of the proxy, and of the roles that verify.
  */
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -303,6 +303,124 @@ static void test_code_that_does_not_fit_loses_its_middle(void)
 #undef HAS
 #undef LACKS
 
+/* ---- Answers of the roles that verify -----------------------------------------------------------
+ */
+
+static void test_whether_it_can_be_reproduced_is_read(void)
+{
+    static const struct {
+        const char *answer;
+        int yes; /* -1: it cannot be read */
+    } cases[] = {
+        {"{\"reproducible\": \"yes\", \"why\": \"a script\"}", 1},
+        {"{\"reproducible\": false}", 0},
+        {"```json\n{\"reproducible\": \" No. \"}\n```", 0},
+        {"{\"has-example\": \"Yes, the first block.\"}", 1},
+        {"{\"reproducible\": \"no\", \"given\": \"yes\"}", 0},
+        {"{\"example\": \"no\", \"given\": \"yes\"}", -1},
+        {"{\"reproducible\": \"not sure\"}", -1},
+        {"{\"reproducible\": \"yesterday\"}", -1},
+        {"{\"reproducible\": 1}", -1},
+        {"{\"reproducible\": null}", -1},
+        {"{}", -1},
+        {"[true]", -1},
+        {"yes", -1},
+        {"", -1},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        bool yes = false;
+        g_autofree char *problem = NULL;
+        g_test_message("%s", cases[i].answer);
+        g_assert_cmpint(acr_agent_reproducible_read(cases[i].answer, &yes, &problem), ==,
+                        cases[i].yes >= 0);
+        g_assert_cmpint(problem == NULL, ==, cases[i].yes >= 0);
+        g_assert_cmpint(yes, ==, cases[i].yes == 1);
+    }
+}
+
+static void test_the_script_of_an_answer_is_found(void)
+{
+    static const struct {
+        const char *answer, *script; /* NULL: none */
+    } cases[] = {
+        {"It is so.\n```python\nimport a\n```\nDone.", "import a\n"},
+        {"```python\nfirst\n```\n```python\nsecond\n```", "second\n"},
+        {"```python\nimport a\n```\nIt prints:\n```\nTraceback\n```", "import a\n"},
+        {"```python\nimport a\n```\nIt prints:\n```pytb\nTraceback\n```", "import a\n"},
+        {"```text\nTraceback\n```\n```\nimport a\n```", "import a\n"},
+        {"```Python title=\"reproducer.py\"\nimport a\n```", "import a\n"},
+        {"```py\nimport a", "import a\n"},
+        {"```python\nimport a\n```\n```python\n```", "import a\n"},
+        {"import a\nassert a", "import a\nassert a\n"},
+        {"```sh\npython3 reproducer.py\n```", NULL},
+        {"I cannot.", NULL},
+        {"", NULL},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *problem = NULL;
+        g_autofree char *script = acr_agent_test_read(cases[i].answer, &problem);
+        g_test_message("%s", cases[i].answer);
+        g_assert_cmpstr(script, ==, cases[i].script);
+        g_assert_cmpint(problem == NULL, ==, cases[i].script != NULL);
+    }
+}
+
+static void test_a_script_that_is_too_long_is_refused(void)
+{
+    g_autofree char *lines = g_strnfill(ACR_TEST_MAX_BYTES, 'a'), *problem = NULL;
+    g_autofree char *answer = g_strconcat("```python\n", lines, "\n```", NULL);
+    g_assert_null(acr_agent_test_read(answer, &problem));
+    g_assert_nonnull(strstr(problem, "longer"));
+}
+
+static void test_a_review_is_read(void)
+{
+    g_auto(AcrReviewAnswer) read = {0};
+    g_autofree char *problem = NULL;
+    g_assert_true(acr_agent_review_read(
+        "It is so: {\"patch-correct\": \"No.\", \"test-correct\": true, \"patch-analysis\": "
+        "\"why\","
+        " \"patch-advice\": [\"one\", \"two\"], \"test-analysis\": null} as I said",
+        &read, &problem));
+    g_assert_false(read.patch_correct);
+    g_assert_true(read.test_correct);
+    g_assert_cmpstr(read.patch_analysis, ==, "why");
+    g_assert_cmpstr(read.patch_advice, ==, "[\"one\",\"two\"]");
+    g_assert_cmpstr(read.test_analysis, ==, "");
+    g_assert_cmpstr(read.test_advice, ==, "");
+}
+
+static void test_a_review_without_both_decisions_is_a_problem(void)
+{
+    static const char *const answers[][2] = {
+        {"{\"patch-correct\": \"yes\"}", "\"test-correct\" is missing"},
+        {"{\"test-correct\": \"yes\", \"patch-correct\": \"maybe\"}",
+         "\"patch-correct\" is neither yes nor no"},
+        {"{\"patch-correct\": \"yes\", ", "no JSON object"},
+        {"{\"patch-correct\": yes}", "not valid JSON"},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
+        AcrReviewAnswer read = {0};
+        g_autofree char *problem = NULL;
+        g_assert_false(acr_agent_review_read(answers[i][0], &read, &problem));
+        g_test_message("%s: %s", answers[i][0], problem);
+        g_assert_nonnull(strstr(problem, answers[i][1]));
+    }
+}
+
+static void add_verify_tests(void)
+{
+    g_test_add_func("/agents/reproducible/whether_it_can_be_reproduced_is_read",
+                    test_whether_it_can_be_reproduced_is_read);
+    g_test_add_func("/agents/test/the_script_of_an_answer_is_found",
+                    test_the_script_of_an_answer_is_found);
+    g_test_add_func("/agents/test/a_script_that_is_too_long_is_refused",
+                    test_a_script_that_is_too_long_is_refused);
+    g_test_add_func("/agents/review/a_review_is_read", test_a_review_is_read);
+    g_test_add_func("/agents/review/a_review_without_both_decisions_is_a_problem",
+                    test_a_review_without_both_decisions_is_a_problem);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -341,6 +459,7 @@ int main(int argc, char **argv)
                     test_context_gives_way_to_places_of_the_bug);
     g_test_add_func("/agents/patch/code_that_does_not_fit_loses_its_middle",
                     test_code_that_does_not_fit_loses_its_middle);
+    add_verify_tests();
     g_autoptr(GError) error = NULL;
     python = acr_python_new(ACR_SOURCE_DIR "/python", &error);
     g_assert_no_error(error);
