@@ -119,6 +119,7 @@ typedef struct {
     GPtrArray *located;            /* owned; of AcrLocated; empty when EXHAUSTED */
     AcrConversation *conversation; /* owned */
     GPtrArray *results;            /* owned; private: which messages hold search results */
+    char *clue;                    /* owned; private: what is told with the issue, or NULL */
     gsize issue_bytes;             /* private: of the issue, as it is still shown; 0: all */
     bool dropped_turns;            /* private: the conversation lacks its oldest turns */
 } AcrRetrieved;

@@ -88,4 +88,5 @@ void acr_retrieved_clear(AcrRetrieved *retrieved)
     g_clear_pointer(&retrieved->located, g_ptr_array_unref);
     g_clear_pointer(&retrieved->conversation, acr_conversation_free);
     g_clear_pointer(&retrieved->results, g_ptr_array_unref);
+    g_clear_pointer(&retrieved->clue, g_free);
 }

@@ -33,5 +33,7 @@ typedef struct {
 /* Adds the results as a message, and remembers it for acr_retrieved_shorten. */
 void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompts,
                                AcrRoundText *text);
+/* Tells the clue (taken) with the issue, in the first question. */
+void acr_retrieved_tell_clue(AcrRetrieved *retrieved, const AcrRun *run, char *clue);
 
 #endif

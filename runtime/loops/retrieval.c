@@ -323,7 +323,7 @@ bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, const 
     driver.layers = acr_json_new_array();
     acr_agent_search_start(driver.retrieved.conversation, run->prompts, run->issue);
     if (clue)
-        acr_conversation_add(driver.retrieved.conversation, ACR_ROLE_USER, clue);
+        acr_retrieved_tell_clue(&driver.retrieved, run, g_strdup(clue));
     while (!acr_retrieval_is_over(&driver.machine)) {
         AcrRetrievalEvent event = do_state(&driver);
         bool legal = acr_retrieval_step(&driver.machine, event);

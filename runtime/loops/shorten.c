@@ -10,6 +10,7 @@
 
 /* What is kept at least, in bytes, before the next step is made. */
 #define EARLIER_BYTES 700u
+#define CLUE_BYTES 1000u
 #define NEWEST_BYTES 3000u
 #define HEADINGS_BYTES 300u
 #define ISSUE_BYTES 1500u
@@ -160,16 +161,32 @@ static bool cut_question(AcrRetrieved *retrieved, const AcrRun *run)
 /* ---- The issue ----------------------------------------------------------------------------------
  */
 
-/* The first question as it is asked now: with what is left of the issue, and the word that turns
- * are missing. */
+/* The first question as it is asked now: with what is left of the issue, the clue, and the word
+ * that turns are missing. */
 static void show_issue(AcrRetrieved *retrieved, const AcrRun *run)
 {
     gsize bytes = retrieved->issue_bytes ? retrieved->issue_bytes : G_MAXSIZE;
     g_autofree char *issue = acr_text_shorten(run->issue, bytes);
     g_autofree char *question = acr_agent_search_question(run->prompts, issue);
     g_autofree char *message =
-        g_strconcat(question, retrieved->dropped_turns ? "\n\n" DROPPED : "", NULL);
+        g_strconcat(question, retrieved->clue ? "\n\n" : "", retrieved->clue ? retrieved->clue : "",
+                    retrieved->dropped_turns ? "\n\n" DROPPED : "", NULL);
     acr_conversation_replace(retrieved->conversation, FIRST_TURN - 1, message);
+}
+
+void acr_retrieved_tell_clue(AcrRetrieved *retrieved, const AcrRun *run, char *clue)
+{
+    g_free(retrieved->clue);
+    retrieved->clue = clue;
+    show_issue(retrieved, run);
+}
+
+static bool cut_clue(AcrRetrieved *retrieved, const AcrRun *run)
+{
+    if (!retrieved->clue || strlen(retrieved->clue) <= CLUE_BYTES)
+        return false;
+    acr_retrieved_tell_clue(retrieved, run, acr_text_shorten(retrieved->clue, CLUE_BYTES));
+    return true;
 }
 
 static bool cut_issue_to(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
@@ -232,6 +249,7 @@ static const struct {
 } steps[] = {
     {older_to_headings, "older results are shortened"},
     {cut_earlier, "an earlier message is shortened"},
+    {cut_clue, "what the reproducer showed is cut"},
     {cut_newest, "the newest results are cut"},
     {cut_issue, "the issue is cut"},
     {cut_older_headings, "the headings of results are cut"},

@@ -107,6 +107,26 @@ static void test_older_results_go_first(Talk *talk, gconstpointer data)
     g_assert_cmpuint(count(talk, "THIRD line"), ==, 1);
 }
 
+/* A conversation takes turns, with a clue too: the first question holds it. */
+static void test_what_the_reproducer_showed_stays_with_the_issue(Talk *talk, gconstpointer data)
+{
+    AcrConversation *conversation = talk->retrieved.conversation;
+    acr_retrieved_tell_clue(&talk->retrieved, &talk->run, long_text("CLUE", 100));
+    g_assert_cmpuint(acr_conversation_size(conversation), ==, 2);
+    g_assert_cmpuint(count(talk, "CLUE"), ==, 1);
+    add_round(talk, "FIRST", 2, 20);
+    add_round(talk, "SECOND", 2, 20);
+    g_assert_cmpstr(shorten(talk), ==, "older results are shortened");
+    g_assert_cmpstr(shorten(talk), ==, "what the reproducer showed is cut");
+    g_assert_cmpuint(strlen(talk->retrieved.clue), <=, 1000);
+    while (shorten(talk))
+        ;
+    g_assert_cmpuint(count(talk, "CLUE"), ==, 1);
+    for (gsize i = 1; i < acr_conversation_size(conversation); i++)
+        g_assert_cmpint(acr_conversation_message(conversation, i)->role, ==,
+                        i % 2 ? ACR_ROLE_USER : ACR_ROLE_ASSISTANT);
+}
+
 static void test_newest_results_lose_their_middle_before_all(Talk *talk, gconstpointer data)
 {
     add_round(talk, "FIRST", 2, 20);
@@ -209,6 +229,8 @@ void register_shorten_tests(void)
     ADD(short_issue, "/loops/shorten/a_short_conversation_gives_up_nothing",
         test_short_conversation_gives_up_nothing);
     ADD(short_issue, "/loops/shorten/older_results_go_first", test_older_results_go_first);
+    ADD(short_issue, "/loops/shorten/what_the_reproducer_showed_stays_with_the_issue",
+        test_what_the_reproducer_showed_stays_with_the_issue);
     ADD(short_issue, "/loops/shorten/newest_results_lose_their_middle_before_all",
         test_newest_results_lose_their_middle_before_all);
     ADD(short_issue, "/loops/shorten/old_turns_go_before_the_newest_code",
