@@ -38,10 +38,11 @@ typedef enum {
     ACR_PROMPT_PATCH_SYSTEM,
     ACR_PROMPT_PATCH_LOCATIONS, /* issue, locations */
     ACR_PROMPT_PATCH_CONVERSATION,
-    ACR_PROMPT_PATCH_RETRY,    /* feedback */
-    ACR_PROMPT_PATCH_REVIEWED, /* test, executions, advice: the reviewer refused the patch */
-    ACR_PROMPT_PATCH_REFUSED,  /* message: the validation refused it */
-    ACR_PROMPT_SEARCH_CLUE,    /* test, stderr: what the reproducer showed */
+    ACR_PROMPT_PATCH_RETRY,         /* feedback */
+    ACR_PROMPT_PATCH_REVIEWED,      /* test, executions, advice: the reviewer refused the patch */
+    ACR_PROMPT_PATCH_BOTH_REVIEWED, /* and test_advice: the test too */
+    ACR_PROMPT_PATCH_REFUSED,       /* message: the validation refused it */
+    ACR_PROMPT_SEARCH_CLUE,         /* test, stderr: what the reproducer showed */
     ACR_PROMPT_REPRODUCIBLE_SYSTEM,
     ACR_PROMPT_REPRODUCIBLE,       /* issue */
     ACR_PROMPT_REPRODUCIBLE_RETRY, /* problem */
@@ -146,8 +147,8 @@ void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts 
 /* ---- Reproducer ---------------------------------------------------------------------------------
  */
 
-#define ACR_TEST_FILE "reproducer.py" /* at the project's root */
-#define ACR_TEST_MAX_BYTES (256u * 1024)
+#define ACR_TEST_FILE "reproducer.py"   /* at the project's root */
+#define ACR_TEST_MAX_BYTES (64u * 1024) /* it is shown whole to the other roles */
 
 /* Asks whether the issue can be reproduced by a script. */
 void acr_agent_reproducible_start(AcrConversation *conversation, const AcrPrompts *prompts,

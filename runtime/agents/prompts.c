@@ -30,6 +30,8 @@ static const PromptSpec specs[ACR_PROMPTS] = {
     [ACR_PROMPT_PATCH_CONVERSATION] = {"patch_conversation.txt", {NULL}},
     [ACR_PROMPT_PATCH_RETRY] = {"patch_retry.txt", {"feedback"}},
     [ACR_PROMPT_PATCH_REVIEWED] = {"patch_reviewed.txt", {"test", "executions", "advice"}},
+    [ACR_PROMPT_PATCH_BOTH_REVIEWED] = {"patch_both_reviewed.txt",
+                                        {"test", "executions", "advice", "test_advice"}},
     [ACR_PROMPT_PATCH_REFUSED] = {"patch_refused.txt", {"message"}},
     [ACR_PROMPT_SEARCH_CLUE] = {"search_clue.txt", {"test", "stderr"}},
     [ACR_PROMPT_REPRODUCIBLE_SYSTEM] = {"reproducible_system.txt", {NULL}},

@@ -143,8 +143,10 @@ static char *make_clue(const Driver *driver)
     const void *data = g_bytes_get_data(testing->executed->err, &len);
     g_autofree char *stderr_text = acr_utf8_repair(data ? data : "", len);
     g_autofree char *shown = acr_text_shorten(stderr_text, ACR_TRIAL_SHOWN_BYTES);
-    return acr_prompts_render(driver->run->prompts, ACR_PROMPT_SEARCH_CLUE, "test", testing->script,
-                              "stderr", shown, NULL);
+    g_autofree char *test = acr_loops_fence("python", testing->script),
+                    *output = acr_loops_fence("", shown);
+    return acr_prompts_render(driver->run->prompts, ACR_PROMPT_SEARCH_CLUE, "test", test, "stderr",
+                              output, NULL);
 }
 
 static AcrAttemptEvent do_retrieve(Driver *driver)

@@ -73,6 +73,16 @@ void acr_loops_note(const AcrRun *run, const char *format, ...)
     run->progress->note(run->progress->ctx, line);
 }
 
+char *acr_loops_fence(const char *language, const char *text)
+{
+    gsize longest = 2;
+    for (const char *at = strchr(text, '`'); at; at = strchr(at + strspn(at, "`"), '`'))
+        longest = MAX(longest, strspn(at, "`"));
+    g_autofree char *fence = g_strnfill(longest + 1, '`');
+    return g_strdup_printf("%s%s\n%s%s%s", fence, language, text,
+                           g_str_has_suffix(text, "\n") || !*text ? "" : "\n", fence);
+}
+
 void acr_loops_note_overflow(const AcrRun *run, const char *what)
 {
     acr_loops_note(run, "the context overflowed, %s", what ? what : "nothing is left to shorten");

@@ -14,6 +14,8 @@ void acr_loops_stage(const AcrRun *run, guint attempt, const char *stage, guint 
 void acr_loops_note(const AcrRun *run, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Tells of an overflow, and `what` was done about it (NULL: nothing is left to do). */
 void acr_loops_note_overflow(const AcrRun *run, const char *what);
+/* A text as a model is shown it, between fences that it cannot close; owned. */
+char *acr_loops_fence(const char *language, const char *text) ACR_MUST_USE;
 /* False with INTERRUPTED when a signal came, with CEILING of llm when the time is over. */
 bool acr_loops_go_on(const AcrRun *run, GError **error) ACR_MUST_USE;
 

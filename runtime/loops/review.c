@@ -49,23 +49,13 @@ static AcrReviewEvent event_of(Driver *driver, AcrStep step, GError *error)
 /* ---- Texts --------------------------------------------------------------------------------------
  */
 
-/* Text between fences that it cannot close: longer ones than any in it. */
-static char *fenced(const char *language, const char *text)
-{
-    gsize longest = 2;
-    for (const char *at = strchr(text, '`'); at; at = strchr(at + strspn(at, "`"), '`'))
-        longest = MAX(longest, strspn(at, "`"));
-    g_autofree char *fence = g_strnfill(longest + 1, '`');
-    return g_strdup_printf("%s%s\n%s%s%s", fence, language, text,
-                           g_str_has_suffix(text, "\n") || !*text ? "" : "\n", fence);
-}
-
 static char *patch_text(const Driver *driver)
 {
     gsize len;
     const void *data = g_bytes_get_data(driver->work->patching.latest.diff, &len);
     g_autofree char *text = acr_utf8_repair(data ? data : "", len);
-    return fenced("diff", text);
+    g_autofree char *shown = acr_text_shorten(text, ACR_PATCH_SHOWN_BYTES);
+    return acr_loops_fence("diff", shown);
 }
 
 static char *executions_text(const Driver *driver)
@@ -101,7 +91,7 @@ static void start_round(Driver *driver)
     const AcrWork *work = driver->work;
     g_autofree char *name =
         g_strdup_printf("attempt_%u/review_%u", work->attempt, driver->machine.round);
-    g_autofree char *test = fenced("python", work->testing.script),
+    g_autofree char *test = acr_loops_fence("python", work->testing.script),
                     *executions = executions_text(driver);
     g_free(driver->judged_patch);
     driver->judged_patch = patch_text(driver);
@@ -211,19 +201,31 @@ static AcrReviewEvent write_patch(Driver *driver)
     return ACR_REVIEW_ON_NOT_WRITTEN;
 }
 
+/* Tells the patch writer what a review says; of the script too, where that is wrong as well. */
+static void tell_review(Driver *driver)
+{
+    AcrWork *work = driver->work;
+    const AcrReviewAnswer *answer = &driver->answer;
+    const AcrPrompts *prompts = work->run->prompts;
+    g_autofree char *test = acr_loops_fence("python", work->testing.script),
+                    *executions = executions_text(driver),
+                    *advice = advice_text(answer->patch_analysis, answer->patch_advice),
+                    *test_advice = advice_text(answer->test_analysis, answer->test_advice);
+    if (answer->test_correct)
+        acr_patching_tell(work,
+                          acr_prompts_render(prompts, ACR_PROMPT_PATCH_REVIEWED, "test", test,
+                                             "executions", executions, "advice", advice, NULL));
+    else
+        acr_patching_tell(work, acr_prompts_render(prompts, ACR_PROMPT_PATCH_BOTH_REVIEWED, "test",
+                                                   test, "executions", executions, "advice", advice,
+                                                   "test_advice", test_advice, NULL));
+}
+
 /* Rewrites the patch after a review; after a refusal the patch writer has been told already. */
 static AcrReviewEvent do_patch(Driver *driver)
 {
-    AcrWork *work = driver->work;
-    if (!driver->answer.patch_correct) {
-        g_autofree char *test = fenced("python", work->testing.script),
-                        *executions = executions_text(driver),
-                        *advice =
-                            advice_text(driver->answer.patch_analysis, driver->answer.patch_advice);
-        acr_patching_tell(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REVIEWED,
-                                                   "test", test, "executions", executions, "advice",
-                                                   advice, NULL));
-    }
+    if (!driver->answer.patch_correct)
+        tell_review(driver);
     return write_patch(driver);
 }
 

@@ -8,7 +8,8 @@
 
 #include "loops/loops_private.h"
 
-#define ACR_TRIAL_SHOWN_BYTES (8u * 1024) /* of each stream, to a model */
+#define ACR_TRIAL_SHOWN_BYTES (8u * 1024)  /* of each stream, to a model */
+#define ACR_PATCH_SHOWN_BYTES (64u * 1024) /* of a patch, to the reviewer and the test's writer */
 
 /* ---- Candidates (candidates.c) ------------------------------------------------------------------
  */
