@@ -1,0 +1,124 @@
+"""Where the loop that proves a patch ends early: what was found of a patch last counts, and nothing is claimed that was not done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from runs import journal, read_json
+from verifying import (
+    HALF_RIGHT,
+    NO_NO,
+    NO_YES,
+    OTHER,
+    RIGHT,
+    SCRIPT,
+    YES_NO,
+    YES_YES,
+    Case,
+    added,
+    case,
+    guard,
+    has_bubblewrap,
+    line,
+    patch,
+    review,
+    search,
+    test_line,
+    verified,
+)
+
+__all__ = ["case"]
+
+REFUSING = ["--validate", "echo never; exit 3"]
+OTHER_SCRIPT = SCRIPT + "\n# again\n"
+ENVIRONMENT = 3
+
+
+def test_a_patch_that_was_approved_with_a_wrong_test_can_still_be_refused(case: Case) -> None:
+    """By the validation, when its turn comes."""
+    lines = [
+        *[guard(), test_line(SCRIPT), *search(), patch(), review(YES_NO), test_line(OTHER_SCRIPT)],
+        review(YES_YES),
+    ]
+    result = case.run(lines, *REFUSING).check()
+    assert verified(result) == "no (the validation refuses the patch)"
+    assert case.selected()["proof"] == "refused"
+
+
+def test_a_refused_patch_gives_way_to_one_that_was_only_doubted(case: Case) -> None:
+    """Also where it was the better one for a while."""
+    lines = [
+        *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES), patch(), review(YES_NO)],
+        *[test_line(OTHER_SCRIPT), review(YES_YES)],
+    ]
+    result = case.run(lines, *REFUSING).check()
+    assert added(result) == [OTHER] and case.selected()["proof"] == "doubted"
+
+
+def test_what_a_reviewer_approved_is_validated_where_the_review_ends_early(case: Case) -> None:
+    """The reproducer's lines are used up before its turn."""
+    lines = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_NO)]
+    result = case.run(lines, *REFUSING).check()
+    assert verified(result) == "no (the validation refuses the patch)"
+    result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
+    assert verified(result) == "no (the reviewer holds the patch for right and the test for wrong)"
+    assert [at["request"]["command"] is None for at in case.records("execution")] == [True, True, False]
+
+
+def test_what_is_not_applicable_is_not_validated(case: Case) -> None:
+    """The command would run on the tree without a patch."""
+    lines = [
+        *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)],
+        patch(RIGHT, before="    no such line\n"),
+    ]
+    result = case.run(lines, *REFUSING).check()
+    assert added(result) == [OTHER] and case.selected()["proof"] == "doubted"
+    assert all(at["request"]["command"] is None for at in case.records("execution"))
+
+
+def test_a_patch_without_a_reproducer_to_review_it_with_is_validated(case: Case) -> None:
+    """Both were wrong; a new patch came, and no script."""
+    lines = [
+        *[guard(), test_line(SCRIPT), *search(), patch(HALF_RIGHT), review(NO_NO), patch()],
+        *[line("test", "I have none.")] * 3,
+    ]
+    result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
+    assert added(result) == [RIGHT]
+    assert verified(result) == "no (no reproducer was written to review patch 2 with)"
+    assert case.records("execution")[-1]["request"]["command"] is not None
+
+
+def test_the_roles_take_turns_in_the_reproducers_conversation(case: Case) -> None:
+    """No two questions in a row: some servers refuse that."""
+    lines = [
+        *[guard(), test_line(SCRIPT), *search(), patch(), review(YES_NO)],
+        *[test_line("print(1)\n"), line("test", "none"), line("test", "none"), review(YES_NO)],
+        *[test_line(OTHER_SCRIPT), review(YES_YES)],
+    ]
+    assert verified(case.run(lines).check()) == "yes (reproducer_5.py fails without the patch and passes with it)"
+    roles = [message["role"] for message in read_json(case.attempt / "conv_test_5.json")]
+    assert roles == ["system", *["user", "assistant"] * 5]
+
+
+def test_a_sandbox_that_is_demanded_and_gone_ends_the_run_until_it_is_back(case: Case, tmp_path: Path) -> None:
+    """It is not taken for one that was never there."""
+    case.options = [] if has_bubblewrap() else ["--sandbox", "plain"]
+    lines = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)]
+    command = case.arguments(lines, "--verify=always")
+    case.host.run(*command).check()
+    keep_journal(case.out, 3)
+    (tmp_path / "bin").mkdir()
+    case.host.run(*command, env={"PATH": str(tmp_path / "bin")}).one_line(ENVIRONMENT)
+    assert len(journal(case.out)) == 3
+    assert verified(case.host.run(*command).check()).startswith("yes")
+
+
+def keep_journal(out: Path, records: int) -> None:
+    """Makes of a run that is over one that was killed after so many records."""
+    path = out / "journal.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:records]))
+    meta = read_json(out / "meta.json")
+    meta["state"] = "ready"
+    del meta["result"]
+    (out / "meta.json").write_text(json.dumps(meta), "utf-8")
