@@ -93,6 +93,7 @@ AcrJson *acr_json_new_double(double value) ACR_MUST_USE;
 AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
 /* As acr_json_new_string for any bytes: a NUL inside also makes {"base64": "…"}. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
+AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE; /* likewise */
 
 /* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid
  * UTF-8. O(members). */
@@ -136,6 +137,7 @@ bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore);
 bool acr_utf8_is_text(const void *data, gsize len);
 /* A copy in which each invalid byte, and each NUL, is replaced by U+FFFD; owned (g_free). */
 char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;
+char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* likewise */
 
 /*
  * The text of a source file as Python reads it: BOM taken off, decoded by its PEP 263 cookie, else

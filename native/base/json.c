@@ -191,6 +191,13 @@ AcrJson *acr_json_new_bytes(const void *data, gsize len)
     return object;
 }
 
+AcrJson *acr_json_new_gbytes(GBytes *bytes)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(bytes, &len);
+    return acr_json_new_bytes(data ? data : "", len);
+}
+
 void acr_json_set(AcrJson *object, const char *key, AcrJson *value)
 {
     g_assert(is_object(object) && key);

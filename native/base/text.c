@@ -59,6 +59,13 @@ char *acr_utf8_repair(const void *data, gsize len)
     return g_string_free(out, FALSE);
 }
 
+char *acr_utf8_repair_bytes(GBytes *bytes)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(bytes, &len);
+    return acr_utf8_repair(data ? data : "", len);
+}
+
 GArray *acr_text_lines(const char *text, gsize len)
 {
     GArray *starts = g_array_new(FALSE, FALSE, sizeof(gsize));

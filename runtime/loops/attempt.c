@@ -139,9 +139,7 @@ static char *make_clue(const Driver *driver)
     const AcrTesting *testing = &driver->work.testing;
     if (!driver->machine.reproducer)
         return NULL;
-    gsize len;
-    const void *data = g_bytes_get_data(testing->executed->err, &len);
-    g_autofree char *stderr_text = acr_utf8_repair(data ? data : "", len);
+    g_autofree char *stderr_text = acr_utf8_repair_bytes(testing->executed->err);
     g_autofree char *shown = acr_text_shorten(stderr_text, ACR_TRIAL_SHOWN_BYTES);
     g_autofree char *test = acr_loops_fence("python", testing->script),
                     *output = acr_loops_fence("", shown);

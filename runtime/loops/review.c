@@ -51,9 +51,7 @@ static AcrReviewEvent event_of(Driver *driver, AcrStep step, GError *error)
 
 static char *patch_text(const Driver *driver)
 {
-    gsize len;
-    const void *data = g_bytes_get_data(driver->work->patching.latest.diff, &len);
-    g_autofree char *text = acr_utf8_repair(data ? data : "", len);
+    g_autofree char *text = acr_utf8_repair_bytes(driver->work->patching.latest.diff);
     g_autofree char *shown = acr_text_shorten(text, ACR_PATCH_SHOWN_BYTES);
     return acr_loops_fence("diff", shown);
 }

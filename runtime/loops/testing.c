@@ -62,13 +62,6 @@ AcrStep acr_testing_guard(AcrWork *work, GError **error)
 /* ---- Executions ---------------------------------------------------------------------------------
  */
 
-static AcrJson *stream_json(GBytes *bytes)
-{
-    gsize len;
-    const void *data = g_bytes_get_data(bytes, &len);
-    return acr_json_new_bytes(data ? data : "", len);
-}
-
 static AcrJson *doubts_json(const GPtrArray *doubts)
 {
     AcrJson *list = acr_json_new_array();
@@ -99,8 +92,8 @@ static bool save_execution(const AcrWork *work, guint patch, const AcrExecuted *
     acr_json_set(json, "signal",
                  executed->signal ? acr_json_new_int(executed->signal) : acr_json_new_null());
     acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
-    acr_json_set(json, "stdout", stream_json(executed->out));
-    acr_json_set(json, "stderr", stream_json(executed->err));
+    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
+    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
     return acr_loops_write_json(work->run, work->attempt, json, error, "execution_%u_%u.json",
                                 patch, work->testing.number);
 }
@@ -154,9 +147,7 @@ static char *tag_of(const char *name, const char *text)
 /* One stream, in a fence that it cannot close. */
 static void append_stream(GString *out, const char *name, GBytes *bytes)
 {
-    gsize len;
-    const void *data = g_bytes_get_data(bytes, &len);
-    g_autofree char *text = acr_utf8_repair(data ? data : "", len);
+    g_autofree char *text = acr_utf8_repair_bytes(bytes);
     g_autofree char *shown = acr_text_shorten(text, ACR_TRIAL_SHOWN_BYTES);
     g_autofree char *tag = tag_of(name, shown);
     if (!*shown)

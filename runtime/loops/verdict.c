@@ -107,13 +107,6 @@ static bool is_assertion(const char *line)
 /* ---- The verdict --------------------------------------------------------------------------------
  */
 
-static char *streams_text(GBytes *bytes)
-{
-    gsize len;
-    const void *data = g_bytes_get_data(bytes, &len);
-    return acr_utf8_repair(data ? data : "", len);
-}
-
 static void doubt(AcrTestVerdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
 static void doubt(AcrTestVerdict *verdict, const char *format, ...)
 {
@@ -196,7 +189,7 @@ void acr_test_judge(const AcrExecuted *executed, const char *script, const char 
         *out = verdict;
         return;
     }
-    g_autofree char *text = streams_text(executed->err);
+    g_autofree char *text = acr_utf8_repair_bytes(executed->err);
     g_auto(Traceback) traceback = {0};
     find_traceback(text, script, dir, &traceback);
     if (executed->exit_code == 0) {

@@ -25,21 +25,14 @@ static void executed_free(gpointer data)
     g_free(data);
 }
 
-static AcrJson *bytes_json(GBytes *bytes)
-{
-    gsize len;
-    const void *data = g_bytes_get_data(bytes, &len);
-    return acr_json_new_bytes(data ? data : "", len);
-}
-
 static AcrJson *answer_json(const AcrExecuted *executed)
 {
     AcrJson *json = acr_json_new_object(), *changed = acr_json_new_array();
     acr_json_set_int(json, "exit", executed->exit_code);
     acr_json_set_int(json, "signal", executed->signal);
     acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
-    acr_json_set(json, "stdout", bytes_json(executed->out));
-    acr_json_set(json, "stderr", bytes_json(executed->err));
+    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
+    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
     acr_json_set_int(json, "stdout_bytes", (gint64)executed->out_total);
     acr_json_set_int(json, "stderr_bytes", (gint64)executed->err_total);
     for (gsize i = 0; executed->changed && executed->changed[i]; i++)
@@ -125,10 +118,8 @@ static char *probe(AcrRecordedExecutor *self, GError **error)
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(self->sandbox, &execution, &executed, error))
         return NULL;
-    gsize len;
-    const char *data =
-        g_bytes_get_data(executed.exit_code == 0 ? executed.out : executed.err, &len);
-    g_autofree char *text = acr_utf8_repair(data ? data : "", len);
+    g_autofree char *text =
+        acr_utf8_repair_bytes(executed.exit_code == 0 ? executed.out : executed.err);
     g_strstrip(text);
     if (executed.exit_code == 0)
         return g_strdup(text);

@@ -96,13 +96,6 @@ static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
         passing->left[is_stderr] = 0;
 }
 
-static AcrJson *stream_json(GBytes *bytes)
-{
-    gsize len;
-    const void *data = g_bytes_get_data(bytes, &len);
-    return acr_json_new_bytes(data ? data : "", len);
-}
-
 static gint64 in_mb(gint64 bytes)
 {
     return (bytes + 1024 * 1024 - 1) / (1024 * 1024);
@@ -116,8 +109,8 @@ static AcrJson *describe(const AcrExecuted *executed)
                                          : acr_json_new_int(executed->exit_code));
     acr_json_set(json, "signal",
                  executed->signal ? acr_json_new_int(executed->signal) : acr_json_new_null());
-    acr_json_set(json, "stdout", stream_json(executed->out));
-    acr_json_set(json, "stderr", stream_json(executed->err));
+    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
+    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
     acr_json_set_int(json, "stdout_bytes", (gint64)executed->out_total);
     acr_json_set_int(json, "stderr_bytes", (gint64)executed->err_total);
     acr_json_set_int(json, "wall_ms", executed->wall_ms);
