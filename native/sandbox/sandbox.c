@@ -57,6 +57,14 @@ const char *acr_sandbox_limit_name(AcrSandboxLimit limit)
     return limit_names[limit];
 }
 
+const char *acr_sandbox_limit_words(AcrSandboxLimit limit)
+{
+    return limit == ACR_LIMIT_WALL    ? "wall-clock time"
+           : limit == ACR_LIMIT_CPU   ? "processor time"
+           : limit == ACR_LIMIT_FILES ? "written files"
+                                      : acr_sandbox_limit_name(limit);
+}
+
 bool acr_sandbox_limit_from_name(const char *name, AcrSandboxLimit *out)
 {
     for (guint i = 0; i < G_N_ELEMENTS(limit_names); i++) {

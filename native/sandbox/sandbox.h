@@ -120,7 +120,8 @@ typedef enum {
     ACR_LIMIT_FILES,  /* a file's size, or all files' together */
     ACR_LIMIT_PROCESSES,
 } AcrSandboxLimit;
-const char *acr_sandbox_limit_name(AcrSandboxLimit limit); /* "wall", …; NULL of NONE */
+const char *acr_sandbox_limit_name(AcrSandboxLimit limit);  /* "wall", …; NULL of NONE */
+const char *acr_sandbox_limit_words(AcrSandboxLimit limit); /* "wall-clock time", … for a reader */
 bool acr_sandbox_limit_from_name(const char *name, AcrSandboxLimit *out); /* NULL: NONE */
 
 /* A file that is laid beside those of the overlay. Borrowed. */

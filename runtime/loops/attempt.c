@@ -233,17 +233,28 @@ static AcrAttemptEvent do_validate(Driver *driver)
     return step == ACR_STEP_NOT_DONE ? ACR_ATTEMPT_ON_REFUSED : event_of(driver, step, error);
 }
 
+static char *shown_stream(GBytes *bytes)
+{
+    g_autofree char *text = acr_utf8_repair_bytes(bytes);
+    return acr_text_shorten(g_strchomp(text), ACR_TRIAL_SHOWN_BYTES);
+}
+
+/* How a command ended, for a model. */
+static char *describe_end(const AcrExecuted *executed)
+{
+    if (executed->limit != ACR_LIMIT_NONE && executed->limit != ACR_LIMIT_OUTPUT)
+        return g_strdup_printf("it was stopped at its limit of %s",
+                               acr_sandbox_limit_words(executed->limit));
+    if (executed->signal)
+        return g_strdup_printf("signal %d ended it", executed->signal);
+    return g_strdup_printf("exit code %d", executed->exit_code);
+}
+
 char *acr_validation_message(const AcrExecuted *executed)
 {
-    gsize len;
-    bool has_stdout = g_bytes_get_size(executed->out) > 0;
-    const void *data = g_bytes_get_data(has_stdout ? executed->out : executed->err, &len);
-    g_autofree char *text = acr_utf8_repair(data ? data : "", len);
-    g_autofree char *shown = acr_text_shorten(text, ACR_TRIAL_SHOWN_BYTES);
-    const char *limit = acr_sandbox_limit_name(executed->limit);
-    if (limit && executed->limit != ACR_LIMIT_OUTPUT)
-        return g_strdup_printf("%s\n(it was stopped at its limit of %s)", shown, limit);
-    return g_strdup_printf("%s\n(exit code %d)", shown, executed->exit_code);
+    g_autofree char *out = shown_stream(executed->out), *err = shown_stream(executed->err),
+                    *end = describe_end(executed);
+    return g_strdup_printf("%s%s%s%s(%s)", out, *out ? "\n" : "", err, *err ? "\n" : "", end);
 }
 
 AcrStep acr_validate(AcrWork *work, const AcrCandidate *candidate, char **out_message,

@@ -69,13 +69,13 @@ typedef struct {
 typedef struct {
     void *ctx;
     /*
-     * Whether code can be run here; *out_text (owned) then says by what ("Python 3.9.18 in
-     * bubblewrap"), else why not. Errors: those of the journal, INTERRUPTED of sandbox.
+     * Whether code can be run here; *out_text (owned) then says by what ("Python 3.9.18"), else why
+     * not. Errors: those of the journal, INTERRUPTED of sandbox.
      */
     bool (*open)(void *ctx, bool *out_available, char **out_text, GError **error);
     /* The tree's path, as tracebacks name it; borrowed. */
     const char *(*dir)(void *ctx);
-    /* *out is borrowed, and lives as long as the executor. Errors: UNAVAILABLE of sandbox (not the
+    /* *out is borrowed, and valid as long as the executor. Errors: UNAVAILABLE of sandbox (not the
      * command but the sandbox failed; that is recorded), INTERRUPTED of it, those of the journal.
      */
     bool (*run)(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error);
@@ -100,8 +100,7 @@ typedef struct {
     gsize n_models;
     guint max_rounds, max_tries, max_attempts;
     AcrVerify verify;
-    const AcrExecutor *executor; /* NULL: code cannot be run here, `no_executor` says why */
-    const char *no_executor;
+    const AcrExecutor *executor;
     const char
         *validate; /* a shell command run on the patched copy; non-zero refuses; NULL: none */
     const AcrArtifacts *artifacts;

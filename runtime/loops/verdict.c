@@ -140,9 +140,9 @@ static void doubt_changes(const AcrExecuted *executed, AcrTestVerdict *verdict)
 
 static bool judge_end(const AcrExecuted *executed, AcrTestVerdict *verdict)
 {
-    const char *limit = acr_sandbox_limit_name(executed->limit);
-    if (limit && executed->limit != ACR_LIMIT_OUTPUT)
-        verdict->why = g_strdup_printf("the script hit the limit on %s", limit);
+    if (executed->limit != ACR_LIMIT_NONE && executed->limit != ACR_LIMIT_OUTPUT)
+        verdict->why = g_strdup_printf("the script hit the limit on %s",
+                                       acr_sandbox_limit_words(executed->limit));
     else if (executed->signal)
         verdict->why = g_strdup_printf("signal %d ended the script", executed->signal);
     return verdict->why != NULL;

@@ -123,7 +123,8 @@ char *acr_testing_describe(const char *when, const AcrExecuted *executed,
  */
 AcrStep acr_review_run(AcrWork *work, GError **error);
 
-/* What the patch writer is told of a validation that refused its patch; owned. */
+/* What the patch writer is told of a validation that refused its patch: both streams, and how it
+ * ended; owned. */
 char *acr_validation_message(const AcrExecuted *executed) ACR_MUST_USE;
 /* Runs --validate on a patch. DONE: it passed, or there is no such command; NOT_DONE: it refused,
  * and *out_message (owned) is what it printed. */

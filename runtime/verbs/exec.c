@@ -133,7 +133,7 @@ static void say_limit(const AcrExecuted *executed)
 {
     if (executed->limit != ACR_LIMIT_NONE)
         acr_verb_say(acr_verb_exec.name, "the limit on %s was hit",
-                     acr_sandbox_limit_name(executed->limit));
+                     acr_sandbox_limit_words(executed->limit));
 }
 
 /* ---- The whole ----------------------------------------------------------------------------------
