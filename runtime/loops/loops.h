@@ -160,11 +160,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
 
 /*
  * Judges the execution of `script` (ACR_TEST_FILE at `dir`). REPRODUCED needs a non-zero exit
- * without a limit or signal, and on stderr a traceback, the last one, that ends in the exception
- * itself
- * ("AssertionError" or a subclass as Python prints it, with or without a message) and has a frame
- * in the script whose quoted line is that line of the script. The word printed anywhere else counts
- * not.
+ * without a limit or signal, and on stderr a traceback, the last one that passes through the
+ * script, that ends in the exception itself ("AssertionError" as Python prints it, dotted or not,
+ * with or without a message) and has a frame in the script whose quoted line is that line of the
+ * script. The word printed anywhere else counts not.
  */
 void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
                     AcrTestVerdict *out);

@@ -1,9 +1,9 @@
 /*
  * What an execution of a reproducer shows. An exit code alone says little (a script that cannot be
  * imported fails too), and the word AssertionError may be printed by anything: what counts is how
- * the process ended, and the last traceback on stderr, which Python writes when nothing caught the
- * exception. Its frames must be real ones: a line that it quotes from the script stands in the
- * script at that number.
+ * the process ended, and the last traceback on stderr that passes through the script, which Python
+ * writes when nothing caught the exception. Its frames must be real ones: a line that it quotes
+ * from the script stands in the script at that number.
  */
 #include "loops/loops.h"
 
@@ -21,10 +21,10 @@ void acr_test_verdict_clear(AcrTestVerdict *verdict)
 /* ---- The traceback ------------------------------------------------------------------------------
  */
 
-/* The last traceback of a text that ended with it. */
+/* The traceback that tells how a script ended. */
 typedef struct {
     char **lines;      /* owned; of the whole text */
-    guint first;       /* the one after TRACEBACK */
+    guint first;       /* the number of the one after TRACEBACK */
     guint end;         /* the exception's own line; 0: there is no traceback */
     guint script_line; /* of the last frame in the script; 0: none */
     bool is_quoted;    /* that frame quotes the script as it is */
@@ -81,6 +81,8 @@ static void read_frames(Traceback *traceback, char *const *script, const char *d
         traceback->end = at;
 }
 
+/* The last one with a frame of the script, as every exception that leaves it has, else the last.
+ * Others may follow it: in the exception's message, or of what was ignored while Python ended. */
 static void find_traceback(const char *text, const char *script, const char *dir, Traceback *out)
 {
     g_auto(GStrv) code = g_strsplit(script, "\n", -1);
@@ -88,10 +90,10 @@ static void find_traceback(const char *text, const char *script, const char *dir
     for (guint i = 0; out->lines[i]; i++) {
         g_strchomp(out->lines[i]);
         if (strcmp(out->lines[i], TRACEBACK) == 0) {
-            out->first = i + 1;
-            out->end = out->script_line = 0;
-            out->is_quoted = false;
-            read_frames(out, code, dir);
+            Traceback found = {.lines = out->lines, .first = i + 1};
+            read_frames(&found, code, dir);
+            if (found.script_line || !out->script_line)
+                *out = found;
         }
     }
 }

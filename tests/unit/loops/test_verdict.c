@@ -27,7 +27,7 @@ typedef struct {
 #define HEAD "Traceback (most recent call last):\n"
 #define CALLED "  File \"/srv/p/reproducer.py\", line 8, in <module>\n    check(3)\n"
 #define RAISED                                                                                     \
-    "  File \"/srv/p/reproducer.py\", line 5, in check\n"                                         \
+    "  File \"/srv/p/reproducer.py\", line 5, in check\n"                                          \
     "    assert pkg.double(n) == 2 * n, \"wrong\"\n"
 #define LIBRARY                                                                                    \
     "  File \"/usr/lib/python3/unittest/case.py\", line 837, in fail\n"                            \
@@ -57,6 +57,15 @@ static const Case cases[] = {
     {"warnings before it",
      "/x.py:3: DeprecationWarning: old\n  import imp\n" HEAD CALLED RAISED "AssertionError\n", 1,
      ACR_TEST_REPRODUCED, 5},
+    {"a traceback in its message",
+     HEAD CALLED RAISED "AssertionError: it failed:\n" HEAD
+                        "  File \"<string>\", line 1, in <module>\nKeyError: 'x'\n",
+     1, ACR_TEST_REPRODUCED, 5},
+    {"an exception that is ignored after it",
+     HEAD CALLED RAISED
+     "AssertionError: wrong\nException ignored in: <function F.__del__ at 0x1>\n" HEAD
+     "  File \"/srv/p/pkg.py\", line 3, in __del__\n    self.close()\nAttributeError: close\n",
+     1, ACR_TEST_REPRODUCED, 5},
     {"another error", HEAD CALLED "ImportError: no double\n", 1, ACR_TEST_BROKEN, 0},
     {"another error after an assertion",
      HEAD CALLED RAISED "AssertionError: wrong\n\nDuring handling of the above exception, another "
@@ -79,8 +88,8 @@ static const Case cases[] = {
      ACR_TEST_BROKEN, 0},
     {"a class named alike", HEAD CALLED "MyAssertionError: wrong\n", 1, ACR_TEST_BROKEN, 0},
     {"a syntax error",
-     "  File \"/srv/p/reproducer.py\", line 3\n    def\n       ^\nSyntaxError: invalid syntax\n",
-     1, ACR_TEST_BROKEN, 0},
+     "  File \"/srv/p/reproducer.py\", line 3\n    def\n       ^\nSyntaxError: invalid syntax\n", 1,
+     ACR_TEST_BROKEN, 0},
     {"nothing on stderr", "", 1, ACR_TEST_BROKEN, 0},
     {"nothing at all", "", 0, ACR_TEST_PASSED, 0},
 };
@@ -117,7 +126,7 @@ static void test_a_limit_or_a_signal_reproduces_nothing(void)
         run.limit = limits[i];
         acr_test_judge(&run, script, "/srv/p", &verdict);
         g_assert_cmpint(verdict.result, ==, ACR_TEST_BROKEN);
-        g_assert_nonnull(strstr(verdict.why, acr_sandbox_limit_name(limits[i])));
+        g_assert_nonnull(strstr(verdict.why, acr_sandbox_limit_words(limits[i])));
     }
     g_auto(AcrExecuted) killed = executed(err, -1);
     g_auto(AcrTestVerdict) verdict = {0};
