@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from host import Host
+from host import SLOWNESS, Host
 from hostile import TINY
 from repos import make_repo
 from runs import journal
@@ -25,7 +25,7 @@ from verifying import (
 )
 
 __all__ = ["case"]
-NONE, USAGE, ENVIRONMENT = 1, 2, 3
+NONE, USAGE, ENVIRONMENT, CEILING = 1, 2, 3, 4
 
 ALONE = [guard(), test_line(FAILING), test_line(SCRIPT, "no_such_name")]
 
@@ -81,6 +81,16 @@ def test_reproduce_needs_a_sandbox(case: Case) -> None:
     case.options = [] if has_bubblewrap() else ["--sandbox", "bubblewrap"]
     case.run(ALONE, verb="reproduce", env={"PATH": "/nonexistent"}).one_line(ENVIRONMENT, "bubblewrap")
     assert journal(case.out) == []
+
+
+def test_the_time_of_reproduce_ends_an_execution(case: Case) -> None:
+    """Nothing is recorded of it."""
+    script = "import time\ntime.sleep(100)\n" + SCRIPT
+    command = case.arguments([guard(), test_line(script)], verb="reproduce")
+    result = case.host.run(*command, "--max-time", str(round(2 * SLOWNESS)))
+    assert "the time of the run is over" in result.one_line(CEILING), result.told()
+    assert result.stdout == b"" and case.records("execution") == [] and len(case.records("model")) == 2
+    case.host.run("replay", case.out).one_line(NONE, "not finished")
 
 
 def test_reproduce_has_attempts(case: Case) -> None:
