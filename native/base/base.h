@@ -289,7 +289,8 @@ typedef struct {
     GBytes *out, *err;            /* owned; at most output_limit bytes */
     guint64 out_total, err_total; /* bytes written, dropped ones included */
     gint64 wall_ms;
-    gint64 peak_bytes; /* the largest memory of any one process in it that was waited for */
+    gint64 peak_bytes; /* the largest memory of any one process in it that was waited for; 0: no
+                          more than this process has had itself, which hides it */
 } AcrSpawnResult;
 
 /*

@@ -313,13 +313,15 @@ static void reap(const Child *child, AcrSpawnResult *result)
 {
     int status = 0;
     pid_t pid;
-    struct rusage used = {0};
+    struct rusage used = {0}, own = {0};
     do
         pid = wait4(child->pid, &status, 0, &used);
     while (pid < 0 && errno == EINTR);
     result->exit_code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     result->signal = pid > 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    result->peak_bytes = pid > 0 ? (gint64)used.ru_maxrss * 1024 : 0;
+    /* Until its exec the child had our memory, and the kernel counts that as its own. */
+    bool is_ours = getrusage(RUSAGE_SELF, &own) != 0 || used.ru_maxrss <= own.ru_maxrss;
+    result->peak_bytes = pid > 0 && !is_ours ? (gint64)used.ru_maxrss * 1024 : 0;
 }
 
 /* ---- The whole ---- */

@@ -21,10 +21,10 @@ void test_folder_remove(const char *path)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    add_spawn_option_tests(); /* before what makes this process large */
     add_json_tests();
     add_text_tests();
     add_file_tests();
     add_spawn_tests();
-    add_spawn_option_tests();
     return g_test_run();
 }
