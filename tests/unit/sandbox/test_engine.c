@@ -30,8 +30,8 @@ static void the_engine_that_is_named_is_asked(void)
     g_setenv("DOCKER_HOST", docker_host, TRUE);
     expect_tried(NULL, docker);
     expect_tried(given, given);
-    g_setenv("DOCKER_HOST", "tcp://127.0.0.1:1", TRUE); /* not one that is spoken to */
-    expect_tried(NULL, podman);
+    g_setenv("DOCKER_HOST", "tcp://127.0.0.1:1", TRUE); /* named, but not one that is spoken to */
+    expect_tried(NULL, "tcp://127.0.0.1:1");
     g_unsetenv("DOCKER_HOST");
     g_unsetenv("CONTAINER_HOST");
 }
