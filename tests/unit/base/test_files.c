@@ -199,6 +199,41 @@ static void signals_and_short_writes_lose_nothing(void)
     g_assert_cmpuint(GPOINTER_TO_SIZE(total), ==, len);
 }
 
+static GBytes *read_pipe(const char *text, bool is_closed, gsize max, gint64 timeout_ms,
+                         const AcrInterrupt *interrupt, GError **error)
+{
+    int ends[2];
+    g_assert_cmpint(pipe2(ends, O_CLOEXEC), ==, 0);
+    g_assert_cmpint(acr_fd_write_all(ends[1], text, strlen(text)), ==, 0);
+    if (is_closed)
+        close(ends[1]);
+    GBytes *bytes = acr_fd_read_all(ends[0], "the pipe", max, timeout_ms, interrupt, error);
+    close(ends[0]);
+    if (!is_closed)
+        close(ends[1]);
+    return bytes;
+}
+
+static void a_descriptor_is_read_to_its_end_within_bounds(void)
+{
+    AcrInterrupt interrupt = {.signal = SIGINT};
+    g_autoptr(GError) error = NULL, too_big = NULL, late = NULL, stopped = NULL;
+    g_autoptr(GBytes) all = read_pipe("four", true, 4, 0, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpmem(g_bytes_get_data(all, NULL), g_bytes_get_size(all), "four", 4);
+    g_autoptr(GBytes) none = read_pipe("", true, 0, 0, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(g_bytes_get_size(none), ==, 0);
+    g_assert_null(read_pipe("fives", true, 4, 0, NULL, &too_big));
+    g_assert_error(too_big, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG);
+    g_assert_cmpstr(too_big->message, ==, "the pipe holds more than 4 bytes");
+    g_assert_null(read_pipe("some", false, 100, 20, NULL, &late));
+    g_assert_error(late, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
+    g_assert_nonnull(strstr(late->message, "cannot read the pipe"));
+    g_assert_null(read_pipe("some", false, 100, 0, &interrupt, &stopped));
+    g_assert_error(stopped, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
+}
+
 static void folders_are_made_with_their_parents(void)
 {
     g_autofree char *folder = test_folder();
@@ -326,6 +361,8 @@ void add_file_tests(void)
     g_test_add_func("/base/file/a_full_disk_is_no_space", a_full_disk_is_no_space);
     g_test_add_func("/base/file/signals_and_short_writes_lose_nothing",
                     signals_and_short_writes_lose_nothing);
+    g_test_add_func("/base/file/a_descriptor_is_read_to_its_end_within_bounds",
+                    a_descriptor_is_read_to_its_end_within_bounds);
     g_test_add_func("/base/file/sha256_is_that_of_the_standard", sha256_is_that_of_the_standard);
     g_test_add_func("/base/dir/folders_are_made_with_their_parents",
                     folders_are_made_with_their_parents);

@@ -283,6 +283,31 @@ static void too_deep(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
 }
 
+static void what_was_committed_below(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(GError) error = NULL;
+    put(&box, "r/f", "committed\n");
+    g_autoptr(AcrSnapshot) plain = worktree_ok(&box, "r");
+    g_autoptr(AcrSnapshot) nothing = acr_snapshot_committed(plain, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(acr_snapshot_size(nothing), ==, 0);
+    make_repo(&box, "r");
+    commit_all(&box, "r");
+    put(&box, "r/f", "changed\n");
+    put(&box, "r/new", "new\n");
+    g_autoptr(AcrSnapshot) tree = worktree_ok(&box, "r");
+    g_autoptr(AcrSnapshot) below = acr_snapshot_committed(tree, &error);
+    g_assert_no_error(error);
+    g_autofree char *text = content(below, "f");
+    g_assert_cmpstr(text, ==, "committed\n");
+    g_assert_cmpuint(acr_snapshot_size(below), ==, 1);
+    g_autoptr(AcrSnapshot) same = acr_snapshot_committed(below, &error);
+    g_assert_no_error(error);
+    g_assert_true(same == below);
+}
+
 static void converted_line_endings(void)
 {
     g_auto(Sandbox) box;
@@ -392,6 +417,8 @@ void add_worktree_tests(void)
     g_test_add_func("/vcs/worktree/plain_folder_is_taken_whole", plain_folder);
     g_test_add_func("/vcs/worktree/too_large_file_is_listed_not_read", too_large_file);
     g_test_add_func("/vcs/worktree/too_deep_folders_are_refused", too_deep);
+    g_test_add_func("/vcs/worktree/the_commit_below_is_told_and_empty_where_there_is_none",
+                    what_was_committed_below);
     g_test_add_func("/vcs/worktree/line_endings_are_those_on_disk", converted_line_endings);
     g_test_add_func("/vcs/worktree/split_index_is_survived", split_index);
     g_test_add_func("/vcs/worktree/conflicts_and_sparse_checkouts", conflict_and_sparse);
