@@ -363,6 +363,22 @@ def test_the_setup_is_not_root(box: Sandbox, repo: Repo) -> None:
     assert stamp(box, repo, setup=checks)
 
 
+@every(sandboxes.LOCAL)
+def test_others_have_no_way_to_it(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
+    """Above all not to programs that would run as root."""
+    owned(repo, box)
+    python = make_venv(tmp_path / "venv")
+    setup = "cp /bin/true made; chmod 4755 made; cp made $HOME; date +%s%N >stamp"
+    if not box.wrapper and box.name != "plain":
+        setup += "; cp /bin/true $VIRTUAL_ENV/made; chmod 4755 $VIRTUAL_ENV/made"
+    assert stamp(box, repo, "--python", str(python), setup=setup)
+    assert cache(box).stat().st_mode & 0o777 == 0o700
+    made = {path.parent.name: path.stat() for path in cache(box).rglob("made") if not path.is_symlink()}
+    assert {"tree", "home"} <= set(made)
+    if box.name == "bubblewrap" and os.geteuid() == 0:
+        assert not [name for name in ("tree", "home") if made[name].st_uid == 0 or made[name].st_mode & 0o4000]
+
+
 # ---- Network ---------------------------------------------------------------------------------------
 
 
