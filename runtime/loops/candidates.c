@@ -19,6 +19,11 @@ const char *acr_proof_name(AcrProof proof)
     return proof_names[proof];
 }
 
+bool acr_proof_is_against(AcrProof proof)
+{
+    return proof < ACR_PROOF_NONE;
+}
+
 void acr_candidate_clear(AcrCandidate *candidate)
 {
     g_clear_pointer(&candidate->overlay, acr_overlay_free);

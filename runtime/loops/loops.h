@@ -180,6 +180,8 @@ typedef enum {
     ACR_PROOF_VERIFIED, /* approved, red before and green after, twice */
 } AcrProof;
 const char *acr_proof_name(AcrProof proof); /* "refused", … */
+/* Whether somebody found the patch wrong: it is told, and not applied. */
+bool acr_proof_is_against(AcrProof proof);
 
 typedef struct {
     AcrExtractStatus status;   /* of the selected candidate, or the best reached */

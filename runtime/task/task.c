@@ -340,8 +340,8 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
         return false;
     if (ok && !acr_result_finish(&task->folder, &artifacts, &result, error))
         return false;
-    if (ok && task->options->apply && result.overlay &&
-        !acr_overlay_apply(result.overlay, work_tree(task), error))
+    bool apply = task->options->apply && result.overlay && !acr_proof_is_against(result.proof);
+    if (ok && apply && !acr_overlay_apply(result.overlay, work_tree(task), error))
         return false;
     take_result(task, &result, out);
     return ok;

@@ -48,9 +48,12 @@ static int report(const Options *options, const AcrTaskResult *result, AcrConsol
         return ACR_EXIT_NONE;
     }
     say_proof(options, result, console);
+    bool held_back = options->apply && acr_proof_is_against(result->proof);
+    if (held_back)
+        acr_console_say(console, "acr-host run: not applied: the patch is held for wrong");
     gsize len;
     const void *diff = g_bytes_get_data(result->diff, &len);
-    return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);
+    return acr_out_exit(acr_out(diff, len), held_back ? ACR_EXIT_NONE : ACR_EXIT_OK);
 }
 
 /* One line of what the run used. */

@@ -280,6 +280,20 @@ def test_apply_writes_the_change_and_nothing_else(
     assert failed_tests(sample_repo.path) == set()
 
 
+def test_a_patch_that_the_validation_refuses_is_not_applied(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    before = digest(sample_repo.path)
+    more = ("--apply", "--validate=exit 3", "--sandbox=plain")
+    run = arguments(sample_repo, tmp_path / "out", *more)
+    for _ in range(2):
+        result = run_host(*run).check(1)
+        assert CHANGED in result.out
+        assert "not applied: the patch is held for wrong" in result.err
+        assert "verified: no (the validation refuses the patch)" in result.err
+        assert digest(sample_repo.path) == before
+
+
 def test_apply_after_the_run(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path
 ) -> None:
