@@ -15,6 +15,7 @@
 #define SMALL_MS (30 * 1000)
 #define WORDS_AT_ONCE 500u /* of a command; even, for pairs */
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
+#define MAX_COMPARED 200u            /* files that were laid, with what the command left of them */
 #define INPUT_NAME ".acr-host-input" /* at the container's root */
 
 typedef struct {
@@ -288,6 +289,24 @@ static void take_result(const State *state, const char *id, const AcrExecution *
     *out = executed;
 }
 
+/* What the command wrote or removed. The engine names the files that were laid too: those that are
+ * as they were laid are taken out. */
+static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray *files)
+{
+    const State *state = sandbox->state;
+    g_autoptr(GPtrArray) as_laid = g_ptr_array_new();
+    guint compared = 0;
+    for (guint i = 0; i < files->len; i++) {
+        AcrHelperFile *file = files->pdata[i];
+        bool is_known = !file->content || file->mode == ACR_MODE_LINK || compared++ >= MAX_COMPARED;
+        if (is_known ||
+            acr_engine_holds(state->engine, id, sandbox->image_dir, file->path, file->content))
+            g_ptr_array_add(as_laid, file);
+    }
+    return acr_sandbox_without_laid(acr_engine_changes(state->engine, id, sandbox->image_dir),
+                                    as_laid);
+}
+
 /* Runs the command in a container that is there. */
 static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *execution,
                    AcrExecuted *out, GError **error)
@@ -315,8 +334,7 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
     bool ok = acr_engine_exec(state->engine, id, &exec, error);
     if (ok) {
         take_result(state, id, execution, &exec.spawned, out);
-        out->changed = acr_sandbox_without_laid(
-            acr_engine_changes(state->engine, id, sandbox->image_dir), files);
+        out->changed = changes(sandbox, id, files);
     }
     acr_spawn_result_clear(&exec.spawned);
     return ok;

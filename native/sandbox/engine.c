@@ -4,6 +4,7 @@
  * "message"; an exit code only where no error stands beside it.
  */
 #include "sandbox/engine_private.h"
+#include "sandbox/tar.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -53,6 +54,7 @@ char *acr_engine_url(const char *path)
 void acr_engine_answer_clear(AcrEngineAnswer *answer)
 {
     g_clear_pointer(&answer->json, acr_json_free);
+    g_clear_pointer(&answer->archive, g_bytes_unref);
 }
 
 static bool is_interrupt(const GError *error)
@@ -101,9 +103,16 @@ bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnsw
             error,
             is_interrupt(reason) ? ACR_SANDBOX_ERROR_INTERRUPTED : ACR_SANDBOX_ERROR_UNAVAILABLE,
             "the container engine at '%s': %s", engine->socket, reason->message);
+    if (what->is_archive && response.status == 200) {
+        *out = (AcrEngineAnswer){.status = 200, .archive = g_bytes_ref(response.body)};
+        return true;
+    }
     gsize got;
     const char *data = g_bytes_get_data(response.body, &got);
-    *out = (AcrEngineAnswer){response.status, got ? acr_json_parse(data, got, NULL) : NULL};
+    *out = (AcrEngineAnswer){
+        .status = response.status,
+        .json = got ? acr_json_parse(data, got, NULL) : NULL,
+    };
     clean_message(out->json);
     return true;
 }
@@ -469,4 +478,18 @@ char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir)
     g_ptr_array_sort(paths, by_text);
     g_ptr_array_add(paths, NULL);
     return (char **)g_ptr_array_free(paths, FALSE);
+}
+
+bool acr_engine_holds(AcrEngine *engine, const char *id, const char *dir, const char *path,
+                      GBytes *content)
+{
+    g_autofree char *whole = g_build_filename(dir, path, NULL),
+                    *escaped = g_uri_escape_string(whole, "/", FALSE),
+                    *call = g_strdup_printf("/containers/%s/archive?path=%s", id, escaped);
+    g_autoptr(GError) reason = NULL;
+    g_auto(AcrEngineAnswer) answer = {0};
+    return acr_engine_call(engine,
+                           &(AcrEngineCall){.method = "GET", .path = call, .is_archive = true},
+                           &answer, &reason) &&
+           answer.archive && acr_tar_holds(answer.archive, content);
 }

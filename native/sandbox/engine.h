@@ -46,6 +46,9 @@ bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name,
 /* What the command has changed below `dir`, sorted, relative to it; owned (g_strfreev); NULL: not
  * known. */
 char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir);
+/* Whether a regular file there has this content; false also where that cannot be told. */
+bool acr_engine_holds(AcrEngine *engine, const char *id, const char *dir, const char *path,
+                      GBytes *content);
 
 /* One command in a container. Zero-initialise; all borrowed but the results. */
 typedef struct {

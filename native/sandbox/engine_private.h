@@ -10,12 +10,14 @@ typedef struct {
     const char *method, *path;
     const AcrJson *json; /* the body, or: */
     GBytes *tar;
+    bool is_archive;   /* the answer, where it is no failure */
     gint64 timeout_ms; /* 0: that of short calls */
 } AcrEngineCall;
 
 typedef struct {
     int status;
-    AcrJson *json; /* owned; NULL: there was none */
+    AcrJson *json;   /* owned; NULL: there was none */
+    GBytes *archive; /* owned; or this, where one was asked for */
 } AcrEngineAnswer;
 void acr_engine_answer_clear(AcrEngineAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEngineAnswer, acr_engine_answer_clear)

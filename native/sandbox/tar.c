@@ -106,3 +106,23 @@ GBytes *acr_tar_write(const GPtrArray *files)
     g_byte_array_append(out, end, sizeof end);
     return g_byte_array_free_to_bytes(out);
 }
+
+bool acr_tar_holds(GBytes *archive, GBytes *content)
+{
+    gsize len, n;
+    const guint8 *data = g_bytes_get_data(archive, &len), *wanted = g_bytes_get_data(content, &n);
+    for (gsize at = 0; len - at >= BLOCK;) {
+        const Header *header = (const Header *)(data + at);
+        g_autofree char *digits = g_strndup(header->size, sizeof header->size);
+        guint64 size = g_ascii_strtoull(digits, NULL, 8);
+        gsize left = len - at - BLOCK;
+        if (!header->name[0] || size > left)
+            return false;
+        if (header->type == '0' || header->type == '\0')
+            return size == n && (n == 0 || memcmp(data + at + BLOCK, wanted, n) == 0);
+        if (header->type != 'x' && header->type != 'g')
+            return false;
+        at += BLOCK + MIN((size + BLOCK - 1) / BLOCK * BLOCK, left);
+    }
+    return false;
+}

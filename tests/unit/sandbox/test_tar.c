@@ -126,8 +126,39 @@ static void an_archive_of_nothing_is_one(void)
     g_assert_cmpstr(names, ==, "");
 }
 
+static void expect_holds(const char *path, const char *text, const char *wanted, bool holds)
+{
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    g_autoptr(GBytes) content = g_bytes_new(wanted, strlen(wanted));
+    add(files, path, ACR_MODE_FILE, text, strlen(text));
+    g_autoptr(GBytes) tar = acr_tar_write(files);
+    g_assert_true(acr_tar_holds(tar, content) == holds);
+    for (gsize len = 0; len < g_bytes_get_size(tar); len += 100) { /* one that breaks off */
+        g_autoptr(GBytes) start = g_bytes_new_from_bytes(tar, 0, len);
+        g_assert_true(holds || !acr_tar_holds(start, content));
+    }
+}
+
+static void what_a_file_holds_is_compared(void)
+{
+    g_autofree char *longer = g_strnfill(300, 'n');
+    expect_holds("a.py", "x = 1\n", "x = 1\n", true);
+    expect_holds("a.py", "", "", true);
+    expect_holds(longer, "x = 1\n", "x = 1\n", true);
+    expect_holds("a.py", "x = 1\n", "x = 2\n", false);
+    expect_holds("a.py", "x = 1\n", "x = 1", false);
+    expect_holds("a.py", "x = 1\n", "", false);
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    g_autoptr(GBytes) nothing = g_bytes_new("", 0), empty = acr_tar_write(files);
+    g_assert_false(acr_tar_holds(empty, nothing));
+    add(files, "link", ACR_MODE_LINK, "a.py", 4);
+    g_autoptr(GBytes) link = acr_tar_write(files);
+    g_assert_false(acr_tar_holds(link, nothing));
+}
+
 void add_tar_tests(void)
 {
+    g_test_add_func("/sandbox/tar/what_a_file_holds_is_compared", what_a_file_holds_is_compared);
     g_test_add_func("/sandbox/tar/names_of_any_length_and_bytes", names_of_any_length_and_bytes);
     g_test_add_func("/sandbox/tar/contents_of_any_size_modes_and_links",
                     contents_of_any_size_modes_and_links);
