@@ -59,6 +59,21 @@ static bool fill(AcrSandbox *sandbox, const char *dir, GError **error)
     return true;
 }
 
+/* What names the tree by the path that callers know names the copy. */
+static void point_to(GPtrArray *env, const char *mount, const char *tree)
+{
+    for (guint i = 0; i < env->len; i++) {
+        g_auto(GStrv) parts = NULL;
+        char *entry = env->pdata[i];
+
+        if (!entry || !g_str_has_prefix(entry, "PYTHONPATH="))
+            continue;
+        parts = g_strsplit(entry, mount, -1);
+        env->pdata[i] = g_strjoinv(tree, parts);
+        g_free(entry);
+    }
+}
+
 static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *execution,
                    AcrExecuted *out, GError **error)
 {
@@ -73,6 +88,7 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
     spec.cpu_s = execution->limits.cpu_s;
     spec.file_bytes = execution->limits.disk_bytes;
     acr_sandbox_env(sandbox, home, execution, spec.env);
+    point_to(spec.env, sandbox->mount, tree);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(spec.argv, g_strdup(execution->argv[i]));
     if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
@@ -81,6 +97,7 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
     if (!acr_helper_run(&helper, error))
         return false;
     acr_helper_result(&helper, out);
+    out->dir = acr_path_real(tree);
     return true;
 }
 

@@ -388,4 +388,5 @@ void acr_executed_clear(AcrExecuted *executed)
     g_clear_pointer(&executed->out, g_bytes_unref);
     g_clear_pointer(&executed->err, g_bytes_unref);
     g_clear_pointer(&executed->changed, g_strfreev);
+    g_clear_pointer(&executed->dir, g_free);
 }

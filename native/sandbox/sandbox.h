@@ -161,6 +161,7 @@ typedef struct {
     gint64 wall_ms;
     gint64 peak_bytes; /* of all processes together, as often as was looked; in a container with the
                           files that they read and wrote; 0: not known */
+    char *dir;         /* owned; where the tree was, if not at acr_sandbox_dir; else NULL */
     char **changed; /* owned; paths of the tree that it wrote or removed, sorted; NULL: not known */
 } AcrExecuted;
 void acr_executed_clear(AcrExecuted *executed);
