@@ -20,6 +20,7 @@ from verifying import (
     guard,
     has_bubblewrap,
     patch,
+    sandbox_options,
     search,
     test_line,
 )
@@ -88,7 +89,7 @@ def test_the_time_of_reproduce_ends_an_execution(case: Case) -> None:
     script = "import time\ntime.sleep(100)\n" + SCRIPT
     command = case.arguments([guard(), test_line(script)], verb="reproduce")
     result = case.host.run(*command, "--max-time", str(round(2 * SLOWNESS)))
-    assert "the time of the run is over" in result.one_line(CEILING), result.told()
+    assert result.check(CEILING).err.splitlines()[-1].endswith("the time of the run is over"), result.told()
     assert result.stdout == b"" and case.records("execution") == [] and len(case.records("model")) == 2
     case.host.run("replay", case.out).one_line(NONE, "not finished")
 
@@ -100,9 +101,14 @@ def test_reproduce_has_attempts(case: Case) -> None:
     assert (case.out / "attempt_1" / "reproducer_1.py").read_text() == SCRIPT
 
 
-def test_the_project_is_found_below_src(host: Host, tmp_path: Path) -> None:
-    """As packages lie that are installed to be imported."""
+@pytest.mark.parametrize("options", [sandbox_options(), ["--sandbox", "plain"]], ids=["default", "plain"])
+def test_the_project_is_found_below_src(host: Host, tmp_path: Path, options: list[str]) -> None:
+    """As packages lie that are installed to be imported; it is the copy's, not the user's own."""
     repo = make_repo(tmp_path / "repo", {"src/pkg/__init__.py": "", "src/pkg/app.py": TINY["app.py"]})
-    made = Case(host, repo, tmp_path)
+    made = Case(host, repo, tmp_path, options)
     script = SCRIPT.replace("from app", "from pkg.app")
     assert made.run([guard(), test_line(script)], verb="reproduce").check().out == script
+    where = f"import pkg, os\nassert pkg.__path__[0] == '{repo}/src/pkg', pkg.__path__\n"
+    told = made.run([guard(), test_line(where), test_line(script)], verb="reproduce").check()
+    isolated = made.options == []
+    assert (made.execution(0, 1)["result"] == "passed") == isolated, told.told()

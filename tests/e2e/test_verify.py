@@ -72,6 +72,15 @@ def test_a_patch_is_verified(case: Case) -> None:
     ]
 
 
+def test_a_patch_is_verified_without_isolation(case: Case) -> None:
+    """Its copies lie elsewhere each time; they are called by the repository's path in all that is kept."""
+    case.options = ["--sandbox", "plain"]
+    result = case.run(STRAIGHT).check()
+    assert added(result) == [RIGHT] and verified(result).startswith("yes")
+    assert f'File "{case.repo}/reproducer.py", line 3' in case.execution(0, 1)["stderr"]
+    assert str(case.host.home / "cache") not in (case.out / "journal.jsonl").read_text()
+
+
 def test_what_the_run_folder_holds_of_it(case: Case) -> None:
     """Executions, the review, and the reproducer's conversation."""
     case.run(STRAIGHT).check()
