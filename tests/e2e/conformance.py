@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -29,17 +28,6 @@ TREE: dict[str, str | bytes] = {
 }
 SECRET = "sk-this-is-not-for-you"
 PLAIN = "plain isolates nothing"
-
-
-def _have(*programs: str) -> str | None:
-    for program in programs:
-        if not shutil.which(program):
-            return f"{program} is not installed"
-    return None
-
-
-def _root() -> str | None:
-    return None if os.geteuid() == 0 else "needs root"
 
 
 @pytest.fixture(scope="session")
@@ -81,33 +69,19 @@ def sandbox(
 ) -> Iterator[Sandbox]:
     """Each backend in turn, as a way to run a command."""
     name = request.param
-    needs = {
-        "bubblewrap": _have("bwrap"),
-        "bubblewrap-user": _have("bwrap", "setpriv") or _root(),
-        "plain": None,
-        "podman": _have("podman", "runc", "busybox") or _root(),
-        "dockerd": _have("dockerd", "runc", "busybox") or _root(),
-    }
-    if needs[name]:
-        pytest.skip(needs[name])
-    host = Host(tmp_path / "home", binary)
-    host.home.mkdir(exist_ok=True)
+    why = sandboxes.missing_for(name)
+    if why:
+        pytest.skip(why)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    made = Sandbox(name, host, [], env={"OPENAI_API_KEY": SECRET, "TMPDIR": str(scratch)})
-    if name == "bubblewrap-user":
-        program = tmp_path / "bin" / "acr-host"
-        program.parent.mkdir()
-        shutil.copy2(binary, program)
-        made.host = Host(host.home, program)
-        made.wrapper = sandboxes.as_user(sandboxes.ORDINARY_USER)
-    elif name == "plain":
-        made.options = ["--sandbox", "plain"]
-    elif name in ("podman", "dockerd"):
-        engine = engines(name)
-        made.options = ["--image", sandboxes.IMAGE]
-        made.env["DOCKER_HOST"] = f"unix://{engine.socket}"
-        made.dir = "/testbed"
+    env = {"OPENAI_API_KEY": SECRET, "TMPDIR": str(scratch)}
+    if name in sandboxes.LOCAL:
+        made = sandboxes.local(name, tmp_path, binary)
+    else:
+        made = Sandbox(name, Host(tmp_path / "home", binary), ["--image", sandboxes.IMAGE], dir="/testbed")
+        made.host.home.mkdir()
+        env["DOCKER_HOST"] = f"unix://{engines(name).socket}"
+    made.env |= env
     yield made
     made.host.close()
 

@@ -6,6 +6,7 @@ a store of their own below the test's folder and are ended by their process id.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pwd
@@ -63,6 +64,39 @@ class Sandbox:
         result = self.run(repo, "--json", *args, **more).check(0)
         [row] = result.rows()
         return row
+
+
+@functools.lru_cache(maxsize=None)
+def missing_bubblewrap() -> str | None:
+    """Why bubblewrap does not work here, by trying it; None: it does."""
+    if not shutil.which("bwrap"):
+        return "bwrap is not installed"
+    command = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    return f"bwrap does not work on this machine: {done.stderr.strip()}" if done.returncode else None
+
+
+def _have(*programs: str) -> str | None:
+    for program in programs:
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    return None
+
+
+def _root() -> str | None:
+    return None if os.geteuid() == 0 else "needs root"
+
+
+def missing_for(backend: str) -> str | None:
+    """Why a backend cannot be tested here, or None."""
+    needs = {
+        "bubblewrap": missing_bubblewrap(),
+        "bubblewrap-user": missing_bubblewrap() or _have("setpriv") or _root(),
+        "plain": None,
+        "podman": _have("podman", "runc", "busybox") or _root(),
+        "dockerd": _have("dockerd", "runc", "busybox") or _root(),
+    }
+    return needs[backend]
 
 
 # ---- Engines ---------------------------------------------------------------------------------------
@@ -193,11 +227,20 @@ class Engine:
             return int(status or 0), text
 
     def load(self, archive: Path, name: str) -> None:
-        """Makes an image of a root."""
+        """Makes an image of a root; skips where the engine cannot run the simplest command of it."""
         status, answer = self.call(
             "POST", f"/images/create?fromSrc=-&repo={name}", archive, "application/x-tar"
         )
         assert status == 200, answer
+        simple = {"Image": name, "Cmd": ["true"], "HostConfig": {"NetworkMode": "none"}}
+        status, answer = self.call("POST", "/containers/create", json.dumps(simple).encode(), "application/json")
+        assert status == 201, answer
+        container = answer["Id"]
+        status, answer = self.call("POST", f"/containers/{container}/start")
+        self.call("DELETE", f"/containers/{container}?force=1&v=1")
+        if status != 204:
+            self.stop()
+            pytest.skip(f"the engine cannot run a container on this machine: {answer}")
 
     def containers(self) -> list[Any]:
         """All containers, running or not."""
@@ -328,11 +371,9 @@ LOCAL = ["bubblewrap", "bubblewrap-user", "plain"]
 
 def local(name: str, folder: Path, binary: Path) -> Sandbox:
     """One of LOCAL with a home below `folder`; "-user": as an ordinary user. Skips where it cannot be."""
-    missing = [p for p in ("bwrap", "setpriv") if not shutil.which(p)] if name != "plain" else []
-    if missing:
-        pytest.skip(f"{missing[0]} is not installed")
-    if name == "bubblewrap-user" and os.geteuid() != 0:
-        pytest.skip("needs root, to be another user")
+    why = missing_for(name)
+    if why:
+        pytest.skip(why)
     made = Sandbox(name, Host(folder / "home", binary), [])
     made.host.home.mkdir(parents=True)
     if name == "bubblewrap-user":

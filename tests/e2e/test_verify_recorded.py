@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ import pytest
 from host import ROOT, Host, Result
 from repos import Repo, digest
 from runs import journal, read_json, write_script
+from verifying import need_bubblewrap
 
 sys.path.append(str(ROOT / "tools" / "recorded"))
 
@@ -215,16 +215,6 @@ def search_script(places: tasks.Places, known: Known) -> list[Line]:
     return [line for line in lines if line["agent"] != "patch"]
 
 
-def need_bubblewrap(host: Host, repo: Path) -> None:
-    """Skips where code cannot be run in the default sandbox."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bwrap is not installed")
-    result = host.run("exec", "--repo", repo, "--", "true", timeout=SECONDS)
-    if result.exit == 125:
-        pytest.skip(f"bubblewrap does not work here: {result.err.strip()[-300:]}")
-    result.check()
-
-
 @pytest.fixture(scope="module")
 def case(
     recorded: Path,
@@ -248,7 +238,7 @@ def case(
         python = pinned_python(entry["pip"], entry["python"])
         (folder / "home").mkdir()
         host = Host(folder / "home", binary)
-        need_bubblewrap(host, repo.path)
+        need_bubblewrap()
         made[known.name] = Case(
             known,
             task.problem_statement,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import shutil
-import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Iterable
@@ -16,6 +13,7 @@ from host import Host, Result
 from hostile import TINY, write_script
 from repos import Repo, make_repo
 from runs import journal, read_json
+from sandboxes import missing_bubblewrap
 
 Line = dict[str, Any]
 
@@ -83,17 +81,16 @@ PASSING, FAILING = "import app\n", "from app import no_such_name\n"
 STRAIGHT: list[Line] = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)]
 
 
-@functools.lru_cache(maxsize=None)
 def has_bubblewrap() -> bool:
-    """Whether bubblewrap works here, by trying it."""
-    command = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
-    return bool(shutil.which("bwrap")) and not subprocess.run(command, check=False, capture_output=True).returncode
+    """Whether bubblewrap works here."""
+    return missing_bubblewrap() is None
 
 
 def need_bubblewrap() -> None:
     """Skips where there is no isolation: what is tested is that nothing gets out."""
-    if not has_bubblewrap():
-        pytest.skip("bubblewrap is not here, or may not work here")
+    why = missing_bubblewrap()
+    if why:
+        pytest.skip(why)
 
 
 def sandbox_options() -> list[str]:

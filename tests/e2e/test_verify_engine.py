@@ -1,0 +1,56 @@
+"""A patch is proved inside an image, too: the script runs there, and what it rewrites is seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+import sandboxes
+from hostile import TINY
+from repos import digest
+from verifying import RED, RIGHT, SCRIPT, YES_YES, Case, case, guard, patch, review, search, test_line, verified
+
+__all__ = ["case"]
+
+IMAGE = "acr-host-test/tiny"
+REWRITES = "\nwith open({name!r}, 'a') as file:\n    file.write('# more\\n')\n"
+
+
+@pytest.fixture(scope="module", params=["podman", pytest.param("dockerd", marks=pytest.mark.full)])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
+    """An engine with an image that holds the project."""
+    why = sandboxes.missing_for(request.param)
+    if why:
+        pytest.skip(why)
+    folder = tmp_path_factory.mktemp(request.param)
+    sandboxes.make_rootfs(TINY, folder / "root.tar")
+    started = {"podman": sandboxes.podman, "dockerd": sandboxes.dockerd}[request.param](folder / "engine")
+    started.load(folder / "root.tar", IMAGE)
+    yield started
+    started.stop()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "yes (reproducer_1.py fails without the patch and passes with it)"),
+        (REWRITES.format(name="reproducer.py"), "the script changes itself while it runs"),
+        (REWRITES.format(name="app.py"), "the script writes 'app.py'"),
+        (REWRITES.format(name="new.py"), "the script writes 'new.py'"),
+    ],
+    ids=["honest", "itself", "project", "new"],
+)
+def test_a_proof_in_an_image(case: Case, engine: sandboxes.Engine, more: str, said: str) -> None:
+    before = digest(case.repo.path)
+    script = SCRIPT.replace("\n\n", more + "\n\n", 1)
+    lines = [guard(), test_line(script), *search(RED), patch(RIGHT), review(YES_YES, RED)]
+    case.options = ["--image", IMAGE, "--verify"]
+    result = case.run(lines, env={"DOCKER_HOST": f"unix://{engine.socket}"}, timeout=180).check()
+    assert said in verified(result)
+    assert verified(result).startswith("yes") == (more == "")
+    assert digest(case.repo.path) == before
+    assert engine.containers() == []
+    replayed = case.host.run("replay", case.out, env={"DOCKER_HOST": "unix:///nowhere"}).check()
+    assert replayed.stdout == result.stdout
