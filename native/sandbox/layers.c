@@ -242,11 +242,6 @@ AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt, GErr
         fail(error, errno, "cannot write to", path);
         return NULL;
     }
-    /* No way for others to what a set-up of root's has made, programs that would run as root. */
-    if (chmod(path, 0700) != 0) {
-        fail(error, errno, "cannot close to others the folder", path);
-        return NULL;
-    }
     store->path = g_strdup(path);
     sweep(store, path);
     return g_steal_pointer(&store);
