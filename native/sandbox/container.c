@@ -278,13 +278,9 @@ static void take_result(const State *state, const char *id, const AcrExecution *
     AcrExecuted executed = {
         .exit_code = is_signal ? -1 : code,
         .signal = is_signal ? code - SIGNAL_EXIT : 0,
-        .out = acr_sandbox_join_ends(spawned->out, spawned->out_total),
-        .err = acr_sandbox_join_ends(spawned->err, spawned->err_total),
-        .out_total = spawned->out_total,
-        .err_total = spawned->err_total,
-        .wall_ms = spawned->wall_ms,
         .peak_bytes = counts.peak_bytes,
     };
+    acr_sandbox_take_streams(spawned, &executed);
     executed.limit = limit_of(execution, &executed, spawned, &counts);
     *out = executed;
 }

@@ -254,7 +254,7 @@ bool acr_helper_run(AcrHelperRun *run, GError **error)
 /* ---- Results ------------------------------------------------------------------------------------
  */
 
-GBytes *acr_sandbox_join_ends(GBytes *kept, guint64 total)
+static GBytes *join_ends(GBytes *kept, guint64 total)
 {
     gsize len;
     const guint8 *data = g_bytes_get_data(kept, &len);
@@ -268,6 +268,15 @@ GBytes *acr_sandbox_join_ends(GBytes *kept, guint64 total)
     g_byte_array_append(joined, (const guint8 *)said, (guint)strlen(said));
     g_byte_array_append(joined, data + head, (guint)(len - head));
     return g_byte_array_free_to_bytes(joined);
+}
+
+void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out)
+{
+    out->out = join_ends(spawned->out, spawned->out_total);
+    out->err = join_ends(spawned->err, spawned->err_total);
+    out->out_total = spawned->out_total;
+    out->err_total = spawned->err_total;
+    out->wall_ms = spawned->wall_ms;
 }
 
 static AcrSandboxLimit limit_of(const AcrHelperRun *run, const AcrExecuted *executed)
@@ -298,13 +307,9 @@ void acr_helper_result(AcrHelperRun *run, AcrExecuted *out)
     AcrExecuted executed = {
         .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-        .out = acr_sandbox_join_ends(spawned->out, spawned->out_total),
-        .err = acr_sandbox_join_ends(spawned->err, spawned->err_total),
-        .out_total = spawned->out_total,
-        .err_total = spawned->err_total,
-        .wall_ms = spawned->wall_ms,
         .peak_bytes = MAX(run->peak.bytes, spawned->peak_bytes),
     };
+    acr_sandbox_take_streams(spawned, &executed);
     executed.limit = limit_of(run, &executed);
     *out = executed;
 }

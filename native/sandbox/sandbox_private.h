@@ -161,8 +161,9 @@ AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox);
 /* The error of a set-up that ended so: a line, and where there are more its last lines. */
 bool acr_sandbox_setup_failed(const AcrSandbox *sandbox, const AcrExecuted *executed,
                               GError **error);
-/* A stream's two ends with what is said of the middle between them; owned. */
-GBytes *acr_sandbox_join_ends(GBytes *kept, guint64 total) ACR_MUST_USE;
+/* What is told of a command's streams and its time: the two ends of each, and of what was between
+ * them how much it was. */
+void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out);
 /* Takes the files that were laid out of a list of changed ones (taken; may be NULL). */
 char **acr_sandbox_without_laid(char **changed, const GPtrArray *laid) ACR_MUST_USE;
 /* The changed and added files of an execution, as the helper lays them. */

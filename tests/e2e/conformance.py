@@ -47,9 +47,7 @@ def engines(
 
     def get(name: str) -> sandboxes.Engine:
         if name not in started:
-            start = {"podman": sandboxes.podman, "dockerd": sandboxes.dockerd}[name]
-            started[name] = start(tmp_path_factory.mktemp(name))
-            started[name].load(image, sandboxes.IMAGE)
+            started[name] = sandboxes.start(name, tmp_path_factory.mktemp(name), {sandboxes.IMAGE: image})
         return started[name]
 
     yield get

@@ -227,12 +227,15 @@ class Engine:
             return int(status or 0), text
 
     def load(self, archive: Path, name: str) -> None:
-        """Makes an image of a root; skips where the engine cannot run the simplest command of it."""
+        """Makes an image of a root."""
         status, answer = self.call(
             "POST", f"/images/create?fromSrc=-&repo={name}", archive, "application/x-tar"
         )
         assert status == 200, answer
-        simple = {"Image": name, "Cmd": ["true"], "HostConfig": {"NetworkMode": "none"}}
+
+    def need_containers(self, name: str) -> None:
+        """Skips, and ends the engine, where it cannot run the simplest command of an image."""
+        simple = {"Image": name, "Cmd": ["/bin/sh", "-c", "exit"], "HostConfig": {"NetworkMode": "none"}}
         status, answer = self.call("POST", "/containers/create", json.dumps(simple).encode(), "application/json")
         assert status == 201, answer
         container = answer["Id"]
@@ -342,6 +345,18 @@ def dockerd(folder: Path) -> Engine:
         "--default-ulimit", "nofile=4096:4096",
     ]  # fmt: skip
     return Engine(folder, command, {})
+
+
+def start(name: str, folder: Path, images: Mapping[str, Path]) -> Engine:
+    """An engine with images of these archives, of which the last holds a shell; skips where that cannot be."""
+    why = missing_for(name)
+    if why:
+        pytest.skip(why)
+    engine = {"podman": podman, "dockerd": dockerd}[name](folder)
+    for image, archive in images.items():
+        engine.load(archive, image)
+    engine.need_containers(image)
+    return engine
 
 
 # ---- Users -----------------------------------------------------------------------------------------

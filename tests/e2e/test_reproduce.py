@@ -19,9 +19,7 @@ from verifying import (
     case,
     guard,
     has_bubblewrap,
-    patch,
     sandbox_options,
-    search,
     test_line,
 )
 

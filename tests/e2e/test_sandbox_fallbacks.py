@@ -21,6 +21,7 @@ import runs
 import sandboxes
 from host import ROOT, Host, Result
 from repos import Repo
+from verifying import need_bubblewrap, sandbox_options
 
 REFUSED = (
     "bwrap: No permissions to create a new namespace, likely because the kernel does not allow "
@@ -72,8 +73,7 @@ def namespaces_refused(folder: Path) -> Case:
     wrapper = ["unshare", "--user", "--map-root-user", "sh", "-c", inner, "sh"]
     if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("no user namespace can be made here")
-    if not shutil.which("bwrap"):
-        pytest.skip("bwrap is not installed")
+    need_bubblewrap()
     return Case(["user namespaces are refused here"], wrapper=wrapper)
 
 
@@ -228,8 +228,7 @@ def test_reproduce_cannot_do_without(
 
 def test_a_program_that_speaks_like_bubblewrap_is_heard(host: Host, sample_repo: Repo) -> None:
     """What is held back while it may be bubblewrap's own complaint is passed on in the end."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bwrap is not installed")
+    need_bubblewrap()
     code = "echo 'bwrap: not at all' >&2; echo more >&2; exit 1"
     result = host.run("exec", "--repo", sample_repo, "--", "sh", "-c", code).check(1)
     assert result.err == "bwrap: not at all\nmore\n"
@@ -238,8 +237,9 @@ def test_a_program_that_speaks_like_bubblewrap_is_heard(host: Host, sample_repo:
 def test_root_of_a_namespace_is_an_ordinary_user(host: Host, sample_repo: Repo) -> None:
     """Root that knows no other user, as in containers without rights."""
     wrapper = ["unshare", "--user", "--map-root-user"]
-    if not shutil.which("bwrap") or subprocess.run([*wrapper, "true"], check=False).returncode != 0:
-        pytest.skip("bwrap is not installed, or no user namespace can be made here")
+    need_bubblewrap()
+    if subprocess.run([*wrapper, "true"], check=False).returncode != 0:
+        pytest.skip("no user namespace can be made here")
     for options in ([], ["--setup", "mkdir -p d; chmod 0 d"]):
         result = host.run("exec", "--repo", sample_repo, *options, "--", "id", "-u", wrapper=wrapper)
         assert result.check(0).out == "1000\n"
@@ -257,7 +257,7 @@ def can_run(host: Host, repo: Repo, env: dict[str, str], *options: str) -> Resul
 @pytest.fixture
 def backend() -> list[str]:
     """A sandbox that works here."""
-    return [] if shutil.which("bwrap") else ["--sandbox", "plain"]
+    return sandbox_options()
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(
@@ -318,20 +318,15 @@ def test_a_temporary_folder_of_somebody_else_is_not_used(
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
     """podman's service with three images: nothing, a shell alone, and links into a /usr that is to be mounted."""
-    for program in ("podman", "runc", "busybox"):
-        if not shutil.which(program):
-            pytest.skip(f"{program} is not installed")
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
     folder = tmp_path_factory.mktemp("images")
-    made = sandboxes.podman(tmp_path_factory.mktemp("podman"))
-    for name, fill in (("empty", _empty), ("shell", _shell), ("host", _host)):
+    images = {}
+    for name, fill in (("empty", _empty), ("host", _host), ("shell", _shell)):
         root = folder / name
         root.mkdir()
         fill(root)
-        archive = folder / f"{name}.tar"
-        subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
-        made.load(archive, f"acr-host-test/{name}")
+        images[f"acr-host-test/{name}"] = folder / f"{name}.tar"
+        subprocess.run(["tar", "-C", str(root), "-cf", str(folder / f"{name}.tar"), "."], check=True)
+    made = sandboxes.start("podman", tmp_path_factory.mktemp("podman"), images)
     yield made
     made.stop()
 
@@ -424,8 +419,7 @@ def inside(
     binary: Path, sample_repo: Repo, tmp_path: Path, engine: sandboxes.Engine
 ) -> Iterator[Callable[..., tuple[Host, list[str]]]]:
     """inside(*options) -> the program as an ordinary user in a container, with this machine's /usr."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bwrap is not installed")
+    need_bubblewrap()
     shutil.copy2(binary, tmp_path / "acr-host")
     (tmp_path / "home").mkdir()
     sandboxes.give(tmp_path, sandboxes.ORDINARY_USER)

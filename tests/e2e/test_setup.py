@@ -411,15 +411,9 @@ def _answer(server: socket.socket) -> None:
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
     """podman's service with the project in an image."""
-    for program in ("podman", "runc", "busybox"):
-        if not shutil.which(program):
-            pytest.skip(f"{program} is not installed")
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
     archive = tmp_path_factory.mktemp("image") / "root.tar"
     sandboxes.make_rootfs(TREE, archive)
-    made = sandboxes.podman(tmp_path_factory.mktemp("podman"))
-    made.load(archive, sandboxes.IMAGE)
+    made = sandboxes.start("podman", tmp_path_factory.mktemp("podman"), {sandboxes.IMAGE: archive})
     yield made
     made.stop()
 

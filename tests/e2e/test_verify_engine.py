@@ -21,13 +21,9 @@ REWRITES = "\nwith open({name!r}, 'a') as file:\n    file.write('# more\\n')\n"
 @pytest.fixture(scope="module", params=["podman", pytest.param("dockerd", marks=pytest.mark.full)])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
     """An engine with an image that holds the project."""
-    why = sandboxes.missing_for(request.param)
-    if why:
-        pytest.skip(why)
     folder = tmp_path_factory.mktemp(request.param)
     sandboxes.make_rootfs(TINY, folder / "root.tar")
-    started = {"podman": sandboxes.podman, "dockerd": sandboxes.dockerd}[request.param](folder / "engine")
-    started.load(folder / "root.tar", IMAGE)
+    started = sandboxes.start(request.param, folder / "engine", {IMAGE: folder / "root.tar"})
     yield started
     started.stop()
 
