@@ -20,9 +20,6 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
 static int report(const AcrTaskResult *result, AcrConsole *console)
 {
-    g_autofree char *cost = acr_cost_line(&result->cost);
-    if (cost)
-        acr_console_say(console, "acr-host reproduce: %s", cost);
     if (result->script && result->proof_why)
         acr_console_say(console, "acr-host reproduce: look at it before you trust it: %s",
                         result->proof_why);
@@ -47,6 +44,9 @@ static int reproduce(const AcrProgram *program, Options *options)
     AcrHost host = acr_verb_host(program, &options->run.indexing, acr_console_progress(console));
     g_auto(AcrTaskResult) result = {0};
     bool ok = acr_task_run(&task, &host, &result, &error);
+    g_autofree char *cost = acr_cost_line(&result.cost);
+    if (cost)
+        acr_console_say(console, "acr-host %s: %s", verb, cost);
     int code = ok ? report(&result, console) : ACR_EXIT_OK;
     g_clear_pointer(&console, acr_console_free);
     acr_http_global_cleanup();

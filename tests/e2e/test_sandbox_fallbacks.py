@@ -16,7 +16,6 @@ from typing import Callable, Iterator
 import pytest
 
 import hostile
-import repos
 import runs
 import sandboxes
 from host import ROOT, Host, Result
