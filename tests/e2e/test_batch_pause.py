@@ -44,7 +44,7 @@ def dataset(tmp_path: Path) -> Path:
 @pytest.fixture
 def server(loopback_openai: Serve) -> LoopbackOpenAI:
     """A server that solves four tasks, one after another."""
-    return loopback_openai(script_lines()[:CALLS] * len(TASKS))
+    return loopback_openai(script_lines() * len(TASKS))
 
 
 def batch(dataset: Path, out: Path, model: str, *more: object) -> list[object]:

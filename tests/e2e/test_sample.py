@@ -252,7 +252,7 @@ def test_tries_are_kept(finished: Path) -> None:
 
 
 def test_journal_and_cost_hold_every_call(finished: Path) -> None:
-    agents = [line["agent"] for line in script_lines()][:CALLS]
+    agents = [line["agent"] for line in script_lines()]
     records = journal(finished)
     assert [record["request"]["agent"] for record in records] == agents
     assert [record["n"] for record in records] == list(range(CALLS))

@@ -264,7 +264,7 @@ def test_killed_and_started_again(
     kill: Callable[[int], None],
 ) -> None:
     """In the middle of the second of three tasks: the first line is there, then all of them."""
-    server = loopback_openai(script_lines()[:CALLS] * 3)
+    server = loopback_openai(script_lines() * 3)
     server.fail(Failure("hang"), at=CALLS + ANALYSE_2)
     three = [rows[0] | {"instance_id": f"brook__bill-{n}"} for n in (1, 2, 3)]
     dataset, out = write_lines(tmp_path / "t.jsonl", three), tmp_path / "out"
@@ -291,7 +291,7 @@ def test_interrupted(
     tmp_path: Path,
 ) -> None:
     """SIGTERM ends the batch and its tasks, no further one is begun, and it goes on later."""
-    server = loopback_openai(script_lines()[:CALLS] * 2)
+    server = loopback_openai(script_lines() * 2)
     server.fail(Failure("hang"), at=ANALYSE_2)
     two = [rows[0] | {"instance_id": f"brook__bill-{n}"} for n in (1, 2)]
     dataset, out = write_lines(tmp_path / "t.jsonl", two), tmp_path / "out"
