@@ -30,6 +30,12 @@ SECRET = "sk-this-is-not-for-you"
 PLAIN = "plain isolates nothing"
 
 
+@pytest.fixture
+def tmp_path(open_path: Path) -> Path:
+    """A folder that the users of sandboxes may enter."""
+    return open_path
+
+
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive of the image's root."""

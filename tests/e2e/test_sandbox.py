@@ -12,7 +12,19 @@ from typing import Callable
 
 import pytest
 
-from conformance import PLAIN, SECRET, engines, gone, image, limit_of, orphans, repo, sandbox, untouched  # noqa: F401
+from conformance import (  # noqa: F401
+    PLAIN,
+    SECRET,
+    engines,
+    gone,
+    image,
+    limit_of,
+    orphans,
+    repo,
+    sandbox,
+    tmp_path,
+    untouched,
+)
 from host import SLOWNESS
 from sandboxes import Sandbox
 

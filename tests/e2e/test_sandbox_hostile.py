@@ -28,6 +28,12 @@ KEYCTL = {"x86_64": 250, "aarch64": 219}
 MEMORY_KB = 256 * 1024  # of the program, however much it is told
 
 
+@pytest.fixture
+def tmp_path(open_path: Path) -> Path:
+    """A folder that the users of sandboxes may enter."""
+    return open_path
+
+
 def _open(name: str, folder: Path, binary: Path) -> tuple[Sandbox, Path]:
     made = sandboxes.local(name, folder, binary)
     repo = repos.make_repo(folder / "repo", TREE).path

@@ -21,6 +21,7 @@ from conformance import (  # noqa: F401
     orphans,
     repo,
     sandbox,
+    tmp_path,
     untouched,
     wait_for,
 )
