@@ -390,7 +390,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     if (!acr_helper_run(&helper, error))
         return false;
     acr_helper_result(&helper, out);
-    out->changed = changed_files(helper.stage, &spec);
+    out->changed = execution->tell_changed ? changed_files(helper.stage, &spec) : NULL;
     return true;
 }
 

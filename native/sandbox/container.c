@@ -330,7 +330,7 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
     bool ok = acr_engine_exec(state->engine, id, &exec, error);
     if (ok) {
         take_result(state, id, execution, &exec.spawned, out);
-        out->changed = changes(sandbox, id, files);
+        out->changed = execution->tell_changed ? changes(sandbox, id, files) : NULL;
     }
     acr_spawn_result_clear(&exec.spawned);
     return ok;

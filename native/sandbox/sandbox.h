@@ -143,6 +143,7 @@ typedef struct {
      * first, up to ACR_SANDBOX_MAX_INPUT bytes and for no longer than the command may take. */
     bool inherit_input;
     bool network;
+    bool tell_changed; /* what it wrote in the tree; an engine is asked for each file for that */
     AcrSandboxLimits limits;
     /* Given each piece of output as it comes, up to the limit. May be NULL. */
     void (*on_output)(void *ctx, bool is_stderr, const char *data, gsize len);
@@ -162,7 +163,8 @@ typedef struct {
     gint64 peak_bytes; /* of all processes together, as often as was looked; in a container with the
                           files that they read and wrote; 0: not known */
     char *dir;         /* owned; where the tree was, if not at acr_sandbox_dir; else NULL */
-    char **changed; /* owned; paths of the tree that it wrote or removed, sorted; NULL: not known */
+    char **changed; /* owned; paths of the tree that it wrote or removed, sorted; NULL: not known or
+                       not asked for */
 } AcrExecuted;
 void acr_executed_clear(AcrExecuted *executed);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExecuted, acr_executed_clear)

@@ -354,6 +354,7 @@ static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecut
         .n_files = script ? 1 : 0,
         .argv = script ? test : command,
         .env = env,
+        .tell_changed = script != NULL,
         .limits = {.wall_ms = wall_left(self, script ? TEST_WALL_MS : VALIDATE_WALL_MS)},
     };
     if (!acr_sandbox_run(self->sandbox, &execution, out, error) || !check_time(self, out, error))
