@@ -75,8 +75,14 @@ static bool enter_mount_namespace(const AcrHelperSpec *spec, bool *out_is_root, 
     *out_is_root = spec->uid >= 0 && unshare(CLONE_NEWNS) == 0;
     if (!*out_is_root && !enter_user_namespace(CLONE_NEWNS, error))
         return false;
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 ||
-           fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot make the mounts private");
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
+        return true;
+    if (errno == EINVAL) { /* the root is no mount; the kernel allows no user namespaces there */
+        g_set_error_literal(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                            "bubblewrap cannot work in a chroot");
+        return false;
+    }
+    return fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot make the mounts private");
 }
 
 /* A name of its own, which bubblewrap's namespace takes over. Containers may forbid that: the

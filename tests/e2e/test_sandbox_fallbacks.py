@@ -76,6 +76,19 @@ def namespaces_refused(folder: Path) -> Case:
     return Case(["user namespaces are refused here"], wrapper=wrapper)
 
 
+def in_a_chroot(folder: Path) -> Case:
+    """This machine's folders below a root that is no mount."""
+    inner = (
+        'root=$1; shift; mkdir -p "$root"; for at in /*; do to="$root$at"; if [ -L "$at" ]; then cp -Pf "$at" "$to"; '
+        'elif [ -d "$at" ]; then mkdir -p "$to" && mount --rbind "$at" "$to"; fi || exit 9; done; exec chroot "$root" "$@"'
+    )
+    wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-c", inner, "sh", str(folder / "root")]
+    if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no chroot can be made here")
+    need_bubblewrap()
+    return Case(["bubblewrap cannot work in a chroot"], wrapper=wrapper)
+
+
 def no_engine(folder: Path) -> Case:
     """An image, and nothing listens."""
     return Case(["the container engine at '/nowhere/engine.sock' does not answer"], ["--image", "x"], NO_ENGINE)
@@ -115,8 +128,8 @@ def image_elsewhere(folder: Path) -> Case:
 
 
 CASES: list[Callable[[Path], Case]] = [
-    no_bubblewrap, bubblewrap_refused, bubblewrap_that_is_none, namespaces_refused, no_engine, no_engine_named,
-    no_python, setup_fails, image_is_missing, sandbox_is_unknown, image_elsewhere,
+    no_bubblewrap, bubblewrap_refused, bubblewrap_that_is_none, namespaces_refused, in_a_chroot, no_engine,
+    no_engine_named, no_python, setup_fails, image_is_missing, sandbox_is_unknown, image_elsewhere,
 ]  # fmt: skip
 RUNNABLE = [make for make in CASES if not make.__name__.startswith(("image_", "sandbox_"))]
 
