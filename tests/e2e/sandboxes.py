@@ -276,18 +276,21 @@ class Engine:
             self.process.kill()
             self.process.wait()
         self.log.close()
-        # podman leaves one beside each command that ended, which mounts its store again half a minute later.
-        for pid in self._helpers():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        # podman leaves one beside each command that ended, which mounts its store again half a minute later; it may
+        # be about to, or start another.
+        while helpers := self._helpers():
+            for pid in helpers:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+            time.sleep(0.05)
         for point in reversed(mount_points()):
             if point.startswith(f"{self.folder}/"):
                 subprocess.run(["umount", point], check=True)
 
     def _helpers(self) -> list[int]:
-        """The processes of podman's `conmon` that name this engine's folder."""
+        """The processes of podman and its `conmon` that name this engine's folder."""
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -295,7 +298,7 @@ class Engine:
             except OSError:
                 continue
             here = f"{self.folder}/".encode()
-            if command[0].endswith(b"/conmon") and any(here in word for word in command):
+            if command[0].endswith((b"conmon", b"podman")) and any(here in word for word in command):
                 found.append(int(folder.name))
         return found
 
