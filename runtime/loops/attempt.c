@@ -72,6 +72,30 @@ void acr_work_unproved(AcrWork *work, const char *format, ...)
     acr_loops_note(work->run, "%s", work->unproved);
 }
 
+bool acr_work_is_no_answer(const GError *error)
+{
+    return g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP) ||
+           g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
+}
+
+AcrStep acr_work_run(AcrWork *work, const AcrTrial *trial, const char *what,
+                     const AcrExecuted **out, GError **error)
+{
+    const AcrExecutor *executor = work->run->executor;
+    GError *reason = NULL;
+    if (!acr_loops_go_on(work->run, error))
+        return ACR_STEP_FAILED;
+    if (executor->run(executor->ctx, trial, out, &reason))
+        return ACR_STEP_DONE;
+    if (!g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)) {
+        g_propagate_error(error, reason);
+        return ACR_STEP_FAILED;
+    }
+    acr_work_unproved(work, "%s: %s", what, reason->message);
+    g_error_free(reason);
+    return ACR_STEP_UNAVAILABLE;
+}
+
 static AcrAttemptEvent fail(Driver *driver, GError *error)
 {
     bool ceiling = g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
@@ -260,24 +284,14 @@ char *acr_validation_message(const AcrExecuted *executed)
 AcrStep acr_validate(AcrWork *work, const AcrCandidate *candidate, char **out_message,
                      GError **error)
 {
-    const AcrExecutor *executor = work->run->executor;
     AcrTrial trial = {.overlay = candidate->overlay, .command = work->run->validate};
     const AcrExecuted *executed;
-    GError *reason = NULL;
     if (!trial.command)
         return ACR_STEP_DONE;
-    if (!acr_loops_go_on(work->run, error))
-        return ACR_STEP_FAILED;
-    if (!executor->run(executor->ctx, &trial, &executed, &reason)) {
-        if (!g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)) {
-            g_propagate_error(error, reason);
-            return ACR_STEP_FAILED;
-        }
-        acr_work_unproved(work, "patch %u is not validated: %s", candidate->number,
-                          reason->message);
-        g_error_free(reason);
-        return ACR_STEP_UNAVAILABLE;
-    }
+    g_autofree char *what = g_strdup_printf("patch %u is not validated", candidate->number);
+    AcrStep step = acr_work_run(work, &trial, what, &executed, error);
+    if (step != ACR_STEP_DONE)
+        return step;
     bool passed = executed->exit_code == 0 && executed->limit != ACR_LIMIT_WALL;
     acr_loops_note(work->run, "the validation %s patch %u", passed ? "accepts" : "refuses",
                    candidate->number);

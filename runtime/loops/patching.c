@@ -221,8 +221,7 @@ static void keep_latest(AcrWork *work, AcrPatchResult *result)
 
 static AcrStep no_answer(AcrWork *work, GError *reason, GError **error)
 {
-    if (!g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP) &&
-        !g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {
+    if (!acr_work_is_no_answer(reason)) {
         g_propagate_error(error, reason);
         return ACR_STEP_FAILED;
     }

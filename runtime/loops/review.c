@@ -167,8 +167,7 @@ static AcrReviewEvent do_judge(Driver *driver)
     else
         ask_again(driver);
     if (!acr_agent_ask(work->model, driver->conversation, "review", 0, true, &answer, &error)) {
-        if (!g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP) &&
-            !g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW))
+        if (!acr_work_is_no_answer(error))
             return fail(driver, error);
         acr_work_unproved(driver->work, "no review: %s", error->message);
         g_error_free(error);

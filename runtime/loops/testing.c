@@ -14,8 +14,7 @@
 /* A failed call: what a verify role lacks does not end the run. `reason` is taken. */
 static AcrStep no_answer(AcrWork *work, const char *what, GError *reason, GError **error)
 {
-    if (!g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP) &&
-        !g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {
+    if (!acr_work_is_no_answer(reason)) {
         g_propagate_error(error, reason);
         return ACR_STEP_FAILED;
     }
@@ -103,18 +102,9 @@ AcrStep acr_testing_run(AcrWork *work, const AcrOverlay *overlay, guint patch, g
 {
     const AcrExecutor *executor = work->run->executor;
     AcrTrial trial = {.overlay = overlay, .test = work->testing.script, .repeat = repeat};
-    GError *reason = NULL;
-    if (!acr_loops_go_on(work->run, error))
-        return ACR_STEP_FAILED;
-    if (!executor->run(executor->ctx, &trial, out, &reason)) {
-        if (!g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE)) {
-            g_propagate_error(error, reason);
-            return ACR_STEP_FAILED;
-        }
-        acr_work_unproved(work, "the reproducer cannot be run: %s", reason->message);
-        g_error_free(reason);
-        return ACR_STEP_UNAVAILABLE;
-    }
+    AcrStep step = acr_work_run(work, &trial, "the reproducer cannot be run", out, error);
+    if (step != ACR_STEP_DONE)
+        return step;
     g_auto(AcrTestVerdict) verdict = {0};
     acr_test_judge(*out, work->testing.script, executor->dir(executor->ctx), &verdict);
     if (!acr_python_doubts(work->run->python, work->testing.script, verdict.doubts, error))

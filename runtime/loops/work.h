@@ -102,6 +102,13 @@ AcrStep acr_patching_try(AcrWork *work, GError **error);
 /* What the next try is told in place of the feedback of the last one. `text` is taken. */
 void acr_patching_tell(AcrWork *work, char *text);
 
+/* Whether a model gave no answer because none is left or the conversation is too long: what was
+ * asked for is left undone then. Other errors are the run's. */
+bool acr_work_is_no_answer(const GError *error);
+/* Runs a trial. UNAVAILABLE: the sandbox failed; "WHAT: why" is then what work->unproved says. */
+AcrStep acr_work_run(AcrWork *work, const AcrTrial *trial, const char *what,
+                     const AcrExecuted **out, GError **error);
+
 /* Asks whether the issue can be reproduced. DONE: it can. */
 AcrStep acr_testing_guard(AcrWork *work, GError **error);
 /* Writes a reproducer and sees it fail, in at most so many tries. */
