@@ -203,6 +203,11 @@ bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t
  */
 GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
+/* Closes `*fd` unless it is -1, which it then is. Keeps errno. */
+void acr_fd_close(int *fd);
+
+#define ACR_AUTO_FD __attribute__((cleanup(acr_fd_close))) int
+
 /* Writes all of `data`, however often the kernel takes only a part. Returns 0 or an errno. */
 int acr_fd_write_all(int fd, const void *data, gsize len) ACR_MUST_USE;
 /* The path without symlinks where it exists, else made absolute, so that any spelling of it is the

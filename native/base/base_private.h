@@ -23,11 +23,6 @@ bool acr_json_text_check(const char *text, gsize len, GString **out_repaired,
 /* The value of a number; 0 for other types. */
 double acr_json_double(const AcrJson *json);
 
-/* Closes `*fd` unless it is -1, which it then is. Keeps errno. */
-void acr_fd_close(int *fd);
-
-#define ACR_AUTO_FD __attribute__((cleanup(acr_fd_close))) int
-
 #define ACR_N_STANDARD_FDS 3
 /* Moves a descriptor out of the first `n`, those that a child gets; -1 with errno. */
 int acr_fd_above(int fd, gsize n);

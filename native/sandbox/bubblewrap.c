@@ -303,11 +303,6 @@ static void list_upper(int dir, const char *prefix, guint depth, GPtrArray *out)
         close(dir);
 }
 
-static gint by_text(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Whether the upper layer's file is still as it was laid there. */
 static bool is_as_laid(int upper, const char *path, const GPtrArray *laid)
 {
@@ -340,10 +335,7 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
             g_ptr_array_remove_index(paths, i - 1);
     if (upper >= 0)
         close(upper);
-    g_ptr_array_sort(paths, by_text);
-    g_ptr_array_set_free_func(paths, NULL);
-    g_ptr_array_add(paths, NULL);
-    return (char **)g_ptr_array_free(paths, FALSE);
+    return acr_sandbox_sorted(paths);
 }
 
 /* ---- Executing ----------------------------------------------------------------------------------
@@ -387,9 +379,8 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
         return false;
     g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = execution, .spec = &spec};
-    if (!acr_helper_run(&helper, error))
+    if (!acr_helper_run(&helper, out, error))
         return false;
-    acr_helper_result(&helper, out);
     out->changed = execution->tell_changed ? changed_files(helper.stage, &spec) : NULL;
     return true;
 }
@@ -440,11 +431,9 @@ static bool run_setup(const AcrSandbox *sandbox, const char *dir, GError **error
     add_setup_layers(sandbox, dir, &spec);
     fill_spec(sandbox, &execution, true, &spec);
     g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = &execution, .spec = &spec};
-    if (!acr_helper_run(&helper, error))
-        return false;
     g_auto(AcrExecuted) executed = {0};
-    acr_helper_result(&helper, &executed);
-    return executed.exit_code == 0 || acr_sandbox_setup_failed(sandbox, &executed, error);
+    return acr_helper_run(&helper, &executed, error) &&
+           acr_sandbox_setup_check(sandbox, &executed, error);
 }
 
 /* Whether a folder can be the upper layer of an overlay: not where it lies on one, as all that a

@@ -374,11 +374,9 @@ static bool run_setup(AcrSandbox *sandbox, const char *id, const char *name, GEr
     const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
     AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrExecuted) executed = {0};
-    if (!run_in(sandbox, id, &execution, &executed, error))
-        return false;
-    if (executed.exit_code != 0)
-        return acr_sandbox_setup_failed(sandbox, &executed, error);
-    return acr_engine_commit(state->engine, id, name, error);
+    return run_in(sandbox, id, &execution, &executed, error) &&
+           acr_sandbox_setup_check(sandbox, &executed, error) &&
+           acr_engine_commit(state->engine, id, name, error);
 }
 
 /* Makes the image unless it is there; the lock on its name is held. */

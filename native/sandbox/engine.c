@@ -453,11 +453,6 @@ bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name, GErr
         "keep an image", &answer, error);
 }
 
-static gint by_text(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s/changes", id),
@@ -475,9 +470,7 @@ char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir)
         if (name && g_str_has_prefix(name, prefix))
             g_ptr_array_add(paths, g_strdup(name + strlen(prefix)));
     }
-    g_ptr_array_sort(paths, by_text);
-    g_ptr_array_add(paths, NULL);
-    return (char **)g_ptr_array_free(paths, FALSE);
+    return acr_sandbox_sorted(paths);
 }
 
 bool acr_engine_holds(AcrEngine *engine, const char *id, const char *dir, const char *path,

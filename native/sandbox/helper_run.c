@@ -19,18 +19,10 @@
 #define BUBBLEWRAPS 1u  /* of its two processes one may be gone when it is looked */
 #define SIGNAL_EXIT 128 /* bubblewrap, like a shell, tells signal N as exit 128 + N */
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-#define AUTO_FD __attribute__((cleanup(close_fd))) int
-
 void acr_helper_run_clear(AcrHelperRun *run)
 {
     acr_spawn_result_clear(&run->spawned);
-    close_fd(&run->stage);
+    acr_fd_close(&run->stage);
     g_clear_pointer(&run->said, g_byte_array_unref);
 }
 
@@ -116,7 +108,7 @@ static bool receive(int channel, char *text, AcrHelperRun *run)
     text[n] = '\0';
     struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
-        close_fd(&run->stage);
+        acr_fd_close(&run->stage);
         memcpy(&run->stage, CMSG_DATA(head), sizeof run->stage);
     }
     return true;
@@ -220,27 +212,27 @@ static bool check_end(const AcrHelperRun *run, GError **error)
                                     : "it said nothing");
 }
 
-bool acr_helper_run(AcrHelperRun *run, GError **error)
+static bool run_helper(AcrHelperRun *run, GError **error)
 {
     int ends[2], pipe_ends[2];
     run->stage = -1;
     run->wait_status = -1;
-    AUTO_FD spec = acr_helper_spec_write(run->spec, error);
+    ACR_AUTO_FD spec = acr_helper_spec_write(run->spec, error);
     if (spec < 0)
         return false;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot prepare the sandbox: %s",
                                 g_strerror(errno));
-    AUTO_FD ours = ends[0];
-    AUTO_FD its = ends[1];
+    ACR_AUTO_FD ours = ends[0];
+    ACR_AUTO_FD its = ends[1];
     if (pipe2(pipe_ends, O_CLOEXEC) != 0)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot prepare the sandbox: %s",
                                 g_strerror(errno));
-    AUTO_FD status = pipe_ends[0];
-    AUTO_FD told = pipe_ends[1];
+    ACR_AUTO_FD status = pipe_ends[0];
+    ACR_AUTO_FD told = pipe_ends[1];
     if (!spawn_helper(run, its, spec, told, error))
         return false;
-    close_fd(&told);
+    acr_fd_close(&told);
     (void)fcntl(status, F_SETFL, O_NONBLOCK);
     bool ok = read_channel(ours, run, error);
     if (ok)
@@ -299,7 +291,7 @@ static AcrSandboxLimit limit_of(const AcrHelperRun *run, const AcrExecuted *exec
     return MAX(spawned->out_total, spawned->err_total) > kept ? ACR_LIMIT_OUTPUT : ACR_LIMIT_NONE;
 }
 
-void acr_helper_result(AcrHelperRun *run, AcrExecuted *out)
+static void take_result(const AcrHelperRun *run, AcrExecuted *out)
 {
     const AcrSpawnResult *spawned = &run->spawned;
     bool was_killed = spawned->timed_out || spawned->flooded || spawned->unwatched;
@@ -312,4 +304,12 @@ void acr_helper_result(AcrHelperRun *run, AcrExecuted *out)
     acr_sandbox_take_streams(spawned, &executed);
     executed.limit = limit_of(run, &executed);
     *out = executed;
+}
+
+bool acr_helper_run(AcrHelperRun *run, AcrExecuted *out, GError **error)
+{
+    if (!run_helper(run, error))
+        return false;
+    take_result(run, out);
+    return true;
 }

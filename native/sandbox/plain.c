@@ -94,9 +94,8 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
     if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
         return false;
     g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = execution, .spec = &spec};
-    if (!acr_helper_run(&helper, error))
+    if (!acr_helper_run(&helper, out, error))
         return false;
-    acr_helper_result(&helper, out);
     out->dir = acr_path_real(tree);
     return true;
 }
@@ -129,9 +128,8 @@ static bool run_setup(AcrSandbox *sandbox, const char *dir, GError **error)
     const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
     AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrExecuted) executed = {0};
-    if (!run_in(sandbox, dir, &execution, &executed, error))
-        return false;
-    return executed.exit_code == 0 || acr_sandbox_setup_failed(sandbox, &executed, error);
+    return run_in(sandbox, dir, &execution, &executed, error) &&
+           acr_sandbox_setup_check(sandbox, &executed, error);
 }
 
 /* Runs the set-up in the place of its executions, and keeps a copy of what it made. */

@@ -285,6 +285,19 @@ bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *executio
     return true;
 }
 
+static gint by_text(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+char **acr_sandbox_sorted(GPtrArray *paths)
+{
+    g_ptr_array_sort(paths, by_text);
+    g_ptr_array_set_free_func(paths, NULL);
+    g_ptr_array_add(paths, NULL);
+    return (char **)g_ptr_array_free(paths, FALSE);
+}
+
 char **acr_sandbox_without_laid(char **changed, const GPtrArray *laid)
 {
     guint kept = 0;
@@ -347,16 +360,16 @@ static char *last_lines(GBytes *bytes)
     return tail;
 }
 
-bool acr_sandbox_setup_failed(const AcrSandbox *sandbox, const AcrExecuted *executed,
-                              GError **error)
+bool acr_sandbox_setup_check(const AcrSandbox *sandbox, const AcrExecuted *executed, GError **error)
 {
+    if (executed->exit_code == 0)
+        return true;
     g_autofree char *err = last_lines(executed->err), *out = last_lines(executed->out);
     g_autofree char *command = acr_text_shorten(sandbox->setup, SETUP_SHOWN_BYTES);
     g_strdelimit(command, "\r\n\t", ' ');
     const char *tail = *err ? err : out, *last = strrchr(tail, '\n');
     const char *limit = acr_sandbox_limit_name(executed->limit);
-    bool is_stopped = limit && executed->exit_code != 0;
-    g_autofree char *end = is_stopped ? g_strdup_printf("stopped at its limit of %s", limit)
+    g_autofree char *end = limit ? g_strdup_printf("stopped at its limit of %s", limit)
                            : executed->signal
                                ? g_strdup_printf("was ended by signal %d", executed->signal)
                                : g_strdup_printf("exited with %d", executed->exit_code);

@@ -133,10 +133,9 @@ typedef struct {
 } AcrHelperRun;
 void acr_helper_run_clear(AcrHelperRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperRun, acr_helper_run_clear)
-/* Runs a helper to its end. False where it did not reach the command. */
-bool acr_helper_run(AcrHelperRun *run, GError **error) ACR_MUST_USE;
-/* What the execution has come to. */
-void acr_helper_result(AcrHelperRun *run, AcrExecuted *out);
+/* Runs a helper to its end; what the execution has come to. False where it did not reach the
+ * command. */
+bool acr_helper_run(AcrHelperRun *run, AcrExecuted *out, GError **error) ACR_MUST_USE;
 
 /* ---- The sandbox --------------------------------------------------------------------------------
  */
@@ -158,9 +157,11 @@ void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRI
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out);
 AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox);
-/* The error of a set-up that ended so: a line, and where there are more its last lines. */
-bool acr_sandbox_setup_failed(const AcrSandbox *sandbox, const AcrExecuted *executed,
-                              GError **error);
+/* Whether a set-up succeeded; the error is a line, and where there are more its last lines. */
+bool acr_sandbox_setup_check(const AcrSandbox *sandbox, const AcrExecuted *executed,
+                             GError **error) ACR_MUST_USE;
+/* Paths (taken, with their strings) as a sorted list that ends in NULL; owned (g_strfreev). */
+char **acr_sandbox_sorted(GPtrArray *paths) ACR_MUST_USE;
 /* What is told of a command's streams and its time: the two ends of each, and of what was between
  * them how much it was. */
 void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out);

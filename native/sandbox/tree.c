@@ -27,13 +27,6 @@ static bool fail(GError **error, int err, const char *what, const char *path)
                             g_strerror(err));
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-}
-#define AUTO_FD __attribute__((cleanup(close_fd))) int
-
 /* ---- Export -------------------------------------------------------------------------------------
  */
 
@@ -59,7 +52,7 @@ static int write_entry(const Export *self, const AcrEntry *entry, const char *da
         return rc == 0 ? 0 : errno;
     }
     mode_t mode = entry->mode == ACR_MODE_EXEC ? 0755 : 0644;
-    AUTO_FD fd =
+    ACR_AUTO_FD fd =
         openat(self->root, entry->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return errno;
@@ -123,7 +116,7 @@ static int make_folders(const Export *self)
 bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
                      GError **error)
 {
-    AUTO_FD root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ACR_AUTO_FD root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0 || (uid >= 0 && fchown(root, (uid_t)uid, (gid_t)uid) != 0))
         return fail(error, errno, "cannot use the folder", dir);
     Export self = {.snapshot = snapshot, .dir = dir, .root = root, .uid = uid};
@@ -267,10 +260,10 @@ static int copy_bytes(int from, int to, off_t left)
 
 static int copy_file(int dir, int to, const char *name, const struct stat *st)
 {
-    AUTO_FD in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ACR_AUTO_FD in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (in < 0)
         return errno;
-    AUTO_FD out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    ACR_AUTO_FD out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int err = out < 0 ? errno : copy_bytes(in, out, st->st_size);
     if (!err && fchmod(out, st->st_mode & 0777) != 0)
         err = errno;
