@@ -12,6 +12,8 @@
 #include "sandbox/tar.h"
 
 #define SIGNAL_EXIT 128
+#define NOT_RUNNABLE 126 /* what a shell says of a command */
+#define NOT_FOUND 127
 #define SMALL_MS (30 * 1000)
 #define WORDS_AT_ONCE 500u /* of a command; even, for pairs */
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
@@ -134,7 +136,8 @@ static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtr
 static void add_command(const AcrExecution *execution, bool has_input, GPtrArray *argv)
 {
     static const char with_input[] = "exec </" INPUT_NAME "; rm -f /" INPUT_NAME "; exec \"$@\"";
-    acr_helper_words(argv, "/bin/sh", "-c", has_input ? with_input : "exec \"$@\"", "sh", NULL);
+    acr_helper_words(argv, ACR_ENGINE_SHELL, "-c", has_input ? with_input : "exec \"$@\"", "sh",
+                     NULL);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(argv, g_strdup(execution->argv[i]));
     g_ptr_array_add(argv, NULL);
@@ -147,7 +150,7 @@ static bool run_over(const AcrSandbox *sandbox, const char *id, const char *scri
     const State *state = sandbox->state;
     for (guint from = 0; from < words->len; from += WORDS_AT_ONCE) {
         g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
-        acr_helper_words(argv, "/bin/sh", "-c", script, "sh", NULL);
+        acr_helper_words(argv, ACR_ENGINE_SHELL, "-c", script, "sh", NULL);
         for (guint i = from; i < MIN(words->len, from + WORDS_AT_ONCE); i++)
             g_ptr_array_add(argv, g_strdup(words->pdata[i]));
         g_ptr_array_add(argv, NULL);
@@ -303,6 +306,26 @@ static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray
                                     as_laid);
 }
 
+/* Runs the command itself. A shell of another machine ends its container a while after it began: a
+ * command is refused by then, or ends with one of two codes. */
+static bool exec_in(const AcrSandbox *sandbox, const char *id, AcrEngineExec *exec, GError **error)
+{
+    const State *state = sandbox->state;
+    g_autoptr(GError) reason = NULL;
+    bool ok = acr_engine_exec(state->engine, id, exec, &reason);
+    int code = exec->spawned.exit_code;
+    if ((!ok || code == NOT_RUNNABLE || code == NOT_FOUND) &&
+        acr_engine_has_ended(state->engine, id))
+        return acr_sandbox_fail(
+            error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+            "a container of the image '%s' has ended by itself (can its " ACR_ENGINE_SHELL
+            " be run here?)",
+            state->image);
+    if (!ok)
+        g_propagate_error(error, g_steal_pointer(&reason));
+    return ok;
+}
+
 /* Runs the command in a container that is there. */
 static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *execution,
                    AcrExecuted *out, GError **error)
@@ -327,7 +350,7 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
         .on_output = execution->on_output,
         .on_output_ctx = execution->on_output_ctx,
     };
-    bool ok = acr_engine_exec(state->engine, id, &exec, error);
+    bool ok = exec_in(sandbox, id, &exec, error);
     if (ok) {
         take_result(state, id, execution, &exec.spawned, out);
         out->changed = execution->tell_changed ? changes(sandbox, id, files) : NULL;
@@ -371,7 +394,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
 static bool run_setup(AcrSandbox *sandbox, const char *id, const char *name, GError **error)
 {
     const State *state = sandbox->state;
-    const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
+    const char *const argv[] = {ACR_ENGINE_SHELL, "-c", sandbox->setup, NULL};
     AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrExecuted) executed = {0};
     return run_in(sandbox, id, &execution, &executed, error) &&
@@ -427,8 +450,12 @@ static bool find_python(AcrSandbox *sandbox, GError **error)
     static const char search[] =
         "for p in \"$1\" /opt/miniconda3/envs/testbed/bin/python python3 python; do "
         "[ -n \"$p\" ] && command -v \"$p\" && exit 0; [ -n \"$1\" ] && exit 1; done; exit 1";
-    const char *const argv[] = {
-        "/bin/sh", "-c", search, "sh", sandbox->given_python ? sandbox->given_python : "", NULL};
+    const char *const argv[] = {ACR_ENGINE_SHELL,
+                                "-c",
+                                search,
+                                "sh",
+                                sandbox->given_python ? sandbox->given_python : "",
+                                NULL};
     AcrExecution execution = {.argv = argv};
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(sandbox, &execution, &executed, error))

@@ -21,6 +21,8 @@
 #define REMOVE_MS (30 * 1000)   /* nothing interrupts it */
 #define MAX_MESSAGE_BYTES 1000u /* of an engine's, in ours */
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
+#define SHELL_TRIES 20
+#define SHELL_WAIT_US (50 * 1000)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
 #define OWN_PROCESSES 2    /* init and the one that waits */
@@ -335,8 +337,10 @@ static AcrJson *container_json(const AcrEngineContainer *container, bool with_in
     AcrJson *json = acr_json_new_object(), *labels = acr_json_new_object();
     acr_json_set_string(labels, LABEL, owner);
     acr_json_set_string(json, "Image", container->image);
+    /* Nothing is ever written to it: the shell waits, and needs no program for that. */
     acr_json_set(json, "Cmd",
-                 acr_engine_strings((const char *const[]){"tail", "-f", "/dev/null", NULL}));
+                 acr_engine_strings((const char *const[]){ACR_ENGINE_SHELL, "-c", "read x", NULL}));
+    acr_json_set_bool(json, "OpenStdin", true);
     acr_json_set(json, "Entrypoint", acr_engine_strings(NULL));
     acr_json_set_string(json, "WorkingDir", container->dir);
     acr_json_set(json, "Labels", labels);
@@ -344,11 +348,49 @@ static AcrJson *container_json(const AcrEngineContainer *container, bool with_in
     return json;
 }
 
+/* Behind an init process a shell that is missing ends the container a while after it began: a
+ * command may be refused by then, or end with a code of its own. While it ends, an engine may not
+ * know its files for a moment. */
+static bool need_shell(AcrEngine *engine, const char *id, const char *image, GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/archive?path=%s", id, ACR_ENGINE_SHELL);
+    int status = 0;
+    for (guint i = 0; i < SHELL_TRIES && status != 404; i++) {
+        g_auto(AcrEngineAnswer) answer = {0};
+        if (i)
+            g_usleep(SHELL_WAIT_US);
+        if (!acr_engine_call(engine, &(AcrEngineCall){.method = "HEAD", .path = path}, &answer,
+                             error))
+            return false;
+        status = answer.status;
+        if (status == 200)
+            return true;
+    }
+    return status != 404 ||
+           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                            "the image '%s' has no " ACR_ENGINE_SHELL ", by which commands are run",
+                            image);
+}
+
+static bool set_going(AcrEngine *engine, const char *id, const char *image, GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/start", id);
+    g_auto(AcrEngineAnswer) started = {0};
+    g_autoptr(GError) reason = NULL;
+    bool ok = acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path},
+                                "start a container", &started, &reason);
+    if (!need_shell(engine, id, image, error)) /* which says more than an engine's reason */
+        return false;
+    if (!ok)
+        g_propagate_error(error, g_steal_pointer(&reason));
+    return ok;
+}
+
 static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool with_init,
                    GError **error)
 {
     g_autoptr(AcrJson) json = container_json(container, with_init);
-    g_auto(AcrEngineAnswer) made = {0}, started = {0};
+    g_auto(AcrEngineAnswer) made = {0};
     if (!acr_engine_demand(
             engine, &(AcrEngineCall){.method = "POST", .path = "/containers/create", .json = json},
             "make a container", &made, error))
@@ -359,9 +401,7 @@ static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool 
                          "the container engine names no container that it made");
         return NULL;
     }
-    g_autofree char *path = g_strdup_printf("/containers/%s/start", id);
-    if (acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path},
-                          "start a container", &started, error))
+    if (set_going(engine, id, container->image, error))
         return g_strdup(id);
     g_autoptr(GError) left = NULL;
     if (!acr_engine_remove(engine, id, &left))
@@ -384,6 +424,16 @@ char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, G
     if (!id)
         g_propagate_error(error, g_steal_pointer(&reason));
     return id;
+}
+
+bool acr_engine_has_ended(AcrEngine *engine, const char *id)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/json", id);
+    g_autoptr(GError) reason = NULL;
+    g_auto(AcrEngineAnswer) answer = {0};
+    return acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &answer,
+                           &reason) &&
+           !acr_json_get_bool(acr_json_get(answer.json, "State"), "Running", true);
 }
 
 static bool remove_within(AcrEngine *engine, const char *id, gint64 timeout_ms, GError **error)

@@ -23,6 +23,9 @@ char *acr_engine_image(AcrEngine *engine, const char *name, GError **error) ACR_
 /* Whether there is such an image; false also where that cannot be told. */
 bool acr_engine_has_image(AcrEngine *engine, const char *name);
 
+/* What every image must have: it keeps a container waiting, and commands are run by it. */
+#define ACR_ENGINE_SHELL "/bin/sh"
+
 /* A container that only waits; commands are run in it. All borrowed. */
 typedef struct {
     const char *image, *dir;
@@ -30,9 +33,12 @@ typedef struct {
     bool network;
 } AcrEngineContainer;
 /* Makes and starts it; its id, owned. It carries labels that tell whose it is. Without an init
- * process where the engine has none. */
+ * process where the engine has none. Errors: UNAVAILABLE (also: the image has no shell), FAILED,
+ * INTERRUPTED. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
                        GError **error) ACR_MUST_USE;
+/* Whether it runs no more; false also where that cannot be told. */
+bool acr_engine_has_ended(AcrEngine *engine, const char *id);
 /* Kills and removes it, whatever it is doing. */
 bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error) ACR_MUST_USE;
 /* Removes the containers of processes that are gone. */

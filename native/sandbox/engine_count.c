@@ -40,7 +40,7 @@ static bool is_full(AcrEngine *engine, const char *id, guint processes)
 
 void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out)
 {
-    static const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", script, NULL};
     AcrEngineExec exec = {.argv = argv,
                           .dir = "/",
                           .timeout_ms = READ_MS,

@@ -329,10 +329,10 @@ def test_a_temporary_folder_of_somebody_else_is_not_used(
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
-    """podman's service with three images: nothing, a shell alone, and links into a /usr that is to be mounted."""
+    """podman's service with images: nothing, a shell that is none, a shell alone, links into a /usr to be mounted."""
     folder = tmp_path_factory.mktemp("images")
     images = {}
-    for name, fill in (("empty", _empty), ("host", _host), ("shell", _shell)):
+    for name, fill in (("broken", _broken), ("empty", _empty), ("host", _host), ("shell", _shell)):
         root = folder / name
         root.mkdir()
         fill(root)
@@ -347,11 +347,17 @@ def _empty(root: Path) -> None:
     (root / "etc").mkdir()
 
 
+def _broken(root: Path) -> None:
+    (root / "bin").mkdir()
+    (root / "bin" / "sh").write_bytes(b"\x7fELF of another machine")
+    (root / "bin" / "sh").chmod(0o755)
+
+
 def _shell(root: Path) -> None:
     for name in ("bin", "tmp", "etc", "testbed"):
         (root / name).mkdir()
     shutil.copy2(shutil.which("busybox") or "", root / "bin" / "busybox")
-    for name in ("sh", "tail", "true", "rm", "cat"):
+    for name in ("sh", "true", "rm", "cat"):
         (root / "bin" / name).symlink_to("busybox")
 
 
@@ -366,7 +372,8 @@ def _host(root: Path) -> None:
 
 IMAGES = {
     "acr-host-test/missing": ["has no image 'acr-host-test/missing'"],
-    "acr-host-test/empty": ["the container engine cannot"],
+    "acr-host-test/broken": ["the image 'acr-host-test/broken' has ended by itself (can its /bin/sh be run here?)"],
+    "acr-host-test/empty": ["the image 'acr-host-test/empty' has no /bin/sh"],
     "no such/name!": ["no such/name!"],
 }
 
