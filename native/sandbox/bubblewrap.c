@@ -303,24 +303,6 @@ static void list_upper(int dir, const char *prefix, guint depth, GPtrArray *out)
         close(dir);
 }
 
-/* Whether the upper layer's file is still as it was laid there. */
-static bool is_as_laid(int upper, const char *path, const GPtrArray *laid)
-{
-    for (guint i = 0; i < laid->len; i++) {
-        const AcrHelperFile *file = laid->pdata[i];
-        if (strcmp(file->path, path) != 0)
-            continue;
-        g_autofree char *through = g_strdup_printf("/proc/self/fd/%d/%s", upper, path);
-        if (!file->content)
-            return !g_file_test(through, G_FILE_TEST_IS_REGULAR);
-        g_autoptr(GBytes) now = g_file_test(through, G_FILE_TEST_IS_SYMLINK)
-                                    ? NULL
-                                    : acr_file_read(through, g_bytes_get_size(file->content), NULL);
-        return file->mode == ACR_MODE_LINK || (now && g_bytes_equal(now, file->content));
-    }
-    return false;
-}
-
 /* What the command wrote or removed in the tree, without what was laid there for it. */
 static char **changed_files(int stage, const AcrHelperSpec *spec)
 {
@@ -331,7 +313,7 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
     GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
     list_upper(dir, "", 0, paths);
     for (guint i = paths->len; upper >= 0 && i > 0; i--)
-        if (is_as_laid(upper, paths->pdata[i - 1], spec->files))
+        if (acr_sandbox_is_as_laid(upper, paths->pdata[i - 1], spec->files))
             g_ptr_array_remove_index(paths, i - 1);
     if (upper >= 0)
         close(upper);

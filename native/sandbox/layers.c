@@ -2,9 +2,9 @@
  * The store: a folder of entries that are made once, in a folder of their own that is then renamed,
  * and afterwards only read. Who uses an entry holds a shared lock on its folder; who removes one
  * takes an exclusive lock first, so that what is in use stays. Beside the entries lie the folders
- * of those that are being made and of executions ("tmp-…", with the process that owns them in the
- * name): those of processes that are gone are swept when a store is opened, like the locks of
- * entries that they did not come to make.
+ * of those that are being made ("tmp-…"), and copies ("copy-…") that one process at a time writes
+ * to and gives back. When a store is opened, what processes that are gone have left half made is
+ * swept: such folders, copies that were never given back, locks.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 #define TMP "tmp-"
+#define COPY "copy-"
 #define LOCK_SUFFIX ".lock"
 #define WAIT_US 20000
 #define SIZE_FILE ".size" /* beside the entry: bytes on disk, as text */
+#define RECORD_FILE ".names"
 
 /* A folder that this process uses: entries are locked for all readers, temporary ones for it alone.
  */
@@ -110,13 +112,22 @@ static void let_go(AcrLayers *store, const char *path)
     }
 }
 
+/* Whether the name is of a copy whose first user was killed: it has not been given back yet. */
+static bool is_begun(const char *folder, const char *name)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    g_autofree char *size = g_strconcat(path, SIZE_FILE, NULL);
+    return g_str_has_prefix(name, COPY) && g_file_test(path, G_FILE_TEST_IS_DIR) &&
+           !g_file_test(size, G_FILE_TEST_EXISTS);
+}
+
 static void sweep(const AcrLayers *store, const char *folder)
 {
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
         bool is_lock = g_str_has_suffix(name, LOCK_SUFFIX);
-        if (!is_lock && !g_str_has_prefix(name, TMP))
+        if (!is_lock && !g_str_has_prefix(name, TMP) && !is_begun(folder, name))
             continue;
         int flags = is_lock ? O_RDWR | O_NOFOLLOW : O_RDONLY | O_DIRECTORY;
         int fd = open_locked(store, path, flags, LOCK_EX, false);
@@ -153,42 +164,12 @@ char *acr_layers_scratch(AcrLayers *store, GError **error)
     return make_scratch(store, store->path, error);
 }
 
-static bool is_empty(const char *path)
-{
-    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
-    return dir && !g_dir_read_name(dir);
-}
-
-char *acr_layers_place(AcrLayers *store, const char *key, GError **error)
-{
-    g_autofree char *name = g_strconcat(TMP, key, NULL);
-    g_autofree char *path = g_build_filename(store->path, name, NULL);
-    for (;;) {
-        if (mkdir(path, 0755) != 0 && errno != EEXIST) {
-            fail(error, errno, "cannot make the folder", path);
-            return NULL;
-        }
-        int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
-        if (fd < 0 && errno == ENOENT) /* its last user has removed it */
-            continue;
-        if (fd < 0) {
-            fail(error, errno, "cannot lock", path);
-            return NULL;
-        }
-        if (is_empty(path)) {
-            hold_fd(store, fd, path);
-            return g_steal_pointer(&path);
-        }
-        bool is_gone = acr_dir_remove(path, error); /* a process that was killed has left it */
-        close(fd);
-        if (!is_gone)
-            return NULL;
-    }
-}
-
 bool acr_layers_discard(AcrLayers *store, const char *path, GError **error)
 {
+    g_autofree char *record = acr_layers_record(path), *size = g_strconcat(path, SIZE_FILE, NULL);
     bool ok = acr_dir_remove(path, error);
+    (void)unlink(record);
+    (void)unlink(size);
     let_go(store, path);
     return ok;
 }
@@ -315,8 +296,10 @@ static bool remove_entry(AcrLayers *store, const char *key)
         return false;
     bool moved = rename(path, away) == 0;
     if (moved) {
-        g_autofree char *size = entry_path(store, key, SIZE_FILE);
+        g_autofree char *size = entry_path(store, key, SIZE_FILE),
+                        *record = acr_layers_record(path);
         (void)unlink(size);
+        (void)unlink(record);
         throw_away(away);
     }
     close(fd);
@@ -428,6 +411,49 @@ char *acr_layers_get(AcrLayers *store, const char *key, AcrLayerMake *make, void
     }
     acr_layers_unlock(store, key, fd);
     return ok ? g_steal_pointer(&path) : NULL;
+}
+
+char *acr_layers_record(const char *path)
+{
+    return g_strconcat(path, RECORD_FILE, NULL);
+}
+
+char *acr_layers_claim(AcrLayers *store, const char *key, bool wait, GError **error)
+{
+    g_autofree char *name = g_strconcat(COPY, key, NULL);
+    g_autofree char *path = entry_path(store, name, "");
+    if (!acr_layers_has(store, name))
+        shrink_to(store, ACR_LAYERS_MAX_BYTES);
+    for (;;) {
+        if (mkdir(path, 0755) != 0 && errno != EEXIST) {
+            fail(error, errno, "cannot make the folder", path);
+            return NULL;
+        }
+        int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, wait);
+        if (fd >= 0) {
+            (void)futimens(fd, NULL); /* when it was last used */
+            hold_fd(store, fd, path);
+            return g_steal_pointer(&path);
+        }
+        if (errno == EWOULDBLOCK && !wait)
+            return NULL;
+        if (errno == ENOENT) /* it was removed meanwhile */
+            continue;
+        if (acr_interrupted(store->interrupt))
+            acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
+        else
+            fail(error, errno, "cannot lock", path);
+        return NULL;
+    }
+}
+
+void acr_layers_release(AcrLayers *store, const char *path)
+{
+    g_autofree char *key = g_path_get_basename(path);
+    g_autofree char *size = entry_path(store, key, SIZE_FILE);
+    if (!g_file_test(size, G_FILE_TEST_EXISTS))
+        write_size(store, key, path);
+    let_go(store, path);
 }
 
 bool acr_sandbox_cache_clear(const char *cache, GError **error)

@@ -1,14 +1,20 @@
 /*
- * The backend "plain": a copy of the tree in a temporary folder, limits, an environment of its own,
- * and a helper that ends what the command leaves. It isolates nothing: a command reads and writes
- * what its user can. For machines where nothing else works, and only when it is asked for by name.
+ * The backend "plain": a copy of the tree in a folder of the store, limits, an environment of its
+ * own, and a helper that ends what the command leaves. It isolates nothing: a command reads and
+ * writes what its user can. For machines where nothing else works, and only when it is asked for by
+ * name. A copy is kept for the next execution, and mended after each.
  */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define TREE "tree"
+#define HOME "home"
+#define MAX_COPIES 64u /* of one tree, for executions at the same time; more of them wait */
 
 typedef struct {
     char *made; /* folder of the store with the set-up's tree and home; NULL: there was none */
@@ -41,18 +47,24 @@ static void close_backend(AcrSandbox *sandbox)
         state_free(sandbox->state);
 }
 
-/* A folder with the tree and a home: the set-up's, or the snapshot's. */
-static bool fill(AcrSandbox *sandbox, const char *dir, GError **error)
+static bool need_folder(const char *path, mode_t mode, GError **error)
 {
+    return mkdir(path, mode) == 0 || errno == EEXIST ||
+           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", path,
+                            g_strerror(errno));
+}
+
+/* Writes what is not there yet of the tree and a home: the set-up's, or the snapshot's. */
+static bool fill(void *ctx, const char *dir, GError **error)
+{
+    AcrSandbox *sandbox = ctx;
     const State *state = sandbox->state;
     if (state->made)
         return acr_tree_copy(state->made, dir, error);
-    g_autofree char *tree = g_build_filename(dir, "tree", NULL),
-                    *home = g_build_filename(dir, "home", NULL), *remark = NULL;
-    if (mkdir(tree, 0755) != 0 || mkdir(home, 0700) != 0)
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", tree,
-                                g_strerror(errno));
-    if (!acr_tree_export(sandbox->snapshot, tree, -1, &remark, error))
+    g_autofree char *tree = g_build_filename(dir, TREE, NULL),
+                    *home = g_build_filename(dir, HOME, NULL), *remark = NULL;
+    if (!need_folder(tree, 0755, error) || !need_folder(home, 0700, error) ||
+        !acr_tree_export(sandbox->snapshot, tree, -1, &remark, error))
         return false;
     if (remark)
         acr_sandbox_remark(sandbox, "%s", remark);
@@ -74,11 +86,30 @@ static void point_to(GPtrArray *env, const char *mount, const char *tree)
     }
 }
 
-static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *execution,
-                   AcrExecuted *out, GError **error)
+/* What the command wrote or removed in the tree; NULL: not known. */
+static char **changed_files(AcrCopy *copy, const char *tree, const GPtrArray *laid)
 {
-    g_autofree char *tree = g_build_filename(dir, "tree", NULL),
-                    *home = g_build_filename(dir, "home", NULL);
+    g_autoptr(GError) reason = NULL;
+    const GPtrArray *changed = acr_copy_changed(copy, &reason);
+    ACR_AUTO_FD root = open(tree, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (!changed || root < 0)
+        return NULL;
+    GPtrArray *paths = g_ptr_array_new();
+    for (guint i = 0; i < changed->len && paths->len < ACR_SANDBOX_MAX_CHANGED; i++) {
+        const char *path = changed->pdata[i];
+        if (g_str_has_prefix(path, TREE "/") &&
+            !acr_sandbox_is_as_laid(root, path + strlen(TREE "/"), laid))
+            g_ptr_array_add(paths, g_strdup(path + strlen(TREE "/")));
+    }
+    return acr_sandbox_sorted(paths);
+}
+
+/* `copy` NULL: what was changed is not asked for. */
+static bool run_in(AcrSandbox *sandbox, const char *dir, AcrCopy *copy,
+                   const AcrExecution *execution, AcrExecuted *out, GError **error)
+{
+    g_autofree char *tree = g_build_filename(dir, TREE, NULL),
+                    *home = g_build_filename(dir, HOME, NULL);
     g_auto(AcrHelperSpec) spec;
     acr_helper_spec_init(&spec);
     spec.is_plain = true;
@@ -97,6 +128,7 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
     if (!acr_helper_run(&helper, out, error))
         return false;
     out->dir = acr_path_real(tree);
+    out->changed = copy && execution->tell_changed ? changed_files(copy, tree, spec.files) : NULL;
     return true;
 }
 
@@ -107,16 +139,40 @@ static void discard(AcrSandbox *sandbox, const char *dir)
         acr_sandbox_remark(sandbox, "a copy of the tree could not be removed: %s", left->message);
 }
 
+/* A copy that nobody else uses: that of the set-up, which has one place, or one of several. */
+static char *claim_copy(AcrSandbox *sandbox, GError **error)
+{
+    const State *state = sandbox->state;
+    if (state->place)
+        return acr_layers_claim(sandbox->store, state->place, true, error);
+    g_autofree char *tree = acr_snapshot_digest(sandbox->snapshot);
+    for (guint i = 0; i < MAX_COPIES; i++) {
+        g_autoptr(GError) reason = NULL;
+        g_autofree char *key = g_strdup_printf("%s-%u-%u", tree, geteuid(), i);
+        char *dir = acr_layers_claim(sandbox->store, key, i + 1 == MAX_COPIES, &reason);
+        if (reason)
+            g_propagate_error(error, g_steal_pointer(&reason));
+        if (dir || reason)
+            return dir;
+    }
+    return NULL;
+}
+
 static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                 GError **error)
 {
-    const State *state = sandbox->state;
-    g_autofree char *dir = state->made ? acr_layers_place(sandbox->store, state->place, error)
-                                       : acr_layers_scratch(sandbox->store, error);
+    g_autofree char *dir = claim_copy(sandbox, error);
     if (!dir)
         return false;
-    bool ok = fill(sandbox, dir, error) && run_in(sandbox, dir, execution, out, error);
-    discard(sandbox, dir);
+    g_autofree char *record = acr_layers_record(dir);
+    g_autoptr(AcrCopy) copy = acr_copy_new(dir, record);
+    g_autoptr(GError) reason = NULL;
+    bool ok = acr_copy_mend(copy, fill, sandbox, error) &&
+              run_in(sandbox, dir, copy, execution, out, error);
+    if (acr_copy_mend(copy, fill, sandbox, &reason))
+        acr_layers_release(sandbox->store, dir);
+    else
+        discard(sandbox, dir);
     return ok;
 }
 
@@ -128,7 +184,7 @@ static bool run_setup(AcrSandbox *sandbox, const char *dir, GError **error)
     const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
     AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrExecuted) executed = {0};
-    return run_in(sandbox, dir, &execution, &executed, error) &&
+    return run_in(sandbox, dir, NULL, &execution, &executed, error) &&
            acr_sandbox_setup_check(sandbox, &executed, error);
 }
 
@@ -137,11 +193,15 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
 {
     AcrSandbox *sandbox = ctx;
     const State *state = sandbox->state;
-    g_autofree char *place = acr_layers_place(sandbox->store, state->place, error);
-    bool ok = place && fill(sandbox, place, error) && run_setup(sandbox, place, error) &&
-              acr_tree_open_up(place, error) && acr_tree_copy(place, dir, error);
-    if (place)
-        discard(sandbox, place);
+    g_autofree char *place = acr_layers_claim(sandbox->store, state->place, true, error);
+    if (!place)
+        return false;
+    g_autofree char *record = acr_layers_record(place);
+    g_autoptr(AcrCopy) copy = acr_copy_new(place, record);
+    bool ok = acr_copy_clear(copy, error) && fill(sandbox, place, error) &&
+              run_setup(sandbox, place, error) && acr_tree_open_up(place, error) &&
+              acr_tree_copy(place, dir, error);
+    discard(sandbox, place);
     return ok;
 }
 
@@ -150,9 +210,9 @@ static bool set_up(AcrSandbox *sandbox, GError **error)
     State *state = sandbox->state;
     g_autofree char *tree = acr_snapshot_digest(sandbox->snapshot);
     g_autofree char *key =
-        g_strdup_printf("layer-%.24s-plain-%s-%u", sandbox->digest, tree, geteuid());
+        g_strdup_printf("layer-%.24s-copy-%s-%u", sandbox->digest, tree, geteuid());
     g_free(state->place);
-    state->place = g_strconcat("in-", key, NULL);
+    state->place = g_strdup(key);
     state->made = acr_layers_get(sandbox->store, key, make_layer, sandbox, error);
     return state->made != NULL;
 }

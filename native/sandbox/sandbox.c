@@ -298,6 +298,23 @@ char **acr_sandbox_sorted(GPtrArray *paths)
     return (char **)g_ptr_array_free(paths, FALSE);
 }
 
+bool acr_sandbox_is_as_laid(int root, const char *path, const GPtrArray *laid)
+{
+    for (guint i = 0; i < laid->len; i++) {
+        const AcrHelperFile *file = laid->pdata[i];
+        if (strcmp(file->path, path) != 0)
+            continue;
+        g_autofree char *through = g_strdup_printf("/proc/self/fd/%d/%s", root, path);
+        if (!file->content)
+            return !g_file_test(through, G_FILE_TEST_IS_REGULAR);
+        g_autoptr(GBytes) now = g_file_test(through, G_FILE_TEST_IS_SYMLINK)
+                                    ? NULL
+                                    : acr_file_read(through, g_bytes_get_size(file->content), NULL);
+        return file->mode == ACR_MODE_LINK || (now && g_bytes_equal(now, file->content));
+    }
+    return false;
+}
+
 char **acr_sandbox_without_laid(char **changed, const GPtrArray *laid)
 {
     guint kept = 0;

@@ -3,6 +3,8 @@
 #ifndef ACR_SANDBOX_PRIVATE_H
 #define ACR_SANDBOX_PRIVATE_H
 
+#include <sys/stat.h>
+
 #include "sandbox/helper.h"
 #include "sandbox/sandbox.h"
 
@@ -55,30 +57,62 @@ char *acr_layers_get(AcrLayers *store, const char *key, AcrLayerMake *make, void
 bool acr_layers_has(const AcrLayers *store, const char *key);
 /* A new empty folder that goes with the store (or, after a crash, with a later one); owned. */
 char *acr_layers_scratch(AcrLayers *store, GError **error) ACR_MUST_USE;
-/* As acr_layers_scratch, at a path that is the same for each `key`: one user at a time, others
- * wait. */
-char *acr_layers_place(AcrLayers *store, const char *key, GError **error) ACR_MUST_USE;
+/*
+ * A folder for one user alone, the same for each `key`, made empty where there is none; owned. What
+ * is in it stays for the next one: see AcrCopy. Where another has it: waits, or gives NULL without
+ * an error. Errors: FAILED, INTERRUPTED.
+ */
+char *acr_layers_claim(AcrLayers *store, const char *key, bool wait, GError **error) ACR_MUST_USE;
+/* Gives it back. */
+void acr_layers_release(AcrLayers *store, const char *path);
+/* The file beside an entry that tells of what is in it, and goes with it; owned. */
+char *acr_layers_record(const char *path) ACR_MUST_USE;
 /* One process at a time makes what `key` names, wherever it lies; others wait. A descriptor, to be
  * given back; -1 with an error. Errors: FAILED, INTERRUPTED. */
 int acr_layers_lock(const AcrLayers *store, const char *key, GError **error) ACR_MUST_USE;
 void acr_layers_unlock(const AcrLayers *store, const char *key, int fd);
-/* Removes one. */
+/* Removes a folder that this process alone uses. */
 bool acr_layers_discard(AcrLayers *store, const char *path, GError **error) ACR_MUST_USE;
+
+/* ---- Copies -------------------------------------------------------------------------------------
+ */
+
+/* A folder that is filled once and that many write to in turn: what one has changed is found, and
+ * put back. Nobody else may be at work in it. */
+typedef struct AcrCopy AcrCopy;
+/* `record`: the file that tells how the folder was when it was whole. */
+AcrCopy *acr_copy_new(const char *dir, const char *record) ACR_MUST_USE;
+void acr_copy_free(AcrCopy *copy);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCopy, acr_copy_free)
+/* Makes it whole, whatever is in it: removes what came or was changed; `fill` writes what is not
+ * there. Without a record all is removed first. */
+bool acr_copy_mend(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **error) ACR_MUST_USE;
+/* Paths of files that were written or removed since; borrowed until the next call. NULL with an
+ * error. */
+const GPtrArray *acr_copy_changed(AcrCopy *copy, GError **error) ACR_MUST_USE;
+/* Removes the record and all that is in the folder. */
+bool acr_copy_clear(AcrCopy *copy, GError **error) ACR_MUST_USE;
 
 /* ---- Trees --------------------------------------------------------------------------------------
  */
 
-/* Writes the snapshot's files into the empty folder `dir`, as `uid`'s (-1: this user's). Files that
- * are too large to be read are left out and named in *out_remark (owned; NULL: none). */
+/* Writes those files of the snapshot into the folder `dir` that are not there, as `uid`'s (-1: this
+ * user's). Files that are too large to be read are left out and named in *out_remark (owned; NULL:
+ * none). */
 bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
                      GError **error) ACR_MUST_USE;
-/* Copies a tree into the empty folder `to`, sharing blocks where the file system can; links as
- * links; only files, folders and links. */
+/* Copies what is not there yet of a tree into the folder `to`, sharing blocks where the file system
+ * can; links as links; only files, folders and links. */
 bool acr_tree_copy(const char *from, const char *to, GError **error) ACR_MUST_USE;
 /* Gives a tree to a user, links not followed. */
 bool acr_tree_give(const char *path, gint64 uid, GError **error) ACR_MUST_USE;
 /* Gives this user, its owner, the rights to read and copy all of a tree. */
 bool acr_tree_open_up(const char *path, GError **error) ACR_MUST_USE;
+/* One name in the folder `dir`; 0 or an errno, which ends the walk. */
+typedef int AcrTreeVisit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
+/* Visits all names below a folder, a folder's own (`depth` 0 at the top) before what is in it; 0 or
+ * an errno. `is_lenient`: what is in a folder that may not be read is passed over. */
+int acr_tree_walk(const char *path, bool is_lenient, AcrTreeVisit *visit, void *ctx) ACR_MUST_USE;
 /* Bytes on disk of a tree, as far as it can be read. */
 gint64 acr_tree_bytes(const char *path);
 
@@ -165,6 +199,8 @@ char **acr_sandbox_sorted(GPtrArray *paths) ACR_MUST_USE;
 /* What is told of a command's streams and its time: the two ends of each, and of what was between
  * them how much it was. */
 void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out);
+/* Whether a path below the folder `root` is still as it was laid there. */
+bool acr_sandbox_is_as_laid(int root, const char *path, const GPtrArray *laid);
 /* Takes the files that were laid out of a list of changed ones (taken; may be NULL). */
 char **acr_sandbox_without_laid(char **changed, const GPtrArray *laid) ACR_MUST_USE;
 /* The changed and added files of an execution, as the helper lays them. */

@@ -101,16 +101,32 @@ static int make_folders(const Export *self)
             if (g_hash_table_contains(made, folder))
                 continue;
             /* Whatever the user's umask is: another user may have to read it. */
-            if (mkdirat(self->root, folder, 0755) != 0 ||
-                fchmodat(self->root, folder, 0755, 0) != 0)
+            bool is_there = mkdirat(self->root, folder, 0755) != 0;
+            if (is_there ? errno != EEXIST : fchmodat(self->root, folder, 0755, 0) != 0)
                 return errno;
-            if (self->uid >= 0 && fchownat(self->root, folder, (uid_t)self->uid, (gid_t)self->uid,
-                                           AT_SYMLINK_NOFOLLOW) != 0)
+            if (!is_there && self->uid >= 0 &&
+                fchownat(self->root, folder, (uid_t)self->uid, (gid_t)self->uid,
+                         AT_SYMLINK_NOFOLLOW) != 0)
                 return errno;
             g_hash_table_add(made, g_steal_pointer(&folder));
         }
     }
     return 0;
+}
+
+/* The entries that are not in the folder; owned. */
+static gsize *list_absent(const Export *self, gsize *out_n)
+{
+    gsize size = acr_snapshot_size(self->snapshot), n = 0;
+    gsize *absent = g_new(gsize, size ? size : 1);
+    for (gsize i = 0; i < size; i++) {
+        struct stat st;
+        const char *path = acr_snapshot_entry(self->snapshot, i)->path;
+        if (fstatat(self->root, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            absent[n++] = i;
+    }
+    *out_n = n;
+    return absent;
 }
 
 bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
@@ -120,16 +136,15 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
     if (root < 0 || (uid >= 0 && fchown(root, (uid_t)uid, (gid_t)uid) != 0))
         return fail(error, errno, "cannot use the folder", dir);
     Export self = {.snapshot = snapshot, .dir = dir, .root = root, .uid = uid};
+    gsize n;
+    g_autofree gsize *absent =
+        list_absent(&self, &n); /* before folders could stand in a file's place */
     int err = make_folders(&self);
     if (err)
         return fail(error, err, "cannot make the folders of", dir);
-    gsize n = acr_snapshot_size(snapshot);
-    g_autofree gsize *all = g_new(gsize, n ? n : 1);
-    for (gsize i = 0; i < n; i++)
-        all[i] = i;
     self.too_big = g_string_new(NULL);
     pthread_mutex_init(&self.lock, NULL);
-    acr_snapshot_read_many(snapshot, all, n, take_entry, &self);
+    acr_snapshot_read_many(snapshot, absent, n, take_entry, &self);
     pthread_mutex_destroy(&self.lock);
     *out_remark = self.too_big->len
                       ? g_strdup_printf("too large for the sandbox: %s", self.too_big->str)
@@ -145,12 +160,8 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
 /* ---- Walking ------------------------------------------------------------------------------------
  */
 
-/* One name in the folder `dir`; 0 or an errno. */
-typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
-
-/* Visits all names below a folder (taken), a folder's own before what is in it. `is_lenient`: what
- * is in a folder that may not be read is passed over. */
-static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
+/* `dir` is taken. */
+static int walk(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void *ctx)
 {
     DIR *list = fdopendir(dir);
     int err = list ? 0 : errno;
@@ -178,7 +189,7 @@ static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
     return err;
 }
 
-static int walk_path(const char *path, bool is_lenient, Visit *visit, void *ctx)
+int acr_tree_walk(const char *path, bool is_lenient, AcrTreeVisit *visit, void *ctx)
 {
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return dir < 0 ? errno : walk(dir, 0, is_lenient, visit, ctx);
@@ -193,7 +204,9 @@ static int add_size(void *ctx, int dir, const char *name, const struct stat *st,
 gint64 acr_tree_bytes(const char *path)
 {
     gint64 bytes = 0;
-    (void)walk_path(path, true, add_size, &bytes);
+    int err = acr_tree_walk(path, true, add_size, &bytes);
+    if (err)
+        g_debug("the size of '%s' is known in part: %s", path, g_strerror(err));
     return bytes;
 }
 
@@ -205,7 +218,8 @@ static int give(void *ctx, int dir, const char *name, const struct stat *st, gui
 
 bool acr_tree_give(const char *path, gint64 uid, GError **error)
 {
-    int err = chown(path, (uid_t)uid, (gid_t)uid) == 0 ? walk_path(path, false, give, &uid) : errno;
+    int err =
+        chown(path, (uid_t)uid, (gid_t)uid) == 0 ? acr_tree_walk(path, false, give, &uid) : errno;
     return !err || fail(error, err, "cannot give away", path);
 }
 
@@ -219,7 +233,7 @@ static int open_up(void *ctx, int dir, const char *name, const struct stat *st, 
 
 bool acr_tree_open_up(const char *path, GError **error)
 {
-    int err = walk_path(path, false, open_up, NULL);
+    int err = acr_tree_walk(path, false, open_up, NULL);
     return !err || fail(error, err, "cannot open up", path);
 }
 
@@ -285,7 +299,8 @@ static int copy_link(int dir, int to, const char *name)
 
 static int copy_folder(Copy *copy, int to, const char *name, const struct stat *st, guint depth)
 {
-    if (mkdirat(to, name, 0755) != 0)
+    bool is_there = mkdirat(to, name, 0755) != 0;
+    if (is_there && errno != EEXIST)
         return errno;
     int below = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (below < 0)
@@ -296,13 +311,16 @@ static int copy_folder(Copy *copy, int to, const char *name, const struct stat *
     }
     g_array_append_val(copy->folders, below);
     /* Its files are still to come, whatever it allows. */
-    return fchmod(below, (st->st_mode & 0777) | 0700) == 0 ? 0 : errno;
+    return is_there || fchmod(below, (st->st_mode & 0777) | 0700) == 0 ? 0 : errno;
 }
 
 static int copy_name(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
 {
     Copy *copy = ctx;
     int to = g_array_index(copy->folders, int, depth);
+    struct stat there;
+    if (!S_ISDIR(st->st_mode) && fstatat(to, name, &there, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
     if (S_ISDIR(st->st_mode))
         return copy_folder(copy, to, name, st, depth);
     if (S_ISLNK(st->st_mode))
@@ -317,7 +335,7 @@ bool acr_tree_copy(const char *from, const char *to, GError **error)
         return fail(error, errno, "cannot use the folder", to);
     Copy copy = {g_array_new(FALSE, FALSE, sizeof(int))};
     g_array_append_val(copy.folders, root);
-    int err = walk_path(from, false, copy_name, &copy);
+    int err = acr_tree_walk(from, false, copy_name, &copy);
     for (guint i = 0; i < copy.folders->len; i++)
         close(g_array_index(copy.folders, int, i));
     g_array_unref(copy.folders);

@@ -7,6 +7,7 @@ that backend, which its users are told of.
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable
 
@@ -129,7 +130,7 @@ def test_the_tree_is_there(sandbox: Sandbox, repo: Path) -> None:
 
 
 def test_it_lies_at_its_own_path(sandbox: Sandbox, repo: Path) -> None:
-    limit_of(sandbox, "plain", why="the copy lies in a temporary folder")
+    limit_of(sandbox, "plain", why="the copy lies in the cache")
     assert sandbox.json(repo, "--", "pwd")["stdout"].strip() == (sandbox.dir or str(repo))
 
 
@@ -141,6 +142,39 @@ def test_it_can_be_written_to_and_is_fresh_each_time(sandbox: Sandbox, repo: Pat
     change = "echo new >> README; rm run.sh; mkdir d; echo x > d/f; mv pkg/__init__.py moved.py; cat README moved.py d/f"
     assert sandbox.json(repo, "--", "sh", "-ec", change)["stdout"] == "hello\nnew\nVALUE = 1\nx\n"
     assert sandbox.json(repo, "--", "sh", "-ec", change)["stdout"] == "hello\nnew\nVALUE = 1\nx\n"
+
+
+STATE = """import os
+for folder, folders, files in sorted(os.walk(".")):
+    for name in sorted(files + folders):
+        path = os.path.join(folder, name)
+        kind = os.readlink(path) if os.path.islink(path) else open(path, "rb").read() if name in files else "folder"
+        print(path, oct(os.lstat(path).st_mode), kind)
+print(sorted(os.listdir(os.path.expanduser("~"))), os.path.exists("../here"))
+"""
+DAMAGE = {
+    "in place": "touch -r README t; printf 'HELLO\n' >README; touch -r t README; chmod 600 run.sh; rm t",
+    "much": "rm -rf *; mkdir README pkg; ln -s /etc/passwd run.sh; echo x >pkg/new.py",
+    "around": "echo x >here; echo x >../here; echo x >~/here; mkdir -p a/b/c && chmod 0 a/b",
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_whatever_one_did_the_next_does_not_see(sandbox: Sandbox, repo: Path, how: str) -> None:
+    before = sandbox.json(repo, "--", "python3", "-c", STATE)
+    assert "VALUE = 1" in before["stdout"] and before["exit"] == 0
+    sandbox.json(repo, "--", "sh", "-c", DAMAGE[how])
+    assert sandbox.json(repo, "--", "python3", "-c", STATE)["stdout"] == before["stdout"]
+
+
+def test_several_at_once_do_not_see_one_another(sandbox: Sandbox, repo: Path) -> None:
+    script = "echo $0 >>README; sleep 0.3; cat README"
+
+    def one(number: int) -> str:
+        return sandbox.json(repo, "--", "sh", "-c", script, str(number))["stdout"]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(one, range(8))) == [f"hello\n{number}\n" for number in range(8)]
 
 
 def test_a_patch_is_applied(sandbox: Sandbox, repo: Path, tmp_path: Path) -> None:

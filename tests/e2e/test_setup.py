@@ -193,7 +193,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
 
 def at_work(box: Sandbox) -> bool:
     """Whether a set-up has written its first file."""
-    return any(cache(box).glob("tmp-*/tree/begun"))
+    return any(begun for kind in ("tmp", "copy") for begun in cache(box).glob(f"{kind}-*/tree/begun"))
 
 
 SLOW = "touch begun; sleep 1; date +%s%N >stamp"

@@ -1,4 +1,4 @@
-"""A patch is proved inside an image, too: the script runs there, and what it rewrites is seen."""
+"""A patch is proved inside an image, or with no walls at all, too: what the script rewrites there is seen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     started.stop()
 
 
-@pytest.mark.parametrize(
+SCRIPTS = pytest.mark.parametrize(
     ("more", "said"),
     [
         ("", "yes (reproducer_1.py fails without the patch and passes with it)"),
@@ -37,6 +37,9 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     ],
     ids=["honest", "itself", "project", "new"],
 )
+
+
+@SCRIPTS
 def test_a_proof_in_an_image(case: Case, engine: sandboxes.Engine, more: str, said: str) -> None:
     before = digest(case.repo.path)
     script = SCRIPT.replace("\n\n", more + "\n\n", 1)
@@ -49,3 +52,14 @@ def test_a_proof_in_an_image(case: Case, engine: sandboxes.Engine, more: str, sa
     assert engine.containers() == []
     replayed = case.host.run("replay", case.out, env={"DOCKER_HOST": "unix:///nowhere"}).check()
     assert replayed.stdout == result.stdout
+
+
+@SCRIPTS
+def test_a_proof_without_walls(case: Case, more: str, said: str) -> None:
+    before = digest(case.repo.path)
+    script = SCRIPT.replace("\n\n", more + "\n\n", 1)
+    case.options = ["--sandbox", "plain", "--verify"]
+    result = case.run([guard(), test_line(script), *search(RED), patch(RIGHT), review(YES_YES, RED)]).check()
+    assert said in verified(result)
+    assert verified(result).startswith("yes") == (more == "")
+    assert digest(case.repo.path) == before

@@ -117,6 +117,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     add_layers_tests();
+    add_copies_tests();
     add_tree_tests();
     add_lay_tests();
     add_python_tests();

@@ -197,13 +197,17 @@ static void what_a_crash_left_is_swept(void)
     box_put(&box, "store/tmp-AAAAAA/tree/file", "x", 0644);
     box_put(&box, "store/key.lock", "", 0644);
     box_put(&box, "store/notes", "mine", 0644); /* not one of the store's names */
+    box_put(&box, "store/copy-begun/tree/file", "x", 0644);
+    box_put(&box, "store/copy-kept/tree/file", "x", 0644);
+    box_put(&box, "store/copy-kept.size", "1", 0644);
     g_autoptr(AcrLayers) one = open_ok(&box);
     g_autofree char *scratch = acr_layers_scratch(one, &error);
     g_assert_no_error(error);
     g_autoptr(AcrLayers) two = open_ok(&box); /* leaves alone what the first is at work in */
     g_assert_true(g_file_test(scratch, G_FILE_TEST_IS_DIR));
     g_assert_false(box_has(&box, "store/tmp-AAAAAA") || box_has(&box, "store/key.lock"));
-    g_assert_true(box_has(&box, "store/notes"));
+    g_assert_false(box_has(&box, "store/copy-begun"));
+    g_assert_true(box_has(&box, "store/notes") && box_has(&box, "store/copy-kept/tree/file"));
     g_assert_true(acr_layers_discard(one, scratch, &error));
     g_assert_false(g_file_test(scratch, G_FILE_TEST_EXISTS));
 }
@@ -227,23 +231,58 @@ static void scratch_goes_with_its_store(void)
     g_assert_false(g_file_test(temporary, G_FILE_TEST_EXISTS));
 }
 
-static void a_place_is_the_same_and_has_one_user(void)
+static char *claim_ok(AcrLayers *store, const char *key)
+{
+    g_autoptr(GError) error = NULL;
+    char *path = acr_layers_claim(store, key, false, &error);
+    g_assert_no_error(error);
+    return path;
+}
+
+static void what_is_claimed_has_one_user_and_stays(void)
 {
     g_auto(Box) box;
     box_init(&box);
     g_autoptr(GError) error = NULL;
     AcrInterrupt now = {.signal = 2};
     g_autofree char *folder = box_path(&box, "store");
-    g_autoptr(AcrLayers) one = open_ok(&box);
-    g_autofree char *place = acr_layers_place(one, "key", &error);
-    g_assert_no_error(error);
-    g_autoptr(AcrLayers) two = acr_layers_open(folder, &now, &error);
-    g_assert_null(acr_layers_place(two, "key", &error)); /* would wait */
-    g_assert_nonnull(error);
+    g_autoptr(AcrLayers) one = open_ok(&box), two = acr_layers_open(folder, &now, &error);
+    g_autofree char *mine = claim_ok(one, "key"), *none = claim_ok(two, "key");
+    g_assert_nonnull(mine);
+    g_assert_null(none);
+    g_assert_null(acr_layers_claim(two, "key", true, &error)); /* waits, and is interrupted */
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
+    box_put(&box, "store/copy-key/file", "x", 0644);
+    box_put(&box, "store/copy-key.names", "x", 0644);
+    acr_layers_release(one, mine);
+    g_autofree char *theirs = claim_ok(two, "key"), *text = box_get(&box, "store/copy-key/file");
+    g_assert_cmpstr(theirs, ==, mine);
+    g_assert_cmpstr(text, ==, "x");
     g_clear_error(&error);
-    g_assert_true(acr_layers_discard(one, place, &error));
-    g_autofree char *again = acr_layers_place(one, "key", &error);
-    g_assert_cmpstr(again, ==, place);
+    g_assert_true(acr_sandbox_cache_clear(folder, &error)); /* not what is in use */
+    g_assert_true(box_has(&box, "store/copy-key/file"));
+    acr_layers_release(two, theirs);
+    g_assert_true(acr_sandbox_cache_clear(folder, &error));
+    g_autofree char *names = box_names(&box, "store");
+    g_assert_cmpstr(names, ==, "");
+}
+
+static void what_is_discarded_leaves_nothing(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrLayers) store = open_ok(&box);
+    for (guint i = 0; i < 2; i++) {
+        g_autofree char *path = claim_ok(store, "key");
+        g_autofree char *inside = box_names(&box, "store/copy-key");
+        g_assert_cmpstr(inside, ==, "");
+        box_put(&box, "store/copy-key/file", "x", 0644);
+        box_put(&box, "store/copy-key.names", "x", 0644);
+        g_assert_true(acr_layers_discard(store, path, &error));
+        g_autofree char *names = box_names(&box, "store");
+        g_assert_cmpstr(names, ==, "");
+    }
 }
 
 static void an_interrupted_wait_for_another_ends(void)
@@ -294,8 +333,10 @@ void add_layers_tests(void)
                     clearing_removes_what_nobody_uses);
     g_test_add_func("/sandbox/layers/what_a_crash_left_is_swept", what_a_crash_left_is_swept);
     g_test_add_func("/sandbox/layers/scratch_goes_with_its_store", scratch_goes_with_its_store);
-    g_test_add_func("/sandbox/layers/a_place_is_the_same_and_has_one_user",
-                    a_place_is_the_same_and_has_one_user);
+    g_test_add_func("/sandbox/layers/what_is_claimed_has_one_user_and_stays",
+                    what_is_claimed_has_one_user_and_stays);
+    g_test_add_func("/sandbox/layers/what_is_discarded_leaves_nothing",
+                    what_is_discarded_leaves_nothing);
     g_test_add_func("/sandbox/layers/an_interrupted_wait_for_another_ends",
                     an_interrupted_wait_for_another_ends);
     g_test_add_func("/sandbox/layers/a_store_that_is_no_folder_is_told",

@@ -8,6 +8,7 @@
 #include "sandbox/sandbox_private.h"
 
 void add_layers_tests(void);
+void add_copies_tests(void);
 void add_tree_tests(void);
 void add_lay_tests(void);
 void add_python_tests(void);

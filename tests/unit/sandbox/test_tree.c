@@ -61,20 +61,26 @@ static void a_snapshot_is_written_out_as_it_is(void)
     expect_link(&box, "t/folder", "a");
 }
 
-static void a_file_that_is_there_already_is_not_written_over(void)
+static void what_is_there_already_stays(void)
 {
     g_auto(Box) box;
     box_init(&box);
-    g_autoptr(GError) error = NULL;
-    g_autofree char *dir = box_path(&box, "t"), *remark = NULL;
+    g_autofree char *remark = NULL;
     box_put(&box, "r/a", "new\n", 0644);
+    box_put(&box, "r/b/c", "new\n", 0644);
+    box_put(&box, "r/b/d", "new\n", 0644);
     box_put(&box, "kept", "kept\n", 0644);
     box_link(&box, "../kept", "t/a");
+    box_put(&box, "t/b/c", "old\n", 0600);
     g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "r");
-    g_assert_false(acr_tree_export(snapshot, dir, -1, &remark, &error));
-    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
-    g_autofree char *text = box_get(&box, "kept");
-    g_assert_cmpstr(text, ==, "kept\n");
+    export_ok(&box, snapshot, "t", &remark);
+    g_autofree char *kept = box_get(&box, "kept"), *old = box_get(&box, "t/b/c"),
+                    *new = box_get(&box, "t/b/d");
+    g_assert_cmpstr(kept, ==, "kept\n");
+    g_assert_cmpstr(old, ==, "old\n");
+    g_assert_cmpstr(new, ==, "new\n");
+    g_assert_cmphex(mode_of(&box, "t/b/c"), ==, S_IFREG | 0600);
+    expect_link(&box, "t/a", "../kept");
 }
 
 static void what_is_too_large_is_named(void)
@@ -174,8 +180,7 @@ void add_tree_tests(void)
 {
     g_test_add_func("/sandbox/tree/a_snapshot_is_written_out_as_it_is",
                     a_snapshot_is_written_out_as_it_is);
-    g_test_add_func("/sandbox/tree/a_file_that_is_there_already_is_not_written_over",
-                    a_file_that_is_there_already_is_not_written_over);
+    g_test_add_func("/sandbox/tree/what_is_there_already_stays", what_is_there_already_stays);
     g_test_add_func("/sandbox/tree/what_is_too_large_is_named", what_is_too_large_is_named);
     g_test_add_func("/sandbox/tree/a_copy_has_files_folders_and_links_only",
                     a_copy_has_files_folders_and_links_only);

@@ -1,0 +1,304 @@
+/*
+ * Copies of a tree that executions use one after another: what one has changed is put back, which
+ * costs what it changed and a look at each name. A record beside the copy tells how each name was
+ * when the copy was whole; the kernel moves a file's ctime with whatever is done to the file, and
+ * no program sets it. The folder's lock is held by who calls.
+ */
+#include "sandbox/sandbox_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAGIC "acr-copy 1\n"
+#define MAX_RECORD_BYTES ((gsize)1024 * 1024 * 1024)
+#define TICK_WAIT_US 1000
+#define MAX_TICKS 100u /* of waiting, for a clock that was turned back */
+
+/* How a name was; of a folder and a link only what can differ while its content is the same. */
+typedef struct {
+    gint64 mode, uid, gid, size, inode, mtime_s, mtime_ns, ctime_s, ctime_ns;
+} Facts;
+
+struct AcrCopy {
+    char *dir, *record;
+    GHashTable *names;    /* path below dir -> Facts *; NULL: not known, nothing is whole */
+    GPtrArray *different; /* of char *: paths that came, or are not as they were */
+    GPtrArray *files;     /* of char *: those of files, and of files that went */
+    bool is_lacking;      /* of what belongs there something went, or is not as it was */
+};
+
+AcrCopy *acr_copy_new(const char *dir, const char *record)
+{
+    AcrCopy *copy = g_new0(AcrCopy, 1);
+    copy->dir = g_strdup(dir);
+    copy->record = g_strdup(record);
+    copy->different = g_ptr_array_new_with_free_func(g_free);
+    copy->files = g_ptr_array_new_with_free_func(g_free);
+    return copy;
+}
+
+void acr_copy_free(AcrCopy *copy)
+{
+    if (!copy)
+        return;
+    g_ptr_array_unref(copy->files);
+    g_ptr_array_unref(copy->different);
+    g_clear_pointer(&copy->names, g_hash_table_unref);
+    g_free(copy->record);
+    g_free(copy->dir);
+    g_free(copy);
+}
+
+/* ---- Looking ------------------------------------------------------------------------------------
+ */
+
+typedef void Take(void *ctx, const char *path, const Facts *facts);
+
+/* A walk that knows the path of each name. */
+typedef struct {
+    GPtrArray *parents; /* of char *: the folders above the current name, each as a path with '/' */
+    Take *take;
+    void *ctx;
+} Look;
+
+static Facts facts_of(const struct stat *st)
+{
+    Facts facts = {.mode = st->st_mode, .uid = st->st_uid, .gid = st->st_gid};
+    if (S_ISDIR(st->st_mode)) /* whatever came into it or went is seen by name */
+        return facts;
+    facts.size = st->st_size;
+    facts.inode = (gint64)st->st_ino;
+    facts.mtime_s = st->st_mtim.tv_sec;
+    facts.mtime_ns = st->st_mtim.tv_nsec;
+    facts.ctime_s = st->st_ctim.tv_sec;
+    facts.ctime_ns = st->st_ctim.tv_nsec;
+    return facts;
+}
+
+static int look_at(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
+{
+    Look *look = ctx;
+    Facts facts = facts_of(st);
+    g_ptr_array_set_size(look->parents, (gint)depth);
+    const char *above = depth ? look->parents->pdata[depth - 1] : "";
+    g_autofree char *path = g_strconcat(above, name, NULL);
+    look->take(look->ctx, path, &facts);
+    if (S_ISDIR(st->st_mode))
+        g_ptr_array_add(look->parents, g_strconcat(path, "/", NULL));
+    return 0;
+}
+
+/* Folders that may not be read are passed over: their mode tells that they differ. */
+static int look_through(const char *dir, Take *take, void *ctx)
+{
+    g_autoptr(GPtrArray) parents = g_ptr_array_new_with_free_func(g_free);
+    Look look = {parents, take, ctx};
+    return acr_tree_walk(dir, true, look_at, &look);
+}
+
+typedef struct {
+    AcrCopy *copy;
+    GHashTable *seen; /* keys of copy->names */
+} Comparison;
+
+static bool is_folder(const Facts *facts)
+{
+    return S_ISDIR((mode_t)facts->mode);
+}
+
+static void compare(void *ctx, const char *path, const Facts *facts)
+{
+    Comparison *self = ctx;
+    AcrCopy *copy = self->copy;
+    gpointer key, was;
+    bool is_known = g_hash_table_lookup_extended(copy->names, path, &key, &was);
+    if (is_known)
+        g_hash_table_add(self->seen, key);
+    if (is_known && memcmp(was, facts, sizeof *facts) == 0)
+        return;
+    copy->is_lacking |= is_known;
+    g_ptr_array_add(copy->different, g_strdup(path));
+    if (!is_folder(facts) || (is_known && !is_folder(was)))
+        g_ptr_array_add(copy->files, g_strdup(path));
+}
+
+static bool look(AcrCopy *copy, GError **error)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    Comparison self = {copy, seen};
+    g_ptr_array_set_size(copy->different, 0);
+    g_ptr_array_set_size(copy->files, 0);
+    copy->is_lacking = false;
+    int err = copy->names ? look_through(copy->dir, compare, &self) : ENODATA;
+    if (err)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot look through '%s': %s",
+                                copy->dir, g_strerror(err));
+    GHashTableIter at;
+    gpointer key, was;
+    g_hash_table_iter_init(&at, copy->names);
+    while (g_hash_table_iter_next(&at, &key, &was)) {
+        if (g_hash_table_contains(seen, key))
+            continue;
+        copy->is_lacking = true;
+        if (!is_folder(was))
+            g_ptr_array_add(copy->files, g_strdup(key));
+    }
+    return true;
+}
+
+const GPtrArray *acr_copy_changed(AcrCopy *copy, GError **error)
+{
+    return look(copy, error) ? copy->files : NULL;
+}
+
+/* ---- The record ---------------------------------------------------------------------------------
+ */
+
+static void remember(void *ctx, const char *path, const Facts *facts)
+{
+    g_hash_table_insert(ctx, g_strdup(path), g_memdup2(facts, sizeof *facts));
+}
+
+static GHashTable *new_names(void)
+{
+    return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+}
+
+/* The names of a record: how many there are, and each with its facts before it. NULL where it is
+ * not whole. */
+static GHashTable *parse(const char *data, gsize len)
+{
+    g_autoptr(GHashTable) names = new_names();
+    const char *at = data + strlen(MAGIC), *end = data + len;
+    guint64 count;
+    if (len < strlen(MAGIC) + sizeof count || memcmp(data, MAGIC, strlen(MAGIC)) != 0)
+        return NULL;
+    memcpy(&count, at, sizeof count);
+    for (at += sizeof count; at < end;) {
+        Facts facts;
+        if ((gsize)(end - at) <= sizeof facts)
+            return NULL;
+        memcpy(&facts, at, sizeof facts);
+        const char *path = at + sizeof facts;
+        const char *stop = memchr(path, '\0', (gsize)(end - path));
+        if (!stop)
+            return NULL;
+        remember(names, path, &facts);
+        at = stop + 1;
+    }
+    return g_hash_table_size(names) == count ? g_steal_pointer(&names) : NULL;
+}
+
+static void need_names(AcrCopy *copy)
+{
+    if (copy->names)
+        return;
+    g_autoptr(GBytes) bytes = acr_file_read(copy->record, MAX_RECORD_BYTES, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    copy->names = data ? parse(data, len) : NULL;
+}
+
+static bool write_names(const AcrCopy *copy, GError **error)
+{
+    g_autoptr(GString) text = g_string_new(MAGIC);
+    guint64 count = g_hash_table_size(copy->names);
+    GHashTableIter at;
+    gpointer path, facts;
+    g_string_append_len(text, (const char *)&count, sizeof count);
+    g_hash_table_iter_init(&at, copy->names);
+    while (g_hash_table_iter_next(&at, &path, &facts)) {
+        g_string_append_len(text, facts, sizeof(Facts));
+        g_string_append_len(text, path, (gssize)strlen(path) + 1);
+    }
+    return acr_file_write_atomic(copy->record, text->str, text->len, 0, error);
+}
+
+/* Waits until what is changed from now on has a later ctime than all that is there: the clock that
+ * gives it moves in ticks of some milliseconds. */
+static void pass_tick(GHashTable *names)
+{
+    gint64 newest_s = 0, newest_ns = 0;
+    GHashTableIter at;
+    gpointer value;
+    g_hash_table_iter_init(&at, names);
+    while (g_hash_table_iter_next(&at, NULL, &value)) {
+        const Facts *facts = value;
+        if (facts->ctime_s < newest_s ||
+            (facts->ctime_s == newest_s && facts->ctime_ns <= newest_ns))
+            continue;
+        newest_s = facts->ctime_s;
+        newest_ns = facts->ctime_ns;
+    }
+    for (guint i = 0; i < MAX_TICKS; i++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
+        if (now.tv_sec > newest_s || (now.tv_sec == newest_s && now.tv_nsec > newest_ns))
+            return;
+        g_usleep(TICK_WAIT_US);
+    }
+}
+
+/* ---- Mending ------------------------------------------------------------------------------------
+ */
+
+/* Removes all that is in the folder, which stays: it is locked. */
+static bool empty(const AcrCopy *copy, GError **error)
+{
+    g_autoptr(GDir) list = g_dir_open(copy->dir, 0, error);
+    for (const char *name; list && (name = g_dir_read_name(list));) {
+        g_autofree char *path = g_build_filename(copy->dir, name, NULL);
+        if (!acr_dir_remove(path, error))
+            return false;
+    }
+    return list != NULL;
+}
+
+/* Removes what came and what is not as it was. */
+static bool remove_different(const AcrCopy *copy, GError **error)
+{
+    for (guint i = 0; i < copy->different->len; i++) {
+        g_autofree char *path = g_build_filename(copy->dir, copy->different->pdata[i], NULL);
+        if (!acr_dir_remove(path, error))
+            return false;
+    }
+    return true;
+}
+
+static bool complete(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **error)
+{
+    g_clear_pointer(&copy->names, g_hash_table_unref);
+    if (!fill(ctx, copy->dir, error))
+        return false;
+    g_autoptr(GHashTable) names = new_names();
+    int err = look_through(copy->dir, remember, names);
+    if (err)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot look through '%s': %s",
+                                copy->dir, g_strerror(err));
+    pass_tick(names);
+    copy->names = g_steal_pointer(&names);
+    return write_names(copy, error);
+}
+
+bool acr_copy_mend(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    need_names(copy);
+    bool is_known = look(copy, &reason) && remove_different(copy, &reason);
+    if (is_known && !copy->is_lacking)
+        return true;
+    /* Where it is not known what belongs there, all is made anew. */
+    return (is_known || empty(copy, error)) && complete(copy, fill, ctx, error);
+}
+
+bool acr_copy_clear(AcrCopy *copy, GError **error)
+{
+    g_clear_pointer(&copy->names, g_hash_table_unref);
+    if (unlink(copy->record) != 0 && errno != ENOENT)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot remove '%s': %s",
+                                copy->record, g_strerror(errno));
+    return empty(copy, error);
+}
