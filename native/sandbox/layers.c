@@ -36,6 +36,7 @@ struct AcrLayers {
     bool is_temporary;
     GArray *held; /* of Held */
     const AcrInterrupt *interrupt;
+    gint64 deadline_us; /* of waiting; 0: none */
 };
 
 static bool fail(GError **error, int err, const char *what, const char *path)
@@ -55,7 +56,7 @@ static void throw_away(const char *path)
 /* ---- Locks --------------------------------------------------------------------------------------
  */
 
-/* Waits for a lock until the program is interrupted. */
+/* Waits for a lock until the program is interrupted, or its time is over. */
 static int lock_fd(const AcrLayers *store, int fd, int lock, bool wait)
 {
     while (flock(fd, lock | LOCK_NB) != 0) {
@@ -63,6 +64,8 @@ static int lock_fd(const AcrLayers *store, int fd, int lock, bool wait)
             return errno;
         if (acr_interrupted(store->interrupt))
             return EINTR;
+        if (store->deadline_us && g_get_monotonic_time() >= store->deadline_us)
+            return ETIMEDOUT;
         g_usleep(WAIT_US);
     }
     return 0;
@@ -226,6 +229,11 @@ AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt, GErr
     store->path = g_strdup(path);
     sweep(store, path);
     return g_steal_pointer(&store);
+}
+
+void acr_layers_set_deadline(AcrLayers *store, gint64 deadline_us)
+{
+    store->deadline_us = deadline_us;
 }
 
 void acr_layers_free(AcrLayers *store)

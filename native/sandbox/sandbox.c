@@ -129,6 +129,7 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
     sandbox->setup = g_strdup(options->setup);
     sandbox->setup_network = options->setup_network;
     sandbox->setup_ms = options->setup_ms;
+    sandbox->deadline_us = options->deadline_us;
     sandbox->image = g_strdup(options->image);
     sandbox->image_dir = g_strdup(options->image_dir ? options->image_dir : ACR_SANDBOX_IMAGE_DIR);
     sandbox->engine = g_strdup(options->engine);
@@ -177,6 +178,7 @@ AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error)
     sandbox->backend = backend;
     if (!open_store(sandbox, options->cache, error) || !backend->open(sandbox, error))
         return NULL;
+    acr_layers_set_deadline(sandbox->store, sandbox->deadline_us);
     sandbox->digest = make_digest(sandbox);
     if (sandbox->python.not_taken)
         acr_sandbox_remark(sandbox, "%s", sandbox->python.not_taken);
@@ -351,6 +353,8 @@ static void fill_limits(AcrSandboxLimits *limits)
 AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox)
 {
     gint64 wall_ms = sandbox->setup_ms > 0 ? sandbox->setup_ms : SETUP_WALL_MS;
+    if (sandbox->deadline_us)
+        wall_ms = CLAMP((sandbox->deadline_us - g_get_monotonic_time()) / 1000, 1, wall_ms);
     return (AcrSandboxLimits){
         .wall_ms = wall_ms,
         .cpu_s = (wall_ms + 999) / 1000,

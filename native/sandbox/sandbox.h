@@ -50,6 +50,8 @@ typedef struct {
     const char *setup;     /* a shell command, run once for each tree; NULL: none */
     bool setup_network;
     gint64 setup_ms;       /* its time; 0: an hour */
+    gint64 deadline_us;    /* of the system's monotonic clock: a set-up, and the wait for another's,
+                              ends by then; 0: none */
     const char *image;     /* container: its name; needed there, refused elsewhere */
     const char *image_dir; /* the project in the image, as it was committed; NULL:
                               ACR_SANDBOX_IMAGE_DIR */

@@ -45,6 +45,8 @@ typedef struct AcrLayers AcrLayers;
  * wait for an entry that another process makes. */
 AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt,
                            GError **error) ACR_MUST_USE;
+/* When waiting ends, by the system's monotonic clock; 0: never. */
+void acr_layers_set_deadline(AcrLayers *store, gint64 deadline_us);
 void acr_layers_free(AcrLayers *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLayers, acr_layers_free)
 /* Fills the empty folder `dir`. */
@@ -180,7 +182,7 @@ struct AcrSandbox {
     AcrSnapshot *snapshot;
     char *mount, *work_tree, *given_python, *setup, *image, *image_dir, *engine, *exe, *digest;
     bool setup_network, is_set_up;
-    gint64 setup_ms;
+    gint64 setup_ms, deadline_us;
     AcrSandboxPython python;
     AcrLayers *store;
     GPtrArray *remarks; /* of char *; ends in NULL */

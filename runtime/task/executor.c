@@ -105,10 +105,34 @@ static bool need_sandbox(AcrRecordedExecutor *self, GError **error)
     return self->sandbox != NULL;
 }
 
+static bool is_late(const AcrRecordedExecutor *self)
+{
+    return self->deadline_us != 0 && g_get_monotonic_time() >= self->deadline_us;
+}
+
+static bool fail_late(const AcrRecordedExecutor *self, GError **error)
+{
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "the time of the %s is over",
+                self->deadline_scope);
+    return false;
+}
+
+/* A set-up that the end of the run's time cut short says nothing of the project. */
+static bool need_set_up(AcrRecordedExecutor *self, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    if (need_sandbox(self, &reason) && acr_sandbox_set_up(self->sandbox, &reason))
+        return true;
+    if (is_late(self) && !acr_interrupted(self->interrupt))
+        return fail_late(self, error);
+    g_propagate_error(error, g_steal_pointer(&reason));
+    return false;
+}
+
 /* Sets up, and runs the project's Python once: what it is called, owned. */
 static char *probe(AcrRecordedExecutor *self, GError **error)
 {
-    if (!need_sandbox(self, error) || !acr_sandbox_set_up(self->sandbox, error))
+    if (!need_set_up(self, error))
         return NULL;
     const char *python = acr_sandbox_python(self->sandbox, error);
     if (!python)
@@ -324,19 +348,16 @@ static gint64 wall_left(const AcrRecordedExecutor *self, gint64 wall_ms)
  * gone on with. */
 static bool check_time(const AcrRecordedExecutor *self, AcrExecuted *executed, GError **error)
 {
-    if (executed->limit != ACR_LIMIT_WALL || self->deadline_us == 0 ||
-        g_get_monotonic_time() < self->deadline_us)
+    if (executed->limit != ACR_LIMIT_WALL || !is_late(self))
         return true;
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "the time of the %s is over",
-                self->deadline_scope);
     acr_executed_clear(executed);
-    return false;
+    return fail_late(self, error);
 }
 
 static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecuted *out,
                      GError **error)
 {
-    if (!need_sandbox(self, error) || !acr_sandbox_set_up(self->sandbox, error))
+    if (!need_set_up(self, error))
         return false;
     const char *python = acr_sandbox_python(self->sandbox, error);
     if (!python)
@@ -453,6 +474,7 @@ void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrTaskCode 
         .setup = code->setup,
         .setup_network = code->setup_network,
         .setup_ms = code->setup_ms,
+        .deadline_us = spending->deadline_us,
         .image = code->image,
         .cache = self->cache,
         .exe = host->exe,

@@ -9,7 +9,7 @@ from typing import Callable
 
 import pytest
 
-from host import SLOWNESS
+from host import SLOWNESS, kill
 from hostile import without_passing, write_script
 from loopback import LoopbackOpenAI
 from runs import folder_digest, journal
@@ -236,6 +236,28 @@ def test_the_time_of_a_run_ends_an_execution(case: Case) -> None:
     assert added(result) == [RIGHT] and "the time of the run is over" in result.err, result.told()
     assert len(case.records("execution")) == 1
     assert without_passing(case.records("execution"))[0]["answer"]["limit"] is None
+
+
+@pytest.mark.parametrize("is_waiting", [False, True], ids=["its own", "another's"])
+def test_the_time_of_a_run_ends_a_set_up(case: Case, is_waiting: bool) -> None:
+    """Its own, or the wait for that of another process; nothing is recorded of it."""
+    setup = ["--setup", "sleep 600"]
+    first = ["exec", "--repo", case.repo.path, *case.options, *setup, "--", "true"]
+    other = case.host.start(*first) if is_waiting else None
+    try:
+        until = time.monotonic() + 20 * SLOWNESS
+        while other and not any(case.host.home.rglob("layer-*.lock")):
+            assert time.monotonic() < until, "the other one does not begin"
+            time.sleep(0.02)
+        begun = time.monotonic()
+        command = [*case.arguments(STRAIGHT), *setup, "--max-time", str(round(2 * SLOWNESS))]
+        result = case.host.run(*command).check(CEILING)
+        assert time.monotonic() - begun < 30 * SLOWNESS, result.told()
+    finally:
+        if other:
+            kill(other)
+    assert "the time of the run is over" in result.err, result.told()
+    assert case.records("sandbox") == []
 
 
 def test_the_tokens_of_a_run_end_a_review(case: Case, loopback_openai: Callable[..., LoopbackOpenAI]) -> None:
