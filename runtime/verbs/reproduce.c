@@ -68,6 +68,9 @@ static int run(const AcrProgram *program, int argc, char **argv)
     if (!acr_issue_options_check(&options.issue, verb) ||
         !acr_run_options_check(&options.run, verb))
         return ACR_EXIT_USAGE;
+    if (options.run.validate || options.run.verify_name)
+        return acr_verb_usage(verb, "no patch is written here, so that %s has nothing to do",
+                              options.run.validate ? "--validate" : "--verify");
     return reproduce(program, &options);
 }
 

@@ -82,6 +82,13 @@ def test_reproduce_needs_a_sandbox(case: Case) -> None:
     assert journal(case.out) == []
 
 
+@pytest.mark.parametrize("option", ["--validate=true", "--verify=always", "--verify"])
+def test_reproduce_has_no_patch_to_check(case: Case, option: str) -> None:
+    """An option that would do nothing is refused."""
+    case.run(ALONE, option, verb="reproduce").one_line(USAGE, option.partition("=")[0], "no patch")
+    assert not case.out.exists()
+
+
 def test_the_time_of_reproduce_ends_an_execution(case: Case) -> None:
     """Nothing is recorded of it."""
     script = "import time\ntime.sleep(100)\n" + SCRIPT
