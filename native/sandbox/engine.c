@@ -426,13 +426,24 @@ char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, G
     return id;
 }
 
-bool acr_engine_has_ended(AcrEngine *engine, const char *id)
+static bool inspect(AcrEngine *engine, const char *id, AcrEngineAnswer *out)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s/json", id);
     g_autoptr(GError) reason = NULL;
+    return acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = path}, out, &reason);
+}
+
+gint64 acr_engine_pid(AcrEngine *engine, const char *id)
+{
     g_auto(AcrEngineAnswer) answer = {0};
-    return acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = path}, &answer,
-                           &reason) &&
+    bool ok = inspect(engine, id, &answer);
+    return ok ? acr_json_get_int(acr_json_get(answer.json, "State"), "Pid", 0) : 0;
+}
+
+bool acr_engine_has_ended(AcrEngine *engine, const char *id)
+{
+    g_auto(AcrEngineAnswer) answer = {0};
+    return inspect(engine, id, &answer) &&
            !acr_json_get_bool(acr_json_get(answer.json, "State"), "Running", true);
 }
 

@@ -1,7 +1,8 @@
 /*
- * What the kernel has counted in a container, read in it: engines tell the peak of memory only in
- * part, and processes that were killed or refused not at all. The files are those of both kinds of
- * control groups; the shell needs no program to read them.
+ * What the kernel has counted in a container: engines tell the peak of memory only in part, and
+ * processes that were killed or refused not at all. The files are those of both kinds of control
+ * groups. They are read from outside where the engine's processes are seen, which spares a command
+ * in the container, else in it, by a shell that needs no program for it.
  */
 #include "sandbox/engine_private.h"
 
@@ -9,6 +10,7 @@
 
 #define READ_MS (5 * 1000) /* twice at worst, beyond the time of the command */
 #define MAX_TEXT_BYTES 4096u
+#define MIN_ID 32u /* characters: nothing else is called so */
 
 static const char script[] =
     "cd /sys/fs/cgroup || exit 0; for f in memory/memory.max_usage_in_bytes memory.peak "
@@ -27,6 +29,73 @@ static gint64 number_of(const char *text, const char *one, const char *other)
     return 0;
 }
 
+/* ---- From outside -------------------------------------------------------------------------------
+ */
+
+/* One of the files: the hierarchy that has it ("" of the second kind), and its name. */
+static const struct {
+    const char *controller, *name;
+} files[] = {
+    {"memory", "memory.max_usage_in_bytes"},
+    {"", "memory.peak"},
+    {"memory", "memory.oom_control"},
+    {"", "memory.events"},
+    {"pids", "pids.events"},
+    {"", "pids.events"},
+};
+
+/* The group's path in a hierarchy, from a line "NUMBER:CONTROLLER:PATH"; NULL where it is not the
+ * container's own: then the process is another one, of a machine that has the same number. */
+static char *group_of(const char *groups, const char *controller, const char *id)
+{
+    g_auto(GStrv) lines = g_strsplit(groups, "\n", -1);
+    for (char **line = lines; *line; line++) {
+        g_auto(GStrv) parts = g_strsplit(*line, ":", 3);
+        if (g_strv_length(parts) == 3 && strcmp(parts[1], controller) == 0)
+            return strstr(parts[2], id) ? g_strdup(parts[2]) : NULL;
+    }
+    return NULL;
+}
+
+static char *read_text(const char *path)
+{
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_TEXT_BYTES, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    return data ? g_strndup(data, len) : NULL;
+}
+
+/* Adds the lines of a file, its name before each. */
+static void add_lines(const char *controller, const char *name, const char *text, GString *out)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line; line++)
+        if (**line)
+            g_string_append_printf(out, "%s%s%s %s\n", controller, *controller ? "/" : "", name,
+                                   *line);
+}
+
+/* As the script prints them; NULL where the container is not seen from here. */
+static char *read_outside(gint64 pid, const char *id)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%" G_GINT64_FORMAT "/cgroup", pid);
+    g_autofree char *groups = pid > 0 && strlen(id) >= MIN_ID ? read_text(path) : NULL;
+    g_autoptr(GString) out = g_string_new(NULL);
+    for (guint i = 0; groups && i < G_N_ELEMENTS(files); i++) {
+        g_autofree char *group = group_of(groups, files[i].controller, id);
+        g_autofree char *file = group ? g_build_filename("/sys/fs/cgroup", files[i].controller,
+                                                         group, files[i].name, NULL)
+                                      : NULL;
+        g_autofree char *text = file ? read_text(file) : NULL;
+        if (text)
+            add_lines(files[i].controller, files[i].name, text, out);
+    }
+    return out->len ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
+}
+
+/* ---- From inside --------------------------------------------------------------------------------
+ */
+
 static bool is_full(AcrEngine *engine, const char *id, guint processes)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s/stats?stream=false&one-shot=true", id);
@@ -38,7 +107,8 @@ static bool is_full(AcrEngine *engine, const char *id, guint processes)
            acr_json_get_int(acr_json_get(answer.json, "pids_stats"), "current", 0) >= processes;
 }
 
-void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out)
+/* NULL where no command can be run in it any more. */
+static char *read_inside(AcrEngine *engine, const char *id)
 {
     static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", script, NULL};
     AcrEngineExec exec = {.argv = argv,
@@ -47,17 +117,26 @@ void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEng
                           .output_limit = MAX_TEXT_BYTES,
                           .flood_limit = MAX_TEXT_BYTES};
     g_autoptr(GError) reason = NULL;
-    bool ok = acr_engine_exec(engine, id, &exec, &reason);
+    bool ok = acr_engine_exec(engine, id, &exec, &reason) && exec.spawned.exit_code == 0;
     gsize len = 0;
-    const char *data = exec.spawned.out ? g_bytes_get_data(exec.spawned.out, &len) : NULL;
-    g_autofree char *text = g_strndup(data ? data : "", len);
-    *out = (AcrEngineCounts){
-        .peak_bytes = number_of(text, "memory/memory.max_usage_in_bytes ", "memory.peak "),
-        .killed = (guint64)number_of(text, "memory/memory.oom_control oom_kill ",
-                                     "memory.events oom_kill "),
-        .is_crowded = number_of(text, "pids/pids.events max ", "pids.events max ") > 0,
-    };
-    if (!ok || exec.spawned.exit_code != 0) /* there may be no place left for one more */
-        out->is_crowded = is_full(engine, id, processes);
+    const char *data = ok && exec.spawned.out ? g_bytes_get_data(exec.spawned.out, &len) : NULL;
+    char *text = ok ? g_strndup(data ? data : "", len) : NULL;
     acr_spawn_result_clear(&exec.spawned);
+    return text;
+}
+
+void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out)
+{
+    g_autofree char *text = read_outside(acr_engine_pid(engine, id), id);
+    if (!text)
+        text = read_inside(engine, id);
+    *out = (AcrEngineCounts){0};
+    if (!text) { /* there may be no place left for one more */
+        out->is_crowded = is_full(engine, id, processes);
+        return;
+    }
+    out->peak_bytes = number_of(text, "memory/memory.max_usage_in_bytes ", "memory.peak ");
+    out->killed =
+        (guint64)number_of(text, "memory/memory.oom_control oom_kill ", "memory.events oom_kill ");
+    out->is_crowded = number_of(text, "pids/pids.events max ", "pids.events max ") > 0;
 }

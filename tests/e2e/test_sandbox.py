@@ -27,7 +27,7 @@ from conformance import (  # noqa: F401
     untouched,
 )
 from host import SLOWNESS
-from sandboxes import Sandbox
+from sandboxes import LOCAL, Sandbox
 
 
 # ---- How a command ends ----------------------------------------------------------------------------
@@ -364,6 +364,16 @@ def test_peak_memory_is_told(sandbox: Sandbox, repo: Path) -> None:
     script = "import time; x = b'1' * (150 << 20); time.sleep(0.5)"
     row = sandbox.json(repo, "--", "python3", "-c", script)
     assert row["limit"] is None and 150 <= row["peak_mb"] < 300, row
+
+
+def test_an_engine_whose_processes_are_not_seen_is_asked(sandbox: Sandbox, repo: Path) -> None:
+    limit_of(sandbox, *LOCAL, why="it has no engine")
+    sandbox.wrapper = ["unshare", "--pid", "--fork", "--mount-proc"]
+    script = "import time; x = b'1' * (150 << 20); time.sleep(0.5)"
+    row = sandbox.json(repo, "--", "python3", "-c", script)
+    assert row["limit"] is None and 150 <= row["peak_mb"] < 300, row
+    row = sandbox.json(repo, "--memory", "100", "--", "sh", "-c", f"python3 -c \"{script}\"; true")
+    assert row["limit"] == "memory", row
 
 
 def test_memory_that_is_only_asked_for_is_not_counted(sandbox: Sandbox, repo: Path) -> None:
