@@ -192,9 +192,9 @@ def measure(backend: str, subject: Subject, rounds: int) -> list[table.Row]:
     ]
     alternate(1, *steps)
     cold, warm, dirty, peer = alternate(rounds, *steps)
-    has_layers = backend.startswith("bubblewrap")
+    keeps_trees = backend not in ENGINES
     named: list[tuple[str, Times, float | None]] = [
-        ("cold", cold, TARGET_COLD if has_layers else None),
+        ("cold", cold, TARGET_COLD if keeps_trees else None),
         ("warm", warm, TARGET_WARM),
         (f"warm, {CHANGED_FILES} changed files", dirty, TARGET_WARM),
     ]
