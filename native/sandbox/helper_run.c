@@ -16,6 +16,7 @@
 
 #define MAX_MESSAGE 4096u
 #define SUPERVISOR_END_MS 3000
+#define FILES_EVERY 2u  /* looks of the watch: those for open files take longer */
 #define BUBBLEWRAPS 1u  /* of its two processes one may be gone when it is looked */
 #define SIGNAL_EXIT 128 /* bubblewrap, like a shell, tells signal N as exit 128 + N */
 
@@ -42,7 +43,9 @@ static bool watch(void *ctx, pid_t pid)
     AcrHelperRun *run = ctx;
     const AcrSandboxLimits *limits = &run->execution->limits;
     AcrUse use;
-    acr_watch_use(pid, limits->memory_bytes, &use);
+    if (run->looks++ % FILES_EVERY == 0)
+        run->file_bytes = acr_watch_files(pid);
+    acr_watch_use(pid, limits->memory_bytes, run->file_bytes, &use);
     run->peak.bytes = MAX(run->peak.bytes, use.bytes);
     run->peak.processes = MAX(run->peak.processes, use.processes);
     if (use.bytes > limits->memory_bytes)

@@ -147,8 +147,11 @@ typedef struct {
     gint64 bytes;    /* of memory, pages that several share counted once where that decides */
     guint processes; /* and threads */
 } AcrUse;
-/* Of the descendants of `pid`, itself left out. `limit`: above it memory is counted exactly. */
-void acr_watch_use(pid_t pid, gint64 limit, AcrUse *out);
+/* Of the descendants of `pid`, itself left out. `limit`: above it memory is counted exactly.
+ * `files`: what acr_watch_files has said last, which counts too. */
+void acr_watch_use(pid_t pid, gint64 limit, gint64 files, AcrUse *out);
+/* Bytes of the files in memory (memfd) that they hold open. */
+gint64 acr_watch_files(pid_t pid);
 
 /* ---- Helpers of this machine --------------------------------------------------------------------
  */
@@ -163,6 +166,8 @@ typedef struct {
     int stage;              /* descriptor, or -1; owned */
     int wait_status;        /* of the command, as wait() gives it; -1: not told */
     AcrUse peak;
+    guint looks;           /* of the watch, so far */
+    gint64 file_bytes;     /* of files in memory, at the last look for them */
     AcrSandboxLimit limit; /* one that the watch saw */
     GByteArray *said;      /* owned; what bubblewrap itself may have said, not passed on yet */
     bool has_begun;        /* something else was said: nothing is held back any more */

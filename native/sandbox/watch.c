@@ -1,7 +1,8 @@
 /*
  * The watch over a tree of processes, from outside of it, by /proc. What its processes take of
- * memory is summed as the kernel counts resident pages; only where that sum passes the limit are
- * shared pages counted once, which is slower.
+ * memory is summed as the kernel counts resident pages, with the files in memory that they hold
+ * open, mapped or not; only where that sum passes the limit are shared pages counted once, which is
+ * slower.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -10,9 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_WATCHED 100000u /* processes */
+#define MAX_OPEN 4096u      /* open files of one that are looked at */
 
 /* A small file of /proc as text; "" where it cannot be read. */
 static void read_proc(gint64 pid, const char *name, char *out, gsize size)
@@ -67,30 +71,102 @@ static gint64 resident(gint64 pid)
     return second ? g_ascii_strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Each page counted by the share of those who have it; what is resident where that is not told. */
-static gint64 proportional(gint64 pid)
+/* A line's number of kilobytes, in bytes; -1: there is no such line. */
+static gint64 kilobytes(const char *text, const char *label)
+{
+    const char *at = strstr(text, label);
+    return at ? g_ascii_strtoll(at + strlen(label), NULL, 10) * 1024 : -1;
+}
+
+/* Each page counted by the share of those who have it; what is resident where that is not told.
+ * Pages of files in memory are added to *shared instead. */
+static gint64 proportional(gint64 pid, gint64 *shared)
 {
     char text[2048];
     read_proc(pid, "smaps_rollup", text, sizeof text);
-    const char *at = strstr(text, "\nPss:");
-    return at ? g_ascii_strtoll(at + strlen("\nPss:"), NULL, 10) * 1024 : resident(pid);
+    gint64 all = kilobytes(text, "\nPss:"), files = kilobytes(text, "\nPss_Shmem:");
+    if (all < 0)
+        return resident(pid);
+    *shared += MAX(files, 0);
+    return all - MAX(files, 0);
 }
 
-void acr_watch_use(pid_t pid, gint64 limit, AcrUse *out)
+/* Process ids: the first, and all its descendants. */
+static GArray *list_tree(pid_t pid, guint *out_threads)
 {
-    g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(gint64));
-    gint64 first = pid, bytes = 0;
-    guint threads = 0;
+    GArray *pids = g_array_new(FALSE, FALSE, sizeof(gint64));
+    gint64 first = pid;
+    *out_threads = 0;
     g_array_append_val(pids, first);
     for (guint i = 0; i < pids->len; i++) {
         guint n = look_at(g_array_index(pids, gint64, i), pids);
-        threads += i ? n : 0;
-        bytes += i ? resident(g_array_index(pids, gint64, i)) : 0;
+        *out_threads += i ? n : 0;
     }
+    return pids;
+}
+
+void acr_watch_use(pid_t pid, gint64 limit, gint64 files, AcrUse *out)
+{
+    guint threads;
+    g_autoptr(GArray) pids = list_tree(pid, &threads);
+    gint64 bytes = files, shared = 0;
+    for (guint i = 1; i < pids->len; i++)
+        bytes += resident(g_array_index(pids, gint64, i));
     if (limit > 0 && bytes > limit) {
         bytes = 0;
         for (guint i = 1; i < pids->len; i++)
-            bytes += proportional(g_array_index(pids, gint64, i));
+            bytes += proportional(g_array_index(pids, gint64, i), &shared);
+        bytes += MAX(shared, files); /* a file that is mapped is in both */
     }
     *out = (AcrUse){bytes, threads};
+}
+
+/* ---- Files in memory ----------------------------------------------------------------------------
+ */
+
+/* The device that all of them lie on. */
+static bool find_device(struct statx *out)
+{
+    ACR_AUTO_FD fd = memfd_create("acr-host", MFD_CLOEXEC);
+    return fd >= 0 && statx(fd, "", AT_EMPTY_PATH, STATX_INO, out) == 0;
+}
+
+/* Adds those that a process holds open and that were not seen yet. */
+static gint64 add_files(gint64 pid, const struct statx *device, GHashTable *seen)
+{
+    char path[64];
+    gint64 bytes = 0;
+    guint left = MAX_OPEN;
+    (void)g_snprintf(path, sizeof path, "/proc/%" G_GINT64_FORMAT "/fd", pid);
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && left > 0 && (entry = readdir(dir)); left--) {
+        struct statx st;
+        /* What is not on this machine is not asked for anything. */
+        if (entry->d_name[0] == '.' || statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC,
+                                             STATX_INO | STATX_BLOCKS, &st) != 0)
+            continue;
+        if (st.stx_dev_major != device->stx_dev_major || st.stx_dev_minor != device->stx_dev_minor)
+            continue;
+        gint64 *inode = g_new(gint64, 1);
+        *inode = (gint64)st.stx_ino;
+        if (g_hash_table_add(seen, inode))
+            bytes += (gint64)st.stx_blocks * 512;
+    }
+    if (dir)
+        closedir(dir);
+    return bytes;
+}
+
+gint64 acr_watch_files(pid_t pid)
+{
+    guint threads;
+    struct statx device;
+    if (!find_device(&device))
+        return 0;
+    g_autoptr(GArray) pids = list_tree(pid, &threads);
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    gint64 bytes = 0;
+    for (guint i = 1; i < pids->len; i++)
+        bytes += add_files(g_array_index(pids, gint64, i), &device, seen);
+    return bytes;
 }

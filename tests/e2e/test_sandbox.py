@@ -360,6 +360,15 @@ def test_memory_is_that_of_all_processes(sandbox: Sandbox, repo: Path) -> None:
     assert row["limit"] == "memory", row
 
 
+def test_memory_is_that_of_files_that_nobody_maps(sandbox: Sandbox, repo: Path) -> None:
+    script = (
+        "import os, time\nf = os.memfd_create('x')\nfor _ in range(300): os.write(f, bytes(1 << 20))\n"
+        "time.sleep(3); print('had it')"
+    )
+    row = sandbox.json(repo, "--memory", "200", "--", "python3", "-c", script)
+    assert row["limit"] == "memory" and "had it" not in row["stdout"], row
+
+
 def test_peak_memory_is_told(sandbox: Sandbox, repo: Path) -> None:
     script = "import time; x = b'1' * (150 << 20); time.sleep(0.5)"
     row = sandbox.json(repo, "--", "python3", "-c", script)

@@ -9,7 +9,7 @@
 static void wait_for(pid_t pid, guint processes, AcrUse *out)
 {
     for (int i = 0; i < 1000; i++) {
-        acr_watch_use(pid, 0, out);
+        acr_watch_use(pid, 0, 0, out);
         if (out->processes == processes)
             return;
         g_usleep(10000);
@@ -27,14 +27,40 @@ static void descendants_are_counted_in_sessions_of_their_own_too(void)
     wait_for(peer.pid, 3, &use);
     g_assert_cmpint(use.bytes, >, 100 * 1024);
     g_assert_cmpint(use.bytes, <, 1024 * MIB);
-    acr_watch_use(peer.pid, 1, &exact); /* beyond the limit shared pages count once */
+    acr_watch_use(peer.pid, 1, 0, &exact); /* beyond the limit shared pages count once */
     g_assert_cmpuint(exact.processes, ==, 3);
     g_assert_cmpint(exact.bytes, >, 0);
     g_assert_cmpint(exact.bytes, <=, use.bytes + MIB);
     /* From outside: the peer itself is a descendant of ours. */
-    acr_watch_use(getpid(), 0, &use);
+    acr_watch_use(getpid(), 0, 0, &use);
     g_assert_cmpuint(use.processes, >=, 4);
     g_autofree char *how = acr_peer_end(&peer, 0);
+}
+
+/* The peer is a descendant of ours, and holds one file by two numbers. */
+static void files_in_memory_are_counted_once(void)
+{
+    g_autoptr(GError) error = NULL;
+    AcrPeer peer;
+    AcrUse use, exact;
+    const char *const argv[] = {"python3", "-c",
+                                "import os, time; f = os.memfd_create('x'); os.write(f, "
+                                "bytes(64 << 20)); os.dup(f); time.sleep(100)",
+                                NULL};
+    g_assert_true(acr_peer_start(argv, &peer, &error));
+    gint64 bytes = 0;
+    for (int i = 0; i < 1000 && bytes < 64 * MIB; i++) {
+        bytes = acr_watch_files(getpid());
+        g_usleep(10000);
+    }
+    g_assert_cmpint(bytes, >=, 64 * MIB);
+    g_assert_cmpint(bytes, <, 66 * MIB);
+    acr_watch_use(getpid(), 0, bytes, &use);
+    acr_watch_use(getpid(), 1, bytes, &exact);
+    g_assert_cmpint(use.bytes, >=, 64 * MIB);
+    g_assert_cmpint(exact.bytes, >=, 64 * MIB);
+    g_autofree char *how = acr_peer_end(&peer, 0);
+    g_assert_cmpint(acr_watch_files(getpid()), ==, 0);
 }
 
 static void a_process_that_is_gone_takes_nothing(void)
@@ -45,7 +71,7 @@ static void a_process_that_is_gone_takes_nothing(void)
     g_assert_true(acr_peer_start((const char *const[]){"true", NULL}, &peer, &error));
     pid_t pid = peer.pid;
     g_autofree char *how = acr_peer_end(&peer, 5000);
-    acr_watch_use(pid, 1, &use);
+    acr_watch_use(pid, 1, 0, &use);
     g_assert_cmpint(use.bytes, ==, 0);
     g_assert_cmpuint(use.processes, ==, 0);
 }
@@ -54,6 +80,8 @@ void add_watch_tests(void)
 {
     g_test_add_func("/sandbox/watch/descendants_are_counted_in_sessions_of_their_own_too",
                     descendants_are_counted_in_sessions_of_their_own_too);
+    g_test_add_func("/sandbox/watch/files_in_memory_are_counted_once",
+                    files_in_memory_are_counted_once);
     g_test_add_func("/sandbox/watch/a_process_that_is_gone_takes_nothing",
                     a_process_that_is_gone_takes_nothing);
 }
