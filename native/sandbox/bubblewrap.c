@@ -412,7 +412,8 @@ static bool run_setup(const AcrSandbox *sandbox, const char *dir, GError **error
     acr_helper_spec_init(&spec);
     add_setup_layers(sandbox, dir, &spec);
     fill_spec(sandbox, &execution, true, &spec);
-    g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = &execution, .spec = &spec};
+    g_auto(AcrHelperRun)
+        helper = {.sandbox = sandbox, .execution = &execution, .spec = &spec, .disk = dir};
     g_auto(AcrExecuted) executed = {0};
     return acr_helper_run(&helper, &executed, error) &&
            acr_sandbox_setup_check(sandbox, &executed, error);

@@ -16,6 +16,7 @@
 
 #define MAX_MESSAGE 4096u
 #define SUPERVISOR_END_MS 3000
+#define WEIGH_EVERY_US (500 * 1000)
 #define FILES_EVERY 2u  /* looks of the watch: those for open files take longer */
 #define BUBBLEWRAPS 1u  /* of its two processes one may be gone when it is looked */
 #define SIGNAL_EXIT 128 /* bubblewrap, like a shell, tells signal N as exit 128 + N */
@@ -29,6 +30,20 @@ void acr_helper_run_clear(AcrHelperRun *run)
 
 /* ---- Watching -----------------------------------------------------------------------------------
  */
+
+/* Whether what was written to a folder on disk is more than may be written: looked at seldom enough
+ * to take no more than a twentieth of the time. */
+static bool is_too_large(AcrHelperRun *run)
+{
+    gint64 now = g_get_monotonic_time();
+    if (!run->disk || now < run->weigh_at_us)
+        return false;
+    gint64 bytes = acr_tree_bytes(run->disk), took = g_get_monotonic_time() - now;
+    if (run->weigh_at_us == 0)
+        run->bytes_before = bytes;
+    run->weigh_at_us = now + MAX(WEIGH_EVERY_US, took * 20);
+    return bytes - run->bytes_before > run->execution->limits.disk_bytes;
+}
 
 /* How full the stage is: the limit on written files is its size. */
 static bool is_full(int stage)
@@ -52,6 +67,8 @@ static bool watch(void *ctx, pid_t pid)
         run->limit = ACR_LIMIT_MEMORY;
     else if (run->spec->is_plain && use.processes > limits->processes)
         run->limit = ACR_LIMIT_PROCESSES; /* elsewhere the kernel holds it */
+    else if (is_too_large(run))
+        run->limit = ACR_LIMIT_FILES;
     return !run->limit;
 }
 

@@ -124,7 +124,8 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, AcrCopy *copy,
         g_ptr_array_add(spec.argv, g_strdup(execution->argv[i]));
     if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
         return false;
-    g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = execution, .spec = &spec};
+    g_auto(AcrHelperRun)
+        helper = {.sandbox = sandbox, .execution = execution, .spec = &spec, .disk = dir};
     if (!acr_helper_run(&helper, out, error))
         return false;
     out->dir = acr_path_real(tree);

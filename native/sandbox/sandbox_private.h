@@ -161,16 +161,18 @@ typedef struct {
     const AcrSandbox *sandbox;
     const AcrExecution *execution;
     const AcrHelperSpec *spec;
+    const char *disk; /* the folder on disk that it writes to; NULL: none */
     /* Results. */
     AcrSpawnResult spawned; /* owned */
     int stage;              /* descriptor, or -1; owned */
     int wait_status;        /* of the command, as wait() gives it; -1: not told */
     AcrUse peak;
-    guint looks;           /* of the watch, so far */
-    gint64 file_bytes;     /* of files in memory, at the last look for them */
-    AcrSandboxLimit limit; /* one that the watch saw */
-    GByteArray *said;      /* owned; what bubblewrap itself may have said, not passed on yet */
-    bool has_begun;        /* something else was said: nothing is held back any more */
+    guint looks;                      /* of the watch, so far */
+    gint64 file_bytes;                /* of files in memory, at the last look for them */
+    gint64 bytes_before, weigh_at_us; /* of `disk`; when it is looked at next */
+    AcrSandboxLimit limit;            /* one that the watch saw */
+    GByteArray *said; /* owned; what bubblewrap itself may have said, not passed on yet */
+    bool has_begun;   /* something else was said: nothing is held back any more */
 } AcrHelperRun;
 void acr_helper_run_clear(AcrHelperRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperRun, acr_helper_run_clear)

@@ -316,6 +316,17 @@ def test_its_output_is_bounded(box: Sandbox, repo: Repo) -> None:
 # ---- What it made ----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
+@every(sandboxes.LOCAL)
+def test_its_files_are_bounded_together(box: Sandbox, repo: Repo) -> None:
+    owned(repo, box)
+    if shutil.disk_usage(box.host.home).free < 30 << 30:
+        pytest.skip("it takes 12 GiB of disk for a moment")
+    command = "for n in 1 2 3; do fallocate -l 4G $n; done; sleep 600"
+    box.run(repo.path, "--setup", command, "--", "true").one_line(125, "stopped at its limit of")
+    assert not left(box)
+
+
 @every(sandboxes.LOCAL)
 def test_executions_do_not_change_it(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
