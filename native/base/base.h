@@ -218,7 +218,9 @@ char *acr_path_real(const char *path) ACR_MUST_USE;
 bool acr_file_is_temporary(const char *name);
 /* mkdir -p. Errors: NO_SPACE, FAILED (names the path). */
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
-/* Removes a tree that this program made; never follows symlinks; stays on one file system. A
+/* Whether the open folder or file is where something is mounted. False where that is not told. */
+bool acr_fd_is_mount(int fd);
+/* Removes a tree that this program made; never follows symlinks; fails at what is mounted in it. A
  * missing tree is success. */
 bool acr_dir_remove(const char *path, GError **error) ACR_MUST_USE;
 /* fsyncs a folder, so that names made in it survive a crash. */

@@ -67,13 +67,25 @@ static bool fail_removal(Removal *removal, int err, const char *name)
     return acr_base_fail(removal->error, err, "cannot remove '%s' in '%s'", name, removal->path);
 }
 
-/* Opens a folder, giving its owner back the rights to list and change it; -1 with errno. */
+bool acr_fd_is_mount(int fd)
+{
+    struct statx st;
+    return statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) == 0 &&
+           (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+/* Opens a folder, giving its owner back the rights to list and change it; -1 with errno. What is
+ * mounted is somebody else's, of the same file system too. */
 static int open_folder(int parent, const char *name)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int fd = openat(parent, name, flags);
     if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
         fd = openat(parent, name, flags);
+    if (fd >= 0 && acr_fd_is_mount(fd)) {
+        acr_fd_close(&fd);
+        errno = EXDEV;
+    }
     struct stat st;
     if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
         (void)!fchmod(fd, 0700); /* where it matters, the removal of an entry fails and says so */

@@ -160,6 +160,18 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
 /* ---- Walking ------------------------------------------------------------------------------------
  */
 
+static int walk(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void *ctx);
+
+/* A folder below one of `depth`; `dir` is taken. What is mounted there is no part of the tree. */
+static int enter(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void *ctx)
+{
+    int err = depth >= MAX_DEPTH ? ELOOP : acr_fd_is_mount(dir) ? EXDEV : 0;
+    if (!err)
+        return walk(dir, depth + 1, is_lenient, visit, ctx);
+    close(dir);
+    return err;
+}
+
 /* `dir` is taken. */
 static int walk(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void *ctx)
 {
@@ -175,9 +187,7 @@ static int walk(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void
             err = visit(ctx, dir, entry->d_name, &st, depth);
         if (!err && S_ISDIR(st.st_mode)) {
             int below = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            err = below < 0            ? errno
-                  : depth >= MAX_DEPTH ? ELOOP
-                                       : walk(below, depth + 1, is_lenient, visit, ctx);
+            err = below < 0 ? errno : enter(below, depth, is_lenient, visit, ctx);
             if (below < 0 && err == EACCES && is_lenient)
                 err = 0;
         }
@@ -191,7 +201,7 @@ static int walk(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void
 
 int acr_tree_walk(const char *path, bool is_lenient, AcrTreeVisit *visit, void *ctx)
 {
-    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return dir < 0 ? errno : walk(dir, 0, is_lenient, visit, ctx);
 }
 
