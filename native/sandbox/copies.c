@@ -245,6 +245,17 @@ static void pass_tick(GHashTable *names)
 /* ---- Mending ------------------------------------------------------------------------------------
  */
 
+/* Whether it is a folder still, and no link to another; one that was shut is opened. */
+static bool need_folder(const AcrCopy *copy, GError **error)
+{
+    struct stat st;
+    int err = lstat(copy->dir, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+    if (!err && (st.st_mode & 0700) != 0700 && chmod(copy->dir, 0755) != 0)
+        err = errno;
+    return !err || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot use '%s': %s",
+                                    copy->dir, g_strerror(err));
+}
+
 /* Removes all that is in the folder, which stays: it is locked. */
 static bool empty(const AcrCopy *copy, GError **error)
 {
@@ -286,6 +297,8 @@ static bool complete(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **erro
 bool acr_copy_mend(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **error)
 {
     g_autoptr(GError) reason = NULL;
+    if (!need_folder(copy, error))
+        return false;
     need_names(copy);
     bool is_known = look(copy, &reason) && remove_different(copy, &reason);
     if (is_known && !copy->is_lacking)
@@ -297,6 +310,8 @@ bool acr_copy_mend(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **error)
 bool acr_copy_clear(AcrCopy *copy, GError **error)
 {
     g_clear_pointer(&copy->names, g_hash_table_unref);
+    if (!need_folder(copy, error))
+        return false;
     if (unlink(copy->record) != 0 && errno != ENOENT)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot remove '%s': %s",
                                 copy->record, g_strerror(errno));

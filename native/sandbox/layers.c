@@ -71,19 +71,32 @@ static int lock_fd(const AcrLayers *store, int fd, int lock, bool wait)
     return 0;
 }
 
+/* Opens an entry's folder or a lock, and no link, which a command without isolation can have put
+ * there. Such a command may also have shut a folder, and been killed. */
+static int open_own(const char *path, int flags)
+{
+    flags |= O_NOFOLLOW | O_CLOEXEC;
+    int fd = open(path, flags, 0644);
+    struct stat st;
+    if (fd < 0 && errno == EACCES && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+        chmod(path, 0755) == 0)
+        fd = open(path, flags, 0644);
+    return fd;
+}
+
 /* Opens and locks the file or folder at `path`, which may be replaced or removed meanwhile; -1 with
  * errno. */
 static int open_locked(const AcrLayers *store, const char *path, int flags, int lock, bool wait)
 {
     for (;;) {
         struct stat opened, there;
-        int fd = open(path, flags | O_CLOEXEC, 0644);
+        int fd = open_own(path, flags);
         if (fd < 0)
             return -1;
         int err = lock_fd(store, fd, lock, wait);
         if (!err && fstat(fd, &opened) != 0)
             err = errno;
-        if (!err && stat(path, &there) == 0 && there.st_ino == opened.st_ino &&
+        if (!err && lstat(path, &there) == 0 && there.st_ino == opened.st_ino &&
             there.st_dev == opened.st_dev)
             return fd;
         close(fd);
@@ -132,7 +145,7 @@ static void sweep(const AcrLayers *store, const char *folder)
         bool is_lock = g_str_has_suffix(name, LOCK_SUFFIX);
         if (!is_lock && !g_str_has_prefix(name, TMP) && !is_begun(folder, name))
             continue;
-        int flags = is_lock ? O_RDWR | O_NOFOLLOW : O_RDONLY | O_DIRECTORY;
+        int flags = is_lock ? O_RDWR : O_RDONLY | O_DIRECTORY;
         int fd = open_locked(store, path, flags, LOCK_EX, false);
         if (fd < 0) /* somebody is at work in it */
             continue;
@@ -426,6 +439,11 @@ char *acr_layers_record(const char *path)
     return g_strconcat(path, RECORD_FILE, NULL);
 }
 
+static bool is_no_folder(int err)
+{
+    return err == ENOTDIR || err == ELOOP;
+}
+
 char *acr_layers_claim(AcrLayers *store, const char *key, bool wait, GError **error)
 {
     g_autofree char *name = g_strconcat(COPY, key, NULL);
@@ -445,8 +463,8 @@ char *acr_layers_claim(AcrLayers *store, const char *key, bool wait, GError **er
         }
         if (errno == EWOULDBLOCK && !wait)
             return NULL;
-        if (errno == ENOENT) /* it was removed meanwhile */
-            continue;
+        if (errno == ENOENT || (is_no_folder(errno) && unlink(path) == 0))
+            continue; /* it was removed meanwhile, or a command has put a link there */
         if (acr_interrupted(store->interrupt))
             acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
         else

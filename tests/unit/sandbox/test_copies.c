@@ -227,6 +227,24 @@ static void what_could_not_be_filled_is_filled_later(void)
     expect_whole(&self);
 }
 
+/* As a command may leave it that moves its own folder away. */
+static void a_link_in_its_place_is_not_followed(void)
+{
+    g_auto(Case) self;
+    case_init(&self);
+    g_autoptr(GError) error = NULL, again = NULL;
+    mend(&self);
+    box_put(&self.box, "out/file", "mine", 0644);
+    do_in_copy(&self, "cd .. && mv copy moved && ln -s out copy");
+    g_assert_false(acr_copy_mend(self.copy, fill, &self, &error));
+    case_open(&self);
+    g_assert_false(acr_copy_mend(self.copy, fill, &self, &again));
+    g_clear_error(&again);
+    g_assert_false(acr_copy_clear(self.copy, &again));
+    g_autofree char *names = box_names(&self.box, "out");
+    g_assert_cmpstr(names, ==, "file");
+}
+
 static void what_is_cleared_is_filled_anew(void)
 {
     g_auto(Case) self;
@@ -252,6 +270,8 @@ void add_copies_tests(void)
                     a_record_that_is_none_is_not_believed);
     g_test_add_func("/sandbox/copies/what_could_not_be_filled_is_filled_later",
                     what_could_not_be_filled_is_filled_later);
+    g_test_add_func("/sandbox/copies/a_link_in_its_place_is_not_followed",
+                    a_link_in_its_place_is_not_followed);
     g_test_add_func("/sandbox/copies/what_is_cleared_is_filled_anew",
                     what_is_cleared_is_filled_anew);
 }

@@ -267,6 +267,20 @@ static void what_is_claimed_has_one_user_and_stays(void)
     g_assert_cmpstr(names, ==, "");
 }
 
+static void a_link_is_never_claimed(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(AcrLayers) store = open_ok(&box);
+    box_put(&box, "out/file", "mine", 0644);
+    box_link(&box, "../out", "store/copy-key");
+    g_autofree char *path = claim_ok(store, "key"), *inside = box_names(&box, "store/copy-key"),
+                    *outside = box_names(&box, "out");
+    g_assert_nonnull(path);
+    g_assert_cmpstr(inside, ==, "");
+    g_assert_cmpstr(outside, ==, "file");
+}
+
 static void what_is_discarded_leaves_nothing(void)
 {
     g_auto(Box) box;
@@ -335,6 +349,7 @@ void add_layers_tests(void)
     g_test_add_func("/sandbox/layers/scratch_goes_with_its_store", scratch_goes_with_its_store);
     g_test_add_func("/sandbox/layers/what_is_claimed_has_one_user_and_stays",
                     what_is_claimed_has_one_user_and_stays);
+    g_test_add_func("/sandbox/layers/a_link_is_never_claimed", a_link_is_never_claimed);
     g_test_add_func("/sandbox/layers/what_is_discarded_leaves_nothing",
                     what_is_discarded_leaves_nothing);
     g_test_add_func("/sandbox/layers/an_interrupted_wait_for_another_ends",
