@@ -180,10 +180,20 @@ char *acr_layers_scratch(AcrLayers *store, GError **error)
     return make_scratch(store, store->path, error);
 }
 
+/* What cannot be removed must not stand in the way of who makes it again. */
+static void set_aside(const AcrLayers *store, const char *path)
+{
+    g_autofree char *away = g_build_filename(store->path, TMP "XXXXXX", NULL);
+    if (g_mkdtemp(away) && rename(path, away) != 0)
+        g_debug("'%s' stays: %s", path, g_strerror(errno));
+}
+
 bool acr_layers_discard(AcrLayers *store, const char *path, GError **error)
 {
     g_autofree char *record = acr_layers_record(path), *size = g_strconcat(path, SIZE_FILE, NULL);
     bool ok = acr_dir_remove(path, error);
+    if (!ok)
+        set_aside(store, path);
     (void)unlink(record);
     (void)unlink(size);
     let_go(store, path);

@@ -159,17 +159,39 @@ static char *claim_copy(AcrSandbox *sandbox, GError **error)
     return NULL;
 }
 
+/* A copy that is whole; what is in the way of that is set aside with the one that it is in. NULL
+ * with an error. */
+static AcrCopy *take_copy(AcrSandbox *sandbox, char **out_dir, GError **error)
+{
+    for (guint tries = 2;; tries--) {
+        g_autoptr(GError) reason = NULL;
+        g_autofree char *dir = claim_copy(sandbox, error);
+        if (!dir)
+            return NULL;
+        g_autofree char *record = acr_layers_record(dir);
+        AcrCopy *copy = acr_copy_new(dir, record);
+        if (acr_copy_mend(copy, fill, sandbox, &reason)) {
+            *out_dir = g_steal_pointer(&dir);
+            return copy;
+        }
+        acr_copy_free(copy);
+        discard(sandbox, dir);
+        if (tries == 1) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+            return NULL;
+        }
+    }
+}
+
 static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                 GError **error)
 {
-    g_autofree char *dir = claim_copy(sandbox, error);
-    if (!dir)
-        return false;
-    g_autofree char *record = acr_layers_record(dir);
-    g_autoptr(AcrCopy) copy = acr_copy_new(dir, record);
+    g_autofree char *dir = NULL;
+    g_autoptr(AcrCopy) copy = take_copy(sandbox, &dir, error);
     g_autoptr(GError) reason = NULL;
-    bool ok = acr_copy_mend(copy, fill, sandbox, error) &&
-              run_in(sandbox, dir, copy, execution, out, error);
+    if (!copy)
+        return false;
+    bool ok = run_in(sandbox, dir, copy, execution, out, error);
     if (acr_copy_mend(copy, fill, sandbox, &reason))
         acr_layers_release(sandbox->store, dir);
     else

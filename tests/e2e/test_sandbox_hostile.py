@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import stat
+import subprocess
 import time
 from pathlib import Path
 from typing import Iterator
@@ -117,6 +118,83 @@ def test_a_folder_is_no_input(wrapped: tuple[Sandbox, Path]) -> None:
         sandbox.host.run(*command, wrapper=sandbox.wrapper, stdin=folder).one_line(125, "standard input")
     finally:
         os.close(folder)
+
+
+# ---- Copies that are used again --------------------------------------------------------------------
+
+
+@pytest.fixture
+def plain(tmp_path: Path, binary: Path) -> Iterator[tuple[Sandbox, Path]]:
+    """The sandbox that isolates nothing, and a repository; what is mounted below is unmounted in the end."""
+    made, repo = _open("plain", tmp_path, binary)
+    yield made, repo
+    made.host.close()
+    for point in reversed(sandboxes.mount_points()):
+        if point.startswith(f"{tmp_path}/"):
+            subprocess.run(["umount", point], check=True)
+
+
+def _is_whole(sandbox: Sandbox, repo: Path) -> bool:
+    """Whether an execution finds the tree, and nothing else."""
+    script = "find . | sort && cat $(find . -type f | sort)"
+    row = sandbox.json(repo, "--", "/bin/sh", "-c", script)
+    names = {".", *TREE, *(str(Path(name).parent) for name in TREE)} - {""}
+    shown = sorted("." if name == "." else f"./{name}" for name in names)
+    return row["stdout"] == "".join(f"{name}\n" for name in shown) + "".join(map(str, TREE.values()))
+
+
+@pytest.mark.parametrize("where", ["mnt", "pkg"])
+def test_what_is_mounted_in_a_copy_is_left_alone(
+    where: str, plain: tuple[Sandbox, Path], tmp_path: Path
+) -> None:
+    sandbox, repo = plain
+    outside = tmp_path / "outside"
+    (outside / "sub").mkdir(parents=True)
+    (outside / "sub" / "a").write_text("mine")
+    mount = f"mkdir -p {where} && mount --bind {outside} {where}"
+    row = sandbox.json(repo, "--", "/bin/sh", "-c", mount)
+    if row["exit"] != 0:
+        pytest.skip(f"nothing can be mounted here: {row['stderr']}")
+    assert [path.name for path in sorted(outside.rglob("*"))] == ["sub", "a"]
+    assert _is_whole(sandbox, repo)
+    assert (outside / "sub" / "a").read_text() == "mine"
+
+
+def test_a_link_in_the_place_of_a_copy_is_not_followed(plain: tuple[Sandbox, Path], tmp_path: Path) -> None:
+    sandbox, repo = plain
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("mine")
+    link = f"d=$(dirname $PWD) && mv $d {tmp_path}/moved && ln -s {outside} $d"
+    for _ in range(2):
+        assert sandbox.json(repo, "--", "/bin/sh", "-c", link)["exit"] == 0
+        shutil.rmtree(tmp_path / "moved")
+        assert _is_whole(sandbox, repo)
+        assert [path.read_text() for path in outside.iterdir()] == ["mine"]
+
+
+def test_a_copy_that_cannot_be_removed_stops_nobody(plain: tuple[Sandbox, Path]) -> None:
+    sandbox, repo = plain
+    try:
+        row = sandbox.json(repo, "--", "/bin/sh", "-c", "touch new && chattr +i new")
+        if row["exit"] != 0:
+            pytest.skip(f"no file can be made to stay here: {row['stderr']}")
+        assert _is_whole(sandbox, repo)
+    finally:
+        for stays in _store(sandbox).rglob("new"):
+            subprocess.run(["chattr", "-i", str(stays)], check=True)
+    assert _is_whole(sandbox, repo)
+    assert not [path for path in _store(sandbox).iterdir() if path.name.startswith("tmp-")]
+
+
+def test_a_copy_that_was_shut_is_used_again(tmp_path: Path, binary: Path) -> None:
+    sandbox, repo = _open("bubblewrap-user", tmp_path, binary)
+    sandbox.options = ["--sandbox", "plain", "--setup", "true"]
+    assert _is_whole(sandbox, repo)
+    [place] = _store(sandbox).glob("copy-*/")
+    place.chmod(0)  # as a command may, which is killed with the program
+    assert _is_whole(sandbox, repo)
+    sandbox.host.close()
 
 
 # ---- Ends at the worst moment ----------------------------------------------------------------------
