@@ -2,24 +2,30 @@
  * Copies of a tree that executions use one after another: what one has changed is put back, which
  * costs what it changed and a look at each name. A record beside the copy tells how each name was
  * when the copy was whole; the kernel moves a file's ctime with whatever is done to the file, and
- * no program sets it. The folder's lock is held by who calls.
+ * no program sets it. A file system in memory does not for what is written by a mapping: there the
+ * contents are compared, too. The folder's lock is held by who calls.
  */
 #include "sandbox/sandbox_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC "acr-copy 1\n"
+#define MAGIC "acr-copy 2\n"
 #define MAX_RECORD_BYTES ((gsize)1024 * 1024 * 1024)
+#define SUM_CHUNK ((gsize)64 * 1024)
 #define TICK_WAIT_US 1000
 #define MAX_TICKS 100u /* of waiting, for a clock that was turned back */
 
 /* How a name was; of a folder and a link only what can differ while its content is the same. */
 typedef struct {
     gint64 mode, uid, gid, size, inode, mtime_s, mtime_ns, ctime_s, ctime_ns;
+    gint64 sum; /* of a file's content; 0: its ctime tells enough */
 } Facts;
 
 struct AcrCopy {
@@ -55,7 +61,8 @@ void acr_copy_free(AcrCopy *copy)
 /* ---- Looking ------------------------------------------------------------------------------------
  */
 
-typedef void Take(void *ctx, const char *path, const Facts *facts);
+/* One name, in the folder `dir`, and its path. */
+typedef void Take(void *ctx, int dir, const char *name, const char *path, const Facts *facts);
 
 /* A walk that knows the path of each name. */
 typedef struct {
@@ -78,6 +85,22 @@ static Facts facts_of(const struct stat *st)
     return facts;
 }
 
+/* Never 0. What cannot be read has a mode that tells it. */
+static gint64 sum_of(int dir, const char *name)
+{
+    ACR_AUTO_FD fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
+    g_autofree guint8 *buffer = g_malloc(SUM_CHUNK);
+    guint8 digest[32] = {0};
+    gsize len = sizeof digest;
+    gint64 sum;
+    for (ssize_t n; fd >= 0 && (n = read(fd, buffer, SUM_CHUNK)) > 0;)
+        g_checksum_update(checksum, buffer, n);
+    g_checksum_get_digest(checksum, digest, &len);
+    memcpy(&sum, digest, sizeof sum);
+    return sum | 1;
+}
+
 static int look_at(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
 {
     Look *look = ctx;
@@ -85,7 +108,7 @@ static int look_at(void *ctx, int dir, const char *name, const struct stat *st, 
     g_ptr_array_set_size(look->parents, (gint)depth);
     const char *above = depth ? look->parents->pdata[depth - 1] : "";
     g_autofree char *path = g_strconcat(above, name, NULL);
-    look->take(look->ctx, path, &facts);
+    look->take(look->ctx, dir, name, path, &facts);
     if (S_ISDIR(st->st_mode))
         g_ptr_array_add(look->parents, g_strconcat(path, "/", NULL));
     return 0;
@@ -109,7 +132,15 @@ static bool is_folder(const Facts *facts)
     return S_ISDIR((mode_t)facts->mode);
 }
 
-static void compare(void *ctx, const char *path, const Facts *facts)
+static bool is_as_was(int dir, const char *name, const Facts *was, const Facts *facts)
+{
+    Facts now = *facts;
+    if (was->sum && was->size == now.size)
+        now.sum = sum_of(dir, name);
+    return memcmp(was, &now, sizeof now) == 0;
+}
+
+static void compare(void *ctx, int dir, const char *name, const char *path, const Facts *facts)
 {
     Comparison *self = ctx;
     AcrCopy *copy = self->copy;
@@ -117,7 +148,7 @@ static void compare(void *ctx, const char *path, const Facts *facts)
     bool is_known = g_hash_table_lookup_extended(copy->names, path, &key, &was);
     if (is_known)
         g_hash_table_add(self->seen, key);
-    if (is_known && memcmp(was, facts, sizeof *facts) == 0)
+    if (is_known && is_as_was(dir, name, was, facts))
         return;
     copy->is_lacking |= is_known;
     g_ptr_array_add(copy->different, g_strdup(path));
@@ -157,9 +188,18 @@ const GPtrArray *acr_copy_changed(AcrCopy *copy, GError **error)
 /* ---- The record ---------------------------------------------------------------------------------
  */
 
-static void remember(void *ctx, const char *path, const Facts *facts)
+typedef struct {
+    GHashTable *names;
+    bool has_sums;
+} Names;
+
+static void remember(void *ctx, int dir, const char *name, const char *path, const Facts *facts)
 {
-    g_hash_table_insert(ctx, g_strdup(path), g_memdup2(facts, sizeof *facts));
+    const Names *self = ctx;
+    Facts *kept = g_memdup2(facts, sizeof *facts);
+    if (self->has_sums && S_ISREG((mode_t)facts->mode))
+        kept->sum = sum_of(dir, name);
+    g_hash_table_insert(self->names, g_strdup(path), kept);
 }
 
 static GHashTable *new_names(void)
@@ -186,7 +226,7 @@ static GHashTable *parse(const char *data, gsize len)
         const char *stop = memchr(path, '\0', (gsize)(end - path));
         if (!stop)
             return NULL;
-        remember(names, path, &facts);
+        g_hash_table_insert(names, g_strdup(path), g_memdup2(&facts, sizeof facts));
         at = stop + 1;
     }
     return g_hash_table_size(names) == count ? g_steal_pointer(&names) : NULL;
@@ -217,9 +257,20 @@ static bool write_names(const AcrCopy *copy, GError **error)
     return acr_file_write_atomic(copy->record, text->str, text->len, 0, error);
 }
 
-/* Waits until what is changed from now on has a later ctime than all that is there: the clock that
- * gives it moves in ticks of some milliseconds. */
-static void pass_tick(GHashTable *names)
+/* Waits until what is changed from now on has a later ctime than this: the clock that gives it
+ * moves in ticks of some milliseconds. */
+static void pass_tick(gint64 s, gint64 ns)
+{
+    for (guint i = 0; i < MAX_TICKS; i++) {
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
+        if (now.tv_sec > s || (now.tv_sec == s && now.tv_nsec > ns))
+            return;
+        g_usleep(TICK_WAIT_US);
+    }
+}
+
+static void pass_all(GHashTable *names)
 {
     gint64 newest_s = 0, newest_ns = 0;
     GHashTableIter at;
@@ -233,13 +284,37 @@ static void pass_tick(GHashTable *names)
         newest_s = facts->ctime_s;
         newest_ns = facts->ctime_ns;
     }
-    for (guint i = 0; i < MAX_TICKS; i++) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME_COARSE, &now);
-        if (now.tv_sec > newest_s || (now.tv_sec == newest_s && now.tv_nsec > newest_ns))
-            return;
-        g_usleep(TICK_WAIT_US);
-    }
+    pass_tick(newest_s, newest_ns);
+}
+
+/* Whether a file's ctime moves when a mapping of it that was read from first is written to. */
+static bool is_told_by_ctime(int fd)
+{
+    struct stat before, after;
+    if (acr_fd_write_all(fd, "", 1) != 0)
+        return false;
+    volatile char *mapped = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED)
+        return false;
+    char was = mapped[0];
+    bool is_told = fstat(fd, &before) == 0;
+    if (is_told)
+        pass_tick(before.st_ctim.tv_sec, before.st_ctim.tv_nsec);
+    mapped[0] = (char)(was + 1);
+    is_told = is_told && fstat(fd, &after) == 0 &&
+              (before.st_ctim.tv_sec != after.st_ctim.tv_sec ||
+               before.st_ctim.tv_nsec != after.st_ctim.tv_nsec);
+    (void)munmap((void *)mapped, 1);
+    return is_told;
+}
+
+/* Tried with a file beside the record, which has no name by then. */
+static bool need_sums(const AcrCopy *copy)
+{
+    g_autofree char *folder = g_path_get_dirname(copy->record);
+    g_autofree char *path = g_build_filename(folder, ".acr-XXXXXX", NULL);
+    ACR_AUTO_FD fd = mkostemp(path, O_CLOEXEC);
+    return fd < 0 || unlink(path) != 0 || !is_told_by_ctime(fd);
 }
 
 /* ---- Mending ------------------------------------------------------------------------------------
@@ -285,11 +360,12 @@ static bool complete(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **erro
     if (!fill(ctx, copy->dir, error))
         return false;
     g_autoptr(GHashTable) names = new_names();
-    int err = look_through(copy->dir, remember, names);
+    Names self = {names, need_sums(copy)};
+    int err = look_through(copy->dir, remember, &self);
     if (err)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot look through '%s': %s",
                                 copy->dir, g_strerror(err));
-    pass_tick(names);
+    pass_all(names);
     copy->names = g_steal_pointer(&names);
     return write_names(copy, error);
 }

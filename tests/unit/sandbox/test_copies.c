@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,10 +28,15 @@ static void case_open(Case *self)
     self->copy = acr_copy_new(dir, record);
 }
 
-static void case_init(Case *self)
+/* `folder` NULL: where temporary files are. */
+static void case_init_in(Case *self, const char *folder)
 {
     *self = (Case){0};
-    box_init(&self->box);
+    if (folder)
+        self->box.root = g_mkdtemp(g_build_filename(folder, "acr-box-XXXXXX", NULL));
+    else
+        box_init(&self->box);
+    g_assert_nonnull(self->box.root);
     box_put(&self->box, "from/tree/a.py", "one\n", 0644);
     box_put(&self->box, "from/tree/deep/er/b.py", "two\n", 0644);
     box_put(&self->box, "from/tree/run", "#!/bin/sh\n", 0755);
@@ -40,6 +46,11 @@ static void case_init(Case *self)
     box_make(&self->box, "from/home");
     box_make(&self->box, "copy");
     case_open(self);
+}
+
+static void case_init(Case *self)
+{
+    case_init_in(self, NULL);
 }
 
 static void case_clear(Case *self)
@@ -185,6 +196,44 @@ static void a_change_at_once_is_seen(void)
     }
 }
 
+/* A mapping that was read from before it is written to: in memory that moves no time of the file.
+ */
+static void write_mapped(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    g_assert_cmpint(fd, >=, 0);
+    volatile char *mapped = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    g_assert_true(mapped != MAP_FAILED);
+    g_assert_cmpint(mapped[0], ==, 'o');
+    mapped[0] = 'X';
+    g_assert_cmpint(munmap((void *)mapped, 4), ==, 0);
+    close(fd);
+}
+
+static void what_a_mapping_writes_is_seen(void)
+{
+    const char *const folders[] = {NULL, "/dev/shm"};
+    for (guint i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_auto(Case) self;
+        if (folders[i] && access(folders[i], W_OK | X_OK) != 0) {
+            g_test_skip("no file system in memory is there");
+            return;
+        }
+        case_init_in(&self, folders[i]);
+        mend(&self);
+        g_autofree char *path = box_path(&self.box, "copy/tree/a.py");
+        write_mapped(path);
+        g_autofree char *paths = changed(&self);
+        g_assert_cmpstr(paths, ==, "tree/a.py");
+        case_open(&self);
+        mend(&self);
+        expect_whole(&self);
+        g_assert_cmpint(self.fills, ==, 2);
+        mend(&self);
+        g_assert_cmpint(self.fills, ==, 2);
+    }
+}
+
 static void a_record_that_is_none_is_not_believed(void)
 {
     g_auto(Case) self;
@@ -266,6 +315,7 @@ void add_copies_tests(void)
     g_test_add_func("/sandbox/copies/another_process_knows_what_belongs_there",
                     another_process_knows_what_belongs_there);
     g_test_add_func("/sandbox/copies/a_change_at_once_is_seen", a_change_at_once_is_seen);
+    g_test_add_func("/sandbox/copies/what_a_mapping_writes_is_seen", what_a_mapping_writes_is_seen);
     g_test_add_func("/sandbox/copies/a_record_that_is_none_is_not_believed",
                     a_record_that_is_none_is_not_believed);
     g_test_add_func("/sandbox/copies/what_could_not_be_filled_is_filled_later",
