@@ -23,6 +23,7 @@
 #define WAIT_US 20000
 #define SIZE_FILE ".size" /* beside the entry: bytes on disk, as text */
 #define RECORD_FILE ".names"
+#define ABANDONED_S 3600 /* after so long nobody writes a temporary file any more */
 
 /* A folder that this process uses: entries are locked for all readers, temporary ones for it alone.
  */
@@ -137,11 +138,47 @@ static bool is_begun(const char *folder, const char *name)
            !g_file_test(size, G_FILE_TEST_EXISTS);
 }
 
+/* The entry that a file beside it tells of; owned; NULL: it is no such file. */
+static char *told_of(const char *path)
+{
+    const char *suffix = g_str_has_suffix(path, SIZE_FILE)     ? SIZE_FILE
+                         : g_str_has_suffix(path, RECORD_FILE) ? RECORD_FILE
+                                                               : NULL;
+    return suffix ? g_strndup(path, strlen(path) - strlen(suffix)) : NULL;
+}
+
+/* Removes a file that tells of an entry that is not there, and is not being made. */
+static void sweep_file(const AcrLayers *store, const char *path, const char *entry)
+{
+    g_autofree char *lock = g_strconcat(entry, LOCK_SUFFIX, NULL);
+    if (g_file_test(entry, G_FILE_TEST_EXISTS))
+        return;
+    int fd = open_locked(store, lock, O_RDWR | O_CREAT, LOCK_EX, false);
+    if (fd < 0)
+        return;
+    if (!g_file_test(entry, G_FILE_TEST_EXISTS))
+        (void)unlink(path);
+    (void)unlink(lock);
+    close(fd);
+}
+
+/* Whether it is a file that somebody was killed over before it had its name. */
+static bool is_abandoned(const char *path, const char *name)
+{
+    struct stat st;
+    return acr_file_is_temporary(name) && lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+           st.st_mtime < g_get_real_time() / G_USEC_PER_SEC - ABANDONED_S;
+}
+
 static void sweep(const AcrLayers *store, const char *folder)
 {
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
-        g_autofree char *path = g_build_filename(folder, name, NULL);
+        g_autofree char *path = g_build_filename(folder, name, NULL), *entry = told_of(path);
+        if (entry)
+            sweep_file(store, path, entry);
+        if (is_abandoned(path, name))
+            (void)unlink(path);
         bool is_lock = g_str_has_suffix(name, LOCK_SUFFIX);
         if (!is_lock && !g_str_has_prefix(name, TMP) && !is_begun(folder, name))
             continue;

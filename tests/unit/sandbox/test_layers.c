@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* Makes an entry of one file; `made` counts. */
@@ -200,6 +201,13 @@ static void what_a_crash_left_is_swept(void)
     box_put(&box, "store/copy-begun/tree/file", "x", 0644);
     box_put(&box, "store/copy-kept/tree/file", "x", 0644);
     box_put(&box, "store/copy-kept.size", "1", 0644);
+    box_put(&box, "store/copy-kept.names", "x", 0644);
+    box_put(&box, "store/copy-gone.names", "x", 0644);
+    box_put(&box, "store/layer-gone.size", "1", 0644);
+    box_put(&box, "store/.acr-OldOld", "x", 0644);
+    box_put(&box, "store/.acr-NewNew", "x", 0644);
+    g_autofree char *old = box_path(&box, "store/.acr-OldOld");
+    g_assert_cmpint(utimes(old, (struct timeval[]){{.tv_sec = 1}, {.tv_sec = 1}}), ==, 0);
     g_autoptr(AcrLayers) one = open_ok(&box);
     g_autofree char *scratch = acr_layers_scratch(one, &error);
     g_assert_no_error(error);
@@ -208,6 +216,11 @@ static void what_a_crash_left_is_swept(void)
     g_assert_false(box_has(&box, "store/tmp-AAAAAA") || box_has(&box, "store/key.lock"));
     g_assert_false(box_has(&box, "store/copy-begun"));
     g_assert_true(box_has(&box, "store/notes") && box_has(&box, "store/copy-kept/tree/file"));
+    g_assert_true(box_has(&box, "store/copy-kept.names") && box_has(&box, "store/copy-kept.size"));
+    g_assert_false(box_has(&box, "store/copy-gone.names") ||
+                   box_has(&box, "store/layer-gone.size"));
+    g_assert_true(box_has(&box, "store/.acr-NewNew")); /* its writer may be at work */
+    g_assert_false(box_has(&box, "store/.acr-OldOld"));
     g_assert_true(acr_layers_discard(one, scratch, &error));
     g_assert_false(g_file_test(scratch, G_FILE_TEST_EXISTS));
 }
