@@ -354,17 +354,43 @@ static bool remove_different(const AcrCopy *copy, GError **error)
     return true;
 }
 
-static bool complete(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **error)
+/* Whether the names are those of before, made again in part: only inodes and ctimes may differ, and
+ * of links, which are made without it, the mtime. */
+static bool is_same_tree(GHashTable *before, GHashTable *now)
 {
-    g_clear_pointer(&copy->names, g_hash_table_unref);
+    GHashTableIter at;
+    gpointer path, value;
+    if (g_hash_table_size(before) != g_hash_table_size(now))
+        return false;
+    g_hash_table_iter_init(&at, now);
+    while (g_hash_table_iter_next(&at, &path, &value)) {
+        const Facts *is = value, *was = g_hash_table_lookup(before, path);
+        bool is_link = S_ISLNK((mode_t)is->mode);
+        if (!was || is->mode != was->mode || is->uid != was->uid || is->gid != was->gid ||
+            is->size != was->size || is->sum != was->sum ||
+            (!is_link && (is->mtime_s != was->mtime_s || is->mtime_ns != was->mtime_ns)))
+            return false;
+    }
+    return true;
+}
+
+/* `before` NULL: what belongs there is not known. */
+static bool complete(AcrCopy *copy, GHashTable *before, AcrLayerMake *fill, void *ctx,
+                     GError **error)
+{
+    g_autoptr(GHashTable) names = new_names();
     if (!fill(ctx, copy->dir, error))
         return false;
-    g_autoptr(GHashTable) names = new_names();
     Names self = {names, need_sums(copy)};
     int err = look_through(copy->dir, remember, &self);
     if (err)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot look through '%s': %s",
                                 copy->dir, g_strerror(err));
+    /* What is left of a command that was killed may write while the copy is put back. */
+    if (before && !is_same_tree(before, names))
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                                "somebody else is at work in '%s', or what fills it has changed",
+                                copy->dir);
     pass_all(names);
     copy->names = g_steal_pointer(&names);
     return write_names(copy, error);
@@ -379,17 +405,8 @@ bool acr_copy_mend(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **error)
     bool is_known = look(copy, &reason) && remove_different(copy, &reason);
     if (is_known && !copy->is_lacking)
         return true;
+    g_autoptr(GHashTable) before = g_steal_pointer(&copy->names);
     /* Where it is not known what belongs there, all is made anew. */
-    return (is_known || empty(copy, error)) && complete(copy, fill, ctx, error);
-}
-
-bool acr_copy_clear(AcrCopy *copy, GError **error)
-{
-    g_clear_pointer(&copy->names, g_hash_table_unref);
-    if (!need_folder(copy, error))
-        return false;
-    if (unlink(copy->record) != 0 && errno != ENOENT)
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot remove '%s': %s",
-                                copy->record, g_strerror(errno));
-    return empty(copy, error);
+    return (is_known || empty(copy, error)) &&
+           complete(copy, is_known ? before : NULL, fill, ctx, error);
 }

@@ -211,19 +211,27 @@ static bool run_setup(AcrSandbox *sandbox, const char *dir, GError **error)
            acr_sandbox_setup_check(sandbox, &executed, error);
 }
 
+/* The place of the set-up, as a folder that nobody is in yet: what is left of a set-up that was
+ * killed may write to the one before. */
+static char *claim_new_place(AcrSandbox *sandbox, GError **error)
+{
+    const State *state = sandbox->state;
+    g_autofree char *used = acr_layers_claim(sandbox->store, state->place, true, error);
+    if (!used)
+        return NULL;
+    discard(sandbox, used);
+    return acr_layers_claim(sandbox->store, state->place, true, error);
+}
+
 /* Runs the set-up in the place of its executions, and keeps a copy of what it made. */
 static bool make_layer(void *ctx, const char *dir, GError **error)
 {
     AcrSandbox *sandbox = ctx;
-    const State *state = sandbox->state;
-    g_autofree char *place = acr_layers_claim(sandbox->store, state->place, true, error);
+    g_autofree char *place = claim_new_place(sandbox, error);
     if (!place)
         return false;
-    g_autofree char *record = acr_layers_record(place);
-    g_autoptr(AcrCopy) copy = acr_copy_new(place, record);
-    bool ok = acr_copy_clear(copy, error) && fill(sandbox, place, error) &&
-              run_setup(sandbox, place, error) && acr_tree_open_up(place, error) &&
-              acr_tree_copy(place, dir, error);
+    bool ok = fill(sandbox, place, error) && run_setup(sandbox, place, error) &&
+              acr_tree_open_up(place, error) && acr_tree_copy(place, dir, error);
     discard(sandbox, place);
     return ok;
 }

@@ -92,8 +92,6 @@ bool acr_copy_mend(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **error)
 /* Paths of files that were written or removed since; borrowed until the next call. NULL with an
  * error. */
 const GPtrArray *acr_copy_changed(AcrCopy *copy, GError **error) ACR_MUST_USE;
-/* Removes the record and all that is in the folder. */
-bool acr_copy_clear(AcrCopy *copy, GError **error) ACR_MUST_USE;
 
 /* ---- Trees --------------------------------------------------------------------------------------
  */

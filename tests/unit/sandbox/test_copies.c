@@ -288,25 +288,39 @@ static void a_link_in_its_place_is_not_followed(void)
     g_assert_false(acr_copy_mend(self.copy, fill, &self, &error));
     case_open(&self);
     g_assert_false(acr_copy_mend(self.copy, fill, &self, &again));
-    g_clear_error(&again);
-    g_assert_false(acr_copy_clear(self.copy, &again));
     g_autofree char *names = box_names(&self.box, "out");
     g_assert_cmpstr(names, ==, "file");
 }
 
-static void what_is_cleared_is_filled_anew(void)
+/* Somebody who is at work in the folder while it is put back. */
+typedef struct {
+    Case *self;
+    const char *script;
+} Intruder;
+
+static bool fill_beside(void *ctx, const char *dir, GError **error)
 {
-    g_auto(Case) self;
-    case_init(&self);
-    g_autoptr(GError) error = NULL;
-    mend(&self);
-    g_assert_true(acr_copy_clear(self.copy, &error));
-    g_autofree char *names = box_names(&self.box, "copy");
-    g_assert_cmpstr(names, ==, "");
-    g_assert_false(box_has(&self.box, "record"));
-    box_put(&self.box, "from/tree/a.py", "another\n", 0644);
-    mend(&self);
-    expect_whole(&self);
+    const Intruder *intruder = ctx;
+    do_in_copy(intruder->self, intruder->script);
+    return fill(intruder->self, dir, error);
+}
+
+static void what_comes_while_it_is_mended_does_not_stay(void)
+{
+    const char *const scripts[] = {"echo alien >tree/new", "echo who >tree/a.py",
+                                   "ln -s elsewhere tree/a.py", "mkdir tree/new"};
+    for (guint i = 0; i < G_N_ELEMENTS(scripts); i++) {
+        g_auto(Case) self;
+        case_init(&self);
+        g_autoptr(GError) error = NULL;
+        Intruder intruder = {&self, scripts[i]};
+        mend(&self);
+        do_in_copy(&self, "rm tree/a.py");
+        g_assert_false(acr_copy_mend(self.copy, fill_beside, &intruder, &error));
+        g_assert_nonnull(strstr(error->message, "somebody else is at work"));
+        mend(&self); /* by the record of before */
+        expect_whole(&self);
+    }
 }
 
 void add_copies_tests(void)
@@ -322,6 +336,6 @@ void add_copies_tests(void)
                     what_could_not_be_filled_is_filled_later);
     g_test_add_func("/sandbox/copies/a_link_in_its_place_is_not_followed",
                     a_link_in_its_place_is_not_followed);
-    g_test_add_func("/sandbox/copies/what_is_cleared_is_filled_anew",
-                    what_is_cleared_is_filled_anew);
+    g_test_add_func("/sandbox/copies/what_comes_while_it_is_mended_does_not_stay",
+                    what_comes_while_it_is_mended_does_not_stay);
 }
