@@ -49,9 +49,10 @@ static void close_backend(AcrSandbox *sandbox)
 
 static bool need_folder(const char *path, mode_t mode, GError **error)
 {
-    return mkdir(path, mode) == 0 || errno == EEXIST ||
-           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", path,
-                            g_strerror(errno));
+    /* Whatever the umask is: each time it is the same. */
+    bool ok = mkdir(path, mode) == 0 ? chmod(path, mode) == 0 : errno == EEXIST;
+    return ok || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", path,
+                                  g_strerror(errno));
 }
 
 /* Writes what is not there yet of the tree and a home: the set-up's, or the snapshot's. */
