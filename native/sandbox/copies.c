@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@
 /* How a name was; of a folder and a link only what can differ while its content is the same. */
 typedef struct {
     gint64 mode, uid, gid, size, inode, mtime_s, mtime_ns, ctime_s, ctime_ns;
-    gint64 sum; /* of a file's content; 0: its ctime tells enough */
+    gint64 sum; /* of a file's content; 0: its ctime tells enough; of a folder's attributes */
 } Facts;
 
 struct AcrCopy {
@@ -101,10 +102,24 @@ static gint64 sum_of(int dir, const char *name)
     return sum | 1;
 }
 
+/* What chattr and setfacl give a folder: it changes what can be made there. */
+static gint64 attributes_of(int dir, const char *name)
+{
+    struct statx st;
+    ACR_AUTO_FD fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &st) != 0)
+        return 0;
+    gint64 bytes = flistxattr(fd, NULL, 0); /* -1: there is no such thing */
+    return (bytes * 4) + ((st.stx_attributes & STATX_ATTR_IMMUTABLE) ? 1 : 0) +
+           ((st.stx_attributes & STATX_ATTR_APPEND) ? 2 : 0);
+}
+
 static int look_at(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
 {
     Look *look = ctx;
     Facts facts = facts_of(st);
+    if (S_ISDIR(st->st_mode))
+        facts.sum = attributes_of(dir, name);
     g_ptr_array_set_size(look->parents, (gint)depth);
     const char *above = depth ? look->parents->pdata[depth - 1] : "";
     g_autofree char *path = g_strconcat(above, name, NULL);
@@ -135,7 +150,7 @@ static bool is_folder(const Facts *facts)
 static bool is_as_was(int dir, const char *name, const Facts *was, const Facts *facts)
 {
     Facts now = *facts;
-    if (was->sum && was->size == now.size)
+    if (!is_folder(was) && was->sum && was->size == now.size)
         now.sum = sum_of(dir, name);
     return memcmp(was, &now, sizeof now) == 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 typedef struct {
@@ -234,6 +235,30 @@ static void what_a_mapping_writes_is_seen(void)
     }
 }
 
+static bool give_attribute(const char *path)
+{
+    return setxattr(path, "user.acr", "1", 1, 0) == 0;
+}
+
+static void attributes_of_a_folder_are_put_back(void)
+{
+    g_auto(Case) self;
+    case_init(&self);
+    mend(&self);
+    g_autofree char *full = box_path(&self.box, "copy/tree/deep"),
+                    *empty = box_path(&self.box, "copy/tree/empty");
+    if (!give_attribute(full) || !give_attribute(empty)) {
+        g_test_skip("folders have no attributes here");
+        return;
+    }
+    mend(&self);
+    expect_whole(&self);
+    g_assert_cmpint(listxattr(full, NULL, 0), ==, listxattr(self.box.root, NULL, 0));
+    g_assert_cmpint(listxattr(empty, NULL, 0), ==, listxattr(self.box.root, NULL, 0));
+    mend(&self);
+    g_assert_cmpint(self.fills, ==, 2);
+}
+
 static void a_record_that_is_none_is_not_believed(void)
 {
     g_auto(Case) self;
@@ -330,6 +355,8 @@ void add_copies_tests(void)
                     another_process_knows_what_belongs_there);
     g_test_add_func("/sandbox/copies/a_change_at_once_is_seen", a_change_at_once_is_seen);
     g_test_add_func("/sandbox/copies/what_a_mapping_writes_is_seen", what_a_mapping_writes_is_seen);
+    g_test_add_func("/sandbox/copies/attributes_of_a_folder_are_put_back",
+                    attributes_of_a_folder_are_put_back);
     g_test_add_func("/sandbox/copies/a_record_that_is_none_is_not_believed",
                     a_record_that_is_none_is_not_believed);
     g_test_add_func("/sandbox/copies/what_could_not_be_filled_is_filled_later",
