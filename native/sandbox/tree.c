@@ -255,10 +255,9 @@ typedef struct {
     GArray *folders; /* of int */
 } Copy;
 
-static int copy_bytes(int from, int to, off_t left)
+/* From where both files are. */
+static int copy_range(int from, int to, off_t left)
 {
-    if (ioctl(to, FICLONE, from) == 0)
-        return 0;
     while (left > 0) {
         ssize_t n = copy_file_range(from, NULL, to, NULL, MIN((gsize)left, COPY_CHUNK), 0);
         if (n < 0 && errno == EINTR)
@@ -278,6 +277,28 @@ static int copy_bytes(int from, int to, off_t left)
         if (err || n <= 0)
             return err;
         left -= n;
+    }
+    return 0;
+}
+
+/* What is a hole stays one: a file of some kilobytes may say that it is larger than the disk. */
+static int copy_bytes(int from, int to, off_t size)
+{
+    if (ioctl(to, FICLONE, from) == 0)
+        return 0;
+    for (off_t at = 0; at < size;) {
+        off_t data = lseek(from, at, SEEK_DATA);
+        if (data < 0 && errno == ENXIO) /* nothing but a hole is left */
+            return ftruncate(to, size) == 0 ? 0 : errno;
+        off_t end = data < 0 ? size : lseek(from, data, SEEK_HOLE);
+        data = data < 0 ? at : data; /* it cannot be told here */
+        end = end < 0 ? size : MIN(end, size);
+        if (lseek(from, data, SEEK_SET) < 0 || lseek(to, data, SEEK_SET) < 0)
+            return errno;
+        int err = copy_range(from, to, end - data);
+        if (err)
+            return err;
+        at = end;
     }
     return 0;
 }

@@ -146,6 +146,38 @@ static void a_copy_has_files_folders_and_links_only(void)
     g_assert_cmpstr(still, ==, "c\n");
 }
 
+/* A file of that size with a text at its start, in its middle and at its end, or of nothing. */
+static void put_sparse(const Box *box, const char *name, const char *text, off_t size)
+{
+    g_autofree char *path = box_path(box, name);
+    const off_t places[] = {0, size / 2 - 1, size - (off_t)strlen(text)};
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    g_assert_cmpint(ftruncate(fd, size), ==, 0);
+    for (guint i = 0; i < G_N_ELEMENTS(places); i++)
+        g_assert_cmpint(pwrite(fd, text, strlen(text), places[i]), ==, strlen(text));
+    close(fd);
+}
+
+static void holes_stay_holes(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    box_make(&box, "from");
+    box_make(&box, "to");
+    put_sparse(&box, "from/some", "text", 64 << 20);
+    put_sparse(&box, "from/none", "", 64 << 20);
+    g_autofree char *from = box_path(&box, "from"), *to = box_path(&box, "to");
+    g_assert_true(acr_tree_copy(from, to, &error));
+    const char *const diff[] = {"diff", "-r", from, to, NULL};
+    g_autofree char *differences = box_run(&box, diff);
+    g_assert_cmpstr(differences, ==, "");
+    if (acr_tree_bytes(from) > 1 << 20)
+        g_test_skip("files have no holes here");
+    else
+        g_assert_cmpint(acr_tree_bytes(to), <, 1 << 20);
+}
+
 static void a_tree_of_too_many_folders_ends(void)
 {
     g_auto(Box) box;
@@ -184,6 +216,7 @@ void add_tree_tests(void)
     g_test_add_func("/sandbox/tree/what_is_too_large_is_named", what_is_too_large_is_named);
     g_test_add_func("/sandbox/tree/a_copy_has_files_folders_and_links_only",
                     a_copy_has_files_folders_and_links_only);
+    g_test_add_func("/sandbox/tree/holes_stay_holes", holes_stay_holes);
     g_test_add_func("/sandbox/tree/a_tree_of_too_many_folders_ends",
                     a_tree_of_too_many_folders_ends);
     g_test_add_func("/sandbox/tree/bytes_are_those_on_disk_and_links_are_not_followed",
