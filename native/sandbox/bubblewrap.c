@@ -113,15 +113,7 @@ static bool make_base(void *ctx, const char *dir, GError **error)
 {
     AcrSandbox *sandbox = ctx;
     const State *state = sandbox->state;
-    g_autofree char *tree = g_build_filename(dir, AT_TREE, NULL), *remark = NULL;
-    if (mkdir(tree, 0755) != 0 || chmod(tree, 0755) != 0)
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", tree,
-                                g_strerror(errno));
-    if (!acr_tree_export(sandbox->snapshot, tree, state->uid, &remark, error))
-        return false;
-    if (remark)
-        acr_sandbox_remark(sandbox, "%s", remark);
-    return true;
+    return acr_sandbox_fill_tree(sandbox, dir, state->uid, error);
 }
 
 /* The folder of the store with the snapshot's files. */
@@ -133,6 +125,8 @@ static bool need_base(AcrSandbox *sandbox, GError **error)
     g_autofree char *digest = acr_snapshot_digest(sandbox->snapshot);
     g_autofree char *key = g_strdup_printf("tree-%s-%u", digest, geteuid());
     state->base = acr_layers_get(sandbox->store, key, make_base, sandbox, error);
+    if (state->base)
+        acr_sandbox_tell_left_out(sandbox, state->base);
     return state->base != NULL;
 }
 

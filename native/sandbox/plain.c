@@ -47,14 +47,6 @@ static void close_backend(AcrSandbox *sandbox)
         state_free(sandbox->state);
 }
 
-static bool need_folder(const char *path, mode_t mode, GError **error)
-{
-    /* Whatever the umask is: each time it is the same. */
-    bool ok = mkdir(path, mode) == 0 ? chmod(path, mode) == 0 : errno == EEXIST;
-    return ok || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", path,
-                                  g_strerror(errno));
-}
-
 /* Writes what is not there yet of the tree and a home: the set-up's, or the snapshot's. */
 static bool fill(void *ctx, const char *dir, GError **error)
 {
@@ -62,14 +54,12 @@ static bool fill(void *ctx, const char *dir, GError **error)
     const State *state = sandbox->state;
     if (state->made)
         return acr_tree_copy(state->made, dir, error);
-    g_autofree char *tree = g_build_filename(dir, TREE, NULL),
-                    *home = g_build_filename(dir, HOME, NULL), *remark = NULL;
-    if (!need_folder(tree, 0755, error) || !need_folder(home, 0700, error) ||
-        !acr_tree_export(sandbox->snapshot, tree, -1, &remark, error))
-        return false;
-    if (remark)
-        acr_sandbox_remark(sandbox, "%s", remark);
-    return true;
+    g_autofree char *home = g_build_filename(dir, HOME, NULL);
+    /* Whatever the user's umask is: each time it is the same. */
+    if (mkdir(home, 0700) == 0 ? chmod(home, 0700) != 0 : errno != EEXIST)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", home,
+                                g_strerror(errno));
+    return acr_sandbox_fill_tree(sandbox, dir, -1, error);
 }
 
 /* What names the tree by the path that callers know names the copy. */
@@ -192,6 +182,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     g_autoptr(GError) reason = NULL;
     if (!copy)
         return false;
+    acr_sandbox_tell_left_out(sandbox, dir);
     bool ok = run_in(sandbox, dir, copy, execution, out, error);
     if (acr_copy_mend(copy, fill, sandbox, &reason))
         acr_layers_release(sandbox->store, dir);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define DEFAULT_WALL_MS (120 * 1000)
 #define DEFAULT_MEMORY_BYTES ((gint64)2 * 1024 * 1024 * 1024)
@@ -22,6 +23,8 @@
 #define SETUP_TAIL_LINES 20u
 #define SETUP_SHOWN_BYTES 200u /* of the command, there */
 #define FORMAT "2"             /* of what the store holds */
+#define LEFT_OUT "left-out"    /* beside a tree: the remark on what it lacks */
+#define MAX_LEFT_OUT 65536u
 
 G_DEFINE_QUARK(acr - sandbox - error - quark, acr_sandbox_error)
 
@@ -298,6 +301,29 @@ char **acr_sandbox_sorted(GPtrArray *paths)
     g_ptr_array_set_free_func(paths, NULL);
     g_ptr_array_add(paths, NULL);
     return (char **)g_ptr_array_free(paths, FALSE);
+}
+
+bool acr_sandbox_fill_tree(AcrSandbox *sandbox, const char *dir, gint64 uid, GError **error)
+{
+    g_autofree char *tree = g_build_filename(dir, "tree", NULL), *left_out = NULL,
+                    *note = g_build_filename(dir, LEFT_OUT, NULL);
+    /* Whatever the user's umask is: another user may have to read it. */
+    if (mkdir(tree, 0755) == 0 ? chmod(tree, 0755) != 0 : errno != EEXIST)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", tree,
+                                g_strerror(errno));
+    return acr_tree_export(sandbox->snapshot, tree, uid, &left_out, error) &&
+           (!left_out || acr_file_write_atomic(note, left_out, strlen(left_out), 0, error));
+}
+
+void acr_sandbox_tell_left_out(AcrSandbox *sandbox, const char *dir)
+{
+    g_autofree char *note = g_build_filename(dir, LEFT_OUT, NULL);
+    g_autoptr(GBytes) bytes = sandbox->has_told ? NULL : acr_file_read(note, MAX_LEFT_OUT, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    if (data)
+        acr_sandbox_remark(sandbox, "%.*s", (int)len, data);
+    sandbox->has_told = true;
 }
 
 bool acr_sandbox_is_as_laid(int root, const char *path, const GPtrArray *laid)

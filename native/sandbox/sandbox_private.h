@@ -186,7 +186,7 @@ struct AcrSandbox {
     void *state; /* the backend's */
     AcrSnapshot *snapshot;
     char *mount, *work_tree, *given_python, *setup, *image, *image_dir, *engine, *exe, *digest;
-    bool setup_network, is_set_up;
+    bool setup_network, is_set_up, has_told;
     gint64 setup_ms, deadline_us;
     AcrSandboxPython python;
     AcrLayers *store;
@@ -206,6 +206,12 @@ char **acr_sandbox_sorted(GPtrArray *paths) ACR_MUST_USE;
 /* What is told of a command's streams and its time: the two ends of each, and of what was between
  * them how much it was. */
 void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out);
+/* Writes into the folder "tree" of `dir` what is not there yet of the snapshot, as acr_tree_export,
+ * and beside it which files it leaves out. */
+bool acr_sandbox_fill_tree(AcrSandbox *sandbox, const char *dir, gint64 uid,
+                           GError **error) ACR_MUST_USE;
+/* Makes a remark of those, once; called by all who use such a folder. */
+void acr_sandbox_tell_left_out(AcrSandbox *sandbox, const char *dir);
 /* Whether a path below the folder `root` is still as it was laid there. */
 bool acr_sandbox_is_as_laid(int root, const char *path, const GPtrArray *laid);
 /* Takes the files that were laid out of a list of changed ones (taken; may be NULL). */

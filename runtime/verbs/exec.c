@@ -189,13 +189,15 @@ static bool take_patch(const AcrProgram *program, const Options *options, AcrOve
     return ok;
 }
 
-static void say_remarks(const AcrSandbox *sandbox)
+/* Says the remarks after the first `said`; how many there are. */
+static guint say_remarks(const AcrSandbox *sandbox, guint said)
 {
-    const char *choice = acr_sandbox_choice(sandbox);
-    if (choice)
-        acr_verb_say(acr_verb_exec.name, "%s", choice);
-    for (const char *const *at = acr_sandbox_remarks(sandbox); *at; at++)
-        acr_verb_say(acr_verb_exec.name, "%s", *at);
+    const char *const *remarks = acr_sandbox_remarks(sandbox);
+    guint i;
+    for (i = 0; remarks[i]; i++)
+        if (i >= said)
+            acr_verb_say(acr_verb_exec.name, "%s", remarks[i]);
+    return i;
 }
 
 static int run_options(const AcrProgram *program, Options *options)
@@ -212,12 +214,17 @@ static int run_options(const AcrProgram *program, Options *options)
         acr_code_options_open(&options->code, program, repo, snapshot, &error);
     if (!sandbox)
         return fail(program, error);
-    if (options->verbose)
-        say_remarks(sandbox);
+    const char *choice = acr_sandbox_choice(sandbox);
+    if (options->verbose && choice)
+        acr_verb_say(acr_verb_exec.name, "%s", choice);
+    guint said = options->verbose ? say_remarks(sandbox, 0) : 0;
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     if (!take_patch(program, options, overlay, &error))
         return acr_verb_usage(acr_verb_exec.name, "%s", error->message);
-    return execute(program, options, sandbox, overlay);
+    int code = execute(program, options, sandbox, overlay);
+    if (options->verbose)
+        (void)say_remarks(sandbox, said); /* those that the execution has brought */
+    return code;
 }
 
 /* The command is all that stands after "--". */

@@ -285,6 +285,17 @@ def test_a_hundred_megabytes_of_files(sandbox: Sandbox, repo: Path, untouched: C
     assert row["stdout"] == f"{100 << 20}\n"
 
 
+def test_a_file_that_is_too_large_is_told_each_time(
+    sandbox: Sandbox, repo: Path, untouched: Callable[[], None]
+) -> None:
+    limit_of(sandbox, "podman", "dockerd", why="the image holds it")
+    os.truncate(repo / "README", (128 << 20) + 1)
+    untouched()
+    for _ in range(2):
+        result = sandbox.run(repo, "-v", "--", "ls").check(0)
+        assert "README" not in result.out and "too large for the sandbox: 'README'" in result.err
+
+
 # ---- Limits ----------------------------------------------------------------------------------------
 
 
