@@ -241,9 +241,20 @@ static char **take_command(int *argc, char **argv)
     return argv + *argc;
 }
 
+/* Without a repository the cache is all that is asked about. */
+static int clear_cache(const AcrProgram *program)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *cache = acr_host_default_sandbox_cache();
+    if (cache && !acr_sandbox_cache_clear(cache, &error))
+        return fail(program, error);
+    return ACR_EXIT_OK;
+}
+
 static int run(const AcrProgram *program, int argc, char **argv)
 {
     g_auto(Options) options = {0};
+    gboolean clear = FALSE;
     int code;
     const GOptionEntry own[] = {
         {"repo", 'r', 0, G_OPTION_ARG_FILENAME, &options.repo, "The repository", "DIR"},
@@ -264,6 +275,11 @@ static int run(const AcrProgram *program, int argc, char **argv)
         {"output-limit", 0, 0, G_OPTION_ARG_STRING, &options.output_limit,
          "Bytes that are kept of each stream (default 1048576)", "BYTES"},
         {"network", 0, 0, G_OPTION_ARG_NONE, &options.network, "Let it use the network", NULL},
+        {"clear", 0, 0, G_OPTION_ARG_NONE, &clear,
+         "Drop the kept trees and set-ups of all repositories first, but for images; without "
+         "--repo "
+         "that is all",
+         NULL},
         ACR_CODE_ENTRIES(&options.code),
         G_OPTION_ENTRY_NULL,
     };
@@ -272,6 +288,10 @@ static int run(const AcrProgram *program, int argc, char **argv)
         return code;
     if (argc > 1)
         return acr_verb_usage(acr_verb_exec.name, "the command stands after --, not '%s'", argv[1]);
+    if (clear && (code = clear_cache(program)) != ACR_EXIT_OK)
+        return code;
+    if (clear && !options.repo && !options.command[0])
+        return ACR_EXIT_OK;
     if (!check(&options))
         return ACR_EXIT_USAGE;
     code = run_options(program, &options);

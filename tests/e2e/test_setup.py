@@ -255,6 +255,24 @@ def test_what_it_leaves_running_is_ended(box: Sandbox, repo: Repo) -> None:
     assert not [line for line in lines if marker.encode() in line and b"acr-host" not in line]
 
 
+@every(sandboxes.LOCAL)
+def test_clear_drops_what_is_kept_and_nobody_uses(box: Sandbox, repo: Repo) -> None:
+    owned(repo, box)
+    first = stamp(box, repo, setup=SLOW)
+    begun = "touch begun; sleep 3; cat other"
+    other = started(box, repo, "--setup", "date +%s%N >other", "--", "sh", "-c", begun)
+    wait_for(lambda: len([name for name in kept(box) if name.startswith("layer-") and "." not in name]) == 2)
+    result = box.host.run("exec", "--clear", env=box.env, wrapper=box.wrapper).check(0)
+    assert (result.out, result.err) == ("", "")
+    out, err = other.communicate(timeout=60 * SLOWNESS)
+    assert other.returncode == 0 and out.strip().isdigit(), err
+    assert stamp(box, repo, setup=SLOW) != first
+    box.host.run("exec", "--clear", env=box.env, wrapper=box.wrapper).check(0)
+    assert not kept(box) and repo.path.is_dir()
+    again = box.run(repo.path, "--clear", "--", "echo", "here").check(0)
+    assert again.out == "here\n" and kept(box)
+
+
 # ---- Failure and limits ----------------------------------------------------------------------------
 
 
