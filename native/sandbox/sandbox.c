@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEFAULT_WALL_MS (120 * 1000)
 #define DEFAULT_MEMORY_BYTES ((gint64)2 * 1024 * 1024 * 1024)
@@ -312,7 +313,8 @@ bool acr_sandbox_fill_tree(AcrSandbox *sandbox, const char *dir, gint64 uid, GEr
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", tree,
                                 g_strerror(errno));
     return acr_tree_export(sandbox->snapshot, tree, uid, &left_out, error) &&
-           (!left_out || acr_file_write_atomic(note, left_out, strlen(left_out), 0, error));
+           (!left_out || access(note, F_OK) == 0 || /* a tree that is filled up: it says the same */
+            acr_file_write_atomic(note, left_out, strlen(left_out), 0, error));
 }
 
 void acr_sandbox_tell_left_out(AcrSandbox *sandbox, const char *dir)
