@@ -107,6 +107,15 @@ static int open_locked(const AcrLayers *store, const char *path, int flags, int 
     }
 }
 
+/* By errno. */
+static void fail_lock(const AcrLayers *store, const char *path, GError **error)
+{
+    if (acr_interrupted(store->interrupt))
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
+    else
+        fail(error, errno, "cannot lock", path);
+}
+
 /* ---- Temporary folders --------------------------------------------------------------------------
  */
 
@@ -225,14 +234,20 @@ static void set_aside(const AcrLayers *store, const char *path)
         g_debug("'%s' stays: %s", path, g_strerror(errno));
 }
 
-bool acr_layers_discard(AcrLayers *store, const char *path, GError **error)
+/* Removes what tells of an entry that is gone. */
+static void forget(const char *path)
 {
     g_autofree char *record = acr_layers_record(path), *size = g_strconcat(path, SIZE_FILE, NULL);
+    (void)unlink(record);
+    (void)unlink(size);
+}
+
+bool acr_layers_discard(AcrLayers *store, const char *path, GError **error)
+{
     bool ok = acr_dir_remove(path, error);
     if (!ok)
         set_aside(store, path);
-    (void)unlink(record);
-    (void)unlink(size);
+    forget(path);
     let_go(store, path);
     return ok;
 }
@@ -364,10 +379,7 @@ static bool remove_entry(AcrLayers *store, const char *key)
         return false;
     bool moved = rename(path, away) == 0;
     if (moved) {
-        g_autofree char *size = entry_path(store, key, SIZE_FILE),
-                        *record = acr_layers_record(path);
-        (void)unlink(size);
-        (void)unlink(record);
+        forget(path);
         throw_away(away);
     }
     close(fd);
@@ -447,10 +459,8 @@ int acr_layers_lock(const AcrLayers *store, const char *key, GError **error)
 {
     g_autofree char *path = entry_path(store, key, LOCK_SUFFIX);
     int fd = open_locked(store, path, O_RDWR | O_CREAT, LOCK_EX, true);
-    if (fd < 0 && acr_interrupted(store->interrupt))
-        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
-    else if (fd < 0)
-        fail(error, errno, "cannot lock", path);
+    if (fd < 0)
+        fail_lock(store, path, error);
     return fd;
 }
 
@@ -512,10 +522,7 @@ char *acr_layers_claim(AcrLayers *store, const char *key, bool wait, GError **er
             return NULL;
         if (errno == ENOENT || (is_no_folder(errno) && unlink(path) == 0))
             continue; /* it was removed meanwhile, or a command has put a link there */
-        if (acr_interrupted(store->interrupt))
-            acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
-        else
-            fail(error, errno, "cannot lock", path);
+        fail_lock(store, path, error);
         return NULL;
     }
 }
