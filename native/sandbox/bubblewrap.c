@@ -29,8 +29,8 @@ typedef struct {
 } State;
 
 /* Folders of the stage. */
-#define AT_TREE "tree"
-#define AT_HOME "home"
+#define AT_TREE ACR_SANDBOX_TREE
+#define AT_HOME ACR_SANDBOX_HOME
 #define AT_VENV "venv"
 #define WHOLE_VENV "venv-whole" /* of a layer: a copy, in place of what differs */
 #define AT_TMP "tmp"
@@ -368,9 +368,8 @@ static bool make_folders(const char *dir, const char *const *names, GError **err
 {
     for (; *names; names++) {
         g_autofree char *path = g_build_filename(dir, *names, NULL);
-        if (mkdir(path, 0755) != 0 || chmod(path, 0755) != 0)
-            return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", path,
-                                    g_strerror(errno));
+        if (!acr_tree_folder(path, 0755, error))
+            return false;
     }
     return true;
 }

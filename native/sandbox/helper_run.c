@@ -57,15 +57,13 @@ static bool watch(void *ctx, pid_t pid)
 {
     AcrHelperRun *run = ctx;
     const AcrSandboxLimits *limits = &run->execution->limits;
-    AcrUse use;
-    if (run->looks++ % FILES_EVERY == 0)
-        run->file_bytes = acr_watch_files(pid);
-    acr_watch_use(pid, limits->memory_bytes, run->file_bytes, &use);
-    run->peak.bytes = MAX(run->peak.bytes, use.bytes);
-    run->peak.processes = MAX(run->peak.processes, use.processes);
-    if (use.bytes > limits->memory_bytes)
+    const AcrUse *use = &run->use;
+    acr_watch_use(pid, limits->memory_bytes, run->looks++ % FILES_EVERY == 0, &run->use);
+    run->peak.bytes = MAX(run->peak.bytes, use->bytes);
+    run->peak.processes = MAX(run->peak.processes, use->processes);
+    if (use->bytes > limits->memory_bytes)
         run->limit = ACR_LIMIT_MEMORY;
-    else if (run->spec->is_plain && use.processes > limits->processes)
+    else if (run->spec->is_plain && use->processes > limits->processes)
         run->limit = ACR_LIMIT_PROCESSES; /* elsewhere the kernel holds it */
     else if (is_too_large(run))
         run->limit = ACR_LIMIT_FILES;

@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TREE "tree"
-#define HOME "home"
 #define MAX_COPIES 64u /* of one tree, for executions at the same time; more of them wait */
 
 typedef struct {
@@ -54,12 +52,8 @@ static bool fill(void *ctx, const char *dir, GError **error)
     const State *state = sandbox->state;
     if (state->made)
         return acr_tree_copy(state->made, dir, error);
-    g_autofree char *home = g_build_filename(dir, HOME, NULL);
-    /* Whatever the user's umask is: each time it is the same. */
-    if (mkdir(home, 0700) == 0 ? chmod(home, 0700) != 0 : errno != EEXIST)
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", home,
-                                g_strerror(errno));
-    return acr_sandbox_fill_tree(sandbox, dir, -1, error);
+    g_autofree char *home = g_build_filename(dir, ACR_SANDBOX_HOME, NULL);
+    return acr_tree_folder(home, 0700, error) && acr_sandbox_fill_tree(sandbox, dir, -1, error);
 }
 
 /* What names the tree by the path that callers know names the copy. */
@@ -88,9 +82,9 @@ static char **changed_files(AcrCopy *copy, const char *tree, const GPtrArray *la
     GPtrArray *paths = g_ptr_array_new();
     for (guint i = 0; i < changed->len && paths->len < ACR_SANDBOX_MAX_CHANGED; i++) {
         const char *path = changed->pdata[i];
-        if (g_str_has_prefix(path, TREE "/") &&
-            !acr_sandbox_is_as_laid(root, path + strlen(TREE "/"), laid))
-            g_ptr_array_add(paths, g_strdup(path + strlen(TREE "/")));
+        if (g_str_has_prefix(path, ACR_SANDBOX_TREE "/") &&
+            !acr_sandbox_is_as_laid(root, path + strlen(ACR_SANDBOX_TREE "/"), laid))
+            g_ptr_array_add(paths, g_strdup(path + strlen(ACR_SANDBOX_TREE "/")));
     }
     return acr_sandbox_sorted(paths);
 }
@@ -99,8 +93,8 @@ static char **changed_files(AcrCopy *copy, const char *tree, const GPtrArray *la
 static bool run_in(AcrSandbox *sandbox, const char *dir, AcrCopy *copy,
                    const AcrExecution *execution, AcrExecuted *out, GError **error)
 {
-    g_autofree char *tree = g_build_filename(dir, TREE, NULL),
-                    *home = g_build_filename(dir, HOME, NULL);
+    g_autofree char *tree = g_build_filename(dir, ACR_SANDBOX_TREE, NULL),
+                    *home = g_build_filename(dir, ACR_SANDBOX_HOME, NULL);
     g_auto(AcrHelperSpec) spec;
     acr_helper_spec_init(&spec);
     spec.is_plain = true;

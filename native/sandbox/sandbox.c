@@ -306,13 +306,10 @@ char **acr_sandbox_sorted(GPtrArray *paths)
 
 bool acr_sandbox_fill_tree(AcrSandbox *sandbox, const char *dir, gint64 uid, GError **error)
 {
-    g_autofree char *tree = g_build_filename(dir, "tree", NULL), *left_out = NULL,
+    g_autofree char *tree = g_build_filename(dir, ACR_SANDBOX_TREE, NULL), *left_out = NULL,
                     *note = g_build_filename(dir, LEFT_OUT, NULL);
-    /* Whatever the user's umask is: another user may have to read it. */
-    if (mkdir(tree, 0755) == 0 ? chmod(tree, 0755) != 0 : errno != EEXIST)
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot make '%s': %s", tree,
-                                g_strerror(errno));
-    return acr_tree_export(sandbox->snapshot, tree, uid, &left_out, error) &&
+    return acr_tree_folder(tree, 0755, error) &&
+           acr_tree_export(sandbox->snapshot, tree, uid, &left_out, error) &&
            (!left_out || access(note, F_OK) == 0 || /* a tree that is filled up: it says the same */
             acr_file_write_atomic(note, left_out, strlen(left_out), 0, error));
 }

@@ -37,6 +37,9 @@ extern const AcrSandboxBackend acr_sandbox_plain;
  */
 
 #define ACR_LAYERS_MAX_BYTES (16ll * 1024 * 1024 * 1024) /* beyond it the least used entries go */
+/* What is in an entry, and in a copy. */
+#define ACR_SANDBOX_TREE "tree"
+#define ACR_SANDBOX_HOME "home"
 
 /* A folder of trees that are made once and then only read. Processes share it; an entry that one
  * uses is not removed by another. */
@@ -104,6 +107,8 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
 /* Copies what is not there yet of a tree into the folder `to`, sharing blocks where the file system
  * can; links as links; only files, folders and links. */
 bool acr_tree_copy(const char *from, const char *to, GError **error) ACR_MUST_USE;
+/* Makes a folder of this mode, whatever the user's umask is; one that is there stays as it is. */
+bool acr_tree_folder(const char *path, mode_t mode, GError **error) ACR_MUST_USE;
 /* Gives a tree to a user, links not followed. */
 bool acr_tree_give(const char *path, gint64 uid, GError **error) ACR_MUST_USE;
 /* Gives this user, its owner, the rights to read and copy all of a tree. */
@@ -142,14 +147,14 @@ bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapsh
  */
 
 typedef struct {
-    gint64 bytes;    /* of memory, pages that several share counted once where that decides */
-    guint processes; /* and threads */
+    gint64 bytes;      /* of memory, pages that several share counted once where that decides */
+    guint processes;   /* and threads */
+    gint64 file_bytes; /* of `bytes`: files in memory (memfd) that are open */
 } AcrUse;
 /* Of the descendants of `pid`, itself left out. `limit`: above it memory is counted exactly.
- * `files`: what acr_watch_files has said last, which counts too. */
-void acr_watch_use(pid_t pid, gint64 limit, gint64 files, AcrUse *out);
-/* Bytes of the files in memory (memfd) that they hold open. */
-gint64 acr_watch_files(pid_t pid);
+ * `with_files`: looks for files in memory, too, which takes longer; else those of the look before,
+ * in `use`, count. Zero-initialise that. */
+void acr_watch_use(pid_t pid, gint64 limit, bool with_files, AcrUse *use);
 
 /* ---- Helpers of this machine --------------------------------------------------------------------
  */
@@ -165,8 +170,8 @@ typedef struct {
     int stage;              /* descriptor, or -1; owned */
     int wait_status;        /* of the command, as wait() gives it; -1: not told */
     AcrUse peak;
-    guint looks;                      /* of the watch, so far */
-    gint64 file_bytes;                /* of files in memory, at the last look for them */
+    AcrUse use; /* at the last look of the watch */
+    guint looks;
     gint64 bytes_before, weigh_at_us; /* of `disk`; when it is looked at next */
     AcrSandboxLimit limit;            /* one that the watch saw */
     GByteArray *said; /* owned; what bubblewrap itself may have said, not passed on yet */
@@ -206,8 +211,8 @@ char **acr_sandbox_sorted(GPtrArray *paths) ACR_MUST_USE;
 /* What is told of a command's streams and its time: the two ends of each, and of what was between
  * them how much it was. */
 void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out);
-/* Writes into the folder "tree" of `dir` what is not there yet of the snapshot, as acr_tree_export,
- * and beside it which files it leaves out. */
+/* Writes into the folder ACR_SANDBOX_TREE of `dir` what is not there yet of the snapshot, as
+ * acr_tree_export, and beside it which files it leaves out. */
 bool acr_sandbox_fill_tree(AcrSandbox *sandbox, const char *dir, gint64 uid,
                            GError **error) ACR_MUST_USE;
 /* Makes a remark of those, once; called by all who use such a folder. */

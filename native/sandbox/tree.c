@@ -220,6 +220,12 @@ gint64 acr_tree_bytes(const char *path)
     return bytes;
 }
 
+bool acr_tree_folder(const char *path, mode_t mode, GError **error)
+{
+    bool ok = mkdir(path, mode) == 0 ? chmod(path, mode) == 0 : errno == EEXIST;
+    return ok || fail(error, errno, "cannot make", path);
+}
+
 static int give(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
 {
     gint64 uid = *(gint64 *)ctx;

@@ -105,22 +105,6 @@ static GArray *list_tree(pid_t pid, guint *out_threads)
     return pids;
 }
 
-void acr_watch_use(pid_t pid, gint64 limit, gint64 files, AcrUse *out)
-{
-    guint threads;
-    g_autoptr(GArray) pids = list_tree(pid, &threads);
-    gint64 bytes = files, shared = 0;
-    for (guint i = 1; i < pids->len; i++)
-        bytes += resident(g_array_index(pids, gint64, i));
-    if (limit > 0 && bytes > limit) {
-        bytes = 0;
-        for (guint i = 1; i < pids->len; i++)
-            bytes += proportional(g_array_index(pids, gint64, i), &shared);
-        bytes += MAX(shared, files); /* a file that is mapped is in both */
-    }
-    *out = (AcrUse){bytes, threads};
-}
-
 /* ---- Files in memory ----------------------------------------------------------------------------
  */
 
@@ -157,16 +141,34 @@ static gint64 add_files(gint64 pid, const struct statx *device, GHashTable *seen
     return bytes;
 }
 
-gint64 acr_watch_files(pid_t pid)
+static gint64 count_files(const GArray *pids)
 {
-    guint threads;
     struct statx device;
     if (!find_device(&device))
         return 0;
-    g_autoptr(GArray) pids = list_tree(pid, &threads);
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     gint64 bytes = 0;
     for (guint i = 1; i < pids->len; i++)
         bytes += add_files(g_array_index(pids, gint64, i), &device, seen);
     return bytes;
+}
+
+/* ---- All of it ----------------------------------------------------------------------------------
+ */
+
+void acr_watch_use(pid_t pid, gint64 limit, bool with_files, AcrUse *use)
+{
+    g_autoptr(GArray) pids = list_tree(pid, &use->processes);
+    gint64 shared = 0;
+    if (with_files)
+        use->file_bytes = count_files(pids);
+    use->bytes = use->file_bytes;
+    for (guint i = 1; i < pids->len; i++)
+        use->bytes += resident(g_array_index(pids, gint64, i));
+    if (limit <= 0 || use->bytes <= limit)
+        return;
+    use->bytes = 0;
+    for (guint i = 1; i < pids->len; i++)
+        use->bytes += proportional(g_array_index(pids, gint64, i), &shared);
+    use->bytes += MAX(shared, use->file_bytes); /* a file that is mapped is in both */
 }

@@ -9,7 +9,7 @@
 static void wait_for(pid_t pid, guint processes, AcrUse *out)
 {
     for (int i = 0; i < 1000; i++) {
-        acr_watch_use(pid, 0, 0, out);
+        acr_watch_use(pid, 0, false, out);
         if (out->processes == processes)
             return;
         g_usleep(10000);
@@ -21,18 +21,18 @@ static void descendants_are_counted_in_sessions_of_their_own_too(void)
 {
     g_autoptr(GError) error = NULL;
     AcrPeer peer;
-    AcrUse use, exact;
+    AcrUse use = {0}, exact = {0};
     const char *const argv[] = {"sh", "-c", "sleep 100 & setsid sh -c 'sleep 100; :' & wait", NULL};
     g_assert_true(acr_peer_start(argv, &peer, &error));
     wait_for(peer.pid, 3, &use);
     g_assert_cmpint(use.bytes, >, 100 * 1024);
     g_assert_cmpint(use.bytes, <, 1024 * MIB);
-    acr_watch_use(peer.pid, 1, 0, &exact); /* beyond the limit shared pages count once */
+    acr_watch_use(peer.pid, 1, false, &exact); /* beyond the limit shared pages count once */
     g_assert_cmpuint(exact.processes, ==, 3);
     g_assert_cmpint(exact.bytes, >, 0);
     g_assert_cmpint(exact.bytes, <=, use.bytes + MIB);
     /* From outside: the peer itself is a descendant of ours. */
-    acr_watch_use(getpid(), 0, 0, &use);
+    acr_watch_use(getpid(), 0, false, &use);
     g_assert_cmpuint(use.processes, >=, 4);
     g_autofree char *how = acr_peer_end(&peer, 0);
 }
@@ -42,36 +42,36 @@ static void files_in_memory_are_counted_once(void)
 {
     g_autoptr(GError) error = NULL;
     AcrPeer peer;
-    AcrUse use, exact;
+    AcrUse use = {0}, exact = {0};
     const char *const argv[] = {"python3", "-c",
                                 "import os, time; f = os.memfd_create('x'); os.write(f, "
                                 "bytes(64 << 20)); os.dup(f); time.sleep(100)",
                                 NULL};
     g_assert_true(acr_peer_start(argv, &peer, &error));
-    gint64 bytes = 0;
-    for (int i = 0; i < 1000 && bytes < 64 * MIB; i++) {
-        bytes = acr_watch_files(getpid());
+    for (int i = 0; i < 1000 && use.file_bytes < 64 * MIB; i++) {
+        acr_watch_use(getpid(), 0, true, &use);
         g_usleep(10000);
     }
-    g_assert_cmpint(bytes, >=, 64 * MIB);
-    g_assert_cmpint(bytes, <, 66 * MIB);
-    acr_watch_use(getpid(), 0, bytes, &use);
-    acr_watch_use(getpid(), 1, bytes, &exact);
+    g_assert_cmpint(use.file_bytes, >=, 64 * MIB);
+    g_assert_cmpint(use.file_bytes, <, 66 * MIB);
+    acr_watch_use(getpid(), 0, false, &use); /* those of the look before */
+    acr_watch_use(getpid(), 1, true, &exact);
     g_assert_cmpint(use.bytes, >=, 64 * MIB);
     g_assert_cmpint(exact.bytes, >=, 64 * MIB);
     g_autofree char *how = acr_peer_end(&peer, 0);
-    g_assert_cmpint(acr_watch_files(getpid()), ==, 0);
+    acr_watch_use(getpid(), 0, true, &use);
+    g_assert_cmpint(use.file_bytes, ==, 0);
 }
 
 static void a_process_that_is_gone_takes_nothing(void)
 {
     g_autoptr(GError) error = NULL;
     AcrPeer peer;
-    AcrUse use = {1, 1};
+    AcrUse use = {.bytes = 1, .processes = 1};
     g_assert_true(acr_peer_start((const char *const[]){"true", NULL}, &peer, &error));
     pid_t pid = peer.pid;
     g_autofree char *how = acr_peer_end(&peer, 5000);
-    acr_watch_use(pid, 1, 0, &use);
+    acr_watch_use(pid, 1, false, &use);
     g_assert_cmpint(use.bytes, ==, 0);
     g_assert_cmpuint(use.processes, ==, 0);
 }
