@@ -14,6 +14,9 @@
 #define SIGNAL_EXIT 128
 #define NOT_RUNNABLE 126 /* what a shell says of a command */
 #define NOT_FOUND 127
+#define KILLED (SIGNAL_EXIT + SIGKILL)
+#define END_TRIES 20 /* of asking whether a container has ended */
+#define END_WAIT_US (50 * 1000)
 #define SMALL_MS (30 * 1000)
 #define WORDS_AT_ONCE 500u /* of a command; even, for pairs */
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
@@ -24,6 +27,7 @@ typedef struct {
     AcrEngine *engine;
     char *image_id; /* of the user's image */
     char *image;    /* what containers are made of: the user's, or the set-up's */
+    bool has_shell; /* a command has been run by it */
     GPtrArray *own; /* of AcrHelperFile: how the snapshot differs from the image; NULL: not looked
                        yet, or they are in the set-up's image */
 } State;
@@ -306,21 +310,49 @@ static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray
                                     as_laid);
 }
 
-/* Runs the command itself. A shell of another machine ends its container a while after it began: a
- * command is refused by then, or ends with one of two codes. */
+/* Whether what came of a command may be a shell's that cannot be run, as one of another machine:
+ * its container ends a while after it began, and by then a command is refused or killed, or ends
+ * with what engines tell of such a shell. */
+static bool is_doubtful(const GError *reason, const AcrSpawnResult *spawned)
+{
+    int code = spawned->exit_code;
+    if (reason)
+        return g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+    return !spawned->timed_out && !spawned->flooded &&
+           (code == NOT_RUNNABLE || code == NOT_FOUND || code == KILLED);
+}
+
+/* Whether the shell does nothing in a container that has ended, which an engine may know late. */
+static bool has_no_shell(const State *state, const char *id)
+{
+    static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", "exit 0", NULL};
+    AcrEngineExec exec = {.argv = argv, .dir = "/", .timeout_ms = SMALL_MS, .flood_limit = 4096};
+    g_autoptr(GError) reason = NULL;
+    bool runs = acr_engine_exec(state->engine, id, &exec, &reason) && !exec.spawned.timed_out &&
+                exec.spawned.exit_code == 0;
+    bool ended = false;
+    acr_spawn_result_clear(&exec.spawned);
+    for (guint i = 0; i < END_TRIES && !runs && !ended; i++) {
+        if (i)
+            g_usleep(END_WAIT_US);
+        ended = acr_engine_has_ended(state->engine, id);
+    }
+    return ended;
+}
+
+/* Runs the command itself. */
 static bool exec_in(const AcrSandbox *sandbox, const char *id, AcrEngineExec *exec, GError **error)
 {
-    const State *state = sandbox->state;
+    State *state = sandbox->state;
     g_autoptr(GError) reason = NULL;
     bool ok = acr_engine_exec(state->engine, id, exec, &reason);
-    int code = exec->spawned.exit_code;
-    if ((!ok || code == NOT_RUNNABLE || code == NOT_FOUND) &&
-        acr_engine_has_ended(state->engine, id))
+    if (!state->has_shell && is_doubtful(reason, &exec->spawned) && has_no_shell(state, id))
         return acr_sandbox_fail(
             error, ACR_SANDBOX_ERROR_UNAVAILABLE,
             "a container of the image '%s' has ended by itself (can its " ACR_ENGINE_SHELL
             " be run here?)",
             state->image);
+    state->has_shell |= ok;
     if (!ok)
         g_propagate_error(error, g_steal_pointer(&reason));
     return ok;
