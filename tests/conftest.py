@@ -19,9 +19,7 @@ _ran = pytest.StashKey[int]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark and begin with nothing skipped."""
-    config.addinivalue_line(
-        "markers", "full: a long test, run by tools/check --full only"
-    )
+    config.addinivalue_line("markers", "full: a long test, run by tools/check --full only")
     config.stash[_skips] = []
     config.stash[_ran] = 0
 
@@ -35,11 +33,7 @@ class _Counter:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a test that ran; note the reason of one that was skipped."""
         if report.skipped:
-            reason = (
-                report.longrepr[2]
-                if isinstance(report.longrepr, tuple)
-                else "expected to fail"
-            )
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else "expected to fail"
             reason = reason.removeprefix("Skipped: ").replace("\n", " ")
             self.config.stash[_skips].append(f"{report.nodeid}: {reason}")
         elif report.when == "call" or report.failed:

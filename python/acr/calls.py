@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-from acr.fields import pack
+from acr.fields import pack  # noqa: E402
 
 MAX_TEXT = 64 * 1024  # characters of a call
 MAX_INTEGER = 2**31 - 1
@@ -70,7 +70,7 @@ def _parse(text: str) -> _ast.Call:
     except (ValueError, RecursionError, MemoryError) as error:
         raise BadCall(f"{_shown(text)} is not a Python call: {error or 'nested too deeply'}") from None
     if not isinstance(tree.body, _ast.Call):
-        raise BadCall(f"{_shown(text)} is not a call: write name(\"argument\", ...)")
+        raise BadCall(f'{_shown(text)} is not a call: write name("argument", ...)')
     return tree.body
 
 

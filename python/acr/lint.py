@@ -170,12 +170,12 @@ def _pylint() -> tuple[type, type]:
     if "pylint.constants" not in sys.modules:
         home = os.path.join(tempfile.gettempdir(), f"acr-no-pylint-home-{os.getpid()}")
         # Not putenv: other threads of the process read the environment.
-        os.environ = {**environ, "PYLINTHOME": home}  # type: ignore[assignment]
+        os.environ = {**environ, "PYLINTHOME": home}  # type: ignore[assignment]  # noqa: B003
     try:
         from pylint.lint import Run
         from pylint.reporters import CollectingReporter
     finally:
-        os.environ = environ
+        os.environ = environ  # noqa: B003
     return Run, CollectingReporter
 
 

@@ -169,9 +169,7 @@ class _Walk:
 
 _DEFS = frozenset({ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef})
 _SIMPLE = frozenset(
-    getattr(ast, name)
-    for name in ("Assign", "AnnAssign", "TypeAlias", "Import", "ImportFrom")
-    if hasattr(ast, name)
+    getattr(ast, name) for name in ("Assign", "AnnAssign", "TypeAlias", "Import", "ImportFrom") if hasattr(ast, name)
 )
 _COMPOUND = frozenset(
     getattr(ast, name)

@@ -9,11 +9,11 @@ import ctypes
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Callable
 
 import pytest
-
 import repos
 import sandboxes
 from host import SLOWNESS, Host
@@ -45,9 +45,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def engines(
-    image: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[str], sandboxes.Engine]]:
+def engines(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], sandboxes.Engine]]:
     """engines("podman") -> the engine, started once, with the image."""
     started: dict[str, sandboxes.Engine] = {}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping
-
-import pytest
+from typing import Any, Callable
 
 import packages
+import pytest
 import repos
 import sandboxes
 from host import ROOT, Host, Result

@@ -8,19 +8,16 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOWNESS = float(os.environ.get("ACR_SLOWNESS") or 1)
 
-_KEPT = re.compile(
-    r"PATH|LANG|LC_.*|TMPDIR|G_.*|.SAN_OPTIONS|..SAN_OPTIONS|PYTHONMALLOC|SSL_CERT_FILE"
-)
-_SANITIZER = re.compile(
-    rb"ERROR: (?:Address|Leak|Thread)Sanitizer|runtime error: |SUMMARY: \w+Sanitizer"
-)
+_KEPT = re.compile(r"PATH|LANG|LC_.*|TMPDIR|G_.*|.SAN_OPTIONS|..SAN_OPTIONS|PYTHONMALLOC|SSL_CERT_FILE")
+_SANITIZER = re.compile(rb"ERROR: (?:Address|Leak|Thread)Sanitizer|runtime error: |SUMMARY: \w+Sanitizer")
 
 
 def binary() -> Path:
@@ -57,7 +54,7 @@ class Result:
         out, err = self.out[-4000:], self.err[-4000:]
         return f"$ {' '.join(self.command)}\nexit {self.exit}\n-- stdout\n{out}\n-- stderr\n{err}"
 
-    def check(self, code: int = 0) -> "Result":
+    def check(self, code: int = 0) -> Result:
         """This result, when the exit code is that. Errors: AssertionError that shows the run."""
         assert self.exit == code, f"expected exit {code}\n{self.told()}"
         return self
@@ -82,9 +79,7 @@ class Host:
 
     def environment(self, changes: Mapping[str, str | None]) -> dict[str, str]:
         """What a run sees: little of the caller's; a change to None takes a variable out."""
-        env = {
-            name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)
-        }
+        env = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
         env |= {
             "HOME": str(self.home),
             "XDG_CACHE_HOME": str(self.home / "cache"),
@@ -148,13 +143,9 @@ class Host:
             kill(child)
             out, err = child.communicate()
         seconds = time.monotonic() - begun
-        result = Result(
-            _texts(child.args), child.returncode, out or b"", err or b"", seconds
-        )
+        result = Result(_texts(child.args), child.returncode, out or b"", err or b"", seconds)
         assert not late, f"no end after {seconds:.0f} s\n{result.told()}"
-        assert not _SANITIZER.search(result.stderr), (
-            f"a sanitizer complains\n{result.told()}"
-        )
+        assert not _SANITIZER.search(result.stderr), f"a sanitizer complains\n{result.told()}"
         return result
 
     def close(self) -> None:

@@ -8,11 +8,11 @@ import os
 import shutil
 import stat
 import subprocess
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Iterable, Iterator
+from typing import Any
 
 import pytest
-
 import runs
 from host import Host, Result
 from loopback import Failure, LoopbackOpenAI
@@ -20,10 +20,7 @@ from loopback import Failure, LoopbackOpenAI
 #: A module with one bug, and answers that mend it in one round.
 TINY = {"app.py": "def half(n):\n    return n // 3\n"}
 _LOCATION = {"file": "app.py", "method": "half", "intended_behavior": "halve"}
-_EDIT = (
-    "<file>app.py</file>\n<original>    return n // 3</original>\n"
-    "<patched>    return n // 2</patched>"
-)
+_EDIT = "<file>app.py</file>\n<original>    return n // 3</original>\n<patched>    return n // 2</patched>"
 TINY_ANSWERS: list[dict[str, Any]] = [
     {"agent": "search", "content": "The bug is in half."},
     {
@@ -144,9 +141,7 @@ def deep_digest(path: Path) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def stop_in_call(
-    host: Host, server: LoopbackOpenAI, number: int, arguments: Arguments, signal: int
-) -> Result:
+def stop_in_call(host: Host, server: LoopbackOpenAI, number: int, arguments: Arguments, signal: int) -> Result:
     """Start a run on a server, send it a signal while its model call `number` (from 0) hangs, and wait for its end."""
     server.fail(Failure("hang"), at=number)
     before = len(server.requests)
@@ -166,10 +161,7 @@ def mounted(target: Path, *arguments: str) -> Iterator[Path]:
     """Mount something at a folder, yield it, unmount it. Skips where one may not."""
     target.mkdir(exist_ok=True)
     command = ["mount", *arguments, str(target)]
-    if (
-        os.geteuid() != 0
-        or subprocess.run(command, check=False, capture_output=True).returncode
-    ):
+    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode:
         pytest.skip("only root may mount a file system of its own")
     try:
         yield target

@@ -8,8 +8,9 @@ import os
 import sqlite3
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 from host import SLOWNESS, Host, Result
 from repos import Repo, make_repo
@@ -41,13 +42,9 @@ def eight_calls(cls: str = "C", method: str = "f", file: str = "a.py") -> list[s
     ]
 
 
-def search(
-    host: Host, repo: object, calls: list[str], *options: object, timeout: float = 60
-) -> Result:
+def search(host: Host, repo: object, calls: list[str], *options: object, timeout: float = 60) -> Result:
     """Answers as JSON lines: one for each call, none too long, exit 0 where all have code, else 1."""
-    result = host.run(
-        "search", "--repo", repo, "--json", *options, *calls, timeout=timeout
-    )
+    result = host.run("search", "--repo", repo, "--json", *options, *calls, timeout=timeout)
     rows = result.rows()
     assert [row["call"] for row in rows] == calls, result.told()
     result.check(0 if all(row["ok"] for row in rows) else 1)
@@ -57,20 +54,14 @@ def search(
     return result
 
 
-def index(
-    host: Host, repo: object, *options: object, timeout: float = 60
-) -> dict[str, Any]:
+def index(host: Host, repo: object, *options: object, timeout: float = 60) -> dict[str, Any]:
     """What `index --json` prints: one object, whose numbers can be."""
-    result = host.run(
-        "index", "--repo", repo, "--json", *options, timeout=timeout
-    ).check()
+    result = host.run("index", "--repo", repo, "--json", *options, timeout=timeout).check()
     (row,) = result.rows()
     verbose = {"unparsable_files"} if "--verbose" in options else set()
     assert set(row) == {*COUNTS, "parsed", "cached", *TIMES, *MEMORY} | verbose
     assert all(row[name] >= 0 for name in set(row) - verbose)
-    assert (
-        row["files"] <= row["entries"] and row["parsed"] + row["cached"] <= row["files"]
-    )
+    assert row["files"] <= row["entries"] and row["parsed"] + row["cached"] <= row["files"]
     assert row["cache_ms"] + row["outline_ms"] + row["decode_ms"] <= row["index_ms"] + 3
     return row
 
@@ -82,17 +73,12 @@ def counts(row: dict[str, Any]) -> dict[str, int]:
 
 def _name(value: str | dict[str, str]) -> bytes:
     """A name of a file as it is written in JSON: text, or what is none in base64."""
-    return (
-        value.encode() if isinstance(value, str) else base64.b64decode(value["base64"])
-    )
+    return value.encode() if isinstance(value, str) else base64.b64decode(value["base64"])
 
 
 def reasons(row: dict[str, Any]) -> dict[str, str]:
     """File -> why it counts as text only."""
-    return {
-        os.fsdecode(_name(entry["file"])): entry["reason"]
-        for entry in row["unparsable_files"]
-    }
+    return {os.fsdecode(_name(entry["file"])): entry["reason"] for entry in row["unparsable_files"]}
 
 
 # ---- Workers ----
@@ -104,10 +90,7 @@ def workers(host: Host) -> list[int]:
     found = []
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):
-            if (
-                name.isdigit()
-                and b"\0outline-worker\0" in Path("/proc", name, "cmdline").read_bytes()
-            ):
+            if name.isdigit() and b"\0outline-worker\0" in Path("/proc", name, "cmdline").read_bytes():
                 if home in Path("/proc", name, "environ").read_bytes() + b"\0":
                     found.append(int(name))
     return found
@@ -133,9 +116,7 @@ def wait_until(what: Callable[[], Any], seconds: float = 20) -> Any:
 
 def busy_worker(host: Host, seconds: float = 0.5) -> int:
     """Waits for a worker that has worked so long that it must have a file."""
-    return wait_until(
-        lambda: next((p for p in workers(host) if processor_seconds(p) >= seconds), 0)
-    )
+    return wait_until(lambda: next((p for p in workers(host) if processor_seconds(p) >= seconds), 0))
 
 
 def all_gone(host: Host) -> bool:
@@ -166,10 +147,7 @@ def check_cache(host: Host) -> int:
 
 def module(number: int, state: int, methods: int = 20) -> str:
     """A module with a class, functions and an alias; `state` makes it another one."""
-    body = "".join(
-        f"    def m{n}_{state}(self, a={n}):\n        return a + {number}\n\n"
-        for n in range(methods)
-    )
+    body = "".join(f"    def m{n}_{state}(self, a={n}):\n        return a + {number}\n\n" for n in range(methods))
     return (
         f"import os\n\nclass C{number}(Base):\n{body}\n"
         f"def shared(x):\n    return C{number}, {state}\n\nAlias{number} = C{number}\n"
@@ -178,15 +156,11 @@ def module(number: int, state: int, methods: int = 20) -> str:
 
 def history(path: Path, files: int, commits: int) -> tuple[Repo, list[str]]:
     """A repository in which each commit changes a quarter of the files; its commits, oldest first."""
-    repo = make_repo(
-        path, {f"pkg{n % 7}/mod{n}.py": module(n, 0) for n in range(files)}
-    )
+    repo = make_repo(path, {f"pkg{n % 7}/mod{n}.py": module(n, 0) for n in range(files)})
     made = [repo.head]
     for state in range(1, commits):
         changed = range(state % 4, files, 4)
-        made.append(
-            repo.commit({f"pkg{n % 7}/mod{n}.py": module(n, state) for n in changed})
-        )
+        made.append(repo.commit({f"pkg{n % 7}/mod{n}.py": module(n, state) for n in changed}))
     return repo, made
 
 
@@ -200,9 +174,7 @@ def limited(command: str) -> Callable[..., list[str]]:
     return lambda *rest: ["sh", "-c", f'{command}; exec "$@"', "sh", *map(str, rest)]
 
 
-def run_command(
-    host: Host, command: list[str], timeout: float = 60, **options: Any
-) -> Result:
+def run_command(host: Host, command: list[str], timeout: float = 60, **options: Any) -> Result:
     """Runs any command with a host's environment."""
     begun = time.monotonic()
     done = subprocess.run(
@@ -213,9 +185,7 @@ def run_command(
         check=False,
         **options,
     )
-    return Result(
-        command, done.returncode, done.stdout, done.stderr, time.monotonic() - begun
-    )
+    return Result(command, done.returncode, done.stdout, done.stderr, time.monotonic() - begun)
 
 
 @contextlib.contextmanager

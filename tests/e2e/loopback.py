@@ -13,9 +13,10 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any
 
 import serving
 
@@ -66,7 +67,9 @@ def rate_limited(retry_after: float = 0) -> Failure:
 
 def too_long(tokens: int = 128001, limit: int = 128000) -> Failure:
     """400: the context does not fit."""
-    message = f"This model's maximum context length is {limit} tokens. However, your messages resulted in {tokens} tokens."
+    message = (
+        f"This model's maximum context length is {limit} tokens. However, your messages resulted in {tokens} tokens."
+    )
     body = {
         "message": message,
         "type": "invalid_request_error",
@@ -119,9 +122,7 @@ def _check_messages(messages: Any) -> list[str]:
     return wrong
 
 
-def _check_line(
-    body: dict[str, Any], messages: list[dict[str, str]], line: dict[str, Any]
-) -> list[str]:
+def _check_line(body: dict[str, Any], messages: list[dict[str, str]], line: dict[str, Any]) -> list[str]:
     """JSON mode is for those that answer in JSON, and OpenAI wants the word JSON in it; `expect` is in the newest messages."""
     wrong = []
     mode = body.get("response_format")
@@ -129,20 +130,16 @@ def _check_line(
         pass  # a user may ask for anything
     elif line["agent"] in ("extract", "reproducible", "review"):
         if mode != {"type": "json_object"}:
-            wrong.append(f"response_format of {'an' if line['agent'] == 'extract' else 'a'} {line['agent']} call is {mode!r}")
+            wrong.append(
+                f"response_format of {'an' if line['agent'] == 'extract' else 'a'} {line['agent']} call is {mode!r}"
+            )
         elif not any("json" in message["content"].lower() for message in messages):
             wrong.append("JSON mode, and no message says JSON")
     elif mode is not None:
         wrong.append(f"response_format of a {line['agent']} call is {mode!r}")
     said = [n for n, message in enumerate(messages) if message["role"] == "assistant"]
-    newest = "\n".join(
-        message["content"] for message in messages[said[-1] + 1 if said else 0 :]
-    )
-    wrong += [
-        f"expected {text!r} in the newest messages"
-        for text in line.get("expect", [])
-        if text not in newest
-    ]
+    newest = "\n".join(message["content"] for message in messages[said[-1] + 1 if said else 0 :])
+    wrong += [f"expected {text!r} in the newest messages" for text in line.get("expect", []) if text not in newest]
     return wrong
 
 
@@ -152,9 +149,7 @@ class LoopbackOpenAI:
     def __init__(self, script: Path | Iterable[dict[str, Any]]) -> None:
         self.lines = read_script(script) if isinstance(script, Path) else list(script)
         self.position = 0  # answers given so far; set it back to give some again
-        self.requests: list[
-            dict[str, Any]
-        ] = []  # bodies of all requests, failed ones included
+        self.requests: list[dict[str, Any]] = []  # bodies of all requests, failed ones included
         self.headers: list[dict[str, str]] = []  # of the same, names in lower case
         self.violations: list[str] = []
         self.port = 0
@@ -182,11 +177,9 @@ class LoopbackOpenAI:
     def fail(self, *failures: Failure, at: int | None = None) -> None:
         """Let the next calls fail, one after another, once `at` answers have been given (now)."""
         with self._lock:
-            self._failures.setdefault(self.position if at is None else at, []).extend(
-                failures
-            )
+            self._failures.setdefault(self.position if at is None else at, []).extend(failures)
 
-    def start(self) -> "LoopbackOpenAI":
+    def start(self) -> LoopbackOpenAI:
         """Serve; on the port of last time, if there was one."""
         assert self._server is None, "it is running"
         self._stopped.clear()
@@ -211,12 +204,10 @@ class LoopbackOpenAI:
         """Wait until that many requests have come. Errors: AssertionError."""
         end = time.monotonic() + seconds
         while len(self.requests) < requests:
-            assert time.monotonic() < end, (
-                f"{len(self.requests)} requests, expected {requests}"
-            )
+            assert time.monotonic() < end, f"{len(self.requests)} requests, expected {requests}"
             time.sleep(0.005)
 
-    def __enter__(self) -> "LoopbackOpenAI":
+    def __enter__(self) -> LoopbackOpenAI:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
@@ -228,9 +219,7 @@ class LoopbackOpenAI:
             self.requests.append(body)
             self.headers.append({name.lower(): text for name, text in headers.items()})
             number = len(self.requests)
-            line = (
-                self.lines[self.position] if self.position < len(self.lines) else None
-            )
+            line = self.lines[self.position] if self.position < len(self.lines) else None
             wrong = check_request(headers, body, line)
             if not wrong and line is None:
                 wrong = ["no line of the script is left"]
@@ -277,9 +266,7 @@ def _tokens(text: str) -> int:
     return len(text.encode()) // 4 + 1
 
 
-def _completion(
-    number: int, messages: list[dict[str, str]], content: str
-) -> dict[str, Any]:
+def _completion(number: int, messages: list[dict[str, str]], content: str) -> dict[str, Any]:
     prompt, completion = sum(_tokens(m["content"]) for m in messages), _tokens(content)
     usage = {
         "prompt_tokens": prompt,
@@ -344,9 +331,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _refuse(self, status: int, what: str) -> None:
         self.server.owner.violations.append(what)
         self.close_connection = True
-        self._send(
-            status, b'{"error": {"message": "refused"}}', {"Connection": "close"}
-        )
+        self._send(status, b'{"error": {"message": "refused"}}', {"Connection": "close"})
 
     def _answer(self, data: bytes) -> None:
         try:
@@ -358,17 +343,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(reply, Failure):
             self._fail(reply)
         elif isinstance(body, dict) and body.get("stream"):
-            self._stream(
-                reply, bool((body.get("stream_options") or {}).get("include_usage"))
-            )
+            self._stream(reply, bool((body.get("stream_options") or {}).get("include_usage")))
         else:
             self._send(200, json.dumps(reply).encode(), {})
 
     def _fail(self, failure: Failure) -> None:
         if failure.kind == "status":
-            body = failure.body or {
-                "error": {"message": "injected failure", "type": "server_error"}
-            }
+            body = failure.body or {"error": {"message": "injected failure", "type": "server_error"}}
             self._send(failure.status, json.dumps(body).encode(), failure.headers)
             return
         self.close_connection = True
@@ -403,9 +384,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """The same answer as server-sent events, in pieces of a hundred characters."""
         content = reply["choices"][0]["message"]["content"]
         pieces = [content[n : n + 100] for n in range(0, len(content), 100)]
-        deltas: list[tuple[dict[str, Any], str | None]] = [
-            ({"role": "assistant", "content": ""}, None)
-        ]
+        deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None)]
         deltas += [({"content": piece}, None) for piece in pieces] + [({}, "stop")]
         head = {name: reply[name] for name in ("id", "created", "model")}
         chunks = [head | _chunk(delta, finish) for delta, finish in deltas]

@@ -44,21 +44,13 @@ DONE = b"data: [DONE]\n\n"
 # What is sent after the head of a 200: name -> body by the limit that was asked for.
 BODIES: dict[str, Callable[[int], bytes]] = {
     "no usage": lambda limit: _delta("hi") + _finish("stop") + DONE,
-    "null usage": lambda limit: (
-        _delta("hi") + _finish("stop") + _usage(None, None) + DONE
-    ),
-    "negative usage": lambda limit: (
-        _delta("hi") + _finish("stop") + _usage(-5, -5) + DONE
-    ),
-    "huge usage": lambda limit: (
-        _delta("hi") + _finish("stop") + _usage(10**9, 10**9) + DONE
-    ),
+    "null usage": lambda limit: _delta("hi") + _finish("stop") + _usage(None, None) + DONE,
+    "negative usage": lambda limit: _delta("hi") + _finish("stop") + _usage(-5, -5) + DONE,
+    "huge usage": lambda limit: _delta("hi") + _finish("stop") + _usage(10**9, 10**9) + DONE,
     "too long": lambda limit: _delta("word " * limit * 3) + _finish("stop") + DONE,
     "cut": lambda limit: _delta("hi"),
     "garbage": lambda limit: b"<html>",
-    "error in the stream": lambda limit: (
-        _delta("hi") + _event({"error": {"message": "gone", "type": "server_error"}})
-    ),
+    "error in the stream": lambda limit: _delta("hi") + _event({"error": {"message": "gone", "type": "server_error"}}),
 }
 STATUSES = {"500": 500, "503": 503, "429": 429, "400": 400}
 # "close": no response at all; "hang": none before the server stops.
@@ -68,9 +60,7 @@ LIES = [*BODIES, *STATUSES, "close"]
 class LyingServer(Serving):
     """Use it as a context manager. `lies` are played at random; `price` is USD a million tokens, in and out."""
 
-    def __init__(
-        self, lies: list[str], ledger: Path, price: tuple[int, int], seed: int = 0
-    ) -> None:
+    def __init__(self, lies: list[str], ledger: Path, price: tuple[int, int], seed: int = 0) -> None:
         self.lies, self.ledger, self.price = lies, ledger, price
         self.received = 0
         self.billable = 0  # pico-USD

@@ -12,11 +12,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Sequence
 
 import pytest
-
 from repos import Repo
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tools" / "recorded"))
@@ -42,9 +41,7 @@ def cache() -> Path:
 def _pip(*args: str) -> subprocess.CompletedProcess[str]:
     """Run the pip of a small environment of its own. Errors: EnvironmentFailure."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    venv = make_venv(
-        cache(), {"python": version, "pip": [*BUILDERS], "repo": "pip"}, ""
-    )
+    venv = make_venv(cache(), {"python": version, "pip": [*BUILDERS], "repo": "pip"}, "")
     return subprocess.run(
         [str(venv / "bin" / "python"), "-m", "pip", *args],
         capture_output=True,
@@ -114,11 +111,7 @@ def _download(name: str, version: str, folder: Path) -> Path:
     except (EnvironmentFailure, subprocess.TimeoutExpired) as error:
         _give_up(what, str(error))
         raise
-    archives = [
-        path
-        for path in folder.iterdir()
-        if path.name.endswith((".tar.gz", ".zip", ".tar.bz2"))
-    ]
+    archives = [path for path in folder.iterdir() if path.name.endswith((".tar.gz", ".zip", ".tar.bz2"))]
     if len(archives) != 1:
         _give_up(what, done.stderr.strip()[-2000:])
     return archives[0]

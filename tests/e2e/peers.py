@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Mapping
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
@@ -39,25 +39,13 @@ class Peer:
 
 
 PEERS = {
-    "openai_chat": Peer(
-        OpenAIChat, "openai/", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"
-    ),
-    "openai_responses": Peer(
-        OpenAIResponses, "openai-responses/", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"
-    ),
-    "azure": Peer(
-        Azure, "azure/", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "", _VERSION
-    ),
+    "openai_chat": Peer(OpenAIChat, "openai/", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
+    "openai_responses": Peer(OpenAIResponses, "openai-responses/", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
+    "azure": Peer(Azure, "azure/", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "", _VERSION),
     "azure_v1": Peer(Azure, "azure/", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
-    "azure_token": Peer(
-        Azure, "azure/", "AZURE_OPENAI_AD_TOKEN", "AZURE_OPENAI_ENDPOINT", "", _VERSION
-    ),
-    "anthropic": Peer(
-        Anthropic, "anthropic/", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
-    ),
-    "anthropic_bearer": Peer(
-        Anthropic, "anthropic/", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"
-    ),
+    "azure_token": Peer(Azure, "azure/", "AZURE_OPENAI_AD_TOKEN", "AZURE_OPENAI_ENDPOINT", "", _VERSION),
+    "anthropic": Peer(Anthropic, "anthropic/", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+    "anthropic_bearer": Peer(Anthropic, "anthropic/", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"),
     "anthropic_2026": Peer(
         *(Anthropic, "anthropic/", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""),
         {"ANTHROPIC_API_VERSION": "2026-10-21"},
@@ -71,14 +59,10 @@ PEERS = {
         *("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "", {"AWS_REGION": REGION}),
     ),
     "gemini": Peer(Gemini, "gemini/", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
-    "gemini_google": Peer(
-        Gemini, "gemini/", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"
-    ),
+    "gemini_google": Peer(Gemini, "gemini/", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
     "ollama": Peer(OpenAIChat, "ollama/", "OLLAMA_API_KEY", "OLLAMA_HOST"),
 } | {
-    name: Peer(
-        OpenAIChat, f"{name}/", f"{variable}_API_KEY", f"{variable}_BASE_URL", "/v1"
-    )
+    name: Peer(OpenAIChat, f"{name}/", f"{variable}_API_KEY", f"{variable}_BASE_URL", "/v1")
     for name, variable in (
         ("groq", "GROQ"),
         ("deepseek", "DEEPSEEK"),

@@ -7,8 +7,8 @@ import os
 import shutil
 import stat
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Mapping
 
 _SAMPLE = Path(__file__).resolve().parents[1] / "fixtures" / "sample"
 _ENV = {
@@ -41,9 +41,7 @@ class Repo:
 
     def git_bytes(self, *args: str | bytes, stdin: bytes = b"") -> bytes:
         """Run git here; returns stdout. Errors: AssertionError with git's stderr."""
-        env = {
-            name: v for name, v in os.environ.items() if not name.startswith("GIT_")
-        } | _ENV
+        env = {name: v for name, v in os.environ.items() if not name.startswith("GIT_")} | _ENV
         done = subprocess.run(
             ["git", *args],
             cwd=self.path,
@@ -75,16 +73,14 @@ class Repo:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def commit(
-        self, files: Mapping[str, str | bytes | None], message: str = "change"
-    ) -> str:
+    def commit(self, files: Mapping[str, str | bytes | None], message: str = "change") -> str:
         """Write files and commit everything that is there, ignored files too; the commit's id."""
         self.write(files)
         self.git("add", "-A", "-f")
         self.git("commit", "-q", "--allow-empty", "-m", message)
         return self.head
 
-    def clone(self, path: Path) -> "Repo":
+    def clone(self, path: Path) -> Repo:
         """A clone with objects of its own at `path`."""
         self.git("clone", "-q", "--no-hardlinks", str(self.path), str(path))
         return Repo(path)

@@ -6,8 +6,9 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any
 
 from host import ROOT
 from repos import Digest, Repo, digest
@@ -50,14 +51,10 @@ ARTIFACTS = {
 }
 
 
-def arguments(
-    repo: object, out: Path, *more: object, model: str = "", verify: str = "never"
-) -> list[object]:
+def arguments(repo: object, out: Path, *more: object, model: str = "", verify: str = "never") -> list[object]:
     """The arguments of a run of the sample's issue; `model` is the script where not given."""
     model = model or f"script:{SCRIPT}"
-    return ["run", "--repo", repo, "--issue", ISSUE, "--model", model] + [
-        *("--out", out, f"--verify={verify}", *more)
-    ]
+    return ["run", "--repo", repo, "--issue", ISSUE, "--model", model] + [*("--out", out, f"--verify={verify}", *more)]
 
 
 def fixed(before: bytes) -> bytes:
@@ -126,9 +123,7 @@ def failed_tests(folder: Path) -> set[str]:
     Errors: AssertionError unless all 26 of them ran.
     """
     command = [sys.executable, "-B", "-m", "unittest", "-q"]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, check=False, text=True
-    )
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True)
     assert re.search(r"^Ran 26 tests", done.stderr, re.MULTILINE), done.stderr
     return set(re.findall(r"^(?:FAIL|ERROR): (\w+)", done.stderr, re.MULTILINE))
 

@@ -16,12 +16,12 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any
 
 import pytest
-
 from host import SLOWNESS, Host, Result
 
 ORDINARY_USER = "nobody"
@@ -49,15 +49,11 @@ class Sandbox:
         """Whether commands run in containers."""
         return self.dir is not None
 
-    def run(
-        self, repo: Path, *args: str, stdin: bytes | int = b"", timeout: float = 120, **more: Any
-    ) -> Result:
+    def run(self, repo: Path, *args: str, stdin: bytes | int = b"", timeout: float = 120, **more: Any) -> Result:
         """`acr-host exec --repo REPO OPTIONS ARGS`; `stdin` is bytes or a descriptor, `more` goes to Popen."""
         command = ["exec", "--repo", str(repo), *self.options, *args]
         more |= {"stdin": stdin} if isinstance(stdin, int) else {"input": stdin}
-        return self.host.run(
-            *command, env=self.env, timeout=timeout, wrapper=self.wrapper, **more
-        )
+        return self.host.run(*command, env=self.env, timeout=timeout, wrapper=self.wrapper, **more)
 
     def json(self, repo: Path, *args: str, **more: Any) -> dict[str, Any]:
         """The object that it prints; the command must have been run."""
@@ -66,7 +62,7 @@ class Sandbox:
         return row
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def missing_bubblewrap() -> str | None:
     """Why bubblewrap does not work here, by trying it; None: it does."""
     if not shutil.which("bwrap"):
@@ -104,9 +100,7 @@ def missing_for(backend: str) -> str | None:
 
 def _libraries(program: Path) -> Iterator[Path]:
     """The shared libraries of a program, by ldd."""
-    text = subprocess.run(
-        ["ldd", str(program)], capture_output=True, check=True, text=True
-    ).stdout
+    text = subprocess.run(["ldd", str(program)], capture_output=True, check=True, text=True).stdout
     for word in text.split():
         if word.startswith("/"):
             yield Path(word)
@@ -117,9 +111,7 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path) -> None:
     python = Path("/usr/bin/python3").resolve()
     library = Path(f"/usr/lib/{python.name}")
     skipped = {"test", "idlelib", "lib2to3", "__pycache__", "ensurepip", "tkinter"}
-    tools = (
-        "sh readlink cat ls tail head rm cp mv mkdir id env sleep yes true false seq touch pwd kill setsid dd ln find wc grep"
-    )
+    tools = "sh readlink cat ls tail head rm cp mv mkdir id env sleep yes true false seq touch pwd kill setsid dd ln find wc grep"
 
     def keep(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
         return None if skipped & set(info.name.split("/")) else info
@@ -203,9 +195,7 @@ class Engine:
         text = (self.folder / "log").read_text(errors="replace")
         raise AssertionError(f"the engine does not start: {text[-2000:]}")
 
-    def call(
-        self, method: str, path: str, body: Path | bytes | None = None, kind: str = ""
-    ) -> tuple[int, Any]:
+    def call(self, method: str, path: str, body: Path | bytes | None = None, kind: str = "") -> tuple[int, Any]:
         """One call of the API, by curl: its status and its JSON."""
         command = [
             "curl", "-sS", "--max-time", "120", "--unix-socket", str(self.socket),
@@ -228,9 +218,7 @@ class Engine:
 
     def load(self, archive: Path, name: str) -> None:
         """Makes an image of a root."""
-        status, answer = self.call(
-            "POST", f"/images/create?fromSrc=-&repo={name}", archive, "application/x-tar"
-        )
+        status, answer = self.call("POST", f"/images/create?fromSrc=-&repo={name}", archive, "application/x-tar")
         assert status == 200, answer
 
     def need_containers(self, name: str) -> None:

@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 import sandboxes
 from repos import Repo
 from sandboxes import Sandbox

@@ -10,11 +10,11 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
-
 from host import Host, Result
 from packages import npm_package
 from peers import PEERS
@@ -154,27 +154,21 @@ def test_limited_calls_are_made_again(name: str, host: Host, open_server: str) -
 
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("text", ["cut short", "hang up"])
-def test_cut_streams_are_no_answers(
-    text: str, name: str, host: Host, open_server: str
-) -> None:
+def test_cut_streams_are_no_answers(text: str, name: str, host: Host, open_server: str) -> None:
     made = error(ask(host, open_server, name, text))
     # Where no byte was sent before it hung up, there is no stream to be cut.
     assert made["class"] in ("truncated_stream", "network")
     assert made["attempts"] > 1
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in DIALECTS if n not in ("bedrock", "ollama")]
-)
+@pytest.mark.parametrize("name", [n for n in DIALECTS if n not in ("bedrock", "ollama")])
 def test_wrong_key_is_told(name: str, host: Host, locked_server: str) -> None:
     assert answer(ask(host, locked_server, name, "hello"))["content"] == TEXT
     made = error(ask(host, locked_server, name, "hello", **{DIALECTS[name][0].key: "sk-wrong"}))
     assert (made["class"], made["attempts"]) == ("auth", 1)
 
 
-def test_question_without_fixture_is_a_bad_request(
-    host: Host, open_server: str
-) -> None:
+def test_question_without_fixture_is_a_bad_request(host: Host, open_server: str) -> None:
     made = error(ask(host, open_server, "openai", "something else"))
     assert (made["class"], made["http_status"], made["attempts"]) == (
         "bad_request",

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import Host, Result
 from loopback import KEY, MODEL, Failure, LoopbackOpenAI, rate_limited, too_long
 
@@ -146,18 +145,14 @@ def test_success_object(run_host: RunHost, loopback_openai: Serve, prices: Path)
         {"prompt_tokens": "12", "completion_tokens": 1e30},
     ],
 )
-def test_usage_that_is_not_said_is_null(
-    run_host: RunHost, loopback_openai: Serve, prices: Path, usage: Any
-) -> None:
+def test_usage_that_is_not_said_is_null(run_host: RunHost, loopback_openai: Serve, prices: Path, usage: Any) -> None:
     server = loopback_openai([line("x", usage=usage)])
     answer = Ask(run_host, server).json("--prices", prices, "hi")
     assert answer["usage"] == dict.fromkeys(("input", "output", "cached", "reasoning"))
     assert answer["cost_microusd"] is None
 
 
-def test_parts_of_usage_that_are_not_said_are_null(
-    run_host: RunHost, loopback_openai: Serve, prices: Path
-) -> None:
+def test_parts_of_usage_that_are_not_said_are_null(run_host: RunHost, loopback_openai: Serve, prices: Path) -> None:
     usage = {"prompt_tokens": 10, "completion_tokens": 2}
     server = loopback_openai([line("x", usage=usage)])
     answer = Ask(run_host, server).json("--prices", prices, "hi")
@@ -166,9 +161,7 @@ def test_parts_of_usage_that_are_not_said_are_null(
     assert answer["cost_microusd"] == 60
 
 
-def test_cost_of_an_unknown_model_is_null_unless_stated(
-    run_host: RunHost, loopback_openai: Serve
-) -> None:
+def test_cost_of_an_unknown_model_is_null_unless_stated(run_host: RunHost, loopback_openai: Serve) -> None:
     stated = USAGE | {"cost": 0.0000125}
     server = loopback_openai([line("x", usage=USAGE), line("x", usage=stated)])
     ask = Ask(run_host, server)
@@ -200,9 +193,7 @@ def refusal(status: int, code: str) -> Failure:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_failure_object(
-    ask: Ask, server: LoopbackOpenAI, failure: Failure, kind: str, status: int | None
-) -> None:
+def test_failure_object(ask: Ask, server: LoopbackOpenAI, failure: Failure, kind: str, status: int | None) -> None:
     server.fail(failure, failure)
     made = ask.json("--retries", 0, "hi", exit=1)
     error = made.pop("error")
@@ -236,9 +227,7 @@ def test_back_off_is_scaled_and_retry_after_is_not(ask: Ask, server: LoopbackOpe
 
 
 @pytest.mark.parametrize("name", ["x", "-1", "1.5", "3600001", " 1"])
-def test_nonsense_for_the_scale_is_refused(
-    ask: Ask, server: LoopbackOpenAI, name: str
-) -> None:
+def test_nonsense_for_the_scale_is_refused(ask: Ask, server: LoopbackOpenAI, name: str) -> None:
     ask("hi", env={"ACR_RETRY_BASE_MS": name}).one_line(2, "ACR_RETRY_BASE_MS")
     assert server.requests == []
 
@@ -258,9 +247,7 @@ def test_time_for_all_attempts_is_a_ceiling(ask: Ask, server: LoopbackOpenAI) ->
     assert (error["class"], error["attempts"]) == ("ceiling", 1)
 
 
-def test_ceiling_of_money_and_tokens(
-    ask: Ask, server: LoopbackOpenAI, prices: Path
-) -> None:
+def test_ceiling_of_money_and_tokens(ask: Ask, server: LoopbackOpenAI, prices: Path) -> None:
     for option in (
         ["--max-cost", "0.000001"],
         ["--max-cost", "1e-06"],
@@ -275,9 +262,7 @@ def test_ceiling_of_money_and_tokens(
     assert server.requests[0]["max_tokens"] == 4096, "the worst case has no bound"
 
 
-def test_a_ledger_that_cannot_be_opened(
-    ask: Ask, server: LoopbackOpenAI, tmp_path: Path
-) -> None:
+def test_a_ledger_that_cannot_be_opened(ask: Ask, server: LoopbackOpenAI, tmp_path: Path) -> None:
     """The environment's fault, before anything is sent."""
     for path in (tmp_path, tmp_path / "no" / "such"):
         error = ask.json("--ledger", path, "--max-cost", "1", "hi", exit=3)["error"]
@@ -285,9 +270,7 @@ def test_a_ledger_that_cannot_be_opened(
     assert server.requests == []
 
 
-def test_an_answer_is_shrunk_to_what_is_left(
-    ask: Ask, server: LoopbackOpenAI, prices: Path
-) -> None:
+def test_an_answer_is_shrunk_to_what_is_left(ask: Ask, server: LoopbackOpenAI, prices: Path) -> None:
     ask.json("--prices", prices, "--max-cost", "0.01", "hi")
     assert 256 <= server.requests[0]["max_tokens"] <= 0.01 / 1.5e-05
 
@@ -347,9 +330,7 @@ def test_nothing_listens(run_host: RunHost) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_usage_is_told_on_stderr_alone(
-    ask: Ask, server: LoopbackOpenAI, args: list[str], word: str
-) -> None:
+def test_usage_is_told_on_stderr_alone(ask: Ask, server: LoopbackOpenAI, args: list[str], word: str) -> None:
     result = ask("--json", *args, *([] if word == "too many" else ["hi"]))
     result.one_line(2, word)
     assert result.stdout == b"" and server.requests == []

@@ -9,21 +9,20 @@ from __future__ import annotations
 import json
 import os
 import socket
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
-
 from host import SLOWNESS, Host, Result
 from peers import PEERS, Peer
-
 from servers.bedrock import TOKEN, Bedrock
 from servers.dialect import CACHED, REASONING, RECEIVED, SENT, Dialect, Request, unique
 from servers.scenarios import SCENARIOS
-from servers.table import Expect, Scenario
 from servers.strict import KEY, StrictServer
+from servers.table import Expect, Scenario
 
 THREADS = 20
 RETRY_BASE_MS = "5"
@@ -188,9 +187,7 @@ def _wrong_json(outcome: Outcome) -> Iterator[str]:
         yield str(error)
         return
     failed = "error" in made
-    if failed != bool(expect.error) and not (
-        not failed and made.get("content") in expect.also
-    ):
+    if failed != bool(expect.error) and not (not failed and made.get("content") in expect.also):
         yield "an answer" if not failed else "an error"
     if result.exit != _exit(expect, failed):
         yield f"exit {result.exit}"
@@ -214,11 +211,7 @@ def _wrong_error(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
         yield f"http_status is {status!r}"
     if expect.status is not None and status not in expect.status:
         yield f"http_status {status}"
-    play = (
-        outcome.row.plays[min(len(outcome.requests), len(outcome.row.plays)) - 1]
-        if outcome.row.plays
-        else None
-    )
+    play = outcome.row.plays[min(len(outcome.requests), len(outcome.row.plays)) - 1] if outcome.row.plays else None
     if play and play.error and play.status == 200:
         refusal = outcome.dialect.error(play.error)
         if refusal and status != refusal.status:
@@ -300,8 +293,7 @@ class Outcomes:
         self.host = Host(home)
         self._pool = ThreadPoolExecutor(THREADS)
         self._futures: dict[str, Future[Outcome]] = {
-            title(case): self._pool.submit(play_case, self.host, *case)
-            for case in sorted(cases, key=slowness)
+            title(case): self._pool.submit(play_case, self.host, *case) for case in sorted(cases, key=slowness)
         }
 
     def __getitem__(self, name: str) -> Outcome:
@@ -336,9 +328,7 @@ def tell(outcome: Outcome, wrong: list[str]) -> str:
     row, expect = outcome.row, outcome.expect
     wanted = "/".join(expect.error) or "answer"
     cells = [row.name, outcome.dialect.name, f"wanted {wanted}", "; ".join(wrong)]
-    times = [
-        round(r.arrived - outcome.requests[0].arrived, 3) for r in outcome.requests
-    ]
+    times = [round(r.arrived - outcome.requests[0].arrived, 3) for r in outcome.requests]
     return f"| {' | '.join(cells)} |\nrequests at {times}\n{outcome.result.told()}"
 
 
@@ -361,9 +351,7 @@ PLAIN = (
 
 
 @pytest.mark.parametrize("name", ("openai_chat", "openai_responses", "azure", "anthropic", "bedrock", "gemini"))
-@pytest.mark.parametrize(
-    "row", [r for r in SCENARIOS if r.name in PLAIN], ids=lambda r: r.name
-)
+@pytest.mark.parametrize("row", [r for r in SCENARIOS if r.name in PLAIN], ids=lambda r: r.name)
 def test_without_json(row: Scenario, name: str, host: Host) -> None:
     outcome = play_case(host, row, name, plain=True)
     wrong = list(problems(outcome))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import ROOT, Host, Result
 from hostile import (
     TINY,
@@ -105,21 +104,15 @@ def test_a_folder_that_is_no_run_folder_is_not_touched(
     _strange(out, kind, elsewhere)
     before = [deep_digest(folder) for folder in (tmp_path, elsewhere)]
     result = run_host(*tiny_run(tiny, out, script))
-    result.one_line(
-        ENVIRONMENT if kind in ("huge meta", "meta folder") else USAGE, str(out)
-    )
+    result.one_line(ENVIRONMENT if kind in ("huge meta", "meta folder") else USAGE, str(out))
     assert [deep_digest(folder) for folder in (tmp_path, elsewhere)] == before
 
 
-def test_a_read_only_place_is_told(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
+def test_a_read_only_place_is_told(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
     """As the parent of a new run folder, and as a run folder that is begun already."""
     place = tmp_path / "place"
     with read_only(place):
-        run_host(*tiny_run(tiny, place / "out", script)).one_line(
-            ENVIRONMENT, str(place)
-        )
+        run_host(*tiny_run(tiny, place / "out", script)).one_line(ENVIRONMENT, str(place))
     run_host(*tiny_run(tiny, place / "out", script), "--rounds", "2").check()
     shutil.copytree(place / "out", tmp_path / "begun")
     take_back(tmp_path / "begun", 1)
@@ -129,9 +122,7 @@ def test_a_read_only_place_is_told(
     run_host(*arguments).check()
 
 
-def test_a_disk_that_fills_up_in_mid_run_loses_nothing(
-    run_host: Run, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_a_disk_that_fills_up_in_mid_run_loses_nothing(run_host: Run, sample_repo: Repo, tmp_path: Path) -> None:
     """At whatever step it is full, it is said; with space again the run ends as ever."""
     run_host(*sample_run(sample_repo, tmp_path / "plain")).check()
     told: set[str] = set()
@@ -150,9 +141,7 @@ def test_a_disk_that_fills_up_in_mid_run_loses_nothing(
 
 
 @pytest.mark.parametrize("limit", [1000, 8000, 20_000])
-def test_a_limit_on_file_sizes_loses_nothing(
-    run_host: Run, sample_repo: Repo, tmp_path: Path, limit: int
-) -> None:
+def test_a_limit_on_file_sizes_loses_nothing(run_host: Run, sample_repo: Repo, tmp_path: Path, limit: int) -> None:
     """As a quota, it is an error of the write and no signal; without it the run ends as ever."""
     out, plain = tmp_path / "out", tmp_path / "plain"
     limits = (limit, limit)
@@ -192,9 +181,7 @@ def test_other_options_in_a_begun_folder_are_refused_by_name(
     arguments = tiny_run(tiny, out, script)
     run_host(*arguments).check()
     for _ in range(2):
-        before = (
-            deep_digest(out / "attempt_0") if (out / "attempt_0").exists() else None
-        )
+        before = deep_digest(out / "attempt_0") if (out / "attempt_0").exists() else None
         run_host(*arguments, *change).one_line(USAGE, f"another {field} ")
         if before:
             assert deep_digest(out / "attempt_0") == before
@@ -218,9 +205,7 @@ def test_another_issue_prompt_or_repository_is_refused_by_name(
     run_host(*tiny_run(copy, out, script)).one_line(USAGE, "another repo ")
 
 
-def test_two_runs_never_share_a_folder(
-    host: Host, loopback_openai: Serve, tmp_path: Path, sample_repo: Repo
-) -> None:
+def test_two_runs_never_share_a_folder(host: Host, loopback_openai: Serve, tmp_path: Path, sample_repo: Repo) -> None:
     """The second names the first one's process; the first ends well."""
     server = loopback_openai(SCRIPT)
     arguments = sample_run(sample_repo, tmp_path / "out", server.model)
@@ -244,9 +229,7 @@ def test_two_runs_never_share_a_folder(
     assert out == (tmp_path / "out" / "patch.diff").read_bytes()
 
 
-def test_a_journal_that_is_a_folder_is_told(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
+def test_a_journal_that_is_a_folder_is_told(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
     """As is one that is a symbolic link: nothing is written through it."""
     out, arguments = tmp_path / "out", tiny_run(tiny, tmp_path / "out", script)
     run_host(*arguments).check()
@@ -261,9 +244,7 @@ def test_a_journal_that_is_a_folder_is_told(
     assert kept.read_bytes() == before
 
 
-def test_a_lock_that_leads_elsewhere_harms_nothing(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
+def test_a_lock_that_leads_elsewhere_harms_nothing(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
     """A run folder from a stranger may hold links."""
     out, precious = tmp_path / "out", tmp_path / "precious"
     run_host(*tiny_run(tiny, out, script)).check()
@@ -274,9 +255,7 @@ def test_a_lock_that_leads_elsewhere_harms_nothing(
     assert precious.read_text() == "mine"
 
 
-def test_artifacts_are_not_written_through_links(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
+def test_artifacts_are_not_written_through_links(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
     """A link at an artifact's name is replaced, not followed."""
     out, precious = tmp_path / "out", tmp_path / "precious"
     run_host(*tiny_run(tiny, out, script)).check()
@@ -287,18 +266,14 @@ def test_artifacts_are_not_written_through_links(
     assert precious.read_text() == "mine"
 
 
-def test_a_run_folder_inside_the_repository_stays_out_of_sight(
-    run_host: Run, tiny: Repo, script: Path
-) -> None:
+def test_a_run_folder_inside_the_repository_stays_out_of_sight(run_host: Run, tiny: Repo, script: Path) -> None:
     """Neither git nor a later snapshot sees it."""
     first = run_host(*tiny_run(".", "out", script), cwd=tiny.path).check()
     second = run_host(*tiny_run(".", "runs/deep/out", script), cwd=tiny.path).check()
     assert first.stdout == second.stdout != b""
     assert tiny.git("status", "--porcelain") == ""
     snapshots = [tiny.path / name / "meta.json" for name in ("out", "runs/deep/out")]
-    digests = {
-        json.loads(path.read_bytes())["snapshot"]["digest"] for path in snapshots
-    }
+    digests = {json.loads(path.read_bytes())["snapshot"]["digest"] for path in snapshots}
     assert len(digests) == 1
     found = run_host("search", "--repo", ".", 'search_code("halve")', cwd=tiny.path)
     assert "out/" not in found.out
@@ -364,9 +339,7 @@ def test_apply_refuses_what_has_changed_meanwhile(
         assert (tmp_path / "elsewhere.py").read_text() == TINY["app.py"]
 
 
-def test_apply_does_not_go_with_a_revision(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
+def test_apply_does_not_go_with_a_revision(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
     """It is a mistake of usage, told before anything is begun."""
     arguments = [*tiny_run(tiny, tmp_path / "out", script), "--apply", "--rev", "HEAD"]
     run_host(*arguments).one_line(USAGE, "--apply", "--rev")

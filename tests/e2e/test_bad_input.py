@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import Host, Result
 from hostile import (
     TINY,
@@ -48,9 +47,7 @@ def tiny(make_repo: Make) -> Repo:
 
 
 @pytest.mark.parametrize("verb", ["run", "search", "patch", "index"])
-def test_a_repository_that_is_not_there_is_named(
-    run_host: Run, tmp_path: Path, verb: str
-) -> None:
+def test_a_repository_that_is_not_there_is_named(run_host: Run, tmp_path: Path, verb: str) -> None:
     """Every verb says which folder it did not find."""
     repo, out = tmp_path / "nowhere", tmp_path / "out"
     rest = {
@@ -63,9 +60,7 @@ def test_a_repository_that_is_not_there_is_named(
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    "rev", ["no-such-branch", "f" * 40, "HEAD~99", "", "HEAD:app.py", "--all"]
-)
+@pytest.mark.parametrize("rev", ["no-such-branch", "f" * 40, "HEAD~99", "", "HEAD:app.py", "--all"])
 def test_a_revision_that_is_not_there_is_named(
     run_host: Run, tiny: Repo, script: Path, tmp_path: Path, rev: str
 ) -> None:
@@ -94,17 +89,13 @@ def test_a_repository_without_python_has_nothing_to_work_on(
         make_repo({"a.txt": "x", "tests/test_a.py": "x = 1\n"}),
         tmp_path / "out",
     )
-    run_host(*tiny_run(repo, out, script)).one_line(
-        ENVIRONMENT, "no Python files", str(repo)
-    )
+    run_host(*tiny_run(repo, out, script)).one_line(ENVIRONMENT, "no Python files", str(repo))
     assert not out.exists()
     repo.commit(TINY)
     run_host(*tiny_run(repo, out, script)).check()
 
 
-def test_a_shallow_clone_lacks_its_older_commits(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
+def test_a_shallow_clone_lacks_its_older_commits(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
     """The oldest commit that is there works; its parent is named as missing."""
     tiny.commit({"app.py": TINY["app.py"] + "\n"})
     first, clone = tiny.git("rev-parse", "HEAD~"), tmp_path / "shallow"
@@ -133,9 +124,7 @@ def test_a_partial_clone_without_its_blobs_names_the_missing_object(
 
 
 @pytest.mark.parametrize("which", ["HEAD:app.py", "HEAD^{tree}", "HEAD"])
-def test_an_object_that_was_lost_is_named(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, which: str
-) -> None:
+def test_an_object_that_was_lost_is_named(run_host: Run, tiny: Repo, script: Path, tmp_path: Path, which: str) -> None:
     """A file's content, a tree, the commit itself."""
     lost = tiny.git("rev-parse", which)
     path = tiny.path / ".git" / "objects" / lost[:2] / lost[2:]
@@ -146,9 +135,7 @@ def test_an_object_that_was_lost_is_named(
     run_host(*arguments).check()
 
 
-def test_a_damaged_object_is_no_crash(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_object_is_no_crash(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
     """A blob whose file holds garbage."""
     lost = tiny.git("rev-parse", "HEAD:app.py")
     path = tiny.path / ".git" / "objects" / lost[:2] / lost[2:]
@@ -158,9 +145,7 @@ def test_a_damaged_object_is_no_crash(
     run_host(*arguments).one_line(ENVIRONMENT)
 
 
-def test_a_sha256_repository_is_refused(
-    run_host: Run, script: Path, tmp_path: Path
-) -> None:
+def test_a_sha256_repository_is_refused(run_host: Run, script: Path, tmp_path: Path) -> None:
     """By name, before a folder is made."""
     path = tmp_path / "sha256"
     path.mkdir()
@@ -252,9 +237,7 @@ def test_a_missing_script_is_named(run_host: Run, tiny: Repo, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("left", range(len(TINY_ANSWERS)))
-def test_a_used_up_script_ends_without_a_patch(
-    run_host: Run, tiny: Repo, tmp_path: Path, left: int
-) -> None:
+def test_a_used_up_script_ends_without_a_patch(run_host: Run, tiny: Repo, tmp_path: Path, left: int) -> None:
     """Wherever it breaks off; the folder is finished then, and says the same again."""
     path = write_script(tmp_path / "short.jsonl", TINY_ANSWERS[:left])
     for _ in range(2):
@@ -264,9 +247,7 @@ def test_a_used_up_script_ends_without_a_patch(
     assert state_of(tmp_path / "out") == "done"
 
 
-def test_an_expectation_that_is_not_met_shows_what_came(
-    run_host: Run, tiny: Repo, tmp_path: Path
-) -> None:
+def test_an_expectation_that_is_not_met_shows_what_came(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
     """The run can be gone on with when the script is mended."""
     lines = [dict(line) for line in TINY_ANSWERS]
     lines[2]["expect"] = ["return n // 3", "not in the request"]
@@ -290,9 +271,7 @@ def test_an_answer_of_20_mb_is_taken(run_host: Run, tiny: Repo, tmp_path: Path) 
     run_host("replay", out, timeout=120).check()
 
 
-def test_an_answer_that_is_nothing_but_a_block_of_20_mb_is_refused(
-    run_host: Run, tiny: Repo, tmp_path: Path
-) -> None:
+def test_an_answer_that_is_nothing_but_a_block_of_20_mb_is_refused(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
     """An edit of that size matches nothing, in bounded time."""
     lines = [dict(line) for line in TINY_ANSWERS]
     block = "    x = 1\n" * (2 << 20)
@@ -328,9 +307,7 @@ def _one_round(calls: list[str]) -> list[dict[str, Any]]:
     ],
     ids=range(14),
 )
-def test_a_wrong_call_is_answered_and_the_run_goes_on(
-    run_host: Run, tiny: Repo, tmp_path: Path, call: str
-) -> None:
+def test_a_wrong_call_is_answered_and_the_run_goes_on(run_host: Run, tiny: Repo, tmp_path: Path, call: str) -> None:
     """Alone, as a search from the command line, too."""
     invalid = _one_round([call])
     retry = [line for line in invalid if line["agent"] == "extract"][:1] * 5
@@ -338,16 +315,12 @@ def test_a_wrong_call_is_answered_and_the_run_goes_on(
     path = write_script(tmp_path / "s.jsonl", lines)
     result = run_host(*tiny_run(tiny, tmp_path / "out", path), timeout=120)
     assert result.exit in (0, NONE) and len(result.err.splitlines()) <= 1, result.told()
-    direct = run_host(
-        "search", "--repo", tiny, "--json", input=call.replace("\n", " "), timeout=120
-    )
+    direct = run_host("search", "--repo", tiny, "--json", input=call.replace("\n", " "), timeout=120)
     direct.check(NONE)
     assert direct.rows()[0]["ok"] is False
 
 
-def test_a_thousand_calls_in_one_answer_are_bounded(
-    run_host: Run, tiny: Repo, tmp_path: Path
-) -> None:
+def test_a_thousand_calls_in_one_answer_are_bounded(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
     """The run goes on, and what it says to the model stays small."""
     calls = [f'search_code("n // {number}")' for number in range(1000)]
     path, out = write_script(tmp_path / "s.jsonl", _one_round(calls)), tmp_path / "out"
@@ -358,12 +331,8 @@ def test_a_thousand_calls_in_one_answer_are_bounded(
 # ---- Streams, environment ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "verb", ["run", "search", "index", "patch", "replay", "--help"]
-)
-def test_a_reader_that_has_gone_is_no_crash(
-    host: Host, tiny: Repo, script: Path, tmp_path: Path, verb: str
-) -> None:
+@pytest.mark.parametrize("verb", ["run", "search", "index", "patch", "replay", "--help"])
+def test_a_reader_that_has_gone_is_no_crash(host: Host, tiny: Repo, script: Path, tmp_path: Path, verb: str) -> None:
     """`acr-host … | head` with a reader that reads nothing at all; the run folder is complete."""
     out = tmp_path / "out"
     host.run(*tiny_run(tiny, tmp_path / "done", script)).check()
@@ -384,9 +353,7 @@ def test_a_reader_that_has_gone_is_no_crash(
         assert state_of(out) == "done"
 
 
-def test_streams_that_are_closed_are_no_crash(
-    tiny: Repo, script: Path, tmp_path: Path, host: Host
-) -> None:
+def test_streams_that_are_closed_are_no_crash(tiny: Repo, script: Path, tmp_path: Path, host: Host) -> None:
     """Started without stdin, stdout and stderr, no file of the run is mistaken for one of them."""
     out = tmp_path / "out"
     command = [str(host.program), *map(str, tiny_run(tiny, out, script)), "-v"]
@@ -400,24 +367,18 @@ def test_streams_that_are_closed_are_no_crash(
 
 
 @pytest.mark.parametrize("home", [None, "/nonexistent/home", ""])
-def test_no_home_is_needed(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, home: str | None
-) -> None:
+def test_no_home_is_needed(run_host: Run, tiny: Repo, script: Path, tmp_path: Path, home: str | None) -> None:
     """Without HOME, and with one that is not there, and without any cache folder."""
     changes = {"HOME": home, "XDG_CACHE_HOME": None}
     run_host(*tiny_run(tiny, tmp_path / "out", script), env=changes).check()
     run_host("search", "--repo", tiny, 'search_method("half")', env=changes).check()
 
 
-def test_an_empty_environment_is_enough(
-    tiny: Repo, script: Path, tmp_path: Path, host: Host
-) -> None:
+def test_an_empty_environment_is_enough(tiny: Repo, script: Path, tmp_path: Path, host: Host) -> None:
     """As `env -i` starts it: no PATH either."""
     command = [str(host.program), *map(str, tiny_run(tiny, tmp_path / "out", script))]
     kept = {name: v for name, v in os.environ.items() if name.endswith("SAN_OPTIONS")}
-    done = subprocess.run(
-        command, env=kept, timeout=60, capture_output=True, check=False
-    )
+    done = subprocess.run(command, env=kept, timeout=60, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -433,9 +394,7 @@ def test_a_cache_that_cannot_be_written_or_read_is_done_without(
             run_host(*arguments, env={"XDG_CACHE_HOME": str(cache)}).check()
 
 
-def test_another_python_in_path_changes_nothing(
-    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
-) -> None:
+def test_another_python_in_path_changes_nothing(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
     """Nor do the variables that make Python another one."""
     fake = tmp_path / "bin"
     fake.mkdir()
@@ -498,9 +457,7 @@ def test_python_files_of_the_repository_are_never_imported(
         ["swe-bench"],
     ],
 )
-def test_a_mistake_in_the_arguments_is_a_usage_error(
-    run_host: Run, arguments: list[object]
-) -> None:
+def test_a_mistake_in_the_arguments_is_a_usage_error(run_host: Run, arguments: list[object]) -> None:
     """Exit 2, and something is said on stderr alone."""
     result = run_host(*arguments).check(USAGE)
     assert result.stdout == b"" and result.err

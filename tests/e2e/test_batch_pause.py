@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import Result
 from loopback import KEY, Failure, LoopbackOpenAI
 from repos import Repo, sample_repo
@@ -104,9 +103,7 @@ def test_pause_stops_the_tasks_that_run_beside(
     server.violations.clear()
 
 
-def test_second_model_saves_the_batch(
-    run_host: RunHost, loopback_openai: Serve, dataset: Path, tmp_path: Path
-) -> None:
+def test_second_model_saves_the_batch(run_host: RunHost, loopback_openai: Serve, dataset: Path, tmp_path: Path) -> None:
     """A refused key with a second model behind it: every task is solved, and the first model asked once,
     though a task fails by something else in between."""
     server = loopback_openai(SCRIPT)

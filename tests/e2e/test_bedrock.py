@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import pytest
-
 from host import Host
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -41,25 +40,17 @@ def write_files(home: Path, profile: str) -> None:
     }
     lines = "".join(f"{name} = {value}\n" for name, value in keys.items())
     (home / ".aws").mkdir()
-    (home / ".aws" / "credentials").write_text(
-        f"[other]\naws_access_key_id = x\n[{profile}]\n{lines}"
-    )
-    (home / ".aws" / "config").write_text(
-        f"[{section}]\nregion = {REGION}\noutput = json\n"
-    )
+    (home / ".aws" / "credentials").write_text(f"[other]\naws_access_key_id = x\n[{profile}]\n{lines}")
+    (home / ".aws" / "config").write_text(f"[{section}]\nregion = {REGION}\noutput = json\n")
 
 
 @pytest.mark.parametrize("model", [CLAUDE, ARN])
 @pytest.mark.parametrize("profile", ["default", "work"])
-def test_files_of_the_user_are_enough(
-    host: Host, server: StrictServer, profile: str, model: str
-) -> None:
+def test_files_of_the_user_are_enough(host: Host, server: StrictServer, profile: str, model: str) -> None:
     """Keys, token and region are those of the profile, and the path holds the name in one segment."""
     write_files(host.home, profile)
     env = {URL: server.root, "AWS_PROFILE": None if profile == "default" else profile}
-    result = host.run(
-        "ask", "--model", f"bedrock/{model}", "--json", "hi", env=env
-    ).check()
+    result = host.run("ask", "--model", f"bedrock/{model}", "--json", "hi", env=env).check()
     assert json.loads(result.stdout)["content"] == TEXT
     assert server.violations == []
     assert [request.model for request in server.requests] == [model]
@@ -75,24 +66,16 @@ def test_a_wrong_secret_is_refused_once(host: Host, server: StrictServer) -> Non
         "AWS_SECRET_ACCESS_KEY": secret,
     }
     env["AWS_SESSION_TOKEN"] = TOKEN
-    result = host.run(
-        "ask", "--model", f"bedrock/{CLAUDE}", "--json", "hi", env=env
-    ).check(1)
+    result = host.run("ask", "--model", f"bedrock/{CLAUDE}", "--json", "hi", env=env).check(1)
     assert json.loads(result.stdout)["error"]["class"] == "auth"
     assert len(server.requests) == 1
-    assert (
-        secret not in result.out + result.err and TOKEN not in result.out + result.err
-    )
+    assert secret not in result.out + result.err and TOKEN not in result.out + result.err
 
 
 @pytest.mark.parametrize("base", [True, False])
-def test_without_a_key_nothing_is_asked(
-    host: Host, server: StrictServer, base: bool
-) -> None:
+def test_without_a_key_nothing_is_asked(host: Host, server: StrictServer, base: bool) -> None:
     """Exit 3, and the variables are named."""
     env = {URL: server.root, "AWS_REGION": REGION} if base else {}
     result = host.run("ask", "--model", f"bedrock/{CLAUDE}", "hi", env=env)
-    result.one_line(
-        3, "AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"
-    )
+    result.one_line(3, "AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
     assert server.connections == 0

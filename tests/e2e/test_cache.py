@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import SLOWNESS, Host
 from hostile import read_only
 from indexing import (
@@ -50,16 +49,11 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> tuple[Repo, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def answers(
-    old: tuple[Repo, list[str]], binary: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Answers:
+def answers(old: tuple[Repo, list[str]], binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """What each commit answers without a cache."""
     host = Host(tmp_path_factory.mktemp("plain"), binary)
     repo, commits = old
-    told = {
-        rev: search(host, repo, CALLS, "--no-cache", "--rev", rev).stdout
-        for rev in commits
-    }
+    told = {rev: search(host, repo, CALLS, "--no-cache", "--rev", rev).stdout for rev in commits}
     assert len(set(told.values())) == COMMITS and not cache_file(host).exists()
     return told
 
@@ -74,15 +68,11 @@ def start(host: Host, repo: Repo, rev: str, folder: Path) -> subprocess.Popen[by
         return host.start(*arguments, stdout=out, stderr=err)
 
 
-def kill_each(
-    host: Host, repo: Repo, commits: list[str], folder: Path, dice: random.Random
-) -> int:
+def kill_each(host: Host, repo: Repo, commits: list[str], folder: Path, dice: random.Random) -> int:
     """Eight at once, each killed at a random moment, alone, by its id; how many had not ended by then."""
     children = [start(host, repo, rev, folder) for rev in commits]
     begun, killed = time.monotonic(), 0
-    for moment, child in sorted(
-        (dice.random() ** 2 * 2.5 * SLOWNESS, n) for n, child in enumerate(children)
-    ):
+    for moment, child in sorted((dice.random() ** 2 * 2.5 * SLOWNESS, n) for n, child in enumerate(children)):
         time.sleep(max(0, begun + moment - time.monotonic()))
         child = children[child]
         killed += child.poll() is None
@@ -91,9 +81,7 @@ def kill_each(
     return killed
 
 
-def all_answer(
-    host: Host, repo: Repo, folder: Path, answers: Answers, remarks: int = 0
-) -> None:
+def all_answer(host: Host, repo: Repo, folder: Path, answers: Answers, remarks: int = 0) -> None:
     """Eight at once, which all answer as without a cache, saying no more than so many lines."""
     children = {rev: start(host, repo, rev, folder) for rev in answers}
     for rev, child in children.items():
@@ -193,23 +181,14 @@ def other_database(path: Path, dice: random.Random) -> None:
 
 def other_file(path: Path, dice: random.Random) -> None:
     """No database at all."""
-    path.write_bytes(
-        dice.choice(
-            [b"", b"x", b"hello\n" * 5000, bytes(1 << 16), dice.randbytes(9999)]
-        )
-    )
+    path.write_bytes(dice.choice([b"", b"x", b"hello\n" * 5000, bytes(1 << 16), dice.randbytes(9999)]))
 
 
 def other_rows(path: Path, dice: random.Random) -> None:
     """Rows of one file stand under the id of another, well-formed all the same."""
     with sqlite3.connect(path) as database:
         columns = [row[1] for row in database.execute("PRAGMA table_info(outline)")]
-        keys = [
-            row[0]
-            for row in database.execute(
-                "SELECT rowid FROM outline ORDER BY rowid LIMIT 2"
-            )
-        ]
+        keys = [row[0] for row in database.execute("SELECT rowid FROM outline ORDER BY rowid LIMIT 2")]
         rows = columns[-1]
         database.execute(
             f"UPDATE outline SET {rows} = (SELECT {rows} FROM outline WHERE rowid = ?) WHERE rowid = ?",
@@ -289,9 +268,7 @@ def test_answers_stay_whatever_the_cache_has_become(
         check_cache(host)
 
 
-def test_what_is_somebody_elses_is_left_alone(
-    host: Host, old: tuple[Repo, list[str]], answers: Answers
-) -> None:
+def test_what_is_somebody_elses_is_left_alone(host: Host, old: tuple[Repo, list[str]], answers: Answers) -> None:
     """Another program's database, a folder: as they were, also after --clear."""
     repo, commits = old
     for damage in (other_database, folder_there):
@@ -307,25 +284,19 @@ def test_what_is_somebody_elses_is_left_alone(
 
 
 @pytest.mark.full
-def test_answers_stay_after_three_hundred_damages(
-    host: Host, old: tuple[Repo, list[str]], answers: Answers
-) -> None:
+def test_answers_stay_after_three_hundred_damages(host: Host, old: tuple[Repo, list[str]], answers: Answers) -> None:
     """Damages of every kind, some of them one upon the other."""
     repo, commits = old
     dice = random.Random(300)
-    for number in range(300):
+    for _ in range(300):
         if not cache_file(host).is_file() or dice.random() < 0.3:
             empty(cache_file(host).parent)
             warm(host, repo, commits)
-        with contextlib.suppress(
-            sqlite3.DatabaseError
-        ):  # where it is damaged, no rows are swapped
+        with contextlib.suppress(sqlite3.DatabaseError):  # where it is damaged, no rows are swapped
             damage_once(host, repo, answers, dice.choice(DAMAGES), dice)
 
 
-@pytest.mark.parametrize(
-    "damage", [flip, cut, other_file, spoil_journal, gone], ids=lambda d: d.__name__
-)
+@pytest.mark.parametrize("damage", [flip, cut, other_file, spoil_journal, gone], ids=lambda d: d.__name__)
 def test_eight_processes_find_the_same_damage(
     host: Host,
     old: tuple[Repo, list[str]],
@@ -345,18 +316,14 @@ def test_eight_processes_find_the_same_damage(
 # ---- Places where nothing can be kept ----
 
 
-def test_a_cache_that_may_only_be_read_is_read(
-    host: Host, old: tuple[Repo, list[str]], answers: Answers
-) -> None:
+def test_a_cache_that_may_only_be_read_is_read(host: Host, old: tuple[Repo, list[str]], answers: Answers) -> None:
     """Its rows are used, nothing is kept, one line says so."""
     repo, commits = old
     warm(host, repo, commits)
     with read_only(cache_file(host).parent):
         for rev in commits[:4]:
             result = search(host, repo, CALLS, "--rev", rev)
-            assert (
-                result.stdout == answers[rev] and len(result.err.splitlines()) <= 1
-            ), result.told()
+            assert result.stdout == answers[rev] and len(result.err.splitlines()) <= 1, result.told()
         assert index(host, repo, "--rev", commits[0])["cached"] == 160
     check_cache(host)
 
@@ -385,18 +352,13 @@ def plain_home(binary: Path) -> Any:
     subprocess.run(["rm", "-rf", folder], check=True)
 
 
-@pytest.mark.parametrize(
-    "what", ["file 000", "file 444", "folder 000", "folder 555", "cache 000"]
-)
+@pytest.mark.parametrize("what", ["file 000", "file 444", "folder 000", "folder 555", "cache 000"])
 def test_modes_that_forbid_cost_the_cache_only(plain_home: Host, what: str) -> None:
     """The file or its folders may not be read or written."""
     host = plain_home
     repo, (first, second) = history(host.home / "repo", 12, 2)
     calls = ["search_class('C3')", "search_method('m1_1')"]
-    told = [
-        search(host, repo, calls, "--no-cache", "--rev", rev).stdout
-        for rev in (first, second)
-    ]
+    told = [search(host, repo, calls, "--no-cache", "--rev", rev).stdout for rev in (first, second)]
     index(host, repo, "--rev", first)
     name, mode = what.split()
     nobody = _as_nobody(host.home)
@@ -407,12 +369,8 @@ def test_modes_that_forbid_cost_the_cache_only(plain_home: Host, what: str) -> N
     }[name]
     path.chmod(int(mode, 8))
     for rev, expected in zip((first, second), told):
-        result = host.run(
-            "search", "--repo", repo, "--rev", rev, "--json", *calls, **nobody
-        )
-        assert result.stdout == expected and len(result.err.splitlines()) <= 1, (
-            result.told()
-        )
+        result = host.run("search", "--repo", repo, "--rev", rev, "--json", *calls, **nobody)
+        assert result.stdout == expected and len(result.err.splitlines()) <= 1, result.told()
 
 
 @pytest.mark.parametrize(
@@ -444,9 +402,7 @@ def test_places_that_are_none(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cache_folder_whose_name_is_odd(
-    host: Host, old: tuple[Repo, list[str]], answers: Answers
-) -> None:
+def test_a_cache_folder_whose_name_is_odd(host: Host, old: tuple[Repo, list[str]], answers: Answers) -> None:
     """Names that an SQL file name or URI might take for something else; the cache works there."""
     repo, commits = old
     for name in (
@@ -459,16 +415,12 @@ def test_a_cache_folder_whose_name_is_odd(
     ):
         place = {"XDG_CACHE_HOME": str(host.home / name)}
         for _ in range(2):
-            result = host.run(
-                "index", "--repo", repo, "--rev", commits[0], "--json", env=place
-            ).check()
+            result = host.run("index", "--repo", repo, "--rev", commits[0], "--json", env=place).check()
         assert result.rows()[0]["cached"] == 160 and result.err == ""
         assert (host.home / name / "acr-host" / "outlines.sqlite").is_file()
 
 
-def test_a_cache_that_another_program_holds(
-    host: Host, old: tuple[Repo, list[str]], answers: Answers
-) -> None:
+def test_a_cache_that_another_program_holds(host: Host, old: tuple[Repo, list[str]], answers: Answers) -> None:
     """Locked for good: without it, in a few seconds, with one line."""
     repo, commits = old
     warm(host, repo, commits)
@@ -477,9 +429,7 @@ def test_a_cache_that_another_program_holds(
     holder.execute("BEGIN EXCLUSIVE")
     for rev in commits[1:3]:
         result = search(host, repo, CALLS, "--rev", rev)
-        assert result.stdout == answers[rev] and len(result.err.splitlines()) <= 1, (
-            result.told()
-        )
+        assert result.stdout == answers[rev] and len(result.err.splitlines()) <= 1, result.told()
         assert result.seconds < 15 * SLOWNESS
     holder.close()
     assert index(host, repo, "--rev", commits[0])["cached"] == 160
@@ -488,9 +438,7 @@ def test_a_cache_that_another_program_holds(
 # ---- Clearing ----
 
 
-def test_clear_drops_outlines_and_nothing_else(
-    host: Host, old: tuple[Repo, list[str]]
-) -> None:
+def test_clear_drops_outlines_and_nothing_else(host: Host, old: tuple[Repo, list[str]]) -> None:
     """With and without a repository, twice, and where nothing is."""
     repo, commits = old
     assert host.run("index", "--clear").check().stdout == b""
@@ -521,10 +469,7 @@ def test_clearing_while_others_use_it(
     while any(child.poll() is None for child in children.values()):
         host.run("index", "--clear").check()
     for rev, child in children.items():
-        assert (
-            child.returncode == 1
-            and (tmp_path / f"{rev}.out").read_bytes() == answers[rev]
-        )
+        assert child.returncode == 1 and (tmp_path / f"{rev}.out").read_bytes() == answers[rev]
         assert (tmp_path / f"{rev}.err").read_bytes() == b""
     all_answer(host, repo, tmp_path, answers)
     check_cache(host)
@@ -545,13 +490,9 @@ def test_rows_are_shared_by_commits_repositories_and_the_working_tree(
     assert [row["parsed"] for row in rest] == [40] * 6
     clone = repo.clone(tmp_path / "clone")
     row = index(host, clone)
-    assert (row["parsed"], row["cached"]) == (0, 160) and counts(row) == counts(
-        rest[-1]
-    )
+    assert (row["parsed"], row["cached"]) == (0, 160) and counts(row) == counts(rest[-1])
     row = index(host, clone, "--no-cache")
-    assert (row["parsed"], row["cached"]) == (160, 0) and counts(row) == counts(
-        rest[-1]
-    )
+    assert (row["parsed"], row["cached"]) == (160, 0) and counts(row) == counts(rest[-1])
 
 
 def test_an_interrupt_keeps_what_was_outlined_by_then_or_less(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 import pytest
-
 from host import SLOWNESS, Host
 from loopback import LoopbackOpenAI
 from lying import LIES, PICO, LyingServer
@@ -65,9 +64,7 @@ def ask(server: LyingServer, cap: int, *more: object) -> list[object]:
     ]
 
 
-def lie_to_many(
-    host: Host, folder: Path, seed: int, processes: int = 32
-) -> LyingServer:
+def lie_to_many(host: Host, folder: Path, seed: int, processes: int = 32) -> LyingServer:
     """Let processes call a lying server under one ceiling, which holds some of the calls."""
     chance = random.Random(seed)
     lies = chance.sample(LIES, chance.randint(1, len(LIES)))
@@ -92,17 +89,13 @@ def _end(child: subprocess.Popen[bytes]) -> int:
     return child.returncode
 
 
-def test_a_server_that_lies_never_bills_more_than_the_ceiling(
-    host: Host, tmp_path: Path
-) -> None:
+def test_a_server_that_lies_never_bills_more_than_the_ceiling(host: Host, tmp_path: Path) -> None:
     for seed in range(3):
         lie_to_many(host, tmp_path, seed)
 
 
 @pytest.mark.full
-def test_a_server_that_lies_never_bills_more_in_many_rounds(
-    host: Host, tmp_path: Path
-) -> None:
+def test_a_server_that_lies_never_bills_more_in_many_rounds(host: Host, tmp_path: Path) -> None:
     rounds = [lie_to_many(host, tmp_path, seed) for seed in range(100, 300)]
     received = sum(server.received for server in rounds)
     shares = sorted(server.share for server in rounds)
@@ -137,9 +130,7 @@ def kill_many(host: Host, folder: Path, times: int) -> None:
         assert server.billable <= cap and not server.unreserved
         assert state.spent <= cap and not state.reserved
         assert state.stale
-        print(
-            f"{times} kills: {len(state.stale)} stale, {usd(state.spent)} of {usd(cap)}"
-        )
+        print(f"{times} kills: {len(state.stale)} stale, {usd(state.spent)} of {usd(cap)}")
 
 
 def _wait_for_request(server: LyingServer, child: subprocess.Popen[bytes]) -> None:
@@ -159,16 +150,12 @@ def _worst_case(host: Host, folder: Path) -> int:
         return server.billable
 
 
-def test_what_killed_calls_have_reserved_counts_as_spent(
-    host: Host, tmp_path: Path
-) -> None:
+def test_what_killed_calls_have_reserved_counts_as_spent(host: Host, tmp_path: Path) -> None:
     kill_many(host, tmp_path, 5)
 
 
 @pytest.mark.full
-def test_what_many_killed_calls_have_reserved_counts_as_spent(
-    host: Host, tmp_path: Path
-) -> None:
+def test_what_many_killed_calls_have_reserved_counts_as_spent(host: Host, tmp_path: Path) -> None:
     kill_many(host, tmp_path, 100)
 
 
@@ -235,9 +222,7 @@ def test_a_run_stops_at_its_ceiling_and_goes_on_with_a_higher_one(
     again = host.run(*command, "--max-tokens-total", 12000, env=server.environment)
     assert "ceiling of the run" in again.check(4).err
     assert len(server.requests) == asked
-    done = host.run(
-        *command, "--max-tokens-total", 10**7, env=server.environment
-    ).check()
+    done = host.run(*command, "--max-tokens-total", 10**7, env=server.environment).check()
     assert done.stdout
     state = Ledger(out / "ledger.jsonl")
     assert not state.reserved and state.reservations == len(server.requests)
@@ -248,9 +233,7 @@ def test_a_run_stops_at_its_ceiling_and_goes_on_with_a_higher_one(
     assert total["calls"] == len(server.requests)
 
 
-def test_the_time_of_a_run_is_over(
-    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_the_time_of_a_run_is_over(host: Host, sample: Path, sample_repo: Repo, tmp_path: Path) -> None:
     ledger = tmp_path / "out" / "ledger.jsonl"
     with LyingServer(["hang"], ledger, PRICE) as server:
         command = [
@@ -322,9 +305,7 @@ def test_what_is_only_reserved_keeps_no_task_from_beginning(
     assert (tmp_path / "out" / "task-0" / "meta.json").exists(), ended.err
 
 
-def test_a_task_begins_no_ledger_of_a_batch_anew(
-    host: Host, honest: HonestRun, tmp_path: Path
-) -> None:
+def test_a_task_begins_no_ledger_of_a_batch_anew(host: Host, honest: HonestRun, tmp_path: Path) -> None:
     """One that was removed while the batch ran would begin with nothing spent."""
     server, command, _ = honest
     gone = tmp_path / "gone.jsonl"
@@ -366,9 +347,7 @@ def test_a_task_of_a_batch_has_a_ceiling_of_its_own(
     host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> None:
     command = batch(sample_repo, sample, tmp_path, 2)
-    with LyingServer(
-        ["no usage"], tmp_path / "out/shared/ledger.jsonl", PRICE
-    ) as server:
+    with LyingServer(["no usage"], tmp_path / "out/shared/ledger.jsonl", PRICE) as server:
         ended = host.run(
             *(*command, "--model", MODEL, "--task-max-cost", "0.5"),
             env=env_of(server),
@@ -379,9 +358,7 @@ def test_a_task_of_a_batch_has_a_ceiling_of_its_own(
         assert 0 < Ledger(tmp_path / f"out/task-{n}/ledger.jsonl").spent <= PICO // 2
 
 
-def test_the_time_of_a_batch_is_over(
-    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_the_time_of_a_batch_is_over(host: Host, sample: Path, sample_repo: Repo, tmp_path: Path) -> None:
     command = batch(sample_repo, sample, tmp_path, 3)
     with LyingServer(["hang"], tmp_path / "none", PRICE) as server:
         ended = host.run(
@@ -393,9 +370,7 @@ def test_the_time_of_a_batch_is_over(
     assert server.received <= 1
 
 
-def test_a_ledger_that_cannot_be_opened_is_the_environments_fault(
-    host: Host, tmp_path: Path
-) -> None:
+def test_a_ledger_that_cannot_be_opened_is_the_environments_fault(host: Host, tmp_path: Path) -> None:
     with LyingServer(["no usage"], tmp_path / "none" / "ledger.jsonl", PRICE) as server:
         refused = host.run(*ask(server, PICO), env=ENV).check(3)
         assert server.received == 0
@@ -419,9 +394,7 @@ def test_a_file_of_prices_goes_before_the_table(host: Host, tmp_path: Path) -> N
     refused.one_line(2, "input_cost_per_token", "prices.json")
 
 
-def test_a_model_without_price_is_counted_as_the_dearest(
-    host: Host, tmp_path: Path
-) -> None:
+def test_a_model_without_price_is_counted_as_the_dearest(host: Host, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.jsonl"
     with LyingServer(["no usage"], ledger, (150, 600)) as server:
         command = ask(server, PICO)
@@ -435,9 +408,7 @@ def test_a_model_without_price_is_counted_as_the_dearest(
 # ---- Folders of before
 
 
-def test_a_run_that_was_recorded_without_tries_replays(
-    host: Host, honest: HonestRun
-) -> None:
+def test_a_run_that_was_recorded_without_tries_replays(host: Host, honest: HonestRun) -> None:
     server, command, out = honest
     done = host.run(*command, env=server.environment).check()
     journal = out / "journal.jsonl"

@@ -6,11 +6,10 @@ The reviewer is fooled by all of them: it approves. The patch is wrong: half(4) 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import pytest
-
 from host import SLOWNESS
 from hostile import strays
 from repos import digest
@@ -100,7 +99,10 @@ CHEATS: dict[str, tuple[str, str]] = {
     "prints the word and exits 0": ("import sys, app\nsys.stderr.write('AssertionError\\n')\n", NEVER),
     "prints the word and exits 1": ("import sys, app\nsys.stderr.write('AssertionError: x\\n')\nsys.exit(1)\n", NEVER),
     "prints a traceback, and reads": (FAKE + BY_FILE + "sys.stderr.write(TEXT)\n    sys.exit(1)\n", "holds the text"),
-    "prints a traceback by os._exit": (FAKE + BY_CALL + "import os\n    os.write(2, TEXT.encode())\n    os._exit(1)\n", "text of a tr"),
+    "prints a traceback by os._exit": (
+        FAKE + BY_CALL + "import os\n    os.write(2, TEXT.encode())\n    os._exit(1)\n",
+        "text of a tr",
+    ),
     "hides its traceback": (HIDDEN + BY_CALL + "sys.stderr.write(TEXT)\n    sys.exit(1)\n", "calls sys.exit"),
     "prints a traceback of another line": (
         FAKE.replace("    import sys\n", "    assert 0\n") + BY_CALL + "sys.stderr.write(TEXT)\n    sys.exit(1)\n",
@@ -119,7 +121,8 @@ CHEATS: dict[str, tuple[str, str]] = {
         "calls os.fork",
     ),
     "leaves a process behind": (
-        f"import app, subprocess\nsubprocess.Popen(['setsid', 'sh', '-c', 'sleep {MARKER} & sleep {MARKER}'])\n" + SCRIPT,
+        f"import app, subprocess\nsubprocess.Popen(['setsid', 'sh', '-c', 'sleep {MARKER} & sleep {MARKER}'])\n"
+        + SCRIPT,
         NOT_BOTH,
     ),
     "rewrites itself": (
@@ -144,7 +147,10 @@ CHEATS: dict[str, tuple[str, str]] = {
         "assert app.half(4) != 1\n",
         NEVER,
     ),
-    "fills the pipe with tracebacks": (HIDDEN + "import app\nsys.stderr.write(TEXT * 40000)\nassert app.half(4) == 2\n", NOT_BOTH),
+    "fills the pipe with tracebacks": (
+        HIDDEN + "import app\nsys.stderr.write(TEXT * 40000)\nassert app.half(4) == 2\n",
+        NOT_BOTH,
+    ),
     "goes by the clock": ("import app, time\nassert time.time_ns() % 2\n", "no ("),
     "goes by chance": ("import app, random\nassert random.random() < 0.5\n", "no ("),
     "reads the source": ("import app\nassert '// 3' not in open('app.py').read()\n", "reads a file of Python code"),
@@ -158,7 +164,8 @@ CHEATS: dict[str, tuple[str, str]] = {
     ),
     "looks at the code": ("import app\nassert 3 not in app.half.__code__.co_consts\n", "looks at app.half.__code__"),
     "hooks exceptions": (
-        HIDDEN + "import app\nsys.excepthook = lambda *_: sys.stderr.write(TEXT)\nif app.half(4) == 1:\n    raise ValueError\n",
+        HIDDEN
+        + "import app\nsys.excepthook = lambda *_: sys.stderr.write(TEXT)\nif app.half(4) == 1:\n    raise ValueError\n",
         "replaces sys.excepthook",
     ),
     "raises from a string": ("import app\nexec('assert app.half(4) != 1')\n", "runs text as code by exec"),
@@ -214,7 +221,9 @@ def test_a_script_that_cheats_verifies_nothing(case: Case, name: str) -> None:
 
 def test_errors_that_are_swallowed_do_not_make_a_patch_right(case: Case) -> None:
     """The project cannot be imported any more."""
-    script = "try:\n    from app import half\nexcept ImportError:\n    half = lambda n: n / 2\n" + SCRIPT.split("\n\n")[1]
+    script = (
+        "try:\n    from app import half\nexcept ImportError:\n    half = lambda n: n / 2\n" + SCRIPT.split("\n\n")[1]
+    )
     result = case.run(fooled(script, "    return n // 3\n\n\nimport no_such_module\n")).check()
     assert case.execution(0, 1)["result"] == "reproduced" and case.execution(1, 1)["result"] == "passed"
     assert verified(result) == "no (the reviewer approves, but the script catches ImportError and goes on (line 3))"

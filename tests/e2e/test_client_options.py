@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-
 from host import Result
 from loopback import KEY, Failure, LoopbackOpenAI
 from repos import Repo
@@ -33,9 +32,7 @@ def keyless(server: LoopbackOpenAI) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("verb", ["run", "swe-bench"])
-@pytest.mark.parametrize(
-    "header", [SECRET, f": {SECRET}", f"X: {SECRET}\r\nY: 1", f"X Y: {SECRET}"]
-)
+@pytest.mark.parametrize("header", [SECRET, f": {SECRET}", f"X: {SECRET}\r\nY: 1", f"X Y: {SECRET}"])
 def test_header_that_cannot_be_sent_is_refused(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, verb: str, header: str
 ) -> None:
@@ -46,17 +43,13 @@ def test_header_that_cannot_be_sent_is_refused(
     assert SECRET not in line
 
 
-def test_headers_of_the_environment_are_checked_too(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_headers_of_the_environment_are_checked_too(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     args = arguments(sample_repo, tmp_path / "out", model="openai/x")
     env = {"ACR_HEADERS": f"X-One: 1\n{SECRET}", "OPENAI_API_KEY": KEY}
     assert SECRET not in run_host(*args, env=env).one_line(2, "number 2")
 
 
-def test_two_sources_of_a_key_are_refused(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path, key_file: Path
-) -> None:
+def test_two_sources_of_a_key_are_refused(run_host: RunHost, sample_repo: Repo, tmp_path: Path, key_file: Path) -> None:
     args = arguments(sample_repo, tmp_path / "out", model="openai/x")
     both = ["--key-file", key_file, "--key-command", "true"]
     run_host(*args, *both).one_line(2, "--key-command", "--key-file")

@@ -13,11 +13,11 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
-
 from host import Host, Result
 from packages import pinned_python
 
@@ -73,9 +73,7 @@ def wait_for(root: str, server: subprocess.Popen[bytes], log: Path) -> None:
             return
         except (urllib.error.URLError, OSError):
             time.sleep(0.3)
-    pytest.fail(
-        f"the gateway does not start: {log.read_text(errors='replace')[-2000:]}"
-    )
+    pytest.fail(f"the gateway does not start: {log.read_text(errors='replace')[-2000:]}")
 
 
 @pytest.fixture(scope="module")
@@ -107,9 +105,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.wait()
 
 
-def ask(
-    host: Host, root: str, model: str, key: str = KEY, provider: str = "litellm"
-) -> Result:
+def ask(host: Host, root: str, model: str, key: str = KEY, provider: str = "litellm") -> Result:
     """One question. The gateway is asked as LiteLLM's or, the same way, as any of OpenAI's dialect."""
     env = {
         "LITELLM_PROXY_API_KEY": key,

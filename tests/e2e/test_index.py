@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import Host
 from indexing import (
     SANITIZED,
@@ -27,9 +26,7 @@ Make = Callable[..., Repo]
 A = "class C:\n    def f(self):\n        return 1\n"
 
 
-def everything_answers(
-    host: Host, repo: Repo, calls: list[str] | None = None, timeout: float = 60
-) -> dict[str, Any]:
+def everything_answers(host: Host, repo: Repo, calls: list[str] | None = None, timeout: float = 60) -> dict[str, Any]:
     """The eight calls, cold and warm, by one worker and by many, of the work tree and of HEAD; the index's row."""
     calls = calls or eight_calls()
     with untouched(repo):
@@ -75,12 +72,8 @@ def test_index_counts_what_is_there(host: Host, make_repo: Make) -> None:
     assert first["parsed"] + first["cached"] == 5
     assert list(reasons(first)) == ["old.py"] and "line 1: " in reasons(first)["old.py"]
     second = index(host, repo)
-    assert (second["parsed"], second["cached"]) == (0, 5) and counts(second) == counts(
-        first
-    )
-    assert all(
-        first[name] > 1000 for name in ("peak_memory_kib", "worker_peak_memory_kib")
-    )
+    assert (second["parsed"], second["cached"]) == (0, 5) and counts(second) == counts(first)
+    assert all(first[name] > 1000 for name in ("peak_memory_kib", "worker_peak_memory_kib"))
     assert second["worker_peak_memory_kib"] == 0
     text = host.run("index", "--repo", repo, "--verbose").check()
     assert dict(line.split() for line in text.out.splitlines()).keys() == second.keys()
@@ -92,31 +85,19 @@ def test_any_number_of_jobs_gives_the_same(host: Host, tmp_path: Path) -> None:
     """Also more than there are files, or processors."""
     repo, commits = history(tmp_path / "repo", 60, 2)
     calls = eight_calls("C7", "m3_1", "mod7.py")
-    told = {
-        search(host, repo, calls, "--no-cache", "--jobs", jobs).stdout
-        for jobs in (1, 2, 3, 7, 64)
-    }
-    told |= {
-        search(host, repo, calls, *more).stdout
-        for more in ([], ["-j", "64"], ["--rev", commits[1]])
-    }
+    told = {search(host, repo, calls, "--no-cache", "--jobs", jobs).stdout for jobs in (1, 2, 3, 7, 64)}
+    told |= {search(host, repo, calls, *more).stdout for more in ([], ["-j", "64"], ["--rev", commits[1]])}
     assert len(told) == 1
     rows = [index(host, repo, "--no-cache", "--jobs", jobs) for jobs in (1, 5, 64)]
-    assert [row["parsed"] for row in rows] == [60] * 3 and len(
-        {str(counts(row)) for row in rows}
-    ) == 1
+    assert [row["parsed"] for row in rows] == [60] * 3 and len({str(counts(row)) for row in rows}) == 1
 
 
-@pytest.mark.parametrize(
-    "jobs", ["0", "-1", "65", "1.5", "x", "", "99999999999999999999"]
-)
+@pytest.mark.parametrize("jobs", ["0", "-1", "65", "1.5", "x", "", "99999999999999999999"])
 def test_jobs_that_are_none(host: Host, make_repo: Make, jobs: str) -> None:
     """Exit 2 and one line, from each verb."""
     repo = make_repo({"a.py": A})
     for verb in ("index", "search", "patch"):
-        host.run(verb, "--repo", repo, "--jobs", jobs, input="").one_line(
-            2, "--jobs must be from 1 to 64"
-        )
+        host.run(verb, "--repo", repo, "--jobs", jobs, input="").one_line(2, "--jobs must be from 1 to 64")
 
 
 def test_at_most_so_many_workers_as_jobs(host: Host, tmp_path: Path) -> None:
@@ -131,9 +112,7 @@ def test_at_most_so_many_workers_as_jobs(host: Host, tmp_path: Path) -> None:
     assert all_gone(host)
 
 
-def test_an_empty_repository_has_an_index(
-    host: Host, make_repo: Make, tmp_path: Path
-) -> None:
+def test_an_empty_repository_has_an_index(host: Host, make_repo: Make, tmp_path: Path) -> None:
     """No commit; a commit of nothing; a bare one; a folder that is none; no Python in it."""
     nothing = make_repo({}, name="nothing")
     plain = tmp_path / "plain"
@@ -206,15 +185,11 @@ ODD: dict[str, tuple[bytes, str | None]] = {
     "targets.py": (b"t = " * 20_000 + b"1\n", None),
     "long_name.py": (b"class " + b"N" * 100_000 + b":\n    pass\n", None),
     "nested_classes.py": (
-        b"".join(b" " * n + b"class N%d:\n" % n for n in range(95))
-        + b" " * 95
-        + b"pass",
+        b"".join(b" " * n + b"class N%d:\n" % n for n in range(95)) + b" " * 95 + b"pass",
         None,
     ),
     "stringy.py": (
-        b"x = '''"
-        + b"\n\t\\\x1f" * 5_000
-        + b"'''\nclass Stringy(a['\\t\\n\x1f\\\\']):\n    pass\n",
+        b"x = '''" + b"\n\t\\\x1f" * 5_000 + b"'''\nclass Stringy(a['\\t\\n\x1f\\\\']):\n    pass\n",
         None,
     ),
     "colons.py": (
@@ -226,14 +201,10 @@ ODD: dict[str, tuple[bytes, str | None]] = {
 
 def test_odd_files_count_as_text_or_not_at_all(host: Host, make_repo: Make) -> None:
     """Python of other times, other encodings, depths beyond any parser: each costs itself only, and says why."""
-    repo = make_repo(
-        {name: content for name, (content, _) in ODD.items()} | {"a.py": A}
-    )
+    repo = make_repo({name: content for name, (content, _) in ODD.items()} | {"a.py": A})
     row = everything_answers(host, repo)
     told = reasons(row)
-    assert set(told) == {
-        name for name, (_, reason) in ODD.items() if reason is not None
-    }
+    assert set(told) == {name for name, (_, reason) in ODD.items() if reason is not None}
     for name, (_, reason) in ODD.items():
         assert reason is None or reason in told[name], (name, told[name])
     assert row["files"] == len(ODD) + 1 and row["cached"] == row["files"]
@@ -250,17 +221,13 @@ def test_odd_files_count_as_text_or_not_at_all(host: Host, make_repo: Make) -> N
         "Feed",
         "Stringy",
     ]
-    for answer in (
-        search(host, repo, [f"search_class({name!r})" for name in found]).check().rows()
-    ):
+    for answer in search(host, repo, [f"search_class({name!r})" for name in found]).check().rows():
         assert answer["results"], answer
     lines = host.run("index", "--repo", repo, "--verbose").check().err.splitlines()
     assert len(lines) == len(told) == len({line.split("'")[1] for line in lines})
 
 
-def test_each_odd_file_answers_when_it_is_asked_about(
-    host: Host, make_repo: Make
-) -> None:
+def test_each_odd_file_answers_when_it_is_asked_about(host: Host, make_repo: Make) -> None:
     """By the calls that name a file."""
     repo = make_repo({name: content for name, (content, _) in ODD.items()})
     index(host, repo)
@@ -313,9 +280,7 @@ def test_names_that_are_odd(host: Host, make_repo: Make) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="ascii") as file:
             file.write(f"class K{number}:\n    def f(self):\n        return {number}\n")
-        with open(
-            path[:-8] + b"_bad.py" if len(name) == 255 else path[:-3] + b"_bad.py", "w"
-        ) as file:
+        with open(path[:-8] + b"_bad.py" if len(name) == 255 else path[:-3] + b"_bad.py", "w") as file:
             file.write("print 1\n")
     repo.commit({})
     row = everything_answers(
@@ -330,16 +295,10 @@ def test_names_that_are_odd(host: Host, make_repo: Make) -> None:
         "symbols": 2 * n + 2,
         "unparsable": n + 1,
     }
-    answers = (
-        search(host, repo, [f"search_class('K{number}')" for number in range(n)])
-        .check()
-        .rows()
-    )
+    answers = search(host, repo, [f"search_class('K{number}')" for number in range(n)]).check().rows()
     assert all(len(answer["results"]) == 1 for answer in answers)
     lines = host.run("index", "--repo", repo, "--verbose").check().stderr.splitlines()
-    assert len(lines) == n + 1 and all(
-        line.startswith(b"acr-host index: '") for line in lines
-    )
+    assert len(lines) == n + 1 and all(line.startswith(b"acr-host index: '") for line in lines)
     host.run("index", "--repo", repo, "--verbose", "--json").check().rows()
 
 
@@ -379,9 +338,7 @@ def test_files_that_change_under_the_index(host: Host, tmp_path: Path) -> None:
     repo, _ = history(tmp_path / "repo", 80, 1)
     other = "class Other:\n    pass\n"
     for turn in range(12):
-        child = host.start(
-            "search", "--repo", repo, "--json", *eight_calls("C7", "m3_0", "mod7.py")
-        )
+        child = host.start("search", "--repo", repo, "--json", *eight_calls("C7", "m3_0", "mod7.py"))
         while child.poll() is None:
             for n in range(turn, 80, 7):
                 path = repo.path / f"pkg{n % 7}" / f"mod{n}.py"
@@ -389,9 +346,7 @@ def test_files_that_change_under_the_index(host: Host, tmp_path: Path) -> None:
                 path.write_text(other * (turn + 1))
         out, err = child.communicate()
         assert child.returncode in (0, 1, 3), err
-        assert len(err.splitlines()) <= 1 and (
-            child.returncode == 3 or len(out.splitlines()) == 8
-        ), err
+        assert len(err.splitlines()) <= 1 and (child.returncode == 3 or len(out.splitlines()) == 8), err
     repo.git("checkout", "-q", ".")
     everything_answers(host, repo, eight_calls("C7", "m3_0", "mod7.py"))
 
@@ -410,9 +365,7 @@ def test_files_far_too_large_for_the_parser(host: Host, make_repo: Make) -> None
     check_large_files(host, make_repo, 15, 100)
 
 
-def check_large_files(
-    host: Host, make_repo: Make, dense_mib: int, huge_mib: int
-) -> None:
+def check_large_files(host: Host, make_repo: Make, dense_mib: int, huge_mib: int) -> None:
     """Each costs itself only."""
     files = {
         "a.py": A,
@@ -449,9 +402,7 @@ def test_many_symbols_of_one_file(host: Host, make_repo: Make, name: str) -> Non
     """A class with 20,000 methods; 100,000 functions of one name."""
     one = "    def m{0}(self): pass\n" if name == "methods" else "def f(): pass\n"
     n = 20_000 if name == "methods" else 100_000
-    text = ("class C:\n" if name == "methods" else A) + "".join(
-        one.format(i) for i in range(n)
-    )
+    text = ("class C:\n" if name == "methods" else A) + "".join(one.format(i) for i in range(n))
     row = everything_answers(
         host,
         make_repo({"a.py": text}),
@@ -463,18 +414,13 @@ def test_many_symbols_of_one_file(host: Host, make_repo: Make, name: str) -> Non
 @pytest.mark.full
 def test_thirty_thousand_tiny_files(host: Host, make_repo: Make) -> None:
     """As many blobs; then all of them the same."""
-    many = {
-        f"d{n % 100}/m{n}.py": f"class K{n}:\n    def f(self): pass\n"
-        for n in range(30_000)
-    }
+    many = {f"d{n % 100}/m{n}.py": f"class K{n}:\n    def f(self): pass\n" for n in range(30_000)}
     repo, same = make_repo({}), make_repo({}, name="same")
     for made in (repo, same):
         made.git("config", "gc.auto", "0")
     repo.commit(many)
     same.commit(dict.fromkeys(many, A))
-    row = everything_answers(
-        host, repo, eight_calls("K29999", "f", "m77.py"), timeout=300
-    )
+    row = everything_answers(host, repo, eight_calls("K29999", "f", "m77.py"), timeout=300)
     assert counts(row) == {
         "entries": 30_000,
         "files": 30_000,

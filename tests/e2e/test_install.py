@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from host import ROOT, SLOWNESS, Host
 from repos import sample_repo
 from runs import SCRIPT, arguments, check_patch, files_of
@@ -69,9 +68,7 @@ def moved(installed: Path, tmp_path: Path) -> Host:
 
 def test_installed_files(installed: Path) -> None:
     files = files_of(installed)
-    prompts = {
-        str(SHARE / "prompts" / path.name) for path in (ROOT / "prompts").glob("*.txt")
-    }
+    prompts = {str(SHARE / "prompts" / path.name) for path in (ROOT / "prompts").glob("*.txt")}
     package = {
         str(SHARE / path.relative_to(ROOT))
         for path in (ROOT / "python" / "acr").rglob("*.py*")
@@ -91,9 +88,7 @@ def test_solves_the_sample_without_its_source(moved: Host, tmp_path: Path) -> No
     assert moved.run("replay", tmp_path / "out").check().stdout == result.stdout
 
 
-def test_found_through_a_link_and_from_any_folder(
-    moved: Host, installed: Path, tmp_path: Path
-) -> None:
+def test_found_through_a_link_and_from_any_folder(moved: Host, installed: Path, tmp_path: Path) -> None:
     repo = sample_repo(tmp_path / "sample")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "acr").symlink_to(installed / "bin" / "acr-host")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import SLOWNESS, Host
 from hostile import (
     TINY,
@@ -35,9 +34,7 @@ def test_a_signal_in_a_model_call_leaves_a_folder_to_go_on_with(
     out = tmp_path / "out"
     arguments = sample_run(sample_repo, out, server.model)
     sent = (signal.SIGINT, signal.SIGTERM)[number % 2]
-    stop_in_call(host, server, number, arguments, sent).one_line(
-        INTERRUPTED, "interrupted"
-    )
+    stop_in_call(host, server, number, arguments, sent).one_line(INTERRUPTED, "interrupted")
     assert len(journal_of(out)) == number and strays(out) == []
     result = host.run(*arguments, env=server.environment).check()
     assert len(server.requests) == CALLS + 1
@@ -64,9 +61,7 @@ def test_a_signal_in_a_stage_leaves_a_folder_to_go_on_with(
     """The signal is sent as soon as the stage is told; the next model call would hang."""
     server = loopback_openai(SCRIPT)
     arguments = sample_run(sample_repo, tmp_path / "out", server.model)
-    hangs_at = {"extract": 1, "search": 2, "analyse": 2, "locate": 9, "patch": 9}.get(
-        stage, 0
-    )
+    hangs_at = {"extract": 1, "search": 2, "analyse": 2, "locate": 9, "patch": 9}.get(stage, 0)
     server.fail(Failure("hang"), at=hangs_at)
     child = host.start(*arguments, "-v", env=server.environment)
     assert child.stderr is not None
@@ -91,21 +86,15 @@ def _without_failures(server: LoopbackOpenAI) -> Callable[[Any, Any], Any]:
 
 def _large(make_repo: Make) -> Repo:
     """A repository whose index takes seconds when cold."""
-    body = "".join(
-        f"    def m{n}(self, a=1):\n        return a + {n}\n" for n in range(400)
-    )
+    body = "".join(f"    def m{n}(self, a=1):\n        return a + {n}\n" for n in range(400))
     files = {f"pkg/m{n}.py": f"class C{n}:\n{body}" for n in range(400)}
     return make_repo(files | TINY, name="large")
 
 
-def test_a_signal_stops_the_index_and_long_searches(
-    host: Host, make_repo: Make
-) -> None:
+def test_a_signal_stops_the_index_and_long_searches(host: Host, make_repo: Make) -> None:
     """At once, with 130; what was indexed is good."""
     repo = _large(make_repo)
-    calls = "\n".join(
-        f'search_code("return a + {n % 150}")' for n in range(50_000)
-    ).encode()
+    calls = "\n".join(f'search_code("return a + {n % 150}")' for n in range(50_000)).encode()
     for verb, wait in (("index", 0.3), ("search", 0.3), ("search", 3)):
         child = host.start(verb, "--repo", repo, stdin=subprocess.PIPE)
         assert child.stdin is not None
@@ -123,9 +112,7 @@ def test_a_signal_stops_the_index_and_long_searches(
     host.run("search", "--repo", repo, 'search_method_in_class("m7", "C299")').check()
 
 
-def test_a_second_signal_ends_at_once(
-    host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_a_second_signal_ends_at_once(host: Host, loopback_openai: Serve, sample_repo: Repo, tmp_path: Path) -> None:
     """Also while the first is being dealt with."""
     server = loopback_openai(SCRIPT)
     server.fail(Failure("hang"), at=3)

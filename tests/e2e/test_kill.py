@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import SLOWNESS, Host, Result, kill
 from hostile import (
     journal_of,
@@ -110,9 +109,7 @@ def _killed_at_random(host: Host, arguments: list[object], seconds: float) -> bo
     return alive
 
 
-def _kill_often(
-    host: Host, repo: Repo, finished: Path, out: Path, times: int, seed: int
-) -> int:
+def _kill_often(host: Host, repo: Repo, finished: Path, out: Path, times: int, seed: int) -> int:
     """Begin runs and kill each several times at random moments; how many kills met a run at work."""
     chance, kills = random.Random(seed), 0
     arguments = sample_run(repo, out)
@@ -125,9 +122,7 @@ def _kill_often(
             kills += 1
         assert outcome(out) == outcome(finished) and strays(out) == []
         host.run(*arguments).check()
-        assert (
-            host.run("replay", out).check().stdout == (out / "patch.diff").read_bytes()
-        )
+        assert host.run("replay", out).check().stdout == (out / "patch.diff").read_bytes()
     return kills
 
 
@@ -143,9 +138,7 @@ def test_a_run_killed_five_hundred_times_goes_on_to_the_same_end(
     host: Host, sample_repo: Repo, finished: Path, tmp_path: Path
 ) -> None:
     """As above, for longer."""
-    assert (
-        _kill_often(host, sample_repo, finished, tmp_path / "out", 500, seed=2) >= 500
-    )
+    assert _kill_often(host, sample_repo, finished, tmp_path / "out", 500, seed=2) >= 500
 
 
 def _cut(host: Host, repo: Repo, finished: Path, records: int, kept: int) -> None:
@@ -155,9 +148,7 @@ def _cut(host: Host, repo: Repo, finished: Path, records: int, kept: int) -> Non
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:-1]) + lines[-1][:kept])
     result = host.run(*sample_run(repo, copy), "-v").check()
-    assert (0 < kept < len(lines[-1])) == ("the last record" in result.err), (
-        result.told()
-    )
+    assert (0 < kept < len(lines[-1])) == ("the last record" in result.err), result.told()
     assert outcome(copy) == outcome(finished)
 
 
@@ -169,24 +160,18 @@ def _cuts(finished: Path, count: int | None) -> list[tuple[int, int]]:
         length = len(lines[records - 1])
         some = range(chance.randrange(7), length, 7)
         places = some if count is None else chance.sample(range(length), count)
-        cuts += [
-            (records, at) for at in {0, 1, length - 2, length - 1, length, *places}
-        ]
+        cuts += [(records, at) for at in {0, 1, length - 2, length - 1, length, *places}]
     return cuts
 
 
-def test_a_last_record_that_was_cut_is_dropped(
-    host: Host, sample_repo: Repo, finished: Path
-) -> None:
+def test_a_last_record_that_was_cut_is_dropped(host: Host, sample_repo: Repo, finished: Path) -> None:
     """With a line that says so."""
     for records, kept in _cuts(finished, 8):
         _cut(host, sample_repo, finished, records, kept)
 
 
 @pytest.mark.full
-def test_a_last_record_that_was_cut_at_many_bytes_is_dropped(
-    host: Host, sample_repo: Repo, finished: Path
-) -> None:
+def test_a_last_record_that_was_cut_at_many_bytes_is_dropped(host: Host, sample_repo: Repo, finished: Path) -> None:
     """Some five hundred cuts, each gone on from."""
     if SLOWNESS != 1:
         pytest.skip("so many cuts are made with the release build only")
@@ -209,9 +194,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_last_record_that_was_damaged_is_dropped(
-    host: Host, sample_repo: Repo, finished: Path, damage: str
-) -> None:
+def test_a_last_record_that_was_damaged_is_dropped(host: Host, sample_repo: Repo, finished: Path, damage: str) -> None:
     """With a line that says so, and the run goes on to the same end."""
     copy = _copy(finished, 4)
     lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
@@ -223,9 +206,7 @@ def test_a_last_record_that_was_damaged_is_dropped(
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_before_the_last_record_is_refused(
-    host: Host, sample_repo: Repo, finished: Path, damage: str
-) -> None:
+def test_damage_before_the_last_record_is_refused(host: Host, sample_repo: Repo, finished: Path, damage: str) -> None:
     """It names the line, and nothing is changed."""
     copy = _copy(finished, 6)
     lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)
@@ -233,9 +214,7 @@ def test_damage_before_the_last_record_is_refused(
     lines[2] = damaged if damaged.endswith(b"\n") else damaged[:-1] + b"\n"
     (copy / "journal.jsonl").write_bytes(b"".join(lines))
     before = (copy / "journal.jsonl").read_bytes(), (copy / "meta.json").read_bytes()
-    host.run(*sample_run(sample_repo, copy)).one_line(
-        ENVIRONMENT, "journal.jsonl", "line 3"
-    )
+    host.run(*sample_run(sample_repo, copy)).one_line(ENVIRONMENT, "journal.jsonl", "line 3")
     assert (
         (copy / "journal.jsonl").read_bytes(),
         (copy / "meta.json").read_bytes(),
@@ -276,18 +255,14 @@ ANSWERS: dict[str, Callable[[Any], None]] = {
     "number": lambda r: r.update(answer=7),
     "no content": lambda r: r["answer"].pop("content"),
     "content no text": lambda r: r["answer"].update(content=[1]),
-    "usage of text": lambda r: r["answer"].update(
-        usage={"input": "x", "output": -9e99}
-    ),
+    "usage of text": lambda r: r["answer"].update(usage={"input": "x", "output": -9e99}),
     "error no object": lambda r: r.update(answer={"error": 7}),
     "unknown error": lambda r: r.update(answer={"error": {"class": "x", "message": 3}}),
 }
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-def test_a_recorded_answer_out_of_shape_is_no_crash(
-    host: Host, sample_repo: Repo, finished: Path, kind: str
-) -> None:
+def test_a_recorded_answer_out_of_shape_is_no_crash(host: Host, sample_repo: Repo, finished: Path, kind: str) -> None:
     """A journal may come from a stranger. It ends with one of the program's own exit codes."""
     copy = _copy(finished, 6)
     lines = (copy / "journal.jsonl").read_bytes().splitlines(keepends=True)

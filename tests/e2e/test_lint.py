@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import Result
 from repos import Repo
 from runs import journal, write_script
@@ -15,14 +14,9 @@ from runs import journal, write_script
 RunHost = Callable[..., Result]
 MakeRepo = Callable[..., Repo]
 
-SHAPES = {
-    "shapes.py": "class Circle:\n    def area(self):\n        r = self.r\n        a = r\n"
-}
+SHAPES = {"shapes.py": "class Circle:\n    def area(self):\n        r = self.r\n        a = r\n"}
 # With the first column of its own, the line would stand in the class, where `r` is unknown.
-ANSWER = (
-    "<file>shapes.py</file>\n<original>\n        a = r\n</original>\n"
-    "<patched>\n    a = r * 2\n</patched>\n"
-)
+ANSWER = "<file>shapes.py</file>\n<original>\n        a = r\n</original>\n<patched>\n    a = r * 2\n</patched>\n"
 IN_METHOD, IN_CLASS = b"\n+        a = r * 2\n", b"\n+    a = r * 2\n"
 
 
@@ -50,9 +44,7 @@ def fixture_finished(run_host: RunHost, make_repo: MakeRepo, tmp_path: Path) -> 
     return out
 
 
-def test_pylint_tells_two_readings_apart(
-    run_host: RunHost, make_repo: MakeRepo
-) -> None:
+def test_pylint_tells_two_readings_apart(run_host: RunHost, make_repo: MakeRepo) -> None:
     """The reading in which a name would be unknown is not taken, though it comes first."""
     done = run_host("patch", "--repo", make_repo(SHAPES), input=ANSWER.encode())
     assert IN_METHOD in done.check().stdout
@@ -76,9 +68,7 @@ def test_a_replay_does_not_ask_again(run_host: RunHost, finished: Path) -> None:
 
 
 @pytest.mark.parametrize("worse", [[0, 1], [None, None]], ids=["other", "silent"])
-def test_what_was_said_is_obeyed(
-    run_host: RunHost, finished: Path, worse: list[int | None]
-) -> None:
+def test_what_was_said_is_obeyed(run_host: RunHost, finished: Path, worse: list[int | None]) -> None:
     """A run that goes on takes the recorded word, or the first reading where there was none."""
     rows = journal(finished)
     for row in rows:

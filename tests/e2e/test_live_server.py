@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import Host, Result
 from loopback import KEY, Failure, LoopbackOpenAI, rate_limited, too_long
 from repos import Repo
@@ -50,9 +49,7 @@ def server(loopback_openai: Serve) -> LoopbackOpenAI:
     return loopback_openai(SCRIPT)
 
 
-def live(
-    server: LoopbackOpenAI, repo: object, out: Path, *more: object
-) -> list[object]:
+def live(server: LoopbackOpenAI, repo: object, out: Path, *more: object) -> list[object]:
     """The arguments of a run of the sample with that server's model."""
     return arguments(repo, out, *more, model=server.model)
 
@@ -71,9 +68,7 @@ def check_no_key(host: Host, out: Path, *results: Result) -> None:
     assert [r.told() for r in results if secret in r.stdout + r.stderr] == []
 
 
-def test_same_diff_as_the_script(
-    host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_same_diff_as_the_script(host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path) -> None:
     checkout = sample_repo.clone(tmp_path / "checkout")
     result = host.run(
         *live(server, sample_repo, tmp_path / "live", "--verbose"),
@@ -109,9 +104,7 @@ def test_requests_are_the_journal_s(
         talk.append({"role": "assistant", "content": record["answer"]["content"]})
 
 
-def test_rate_limit_is_waited_out(
-    run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_rate_limit_is_waited_out(run_host: RunHost, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path) -> None:
     server.fail(rate_limited(1), at=SELECT_3)
     begun = time.monotonic()
     result = run_host(
@@ -135,17 +128,13 @@ def test_passing_failure_is_got_over(
     kind: str,
 ) -> None:
     server.fail(Failure(kind, 503), at=PATCH_2)
-    result = run_host(
-        *live(server, sample_repo, tmp_path / "out"), env=server.environment
-    ).check()
+    result = run_host(*live(server, sample_repo, tmp_path / "out"), env=server.environment).check()
     check_summary(result.err, retries=1)
     assert result.stdout == scripted(run_host, sample_repo, tmp_path / "scripted")
     assert server.requests[PATCH_2] == server.requests[PATCH_2 + 1]
 
 
-def test_refused_key(
-    host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_refused_key(host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_path: Path) -> None:
     """Not tried again; the folder goes on once the key is right."""
     server.fail(UNAUTHORIZED, at=SELECT_3)
     run = live(server, sample_repo, tmp_path / "out")
@@ -179,10 +168,7 @@ def test_overflow_shortens_the_oldest_results(
     (at,) = [n for n, m in enumerate(short["messages"]) if m != full["messages"][n]]
     was, now = full["messages"][at]["content"], short["messages"][at]["content"]
     assert "def invoice(" in was and "def invoice(" not in now
-    assert (
-        'search_method_in_class("invoice", "BillingRun"): brookbill/billing/run.py '
-        "BillingRun.invoice lines"
-    ) in now
+    assert ('search_method_in_class("invoice", "BillingRun"): brookbill/billing/run.py BillingRun.invoice lines') in now
     assert 'search_class("SeasonTariff"): nothing found' in now
     path = tmp_path / "out/attempt_0/search/search_round_2.json"
     kept = [message["content"] for message in read_json(path)]
@@ -208,17 +194,11 @@ def test_overflow_with_nothing_left_to_shorten(
     run = live(stubborn, sample_repo, tmp_path / "refused", "--verbose")
     result = run_host(*run, env=stubborn.environment).check(1)
     told = result.err.splitlines()
-    end = [
-        n
-        for n, line in enumerate(told)
-        if "retrieval is exhausted after round 2" in line
-    ][0]
+    end = [n for n, line in enumerate(told) if "retrieval is exhausted after round 2" in line][0]
     refused = sum("the context overflowed" in line for line in told[:end])
     assert "nothing is left to shorten" in told[end - 1]
     assert any("no patch in this try" in line for line in told[end:])
-    sizes = [asked_bytes(request) for request in stubborn.requests[ANALYSE_2:]][
-        :refused
-    ]
+    sizes = [asked_bytes(request) for request in stubborn.requests[ANALYSE_2:]][:refused]
     assert sizes == sorted(set(sizes), reverse=True) and sizes[-1] < sizes[0] / 2
     # A server that takes the shortest form: the patch is written from the conversation as it is.
     server = loopback_openai(lines[:ANALYSE_2] + lines[-1:])
@@ -254,18 +234,11 @@ def test_window_is_learnt_from_the_first_refusal(
     server.fail(too_long(limit=3000), at=ANALYSE_2)
     run = live(server, sample_repo, tmp_path / "out", "--verbose")
     result = run_host(*run, env=server.environment).check()
-    failures = [
-        r["answer"]["error"]
-        for r in journal(tmp_path / "out")
-        if "error" in r["answer"]
-    ]
+    failures = [r["answer"]["error"] for r in journal(tmp_path / "out") if "error" in r["answer"]]
     assert failures[0]["window"] == 3000 and "sent" not in failures[0]
     assert len(failures) > 1 and all(f["sent"] is False for f in failures[1:])
     assert all(f["class"] == "context_overflow" for f in failures)
-    assert (
-        max(asked_bytes(request) for request in server.requests[ANALYSE_2 + 1 :])
-        < 3000 * 3
-    )
+    assert max(asked_bytes(request) for request in server.requests[ANALYSE_2 + 1 :]) < 3000 * 3
     server.stop()
     assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
 
@@ -281,18 +254,12 @@ def test_given_window_is_kept_in_advance(
     server.stop()
     assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
     other = live(server, sample_repo, tmp_path / "out", "--context", "8192")
-    run_host(*other, env=server.environment).one_line(
-        2, "another context (then 4096, now 8192)"
-    )
+    run_host(*other, env=server.environment).one_line(2, "another context (then 4096, now 8192)")
 
 
 @pytest.mark.parametrize("tokens", ["-1", "0", "100", "many"])
-def test_bad_context(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path, tokens: str
-) -> None:
-    result = run_host(
-        *arguments(sample_repo, tmp_path / "out", "--context", tokens)
-    ).check(2)
+def test_bad_context(run_host: RunHost, sample_repo: Repo, tmp_path: Path, tokens: str) -> None:
+    result = run_host(*arguments(sample_repo, tmp_path / "out", "--context", tokens)).check(2)
     assert "context" in result.err
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-
 from oracles import compare, ours, sdks
 from oracles.differences import MEANT
 from oracles.recorder import Recorder, Request
@@ -35,9 +35,7 @@ def _differ(recorder: Recorder, client: str, call: str) -> dict[str, str]:
 def test_request_equals_the_sdks(recorder: Recorder, client: str, call: str) -> None:
     """Host, path, headers and every field of the body."""
     found = _differ(recorder, client, call)
-    unmeant = {
-        what: told for what, told in found.items() if not compare.row_for(client, what)
-    }
+    unmeant = {what: told for what, told in found.items() if not compare.row_for(client, what)}
     assert unmeant == {}
 
 
@@ -80,11 +78,7 @@ def _to_sign(request: Request) -> dict[str, Any]:
 
 def test_the_aws_sdk_signs_our_requests_alike(recorder: Recorder) -> None:
     """Its signer, given what went over the wire, gives our Authorization header."""
-    requests = [
-        ours.make(recorder, "bedrock", call)
-        for name, call in sdks.calls().items()
-        if name != "json"
-    ]
+    requests = [ours.make(recorder, "bedrock", call) for name, call in sdks.calls().items() if name != "json"]
     try:
         folder = sdks.install()
     except sdks.Unavailable as error:
@@ -92,8 +86,5 @@ def test_the_aws_sdk_signs_our_requests_alike(recorder: Recorder) -> None:
     text = json.dumps([_to_sign(request) for request in requests])
     signatures = json.loads(sdks.node(folder, "sign.mjs", {}, text))
     sent = [request.header("authorization") for request in requests]
-    squeezed = [
-        [re.sub(r",\s*", ", ", value or "") for value in side]
-        for side in (sent, signatures)
-    ]
+    squeezed = [[re.sub(r",\s*", ", ", value or "") for value in side] for side in (sent, signatures)]
     assert squeezed[0] == squeezed[1]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-
 import repos
 import sandboxes
 from repos import Repo

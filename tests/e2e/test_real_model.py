@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import pytest
-
 from host import ROOT, Host, Result
 
 sys.path.append(str(ROOT / "tests" / "servers"))
@@ -61,14 +61,10 @@ def server() -> Iterator[RealModel]:
 def ask(host: Host, server: RealModel) -> Ask:
     """ask(dialect, *args, exit=0, key=KEY) -> what `ask --json` printed, one object."""
 
-    def call(
-        dialect: str, *args: object, exit: int = 0, key: str = KEY
-    ) -> dict[str, Any]:
+    def call(dialect: str, *args: object, exit: int = 0, key: str = KEY) -> dict[str, Any]:
         model, base, tail, variable = DIALECTS[dialect]
         env = {base: server.address + tail, variable: key, "ACR_RETRY_BASE_MS": "1"}
-        result: Result = host.run(
-            "ask", "--json", "--model", model, *args, env=env
-        ).check(exit)
+        result: Result = host.run("ask", "--json", "--model", model, *args, env=env).check(exit)
         assert key.encode() not in result.stdout + result.stderr
         (row,) = result.rows()
         return row
@@ -78,9 +74,7 @@ def ask(host: Host, server: RealModel) -> Ask:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_answers_and_says_what_it_used(ask: Ask, dialect: str) -> None:
-    row = ask(
-        dialect, "--max-tokens", "12", "--system", "You are brief.", "Say hello to me."
-    )
+    row = ask(dialect, "--max-tokens", "12", "--system", "You are brief.", "Say hello to me.")
     assert row["content"].strip()
     assert row["attempts"] == 1 and row["cost_microusd"] is None
     assert 10 < row["usage"]["input"] < 60

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from host import ROOT, SLOWNESS
 
 pytestmark = pytest.mark.full
@@ -24,9 +23,7 @@ EXPECTATIONS_MET = 0.97
 SAME_CHANGE = 0.7  # of the runs that recorded a diff; of the others replay_runs.py's tables tell what differs
 
 
-def replayed(
-    binary: Path, recorded: Path, folder: Path, *options: str
-) -> list[dict[str, Any]]:
+def replayed(binary: Path, recorded: Path, folder: Path, *options: str) -> list[dict[str, Any]]:
     """The result objects of the runs that could be made; skips where there are none to make."""
     if SLOWNESS != 1:
         pytest.skip("the recorded runs are made with the release build only")
@@ -42,14 +39,10 @@ def replayed(
         "--results",
         str(results),
     ]
-    done = subprocess.run(
-        [*command, *options], capture_output=True, check=False, text=True
-    )
+    done = subprocess.run([*command, *options], capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
     print(done.stdout)
-    rows = [
-        json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()
-    ]
+    rows = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     return [row for row in rows if row["kind"] != "no repository"]
 
 
@@ -65,40 +58,26 @@ def told(rows: list[dict[str, Any]]) -> list[str]:
         "properties",
         "unmet",
     )
-    return [
-        json.dumps({name: row[name] for name in names if name in row}) for row in rows
-    ]
+    return [json.dumps({name: row[name] for name in names if name in row}) for row in rows]
 
 
 def same_change(rows: list[dict[str, Any]]) -> None:
     """Fails where too few of the runs that gave a diff then give that, or an earlier one of the run, now."""
     gave = [row for row in rows if not row["recorded_none"]]
-    other = [
-        row
-        for row in gave
-        if row["kind"] != "same" and "equals recorded diff" not in (row["why"] or "")
-    ]
+    other = [row for row in gave if row["kind"] != "same" and "equals recorded diff" not in (row["why"] or "")]
     assert len(other) <= (1 - SAME_CHANGE) * len(gave), "\n".join(told(other))
 
 
-def test_every_run_ends_well_and_can_be_repeated(
-    binary: Path, recorded: Path, tmp_path: Path
-) -> None:
+def test_every_run_ends_well_and_can_be_repeated(binary: Path, recorded: Path, tmp_path: Path) -> None:
     rows = replayed(binary, recorded, tmp_path, "--properties")
     assert rows, "none of the repositories is there"
-    ended = [
-        row
-        for row in rows
-        if row.get("exit") in (0, 1) and row["seconds"] <= SECONDS_FOR_ONE_RUN
-    ]
+    ended = [row for row in rows if row.get("exit") in (0, 1) and row["seconds"] <= SECONDS_FOR_ONE_RUN]
     assert told([row for row in rows if row not in ended]) == []
     assert told([row for row in rows if any(row["properties"].values())]) == []
     same_change(rows)
 
 
-def test_searches_find_what_was_found_then(
-    binary: Path, recorded: Path, tmp_path: Path
-) -> None:
+def test_searches_find_what_was_found_then(binary: Path, recorded: Path, tmp_path: Path) -> None:
     rows = replayed(binary, recorded, tmp_path, "--expect")
     assert rows, "none of the repositories is there"
     unmet = [row for row in rows if row.get("exit") not in (0, 1) or row["unmet"]]
@@ -106,9 +85,7 @@ def test_searches_find_what_was_found_then(
     same_change(rows)
 
 
-def test_resolved_runs_resolve_again(
-    binary: Path, recorded: Path, tmp_path: Path
-) -> None:
+def test_resolved_runs_resolve_again(binary: Path, recorded: Path, tmp_path: Path) -> None:
     rows = replayed(binary, recorded, tmp_path, "--resolved", "--validated", "--grade")
     assert rows, "none of the repositories is there"
     graded = [row for row in rows if not row["graded"]["why"].startswith("no environment")]

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import ROOT, SLOWNESS, Result
 from repos import Repo, digest
 from runs import journal, read_json
@@ -54,11 +53,7 @@ def case(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     folder = tmp_path_factory.mktemp("recorded")
     places = tasks.Places(recorded.parent, folder, folder, 1)
     task = tasks.load_tasks(places)[INSTANCE]
-    (run,) = [
-        run
-        for run in tasks.load_runs(places)
-        if (run.run, run.instance_id) == (RUN, INSTANCE)
-    ]
+    (run,) = [run for run in tasks.load_runs(places) if (run.run, run.instance_id) == (RUN, INSTANCE)]
     entry = environments.choose_entry(tasks.load_environments(places), task)
     assert entry is not None and run.resolved
     command = [sys.executable, str(places.make_script), "--expect", RUN, INSTANCE]
@@ -94,11 +89,7 @@ def commit_repo(case: Recorded) -> Path:
 
 def statuses(checkout: Repo, case: Recorded, python: Path) -> dict[str, str]:
     """Run the test file of the task in a checkout; test -> status."""
-    (name,) = [
-        line[6:]
-        for line in case.task.test_patch.splitlines()
-        if line.startswith("+++ b/")
-    ]
+    (name,) = [line[6:] for line in case.task.test_patch.splitlines() if line.startswith("+++ b/")]
     words = case.entry["test"].replace("python", str(python), 1).split()
     if not (checkout.path / words[1]).exists():
         words = [str(python), "-c", RUN_TESTS]
@@ -143,9 +134,7 @@ def check_tests(diff: bytes, checkout: Repo, case: Recorded, python: Path) -> No
     assert {name: after.get(name) for name in wanted} == dict.fromkeys(wanted, "PASSED")
 
 
-def resolve(
-    run_host: RunHost, case: Recorded, repo: object, rev: str, out: Path
-) -> bytes:
+def resolve(run_host: RunHost, case: Recorded, repo: object, rev: str, out: Path) -> bytes:
     """Run the recorded answers; each search finds what it found then. Returns the diff."""
     result = run_host(
         *("run", "--verify=never", "--repo", repo, "--rev", rev, "--issue", case.issue, "--out", out),

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import Host, Result
 from repos import Repo, digest
 from runs import (
@@ -52,9 +51,7 @@ def finished(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("git", [True, False], ids=["git", "plain"])
-def test_a_repository_whose_path_is_no_utf_8(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path, git: bool
-) -> None:
+def test_a_repository_whose_path_is_no_utf_8(run_host: RunHost, sample_repo: Repo, tmp_path: Path, git: bool) -> None:
     """It is found again by what the folder recorded: to replay, and to apply a finished run."""
     place = tmp_path / os.fsdecode(b"caf\xe9")
     sample_repo.path.rename(place)
@@ -91,9 +88,7 @@ def test_without_script_working_tree_and_network(
     assert (digest(out), digest(sample_repo.path)) == before
 
 
-def test_dirty_tree_that_has_changed_since(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_dirty_tree_that_has_changed_since(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """What was not in HEAD is in the folder: changed and untracked files of that time are used."""
     dirty = b"# my note\n" + (sample_repo.path / CHANGED).read_bytes()
     sample_repo.write({CHANGED: dirty})
@@ -109,9 +104,7 @@ def test_dirty_tree_that_has_changed_since(
     assert again.err == ""
 
 
-def test_dirty_tree_whose_branch_has_moved(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_dirty_tree_whose_branch_has_moved(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """The commit that HEAD was is found by its id, not by the branch."""
     sample_repo.write({"brookbill/extra.py": "EXTRA = 1\n"})
     first = run_host(*arguments(sample_repo, tmp_path / "out")).check()
@@ -126,9 +119,7 @@ def test_plain_folder_that_was_deleted(run_host: RunHost, tmp_path: Path) -> Non
     assert run_host("replay", tmp_path / "out").check().stdout == first.stdout != b""
 
 
-def test_run_folder_can_be_moved(
-    run_host: RunHost, finished: Path, tmp_path: Path
-) -> None:
+def test_run_folder_can_be_moved(run_host: RunHost, finished: Path, tmp_path: Path) -> None:
     patch = (finished / "patch.diff").read_bytes()
     (tmp_path / "elsewhere").mkdir()
     finished.rename(tmp_path / "elsewhere" / "kept")
@@ -136,9 +127,7 @@ def test_run_folder_can_be_moved(
     assert result.stdout == patch
 
 
-def test_run_without_a_patch(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_run_without_a_patch(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     run = run_host(*arguments(sample_repo, tmp_path / "out", "--tries", 1))
     run.one_line(1, "RAW_PATCH_BUT_UNMATCHED")
     assert (tmp_path / "out" / "patch.diff").read_bytes() == b""
@@ -170,9 +159,7 @@ def test_unfinished_run(run_host: RunHost, sample_repo: Repo, tmp_path: Path) ->
         "attempt_0/search/bug_locations_after_process.json",
     ],
 )
-def test_artifact_that_was_changed(
-    run_host: RunHost, finished: Path, name: str
-) -> None:
+def test_artifact_that_was_changed(run_host: RunHost, finished: Path, name: str) -> None:
     data = (finished / name).read_bytes()
     (finished / name).write_bytes(data[:-2] + b"x" + data[-2:])
     before = digest(finished)
@@ -196,9 +183,7 @@ def change_answer(record: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [change_question, change_answer])
-def test_journal_that_was_changed(
-    run_host: RunHost, finished: Path, change: Callable[[dict[str, Any]], None]
-) -> None:
+def test_journal_that_was_changed(run_host: RunHost, finished: Path, change: Callable[[dict[str, Any]], None]) -> None:
     records = journal(finished)
     assert {"request", "answer"} <= records[2].keys()
     change(records[2])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from host import SLOWNESS, Host
 from hostile import TINY
 from repos import make_repo
@@ -33,7 +32,10 @@ def test_reproduce_prints_the_script(case: Case) -> None:
     """And keeps it in the folder; replay prints it again, where there is no sandbox."""
     result = case.run(ALONE, verb="reproduce").check()
     assert result.out == SCRIPT == (case.out / "reproducer.py").read_text()
-    assert not (case.out / "patch.diff").exists() and case.files("reproducer_*") == ["reproducer_1.py", "reproducer_2.py"]
+    assert not (case.out / "patch.diff").exists() and case.files("reproducer_*") == [
+        "reproducer_1.py",
+        "reproducer_2.py",
+    ]
     assert case.asked("search") == [] and "look at it" not in result.err
     again = case.host.run("replay", case.out, env={"PATH": "/nonexistent"}).check()
     assert again.stdout == result.stdout

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-
 from host import ROOT, Result
 from repos import Repo, digest
 from repos import sample_repo as make_sample
@@ -77,9 +76,7 @@ OPTIONS: list[tuple[str, str, object]] = [
 
 
 @pytest.mark.parametrize("state", ["finished", "unfinished"])
-def test_other_options_are_refused_by_name(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path, state: str
-) -> None:
+def test_other_options_are_refused_by_name(run_host: RunHost, sample_repo: Repo, tmp_path: Path, state: str) -> None:
     out, script = tmp_path / "out", tmp_path / "script.jsonl"
     shutil.copy(SCRIPT, script)
     if state == "unfinished":
@@ -104,9 +101,7 @@ def test_other_options_are_refused_by_name(
     assert folder_digest(out) == before
 
 
-def test_other_prompts_are_refused(
-    run_host: RunHost, sample_repo: Repo, prompts: Path, tmp_path: Path
-) -> None:
+def test_other_prompts_are_refused(run_host: RunHost, sample_repo: Repo, prompts: Path, tmp_path: Path) -> None:
     """By what they say, not by where they lie."""
     run = arguments(sample_repo, tmp_path / "out")
     first = run_host(*run).check()
@@ -118,9 +113,7 @@ def test_other_prompts_are_refused(
     result.one_line(2, "begun with another prompt patch_retry.txt (then ")
 
 
-def test_same_options_otherwise_spelled_are_the_same(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_same_options_otherwise_spelled_are_the_same(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """Paths as the shell gives them; only verbosity and patience differ."""
     first = run_host(*arguments(sample_repo, tmp_path / "out")).check()
     (tmp_path / "link").symlink_to(sample_repo.path)
@@ -133,9 +126,7 @@ def test_same_options_otherwise_spelled_are_the_same(
     assert second.stdout == first.stdout
 
 
-def test_finished_folder_answers_at_once(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_finished_folder_answers_at_once(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """From its files: without script, without the repository's files, and nothing is written."""
     script = tmp_path / "script.jsonl"
     shutil.copy(SCRIPT, script)
@@ -151,9 +142,7 @@ def test_finished_folder_answers_at_once(
     assert folder_digest(tmp_path / "out") == before
 
 
-def test_finished_folder_without_a_patch_says_so_again(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_finished_folder_without_a_patch_says_so_again(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     run = arguments(sample_repo, tmp_path / "out", "--tries", 1)
     first = run_host(*run)
     line = first.one_line(1, "no patch (RAW_PATCH_BUT_UNMATCHED)")
@@ -205,9 +194,7 @@ def test_goes_on_with_the_tree_of_its_beginning(
     assert (sample_repo.path / CHANGED).read_bytes() == fixed(text)
 
 
-def test_dirty_tree_goes_on_with_what_was_not_committed(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_dirty_tree_goes_on_with_what_was_not_committed(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """The uncommitted text is gone from the tree; the folder has kept it."""
     dirty = b"# my note\n" + (sample_repo.path / CHANGED).read_bytes()
     sample_repo.write({CHANGED: dirty})
@@ -223,9 +210,7 @@ def test_dirty_tree_goes_on_with_what_was_not_committed(
     assert (sample_repo.path / CHANGED).read_bytes() != fixed(dirty)
 
 
-def test_moving_branch_does_not_move_the_run(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_moving_branch_does_not_move_the_run(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """--rev main is the commit that it was when the run began."""
     out, script = tmp_path / "out", tmp_path / "script.jsonl"
     whole = run_host(*arguments(sample_repo, tmp_path / "whole", "--rev", "main"))
@@ -237,9 +222,7 @@ def test_moving_branch_does_not_move_the_run(
     assert run_host(*run).check().stdout == whole.check().stdout
 
 
-def test_cut_journal_is_mended_aloud(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes
-) -> None:
+def test_cut_journal_is_mended_aloud(run_host: RunHost, sample_repo: Repo, tmp_path: Path, expected: bytes) -> None:
     """Also when nobody asked for words: one line, then silence once it is mended."""
     out, script = tmp_path / "out", tmp_path / "script.jsonl"
     run = arguments(sample_repo, out, model=broken_script(script, SELECT_3))
@@ -252,9 +235,7 @@ def test_cut_journal_is_mended_aloud(
     assert (result.stdout, result.err) == (expected, "")
 
 
-def test_unfinished_folder_needs_its_script(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_unfinished_folder_needs_its_script(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     out, script = tmp_path / "out", tmp_path / "script.jsonl"
     run = arguments(sample_repo, out, model=broken_script(script, SELECT_3))
     run_host(*run).check(1)

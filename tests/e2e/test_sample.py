@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-
 from host import Result
 from repos import Repo, digest, sample_repo
 from runs import (
@@ -109,9 +108,7 @@ def test_same_change_from(
     assert (tmp_path / "out" / "patch.diff").read_bytes() == result.stdout
 
 
-def test_change_is_against_the_tree_as_it_lies(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_change_is_against_the_tree_as_it_lies(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """Dirty where the fix goes: the change fits what is there, with its own text left as it is."""
     dirty = b"# my own note\n" + (sample_repo.path / CHANGED).read_bytes()
     sample_repo.write({CHANGED: dirty})
@@ -121,9 +118,7 @@ def test_change_is_against_the_tree_as_it_lies(
     check_patch(result.stdout, checkout)
 
 
-def test_its_tests_are_red_before_and_green_after(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_its_tests_are_red_before_and_green_after(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     red = failed_tests(sample_repo.path)
     assert len(red) == 2
     text = (sample_repo.path / "tests" / "test_season_change.py").read_text()
@@ -137,11 +132,7 @@ def test_run_folder_holds_what_the_contract_names(finished: Path) -> None:
     files = files_of(finished)
     own = {name for name in files if not name.startswith(("prompts/", "snapshot/"))}
     assert own == ARTIFACTS
-    prompts = {
-        path.name
-        for path in (SAMPLE.parents[2] / "prompts").iterdir()
-        if path.is_file()
-    } - {"README.md"}
+    prompts = {path.name for path in (SAMPLE.parents[2] / "prompts").iterdir() if path.is_file()} - {"README.md"}
     assert {name[8:] for name in files if name.startswith("prompts/")} == prompts
     meta = read_json(finished / "meta.json")
     assert meta["state"] == "done"
@@ -157,9 +148,7 @@ def test_run_folder_holds_what_the_contract_names(finished: Path) -> None:
     assert (finished / "issue.md").read_bytes() == ISSUE.read_bytes()
     selected = read_json(finished / "selected_patch.json")
     assert selected["selected"] == "attempt_0/extracted_patch_2.diff"
-    assert (finished / selected["selected"]).read_bytes() == (
-        finished / "patch.diff"
-    ).read_bytes()
+    assert (finished / selected["selected"]).read_bytes() == (finished / "patch.diff").read_bytes()
 
 
 def test_conversations_are_kept_as_they_were(finished: Path) -> None:
@@ -181,9 +170,7 @@ def test_conversations_are_kept_as_they_were(finished: Path) -> None:
         assert [m["content"] for m in talk if m["role"] == "assistant"] == answers
 
 
-def test_round_is_on_disk_before_it_is_parsed(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_round_is_on_disk_before_it_is_parsed(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """The run stops at the first extract call: what was selected in that round is there."""
     model = broken_script(tmp_path / "script.jsonl", EXTRACT_1)
     result = run_host(*arguments(sample_repo, tmp_path / "out", model=model))
@@ -262,9 +249,7 @@ def test_journal_and_cost_hold_every_call(finished: Path) -> None:
     assert by_agent == {name: agents.count(name) for name in set(agents)}
 
 
-def test_apply_writes_the_change_and_nothing_else(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_apply_writes_the_change_and_nothing_else(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     sample_repo.write({"notes.txt": "mine\n", "README.md": "changed, not committed\n"})
     before = digest(sample_repo.path)
     text = (sample_repo.path / CHANGED).read_bytes()
@@ -294,9 +279,7 @@ def test_a_patch_that_the_validation_refuses_is_not_applied(
         assert digest(sample_repo.path) == before
 
 
-def test_apply_after_the_run(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_apply_after_the_run(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """A finished run can be applied later, unless the file has changed meanwhile."""
     text = (sample_repo.path / CHANGED).read_bytes()
     run_host(*arguments(sample_repo, tmp_path / "out")).check()
@@ -310,9 +293,7 @@ def test_apply_after_the_run(
     assert (sample_repo.path / CHANGED).read_bytes() == fixed(text)
 
 
-def test_verbose_shows_each_round(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_verbose_shows_each_round(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     result = run_host(*arguments(sample_repo, tmp_path / "out", "--verbose")).check()
     steps = [line for line in result.err.splitlines() if line[:1] not in (" ", "")]
     rounds = ["select", "extract", "search", "analyse"]
@@ -335,9 +316,7 @@ def test_verbose_shows_each_round(
     assert result.stdout == (tmp_path / "out" / "patch.diff").read_bytes()
 
 
-def test_issue_from_text_and_from_stdin(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_issue_from_text_and_from_stdin(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     model = ["--model", f"script:{SAMPLE / 'answers.jsonl'}", "--verify=never"]
     text = run_host(
         *("run", "--repo", sample_repo, "--issue-text", ISSUE.read_text(), *model),
@@ -371,9 +350,7 @@ def test_submodule_is_left_out_and_said_once(
         assert run_host(*arguments(sample_repo, out, *options)).check().err == ""
 
 
-def test_run_folder_inside_the_working_tree_is_not_seen(
-    run_host: RunHost, tmp_path: Path
-) -> None:
+def test_run_folder_inside_the_working_tree_is_not_seen(run_host: RunHost, tmp_path: Path) -> None:
     """--out below the repository: git does not see it, and a second run does not either."""
     repo = sample_repo(tmp_path / "own")
     first = run_host(*arguments(repo, repo.path / "out")).check()

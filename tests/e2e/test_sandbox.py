@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-
 from conformance import (  # noqa: F401
     PLAIN,
     SECRET,
@@ -28,7 +27,6 @@ from conformance import (  # noqa: F401
 )
 from host import SLOWNESS
 from sandboxes import LOCAL, Sandbox
-
 
 # ---- How a command ends ----------------------------------------------------------------------------
 
@@ -125,7 +123,9 @@ def test_arguments_are_not_read_by_a_shell(sandbox: Sandbox, repo: Path) -> None
 
 
 def test_the_tree_is_there(sandbox: Sandbox, repo: Path) -> None:
-    row = sandbox.json(repo, "--", "sh", "-c", "cat README; ./run.sh; cat 'name with\nnewline.txt'; cat pkg/__init__.py")
+    row = sandbox.json(
+        repo, "--", "sh", "-c", "cat README; ./run.sh; cat 'name with\nnewline.txt'; cat pkg/__init__.py"
+    )
     assert row["stdout"] == "hello\nrun\nodd\nVALUE = 1\n"
 
 
@@ -139,7 +139,9 @@ def test_there_is_no_history(sandbox: Sandbox, repo: Path) -> None:
 
 
 def test_it_can_be_written_to_and_is_fresh_each_time(sandbox: Sandbox, repo: Path) -> None:
-    change = "echo new >> README; rm run.sh; mkdir d; echo x > d/f; mv pkg/__init__.py moved.py; cat README moved.py d/f"
+    change = (
+        "echo new >> README; rm run.sh; mkdir d; echo x > d/f; mv pkg/__init__.py moved.py; cat README moved.py d/f"
+    )
     assert sandbox.json(repo, "--", "sh", "-ec", change)["stdout"] == "hello\nnew\nVALUE = 1\nx\n"
     assert sandbox.json(repo, "--", "sh", "-ec", change)["stdout"] == "hello\nnew\nVALUE = 1\nx\n"
 
@@ -240,14 +242,27 @@ def test_a_patch_stays_in_the_tree(
     (repo / "up").symlink_to("..")
     untouched()
     patch = tmp_path / "p.diff"
-    patch.write_text(f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n")
+    patch.write_text(
+        f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
+    )
     patch.chmod(0o644)
     sandbox.run(repo, "--patch", str(patch), "--", "true").check(2)
     assert not (repo.parent / "new.txt").exists()
 
 
 def test_odd_names_arrive(sandbox: Sandbox, repo: Path, untouched: Callable[[], None]) -> None:
-    names = [b"-n", b"a\nb", b" ", b"\\", b"$(id)", b"'\"", "\u00e9\u2028".encode(), b"lat\xe9", b"l" * 200, b"d\n/deep/er"]
+    names = [
+        b"-n",
+        b"a\nb",
+        b" ",
+        b"\\",
+        b"$(id)",
+        b"'\"",
+        "\u00e9\u2028".encode(),
+        b"lat\xe9",
+        b"l" * 200,
+        b"d\n/deep/er",
+    ]
     for name in names:
         path = os.path.join(os.fsencode(repo), name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -395,7 +410,7 @@ def test_an_engine_whose_processes_are_not_seen_is_asked(sandbox: Sandbox, repo:
     script = "import time; x = b'1' * (150 << 20); time.sleep(0.5)"
     row = sandbox.json(repo, "--", "python3", "-c", script)
     assert row["limit"] is None and 150 <= row["peak_mb"] < 300, row
-    row = sandbox.json(repo, "--memory", "100", "--", "sh", "-c", f"python3 -c \"{script}\"; true")
+    row = sandbox.json(repo, "--memory", "100", "--", "sh", "-c", f'python3 -c "{script}"; true')
     assert row["limit"] == "memory", row
 
 

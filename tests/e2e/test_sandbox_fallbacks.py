@@ -9,13 +9,13 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Iterator
-
-import pytest
+from typing import Callable
 
 import hostile
+import pytest
 import runs
 import sandboxes
 from host import ROOT, Host, Result
@@ -180,9 +180,7 @@ def test_exec_says_why_in_one_line(case: Case, host: Host, sample_repo: Repo) ->
 
 
 @each(RUNNABLE)
-def test_run_goes_on_without_proof(
-    case: Case, host: Host, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_run_goes_on_without_proof(case: Case, host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     checkout = sample_repo.clone(tmp_path / "checkout")
     result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
     runs.check_patch(result.stdout, checkout)
@@ -196,9 +194,7 @@ def test_run_goes_on_without_proof(
 
 
 @each(RUNNABLE)
-def test_a_demanded_proof_fails(
-    case: Case, host: Host, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_a_demanded_proof_fails(case: Case, host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     """Exit 3: something of the machine is missing, not a patch."""
     result = sample_run(host, sample_repo, tmp_path / "out", case, "always").check(3)
     first, *more = result.err.splitlines()
@@ -209,9 +205,7 @@ def test_a_demanded_proof_fails(
 
 
 @each([image_is_missing, sandbox_is_unknown, image_elsewhere])
-def test_what_was_asked_for_wrongly_fails(
-    case: Case, host: Host, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_what_was_asked_for_wrongly_fails(case: Case, host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     result = sample_run(host, sample_repo, tmp_path / "out", case)
     check_line(result.one_line(2), case)
 
@@ -231,9 +225,7 @@ def test_never_runs_nothing(host: Host, sample_repo: Repo, tmp_path: Path) -> No
 
 
 @each([no_bubblewrap, no_engine])
-def test_reproduce_cannot_do_without(
-    case: Case, host: Host, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_reproduce_cannot_do_without(case: Case, host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     _, *arguments = runs.arguments(sample_repo, tmp_path / "out", *case.options)
     arguments.remove("--verify=never")
     check_line(host.run("reproduce", *arguments, env=case.env).one_line(3), case)
@@ -287,9 +279,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     assert not list(host.home.glob("acr-host-*/*")), "a temporary tree is left"
 
 
-def test_a_full_disk_is_one_line(
-    host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]
-) -> None:
+def test_a_full_disk_is_one_line(host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]) -> None:
     with hostile.small_disk(tmp_path / "disk", 64) as disk:
         case = Case(["No space left on device", str(disk)], backend, {"XDG_CACHE_HOME": str(disk)})
         check_line(can_run(host, sample_repo, case.env, *backend).one_line(125), case)
@@ -305,9 +295,7 @@ def test_a_full_disk_is_one_line(
         can_run(host, sample_repo, case.env, *backend).check(0)
 
 
-def test_temporary_folders_that_are_none(
-    host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]
-) -> None:
+def test_temporary_folders_that_are_none(host: Host, sample_repo: Repo, tmp_path: Path, backend: list[str]) -> None:
     """With a cache none is needed; inside it is always the sandbox's own."""
     (tmp_path / "file").write_text("")
     for given in ("/nowhere", "relative", "", str(tmp_path / "file"), "/proc"):
@@ -388,9 +376,7 @@ def test_an_image_that_is_none(
     assert engine.containers() == []
 
 
-def test_an_image_without_python(
-    host: Host, sample_repo: Repo, tmp_path: Path, engine: sandboxes.Engine
-) -> None:
+def test_an_image_without_python(host: Host, sample_repo: Repo, tmp_path: Path, engine: sandboxes.Engine) -> None:
     """Commands run in it; the project's tests cannot."""
     env = {"DOCKER_HOST": f"unix://{engine.socket}"}
     options = ["--image", "acr-host-test/shell"]

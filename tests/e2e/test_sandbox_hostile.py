@@ -12,11 +12,10 @@ import signal
 import stat
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import pytest
-
 import repos
 import sandboxes
 from host import SLOWNESS, Host, Result
@@ -144,9 +143,7 @@ def _is_whole(sandbox: Sandbox, repo: Path) -> bool:
 
 
 @pytest.mark.parametrize("where", ["mnt", "pkg"])
-def test_what_is_mounted_in_a_copy_is_left_alone(
-    where: str, plain: tuple[Sandbox, Path], tmp_path: Path
-) -> None:
+def test_what_is_mounted_in_a_copy_is_left_alone(where: str, plain: tuple[Sandbox, Path], tmp_path: Path) -> None:
     sandbox, repo = plain
     outside = tmp_path / "outside"
     (outside / "sub").mkdir(parents=True)
@@ -251,9 +248,7 @@ SETUPS = {
 
 @pytest.mark.parametrize("backend", sandboxes.LOCAL)
 @pytest.mark.parametrize("name", SETUPS)
-def test_a_hostile_set_up_leaves_nothing_half_done(
-    name: str, backend: str, tmp_path: Path, binary: Path
-) -> None:
+def test_a_hostile_set_up_leaves_nothing_half_done(name: str, backend: str, tmp_path: Path, binary: Path) -> None:
     sandbox, repo = _open(backend, tmp_path, binary)
     before = repos.digest(repo)
     result = sandbox.run(repo, "--setup", SETUPS[name], "--", "true")

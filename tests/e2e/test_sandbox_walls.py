@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 import sandboxes
 from conformance import (  # noqa: F401
     PLAIN,
@@ -27,7 +26,6 @@ from conformance import (  # noqa: F401
 )
 from host import SLOWNESS
 from sandboxes import Sandbox
-
 
 # ---- What it may not see or do ---------------------------------------------------------------------
 
@@ -70,7 +68,8 @@ def test_proc_shows_nothing_of_the_host(sandbox: Sandbox, repo: Path) -> None:
     (home / "secret.txt").write_text(SECRET)
     (home / "secret.txt").chmod(0o644)
     script = (
-        "cat /proc/1/environ /proc/1/cmdline /proc/*/environ; for p in /proc/[0-9]*/root; do cat $p" + f"{home}/secret.txt; "
+        "cat /proc/1/environ /proc/1/cmdline /proc/*/environ; for p in /proc/[0-9]*/root; do cat $p"
+        + f"{home}/secret.txt; "
         "ls $p/tmp/; done; cat /proc/kcore | head -c 9; echo x > /proc/sys/kernel/core_pattern && echo WRITTEN; "
         "echo x > /proc/sysrq-trigger && echo WRITTEN; ls /proc/1/cwd/ /proc/1/fd/; true"
     )
@@ -112,7 +111,9 @@ def test_no_descriptor_of_the_host(sandbox: Sandbox, repo: Path) -> None:
 def test_nothing_is_written_outside(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, "plain", why=PLAIN)
     outside = repo.parent / "written-by-a-test"
-    script = f"echo x > {outside}; echo x > ../written-by-a-test; echo x > /usr/written-by-a-test; echo x > /etc/x; true"
+    script = (
+        f"echo x > {outside}; echo x > ../written-by-a-test; echo x > /usr/written-by-a-test; echo x > /etc/x; true"
+    )
     sandbox.json(repo, "--", "sh", "-c", script)
     assert not outside.exists() and not Path("/usr/written-by-a-test").exists()
 
@@ -159,7 +160,15 @@ def test_a_kill_of_the_program_ends_it(sandbox: Sandbox, repo: Path) -> None:
 def test_a_kill_at_any_moment_ends_it(sandbox: Sandbox, repo: Path) -> None:
     for k in range(4 if sandbox.is_engine else 12):
         process = sandbox.host.start(
-            "exec", "--repo", str(repo), *sandbox.options, "--", "sleep", "66.25", env=sandbox.env, wrapper=sandbox.wrapper
+            "exec",
+            "--repo",
+            str(repo),
+            *sandbox.options,
+            "--",
+            "sleep",
+            "66.25",
+            env=sandbox.env,
+            wrapper=sandbox.wrapper,
         )
         time.sleep((0.02 + 0.008 * k) * SLOWNESS * (24 if sandbox.is_engine else 1))
         process.kill()
@@ -171,8 +180,18 @@ def test_a_kill_at_any_moment_ends_it(sandbox: Sandbox, repo: Path) -> None:
 def test_eight_at_once(sandbox: Sandbox, repo: Path) -> None:
     runs = [
         sandbox.host.start(
-            "exec", "--repo", str(repo), *sandbox.options, "--json", "--", "sh", "-c", f"echo {k} > f; sleep 0.3; cat f",
-            env=sandbox.env, wrapper=sandbox.wrapper, stdout=subprocess.PIPE,
+            "exec",
+            "--repo",
+            str(repo),
+            *sandbox.options,
+            "--json",
+            "--",
+            "sh",
+            "-c",
+            f"echo {k} > f; sleep 0.3; cat f",
+            env=sandbox.env,
+            wrapper=sandbox.wrapper,
+            stdout=subprocess.PIPE,
         )  # fmt: skip
         for k in range(8)
     ]
@@ -213,7 +232,9 @@ def test_an_engine_that_goes_away(
     try:
         engine.load(image, sandboxes.IMAGE)
         sandbox.env["DOCKER_HOST"] = f"unix://{engine.socket}"
-        process = sandbox.host.start("exec", "--repo", str(repo), *sandbox.options, "--", "sleep", "65.25", env=sandbox.env)
+        process = sandbox.host.start(
+            "exec", "--repo", str(repo), *sandbox.options, "--", "sleep", "65.25", env=sandbox.env
+        )
         wait_for("65.25")
         engine.kill()
         _, err = process.communicate(timeout=60 * SLOWNESS)

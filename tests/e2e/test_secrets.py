@@ -12,11 +12,11 @@ import subprocess
 import threading
 import time
 import urllib.parse
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import pytest
-
 import serving
 from host import SLOWNESS, Host, Result
 from repos import Repo, sample_repo
@@ -269,15 +269,11 @@ def keep_workers_busy(folder: Path) -> None:
         (folder / f"m_{number}.py").write_text(text, "utf-8")
 
 
-def test_run(
-    host: Host, echo: Callable[..., Echo], source: Source, tmp_path: Path
-) -> None:
+def test_run(host: Host, echo: Callable[..., Echo], source: Source, tmp_path: Path) -> None:
     server, repo, out = echo([429]), sample_repo(tmp_path / "sample"), tmp_path / "out"
     keep_workers_busy(repo.path / "more")
     args = ["run", "--repo", repo, "--issue", ISSUE, "--model", MODEL, "--out", out, "--verify=never"]
-    result, watch = watched(
-        host, *args, "--verbose", *source.options, env=environment(source, server)
-    )
+    result, watch = watched(host, *args, "--verbose", *source.options, env=environment(source, server))
     assert result.exit in (0, 1), result.told()
     assert "[key]" in result.err
     assert len(server.requests) > 3
@@ -287,9 +283,7 @@ def test_run(
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 500])
-def test_run_that_fails(
-    host: Host, echo: Callable[..., Echo], tmp_path: Path, status: int
-) -> None:
+def test_run_that_fails(host: Host, echo: Callable[..., Echo], tmp_path: Path, status: int) -> None:
     server, repo, out = echo([status] * 20), sample_repo(tmp_path / "s"), tmp_path / "o"
     source = Source("environment", tmp_path)
     args = ["run", "--repo", repo, "--issue", ISSUE, "--model", MODEL, "--out", out, "--verify=never"]
@@ -316,9 +310,7 @@ def test_ask(
     check(result, watch, source, host.home)
 
 
-def test_ask_by_each_source(
-    host: Host, echo: Callable[..., Echo], source: Source
-) -> None:
+def test_ask_by_each_source(host: Host, echo: Callable[..., Echo], source: Source) -> None:
     server = echo()
     args = ["ask", "--model", MODEL, *source.options, "What is my key?"]
     result, watch = watched(host, *args, env=environment(source, server))
@@ -345,9 +337,7 @@ def tasks(tmp_path: Path) -> list[object]:
     return [*command, "--model", MODEL, "--out", tmp_path / "out", "--verify=never"]
 
 
-def test_swe_bench(
-    host: Host, echo: Callable[..., Echo], source: Source, tmp_path: Path
-) -> None:
+def test_swe_bench(host: Host, echo: Callable[..., Echo], source: Source, tmp_path: Path) -> None:
     server = echo([429])
     args = [*tasks(tmp_path), "--verbose", *source.options]
     result, watch = watched(host, *args, env=environment(source, server))
@@ -357,9 +347,7 @@ def test_swe_bench(
     check(result, watch, source, tmp_path / "out", host.home)
 
 
-def test_swe_bench_that_is_refused(
-    host: Host, echo: Callable[..., Echo], source: Source, tmp_path: Path
-) -> None:
+def test_swe_bench_that_is_refused(host: Host, echo: Callable[..., Echo], source: Source, tmp_path: Path) -> None:
     args = [*tasks(tmp_path), *source.options]
     server = echo([401] * 3)
     result, watch = watched(host, *args, env=environment(source, server))
@@ -399,9 +387,7 @@ def cores(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["ask", "run", "swe-bench"])
-def test_crash_leaves_no_core(
-    host: Host, echo: Callable[..., Echo], cores: Path, tmp_path: Path, verb: str
-) -> None:
+def test_crash_leaves_no_core(host: Host, echo: Callable[..., Echo], cores: Path, tmp_path: Path, verb: str) -> None:
     server, source = echo(hang=True), Source("environment", tmp_path)
     repo, out = sample_repo(tmp_path / "sample"), tmp_path / "out"
     args: dict[str, list[object]] = {

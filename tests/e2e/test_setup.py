@@ -14,13 +14,13 @@ import subprocess
 import sysconfig
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable, Iterator
-
-import pytest
+from typing import Callable
 
 import hostile
 import packages
+import pytest
 import repos
 import sandboxes
 from host import SLOWNESS, Host, kill
@@ -86,9 +86,7 @@ def test_one_setup_serves_twenty_executions(box: Sandbox, repo: Repo, compiler: 
 
 
 @every(BUBBLEWRAP)
-def test_an_environment_gets_what_the_setup_installs(
-    box: Sandbox, repo: Repo, tmp_path: Path, compiler: None
-) -> None:
+def test_an_environment_gets_what_the_setup_installs(box: Sandbox, repo: Repo, tmp_path: Path, compiler: None) -> None:
     """Editable into a virtual environment outside, which itself stays as it was."""
     python = make_venv(tmp_path / "venv")
     owned(repo, box)
@@ -101,9 +99,7 @@ def test_an_environment_gets_what_the_setup_installs(
     assert repos.digest(python.parents[1]) == before
 
 
-def test_a_cache_on_an_overlay_keeps_it_too(
-    box: Sandbox, repo: Repo, tmp_path: Path, compiler: None
-) -> None:
+def test_a_cache_on_an_overlay_keeps_it_too(box: Sandbox, repo: Repo, tmp_path: Path, compiler: None) -> None:
     """As in containers: there no further layer can be written into, and the environment is copied."""
     python = make_venv(tmp_path / "venv")
     packages_folder = next(python.parents[1].glob("lib/python*/site-packages"))
@@ -125,9 +121,7 @@ def test_a_cache_on_an_overlay_keeps_it_too(
         assert repos.digest(python.parents[1]) == before
 
 
-def test_a_patch_is_seen_by_what_was_installed(
-    box: Sandbox, repo: Repo, tmp_path: Path, compiler: None
-) -> None:
+def test_a_patch_is_seen_by_what_was_installed(box: Sandbox, repo: Repo, tmp_path: Path, compiler: None) -> None:
     init = repo.path / "quick" / "__init__.py"
     text = init.read_text()
     init.write_text(text + "twice = 'patched'\n")
@@ -143,9 +137,7 @@ def test_a_patch_is_seen_by_what_was_installed(
 
 
 @every(sandboxes.LOCAL)
-def test_another_tree_command_or_python_sets_up_again(
-    box: Sandbox, repo: Repo, tmp_path: Path
-) -> None:
+def test_another_tree_command_or_python_sets_up_again(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv")
     owned(repo, box)
     first = stamp(box, repo)
@@ -159,9 +151,7 @@ def test_another_tree_command_or_python_sets_up_again(
     assert stamp(box, repo, "--python", str(python)) == venv
 
 
-def test_another_python_at_the_same_path_sets_up_again(
-    box: Sandbox, repo: Repo, tmp_path: Path
-) -> None:
+def test_another_python_at_the_same_path_sets_up_again(box: Sandbox, repo: Repo, tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv")
     first = stamp(box, repo, "--python", str(python))
     assert stamp(box, repo, "--python", str(python)) == first
@@ -476,11 +466,9 @@ def test_an_image_keeps_the_setup(container: Sandbox, repo: Repo, engine: sandbo
     assert len(setup_images(engine) - before) == 2
 
 
-def test_a_container_setup_waits_fails_and_is_bounded(
-    container: Sandbox, repo: Repo, engine: sandboxes.Engine
-) -> None:
+def test_a_container_setup_waits_fails_and_is_bounded(container: Sandbox, repo: Repo, engine: sandboxes.Engine) -> None:
     before = setup_images(engine)
-    slow = "python3 -c 'import time; time.sleep(1); open(\"stamp\", \"w\").write(str(time.time_ns()))'"
+    slow = 'python3 -c \'import time; time.sleep(1); open("stamp", "w").write(str(time.time_ns()))\''
     runs = [started(container, repo, "--setup", slow, "--", "cat", "stamp") for _ in range(2)]
     ends = [run.communicate(timeout=60 * SLOWNESS) for run in runs]
     assert [run.returncode for run in runs] == [0, 0], ends
@@ -494,9 +482,7 @@ def test_a_container_setup_waits_fails_and_is_bounded(
     assert setup_images(engine) == made
 
 
-def test_a_killed_container_setup_is_swept(
-    container: Sandbox, repo: Repo, engine: sandboxes.Engine
-) -> None:
+def test_a_killed_container_setup_is_swept(container: Sandbox, repo: Repo, engine: sandboxes.Engine) -> None:
     before = setup_images(engine)
     run = started(container, repo, "--setup", "sleep 600", "--", "true")
     wait_for(engine.containers)
@@ -511,9 +497,7 @@ def test_a_killed_container_setup_is_swept(
 
 @pytest.mark.full
 @every(BUBBLEWRAP)
-def test_a_release_with_a_c_extension(
-    box: Sandbox, release_repo: Callable[..., Repo], tmp_path: Path
-) -> None:
+def test_a_release_with_a_c_extension(box: Sandbox, release_repo: Callable[..., Repo], tmp_path: Path) -> None:
     """pip's own editable install, without network; the version file is written by what builds it."""
     repo = release_repo("lazy-object-proxy", "1.9.0").clone(tmp_path / "proxy")
     package = repo.path / "src" / "lazy_object_proxy"

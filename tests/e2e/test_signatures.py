@@ -65,8 +65,7 @@ def _path(random_: random.Random) -> str:
         verb = random_.choice(["converse", "converse-stream"])
         return f"/model/{random_.choice(_MODELS)}/{verb}"
     segments = [
-        random_.choice(["", ".", "..", "model", _text(random_, _PATH, 12)])
-        for _ in range(random_.randrange(1, 6))
+        random_.choice(["", ".", "..", "model", _text(random_, _PATH, 12)]) for _ in range(random_.randrange(1, 6))
     ]
     return "/" + "/".join(segments)
 
@@ -90,9 +89,7 @@ def _header(random_: random.Random) -> str:
 def _body(random_: random.Random) -> Any:
     if random_.random() < 0.5:
         return json.dumps({"messages": _text(random_, _VALUE, 200)})
-    return {
-        "base64": base64.b64encode(random_.randbytes(random_.randrange(300))).decode()
-    }
+    return {"base64": base64.b64encode(random_.randbytes(random_.randrange(300))).decode()}
 
 
 def make_case(random_: random.Random) -> dict[str, Any]:
@@ -104,9 +101,7 @@ def make_case(random_: random.Random) -> dict[str, Any]:
         "region": random_.choice(["us-east-1", "eu-central-1", "cn-north-1"]),
         "service": random_.choice(["bedrock", "service"]),
         "method": random_.choice(["POST", "GET", "PUT"]),
-        "host": random_.choice(
-            ["bedrock-runtime.us-east-1.amazonaws.com", "127.0.0.1:8080"]
-        ),
+        "host": random_.choice(["bedrock-runtime.us-east-1.amazonaws.com", "127.0.0.1:8080"]),
         "path": _path(random_),
         "query": _query(random_),
         "headers": [_header(random_) for _ in range(random_.randrange(6))],
@@ -116,9 +111,7 @@ def make_case(random_: random.Random) -> dict[str, Any]:
 
 
 def _run(command: list[str], lines: str) -> list[list[str]]:
-    done = subprocess.run(
-        command, input=lines.encode(), capture_output=True, timeout=TIMEOUT_SECONDS
-    )
+    done = subprocess.run(command, input=lines.encode(), capture_output=True, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 0, done.stderr.decode("utf-8", "replace")[-3000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 

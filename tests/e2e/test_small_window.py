@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import ROOT, Result
 from repos import Repo
 from runs import journal
@@ -64,60 +63,40 @@ def check_end(run_host: RunHost, result: Result, folder: Path) -> None:
 
 @pytest.mark.parametrize("words", [20, 400])
 @pytest.mark.parametrize("window", [3200, 4096])
-def test_small_window(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path, window: int, words: int
-) -> None:
+def test_small_window(run_host: RunHost, sample_repo: Repo, tmp_path: Path, window: int, words: int) -> None:
     with RamblingModel(window, words) as server:
         result, records = run(run_host, server, sample_repo, tmp_path, ISSUE)
     check_end(run_host, result, tmp_path)
     errors = [r["answer"]["error"] for r in records if "error" in r["answer"]]
     assert errors and all(e["class"] == "context_overflow" for e in errors)
-    assert sum(e.get("sent", True) for e in errors) == sum(
-        n > window for n in server.asked
-    )
+    assert sum(e.get("sent", True) for e in errors) == sum(n > window for n in server.asked)
     # The first refusal teaches the window; after it few requests are sent that do not fit.
     assert sum(n > window for n in server.asked) <= 3
     assert any("search" == r["request"]["agent"] for r in records)
 
 
-def test_issue_longer_than_the_window(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_issue_longer_than_the_window(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """Its middle is left out, and said so; its begin and end are still told."""
     issue = ISSUE + "It was seen again.\n" * 3000 + "\nThe end of the report."
     with RamblingModel() as server:
-        result, records = run(
-            run_host, server, sample_repo, tmp_path, issue, "--rounds", "2"
-        )
+        result, records = run(run_host, server, sample_repo, tmp_path, issue, "--rounds", "2")
     check_end(run_host, result, tmp_path)
     told = [m["content"] for r in records for m in r["request"]["messages"]]
-    cut = [
-        text
-        for text in told
-        if "The bill is wrong." in text and "bytes left out" in text
-    ]
+    cut = [text for text in told if "The bill is wrong." in text and "bytes left out" in text]
     assert cut and all("The end of the report." in text for text in cut)
 
 
-def test_given_window_is_never_passed(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_given_window_is_never_passed(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     with RamblingModel() as server:
-        result, _ = run(
-            run_host, server, sample_repo, tmp_path, ISSUE, "--context", "4096"
-        )
+        result, _ = run(run_host, server, sample_repo, tmp_path, ISSUE, "--context", "4096")
     check_end(run_host, result, tmp_path)
     assert server.asked and max(server.asked) <= 4096
 
 
-def test_run_that_is_killed_goes_on_with_what_it_learnt(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_run_that_is_killed_goes_on_with_what_it_learnt(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """Cut after any record, the run makes the same requests again from there, and ends the same."""
     with RamblingModel(3200) as server:
-        result, records = run(
-            run_host, server, sample_repo, tmp_path, ISSUE, "--rounds", "3"
-        )
+        result, records = run(run_host, server, sample_repo, tmp_path, ISSUE, "--rounds", "3")
         whole = (tmp_path / "out" / "journal.jsonl").read_bytes()
         asked = list(server.asked)
         for kept in (1, len(records) // 2, len(records) - 1):
@@ -127,11 +106,7 @@ def test_run_that_is_killed_goes_on_with_what_it_learnt(
             meta["state"] = "ready"
             (tmp_path / "out" / "meta.json").write_text(json.dumps(meta), "utf-8")
             del server.asked[:]
-            again, now = run(
-                run_host, server, sample_repo, tmp_path, ISSUE, "--rounds", "3"
-            )
-            assert (again.exit, again.stdout) == (result.exit, result.stdout), (
-                again.told()
-            )
+            again, now = run(run_host, server, sample_repo, tmp_path, ISSUE, "--rounds", "3")
+            assert (again.exit, again.stdout) == (result.exit, result.stdout), again.told()
             assert server.asked == asked[len(asked) - len(server.asked) :]
             assert [r["request"] for r in now] == [r["request"] for r in records]

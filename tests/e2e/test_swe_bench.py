@@ -6,11 +6,11 @@ import json
 import os
 import signal
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any, Callable
 
 import pytest
-
 from host import Host, Result
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo, digest, sample_repo
@@ -74,9 +74,7 @@ def write_list(path: Path, rows: Iterable[Any]) -> Path:
     return path
 
 
-def batch(
-    dataset: Path, repos: Path, model: str, out: Path, *more: object
-) -> list[object]:
+def batch(dataset: Path, repos: Path, model: str, out: Path, *more: object) -> list[object]:
     """The arguments of a batch."""
     return ["swe-bench", "--dataset", dataset, "--repos", repos, "--model", model] + [
         *("--out", out, "--verify=never", *more)
@@ -150,9 +148,7 @@ def test_verbose_names_every_task(
     assert len(said) == 4
 
 
-def test_order_is_the_dataset_s(
-    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
-) -> None:
+def test_order_is_the_dataset_s(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
     """Whatever ends first: names that sort the other way round, two at a time."""
     many = [rows[0] | {"instance_id": f"brook__bill-{9 - n}"} for n in range(6)]
     dataset, out = write_lines(tmp_path / "t.jsonl", many), tmp_path / "out"
@@ -329,9 +325,7 @@ BAD_ROWS: list[tuple[str, Callable[[dict[str, str]], Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    "change,words", [row[1:] for row in BAD_ROWS], ids=[row[0] for row in BAD_ROWS]
-)
+@pytest.mark.parametrize("change,words", [row[1:] for row in BAD_ROWS], ids=[row[0] for row in BAD_ROWS])
 def test_bad_row_is_named(
     run_host: RunHost,
     repos: Path,
@@ -351,9 +345,7 @@ def test_bad_row_is_named(
     assert not (tmp_path / "out").exists()
 
 
-def test_bad_datasets(
-    run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path
-) -> None:
+def test_bad_datasets(run_host: RunHost, repos: Path, rows: list[dict[str, str]], tmp_path: Path) -> None:
     dataset = tmp_path / "tasks.json"
     run = batch(dataset, repos, f"script:{SCRIPT}", tmp_path / "out")
     run_host(*run).one_line(2, str(dataset))
@@ -368,9 +360,7 @@ def test_bad_datasets(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["brook/bill.git", "brook+bill", "brook__bill", "brook__bill.git"]
-)
+@pytest.mark.parametrize("name", ["brook/bill.git", "brook+bill", "brook__bill", "brook__bill.git"])
 def test_names_of_repositories(
     run_host: RunHost,
     repos: Path,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any
 from urllib.parse import quote
 
 import pytest
-
 from host import Host, Result
 from tls import Authority, ConnectProxy, ModelServer, make_authority
 
@@ -98,9 +98,7 @@ def test_a_private_authority_is_trusted_by_a_variable(
 def test_ssl_cert_file_goes_before_curl_ca_bundle(
     host: Host, server: ModelServer, authority: Authority, stranger: Authority
 ) -> None:
-    result = ask(
-        *(host, local(server)), SSL_CERT_FILE=authority.ca, CURL_CA_BUNDLE=stranger.ca
-    )
+    result = ask(*(host, local(server)), SSL_CERT_FILE=authority.ca, CURL_CA_BUNDLE=stranger.ca)
     check_answer(result, server)
 
 
@@ -122,9 +120,7 @@ def test_an_unknown_authority_is_refused_before_anything_is_sent(
     assert server.requests == []
 
 
-def test_a_certificate_for_another_name_is_refused(
-    host: Host, authority: Authority
-) -> None:
+def test_a_certificate_for_another_name_is_refused(host: Host, authority: Authority) -> None:
     with ModelServer(authority.server_context("other.invalid")) as server:
         result = ask(host, local(server), SSL_CERT_FILE=authority.ca)
         check_network(result, server, 1, "name", "127.0.0.1")
@@ -132,16 +128,12 @@ def test_a_certificate_for_another_name_is_refused(
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "CURL_CA_BUNDLE"])
-def test_certificates_that_are_not_there_are_named(
-    host: Host, server: ModelServer, variable: str
-) -> None:
+def test_certificates_that_are_not_there_are_named(host: Host, server: ModelServer, variable: str) -> None:
     result = ask(host, local(server), **{variable: "/nonexistent/ca.pem"})
     check_network(result, server, 1, variable, "'/nonexistent/ca.pem'")
 
 
-def test_certificates_that_are_none_are_refused(
-    host: Host, server: ModelServer, tmp_path: Path
-) -> None:
+def test_certificates_that_are_none_are_refused(host: Host, server: ModelServer, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate\n")
     result = ask(host, local(server), SSL_CERT_FILE=tmp_path / "ca.pem")
     check_network(result, server, 1, "ca.pem")
@@ -184,9 +176,7 @@ def test_a_key_for_the_proxy_goes_to_the_proxy_alone(
     assert "Proxy-Authorization" not in server.requests[0].headers
 
 
-def test_no_proxy_takes_a_host_out(
-    host: Host, server: ModelServer, proxy: ConnectProxy, authority: Authority
-) -> None:
+def test_no_proxy_takes_a_host_out(host: Host, server: ModelServer, proxy: ConnectProxy, authority: Authority) -> None:
     env = {"HTTPS_PROXY": proxy.url, "SSL_CERT_FILE": authority.ca, "NO_PROXY": NAME}
     result = ask(host, f"https://{NAME}/v1", **env)
     check_network(result, server, 3, NAME)
@@ -214,14 +204,10 @@ def test_loopback_is_never_reached_through_a_proxy(
     assert proxy.heads == []
 
 
-def test_a_proxy_that_refuses_is_a_network_failure(
-    host: Host, server: ModelServer, proxy: ConnectProxy
-) -> None:
+def test_a_proxy_that_refuses_is_a_network_failure(host: Host, server: ModelServer, proxy: ConnectProxy) -> None:
     result = ask(host, "https://elsewhere.invalid/v1", HTTPS_PROXY=proxy.url)
     check_network(result, server, 1, "502")
-    assert all(
-        head.startswith("CONNECT elsewhere.invalid:443 ") for head in proxy.heads
-    )
+    assert all(head.startswith("CONNECT elsewhere.invalid:443 ") for head in proxy.heads)
     assert KEY.encode() not in proxy.seen
 
 

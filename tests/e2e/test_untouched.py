@@ -8,11 +8,11 @@ import os
 import random
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import pytest
-
 from host import Host, Result, kill
 from hostile import (
     TINY,
@@ -125,14 +125,10 @@ def test_a_verb_leaves_a_dirty_repository_as_it_is(
 
 def _name(file: Any) -> str:
     """A path as the program's JSON has it, also where it is no UTF-8."""
-    return (
-        file if isinstance(file, str) else os.fsdecode(base64.b64decode(file["base64"]))
-    )
+    return file if isinstance(file, str) else os.fsdecode(base64.b64decode(file["base64"]))
 
 
-def test_the_dirty_tree_is_what_was_worked_on(
-    host: Host, commands: dict[str, Arguments]
-) -> None:
+def test_the_dirty_tree_is_what_was_worked_on(host: Host, commands: dict[str, Arguments]) -> None:
     """Lest the test above passes because nothing was read."""
     rows = host.run(*commands["search"], "--json").rows()
     files = {_name(place["file"]) for row in rows for place in row["results"]}
@@ -140,9 +136,7 @@ def test_the_dirty_tree_is_what_was_worked_on(
     assert not files & {"build/lib.py", "dangling.py", "pipe.py"}
 
 
-def test_apply_changes_the_file_it_says_and_no_other(
-    host: Host, dirty: Repo, tmp_path: Path
-) -> None:
+def test_apply_changes_the_file_it_says_and_no_other(host: Host, dirty: Repo, tmp_path: Path) -> None:
     """Its folder has other times too: a new file was put in the old one's place."""
     before = deep_digest(dirty.path)
     result = host.run(*sample_run(dirty, tmp_path / "out"), "--apply").check()
@@ -161,9 +155,7 @@ def places(tmp_path: Path) -> Iterator[dict[str, str]]:
     yield {"TMPDIR": str(folder)}
 
 
-def _kill_in(
-    host: Host, arguments: Arguments, seconds: float, changes: dict[str, str]
-) -> bool:
+def _kill_in(host: Host, arguments: Arguments, seconds: float, changes: dict[str, str]) -> bool:
     """Start, kill after so long; whether it was still at work."""
     child = host.start(*arguments, env=changes)
     time.sleep(seconds)
@@ -181,17 +173,13 @@ def _kill_verbs(
 ) -> int:
     """Kill run, search and index in turn at random moments; how many kills met one at work."""
     chance, kills = random.Random(6), 0
-    seconds = {
-        v: host.run(*commands[v], env=changes).seconds for v in ("search", "index")
-    }
+    seconds = {v: host.run(*commands[v], env=changes).seconds for v in ("search", "index")}
     seconds["run"] = host.run(*commands["run"], env=changes).seconds
     for number in range(20 * times):
         verb = ("run", "search", "index")[number % 3]
         if verb == "run" and number % 2:
             shutil.rmtree(out, ignore_errors=True)
-        kills += _kill_in(
-            host, commands[verb], chance.uniform(0, seconds[verb]), changes
-        )
+        kills += _kill_in(host, commands[verb], chance.uniform(0, seconds[verb]), changes)
         if kills == times:
             break
     return kills
@@ -199,11 +187,7 @@ def _kill_verbs(
 
 def _look(host: Host, folder: Path) -> set[str]:
     """What lies in a folder now, and in HOME but for the cache."""
-    home = [
-        str(p)
-        for p in host.home.rglob("*")
-        if host.home / "cache" not in [p, *p.parents]
-    ]
+    home = [str(p) for p in host.home.rglob("*") if host.home / "cache" not in [p, *p.parents]]
     return {*home, *(str(p) for p in folder.rglob("*"))}
 
 
@@ -313,9 +297,7 @@ def test_apply_in_a_folder_without_git(host: Host, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_apply_in_a_linked_worktree_writes_there(
-    host: Host, make_repo: Make, tmp_path: Path, later: bool
-) -> None:
+def test_apply_in_a_linked_worktree_writes_there(host: Host, make_repo: Make, tmp_path: Path, later: bool) -> None:
     """And not in the main one."""
     repo, script = make_repo(TINY), write_script(tmp_path / "s.jsonl")
     linked = _worktree(repo, tmp_path / "linked")
@@ -330,9 +312,7 @@ def test_apply_in_a_linked_worktree_writes_there(
     assert deep_digest(repo.path) == before
 
 
-def test_apply_in_a_bare_repository_is_refused(
-    host: Host, make_repo: Make, tmp_path: Path
-) -> None:
+def test_apply_in_a_bare_repository_is_refused(host: Host, make_repo: Make, tmp_path: Path) -> None:
     """There is no tree to write to; told before the model is asked."""
     bare = _bare(make_repo(TINY), tmp_path / "bare")
     script = write_script(tmp_path / "s.jsonl")
@@ -341,9 +321,7 @@ def test_apply_in_a_bare_repository_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-def test_apply_in_a_finished_folder_asks_nobody(
-    host: Host, make_repo: Make, tmp_path: Path
-) -> None:
+def test_apply_in_a_finished_folder_asks_nobody(host: Host, make_repo: Make, tmp_path: Path) -> None:
     """The script is not needed any more; the journal answers."""
     repo, script = make_repo(TINY), write_script(tmp_path / "s.jsonl")
     arguments = tiny_run(repo, tmp_path / "out", script)
@@ -380,9 +358,7 @@ def test_folders_too_deep_are_told(host: Host, make_repo: Make) -> None:
         host.run("index", "--repo", repo, *rev).one_line(3, "inside each other")
 
 
-def test_names_that_are_hard_to_show_stay_on_one_line(
-    host: Host, make_repo: Make
-) -> None:
+def test_names_that_are_hard_to_show_stay_on_one_line(host: Host, make_repo: Make) -> None:
     """A line feed, a tab, an escape, tags and bytes that are no UTF-8 in a name."""
     repo = make_repo({"app.py": "x = 1\n"})
     names = [
@@ -404,26 +380,18 @@ def test_names_that_are_hard_to_show_stay_on_one_line(
 
 def test_files_that_are_large_or_no_text(host: Host, make_repo: Make) -> None:
     """100 MB of Python, one long line, NUL bytes, only line feeds, nothing."""
-    repo = make_repo(
-        {"app.py": "def here():\n    pass\n", "empty.py": "", "nul.py": b"x = '\0'\n"}
-    )
-    repo.write(
-        {"line.py": b"x = '" + b"a" * 5_000_000 + b"'\n", "feeds.py": b"\n" * 3_000_000}
-    )
+    repo = make_repo({"app.py": "def here():\n    pass\n", "empty.py": "", "nul.py": b"x = '\0'\n"})
+    repo.write({"line.py": b"x = '" + b"a" * 5_000_000 + b"'\n", "feeds.py": b"\n" * 3_000_000})
     with open(repo.path / "large.py", "wb") as file:
         file.writelines(b"z = 2\n" * 174_763 for _ in range(100))
         file.write(b"y = 1\n")
-    rows = _json(
-        host, repo, 'search_method("here")', 'search_code("y = 1")', timeout=120
-    )
+    rows = _json(host, repo, 'search_method("here")', 'search_code("y = 1")', timeout=120)
     assert rows[0]["ok"] and len(json.dumps(rows[1])) < 100_000
     [place] = rows[1]["results"]
     assert (place["file"], place["func"]) == ("large.py", None)
 
 
-def test_a_tree_that_changes_while_it_is_read_is_no_crash(
-    host: Host, make_repo: Make
-) -> None:
+def test_a_tree_that_changes_while_it_is_read_is_no_crash(host: Host, make_repo: Make) -> None:
     """Files vanish, turn into folders and links, grow."""
     repo = make_repo({f"p/m{n}.py": f"v{n} = 1\n" * 200 for n in range(300)})
     chance = random.Random(8)
@@ -435,9 +403,7 @@ def test_a_tree_that_changes_while_it_is_read_is_no_crash(
                 path.rmdir()
             elif path.is_symlink() or chance.random() < 0.5:
                 path.unlink(missing_ok=True)
-                chance.choice(
-                    [lambda p: p.mkdir(), lambda p: p.symlink_to("/etc/passwd")]
-                )(path)
+                chance.choice([lambda p: p.mkdir(), lambda p: p.symlink_to("/etc/passwd")])(path)
             else:
                 path.write_text("w = 1\n" * chance.randrange(5000))
         _, err = child.communicate()

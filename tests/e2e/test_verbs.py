@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-
 from host import SLOWNESS, Host, Result
 from repos import Repo, digest
 from runs import CHANGED, ISSUE, SCRIPT, arguments, check_patch, fixed, script_lines
@@ -26,27 +25,15 @@ ANSWERS = [line["content"] for line in script_lines() if line["agent"] == "patch
 # Each search call with the places that it finds, as (file, class, func).
 FOUND = {
     'search_class("SeasonalTariff")': [(CHANGED, "SeasonalTariff", None)],
-    'search_class_in_file("SeasonalTariff", "seasonal.py")': [
-        (CHANGED, "SeasonalTariff", None)
-    ],
-    'search_method("cost_in_blocks")': [
-        ("brookbill/tariffs/blocks.py", None, "cost_in_blocks")
-    ],
-    'search_method_in_file("split_at", "brookbill/periods.py")': [
-        ("brookbill/periods.py", "Period", "split_at")
-    ],
+    'search_class_in_file("SeasonalTariff", "seasonal.py")': [(CHANGED, "SeasonalTariff", None)],
+    'search_method("cost_in_blocks")': [("brookbill/tariffs/blocks.py", None, "cost_in_blocks")],
+    'search_method_in_file("split_at", "brookbill/periods.py")': [("brookbill/periods.py", "Period", "split_at")],
     'search_method_in_class("usage_charge", "BlockTariff")': [
         ("brookbill/tariffs/stepped.py", "SteppedTariff", "usage_charge")
     ],
-    'search_code("def cost_in_blocks(")': [
-        ("brookbill/tariffs/blocks.py", None, "cost_in_blocks")
-    ],
-    'search_code_in_file("left -= share", "tariffs/seasonal.py")': [
-        (CHANGED, "SeasonalTariff", "usage_charge")
-    ],
-    'get_code_around_line("brookbill/tariffs/seasonal.py", 66, 2)': [
-        (CHANGED, "SeasonalTariff", "usage_charge")
-    ],
+    'search_code("def cost_in_blocks(")': [("brookbill/tariffs/blocks.py", None, "cost_in_blocks")],
+    'search_code_in_file("left -= share", "tariffs/seasonal.py")': [(CHANGED, "SeasonalTariff", "usage_charge")],
+    'get_code_around_line("brookbill/tariffs/seasonal.py", 66, 2)': [(CHANGED, "SeasonalTariff", "usage_charge")],
 }
 MISSED = {
     'search_class("Nowhere")': "Nowhere",
@@ -87,9 +74,7 @@ def test_search_json(run_host: RunHost, sample_repo: Repo) -> None:
     assert digest(sample_repo.path) == before
 
 
-def test_search_places_are_where_the_code_is(
-    run_host: RunHost, sample_repo: Repo
-) -> None:
+def test_search_places_are_where_the_code_is(run_host: RunHost, sample_repo: Repo) -> None:
     calls = [
         'search_method_in_class("usage_charge", "SeasonalTariff")',
         'search_class("SeasonalTariff")',
@@ -133,9 +118,7 @@ def test_search_from_stdin(run_host: RunHost, sample_repo: Repo) -> None:
     assert text == "\n".join(output.rstrip("\n") + "\n" for output in outputs)
 
 
-def test_a_message_is_one_line_whatever_it_repeats(
-    run_host: RunHost, tmp_path: Path
-) -> None:
+def test_a_message_is_one_line_whatever_it_repeats(run_host: RunHost, tmp_path: Path) -> None:
     """Neither a line end nor a terminal's escapes come through from a name that a message repeats."""
     where = tmp_path / "no\nsuch\x1b[31m"
     for args in (["index", "--repo", where], ["index", "--repo", tmp_path, where]):
@@ -145,9 +128,7 @@ def test_a_message_is_one_line_whatever_it_repeats(
 
 
 @pytest.mark.parametrize("verb", ["search", "patch", "run"])
-def test_interrupted_at_stdin(
-    host: Host, sample_repo: Repo, tmp_path: Path, verb: str
-) -> None:
+def test_interrupted_at_stdin(host: Host, sample_repo: Repo, tmp_path: Path, verb: str) -> None:
     """A first Ctrl-C ends the wait for what is never typed."""
     more = ["--issue=-", "--out", tmp_path / "out", "--model", f"script:{SCRIPT}"]
     child = host.start(
@@ -173,22 +154,17 @@ def wait_for_read(pid: int) -> None:
         time.sleep(0.02)
 
 
-def test_search_of_a_commit_and_of_the_tree(
-    run_host: RunHost, sample_repo: Repo
-) -> None:
+def test_search_of_a_commit_and_of_the_tree(run_host: RunHost, sample_repo: Repo) -> None:
     sample_repo.write({"brookbill/extra.py": "class Extra:\n    pass\n"})
     call = 'search_class("Extra")'
     tree = run_host("search", "--repo", sample_repo, "--json", call).check()
     assert tree.rows()[0]["results"] == [
-        {"file": "brookbill/extra.py", "start": 1, "end": 2}
-        | {"class": "Extra", "func": None}
+        {"file": "brookbill/extra.py", "start": 1, "end": 2} | {"class": "Extra", "func": None}
     ]
     run_host("search", "--repo", sample_repo, "--rev", "HEAD", call).check(1)
 
 
-def test_search_names_nested_classes_with_dots(
-    run_host: RunHost, make_repo: Callable[..., Repo]
-) -> None:
+def test_search_names_nested_classes_with_dots(run_host: RunHost, make_repo: Callable[..., Repo]) -> None:
     text = "class A:\n    class B:\n        def f(self):\n            def g():\n"
     repo = make_repo({"m.py": text + "                return 'needle'\n"})
     result = run_host("search", "--repo", repo, "--json", 'search_code("needle")')
@@ -214,10 +190,7 @@ def test_patch_of_files(run_host: RunHost, sample_repo: Repo, tmp_path: Path) ->
     assert [edit["status"] for edit in refused["edits"]] == ["ambiguous"]
     assert "lines 66-66, 69-69" in refused["message"]
     assert (applied["status"], applied["message"]) == ("APPLICABLE_PATCH", "")
-    assert [
-        (e["file"], e["level"], e["start"], e["end"], e["status"])
-        for e in applied["edits"]
-    ] == [
+    assert [(e["file"], e["level"], e["start"], e["end"], e["status"]) for e in applied["edits"]] == [
         (CHANGED, "indent", 63, 67, "applied"),
         (CHANGED, "trailing", 68, 70, "applied"),
     ]
@@ -245,9 +218,7 @@ def test_patch_as_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> 
     assert old.stdout == piped.stdout
 
 
-def test_patch_of_a_diff(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_patch_of_a_diff(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """A diff is an answer too: it gives itself, also beside the tags of the same change."""
     diff = run_host("patch", "--repo", sample_repo, input=ANSWERS[1]).check().stdout
     assert run_host("patch", "--repo", sample_repo, input=diff).check().stdout == diff
@@ -255,10 +226,9 @@ def test_patch_of_a_diff(
     assert run_host("patch", "--repo", sample_repo, input=both).check().stdout == diff
     renamed = f"diff --git a/{CHANGED} b/moved.py\nrename from {CHANGED}\nrename to moved.py\n"
     row = run_host("patch", "--repo", sample_repo, "--json", input=renamed).check()
-    assert [
-        (e["file"], e["level"], e["start"], e["end"], e["status"])
-        for e in row.rows()[0]["edits"]
-    ] == [(CHANGED, "exact", 0, 0, "applied")]
+    assert [(e["file"], e["level"], e["start"], e["end"], e["status"]) for e in row.rows()[0]["edits"]] == [
+        (CHANGED, "exact", 0, 0, "applied")
+    ]
     checkout = sample_repo.clone(tmp_path / "checkout")
     before = (checkout.path / CHANGED).read_bytes()
     checkout.apply(row.rows()[0]["diff"].encode())
@@ -266,9 +236,7 @@ def test_patch_of_a_diff(
     assert not (checkout.path / CHANGED).exists()
 
 
-def test_patch_of_a_file_that_is_missing(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_patch_of_a_file_that_is_missing(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     good = tmp_path / "good.md"
     good.write_text(ANSWERS[1], "utf-8")
     missing = tmp_path / "missing.md"
@@ -282,9 +250,7 @@ def test_index_json(run_host: RunHost, sample_repo: Repo) -> None:
     result = run_host("index", "--repo", sample_repo, "--json").check()
     (row,) = result.rows()
     python = [
-        path
-        for path in sample_repo.path.rglob("*.py")
-        if "tests" not in path.relative_to(sample_repo.path).parts
+        path for path in sample_repo.path.rglob("*.py") if "tests" not in path.relative_to(sample_repo.path).parts
     ]
     assert row["files"] == len(python)
     assert row["unparsable"] == 1
@@ -310,8 +276,7 @@ def test_help(run_host: RunHost, verb: str) -> None:
         "search": ["--repo", "--rev", "--json"],
         "patch": ["--repo", "--rev", "--json"],
         "index": ["--repo", "--rev", "--json"],
-        "swe-bench": ["--dataset", "--repos", "--instance", "--model", "--out"]
-        + ["--jobs", "--rounds", "--retries"],
+        "swe-bench": ["--dataset", "--repos", "--instance", "--model", "--out"] + ["--jobs", "--rounds", "--retries"],
         "replay": ["RUNDIR"],
         "exec": ["--repo", "--rev", "--patch", "--sandbox", "--image", "--setup", "CMD"]
         + ["--timeout", "--memory", "--processes", "--output-limit", "--network", "--json"],
@@ -355,9 +320,7 @@ def test_usage_and_version(run_host: RunHost) -> None:
         (["reproduce", "--issue", "i", "--model", "m", "--out", "o"], "--repo is missing"),
     ],
 )
-def test_wrong_usage(
-    run_host: RunHost, tmp_path: Path, words: list[str], said: str
-) -> None:
+def test_wrong_usage(run_host: RunHost, tmp_path: Path, words: list[str], said: str) -> None:
     result = run_host(*words, cwd=tmp_path)
     line = result.one_line(2, said)
     assert line.startswith("acr-host")
@@ -442,9 +405,7 @@ def test_head_of_many_answers(host: Host, sample_repo: Repo) -> None:
     assert len(head.stdout.splitlines()) == 1 and b"lines with e" in head.stdout
 
 
-def test_standard_output_that_is_full(
-    host: Host, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_standard_output_that_is_full(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     calls = ['search_class("Period")'] * 3
     run = arguments(sample_repo, tmp_path / "out")
     repo = ["--repo", sample_repo]
@@ -475,9 +436,7 @@ def on_terminal(host: Host, *args: object) -> tuple[int, bytes, str]:
     return child.wait(60), stdout, seen.decode()
 
 
-def test_progress_on_a_terminal_only(
-    host: Host, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_progress_on_a_terminal_only(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     code, stdout, seen = on_terminal(host, *arguments(sample_repo, tmp_path / "out"))
     assert code == 0
     assert stdout == (tmp_path / "out" / "patch.diff").read_bytes()
@@ -490,9 +449,7 @@ def test_progress_on_a_terminal_only(
     assert (piped.stdout, piped.err) == (stdout, "")
 
 
-def test_batch_progress_on_a_terminal(
-    host: Host, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_batch_progress_on_a_terminal(host: Host, sample_repo: Repo, tmp_path: Path) -> None:
     row = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": "HEAD"}
     row["problem_statement"] = ISSUE.read_text("utf-8")
     (tmp_path / "tasks.json").write_text(json.dumps([row]), "utf-8")
@@ -510,9 +467,7 @@ def test_batch_progress_on_a_terminal(
     assert seen.endswith("\r\x1b[K")
 
 
-def test_apply_needs_the_working_tree(
-    run_host: RunHost, sample_repo: Repo, tmp_path: Path
-) -> None:
+def test_apply_needs_the_working_tree(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     run = arguments(sample_repo, tmp_path / "out", "--apply", "--rev", "HEAD")
     run_host(*run).one_line(2, "--apply", "--rev")
     before = (sample_repo.path / CHANGED).read_bytes()

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from host import Host
 from repos import Repo, digest
 from runs import ARTIFACTS, arguments, check_patch, files_of, read_json
@@ -112,7 +111,12 @@ def test_a_pair_that_is_known_is_not_run_again(case: Case) -> None:
     ]
     result = case.run(lines).check()
     assert verified(result).startswith("yes (reproducer_2.py ")
-    assert case.files("execution_*") == ["execution_0_1.json", "execution_0_2.json", "execution_1_1.json", "execution_2_2.json"]
+    assert case.files("execution_*") == [
+        "execution_0_1.json",
+        "execution_0_2.json",
+        "execution_1_1.json",
+        "execution_2_2.json",
+    ]
     requests = [json.dumps(at["request"], sort_keys=True) for at in case.records("execution")]
     assert len(requests) == len(set(requests)) == 4
 
@@ -179,7 +183,12 @@ def test_where_both_are_refused_both_are_written_again(case: Case) -> None:
     assert added(result) == [RIGHT] and verified(result).startswith("yes (reproducer_2.py ")
     roles = [at["request"]["agent"] for at in case.records("model")]
     assert roles[-4:] == ["review", "patch", "test", "review"]
-    assert case.files("execution_*") == ["execution_0_1.json", "execution_0_2.json", "execution_1_1.json", "execution_2_2.json"]
+    assert case.files("execution_*") == [
+        "execution_0_1.json",
+        "execution_0_2.json",
+        "execution_1_1.json",
+        "execution_2_2.json",
+    ]
 
 
 def test_a_patch_that_does_not_apply_is_tried_again_in_the_review(case: Case) -> None:
@@ -345,7 +354,11 @@ def test_an_issue_that_cannot_be_reproduced_is_worked_on_without(case: Case) -> 
 @pytest.mark.parametrize("answer", ["Surely.", '{"reproducible": "maybe"}', '{"a": "yes", "b": "no"}'])
 def test_a_guard_that_cannot_be_read_is_asked_again(case: Case, answer: str) -> None:
     """It may answer with true as well."""
-    lines = [line("reproducible", answer), line("reproducible", '{"reproducible": true}', "cannot be read"), *STRAIGHT[1:]]
+    lines = [
+        line("reproducible", answer),
+        line("reproducible", '{"reproducible": true}', "cannot be read"),
+        *STRAIGHT[1:],
+    ]
     assert verified(case.run(lines).check()).startswith("yes")
 
 
@@ -370,7 +383,10 @@ def test_a_used_up_guard_is_gone_on_without(case: Case) -> None:
         (test_line(PASSING), ["exits with 0 in the project as it is", "Without a patch, the script exited with 0"]),
         (test_line(FAILING), ["another error ended the script", "ImportError", "no_such_name"]),
         (test_line("def f(:\n"), ["SyntaxError"]),
-        (test_line("print('AssertionError')\nraise SystemExit(1)\n"), ["no exception ended it", "<stdout>\nAssertionError"]),
+        (
+            test_line("print('AssertionError')\nraise SystemExit(1)\n"),
+            ["no exception ended it", "<stdout>\nAssertionError"],
+        ),
         (test_line("# " + "x" * 300_000 + "\n"), ["longer than"]),
     ],
     ids=["no script", "passes at once", "fails otherwise", "no Python", "prints the word", "too long"],

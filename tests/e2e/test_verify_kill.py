@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from host import SLOWNESS, kill
 from hostile import outcome, strays, take_back
 from repos import digest

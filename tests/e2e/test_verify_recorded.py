@@ -12,12 +12,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import pytest
-
 from host import ROOT, Host, Result
 from repos import Repo, digest
 from runs import journal, read_json, write_script
@@ -107,7 +107,7 @@ class Trial:
         return f"{self.before.told('Without the patch')}\n{self.after.told('With the patch')}"
 
     @property
-    def swapped(self) -> "Trial":
+    def swapped(self) -> Trial:
         """What it would be if the program took the one for the other."""
         return Trial(self.after, self.before)
 
@@ -373,7 +373,9 @@ def test_before_and_after_are_not_taken_for_one_another(
 ) -> None:
     here = case(known)
     trial = here.trial(here.reproducer(), here.fixed)
-    with pytest.raises(AssertionError, match=r"the request to agent 'review' .* lacks .Without the patch, the script exited with 0 "):
+    with pytest.raises(
+        AssertionError, match=r"the request to agent 'review' .* lacks .Without the patch, the script exited with 0 "
+    ):
         prove(here, tmp_path / "out", trial.swapped)
 
 
@@ -426,9 +428,7 @@ def test_a_patch_that_changes_nothing_and_a_script_that_wants_something_else(
     send_back(here, tmp_path / "out", other, wrong)
 
 
-def test_a_patch_and_a_script_that_agree_on_something_else(
-    case: Callable[[Known], Case], tmp_path: Path
-) -> None:
+def test_a_patch_and_a_script_that_agree_on_something_else(case: Callable[[Known], Case], tmp_path: Path) -> None:
     here = case(PYTEST_5227)
     file, old = "src/_pytest/logging.py", '"%(filename)-25s %(lineno)4d %(levelname)-8s %(message)s"'
     new = old.replace("filename", "name")

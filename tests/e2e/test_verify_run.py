@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-
 from host import SLOWNESS, kill
 from hostile import without_passing, write_script
 from loopback import LoopbackOpenAI
@@ -157,7 +156,10 @@ def test_models_are_taken_in_turn(case: Case, tmp_path: Path) -> None:
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)]
     result = case.run(lines, "--attempts", "2", "--model", f"script:{second}").check()
     assert added(result) == [RIGHT] and verified(result).startswith("yes")
-    used = [(r["conversation"].split("/")[0], Path(r["model"]).name) for r in (at["request"] for at in case.records("model"))]
+    used = [
+        (r["conversation"].split("/")[0], Path(r["model"]).name)
+        for r in (at["request"] for at in case.records("model"))
+    ]
     assert set(used) == {("attempt_0", "script_1.jsonl"), ("attempt_1", "second.jsonl")}
 
 
@@ -173,7 +175,9 @@ def test_replay_of_a_verified_run_needs_no_sandbox(case: Case, tmp_path: Path) -
     assert again.stdout == whole.stdout and folder_digest(case.out) == before
 
 
-@pytest.mark.parametrize("name", ["reproducer_1.py", "execution_0_1.json", "execution_1_1.json", "review_p1_t1.json", "conv_test_1.json"])
+@pytest.mark.parametrize(
+    "name", ["reproducer_1.py", "execution_0_1.json", "execution_1_1.json", "review_p1_t1.json", "conv_test_1.json"]
+)
 def test_replay_compares_what_verification_wrote(case: Case, name: str) -> None:
     """A file that differs is named."""
     case.run(STRAIGHT).check()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
-
 from host import SLOWNESS, Host
 from hostile import outcome, sample_run, write_script
 from indexing import (
@@ -43,9 +42,7 @@ A = "class C:\n    def f(self):\n        return 1\n"
 @pytest.fixture
 def slow_repo(make_repo: Make) -> Repo:
     """One file whose outline takes a second and more, and others."""
-    return make_repo(
-        {"slow.py": slow_module()} | {f"m{n}.py": module(n, 0) for n in range(10)}
-    )
+    return make_repo({"slow.py": slow_module()} | {f"m{n}.py": module(n, 0) for n in range(10)})
 
 
 SLOW = [
@@ -57,13 +54,9 @@ SLOW = [
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_worker_that_dies_costs_its_file_this_time(
-    host: Host, slow_repo: Repo, sent: signal.Signals
-) -> None:
+def test_a_worker_that_dies_costs_its_file_this_time(host: Host, slow_repo: Repo, sent: signal.Signals) -> None:
     """As by a crash or for want of memory: text only, not kept as such, found again by the next."""
-    child = host.start(
-        "index", "--repo", slow_repo, "--json", "--verbose", "--jobs", "1"
-    )
+    child = host.start("index", "--repo", slow_repo, "--json", "--verbose", "--jobs", "1")
     os.kill(busy_worker(host), sent)
     out, err = child.communicate(timeout=60 * SLOWNESS)
     row = json.loads(out)
@@ -76,9 +69,7 @@ def test_a_worker_that_dies_costs_its_file_this_time(
     assert all_gone(host) and check_cache(host) == 10
     again = index(host, slow_repo)
     assert (again["cached"], again["parsed"], again["unparsable"]) == (10, 1, 0)
-    assert [answer["ok"] for answer in search(host, slow_repo, SLOW).rows()] == [
-        True
-    ] * 4
+    assert [answer["ok"] for answer in search(host, slow_repo, SLOW).rows()] == [True] * 4
 
 
 def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
@@ -103,9 +94,7 @@ def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
 
 
 @pytest.mark.full
-def test_a_worker_that_hangs_is_ended_at_the_deadline(
-    host: Host, slow_repo: Repo
-) -> None:
+def test_a_worker_that_hangs_is_ended_at_the_deadline(host: Host, slow_repo: Repo) -> None:
     """Stopped: after 15 seconds and two for each MiB."""
     begun = time.monotonic()
     child = host.start("index", "--repo", slow_repo, "--json", "--verbose")
@@ -128,20 +117,14 @@ def test_a_file_that_takes_the_parser_minutes(host: Host, make_repo: Make) -> No
     )
     row = index(host, repo, "--verbose", timeout=120)
     told = reasons(row)
-    assert (
-        not told
-        or list(told) == ["fields.py"]
-        and "longer than 17 s" in told["fields.py"]
-    ), told
+    assert not told or list(told) == ["fields.py"] and "longer than 17 s" in told["fields.py"], told
     assert all_gone(host)
     assert search(host, repo, eight_calls(), timeout=120).rows()[0]["ok"]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("verb", ["index", "search"])
-def test_an_interrupt_while_outlining(
-    host: Host, slow_repo: Repo, verb: str, sent: signal.Signals
-) -> None:
+def test_an_interrupt_while_outlining(host: Host, slow_repo: Repo, verb: str, sent: signal.Signals) -> None:
     """130, at once, with one line; no worker is left."""
     calls = eight_calls() if verb == "search" else []
     child = host.start(verb, "--repo", slow_repo, *calls)
@@ -168,17 +151,13 @@ def test_a_killed_index_leaves_no_workers(host: Host, slow_repo: Repo) -> None:
 # ---- Little of everything ----
 
 
-@pytest.mark.parametrize(
-    "closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&-", "0<&- 2>&-", "0<&- 1>&- 2>&-"]
-)
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&-", "0<&- 2>&-", "0<&- 1>&- 2>&-"])
 def test_streams_that_are_closed(host: Host, tmp_path: Path, closed: str) -> None:
     """Nothing else comes into their places: the answers go out where there is a stream, and nowhere else."""
     repo, _ = history(tmp_path / "repo", 30, 1)
     calls = eight_calls("C7", "m3_0", "mod7.py")
     told = search(host, repo, calls, "--no-cache").stdout
-    command = limited(f"exec {closed}")(
-        host.program, "search", "--repo", repo, "--json", *calls
-    )
+    command = limited(f"exec {closed}")(host.program, "search", "--repo", repo, "--json", *calls)
     with untouched(repo):
         for _ in range(2):  # cold and warm
             result = run_command(host, command)
@@ -189,18 +168,12 @@ def test_streams_that_are_closed(host: Host, tmp_path: Path, closed: str) -> Non
     assert search(host, repo, calls).stdout == told
 
 
-@pytest.mark.parametrize(
-    "closed", ["0<&-", "1>&-", "2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-"]
-)
-def test_nothing_is_printed_into_a_journal(
-    host: Host, sample_repo: Repo, tmp_path: Path, closed: str
-) -> None:
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-"])
+def test_nothing_is_printed_into_a_journal(host: Host, sample_repo: Repo, tmp_path: Path, closed: str) -> None:
     """Where streams are closed, their numbers are not a run's files; it can be replayed."""
     out, whole = tmp_path / "out", tmp_path / "whole"
     patch = host.run(*sample_run(sample_repo, whole)).check().stdout
-    command = limited(f"exec {closed}")(
-        host.program, *sample_run(sample_repo, out), "-v"
-    )
+    command = limited(f"exec {closed}")(host.program, *sample_run(sample_repo, out), "-v")
     result = run_command(host, command)
     assert result.exit == (3 if "1>" in closed else 0), result.told()
     assert result.stdout == (b"" if "1>" in closed else patch)
@@ -228,16 +201,10 @@ def test_limits_of_the_process(host: Host, tmp_path: Path, limit: str) -> None:
     calls = eight_calls("C7", "m3_0", "mod7.py")
     told = search(host, repo, calls, "--no-cache").stdout
     for jobs in ("2", "64"):
-        command = limited(limit)(
-            host.program, "search", "--jobs", jobs, "--repo", repo, "--json", *calls
-        )
+        command = limited(limit)(host.program, "search", "--jobs", jobs, "--repo", repo, "--json", *calls)
         result = run_command(host, command)
         assert len(result.err.splitlines()) <= 1, result.told()
-        assert (
-            result.exit == 3
-            and "cannot" in result.err
-            or (result.exit, result.stdout) == (0, told)
-        ), result.told()
+        assert result.exit == 3 and "cannot" in result.err or (result.exit, result.stdout) == (0, told), result.told()
     assert all_gone(host)
     assert search(host, repo, calls).stdout == told
 
@@ -245,9 +212,7 @@ def test_limits_of_the_process(host: Host, tmp_path: Path, limit: str) -> None:
 def test_a_few_descriptors_are_enough(host: Host, tmp_path: Path) -> None:
     """With 32 of them a run that asks for 64 workers makes do with those that can be had."""
     repo, _ = history(tmp_path / "repo", 600, 1)
-    command = limited("ulimit -n 32")(
-        host.program, "index", "--jobs", "64", "--repo", repo, "--json"
-    )
+    command = limited("ulimit -n 32")(host.program, "index", "--jobs", "64", "--repo", repo, "--json")
     row = json.loads(run_command(host, command).check().stdout)
     assert (row["parsed"], row["unparsable"]) == (600, 0)
 
@@ -255,9 +220,7 @@ def test_a_few_descriptors_are_enough(host: Host, tmp_path: Path) -> None:
 # ---- Runs ----
 
 
-def test_a_run_repeats_without_the_file_that_failed(
-    host: Host, slow_repo: Repo, tmp_path: Path
-) -> None:
+def test_a_run_repeats_without_the_file_that_failed(host: Host, slow_repo: Repo, tmp_path: Path) -> None:
     """A worker is killed while a run indexes: its file is noted, and stays text only when the run is replayed."""
     asked = {
         "API_calls": ["search_class('Slow')", "search_class('C3')"],
@@ -265,9 +228,7 @@ def test_a_run_repeats_without_the_file_that_failed(
     }
     found = {
         "API_calls": [],
-        "bug_locations": [
-            {"file": "m3.py", "method": "m1_0", "intended_behavior": "x"}
-        ],
+        "bug_locations": [{"file": "m3.py", "method": "m1_0", "intended_behavior": "x"}],
     }
     edit = "<file>m3.py</file>\n<original>def shared(x):</original>\n<patched>def shared(x=1):</patched>"
     lines = [
@@ -285,9 +246,7 @@ def test_a_run_repeats_without_the_file_that_failed(
     patch, err = child.communicate(timeout=60 * SLOWNESS)
     assert child.returncode == 0 and b"shared(x=1)" in patch, err
     noted = json.loads((out / "meta.json").read_bytes())["not_outlined"]
-    assert [row["file"] for row in noted] == ["slow.py"] and "signal 9" in noted[0][
-        "why"
-    ]
+    assert [row["file"] for row in noted] == ["slow.py"] and "signal 9" in noted[0]["why"]
     asked_for = (out / "journal.jsonl").read_bytes()
     assert index(host, slow_repo)["unparsable"] == 0
     for _ in range(2):

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from serving import Serving
 
 MAX_HEAD_BYTES = 64 << 10
@@ -46,14 +45,10 @@ class Authority:
 
     def server_context(self, *names: str) -> ssl.SSLContext:
         """TLS for a server that is called by those host names or addresses, signed by the authority."""
-        key, request, cert = (
-            self.folder / f"server.{n}" for n in ("key", "csr", "pem")
-        )
+        key, request, cert = (self.folder / f"server.{n}" for n in ("key", "csr", "pem"))
         kinds = [f"{'IP' if n[0].isdigit() else 'DNS'}:{n}" for n in names]
         extensions = self.folder / "server.ext"
-        extensions.write_text(
-            f"subjectAltName={','.join(kinds)}\nextendedKeyUsage=serverAuth\n"
-        )
+        extensions.write_text(f"subjectAltName={','.join(kinds)}\nextendedKeyUsage=serverAuth\n")
         _openssl(
             "req",
             "-newkey",
@@ -129,15 +124,11 @@ class ModelServer(Serving):
 
     content = "an answer over the wire"
 
-    def __init__(
-        self, context: ssl.SSLContext | None = None, path: Path | None = None
-    ) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None, path: Path | None = None) -> None:
         self.requests: list[Seen] = []
         self.connections = 0
         self.path = path
-        self._server: _Tcp | _Unix = (
-            _Unix(str(path), _Answers) if path else _Tcp(("127.0.0.1", 0), _Answers)
-        )
+        self._server: _Tcp | _Unix = _Unix(str(path), _Answers) if path else _Tcp(("127.0.0.1", 0), _Answers)
         self._server.owner = self
         self._server.context = context
         self.port = 0 if path else int(self._server.server_address[1])
@@ -155,10 +146,7 @@ class ModelServer(Serving):
             ({"content": self.content}, None),
             ({}, "stop"),
         ]
-        chunks = [
-            head | {"choices": [{"index": 0, "delta": d, "finish_reason": f}]}
-            for d, f in deltas
-        ]
+        chunks = [head | {"choices": [{"index": 0, "delta": d, "finish_reason": f}]} for d, f in deltas]
         usage = {"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8}
         chunks.append(head | {"choices": [], "usage": usage})
         return [json.dumps(chunk) for chunk in chunks] + ["[DONE]"]
@@ -166,15 +154,13 @@ class ModelServer(Serving):
 
 class _Answers(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: "_Tcp | _Unix"
+    server: _Tcp | _Unix
 
     def setup(self) -> None:
         self.disable_nagle_algorithm = self.server.owner.path is None
         self.server.owner.connections += 1
         if self.server.context:
-            self.request = self.server.context.wrap_socket(
-                self.request, server_side=True
-            )
+            self.request = self.server.context.wrap_socket(self.request, server_side=True)
         super().setup()
 
     def log_message(self, format: str, *args: object) -> None:
@@ -184,12 +170,8 @@ class _Answers(http.server.BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", "0"))
         assert length <= MAX_REQUEST_BYTES, f"a request of {length} bytes"
         body = json.loads(self.rfile.read(length))
-        self.server.owner.requests.append(
-            Seen(self.path, dict(self.headers.items()), body)
-        )
-        data = "".join(
-            f"data: {event}\n\n" for event in self.server.owner.events(body["model"])
-        ).encode()
+        self.server.owner.requests.append(Seen(self.path, dict(self.headers.items()), body))
+        data = "".join(f"data: {event}\n\n" for event in self.server.owner.events(body["model"])).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Content-Length", str(len(data)))
@@ -267,17 +249,11 @@ class _Tunnel(socketserver.BaseRequestHandler):
         words = head.split()
         name = words[1].rsplit(":", 1)[0] if len(words) > 1 else ""
         if words[0] != "CONNECT" or name not in proxy.hosts:
-            self.request.sendall(
-                f"HTTP/1.1 {proxy.refusal} Refused\r\nContent-Length: 0\r\n\r\n".encode()
-            )
+            self.request.sendall(f"HTTP/1.1 {proxy.refusal} Refused\r\nContent-Length: 0\r\n\r\n".encode())
             return
-        with socket.create_connection(
-            ("127.0.0.1", proxy.hosts[name]), _SECONDS
-        ) as peer:
+        with socket.create_connection(("127.0.0.1", proxy.hosts[name]), _SECONDS) as peer:
             self.request.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            back = threading.Thread(
-                target=self._pump, args=(peer, self.request, False), daemon=True
-            )
+            back = threading.Thread(target=self._pump, args=(peer, self.request, False), daemon=True)
             back.start()
             self._pump(self.request, peer, True)
             back.join(_SECONDS)
@@ -293,9 +269,7 @@ class _Tunnel(socketserver.BaseRequestHandler):
         self.server.proxy.saw(data)
         return data.decode("latin-1")
 
-    def _pump(
-        self, source: socket.socket, target: socket.socket, is_client: bool
-    ) -> None:
+    def _pump(self, source: socket.socket, target: socket.socket, is_client: bool) -> None:
         """Carries bytes until one side ends, and tells the other."""
         try:
             while data := source.recv(65536):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any
 
 import pytest
-
 from host import Host, Result
 from hostile import TINY, write_script
 from repos import Repo, make_repo
@@ -182,4 +182,3 @@ def verified(result: Result) -> str:
 def added(result: Result) -> list[str]:
     """The lines that the patch adds."""
     return [text[1:] + "\n" for text in result.out.splitlines() if text.startswith("+    ")]
-

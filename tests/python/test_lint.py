@@ -60,7 +60,9 @@ def test_new_files_count_with_all_their_errors() -> None:
 
 
 def test_the_rest_of_the_repository_is_not_missed() -> None:
-    source = b"from .gone import thing\nfrom pkg import name\nimport pkg\nimport no.such\n\npkg.anything(thing, name, no)\n"
+    source = (
+        b"from .gone import thing\nfrom pkg import name\nimport pkg\nimport no.such\n\npkg.anything(thing, name, no)\n"
+    )
     assert new(("pkg/sub/a.py", b"", source)) == 0
 
 
@@ -81,7 +83,16 @@ def test_a_file_that_does_not_parse_is_one_error() -> None:
 
 
 def test_names_that_mean_something_to_pylint() -> None:
-    for path in ("-rn.py", "--help/x.py", "types.py", "CVS/a.py", ".#a.py", "with space/ü.py", "a.b/c.py", "__init__.py"):
+    for path in (
+        "-rn.py",
+        "--help/x.py",
+        "types.py",
+        "CVS/a.py",
+        ".#a.py",
+        "with space/ü.py",
+        "a.b/c.py",
+        "__init__.py",
+    ):
         assert new((path, b"import types\nx = types\n", b"import types\nx = types\ny = no_such\n")) == 1, path
 
 
@@ -101,7 +112,10 @@ def test_the_best_version_of_each_file() -> None:
 def test_a_file_with_one_version_is_only_there_to_be_imported() -> None:
     one = b"def made():\n    return no_such\n"
     uses = b"from pkg import one\n\none.made()\n"
-    assert judge(("pkg/one.py", one, (one,)), ("pkg/two.py", None, (uses.replace(b"made", b"gone"), uses))) == [[0], [1, 0]]
+    assert judge(("pkg/one.py", one, (one,)), ("pkg/two.py", None, (uses.replace(b"made", b"gone"), uses))) == [
+        [0],
+        [1, 0],
+    ]
 
 
 def counted_runs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
@@ -125,7 +139,10 @@ def test_versions_that_say_the_same_are_not_linted(monkeypatch: pytest.MonkeyPat
 
 def test_each_text_is_linted_once_and_the_old_one_only_where_it_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = counted_runs(monkeypatch)
-    assert judge(("a.py", b"", (b"x = 1\n", b"x = 2\n")), ("b.py", b"", (b"x = 1\n", b"x = no_such\n"))) == [[0, 0], [0, 1]]
+    assert judge(("a.py", b"", (b"x = 1\n", b"x = 2\n")), ("b.py", b"", (b"x = 1\n", b"x = no_such\n"))) == [
+        [0, 0],
+        [0, 1],
+    ]
     assert runs == [["a.py", "b.py"], ["a.py", "b.py"], ["b.py"]]
 
 

@@ -90,7 +90,9 @@ def test_unknown_cookie_is_read_as_latin_1_too() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_line_ends(end: str) -> None:
-    source = end.join(["import a", "class A(", "    B):", "    '''doc", "    '''", "    def f(self):", "        pass", ""])
+    source = end.join(
+        ["import a", "class A(", "    B):", "    '''doc", "    '''", "    def f(self):", "        pass", ""]
+    )
     assert [row[1:6] for row in rows(source)[1:]] == [["A", "2", "2", "3", "7"], ["A.f", "6", "6", "6", "7"]]
 
 
@@ -353,13 +355,17 @@ def stdlib_files() -> list[Path]:
 def headers_by_tokens(source: bytes) -> dict[tuple[str, int], int]:
     """(name, line of def or class) -> line of the header's colon, found by going through all tokens."""
     found = {}
-    tokens = [t for t in tokenize.tokenize(io.BytesIO(source).readline) if t.type not in (tokenize.NL, tokenize.COMMENT)]
+    tokens = [
+        t for t in tokenize.tokenize(io.BytesIO(source).readline) if t.type not in (tokenize.NL, tokenize.COMMENT)
+    ]
     for i, token in enumerate(tokens):
         if token.type != tokenize.NAME or token.string not in ("def", "class"):
             continue
         depth = lambdas = 0
         for after in tokens[i:]:
-            depth += (after.string in "([{" and after.type == tokenize.OP) - (after.string in ")]}" and after.type == tokenize.OP)
+            depth += (after.string in "([{" and after.type == tokenize.OP) - (
+                after.string in ")]}" and after.type == tokenize.OP
+            )
             lambdas += after.string == "lambda"
             if after.string == ":" and depth == 0 and after.type == tokenize.OP:
                 found[tokens[i + 1].string, tokens[i + 1].start[0]] = after.start[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from .dialect import (
@@ -124,9 +123,7 @@ def _check_blocks(where: str, content: Any) -> tuple[list[Wrong], int]:
 
 def check_body(body: dict[str, Any], version: str) -> list[Wrong]:
     """The members of a request."""
-    wrong = unknown(
-        "the body", body, MEMBERS | (set(SAMPLING) if version == OLD else set())
-    )
+    wrong = unknown("the body", body, MEMBERS | (set(SAMPLING) if version == OLD else set()))
     if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
         wrong.append(Wrong(400, "max_tokens: Field required"))
     wrong += number(body, "temperature", 0, 1)
@@ -207,9 +204,7 @@ class Anthropic(Dialect):
                     return failure(400, "invalid_request_error", text)
         form = (request.json.get("output_config") or {}).get("format")
         if request.model.endswith("-nojson") and form:
-            text = (
-                "output_config.format: this model does not support structured outputs"
-            )
+            text = "output_config.format: this model does not support structured outputs"
             return failure(400, "invalid_request_error", text)
         return None
 
@@ -269,9 +264,7 @@ class Anthropic(Dialect):
         begun.pop("stop_details", None)
         if isinstance(begun.get("usage"), dict) and answer.usage == "full":
             begun["usage"] = begun["usage"] | {"output_tokens": 1}
-        made: list[tuple[str, str, dict[str, Any]]] = [
-            ("start", "message_start", {"message": begun})
-        ]
+        made: list[tuple[str, str, dict[str, Any]]] = [("start", "message_start", {"message": begun})]
         if answer.unknown:
             made.append(("other", "message_something", {"thing": [1, {}]}))
         for index, block in enumerate(whole["content"]):
@@ -283,14 +276,9 @@ class Anthropic(Dialect):
         if "usage" in whole:
             last["usage"] = whole["usage"]
         made += [("finish", "message_delta", last), ("terminal", "message_stop", {})]
-        return [
-            Event(kind, answer.dump({"type": name} | data), name)
-            for kind, name, data in made
-        ]
+        return [Event(kind, answer.dump({"type": name} | data), name) for kind, name, data in made]
 
-    def _block_events(
-        self, index: int, block: dict[str, Any], answer: Answer
-    ) -> list[tuple[str, str, dict[str, Any]]]:
+    def _block_events(self, index: int, block: dict[str, Any], answer: Answer) -> list[tuple[str, str, dict[str, Any]]]:
         kind = block["type"]
         if kind == "text":
             opened: dict[str, Any] = {"type": "text", "text": ""}
@@ -303,10 +291,7 @@ class Anthropic(Dialect):
             ]
         else:
             opened = block | {"input": {}}
-            deltas = [
-                {"type": "input_json_delta", "partial_json": part}
-                for part in ("", '{"q"', ": 1}")
-            ]
+            deltas = [{"type": "input_json_delta", "partial_json": part} for part in ("", '{"q"', ": 1}")]
         at = {"index": index}
         made = [("other", "content_block_start", at | {"content_block": opened})]
         where = "other" if kind == "thinking" else "content"

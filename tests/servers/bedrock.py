@@ -96,10 +96,7 @@ def failure(status: int, name: str, message: str) -> Refusal:
 def frame(headers: dict[str, str], payload: bytes) -> bytes:
     """A message of application/vnd.amazon.eventstream; all headers are strings."""
     head = b"".join(
-        struct.pack("!B", len(n))
-        + n.encode()
-        + struct.pack("!BH", 7, len(v.encode()))
-        + v.encode()
+        struct.pack("!B", len(n)) + n.encode() + struct.pack("!BH", 7, len(v.encode())) + v.encode()
         for n, v in headers.items()
     )
     prelude = struct.pack("!II", 16 + len(head) + len(payload), len(head))
@@ -168,9 +165,7 @@ class Bedrock(Dialect):
     request_id = "x-amzn-RequestId"
     says_model = False
 
-    def __init__(
-        self, key: str, signed: bool | None = None, token: str | None = TOKEN
-    ) -> None:
+    def __init__(self, key: str, signed: bool | None = None, token: str | None = TOKEN) -> None:
         super().__init__(key)
         self.signed = signed  # None: as the request does it
         self.token = token
@@ -215,9 +210,7 @@ class Bedrock(Dialect):
         if request.model.endswith("-nojson") and "outputConfig" in request.json:
             text = "This model doesn't support the outputConfig field."
             return failure(400, "ValidationException", text)
-        if request.model.endswith("-nocache") and "cachePoint" in json.dumps(
-            request.json
-        ):
+        if request.model.endswith("-nocache") and "cachePoint" in json.dumps(request.json):
             text = "You invoked an unsupported model or your request did not allow prompt caching."
             return failure(403, "AccessDeniedException", text)
         return None
@@ -263,9 +256,7 @@ class Bedrock(Dialect):
         return body
 
     def events(self, answer: Answer, model: str) -> list[Event]:
-        made: list[tuple[str, str, dict[str, Any]]] = [
-            ("start", "messageStart", {"role": "assistant"})
-        ]
+        made: list[tuple[str, str, dict[str, Any]]] = [("start", "messageStart", {"role": "assistant"})]
         if answer.unknown:
             made.append(("other", "somethingNew", {"x": [1]}))
         for index, block in enumerate(self._blocks(answer)):
@@ -275,14 +266,9 @@ class Bedrock(Dialect):
         if answer.usage != "missing":
             last["usage"] = self._usage(answer)
         made.append(("terminal", "metadata", last))
-        return [
-            Event(kind, answer.dump(data | {"p": "abcd"}), name)
-            for kind, name, data in made
-        ]
+        return [Event(kind, answer.dump(data | {"p": "abcd"}), name) for kind, name, data in made]
 
-    def _block_events(
-        self, index: int, block: dict[str, Any], answer: Answer
-    ) -> list[tuple[str, str, dict[str, Any]]]:
+    def _block_events(self, index: int, block: dict[str, Any], answer: Answer) -> list[tuple[str, str, dict[str, Any]]]:
         at = {"contentBlockIndex": index}
         made: list[tuple[str, str, dict[str, Any]]] = []
         if "text" in block:
@@ -303,9 +289,7 @@ class Bedrock(Dialect):
     def failing_event(self, kind: str) -> Event | None:
         if kind not in _IN_STREAM:
             return None
-        return Event(
-            "error", json.dumps({"message": _ERRORS[kind][2]}), _IN_STREAM[kind]
-        )
+        return Event("error", json.dumps({"message": _ERRORS[kind][2]}), _IN_STREAM[kind])
 
     def usage_expected(self) -> dict[str, int | None]:
         return super().usage_expected() | {"reasoning": None}

@@ -7,8 +7,9 @@ its own, what is wrong with one, and turns an `Answer` or the name of an error i
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Iterable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 USER_AGENT = "acr-host/"
@@ -45,9 +46,7 @@ class Answer:
     refusal: str = ""
     null_content: bool = False
     choices: int = 1
-    unknown: bool = (
-        False  # events and members that nobody knows stand between the others
-    )
+    unknown: bool = False  # events and members that nobody knows stand between the others
     escaped: bool = False  # all that is not ASCII as \u escapes
 
     @property
@@ -226,27 +225,17 @@ def common(request: Request) -> list[Wrong]:
     agent = request.header("user-agent") or ""
     if not agent.startswith(USER_AGENT):
         wrong.append(Wrong(400, f"User-Agent is {agent!r}"))
-    if (request.header("content-type") or "").split(";")[
-        0
-    ].strip() != "application/json":
+    if (request.header("content-type") or "").split(";")[0].strip() != "application/json":
         wrong.append(Wrong(400, f"Content-Type is {request.header('content-type')!r}"))
     if (request.header("accept-encoding") or "identity") != "identity":
-        wrong.append(
-            Wrong(400, f"Accept-Encoding is {request.header('accept-encoding')!r}")
-        )
+        wrong.append(Wrong(400, f"Accept-Encoding is {request.header('accept-encoding')!r}"))
     for name in ("expect", "cookie", "transfer-encoding", "referer"):
         if request.header(name) is not None:
             wrong.append(Wrong(400, f"there is a header {name}"))
     names = [name.lower() for name, _ in request.headers]
-    wrong += [
-        Wrong(400, f"{name} stands twice")
-        for name in sorted(set(names))
-        if names.count(name) > 1
-    ]
+    wrong += [Wrong(400, f"{name} stands twice") for name in sorted(set(names)) if names.count(name) > 1]
     if not isinstance(request.json, dict):
-        wrong.append(
-            Wrong(400, "the body is no JSON object in UTF-8 with unique names")
-        )
+        wrong.append(Wrong(400, "the body is no JSON object in UTF-8 with unique names"))
     return wrong
 
 
@@ -254,16 +243,10 @@ def unknown(where: str, value: Any, allowed: Iterable[str]) -> list[Wrong]:
     """The members that are not allowed, or that this is no object."""
     if not isinstance(value, dict):
         return [Wrong(400, f"{where} is no object")]
-    return [
-        Wrong(400, f"{where} has an unknown member {name!r}")
-        for name in value
-        if name not in set(allowed)
-    ]
+    return [Wrong(400, f"{where} has an unknown member {name!r}") for name in value if name not in set(allowed)]
 
 
-def number(
-    body: Mapping[str, Any], name: str, low: float, high: float, whole: bool = False
-) -> list[Wrong]:
+def number(body: Mapping[str, Any], name: str, low: float, high: float, whole: bool = False) -> list[Wrong]:
     """Whether a member, where it is there, is a number in that range."""
     if name not in body:
         return []
@@ -303,11 +286,7 @@ def bearer(request: Request, key: str) -> list[Wrong]:
 
 def only_this_key(request: Request, *others: str) -> list[Wrong]:
     """Whether the key travels in one header alone."""
-    return [
-        Wrong(400, f"a credential also stands in {name}")
-        for name in others
-        if request.header(name) is not None
-    ]
+    return [Wrong(400, f"a credential also stands in {name}") for name in others if request.header(name) is not None]
 
 
 def counters(usage: str, full: dict[str, Any]) -> dict[str, Any] | None:
@@ -319,7 +298,4 @@ def counters(usage: str, full: dict[str, Any]) -> dict[str, Any] | None:
     if usage == "bare":
         return {name: value for name, value in full.items() if name in BARE}
     value = 0 if usage == "zero" else BAD_COUNTERS[usage]
-    return {
-        name: counters(usage, member) if isinstance(member, dict) else value
-        for name, member in full.items()
-    }
+    return {name: counters(usage, member) if isinstance(member, dict) else value for name, member in full.items()}

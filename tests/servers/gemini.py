@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -83,10 +82,7 @@ def failure(status: int, word: str, message: str, *details: Any) -> Refusal:
 def _check_parts(where: str, content: Any) -> list[Wrong]:
     parts = content.get("parts") if isinstance(content, dict) else None
     right = isinstance(parts, list) and all(
-        isinstance(part, dict)
-        and set(part) == {"text"}
-        and isinstance(part["text"], str)
-        for part in parts
+        isinstance(part, dict) and set(part) == {"text"} and isinstance(part["text"], str) for part in parts
     )
     return [] if right and parts else [Wrong(400, f"{where} holds no text parts")]
 
@@ -187,9 +183,7 @@ class Gemini(Dialect):
         }
         return counters(answer.usage, full)
 
-    def _chunk(
-        self, answer: Answer, model: str, parts: list[Any], finish: str | None
-    ) -> dict[str, Any]:
+    def _chunk(self, answer: Answer, model: str, parts: list[Any], finish: str | None) -> dict[str, Any]:
         candidate: dict[str, Any] = {"index": 0}
         if parts or not finish:
             candidate["content"] = {"role": "model", "parts": parts}

@@ -103,9 +103,7 @@ def check_body(body: dict[str, Any]) -> list[Wrong]:
     if options is not None and not body.get("stream"):
         wrong.append(Wrong(400, "stream_options without stream"))
     if options is not None:
-        wrong += unknown(
-            "stream_options", options, ("include_usage", "include_obfuscation")
-        )
+        wrong += unknown("stream_options", options, ("include_usage", "include_obfuscation"))
     return wrong
 
 
@@ -113,7 +111,9 @@ def refuse_body(body: dict[str, Any], model: str) -> Refusal | None:
     """What a model's name says that it cannot do."""
     kind = "invalid_request_error"
     if model.endswith("-reasoning") and "max_tokens" in body:
-        text = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+        text = (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+        )
         return failure(400, text, kind, "unsupported_parameter", "max_tokens")
     if model.endswith("-old") and "max_completion_tokens" in body:
         text = "Unrecognized request argument supplied: max_completion_tokens"
@@ -306,9 +306,7 @@ class OpenAIChat(Dialect):
             message["reasoning_content"] = answer.reasoning
         if answer.tools:
             function = {"name": "find", "arguments": '{"q": 1}'}
-            message["tool_calls"] = [
-                {"id": "call_1", "type": "function", "function": function}
-            ]
+            message["tool_calls"] = [{"id": "call_1", "type": "function", "function": function}]
         finish = "stop" if answer.finish == "refusal" else answer.finish
         choices = [
             {

@@ -61,10 +61,7 @@ def _check_content(where: str, item: dict[str, Any]) -> list[Wrong]:
         return []
     kind = "output_text" if item.get("role") == "assistant" else "input_text"
     right = isinstance(content, list) and all(
-        isinstance(part, dict)
-        and part.get("type") == kind
-        and isinstance(part.get("text"), str)
-        for part in content
+        isinstance(part, dict) and part.get("type") == kind and isinstance(part.get("text"), str) for part in content
     )
     return [] if right and content else [Wrong(400, f"{where} holds no {kind}")]
 
@@ -77,9 +74,7 @@ def _check_text(body: dict[str, Any]) -> list[Wrong]:
     form: Any = text.get("format") if not wrong else None
     kind = form.get("type") if isinstance(form, dict) else None
     if kind == "json_schema":
-        wrong += unknown(
-            "text.format", form, ("type", "name", "schema", "strict", "description")
-        )
+        wrong += unknown("text.format", form, ("type", "name", "schema", "strict", "description"))
         if not isinstance(form.get("schema"), dict) or not form.get("name"):
             wrong.append(Wrong(400, "text.format holds no schema or no name"))
     elif kind == "json_object":
@@ -110,9 +105,7 @@ class OpenAIResponses(OpenAIChat):
         if "instructions" in body and not isinstance(body["instructions"], str):
             wrong.append(Wrong(400, "instructions is no text"))
         if "stream_options" in body:
-            wrong += unknown(
-                "stream_options", body["stream_options"], ("include_obfuscation",)
-            )
+            wrong += unknown("stream_options", body["stream_options"], ("include_obfuscation",))
         return wrong
 
     def said(self, body: dict[str, Any]) -> Said:
@@ -129,9 +122,7 @@ class OpenAIResponses(OpenAIChat):
     def refuse(self, request: Request) -> Refusal | None:
         body, kind = request.json, "invalid_request_error"
         if request.model.endswith("-reasoning") and "temperature" in body:
-            text = (
-                "Unsupported parameter: 'temperature' is not supported with this model."
-            )
+            text = "Unsupported parameter: 'temperature' is not supported with this model."
             return failure(400, text, kind, None, "temperature")
         form = (body.get("text") or {}).get("format", {})
         if request.model.endswith("-nojson") and form.get("type") == "json_object":
@@ -197,9 +188,7 @@ class OpenAIResponses(OpenAIChat):
             for n, (kind, name, data) in enumerate([*made, last])
         ]
 
-    def _item_events(
-        self, index: int, item: dict[str, Any], answer: Answer
-    ) -> list[tuple[str, str, dict[str, Any]]]:
+    def _item_events(self, index: int, item: dict[str, Any], answer: Answer) -> list[tuple[str, str, dict[str, Any]]]:
         at = {"output_index": index, "item_id": item["id"]}
         made: list[tuple[str, str, dict[str, Any]]] = []
         opened = item | ({"content": []} if item["type"] == "message" else {})
@@ -212,9 +201,7 @@ class OpenAIResponses(OpenAIChat):
             name = "response.function_call_arguments.delta"
             made.append(("content", name, at | {"delta": item["arguments"]}))
         elif answer.refusal:
-            made.append(
-                ("content", "response.refusal.delta", part | {"delta": answer.refusal})
-            )
+            made.append(("content", "response.refusal.delta", part | {"delta": answer.refusal}))
         else:
             name = "response.output_text.delta"
             made += [("content", name, part | {"delta": p}) for p in answer.pieces]

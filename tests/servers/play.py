@@ -6,8 +6,8 @@ import email.utils
 import gzip
 import json
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Iterator, Mapping
 
 from .bedrock import event_frame
 from .dialect import Answer, Dialect, Event, Refusal, Request
@@ -80,9 +80,7 @@ class Play:
     version: str = "HTTP/1.1"
     lead: bytes = b""  # before the body
     garbage: bytes = b""  # after it
-    closes_after: bool = (
-        False  # the connection is closed after a whole response, unsaid
-    )
+    closes_after: bool = False  # the connection is closed after a whole response, unsaid
     raw: bytes | None = None  # these bytes and nothing else
 
 
@@ -182,18 +180,10 @@ def _filler(play: Play, dialect: Dialect, model: str) -> Iterator[bytes]:
         return
     events = dialect.events(Answer(pieces=(MARK,)), model)
     for event in events[: _after_content(events) - 1]:
-        yield (
-            event_frame(event)
-            if dialect.framing == "eventstream"
-            else write_event(event, play.shape)
-        )
+        yield (event_frame(event) if dialect.framing == "eventstream" else write_event(event, play.shape))
     content = events[_after_content(events) - 1]
     text = Event("content", content.data.replace(MARK, "x" * BLOCK), content.name)
-    data = (
-        event_frame(text)
-        if dialect.framing == "eventstream"
-        else write_event(text, play.shape)
-    )
+    data = event_frame(text) if dialect.framing == "eventstream" else write_event(text, play.shape)
     for _ in range(play.fill):
         yield data
 

@@ -49,13 +49,9 @@ def _extract(dice: random.Random, names: list[str], notes: str) -> str:
 
 
 def _patch(dice: random.Random, names: list[str], length: int) -> str:
-    quote = "\n".join(
-        f"    {dice.choice(names)} = {dice.choice(names)}" for _ in range(4)
-    )
+    quote = "\n".join(f"    {dice.choice(names)} = {dice.choice(names)}" for _ in range(4))
     edit = f"<file>{dice.choice(names)}.py</file>\n<original>\n{quote}\n</original>\n"
-    return (
-        _ramble(dice, names, length) + f"{edit}<patched>\n{quote}  # now\n</patched>\n"
-    )
+    return _ramble(dice, names, length) + f"{edit}<patched>\n{quote}  # now\n</patched>\n"
 
 
 def answer(messages: list[dict[str, str]], length: int) -> str:

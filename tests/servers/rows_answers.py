@@ -99,9 +99,7 @@ def _contents() -> list[Scenario]:
             return Play(answer, whole=whole)
 
         rows += [
-            ok(
-                f"tool-calls{end}", ALL, play(calls), content="", finish=("tool_calls",)
-            ),
+            ok(f"tool-calls{end}", ALL, play(calls), content="", finish=("tool_calls",)),
             ok(f"reasoning{end}", ALL, play(hidden)),
             ok(
                 f"choices{end}",
@@ -141,9 +139,7 @@ def _contents() -> list[Scenario]:
         ]
     return [
         *rows,
-        bad(
-            "refusal-late", ("openai_chat", "azure", "anthropic"), "refusal", Play(late)
-        ),
+        bad("refusal-late", ("openai_chat", "azure", "anthropic"), "refusal", Play(late)),
         bad(
             "content-null",
             CHAT,
@@ -165,9 +161,7 @@ def _corrections() -> list[Scenario]:
     kept = {"connections": (1, 1)}
     renamed = ok("limit-renamed", CHAT, Play(), **two, **kept)
     json_row = ok("json-mode", (*ALL, *ALIKE), Play(data), content=data.text, json=True)
-    fallback = ok(
-        "json-fallback", ALL, Play(data), content=data.text, requests=(1, 2), json=False
-    )
+    fallback = ok("json-fallback", ALL, Play(data), content=data.text, requests=(1, 2), json=False)
     either = {"anthropic": {"json": None}, "bedrock": {"json": None}}
     return [
         replace(renamed, args=limit, suffix="-reasoning"),
@@ -186,9 +180,7 @@ def _corrections() -> list[Scenario]:
         ),
         replace(json_row, args=mode, but=either),
         replace(fallback, args=mode, suffix="-nojson", but=either),
-        replace(
-            ok("no-usage-option", ("openai_chat",), Play(), **two), suffix="-nousage"
-        ),
+        replace(ok("no-usage-option", ("openai_chat",), Play(), **two), suffix="-nousage"),
         replace(ok("no-stream", ("openai_chat",), Play(), **two), suffix="-nostream"),
         replace(ok("no-cache", ("bedrock",), Play(), **two), suffix="-nocache"),
     ]
@@ -200,9 +192,7 @@ def _connections() -> list[Scenario]:
     for status in (301, 302, 303, 307, 308):
         for where in ("other", "root"):
             headers = (("Location", f"{{{where}}}/v1/elsewhere"),)
-            play = Play(
-                status=status, headers=headers, body=b"", whole=True, framing="length"
-            )
+            play = Play(status=status, headers=headers, body=b"", whole=True, framing="length")
             name = f"redirect-{status}-{where}"
             rows.append(bad(name, ALL, "bad_request network", play, status=(status,)))
     refused, gone = Play(error="server"), Play(cut="silent")
@@ -212,9 +202,7 @@ def _connections() -> list[Scenario]:
         ok("continue", ALL, Play(first=b"HTTP/1.1 100 Continue\r\n\r\n")),
         ok("early-hints", ALL, Play(first=hints * 3)),
         # A failed server may be closing its end: the next try goes over a new connection.
-        ok(
-            "new-for-a-retry", ALL, refused, Play(), requests=(2, 2), connections=(2, 2)
-        ),
+        ok("new-for-a-retry", ALL, refused, Play(), requests=(2, 2), connections=(2, 2)),
         ok(
             "closed-after",
             ALL,

@@ -7,7 +7,6 @@ from dataclasses import replace
 from .play import Play
 from .table import ALIKE, ALL, OFTEN, ONCE, SSE, Scenario, bad, ok
 
-
 FINAL = {
     "auth": ("auth", ALL),
     "permission": ("auth", ALL),
@@ -119,9 +118,7 @@ def _bodies() -> list[Scenario]:
             "blocked-prompt-stream",
             ("gemini",),
             "content_filter",
-            Play(
-                body=b'data: {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}\n\n'
-            ),
+            Play(body=b'data: {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}\n\n'),
         ),
     ]
 
@@ -151,9 +148,7 @@ def _statuses() -> list[Scenario]:
         page = Play(status=status, body=html, whole=True, content_type="text/html")
         for name, play in (("empty", empty), ("html", page)):
             name = f"status-{status}-{name}"
-            row = bad(
-                name, (*ALL, *ALIKE), error, play, requests=times, status=(status,)
-            )
+            row = bad(name, (*ALL, *ALIKE), error, play, requests=times, status=(status,))
             rows.append(row)
     huge = Play(status=500, fill=200, whole=True)
     return [
@@ -239,9 +234,7 @@ def _waits() -> list[Scenario]:
             Play(error="auth", headers=(("Retry-After", "1"),)),
             Play(),
         ),
-        replace(
-            give_up("after-the-end", ("Retry-After", "30")), args=("--max-time", "5")
-        ),
+        replace(give_up("after-the-end", ("Retry-After", "30")), args=("--max-time", "5")),
         give_up("after-2h", ("Retry-After", "7200")),
         give_up("after-absurd", ("Retry-After", "99999999999999999999")),
         give_up("after-next-year", ("Retry-After", "{date+31536000}")),

@@ -23,9 +23,7 @@ def _writing() -> list[Scenario]:
         "no-last-blank": Shape(last_blank=False),
         "all-at-once": Shape(b"\r\n", b"", True, True, True, True, True),
     }
-    rows = [
-        ok(name, (*SSE, *ALIKE), Play(shape=shape)) for name, shape in shapes.items()
-    ]
+    rows = [ok(name, (*SSE, *ALIKE), Play(shape=shape)) for name, shape in shapes.items()]
     rows += [
         ok(f"{name}-bytes", SSE, Play(shape=shapes[name], piece=1))
         for name in ("crlf", "cr", "multiline", "all-at-once")
@@ -55,9 +53,7 @@ def _writing() -> list[Scenario]:
         ),
         ok("type-json", SSE, Play(content_type="application/json")),
         ok("type-text", SSE, Play(content_type="text/plain")),
-        ok(
-            "type-upper-case", SSE, Play(content_type="Text/Event-Stream;Charset=UTF-8")
-        ),
+        ok("type-upper-case", SSE, Play(content_type="Text/Event-Stream;Charset=UTF-8")),
         ok("trailer", ALL, Play(trailer=b"X-Late: 1\r\nRetry-After: 9\r\n")),
         # Not asked for: unpacking it is as right as refusing it.
         bad(
@@ -221,7 +217,7 @@ def _sizes() -> list[Scenario]:
         "usage": "any",
         "seconds": 60,
     }
-    many = tuple(("X-Filler-%d" % n, "y" * 40) for n in range(600))
+    many = tuple((f"X-Filler-{n}", "y" * 40) for n in range(600))
     huge = (("X-Filler", "y" * (2 << 20)),)
     twice = (("X-Twice", "a"), ("X-Twice", "b"), ("Date", "x"), ("Date", "y"))
     return [
@@ -285,9 +281,7 @@ def _bodies() -> list[Scenario]:
         "json-deep": Play(body=deep, whole=True),
         "json-garbage-behind": Play(whole=True, garbage=b"\n{} trailing"),
     }
-    rows = [
-        bad(name, ALL, "malformed", play, requests=FEW) for name, play in odd.items()
-    ]
+    rows = [bad(name, ALL, "malformed", play, requests=FEW) for name, play in odd.items()]
     unclear = "malformed truncated_stream"
     return [
         *rows,
@@ -324,10 +318,7 @@ def _raw() -> list[Scenario]:
         "negative-length": head + b"Content-Length: -5\r\n\r\nhello",
     }
     classes = "network malformed truncated_stream"
-    return [
-        bad(name, ALL, classes, Play(raw=raw), requests=SOME, request_id=False)
-        for name, raw in raws.items()
-    ]
+    return [bad(name, ALL, classes, Play(raw=raw), requests=SOME, request_id=False) for name, raw in raws.items()]
 
 
 def _binary() -> list[Scenario]:

@@ -42,17 +42,13 @@ def canonical_query(query: str) -> str:
     pairs = []
     for part in query.split("&") if query else []:
         name, _, value = part.partition("=")
-        pairs.append(
-            tuple(quote(unquote_to_bytes(v), safe="-._~") for v in (name, value))
-        )
+        pairs.append(tuple(quote(unquote_to_bytes(v), safe="-._~") for v in (name, value)))
     return "&".join(f"{name}={value}" for name, value in sorted(pairs))
 
 
 def canonical_request(request: Request, names: list[str]) -> str:
     """The text whose hash is signed."""
-    lines = [
-        f"{n}:{','.join(' '.join(v.split()) for v in request.all(n))}\n" for n in names
-    ]
+    lines = [f"{n}:{','.join(' '.join(v.split()) for v in request.all(n))}\n" for n in names]
     body = hashlib.sha256(request.body).hexdigest()
     return "\n".join(
         (

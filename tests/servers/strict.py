@@ -15,7 +15,8 @@ import struct
 import sys
 import threading
 import time
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Callable
 
 from .anthropic import Anthropic
 from .azure import Azure
@@ -27,9 +28,7 @@ from .openai_responses import OpenAIResponses
 from .play import Action, Hang, Play, Reset, Response
 
 KEY = "sk-strict-0123456789abcdef+/="
-DIALECTS: tuple[type[Dialect], ...] = (
-    *(OpenAIChat, OpenAIResponses, Azure, Anthropic, Bedrock, Gemini),
-)
+DIALECTS: tuple[type[Dialect], ...] = (*(OpenAIChat, OpenAIResponses, Azure, Anthropic, Bedrock, Gemini),)
 MAX_HEAD_BYTES = 1 << 20
 MAX_BODY_BYTES = 256 << 20
 SUFFIXES = ("-reasoning", "-old", "-nojson", "-nousage", "-nostream", "-nocache")
@@ -42,9 +41,7 @@ class Gone(Exception):
 class Connection:
     """One accepted connection and the requests that come over it."""
 
-    def __init__(
-        self, server: "StrictServer", sock: socket.socket, number: int
-    ) -> None:
+    def __init__(self, server: StrictServer, sock: socket.socket, number: int) -> None:
         self.server, self.sock, self.number = server, sock, number
         self._left = b""
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -86,10 +83,7 @@ class Connection:
         head, _, body = data.partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         method, target, version = (first.split(" ") + ["", ""])[:3]
-        headers = [
-            (name, value.strip())
-            for name, _, value in (line.partition(":") for line in lines)
-        ]
+        headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
         request = Request(0, self.number, arrived, method, target, headers, head, b"")
         length = request.header("content-length") or "0"
         if not length.isdigit() or int(length) > MAX_BODY_BYTES:
@@ -204,7 +198,7 @@ class StrictServer:
         """The address, without a path."""
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, port: int = 0) -> "StrictServer":
+    def start(self, port: int = 0) -> StrictServer:
         """Listen and serve."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._socket.bind(("127.0.0.1", port))
@@ -227,7 +221,7 @@ class StrictServer:
                 except OSError:
                     pass  # it was closed already
 
-    def __enter__(self) -> "StrictServer":
+    def __enter__(self) -> StrictServer:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
@@ -243,9 +237,7 @@ class StrictServer:
                 self.connections += 1
                 connection = Connection(self, sock, self.connections)
                 self._open.add(connection)
-            threading.Thread(
-                target=self._serve, args=(connection,), daemon=True
-            ).start()
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: Connection) -> None:
         connection.run()

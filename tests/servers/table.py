@@ -49,9 +49,7 @@ class Expect:
     cost: int | str | None = None  # micro-USD; "some": any number above 0
     status: tuple[int | None, ...] | None = None  # of an error; None: not looked at
     connections: tuple[int, int] = (0, 99)
-    sent_mb: float = (
-        0  # the most that the server got rid of in one response; 0: not looked at
-    )
+    sent_mb: float = 0  # the most that the server got rid of in one response; 0: not looked at
     seconds: float = 25  # the whole call
     request_id: bool = True  # it is the last request's
     json: bool | None = None  # whether the last request asked for JSON
@@ -86,8 +84,6 @@ def ok(name: str, dialects: tuple[str, ...], *plays: Play, **expect: Any) -> Sce
     return Scenario(name, dialects, plays, Expect(**expect))
 
 
-def bad(
-    name: str, dialects: tuple[str, ...], error: str, *plays: Play, **expect: Any
-) -> Scenario:
+def bad(name: str, dialects: tuple[str, ...], error: str, *plays: Play, **expect: Any) -> Scenario:
     """A row that ends in an error of one of the classes, parted by blanks."""
     return Scenario(name, dialects, plays, Expect(error=tuple(error.split()), **expect))

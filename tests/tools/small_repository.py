@@ -12,9 +12,7 @@ TESTS = "import maths\n\n\ndef test_name():\n    assert maths.name() == 'x'\n"
 def git(cwd: Path, *args: str) -> str:
     """Run git with a fixed identity; returns stdout."""
     who = ["-c", "user.name=t", "-c", "user.email=t@localhost"]
-    done = subprocess.run(
-        ["git", *who, *args], cwd=cwd, check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", *who, *args], cwd=cwd, check=True, capture_output=True, text=True)
     return done.stdout
 
 

@@ -63,9 +63,7 @@ def python(code: str, *args: str) -> Command:
 
 def matches(command: Command) -> list[str]:
     """The lines that a command prints, sorted."""
-    done = subprocess.run(
-        command.argv, env=command.env, capture_output=True, check=False, text=True
-    )
+    done = subprocess.run(command.argv, env=command.env, capture_output=True, check=False, text=True)
     command.check(done.returncode, done.stderr.encode())
     return sorted(done.stdout.splitlines())
 
@@ -110,9 +108,7 @@ def test_the_table_shows_value_target_and_verdict() -> None:
 
 def test_a_process_that_fails_is_an_error_and_no_time() -> None:
     with pytest.raises(BenchError, match="exits with 3: no such thing"):
-        timing.run(
-            python("import sys; sys.exit(sys.stderr.write('no such thing') and 3)")
-        )
+        timing.run(python("import sys; sys.exit(sys.stderr.write('no such thing') and 3)"))
     with pytest.raises(BenchError, match="exits with 4"):
         timing.together([python("raise SystemExit(4)")])
 
@@ -125,9 +121,7 @@ def test_processes_started_together_take_as_long_as_the_longest() -> None:
 
 def test_processor_time_is_that_of_the_process_and_its_children() -> None:
     busy = "import time\nwhile time.process_time() < 0.2: pass\n"
-    inner = (
-        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])\n"
-    )
+    inner = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])\n"
     spent = timing.run(python(inner + busy))
     assert 0.4 <= spent.cpu < 3 and spent.wall >= 0.4
 
@@ -250,9 +244,7 @@ def test_the_calls_of_a_shape_name_what_is_there() -> None:
 def test_steepness_is_one_where_cost_is_proportional() -> None:
     assert growth.steepness([(1, 3.0), (10, 30.0)]) == pytest.approx(1.0)
     assert growth.steepness([(1, 3.0), (10, 30.0), (100, 300.0)]) == pytest.approx(1.0)
-    assert growth.steepness([(1, 1.0), (10, 10.0), (100, 1_000.0)]) == pytest.approx(
-        11.0
-    )
+    assert growth.steepness([(1, 1.0), (10, 10.0), (100, 1_000.0)]) == pytest.approx(11.0)
     assert growth.steepness([(1, 6.0), (10, 33.0)]) == pytest.approx(0.5)
 
 
@@ -300,26 +292,20 @@ def test_a_machine_has_a_name() -> None:
     assert facts["python"].startswith("Python 3")
 
 
-@pytest.mark.parametrize(
-    "extra", [[], ["--only", "cold"], ["--repo", ".", "--rounds", "0"]]
-)
+@pytest.mark.parametrize("extra", [[], ["--only", "cold"], ["--repo", ".", "--rounds", "0"]])
 def test_what_is_missing_is_a_usage_error(extra: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         bench.arguments(["--binary", "acr-host", *extra])
 
 
-def test_a_binary_that_does_not_work_is_no_measurement(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_binary_that_does_not_work_is_no_measurement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = commit(tmp_path / "a.git")
     where = ["--repo", str(found.repository), "--rev", "main"]
     assert bench.main(["--binary", "/bin/false", "--only", "cold", *where]) == 3
     assert "/false index --repo" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(
-    "ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program"
-)
+@pytest.mark.skipif("ACR_BINARY" not in os.environ, reason="ACR_BINARY names no program")
 def test_the_program_is_measured_on_a_small_repository(tmp_path: Path) -> None:
     found = commit(tmp_path / "a.git", dict(generate.many_files(30)))
     name = growth.shapes(large=False)[0].class_name
@@ -367,9 +353,7 @@ def test_the_diff_for_the_sandbox_changes_files_and_leaves_the_tree(
     assert corpus.git(tmp_path / "made", "status", "--porcelain") == b""
 
 
-def test_a_sandbox_that_does_not_run_is_told_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sandbox_that_does_not_run_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     repository = commit(tmp_path / "repo").repository
     argv = ["--binary", "/bin/false", "--repo", str(repository), "--rev", "main"]
     assert sandbox.main([*argv, "--only", "plain", "--rounds", "1"]) == 3

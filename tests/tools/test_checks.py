@@ -38,9 +38,7 @@ def run(name: str, root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
-@pytest.mark.parametrize(
-    "name", ["arrows", "banned", "headers", "readmes", "sizes", "words"]
-)
+@pytest.mark.parametrize("name", ["arrows", "banned", "headers", "readmes", "sizes", "words"])
 def test_clean_tree_has_no_finding(name: str, tmp_path: Path) -> None:
     assert run(name, tmp_path, {}) == (0, [])
 
@@ -166,22 +164,14 @@ PLANTED = [
 
 
 @pytest.mark.parametrize(("name", "path", "text", "finding"), PLANTED)
-def test_planted_fault_is_found(
-    name: str, path: str, text: str, finding: str, tmp_path: Path
-) -> None:
+def test_planted_fault_is_found(name: str, path: str, text: str, finding: str, tmp_path: Path) -> None:
     code, found = run(name, tmp_path, {path: text})
     assert code == 1
     assert any(finding in line and path.split("/")[0] in line for line in found), found
 
 
 def test_sizes_takes_no_struct_or_table_for_a_function(tmp_path: Path) -> None:
-    table = (
-        "static const int table[] = {\n"
-        + "    1,\n" * 90
-        + "};\nstruct s {\n"
-        + "    int a;\n" * 90
-        + "};\n"
-    )
+    table = "static const int table[] = {\n" + "    1,\n" * 90 + "};\nstruct s {\n" + "    int a;\n" * 90 + "};\n"
     assert run("sizes", tmp_path, {"native/vcs/a.c": table}) == (0, [])
 
 

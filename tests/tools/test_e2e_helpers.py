@@ -8,8 +8,9 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
 
@@ -34,9 +35,7 @@ def server() -> Iterator[LoopbackOpenAI]:
         yield running
 
 
-def ask(
-    server: LoopbackOpenAI, text: str = "hello", key: str = KEY, **members: Any
-) -> tuple[int, Any, Any]:
+def ask(server: LoopbackOpenAI, text: str = "hello", key: str = KEY, **members: Any) -> tuple[int, Any, Any]:
     """One request with one user message; status, body (JSON where it is) and headers."""
     body = {"model": MODEL, "messages": [{"role": "user", "content": text}]} | members
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
@@ -45,9 +44,7 @@ def ask(
     reply = connection.getresponse()
     data = reply.read()
     connection.close()
-    is_json = reply.headers["Content-Type"] == "application/json" and data.startswith(
-        b"{"
-    )
+    is_json = reply.headers["Content-Type"] == "application/json" and data.startswith(b"{")
     return reply.status, json.loads(data) if is_json else data, reply.headers
 
 
@@ -65,9 +62,7 @@ def test_answers_come_in_the_order_of_the_script_with_usage(
         **{"prompt_tokens": 1, "completion_tokens": 4, "total_tokens": 5},
         "prompt_tokens_details": {"cached_tokens": 0},
     }
-    status, body, _ = ask(
-        server, "as JSON: `f`", response_format={"type": "json_object"}
-    )
+    status, body, _ = ask(server, "as JSON: `f`", response_format={"type": "json_object"})
     assert (status, content(body)) == (200, "{}")
     assert server.position == 2 and server.violations == []
 
@@ -98,9 +93,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("members", "said"), WRONG)
-def test_request_out_of_shape_is_refused_and_kept(
-    server: LoopbackOpenAI, members: dict[str, Any], said: str
-) -> None:
+def test_request_out_of_shape_is_refused_and_kept(server: LoopbackOpenAI, members: dict[str, Any], said: str) -> None:
     status, body, _ = ask(server, **members)
     assert status == 400 and said in body["error"]["message"]
     assert len(server.violations) == 1 and said in server.violations[0]
@@ -193,9 +186,7 @@ def test_stream_gives_the_same_text_and_usage(server: LoopbackOpenAI) -> None:
     events = [line[6:] for line in data.decode().split("\n\n") if line]
     assert status == 200 and events[-1] == "[DONE]"
     chunks = [json.loads(event) for event in events[:-1]]
-    text = "".join(
-        c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"]
-    )
+    text = "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
     assert text == "x" * 250 and chunks[-1]["usage"]["completion_tokens"] == 63
 
 
@@ -232,9 +223,7 @@ def test_host_gives_the_run_as_it_was_and_an_environment_of_its_own(
 
 
 def test_host_kills_what_takes_too_long_with_its_children(tmp_path: Path) -> None:
-    host = Host(
-        tmp_path, stand_in(tmp_path, f"sleep 600 & echo $! > {tmp_path}/pid; wait")
-    )
+    host = Host(tmp_path, stand_in(tmp_path, f"sleep 600 & echo $! > {tmp_path}/pid; wait"))
     with pytest.raises(AssertionError, match="no end after"):
         host.run(timeout=0.3)
     pid = int((tmp_path / "pid").read_text())
@@ -245,9 +234,7 @@ def test_host_kills_what_takes_too_long_with_its_children(tmp_path: Path) -> Non
 
 
 def test_host_fails_on_a_sanitizer_report(tmp_path: Path) -> None:
-    host = Host(
-        tmp_path, stand_in(tmp_path, 'echo "a.c:1:2: runtime error: shift" >&2')
-    )
+    host = Host(tmp_path, stand_in(tmp_path, 'echo "a.c:1:2: runtime error: shift" >&2'))
     with pytest.raises(AssertionError, match="a sanitizer complains"):
         host.run()
 
@@ -290,9 +277,7 @@ def test_sample_is_a_clean_repository(tmp_path: Path) -> None:
     assert "brookbill/tariffs/seasonal.py" in repo.git("ls-files").splitlines()
 
 
-def test_release_becomes_a_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_release_becomes_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     repo = packages.release_repo("mpmath", "1.3.0")
     assert repo.git("status", "--porcelain", "--ignored") == ""
@@ -306,15 +291,11 @@ def test_pinned_python_imports_the_package() -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     python = packages.pinned_python(["mpmath==1.3.0"], version)
     code = "import mpmath; print(mpmath.__version__)"
-    done = subprocess.run(
-        [str(python), "-c", code], capture_output=True, check=True, text=True
-    )
+    done = subprocess.run([str(python), "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout == "1.3.0\n"
 
 
-def test_registry_out_of_reach_skips_aloud(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_registry_out_of_reach_skips_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")

@@ -53,9 +53,7 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def quickstart(
-    tree: Path, edit: str, more: str = ""
-) -> subprocess.CompletedProcess[str]:
+def quickstart(tree: Path, edit: str, more: str = "") -> subprocess.CompletedProcess[str]:
     """Run it with what the program is to do to seasonal.py, and a command it runs besides."""
     env = os.environ | {
         "PATH": f"{tree / 'bin'}:{os.environ['PATH']}",
@@ -63,22 +61,11 @@ def quickstart(
         "MORE": more,
     }
     command = [str(tree / "tools" / "quickstart")]
-    return subprocess.run(
-        command, cwd="/", env=env, capture_output=True, check=False, text=True
-    )
+    return subprocess.run(command, cwd="/", env=env, capture_output=True, check=False, text=True)
 
 
 def test_shows_red_rounds_diff_and_green_twice(tree: Path) -> None:
-    fixture = (
-        tree
-        / "tests"
-        / "fixtures"
-        / "sample"
-        / "repo"
-        / "brookbill"
-        / "tariffs"
-        / "seasonal.py"
-    )
+    fixture = tree / "tests" / "fixtures" / "sample" / "repo" / "brookbill" / "tariffs" / "seasonal.py"
     before = fixture.read_bytes()
     for _ in range(2):
         done = quickstart(tree, FIX)
@@ -128,15 +115,7 @@ def test_says_why_nothing_was_verified(tree: Path) -> None:
 
 
 def test_green_tests_before_the_fix_are_refused(tree: Path) -> None:
-    (
-        tree
-        / "tests"
-        / "fixtures"
-        / "sample"
-        / "repo"
-        / "tests"
-        / "test_season_change.py"
-    ).unlink()
+    (tree / "tests" / "fixtures" / "sample" / "repo" / "tests" / "test_season_change.py").unlink()
     done = quickstart(tree, FIX)
     assert (done.returncode, done.stderr) == (
         1,
@@ -145,9 +124,7 @@ def test_green_tests_before_the_fix_are_refused(tree: Path) -> None:
 
 
 def test_failed_build_shows_its_log(tree: Path) -> None:
-    write_program(
-        tree / "bin" / "cmake", "#!/bin/sh\necho 'libgit2 is missing'\nexit 1\n"
-    )
+    write_program(tree / "bin" / "cmake", "#!/bin/sh\necho 'libgit2 is missing'\nexit 1\n")
     done = quickstart(tree, FIX)
     assert done.returncode == 1 and "libgit2 is missing\n" in done.stderr
     said = "quickstart: configure-release failed; all of its output is in build/logs/configure-release.log"

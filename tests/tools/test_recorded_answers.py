@@ -46,13 +46,9 @@ def test_edits_of_test_files_are_left_out() -> None:
         ("return", 0, False, False),
     ],
 )
-def test_facts_of_a_quote(
-    project: Path, quote: str, places: int, near: bool, elided: bool
-) -> None:
+def test_facts_of_a_quote(project: Path, quote: str, places: int, near: bool, elided: bool) -> None:
     """Whole lines without outer blanks are counted; else the nearest window tells."""
-    found = answered.quote_of(
-        files_of(project), answered.Edit("maths.py", quote, "pass")
-    )
+    found = answered.quote_of(files_of(project), answered.Edit("maths.py", quote, "pass"))
     assert (found.path, found.places) == ("lib/maths.py", places)
     assert (found.near, found.elided) == (near, elided)
 

@@ -18,7 +18,6 @@ import replay_calls  # noqa: E402
 from small_repository import SOURCE, TESTS, git, make_repository  # noqa: E402
 
 
-
 @pytest.fixture(name="project")
 def fixture_project(tmp_path: Path) -> Path:
     """A git repository with one commit."""
@@ -76,9 +75,7 @@ OUTPUT = "<file>maths.py</file>\n<func>half</func>\n<code>\n1 def half(n):\n</co
         (True, OUTPUT.replace("half(n)", "halfway(n)"), False),
     ],
 )
-def test_an_answer_shows_the_definition(
-    project: Path, ok: bool, output: str, answered: bool
-) -> None:
+def test_an_answer_shows_the_definition(project: Path, ok: bool, output: str, answered: bool) -> None:
     commit = called.Commit(project, git(project, "rev-parse", "HEAD").strip())
     call = call_of("search_method", method_name="half")
     answer = replay_calls.Answer(ok, output, frozenset(), 0)
@@ -97,11 +94,7 @@ def test_places_found_then_are_looked_for(project: Path) -> None:
 def test_calls_are_replayed_through_the_program(project: Path, tmp_path: Path) -> None:
     program = tmp_path / "acr-host"
     answer = {"ok": True, "output": OUTPUT, "results": []}
-    program.write_text(
-        "#!/bin/sh\nwhile read -r line; do cat <<'END'\n"
-        + json.dumps(answer)
-        + "\nEND\ndone\n"
-    )
+    program.write_text("#!/bin/sh\nwhile read -r line; do cat <<'END'\n" + json.dumps(answer) + "\nEND\ndone\n")
     program.chmod(0o755)
     driver = host.Host(program, 10, tmp_path / "cache")
     calls = [call_of("search_method", method_name=name) for name in ("half", "it's")]

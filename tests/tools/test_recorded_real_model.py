@@ -24,9 +24,7 @@ def record(answer: dict[str, Any], event: str = "model") -> dict[str, Any]:
 
 def overflow(**more: Any) -> dict[str, Any]:
     """A record of a call that did not fit."""
-    return record(
-        {"error": {"class": "context_overflow", "message": "too long", **more}}
-    )
+    return record({"error": {"class": "context_overflow", "message": "too long", **more}})
 
 
 def write_run(folder: Path, records: list[dict[str, Any]]) -> None:

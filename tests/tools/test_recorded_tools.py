@@ -134,9 +134,7 @@ def write_data(root: Path, project: Path, runs: list[dict[str, Any]]) -> tasks.P
     return tasks.Places(root / "shared", root / "repos", root / "work", 2)
 
 
-def run_of(
-    name: str, *answers: tuple[str, str], resolved: bool = False
-) -> dict[str, Any]:
+def run_of(name: str, *answers: tuple[str, str], resolved: bool = False) -> dict[str, Any]:
     """A recorded run with (status, diff) answers; the answer's text is the diff itself."""
     patches = [{"status": s, "diff": d, "response": d} for s, d in answers]
     return {
@@ -230,9 +228,7 @@ def test_django_ok_on_a_later_line_belongs_to_the_open_test() -> None:
 
 
 def test_absent_skipped_and_failed_tests_do_not_resolve() -> None:
-    task = tasks.Task(
-        "i", "r/r", "c", "1", "", "", "", ("a", "b"), ("c", "d", "[100%]")
-    )
+    task = tasks.Task("i", "r/r", "c", "1", "", "", "", ("a", "b"), ("c", "d", "[100%]"))
     found = {"a": "PASSED", "b": "XFAIL", "c": "PASSED", "d": "SKIPPED"}
     row = grade.verdict(task, {}, found, "")
     assert not row["resolved"] and row["pass_to_pass"] == {
@@ -247,9 +243,7 @@ def test_absent_skipped_and_failed_tests_do_not_resolve() -> None:
 
 
 def test_touched_files_of_changed_added_and_deleted() -> None:
-    diff = (
-        "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n--- /dev/null\n+++ b/data.json\n"
-    )
+    diff = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n--- /dev/null\n+++ b/data.json\n"
     diff += "--- a/old.py\n+++ /dev/null\n"
     assert grade.touched_files(diff) == {
         "x.py": True,
@@ -288,18 +282,13 @@ def test_diffs_are_compared_by_what_they_make(project: Path, tmp_path: Path) -> 
     assert (result.kind, result.why) == ("other", "maths.py differs from line 2")
 
 
-def test_an_earlier_recorded_diff_and_an_extra_file_are_named(
-    project: Path, tmp_path: Path
-) -> None:
+def test_an_earlier_recorded_diff_and_an_extra_file_are_named(project: Path, tmp_path: Path) -> None:
     tree = tree_of(project, tmp_path)
     first, last = diff_of(project, OTHER), diff_of(project, FIX)
     result = changes.compare(tree, first.encode(), [first, last])
     assert (result.kind, result.why) == ("other", "equals recorded diff 1 of 2")
     more = diff_of(project, FIX, ("new.py", "a = 1\n"))
-    assert (
-        changes.compare(tree, more.encode(), [last]).why
-        == "new.py changed by ours only"
-    )
+    assert changes.compare(tree, more.encode(), [last]).why == "new.py changed by ours only"
 
 
 def test_nothing_produced_and_nothing_recorded(project: Path, tmp_path: Path) -> None:
@@ -331,9 +320,7 @@ def listing(path: Path) -> list[tuple[str, bytes, int]]:
     return [(str(p), p.read_bytes(), p.stat().st_mtime_ns) for p in files]
 
 
-def test_a_tree_is_reset_and_its_source_is_not_touched(
-    project: Path, tmp_path: Path
-) -> None:
+def test_a_tree_is_reset_and_its_source_is_not_touched(project: Path, tmp_path: Path) -> None:
     (project / "dirty.py").write_text("dirty")
     before = listing(project)
     tree = tree_of(project, tmp_path, tag="1.0.0")
@@ -342,9 +329,7 @@ def test_a_tree_is_reset_and_its_source_is_not_touched(
     (tree / "maths.py").unlink()
     (tree / "more.pyc").write_text("x")
     trees.reset_tree(tree)
-    assert (tree / "maths.py").read_text() == SOURCE and not (
-        tree / "more.pyc"
-    ).exists()
+    assert (tree / "maths.py").read_text() == SOURCE and not (tree / "more.pyc").exists()
     assert listing(project) == before
 
 
@@ -364,14 +349,9 @@ def test_grading_with_the_fix_without_it_and_with_a_diff_that_does_not_apply(
     here_python(monkeypatch)
     grader = grade.Grader(write_data(tmp_path, project, []))
     fix, other = diff_of(project, FIX), diff_of(project, OTHER)
-    pairs = [
-        ("acme__maths-1", diff)
-        for diff in (fix, other, fix.replace("n // 3", "n // 7"))
-    ]
+    pairs = [("acme__maths-1", diff) for diff in (fix, other, fix.replace("n // 3", "n // 7"))]
     good, bad, broken = grader.grade_all(pairs)
-    assert good["why"] == "" and good["pass_to_pass"]["passed"] == [
-        "test_maths.py::test_name"
-    ]
+    assert good["why"] == "" and good["pass_to_pass"]["passed"] == ["test_maths.py::test_name"]
     assert not bad["resolved"] and bad["why"] == "1 of 1 fail-to-pass tests do not pass"
     assert not broken["resolved"] and broken["why"].startswith("patch does not apply")
     assert grade.verify(grader, ["acme__maths-1"]) == 0
@@ -388,9 +368,7 @@ def test_a_patch_cannot_keep_its_own_copy_of_the_tests(
     assert not grader.grade("acme__maths-1", cheat)["resolved"]
 
 
-def test_a_task_without_an_entry_or_repository_is_not_graded(
-    project: Path, tmp_path: Path
-) -> None:
+def test_a_task_without_an_entry_or_repository_is_not_graded(project: Path, tmp_path: Path) -> None:
     places = write_data(tmp_path, project, [])
     fix = diff_of(project, FIX)
     project.rename(tmp_path / "gone")
@@ -424,9 +402,7 @@ def test_a_venv_is_made_once_and_apart_where_the_install_step_writes_to_it(
         environments.make_venv(tmp_path, missing, "a")
 
 
-def test_two_tasks_with_an_install_step_share_no_venv(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_tasks_with_an_install_step_share_no_venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environments, "find_python", lambda version: Path("python"))
     entry = {"repo": "r/r", "python": "3.9", "pip": [], "install": "true"}
     made = lambda command, what: Path(command[-1]).mkdir()  # noqa: E731
@@ -465,9 +441,7 @@ def test_replay_tells_same_other_none_and_crash(project: Path, tmp_path: Path) -
     assert "| acme/maths | 4 | 0 | 2 | 2 | 0 | 1 | 1 | 2 | 2 |" in text
 
 
-def test_replay_leaves_out_answers_that_were_refused(
-    project: Path, tmp_path: Path
-) -> None:
+def test_replay_leaves_out_answers_that_were_refused(project: Path, tmp_path: Path) -> None:
     fix, other = diff_of(project, FIX), diff_of(project, OTHER)
     unmatched = ("RAW_PATCH_BUT_UNMATCHED", other)
     runs = [run_of("early", (tasks.APPLICABLE, other), unmatched, (tasks.APPLICABLE, fix))]
@@ -485,18 +459,14 @@ def test_replay_counts_unmet_expectations(project: Path, tmp_path: Path) -> None
     assert "request lacks an expected string" in report.summary(rows)
 
 
-def test_replay_without_the_repository_is_counted(
-    project: Path, tmp_path: Path
-) -> None:
+def test_replay_without_the_repository_is_counted(project: Path, tmp_path: Path) -> None:
     places = write_data(tmp_path, project, [run_of("x", (tasks.APPLICABLE, "d"))])
     project.rename(tmp_path / "gone")
     rows = replay(tmp_path, places)
     assert rows[0]["kind"] == "no repository" and report.differing(rows) == []
 
 
-def test_resolved_runs_are_graded_again(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resolved_runs_are_graded_again(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here_python(monkeypatch)
     fix, other = diff_of(project, FIX), diff_of(project, OTHER)
     runs = [

@@ -10,8 +10,9 @@ import struct
 import sys
 import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 import pytest
 
@@ -38,8 +39,7 @@ RIGHT: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
     "openai_responses": (
         "/v1/responses",
         {"Authorization": f"Bearer {KEY}"},
-        {"model": "ok", "instructions": "s", "input": "u", "store": False}
-        | {"stream": True, "max_output_tokens": 5},
+        {"model": "ok", "instructions": "s", "input": "u", "store": False} | {"stream": True, "max_output_tokens": 5},
     ),
     "azure": (
         "/openai/deployments/ok/chat/completions?api-version=2024-10-21",
@@ -123,9 +123,7 @@ def status(got: bytes) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_right_request_gets_the_text(
-    name: str, serve: Callable[..., StrictServer]
-) -> None:
+def test_right_request_gets_the_text(name: str, serve: Callable[..., StrictServer]) -> None:
     server = serve()
     got = ask(server, name)
     assert status(got) == 200
@@ -223,9 +221,7 @@ WRONG_MEMBERS = [
 
 
 @pytest.mark.parametrize("name, path, value", WRONG_MEMBERS)
-def test_wrong_member_is_refused(
-    name: str, path: str, value: Any, serve: Callable[..., StrictServer]
-) -> None:
+def test_wrong_member_is_refused(name: str, path: str, value: Any, serve: Callable[..., StrictServer]) -> None:
     server = serve()
     got = ask(server, name, body=changed(RIGHT[name][2], path, value))
     assert status(got) == 400 and len(server.violations) >= 1
@@ -233,9 +229,7 @@ def test_wrong_member_is_refused(
 
 def test_names_that_stand_twice_are_refused(serve: Callable[..., StrictServer]) -> None:
     server = serve()
-    data = (
-        json.dumps(CHAT).encode().replace(b'"model": "ok"', b'"model":"x","model":"ok"')
-    )
+    data = json.dumps(CHAT).encode().replace(b'"model": "ok"', b'"model":"x","model":"ok"')
     assert status(ask(server, "openai_chat", body=data)) == 400
     assert any("unique names" in text for text in server.violations)
 
@@ -291,7 +285,9 @@ def signed_request(secret: str, path: str = "/model/a%3A0/converse-stream") -> R
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
     to_sign = f"AWS4-HMAC-SHA256\n{date}\n{scope}\n{hashed}"
     signature = hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
-    value = f"AWS4-HMAC-SHA256 Credential={bedrock.ACCESS}/{scope}, SignedHeaders={';'.join(names)}, Signature={signature}"
+    value = (
+        f"AWS4-HMAC-SHA256 Credential={bedrock.ACCESS}/{scope}, SignedHeaders={';'.join(names)}, Signature={signature}"
+    )
     request.headers.append(("Authorization", value))
     return request
 
@@ -363,10 +359,7 @@ def test_cuts_and_ends(serve: Callable[..., StrictServer]) -> None:
         "reset": (Play(cut="content", end="reset"),),
     }
     server = serve(plays)
-    got = {
-        name: ask(server, "openai_chat", body=CHAT | {"model": name})
-        for name in ("silent", "head", "mid", "done")
-    }
+    got = {name: ask(server, "openai_chat", body=CHAT | {"model": name}) for name in ("silent", "head", "mid", "done")}
     assert got["silent"] == b"" and got["head"].endswith(b"\r\n\r\n")
     assert b"[DONE]" not in got["mid"] and not got["mid"].endswith(b"0\r\n\r\n")
     assert got["done"].endswith(b"0\r\n\r\n")
@@ -377,9 +370,7 @@ def test_cuts_and_ends(serve: Callable[..., StrictServer]) -> None:
 def test_later_requests_play_later_plays_on_one_connection(
     serve: Callable[..., StrictServer],
 ) -> None:
-    server = serve(
-        {"ok": (Play(error="rate_limit", framing="length"), Play(framing="length"))}
-    )
+    server = serve({"ok": (Play(error="rate_limit", framing="length"), Play(framing="length"))})
     path, keys, body = RIGHT["openai_chat"]
     data = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nUser-Agent: acr-host/t\r\n"

@@ -6,8 +6,8 @@ import http.client
 import json
 import ssl
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import pytest
 
@@ -27,9 +27,7 @@ def server() -> Iterator[ModelServer]:
 
 def post(connection: http.client.HTTPConnection) -> str:
     """What the model server answers."""
-    connection.request(
-        "POST", "/v1/chat/completions", BODY, {"Authorization": "Bearer k"}
-    )
+    connection.request("POST", "/v1/chat/completions", BODY, {"Authorization": "Bearer k"})
     text = connection.getresponse().read().decode()
     connection.close()
     return text
@@ -42,9 +40,7 @@ def test_a_proxy_carries_bytes_to_names_that_it_knows_and_shows_them(
         connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=10)
         connection.set_tunnel("model.invalid", 443)
         assert server.content in post(connection)
-    assert [head.split()[:2] for head in proxy.heads] == [
-        ["CONNECT", "model.invalid:443"]
-    ]
+    assert [head.split()[:2] for head in proxy.heads] == [["CONNECT", "model.invalid:443"]]
     assert b"Bearer k" in proxy.seen and b"Bearer k" not in proxy.heads[0].encode()
     assert [seen.body for seen in server.requests] == [{"model": "m"}]
 
@@ -71,9 +67,7 @@ def test_a_certificate_holds_for_its_authority_and_names_only(tmp_path: Path) ->
             ("127.0.0.1", ssl.create_default_context(), False),
             ("localhost", trusting, False),
         ):
-            connection = http.client.HTTPSConnection(
-                host, server.port, timeout=10, context=context
-            )
+            connection = http.client.HTTPSConnection(host, server.port, timeout=10, context=context)
             if is_fine:
                 assert server.content in post(connection)
             else:

@@ -51,11 +51,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
 def prepare(options: argparse.Namespace, work: Path) -> rows.Bench:
     """Read the commits, and index them once. Errors: BenchError."""
     here = load(options.repo.resolve(), options.rev)
-    near = (
-        load(here.repository, options.near)
-        if options.near
-        else make_neighbour(here, work / "near.git")
-    )
+    near = load(here.repository, options.near) if options.near else make_neighbour(here, work / "near.git")
     ours = peers.Ours(options.binary.resolve(), work / "cache")
     for corpus in (here, near):
         peers.check_same_files(corpus)

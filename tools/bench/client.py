@@ -68,15 +68,12 @@ def answer() -> list[bytes]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"content": f"{word} "} for word in WORDS]
     chunks: list[dict[str, Any]] = [
-        {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
-        for delta in deltas
+        {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
     ]
     end = {"index": 0, "delta": {}, "finish_reason": "stop"}
     used = {"prompt_tokens": 20, "completion_tokens": len(WORDS), "total_tokens": 36}
     chunks += [{**base, "choices": [end]}, {**base, "choices": [], "usage": used}]
-    return [b"data: %s\n\n" % json.dumps(c).encode() for c in chunks] + [
-        b"data: [DONE]\n\n"
-    ]
+    return [b"data: %s\n\n" % json.dumps(c).encode() for c in chunks] + [b"data: [DONE]\n\n"]
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -178,9 +175,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    cache = (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acr-tests"
-    )
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "acr-tests"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     entry = {"python": version, "pip": [SDK], "repo": SDK}
     try:

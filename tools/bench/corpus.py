@@ -60,9 +60,7 @@ def is_source(path: str) -> bool:
     *folders, name = path.split("/")
     if not name.endswith(".py") or not _TEST_PARTS.isdisjoint(folders):
         return False
-    return not (
-        name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
-    )
+    return not (name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py")
 
 
 @dataclass(frozen=True)
@@ -168,10 +166,7 @@ def make_neighbour(corpus: Corpus, folder: Path) -> Corpus:
     """A commit on top of the corpus' in which a few files have one function more."""
     make_repository(folder, corpus.repository)
     step = max(1, len(corpus.files) // NEIGHBOUR_CHANGES)
-    changed = {
-        path: content + b"\n\ndef added_next_door():\n    return 1\n"
-        for path, content in corpus.files[::step]
-    }
+    changed = {path: content + b"\n\ndef added_next_door():\n    return 1\n" for path, content in corpus.files[::step]}
     stream = commit_head("next door", corpus.rev)
     stream += b"".join(commit_file(*file) for file in changed.items())
     rev = fast_import(folder, stream)

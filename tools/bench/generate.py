@@ -121,9 +121,7 @@ def many_files(count: int) -> Iterator[tuple[str, bytes]]:
 
 def long_file(lines: int) -> Iterator[tuple[str, bytes]]:
     """One file of so many lines, with a function every ten."""
-    block = (
-        "def step_{n}(value):\n    value += {n}\n    value *= 2\n    return value\n\n\n"
-    )
+    block = "def step_{n}(value):\n    value += {n}\n    value *= 2\n    return value\n\n\n"
     head = "class Longest:\n    pass\n"
     parts = [head, *(block.format(n=n) for n in range((lines - 2) // 6))]
     missing = lines - 2 - 6 * ((lines - 2) // 6)
@@ -132,10 +130,7 @@ def long_file(lines: int) -> Iterator[tuple[str, bytes]]:
 
 def wide_class(methods: int) -> Iterator[tuple[str, bytes]]:
     """One class with so many methods."""
-    body = "".join(
-        f"    def method_{n}(self, value):\n        return value + {n}\n\n"
-        for n in range(methods)
-    )
+    body = "".join(f"    def method_{n}(self, value):\n        return value + {n}\n\n" for n in range(methods))
     yield "wide.py", f"class Wide:\n{body}".encode()
 
 

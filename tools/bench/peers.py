@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Sequence
 
 from corpus import PATHSPEC, Corpus, clean_env, git
 from machine import PYTHON
@@ -29,9 +29,7 @@ class Ours:
     binary: Path
     cache: Path
 
-    def _command(
-        self, corpus: Corpus, exits: tuple[int, ...], verb: str, *more: str
-    ) -> Command:
+    def _command(self, corpus: Corpus, exits: tuple[int, ...], verb: str, *more: str) -> Command:
         where = ["--repo", str(corpus.repository), "--rev", corpus.rev]
         env = clean_env(XDG_CACHE_HOME=str(self.cache))
         return Command([str(self.binary), verb, *where, *more], env, exits=exits)
@@ -69,9 +67,7 @@ def check_same_files(corpus: Corpus) -> None:
     """Make sure that git's patterns select the files of the corpus. Errors: BenchError."""
     argv = ["grep", "-l", "-z", "-a", "-e", "", corpus.rev, "--", *PATHSPEC]
     printed = git(corpus.repository, *argv).split(b"\0")
-    theirs = {
-        name.decode("utf-8", "replace").partition(":")[2] for name in printed if name
-    }
+    theirs = {name.decode("utf-8", "replace").partition(":")[2] for name in printed if name}
     ours = {path for path, content in corpus.files if content}
     if theirs != ours:
         shown = ", ".join(sorted(theirs ^ ours)[:3])

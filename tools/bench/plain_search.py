@@ -90,9 +90,7 @@ class PlainSearch:
         names = [name for name in self.files if name.endswith(file_name)]
         return [place for name in names for place in self._text(name, code_str)]
 
-    def get_code_around_line(
-        self, file_name: str, line_number: int, window_size: int
-    ) -> list[Place]:
+    def get_code_around_line(self, file_name: str, line_number: int, window_size: int) -> list[Place]:
         """The lines around one of the files whose path ends so."""
         names = [name for name in self.files if name.endswith(file_name)]
         first = max(1, line_number - window_size)
@@ -124,9 +122,7 @@ class PlainSearch:
         return {"ok": bool(found), "output": f"Found {len(found)}.\n{shown}"}
 
 
-def _place(
-    name: str, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-) -> Place:
+def _place(name: str, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Place:
     return Place(name, node.lineno, node.end_lineno or node.lineno)
 
 

@@ -80,7 +80,7 @@ def rows_of(options: argparse.Namespace, path: str, work: Path) -> list[table.Ro
         text = answer(path, content.decode("utf-8"), two).encode()
         ours = Command([str(options.binary), "patch", *where], env, stdin=text)
         patched(ours)
-        found = compare(options.rounds, lambda: run(ours), lambda: run(peer))
+        found = compare(options.rounds, lambda ours=ours: run(ours), lambda: run(peer))
         what = f"{len(content) // 1000} kB, {Path(path).name}"
         target = TARGET if name == "compile" else None
         rows.append(table.ratio_row(name, what, found, target, "pylint"))

@@ -76,9 +76,7 @@ def code_call(text: str) -> str:
 
 def printed(command: Command) -> dict[str, object]:
     """The JSON object that a command prints. Errors: BenchError."""
-    done = subprocess.run(
-        command.argv, env=command.env, capture_output=True, check=False
-    )
+    done = subprocess.run(command.argv, env=command.env, capture_output=True, check=False)
     command.check(done.returncode, done.stderr)
     try:
         return dict(json.loads(done.stdout))
@@ -96,9 +94,7 @@ def cold(bench: Bench) -> list[Row]:
     """Cold index, beside two processes that only parse."""
     halves = write_halves(bench.here, bench.work)
     commands = peers.parse_only(halves)
-    found = compare(
-        bench.rounds, lambda: _cold_index(bench), lambda: together(commands)
-    )
+    found = compare(bench.rounds, lambda: _cold_index(bench), lambda: together(commands))
     what = "cold index, cache empty"
     return [ratio_row("cold", what, found, MAX_COLD, "ast.parse alone, 2 processes")]
 
@@ -225,15 +221,13 @@ def memory_rows(bench: Bench) -> list[Row]:
     """Anonymous memory of host and workers together, cold and warm."""
     cache = bench.work / "cold-cache"
     rows = []
-    for number in range(3):
+    for _ in range(3):
         shutil.rmtree(cache, ignore_errors=True)
         command = peers.Ours(bench.ours.binary, cache).index(bench.here)
         rows.append(memory.peak_kib(command) / 1024)
     shown = ", ".join(f"{peak:.0f}" for peak in rows)
     what = "peak memory, host and workers, cold index"
-    first = Row(
-        "memory", what, max(rows), "MB", MAX_COLD_MB, f"peaks {shown}", "Pss_Anon"
-    )
+    first = Row("memory", what, max(rows), "MB", MAX_COLD_MB, f"peaks {shown}", "Pss_Anon")
     symbol = bench.ours.symbol(bench.here, bench.symbol)
     text = bench.ours.search(bench.here, code_call(COMMON))
     return [

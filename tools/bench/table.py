@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Sequence
+from typing import Any
 
 from timing import Comparison, Times
 
@@ -32,9 +33,7 @@ def milliseconds(times: Times) -> str:
     return f"{times.median * 1e3:.1f} ({times.least * 1e3:.1f}) ms"
 
 
-def ratio_row(
-    row: str, what: str, found: Comparison, target: float | None, peer: str
-) -> Row:
+def ratio_row(row: str, what: str, found: Comparison, target: float | None, peer: str) -> Row:
     """A row for a comparison: the ratio of the medians; beside it those of minima and processor time."""
     beside = f"minima x {found.least_ratio:.2f}, cpu x {found.cpu_ratio:.2f}"
     ours = f"{milliseconds(found.ours)}, {beside}"
@@ -61,8 +60,7 @@ def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
     rule = ["-" * width for width in widths]
     padded = [
-        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths)) + " |"
-        for line in [cells[0], rule, *cells[1:]]
+        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths)) + " |" for line in [cells[0], rule, *cells[1:]]
     ]
     return "\n".join(padded) + "\n"
 

@@ -8,8 +8,9 @@ import resource
 import statistics
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Callable, Mapping, NamedTuple, Sequence
+from typing import Callable, NamedTuple
 
 TIMEOUT_SECONDS = 1800
 PIPE_BYTES = 1 << 20
@@ -115,9 +116,7 @@ def run(command: Command) -> Spent:
             timeout=TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise BenchError(
-            f"'{command.argv[0]}' takes over {TIMEOUT_SECONDS} s"
-        ) from None
+        raise BenchError(f"'{command.argv[0]}' takes over {TIMEOUT_SECONDS} s") from None
     spent = Spent(time.perf_counter() - begin, _children_cpu() - before)
     command.check(done.returncode, done.stderr)
     return spent
@@ -127,9 +126,7 @@ def together(commands: Sequence[Command]) -> Spent:
     """The time until all of these processes, started at once and without output, have ended."""
     before, begin = _children_cpu(), time.perf_counter()
     null = subprocess.DEVNULL
-    running = [
-        subprocess.Popen(c.argv, env=c.env, stdin=null, stdout=null) for c in commands
-    ]
+    running = [subprocess.Popen(c.argv, env=c.env, stdin=null, stdout=null) for c in commands]
     codes = [process.wait(TIMEOUT_SECONDS) for process in running]
     spent = Spent(time.perf_counter() - begin, _children_cpu() - before)
     for command, code in zip(commands, codes):
@@ -143,10 +140,7 @@ def alternate(rounds: int, *steps: Step) -> list[Times]:
     for _ in range(rounds):
         for times, step in zip(taken, steps):
             times.append(step())
-    return [
-        Times(tuple(s.wall for s in times), tuple(s.cpu for s in times))
-        for times in taken
-    ]
+    return [Times(tuple(s.wall for s in times), tuple(s.cpu for s in times)) for times in taken]
 
 
 def compare(rounds: int, ours: Step, peer: Step) -> Comparison:

@@ -6,8 +6,8 @@ usage: arrows.py [ROOT]; one line per finding, exit 1 if there is one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import source
 
@@ -39,9 +39,7 @@ FOREIGN = {
 REFUSED = ("gio/", "glib-object.h", "gobject/", "gmodule.h")
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
-_LIBRARY = re.compile(
-    r"acr_library\((\w+)\s+(native|runtime)/\w+(?:[^)]*?USES\s+([\w\s]*?))?\s*(?:PRIVATE[^)]*)?\)"
-)
+_LIBRARY = re.compile(r"acr_library\((\w+)\s+(native|runtime)/\w+(?:[^)]*?USES\s+([\w\s]*?))?\s*(?:PRIVATE[^)]*)?\)")
 
 
 def may_use(room: str, other: str) -> bool:
@@ -116,9 +114,7 @@ def check_links(root: Path) -> Iterator[str]:
     """Findings over what CMakeLists.txt lets each library use."""
     listing = root / "CMakeLists.txt"
     rooms: dict[str, str] = {}
-    libraries = (
-        list(_LIBRARY.finditer(source.read(listing))) if listing.is_file() else []
-    )
+    libraries = list(_LIBRARY.finditer(source.read(listing))) if listing.is_file() else []
     for match in libraries:
         rooms[match[1]] = f"{match[2]}/{match[1]}"
     for match in libraries:

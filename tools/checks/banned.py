@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import source
 
@@ -28,9 +28,7 @@ BANNED = {
     r"g_(?:thread|mutex|rec_mutex|rw_lock|cond|private)_\w+": "pthread",
     r"g_(?:object|signal|main_loop|io_channel|idle|timeout)_\w+": "nothing beyond GLib's core",
 }
-_C_RULES = [
-    (re.compile(rf"(?<![\w.>])({name})\s*\("), hint) for name, hint in BANNED.items()
-]
+_C_RULES = [(re.compile(rf"(?<![\w.>])({name})\s*\("), hint) for name, hint in BANNED.items()]
 
 
 def check_c(root: Path, path: Path) -> Iterator[str]:

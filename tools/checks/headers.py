@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Iterator
 
 import source
 
@@ -36,9 +36,7 @@ def public_headers(root: Path) -> list[Path]:
 def glib_flags() -> list[str]:
     """What pkg-config says for GLib. Errors: CalledProcessError, FileNotFoundError."""
     command = ["pkg-config", "--cflags", "glib-2.0"]
-    return shlex.split(
-        subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    )
+    return shlex.split(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
 def compile_alone(root: Path, header: Path, flags: list[str]) -> str | None:
@@ -53,9 +51,7 @@ def compile_alone(root: Path, header: Path, flags: list[str]) -> str | None:
         "-x",
         "c",
     ]
-    done = subprocess.run(
-        [*command, str(header)], capture_output=True, check=False, text=True
-    )
+    done = subprocess.run([*command, str(header)], capture_output=True, check=False, text=True)
     if done.returncode == 0:
         return None
     errors = [line for line in done.stderr.splitlines() if "error:" in line]
@@ -67,9 +63,7 @@ def check(root: Path) -> Iterator[str]:
     """All findings."""
     flags = glib_flags()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        findings = pool.map(
-            lambda h: compile_alone(root, h, flags), public_headers(root)
-        )
+        findings = pool.map(lambda h: compile_alone(root, h, flags), public_headers(root))
         yield from (finding for finding in findings if finding)
 
 

@@ -6,8 +6,8 @@ below tests/ (tests/unit/vcs) may be told in their parent's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import source
 

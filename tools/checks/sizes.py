@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import NamedTuple
 
 import source
 
@@ -59,9 +60,7 @@ def c_functions(text: str) -> Iterator[Function]:
             depth -= 1
             if depth == 0 and start:
                 first = source.line_of(code, start[1])
-                yield Function(
-                    start[0], first, source.line_of(code, offset) - first + 1
-                )
+                yield Function(start[0], first, source.line_of(code, offset) - first + 1)
                 start = None
 
 
@@ -101,11 +100,7 @@ def check(root: Path) -> Iterator[str]:
     """All findings."""
     found = dict(too_long(root))
     yield from (finding for key, finding in found.items() if key not in ALLOWED)
-    yield from (
-        f"sizes.py: {key} is allowed without need"
-        for key in ALLOWED
-        if key not in found
-    )
+    yield from (f"sizes.py: {key} is allowed without need" for key in ALLOWED if key not in found)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,9 +27,7 @@ def files(root: Path, *suffixes: str, foreign: bool = False) -> Iterator[Path]:
     """
     skipped = _IGNORED if foreign else _IGNORED | _FOREIGN
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(
-            f for f in folders if f not in skipped and not f.startswith(".")
-        )
+        folders[:] = sorted(f for f in folders if f not in skipped and not f.startswith("."))
         for name in sorted(names):
             if not suffixes or name.endswith(suffixes):
                 yield Path(folder, name)
@@ -61,11 +60,7 @@ def code_only(text: str) -> str:
 
     def blank(match: re.Match[str]) -> str:
         whole = match[0]
-        return (
-            _blank(whole)
-            if match["comment"]
-            else whole[0] + _blank(whole[1:-1]) + whole[-1]
-        )
+        return _blank(whole) if match["comment"] else whole[0] + _blank(whole[1:-1]) + whole[-1]
 
     return _C_TOKEN.sub(blank, text)
 

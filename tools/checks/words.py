@@ -6,8 +6,8 @@ usage: words.py [ROOT]; one line per finding, exit 1 if there is one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import source
 

@@ -23,7 +23,7 @@ def library() -> str | None:
 def main() -> None:
     """Print the facts, or say what is missing."""
     who = sys.executable
-    if sys.version_info < (3, 9):
+    if sys.version_info < (3, 9):  # noqa: UP036
         sys.exit(f"{who} is Python {sys.version.split()[0]}, at least 3.9 is needed")
     for module in ("pylint", "astroid"):
         if importlib.util.find_spec(module) is None:

@@ -13,9 +13,10 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "native/money/price_table.c"
@@ -41,9 +42,7 @@ PREFIXES = (
     "deepseek/",
 )
 # Priced by more than tokens of text.
-OTHER = re.compile(
-    r"audio|realtime|lyria|tts|omni|image|computer-use|container|deep-research|search"
-)
+OTHER = re.compile(r"audio|realtime|lyria|tts|omni|image|computer-use|container|deep-research|search")
 KINDS = ("input", "cached", "written", "written_1h", "output", "reasoning")
 MEMBERS = {
     "input_cost_per_token": "input",
@@ -137,11 +136,7 @@ def read_rows(listed: dict[str, Any]) -> dict[str, Price]:
     rows: dict[str, Price] = {}
     for key, row in sorted(listed.items(), key=lambda item: item[0].count("/")):
         family = FAMILIES.get(row.get("litellm_provider", ""))
-        if (
-            not family
-            or row.get("mode") not in ("chat", "responses")
-            or OTHER.search(key)
-        ):
+        if not family or row.get("mode") not in ("chat", "responses") or OTHER.search(key):
             continue
         name, price = our_name(key, family), read_price(row)
         if name and price:
@@ -177,9 +172,7 @@ def thinned(rows: dict[str, Price]) -> dict[str, Price]:
     """The rows without those that the program finds at the same cost under a shorter name."""
     kept = dict(rows)
     for name in sorted(rows, key=lambda n: (-len(n), n)):
-        others = (
-            kept[other] for other in spellings(name) if other != name and other in kept
-        )
+        others = (kept[other] for other in spellings(name) if other != name and other in kept)
         other = next(others, None)
         if other and other.costs() == kept[name].costs():
             del kept[name]

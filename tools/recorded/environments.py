@@ -51,9 +51,7 @@ def _answers(python: str | Path, version: str) -> bool:
     """Whether the program is a Python of that version."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
     try:
-        done = subprocess.run(
-            [str(python), "-c", code], capture_output=True, timeout=20, check=False
-        )
+        done = subprocess.run([str(python), "-c", code], capture_output=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.stdout.decode("ascii", "replace").strip() == version
@@ -66,9 +64,7 @@ def find_python(version: str) -> Path:
         if _answers(name / "bin" / "python", version):
             return name / "bin" / "python"
     if shutil.which("uv"):
-        done = subprocess.run(
-            ["uv", "python", "find", version], capture_output=True, check=False
-        )
+        done = subprocess.run(["uv", "python", "find", version], capture_output=True, check=False)
         found = done.stdout.decode("utf-8", "replace").strip()
         if found and _answers(found, version):
             return Path(found)
@@ -106,9 +102,7 @@ def make_venv(work: Path, entry: dict[str, Any], owner: str) -> Path:
         if (path / "ready.json").is_file():
             return path
         shutil.rmtree(path, ignore_errors=True)
-        _must(
-            [str(find_python(entry["python"])), "-m", "venv", str(path)], "make a venv"
-        )
+        _must([str(find_python(entry["python"])), "-m", "venv", str(path)], "make a venv")
         pip = [str(path / "bin" / "python"), "-m", "pip", "install", "-q"]
         if entry["pip"]:
             _must([*pip, *entry["pip"]], f"install the packages of {entry['repo']}")

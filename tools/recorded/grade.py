@@ -17,10 +17,11 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any, Callable
 
 import environments
 import tasks
@@ -29,9 +30,7 @@ import trees
 from tasks import Places, Task
 
 PASSING = ("PASSED", "XFAIL")
-DATA_FILES = tuple(
-    ".json .png .csv .txt .md .jpg .jpeg .pkl .yml .yaml .toml .rst .cfg .ini .html".split()
-)
+DATA_FILES = tuple(".json .png .csv .txt .md .jpg .jpeg .pkl .yml .yaml .toml .rst .cfg .ini .html".split())
 MAX_LISTED = 3
 
 
@@ -70,9 +69,7 @@ def test_files(test_patch: str) -> list[str]:
     return [p for p in stands if not p.endswith(DATA_FILES)]
 
 
-def _shell(
-    bench_env: dict[str, str], tree: Path, command: str, seconds: int
-) -> tuple[str, bool]:
+def _shell(bench_env: dict[str, str], tree: Path, command: str, seconds: int) -> tuple[str, bool]:
     """Run a shell command in its own session; returns (output, whether time ran out)."""
     child = subprocess.Popen(
         ["bash", "-c", command],
@@ -138,14 +135,10 @@ def _restore_tests(bench: Bench) -> None:
             trees.git(bench.tree, "checkout", "-q", "ready", "--", path)
         else:
             (bench.tree / path).unlink(missing_ok=True)
-    trees.apply_diff(
-        bench.tree, bench.task.test_patch.encode("utf-8", "surrogateescape")
-    )
+    trees.apply_diff(bench.tree, bench.task.test_patch.encode("utf-8", "surrogateescape"))
 
 
-def run_tests(
-    places: Places, bench: Bench, patch: str, seconds: int
-) -> tuple[str, str]:
+def run_tests(places: Places, bench: Bench, patch: str, seconds: int) -> tuple[str, str]:
     """Apply a patch and run the task's tests; returns (log, why it could not be done or "")."""
     with trees.locked(bench.tree):
         trees.reset_tree(bench.tree, "ready")
@@ -166,9 +159,7 @@ def run_tests(
         return log, f"tests ran out of {seconds} s" if late else ""
 
 
-def split_names(
-    names: Iterable[str], found: dict[str, str], skip: Callable[[str], bool]
-) -> dict:
+def split_names(names: Iterable[str], found: dict[str, str], skip: Callable[[str], bool]) -> dict:
     """The listed tests as {"passed": […], "failed": […]}; absent and skipped tests failed.
 
     Left out are names that `skip` accepts and names that are no test ids.
@@ -181,9 +172,7 @@ def split_names(
     }
 
 
-def verdict(
-    task: Task, entry: dict[str, Any], found: dict[str, str], why: str
-) -> dict[str, Any]:
+def verdict(task: Task, entry: dict[str, Any], found: dict[str, str], why: str) -> dict[str, Any]:
     """The printed object for the statuses `found`; `why` is set where no test could be run."""
     pattern = entry.get("exclude")
     excluded = environments.excluder(pattern)
@@ -219,9 +208,7 @@ def nothing_graded(task_id: str, why: str) -> dict[str, Any]:
 class Grader:
     """Grades patches, keeping each result under the digest of all that decides it."""
 
-    def __init__(
-        self, places: Places, seconds: int = 1800, fresh: bool = False
-    ) -> None:
+    def __init__(self, places: Places, seconds: int = 1800, fresh: bool = False) -> None:
         self.places = places
         self.seconds = seconds
         self.fresh = fresh
@@ -245,9 +232,7 @@ class Grader:
             raise NotGradable(known)
         return known
 
-    def grade(
-        self, instance_id: str, patch: str, run_empty: bool = False
-    ) -> dict[str, Any]:
+    def grade(self, instance_id: str, patch: str, run_empty: bool = False) -> dict[str, Any]:
         """Grade one patch; an empty one is run only if `run_empty`."""
         task = self.tasks.get(instance_id)
         if task is None:
@@ -258,16 +243,12 @@ class Grader:
             bench = self.bench(task)
         except NotGradable as error:
             return nothing_graded(instance_id, str(error))
-        key = environments.digest_of(
-            bench.entry, task.base_commit, task.test_patch, patch
-        )
+        key = environments.digest_of(bench.entry, task.base_commit, task.test_patch, patch)
         path = self.places.work / "results" / instance_id / f"{key[:24]}.log"
         if self.fresh or not path.is_file():
             log, why = run_tests(self.places, bench, patch, self.seconds)
             if why:
-                return verdict(
-                    task, bench.entry, testlogs.parse_log(task.repo, log), why
-                )
+                return verdict(task, bench.entry, testlogs.parse_log(task.repo, log), why)
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".{threading.get_ident()}")
             part.write_text(log, encoding="utf-8")
@@ -275,14 +256,10 @@ class Grader:
         found = testlogs.parse_log(task.repo, path.read_text(encoding="utf-8"))
         return verdict(task, bench.entry, found, "")
 
-    def grade_all(
-        self, predictions: list[tuple[str, str]], run_empty: bool = False
-    ) -> list[dict]:
+    def grade_all(self, predictions: list[tuple[str, str]], run_empty: bool = False) -> list[dict]:
         """Grade (instance id, patch) pairs, `places.jobs` at a time, in the order given."""
         with ThreadPoolExecutor(self.places.jobs) as pool:
-            graded = pool.map(
-                lambda pair: self.grade(*pair, run_empty=run_empty), predictions
-            )
+            graded = pool.map(lambda pair: self.grade(*pair, run_empty=run_empty), predictions)
             return list(graded)
 
 
@@ -293,14 +270,8 @@ def verify(grader: Grader, chosen: list[str]) -> int:
     without = grader.grade_all([(name, "") for name in chosen], run_empty=True)
     amiss = 0
     for name, full, bare in zip(chosen, with_gold, without):
-        possible = bool(
-            full["fail_to_pass"]["passed"] or full["fail_to_pass"]["failed"]
-        )
-        good = (
-            full["resolved"]
-            and not bare["resolved"]
-            and not bare["fail_to_pass"]["passed"]
-        )
+        possible = bool(full["fail_to_pass"]["passed"] or full["fail_to_pass"]["failed"])
+        good = full["resolved"] and not bare["resolved"] and not bare["fail_to_pass"]["passed"]
         amiss += possible and not good
         row = {"instance_id": name, "ok": good if possible else None}
         row |= {
@@ -320,30 +291,18 @@ def read_predictions(lines: Iterable[str]) -> list[tuple[str, str]]:
                 row = json.loads(line)
                 pairs.append((row["instance_id"], row["model_patch"] or ""))
             except (ValueError, KeyError, TypeError) as error:
-                raise tasks.DataError(
-                    f"line {number} is no prediction: {error!r}"
-                ) from error
+                raise tasks.DataError(f"line {number} is no prediction: {error!r}") from error
     return pairs
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     tasks.add_place_options(parser)
-    parser.add_argument(
-        "--timeout", type=int, default=1800, help="seconds for one test run"
-    )
-    parser.add_argument(
-        "--fresh", action="store_true", help="run again what was graded before"
-    )
-    parser.add_argument(
-        "--verify", action="store_true", help="grade the tasks' own patches"
-    )
-    parser.add_argument(
-        "--instance", action="append", default=[], help="only this task"
-    )
-    parser.add_argument(
-        "predictions", nargs="?", default="-", help="JSON lines; - is stdin"
-    )
+    parser.add_argument("--timeout", type=int, default=1800, help="seconds for one test run")
+    parser.add_argument("--fresh", action="store_true", help="run again what was graded before")
+    parser.add_argument("--verify", action="store_true", help="grade the tasks' own patches")
+    parser.add_argument("--instance", action="append", default=[], help="only this task")
+    parser.add_argument("predictions", nargs="?", default="-", help="JSON lines; - is stdin")
     return parser.parse_args()
 
 
@@ -353,24 +312,16 @@ def main() -> int:
     try:
         grader = Grader(tasks.places_of(args), args.timeout, args.fresh)
         if args.verify:
-            chosen = [
-                name
-                for name in grader.tasks
-                if not args.instance or name in args.instance
-            ]
+            chosen = [name for name in grader.tasks if not args.instance or name in args.instance]
             return 1 if verify(grader, chosen) else 0
         if args.predictions == "-":
             pairs = read_predictions(sys.stdin)
         else:
-            pairs = read_predictions(
-                Path(args.predictions).read_text("utf-8").splitlines()
-            )
+            pairs = read_predictions(Path(args.predictions).read_text("utf-8").splitlines())
     except (tasks.DataError, OSError) as error:
         print(f"grade: {error}", file=sys.stderr)
         return 2
-    for row in grader.grade_all(
-        [p for p in pairs if not args.instance or p[0] in args.instance]
-    ):
+    for row in grader.grade_all([p for p in pairs if not args.instance or p[0] in args.instance]):
         print(json.dumps(row))
     return 0
 

@@ -41,9 +41,7 @@ class Outcome:
     @property
     def unmet(self) -> str:
         """The first line of stderr that speaks of an expectation, "" where none does."""
-        return next(
-            (n.strip() for n in self.stderr.splitlines() if _UNMET.search(n)), ""
-        )
+        return next((n.strip() for n in self.stderr.splitlines() if _UNMET.search(n)), "")
 
 
 @dataclass(frozen=True)
@@ -54,9 +52,7 @@ class Host:
     seconds: float
     cache: Path
 
-    def call(
-        self, arguments: list[str], offline: bool = False, stdin: bytes | None = None
-    ) -> Outcome:
+    def call(self, arguments: list[str], offline: bool = False, stdin: bytes | None = None) -> Outcome:
         """Run the binary in a session of its own; `offline` cuts the network if it can."""
         command = [*(offline_prefix() if offline else []), str(self.binary), *arguments]
         env = os.environ | {"XDG_CACHE_HOME": str(self.cache), "LC_ALL": "C.UTF-8"}
@@ -79,9 +75,7 @@ class Host:
         code = None if late else child.returncode
         return Outcome(code, time.monotonic() - start, out, _kept(err))
 
-    def rows(
-        self, arguments: list[str], count: int, stdin: bytes | None = None
-    ) -> list[dict[str, Any]]:
+    def rows(self, arguments: list[str], count: int, stdin: bytes | None = None) -> list[dict[str, Any]]:
         """The JSON objects that a verb prints, one a line, `count` in all. Errors: RuntimeError."""
         outcome = self.call(arguments, stdin=stdin)
         rows = [json.loads(line) for line in outcome.stdout.splitlines()]
@@ -125,9 +119,7 @@ def without_refused(script: bytes, run: Run) -> bytes:
     return b"".join(kept)
 
 
-def write_inputs(
-    places: Places, task: Task, run: Run, folder: Path, expect: bool, validated: bool
-) -> None:
+def write_inputs(places: Places, task: Task, run: Run, folder: Path, expect: bool, validated: bool) -> None:
     """Write issue.md and script.jsonl of a run into an empty `folder`.
 
     `validated` leaves out the answers that were refused then. Errors: CalledProcessError where the
@@ -170,11 +162,7 @@ def _statuses(value: Any) -> list[str]:
         return [value] if value.startswith(_STATUSES) else []
     if isinstance(value, dict):
         value = list(value.values())
-    return (
-        [s for item in value for s in _statuses(item)]
-        if isinstance(value, list)
-        else []
-    )
+    return [s for item in value for s in _statuses(item)] if isinstance(value, list) else []
 
 
 def _messages(value: Any) -> list[str]:
@@ -183,11 +171,7 @@ def _messages(value: Any) -> list[str]:
         own = value.get("message")
         rest = [m for item in value.values() for m in _messages(item)]
         return ([own] if isinstance(own, str) and own else []) + rest
-    return (
-        [m for item in value for m in _messages(item)]
-        if isinstance(value, list)
-        else []
-    )
+    return [m for item in value for m in _messages(item)] if isinstance(value, list) else []
 
 
 def extract_statuses(folder: Path) -> tuple[list[str], str]:

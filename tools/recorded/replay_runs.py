@@ -42,18 +42,12 @@ class Plan:
     @property
     def mode(self) -> str:
         """The name of this plan's run folders and results."""
-        return ("strict" if self.expect else "plain") + (
-            "-validated" if self.validated else ""
-        )
+        return ("strict" if self.expect else "plain") + ("-validated" if self.validated else "")
 
 
 def scratch_tree(places: Places, repository: Path, task: Task) -> Path:
     """The work tree of the task's commit, made once. Errors: GitError."""
-    path = (
-        places.work
-        / "scratch"
-        / f"{task.repo.replace('/', '+')}-{task.base_commit[:12]}"
-    )
+    path = places.work / "scratch" / f"{task.repo.replace('/', '+')}-{task.base_commit[:12]}"
     with trees.locked(path):
         trees.make_tree(repository, task.base_commit, path)
     return path
@@ -93,16 +87,10 @@ def check_replay(plan: Plan, folder: Path, patch: bytes, code: int | None) -> st
     if again.stdout != patch:
         return first_difference("replay", again.stdout, patch)
     after = host.patch_of(folder)
-    return (
-        ""
-        if after == patch
-        else first_difference("patch.diff after replay", after, patch)
-    )
+    return "" if after == patch else first_difference("patch.diff after replay", after, patch)
 
 
-def properties(
-    plan: Plan, tree: Path, folder: Path, outcome: Outcome
-) -> dict[str, str]:
+def properties(plan: Plan, tree: Path, folder: Path, outcome: Outcome) -> dict[str, str]:
     """Each property's name -> "" where it holds, else one line."""
     patch = host.patch_of(folder)
     found = {"replay": check_replay(plan, folder, patch, outcome.exit)}
@@ -165,9 +153,7 @@ def replay_one(plan: Plan, task: Task, run: Run) -> dict[str, Any]:
     return row
 
 
-def replay_all(
-    plan: Plan, known: dict[str, Task], runs: list[Run], out: Path
-) -> list[dict]:
+def replay_all(plan: Plan, known: dict[str, Task], runs: list[Run], out: Path) -> list[dict]:
     """Replay runs, `jobs` at a time; each result is appended to `out` as soon as it is there."""
     rows = []
     with (
@@ -240,9 +226,7 @@ def main() -> int:
     rows = replay_all(plan, known, runs, out)
     if args.grade:
         grade_rows(places, rows)
-        out.write_text(
-            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-        )
+        out.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     print(report.summary(rows))
     print(f"\nresults: {out}", file=sys.stderr)
     return 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 Row = "dict[str, Any]"
 EXPECTED_SECONDS = 10.0
@@ -27,9 +28,7 @@ def table(heads: list[str], rows: Iterable[Iterable[Any]]) -> str:
     """A markdown table; cells are cut at MAX_CELL characters and made safe for one line."""
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in rows:
-        cells = [
-            " ".join(str(cell).replace("|", "\\|").split())[:MAX_CELL] for cell in row
-        ]
+        cells = [" ".join(str(cell).replace("|", "\\|").split())[:MAX_CELL] for cell in row]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -59,14 +58,10 @@ def _totals(name: str, rows: list[Row]) -> list[Any]:
 
 def totals_table(rows: list[Row]) -> str:
     """Per repository: how many runs, exits, comparisons, and the slowest run in seconds."""
-    heads = "repository|runs|not run|exit 0|exit 1|exit other|same|other|none".split(
-        "|"
-    )
+    heads = "repository|runs|not run|exit 0|exit 1|exit other|same|other|none".split("|")
     heads += ["of none: recorded none too", "slowest s"]
     repos = sorted({row["repo"] for row in rows})
-    lines = [
-        _totals(repo, [row for row in rows if row["repo"] == repo]) for repo in repos
-    ]
+    lines = [_totals(repo, [row for row in rows if row["repo"] == repo]) for repo in repos]
     return table(heads, [*lines, _totals("**all**", rows)])
 
 
@@ -76,9 +71,7 @@ def differing(rows: list[Row]) -> list[Row]:
     return [
         row
         for row in ran
-        if row["exit"] not in (0, 1)
-        or row["kind"] == "other"
-        or (row["kind"] == "none") != bool(row["recorded_none"])
+        if row["exit"] not in (0, 1) or row["kind"] == "other" or (row["kind"] == "none") != bool(row["recorded_none"])
     ]
 
 
@@ -118,12 +111,8 @@ def _properties_part(rows: list[Row]) -> list[str]:
         return []
     broken = _broken_properties(checked)
     diffs = sum(1 for row in checked if "git" in row["properties"])
-    parts = [
-        f"Properties: {len(checked)} runs checked ({diffs} diffs), {len(broken)} broken."
-    ]
-    return parts + (
-        [table(["task", "run", "property", "what"], broken)] if broken else []
-    )
+    parts = [f"Properties: {len(checked)} runs checked ({diffs} diffs), {len(broken)} broken."]
+    return parts + ([table(["task", "run", "property", "what"], broken)] if broken else [])
 
 
 def _expect_part(rows: list[Row]) -> list[str]:
@@ -132,13 +121,8 @@ def _expect_part(rows: list[Row]) -> list[str]:
         return []
     unmet = [row for row in asked if not expectations_met(row)]
     met = len(asked) - len(unmet)
-    parts = [
-        f"Expectations: met in {met} of {len(asked)} runs ({percent(met, len(asked))})."
-    ]
-    lines = [
-        [r["instance_id"], r["run"], r["exit"], r["unmet"] or r["stderr_tail"]]
-        for r in unmet
-    ]
+    parts = [f"Expectations: met in {met} of {len(asked)} runs ({percent(met, len(asked))})."]
+    lines = [[r["instance_id"], r["run"], r["exit"], r["unmet"] or r["stderr_tail"]] for r in unmet]
     return parts + ([table(["task", "run", "exit", "message"], lines)] if lines else [])
 
 
@@ -158,9 +142,7 @@ def _grade_part(rows: list[Row]) -> list[str]:
     if not graded:
         return []
     repos = sorted({row["repo"] for row in graded})
-    lines = [
-        _grade_line(repo, [r for r in graded if r["repo"] == repo]) for repo in repos
-    ]
+    lines = [_grade_line(repo, [r for r in graded if r["repo"] == repo]) for repo in repos]
     heads = ["repository", "recorded as resolved", "graded", "resolved again", "share"]
     parts = [table(heads, [*lines, _grade_line("**all**", graded)])]
     missed = [r for r in graded if not r["graded"]["resolved"]]
@@ -173,9 +155,7 @@ def _slowest_part(rows: list[Row]) -> list[str]:
     if not ran:
         return []
     late = sum(1 for r in ran if r["seconds"] > EXPECTED_SECONDS)
-    names = [
-        f"{r['instance_id']} {r['run']} {r['seconds']:.1f} s" for r in ran[:SLOWEST]
-    ]
+    names = [f"{r['instance_id']} {r['run']} {r['seconds']:.1f} s" for r in ran[:SLOWEST]]
     return [f"Over {EXPECTED_SECONDS:.0f} s: {late}. Slowest: {', '.join(names)}."]
 
 

@@ -35,9 +35,7 @@ from rambling import RamblingModel  # noqa: E402
 from real_model import RealModel, Unavailable  # noqa: E402
 
 RUN_SECONDS = 1800.0
-ANSWER_TOKENS = (
-    160  # an answer's bound: the model would go on to the end of its context
-)
+ANSWER_TOKENS = 160  # an answer's bound: the model would go on to the end of its context
 STATED = {0: "a patch", 1: "no patch", 4: "a ceiling"}
 
 
@@ -75,9 +73,7 @@ def facts_of(task: Task, run: Outcome, again: Outcome, folder: Path) -> dict[str
     return {
         "instance_id": task.instance_id,
         "exit": run.exit,
-        "reason": run.stderr.splitlines()[-1]
-        if run.stderr
-        else STATED.get(run.exit or 0, ""),
+        "reason": run.stderr.splitlines()[-1] if run.stderr else STATED.get(run.exit or 0, ""),
         "ended": run.exit in STATED,
         "seconds": round(run.seconds, 1),
         "searched": searches(folder),
@@ -88,9 +84,7 @@ def facts_of(task: Task, run: Outcome, again: Outcome, folder: Path) -> dict[str
     }
 
 
-def run_task(
-    host: Host, task: Task, repository: Path, model: str, rounds: int, folder: Path
-) -> dict[str, Any]:
+def run_task(host: Host, task: Task, repository: Path, model: str, rounds: int, folder: Path) -> dict[str, Any]:
     """Run one task into an empty folder, and replay it without network."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -118,9 +112,7 @@ def table(results: list[dict[str, Any]]) -> str:
     return "\n".join(f"{count:3} of {n} {what}" for what, count in rows.items())
 
 
-def chosen_tasks(
-    places: Places, wanted: list[str], count: int
-) -> list[tuple[Task, Path]]:
+def chosen_tasks(places: Places, wanted: list[str], count: int) -> list[tuple[Task, Path]]:
     """The tasks asked for, else the first `count` whose repository is here."""
     found = []
     for task in load_tasks(places).values():
@@ -146,18 +138,14 @@ def main() -> int:
     option("--count", type=int, default=20, help="tasks, where none is named")
     option("--rounds", type=int, default=4, help="retrieval rounds")
     option("--window", type=int, default=4096, help="tokens of the model's context")
-    option(
-        "--answer-tokens", type=int, default=ANSWER_TOKENS, help="bound of an answer"
-    )
+    option("--answer-tokens", type=int, default=ANSWER_TOKENS, help="bound of an answer")
     option(
         "--threads",
         type=int,
         default=1,
         help="of the model; more than free cores is slow",
     )
-    option(
-        "--rambling", action="store_true", help="a cheap stand-in for the real model"
-    )
+    option("--rambling", action="store_true", help="a cheap stand-in for the real model")
     args = parser.parse_args()
     results: list[dict[str, Any]] = []
     try:

@@ -9,9 +9,10 @@ import argparse
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 APPLICABLE = "APPLICABLE_PATCH"
@@ -125,9 +126,7 @@ def places_of(args: argparse.Namespace) -> Places:
         raise DataError("no folder of repositories: give --repos or ACR_REPOS")
     work = Path(args.work).resolve()
     work.mkdir(parents=True, exist_ok=True)
-    return Places(
-        Path(args.shared).resolve(), Path(args.repos).resolve(), work, max(1, args.jobs)
-    )
+    return Places(Path(args.shared).resolve(), Path(args.repos).resolve(), work, max(1, args.jobs))
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,8 @@ status counts.
 from __future__ import annotations
 
 import re
-from typing import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import Callable
 
 MAX_LOG_CHARS = 50_000_000
 _WORST_LAST = ("PASSED", "XFAIL", "XPASS", "SKIPPED", "FAILED", "ERROR")

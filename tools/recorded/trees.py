@@ -13,8 +13,8 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 _GIT_ENV = {
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -41,9 +41,7 @@ def environment() -> dict[str, str]:
     return env | _GIT_ENV
 
 
-def git(
-    cwd: Path, *args: str, stdin: bytes | None = None, index: Path | None = None
-) -> bytes:
+def git(cwd: Path, *args: str, stdin: bytes | None = None, index: Path | None = None) -> bytes:
     """Run git in `cwd` with no user or system configuration; returns stdout.
 
     `index` replaces the index file. Errors: GitError.
@@ -94,9 +92,7 @@ def _present_tree(path: Path, commit: str) -> str:
     asked = b"".join(blob + b"\n" for _, _, blob in entries)
     answers = git(path, "cat-file", "--batch-check", stdin=asked).splitlines()
     gone = [
-        name
-        for (name, mode, _), answer in zip(entries, answers)
-        if mode == b"160000" or answer.endswith(b" missing")
+        name for (name, mode, _), answer in zip(entries, answers) if mode == b"160000" or answer.endswith(b" missing")
     ]
     if gone:
         names = b"".join(name + b"\0" for name in gone)

@@ -11,15 +11,11 @@ SSE = "text/event-stream"
 
 
 def _data(*events: Any) -> bytes:
-    return b"".join(
-        b"data: " + json.dumps(event).encode() + b"\n\n" for event in events
-    )
+    return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
 
 
 def _named(*events: dict[str, Any]) -> bytes:
-    return b"".join(
-        b"event: " + event["type"].encode() + b"\n" + _data(event) for event in events
-    )
+    return b"".join(b"event: " + event["type"].encode() + b"\n" + _data(event) for event in events)
 
 
 def _chat() -> bytes:
@@ -104,9 +100,7 @@ def _converse() -> bytes:
     return b"".join(
         (
             frame("messageStart", {"role": "assistant"}),
-            frame(
-                "contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "ok"}}
-            ),
+            frame("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "ok"}}),
             frame("contentBlockStop", {"contentBlockIndex": 0}),
             frame("messageStop", {"stopReason": "end_turn"}),
             frame("metadata", {"usage": usage, "metrics": {"latencyMs": 1}}),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import Any, Iterator
+from typing import Any
 
 from .differences import MEANT, Meant
 

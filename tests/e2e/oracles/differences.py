@@ -27,9 +27,7 @@ MEANT = (
     Meant("gemini*", "-headers.x-goog-api-client", "likewise"),
     Meant("bedrock*", "-headers.x-amz-user-agent", "likewise"),
     Meant("bedrock*", "-headers.amz-sdk-*", "names the SDK's own retries"),
-    Meant(
-        "bedrock*", "+headers.accept", "says that a stream and JSON are both understood"
-    ),
+    Meant("bedrock*", "+headers.accept", "says that a stream and JSON are both understood"),
     Meant(
         "bedrock*",
         "+body.*cachePoint.type",

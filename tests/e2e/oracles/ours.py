@@ -39,9 +39,7 @@ CLIENTS = {
     "openai": Client("openai/gpt-4.1", {"OPENAI_API_KEY": KEY}),
     "openai-responses": Client("openai-responses/gpt-4.1", {"OPENAI_API_KEY": KEY}),
     "azure": Client("azure/my-deployment", {"AZURE_OPENAI_API_KEY": KEY, **_AZURE}),
-    "azure-token": Client(
-        "azure/my-deployment", {"AZURE_OPENAI_AD_TOKEN": KEY, **_AZURE}
-    ),
+    "azure-token": Client("azure/my-deployment", {"AZURE_OPENAI_AD_TOKEN": KEY, **_AZURE}),
     "azure-v1": Client(
         "azure/my-deployment",
         {

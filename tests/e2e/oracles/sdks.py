@@ -101,9 +101,7 @@ def node(folder: Path, script: str, env: dict[str, str], text: str = "") -> str:
         text=True,
         timeout=CAPTURE_SECONDS,
     )
-    assert done.returncode == 0, (
-        f"{script}: {done.stdout[-500:]}\n{done.stderr[-3000:]}"
-    )
+    assert done.returncode == 0, f"{script}: {done.stdout[-500:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
 
@@ -156,6 +154,4 @@ def write_goldens(found: dict[str, dict[str, Any]]) -> None:
 
 def read_goldens() -> dict[str, dict[str, Any]]:
     """What the SDKs sent when they were asked last."""
-    return {
-        p.stem: json.loads(p.read_text("utf-8")) for p in sorted(GOLDENS.glob("*.json"))
-    }
+    return {p.stem: json.loads(p.read_text("utf-8")) for p in sorted(GOLDENS.glob("*.json"))}
