@@ -56,7 +56,7 @@ def git(repository: Path, *args: str, stdin: bytes = b"") -> bytes:
 
 
 def is_source(path: str) -> bool:
-    """Whether a path is one of a Python file that is no test."""
+    """Whether a path names a Python file that is not a test."""
     *folders, name = path.split("/")
     if not name.endswith(".py") or not _TEST_PARTS.isdisjoint(folders):
         return False

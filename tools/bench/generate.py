@@ -120,7 +120,7 @@ def many_files(count: int) -> Iterator[tuple[str, bytes]]:
 
 
 def long_file(lines: int) -> Iterator[tuple[str, bytes]]:
-    """One file of so many lines, with a function every ten."""
+    """One file of that number of lines, with a function every ten."""
     block = "def step_{n}(value):\n    value += {n}\n    value *= 2\n    return value\n\n\n"
     head = "class Longest:\n    pass\n"
     parts = [head, *(block.format(n=n) for n in range((lines - 2) // 6))]
@@ -129,13 +129,13 @@ def long_file(lines: int) -> Iterator[tuple[str, bytes]]:
 
 
 def wide_class(methods: int) -> Iterator[tuple[str, bytes]]:
-    """One class with so many methods."""
+    """One class with that number of methods."""
     body = "".join(f"    def method_{n}(self, value):\n        return value + {n}\n\n" for n in range(methods))
     yield "wide.py", f"class Wide:\n{body}".encode()
 
 
 def one_name(functions: int, per_file: int = 100) -> Iterator[tuple[str, bytes]]:
-    """So many functions that have the same name, in files of a hundred, and a class beside them."""
+    """Functions of one name, in files of a hundred, and a class beside them."""
     text = "def same(value):\n    return value + {n}\n\n\n"
     for first in range(0, functions, per_file):
         numbers = range(first, min(first + per_file, functions))

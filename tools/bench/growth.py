@@ -71,7 +71,7 @@ class Measured:
 
 
 def _growing(count: int) -> Shape:
-    """A repository of so many files, and the first class in its first file."""
+    """A repository of that number of files, and the first class in its first file."""
     first = generate.file_of(0).decode()
     class_name = first.split("\nclass ")[1].split(":")[0].split("(")[0]
     method = first.split("    def ")[1].split("(")[0]

@@ -111,7 +111,7 @@ class PlainSearch:
         return f"<file>{place.file}</file>\n<code>\n{''.join(lines)}</code>\n"
 
     def answer(self, text: str) -> dict[str, object]:
-        """The answer to one call, such as `search_class("A")`. Errors: ValueError, for what is none."""
+        """The answer to one call, such as `search_class("A")`. Errors: ValueError, where it is not a call."""
         call = ast.parse(text, mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             raise ValueError(f"no call: {text}")

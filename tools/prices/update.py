@@ -98,7 +98,7 @@ def pico(usd: Any) -> int:
 
 
 def tier(said: dict[str, int]) -> Tier:
-    """A tier of what is said of each kind."""
+    """A tier: the price of each kind."""
     return tuple(said.get(kind, -1) for kind in KINDS)
 
 

@@ -162,7 +162,7 @@ def run_tests(places: Places, bench: Bench, patch: str, seconds: int) -> tuple[s
 def split_names(names: Iterable[str], found: dict[str, str], skip: Callable[[str], bool]) -> dict:
     """The listed tests as {"passed": […], "failed": […]}; absent and skipped tests failed.
 
-    Left out are names that `skip` accepts and names that are no test ids.
+    Left out are names that `skip` accepts and names that are not test ids.
     """
     kept = [name for name in names if testlogs.is_test_id(name) and not skip(name)]
     passed = [name for name in kept if found.get(name) in PASSING]
@@ -291,7 +291,7 @@ def read_predictions(lines: Iterable[str]) -> list[tuple[str, str]]:
                 row = json.loads(line)
                 pairs.append((row["instance_id"], row["model_patch"] or ""))
             except (ValueError, KeyError, TypeError) as error:
-                raise tasks.DataError(f"line {number} is no prediction: {error!r}") from error
+                raise tasks.DataError(f"line {number} is not a prediction: {error!r}") from error
     return pairs
 
 
