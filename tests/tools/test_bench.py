@@ -99,7 +99,7 @@ def test_the_table_shows_value_target_and_verdict() -> None:
     lines = table.render(rows).splitlines()
     assert len({len(line) for line in lines}) == 1
     assert [cell.strip() for cell in lines[2].replace("\\|", "/").split("|")] == [
-        *("", "cold", "a / b", "1.25 x", "<= 1.3 x", "met", "ours", "peer", ""),
+        *("", "cold", "a / b", "1.25 x", "<= 1.3 x", "met", "ours", "peer", "")
     ]
     assert "NOT MET" in lines[3] and "met" not in lines[4].lower()
     data = table.to_json(rows)
@@ -180,9 +180,7 @@ def test_files_that_git_grep_would_not_read_are_noticed(tmp_path: Path) -> None:
         peers.check_same_files(more)
 
 
-def test_a_neighbour_shares_all_but_a_few_files_and_the_first_is_not_written(
-    tmp_path: Path,
-) -> None:
+def test_a_neighbour_shares_all_but_a_few_files_and_the_first_is_not_written(tmp_path: Path) -> None:
     files = {f"m{n:03}.py": b"x = %d\n" % n for n in range(100)}
     found = commit(tmp_path / "a.git", files)
     before = sorted(p for p in found.repository.rglob("*"))
@@ -341,9 +339,7 @@ def test_the_sandbox_is_compared_with_a_worktree_of_the_same_tree(
     assert git_state(repository) == before
 
 
-def test_the_diff_for_the_sandbox_changes_files_and_leaves_the_tree(
-    tmp_path: Path,
-) -> None:
+def test_the_diff_for_the_sandbox_changes_files_and_leaves_the_tree(tmp_path: Path) -> None:
     source = commit(tmp_path / "repo").repository
     files = sandbox.make_repository(source, "main", tmp_path / "made")
     assert files == FILES

@@ -40,16 +40,9 @@ def test_a_client_that_reads_something_else_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "peak", "met"),
-    [(0.2, 32 * 1024, True), (0.21, 1024, False), (0.1, 32 * 1024 + 1, False)],
+    ("ratio", "peak", "met"), [(0.2, 32 * 1024, True), (0.21, 1024, False), (0.1, 32 * 1024 + 1, False)]
 )
 def test_targets(capsys: pytest.CaptureFixture[str], ratio: float, peak: int, met: bool) -> None:
-    found = {
-        "calls": 10,
-        "ours_us": 1.0,
-        "sdk_us": 5.0,
-        "ratio": ratio,
-        "peak_kib": peak,
-    }
+    found = {"calls": 10, "ours_us": 1.0, "sdk_us": 5.0, "ratio": ratio, "peak_kib": peak}
     assert client.report(found) is met
     assert ("MISSED" in capsys.readouterr().out) is not met

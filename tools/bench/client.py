@@ -35,10 +35,7 @@ TARGET_RATIO = 1 / 5
 TARGET_KIB = 32 * 1024
 CALL_SECONDS = 600
 WORDS = "A short answer comes in pieces , each of them an event of its own .".split()
-MESSAGES = [
-    {"role": "system", "content": "You are brief."},
-    {"role": "user", "content": "Say something short."},
-]
+MESSAGES = [{"role": "system", "content": "You are brief."}, {"role": "user", "content": "Say something short."}]
 PEER = """
 import json, os, sys, time
 import openai
@@ -111,13 +108,7 @@ def measure(command: list[str], call: dict[str, Any]) -> dict[str, Any]:
     """What a client prints of itself, `us` per call added. Errors: BenchError."""
     env = {"PATH": os.environ.get("PATH", ""), "OPENAI_API_KEY": "sk-bench"}
     done = subprocess.run(
-        command,
-        input=json.dumps(call),
-        env=env,
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=CALL_SECONDS,
+        command, input=json.dumps(call), env=env, capture_output=True, check=False, text=True, timeout=CALL_SECONDS
     )
     if done.returncode != 0:
         raise BenchError(f"{command[0]}: {done.stdout[-300:]} {done.stderr[-300:]}")
@@ -133,12 +124,7 @@ def compare(driver: Path, python: Path, calls: int, rounds: int) -> dict[str, An
     with _Server(("127.0.0.1", 0), _Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         base = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        call = {
-            "model": "openai/m",
-            "base_url": base,
-            "messages": MESSAGES,
-            "max_tokens": 100,
-        }
+        call = {"model": "openai/m", "base_url": base, "messages": MESSAGES, "max_tokens": 100}
         call["repeat"] = calls
         ours, peers = [], []
         for _ in range(rounds):

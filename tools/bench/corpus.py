@@ -43,11 +43,7 @@ def clean_env(**more: str) -> dict[str, str]:
 def git(repository: Path, *args: str, stdin: bytes = b"") -> bytes:
     """What a git command prints. Errors: BenchError."""
     done = subprocess.run(
-        ["git", "-C", str(repository), *args],
-        env=clean_env(),
-        input=stdin,
-        capture_output=True,
-        check=False,
+        ["git", "-C", str(repository), *args], env=clean_env(), input=stdin, capture_output=True, check=False
     )
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()[:1]

@@ -74,10 +74,7 @@ def _function(pick: random.Random) -> str:
 
 def _class(pick: random.Random) -> str:
     base = pick.choice(("", f"({_type_name(pick)})", f"({pick.choice(WORDS)}s.Base)"))
-    lines = [
-        f"class {_type_name(pick)}{base}:\n",
-        f"    kind = '{pick.choice(WORDS)}'\n\n",
-    ]
+    lines = [f"class {_type_name(pick)}{base}:\n", f"    kind = '{pick.choice(WORDS)}'\n\n"]
     for _ in range(pick.randint(2, 9)):
         a, b = pick.sample(WORDS, k=2)
         if pick.random() < 0.15:

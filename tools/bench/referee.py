@@ -55,11 +55,7 @@ def answer(path: str, source: str, two_readings: bool) -> str:
 def patched(command: Command) -> None:
     """Runs the edit once; it must apply. Errors: BenchError."""
     done = subprocess.run(
-        [*command.argv, "--json"],
-        input=command.stdin,
-        env=command.env,
-        capture_output=True,
-        check=False,
+        [*command.argv, "--json"], input=command.stdin, env=command.env, capture_output=True, check=False
     )
     status = json.loads(done.stdout or "{}").get("status")
     if status != "APPLICABLE_PATCH":

@@ -188,15 +188,7 @@ def plain(bench: Bench) -> list[Row]:
     kinds += [f"next literal search, {kind}" for kind in texts]
     both = zip(kinds, _steps(ours), _steps(theirs[1:]))
     return [
-        Row(
-            "plain",
-            what,
-            mine / other,
-            "x",
-            None,
-            _ms(mine),
-            f"plain Python: {_ms(other)}",
-        )
+        Row("plain", what, mine / other, "x", None, _ms(mine), f"plain Python: {_ms(other)}")
         for what, mine, other in both
     ]
 

@@ -32,15 +32,7 @@ FAMILIES = {
     "groq": "groq",
     "openai": "openai",
 }
-PREFIXES = (
-    "openai/",
-    "azure/",
-    "anthropic/",
-    "bedrock/",
-    "gemini/",
-    "groq/",
-    "deepseek/",
-)
+PREFIXES = ("openai/", "azure/", "anthropic/", "bedrock/", "gemini/", "groq/", "deepseek/")
 # Priced by more than tokens of text.
 OTHER = re.compile(r"audio|realtime|lyria|tts|omni|image|computer-use|container|deep-research|search")
 KINDS = ("input", "cached", "written", "written_1h", "output", "reasoning")

@@ -166,10 +166,7 @@ def split_names(names: Iterable[str], found: dict[str, str], skip: Callable[[str
     """
     kept = [name for name in names if testlogs.is_test_id(name) and not skip(name)]
     passed = [name for name in kept if found.get(name) in PASSING]
-    return {
-        "passed": passed,
-        "failed": [name for name in kept if name not in set(passed)],
-    }
+    return {"passed": passed, "failed": [name for name in kept if name not in set(passed)]}
 
 
 def verdict(task: Task, entry: dict[str, Any], found: dict[str, str], why: str) -> dict[str, Any]:
@@ -274,10 +271,7 @@ def verify(grader: Grader, chosen: list[str]) -> int:
         good = full["resolved"] and not bare["resolved"] and not bare["fail_to_pass"]["passed"]
         amiss += possible and not good
         row = {"instance_id": name, "ok": good if possible else None}
-        row |= {
-            "with_patch": full["why"] or "resolved",
-            "without": bare["why"] or "resolved",
-        }
+        row |= {"with_patch": full["why"] or "resolved", "without": bare["why"] or "resolved"}
         print(json.dumps(row), flush=True)
     return amiss
 

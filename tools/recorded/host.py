@@ -129,11 +129,7 @@ def write_inputs(places: Places, task: Task, run: Run, folder: Path, expect: boo
     folder.mkdir(parents=True)
     text = task.problem_statement.encode("utf-8", "surrogateescape")
     (folder / "issue.md").write_bytes(text)
-    command = [
-        sys.executable,
-        str(places.make_script),
-        *(["--expect"] if expect else []),
-    ]
+    command = [sys.executable, str(places.make_script), *(["--expect"] if expect else [])]
     command += [run.run, run.instance_id, str(places.recorded / "runs.jsonl")]
     script = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
     script = without_refused(script, run) if validated else script

@@ -17,17 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from host import Host, Outcome
-from tasks import (
-    ROOT,
-    DataError,
-    Places,
-    Task,
-    find_repository,
-    has_commit,
-    load_tasks,
-    places_of,
-    replay_parser,
-)
+from tasks import ROOT, DataError, Places, Task, find_repository, has_commit, load_tasks, places_of, replay_parser
 
 sys.path.append(str(ROOT / "tests" / "servers"))
 
@@ -139,12 +129,7 @@ def main() -> int:
     option("--rounds", type=int, default=4, help="retrieval rounds")
     option("--window", type=int, default=4096, help="tokens of the model's context")
     option("--answer-tokens", type=int, default=ANSWER_TOKENS, help="bound of an answer")
-    option(
-        "--threads",
-        type=int,
-        default=1,
-        help="of the model; more than free cores is slow",
-    )
+    option("--threads", type=int, default=1, help="of the model; more than free cores is slow")
     option("--rambling", action="store_true", help="a cheap stand-in for the real model")
     args = parser.parse_args()
     results: list[dict[str, Any]] = []
@@ -154,10 +139,7 @@ def main() -> int:
         work.mkdir(parents=True, exist_ok=True)
         host = Host(Path(args.binary).resolve(), args.timeout, work / "cache")
         with model_of(args) as server:
-            os.environ |= {
-                "OPENAI_BASE_URL": server.base_url,
-                "OPENAI_API_KEY": "sk-local",
-            }
+            os.environ |= {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-local"}
             output = args.results or work / "results.jsonl"
             with output.open("w", encoding="utf-8") as lines:
                 for task, repository in chosen_tasks(places, args.instance, args.count):
