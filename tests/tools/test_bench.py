@@ -1,4 +1,4 @@
-"""Tests of tools/bench: ratios, the table, the files of a commit, generated repositories, and the plain peer."""
+"""Tests of tools/bench: ratios, the table, the files of a commit, and generated repositories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from statistics import mean
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SAMPLE = ROOT / "tests" / "fixtures" / "sample" / "repo"
 sys.path.insert(0, str(ROOT / "tools" / "bench"))
 
 import bench  # noqa: E402
@@ -28,7 +27,6 @@ import sandbox  # noqa: E402
 import table  # noqa: E402
 import timing  # noqa: E402
 from host import binary  # noqa: E402
-from plain_search import PlainSearch  # noqa: E402
 from timing import BenchError, Command, Comparison, Spent, Times  # noqa: E402
 
 FILES = {
@@ -244,43 +242,6 @@ def test_steepness_is_one_where_cost_is_proportional() -> None:
     assert growth.steepness([(1, 3.0), (10, 30.0), (100, 300.0)]) == pytest.approx(1.0)
     assert growth.steepness([(1, 1.0), (10, 10.0), (100, 1_000.0)]) == pytest.approx(11.0)
     assert growth.steepness([(1, 6.0), (10, 33.0)]) == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(
-    ("call", "count", "shown"),
-    [
-        ('search_class("Tariff")', 1, "class Tariff"),
-        ('search_class_in_file("Tariff", "tariffs/base.py")', 1, "class Tariff"),
-        ('search_class_in_file("Tariff", "money.py")', 0, ""),
-        ('search_method("load_tariff")', 1, "def load_tariff"),
-        ('search_method_in_class("charges", "Tariff")', 1, "def charges"),
-        ('search_code_in_file("class Tariff", "base.py")', 1, "class Tariff"),
-        ('get_code_around_line("tariffs/base.py", 3, 2)', 1, "<code>"),
-        ('search_code("no such text")', 0, ""),
-    ],
-)
-def test_the_plain_peer_answers(call: str, count: int, shown: str) -> None:
-    answer = PlainSearch(SAMPLE).answer(call)
-    assert answer["ok"] == (count > 0)
-    assert str(answer["output"]).startswith(f"Found {count}.\n")
-    assert shown in str(answer["output"])
-
-
-def test_the_plain_peer_finds_the_lines_that_grep_finds() -> None:
-    search = PlainSearch(SAMPLE)
-    found = {(place.file, place.first) for place in search.search_code("raise ")}
-    lines = {
-        (name, max(1, number - 3))
-        for name in search.files
-        for number, line in enumerate((SAMPLE / name).read_text().splitlines(), 1)
-        if "raise " in line
-    }
-    assert found == lines and len(found) > 5
-
-
-def test_the_plain_peer_says_when_it_is_ready_and_answers_a_line_each() -> None:
-    calls = ['search_class("Tariff")', 'search_code("raise ")']
-    assert len(timing.line_times(peers.plain_session(SAMPLE), calls)) == 3
 
 
 def test_a_machine_has_a_name() -> None:

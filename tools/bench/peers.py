@@ -10,7 +10,6 @@ from corpus import PATHSPEC, Corpus, clean_env, git
 from machine import PYTHON
 from timing import BenchError, Command
 
-PLAIN_SEARCH = Path(__file__).with_name("plain_search.py")
 # All that an indexer on ast cannot do without: nothing is done with the trees.
 PARSE_ONLY = """
 import ast, pickle, sys
@@ -84,9 +83,3 @@ def parse_only(halves: Sequence[Path]) -> list[Command]:
     """Plain Python processes that do no more than to parse these pickles of contents."""
     start = [PYTHON, "-I", "-c", PARSE_ONLY]
     return [Command([*start, str(half)], clean_env(), exits=(0,)) for half in halves]
-
-
-def plain_session(tree: Path) -> Command:
-    """The literature's way: prints a line when its dictionaries are made, then one for each call."""
-    argv = [PYTHON, "-I", str(PLAIN_SEARCH), str(tree)]
-    return Command(argv, clean_env(), exits=(0,))

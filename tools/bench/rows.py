@@ -26,7 +26,6 @@ from timing import (
     alternate,
     answer_times,
     compare,
-    line_times,
     run,
     together,
 )
@@ -175,33 +174,6 @@ def _checked_out(bench: Bench) -> Path:
     return tree if tree.is_dir() else write_tree(bench.here, tree)
 
 
-def plain(bench: Bench) -> list[Row]:
-    """The literature's way in plain Python beside ours: start, first text search, then each text again."""
-    texts = bench.texts()
-    searches = [code_call(text) for text in texts.values()]
-    calls = [bench.symbol_call, searches[0], *searches]
-    theirs = line_times(peers.plain_session(_checked_out(bench)), calls)
-    ours = line_times(bench.ours.session(bench.here), calls)
-    if len(theirs) != len(calls) + 1 or len(ours) != len(calls):
-        raise BenchError("not every call was answered")
-    kinds = ["start and first symbol call", "first literal search"]
-    kinds += [f"next literal search, {kind}" for kind in texts]
-    both = zip(kinds, _steps(ours), _steps(theirs[1:]))
-    return [
-        Row("plain", what, mine / other, "x", None, _ms(mine), f"plain Python: {_ms(other)}")
-        for what, mine, other in both
-    ]
-
-
-def _steps(stamps: list[float]) -> list[float]:
-    """The time of each line, given when the lines came."""
-    return [b - a for a, b in zip([0.0, *stamps], stamps)]
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.1f} ms"
-
-
 def _peak(bench: Bench, what: str, command: Command, target: float) -> Row:
     """The highest of a few peaks: sampling can only miss."""
     peaks = [memory.peak_kib(command) / 1024 for _ in range(3)]
@@ -235,6 +207,5 @@ ROWS: dict[str, Callable[[Bench], list[Row]]] = {
     "warm": warm,
     "literal": literal,
     "oneshot": oneshot,
-    "plain": plain,
     "memory": memory_rows,
 }
