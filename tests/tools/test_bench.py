@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "bench"))
+sys.path.append(str(ROOT / "tests" / "e2e"))
 
 import bench  # noqa: E402
 import corpus  # noqa: E402

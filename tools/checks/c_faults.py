@@ -1,7 +1,8 @@
-"""Looks for faults in C by clang-tidy: the rules of bugprone and cert that this code keeps, and the path analyzer.
+"""Looks for faults in C by clang-tidy: the rules of bugprone and cert that this code keeps.
 
 usage: ACR_BINARY=build/release/acr-host c_faults.py [ROOT]; one line per finding, exit 1 if there is one, 77 without
-clang-tidy or the build's compile_commands.json, which lies beside the binary. Takes minutes: a test of `tools/check --full`.
+clang-tidy or the build's compile_commands.json, which lies beside the binary. Takes a minute of two cores, and clang:
+a test of `tools/check --full`. The path analyzer is not used: it knows no cleanup attribute, and sees leaks everywhere.
 """
 
 from __future__ import annotations
@@ -36,8 +37,6 @@ CHECKS = [
     "-cert-err33-c",
     "-cert-err34-c",
     "misc-redundant-expression",
-    "clang-analyzer-*",
-    "-clang-analyzer-security.insecureAPI.*",
 ]
 _PORTION = 8  # files that one process looks at
 _FINDING = re.compile(r"^(/[^:\n]+):(\d+):\d+: (?:warning|error): (.*)$", re.MULTILINE)
