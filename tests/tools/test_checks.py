@@ -222,8 +222,8 @@ def test_python_style_finds_rules_and_layout(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("clang-tidy"), reason="clang-tidy is not installed")
-def test_c_faults_finds_a_branch_that_stands_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = "int f(int a)\n{\n    if (a == 3)\n        return 1;\n    else\n        return 1;\n}\n"
+def test_c_faults_finds_a_condition_that_stands_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "int f(int a, int b)\n{\n    return a == 1 || b == 2 || a == 1;\n}\n"
     command = {"directory": str(tmp_path), "file": str(tmp_path / "native/vcs/a.c"), "command": "cc -c native/vcs/a.c"}
     monkeypatch.setenv("ACR_BINARY", str(tmp_path / "acr-host"))
     files = {"native/vcs/a.c": code, "compile_commands.json": json.dumps([command])}
