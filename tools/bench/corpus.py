@@ -104,15 +104,6 @@ def load(repository: Path, rev: str) -> Corpus:
     return Corpus(repository, commit.decode().strip(), tuple(files))
 
 
-def write_tree(corpus: Corpus, folder: Path) -> Path:
-    """Write the files below `folder`, as a checkout has them."""
-    for path, content in corpus.files:
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    return folder
-
-
 def write_halves(corpus: Corpus, folder: Path) -> list[Path]:
     """Two pickles of the files' contents that have the same number of bytes, as nearly as files allow."""
     halves: tuple[list[bytes], list[bytes]] = ([], [])

@@ -50,16 +50,10 @@ class Ours:
         return self._command(corpus, (0, 1), "search", "--json")
 
 
-def git_grep(corpus: Corpus, text: str) -> Command:
-    """`git grep -F` over the source files of the commit."""
+def git_grep(corpus: Corpus, text: str, everywhere: bool = False) -> Command:
+    """`git grep -F` over the source files of the commit; `everywhere`: tests and other types too."""
     argv = ["git", "-C", str(corpus.repository), "grep", "-F", "-e", text, corpus.rev]
-    return Command([*argv, "--", *PATHSPEC], clean_env())
-
-
-def git_grep_all(corpus: Corpus, text: str) -> Command:
-    """`git grep -F` over all files of the commit: tests and other types too."""
-    argv = ["git", "-C", str(corpus.repository), "grep", "-F", "-e", text, corpus.rev]
-    return Command(argv, clean_env())
+    return Command([*argv, *([] if everywhere else ["--", *PATHSPEC])], clean_env())
 
 
 def check_same_files(corpus: Corpus) -> None:
@@ -71,12 +65,6 @@ def check_same_files(corpus: Corpus) -> None:
     if theirs != ours:
         shown = ", ".join(sorted(theirs ^ ours)[:3])
         raise BenchError(f"git grep does not read the same files: {shown}")
-
-
-def rg(tree: Path, text: str) -> Command:
-    """`rg -F` over the same files, checked out."""
-    argv = ["rg", "--no-config", "-uu", "-n", "-F", "-e", text, str(tree)]
-    return Command(argv, clean_env())
 
 
 def parse_only(halves: Sequence[Path]) -> list[Command]:
