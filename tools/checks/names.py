@@ -50,7 +50,7 @@ def c_names(paths: list[Path]) -> Iterator[str]:
         if len(found) > 1 and name not in SHARED:
             yield f"{found[0]}: {', '.join(str(path.parent) for path in found)} each have a file of this name"
     for name in SHARED:
-        if ours and len(rooms.get(name, [])) < 2 and "error.c" in rooms:
+        if len(rooms.get(name, [])) == 1:
             yield f"names.py: {name} is allowed without need"
 
 

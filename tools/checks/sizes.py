@@ -16,8 +16,17 @@ MAX_FUNCTION_LINES = 60
 MAX_FILE_LINES = 600
 MAX_PRIVATE_HEADER_BYTES = 10_240
 MAX_PROGRAM_LINES = 48_000  # C and Python of native/, runtime/ and python/ together
+_ROWS = "a table: one row for each case of the server, nothing but data"
 # What may be longer: "path" or "path:function" -> why. An entry that is not needed is a finding.
-ALLOWED: dict[str, str] = {}
+ALLOWED: dict[str, str] = {
+    "tests/servers/rows_answers.py:_usages": _ROWS,
+    "tests/servers/rows_answers.py:_contents": _ROWS,
+    "tests/servers/rows_answers.py:_connections": _ROWS,
+    "tests/servers/rows_failures.py:_waits": _ROWS,
+    "tests/servers/rows_failures.py:_bodies": _ROWS,
+    "tests/servers/rows_streams.py:_writing": _ROWS,
+    "tests/servers/rows_streams.py:_cuts": _ROWS,
+}
 
 
 def c_functions(text: str) -> Iterator[tuple[str, int, int]]:
@@ -69,7 +78,9 @@ def check(root: Path) -> Iterator[str]:
     """All findings."""
     found = {**dict(too_long(root)), **dict(whole(root))}
     yield from (finding for key, finding in found.items() if key not in ALLOWED)
-    yield from (f"sizes.py: {key} is allowed without need" for key in ALLOWED if key not in found)
+    for key in ALLOWED:
+        if key not in found and (root / key.partition(":")[0]).is_file():
+            yield f"sizes.py: {key} is allowed without need"
 
 
 if __name__ == "__main__":
