@@ -83,7 +83,7 @@ def _advice(error: SyntaxError) -> str:
 def _name(call: _ast.Call, table: dict[str, tuple[tuple[str, str], ...]]) -> str:
     known = ", ".join(table)
     if not isinstance(call.func, _ast.Name):
-        raise BadCall(f"{_unparsed(call.func)} is no search call; there are: {known}")
+        raise BadCall(f"{_unparsed(call.func)} is not a search call; there are: {known}")
     if call.func.id not in table:
         raise BadCall(f"there is no call {_shown(call.func.id)}; there are: {known}")
     return call.func.id

@@ -29,7 +29,7 @@ _CALLS = {
         "date.today", "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today",
         "datetime.date.today", "perf_counter", "monotonic",
     },
-    "goes by chance, by {}": {
+    "depends on randomness, by {}": {
         "os.urandom", "os.getpid", "uuid.uuid1", "uuid.uuid4", "uuid1", "uuid4", "getpid", "urandom",
         "random.SystemRandom",
     },
@@ -114,7 +114,7 @@ def _of_call(node: ast.Call, seeded: bool) -> Iterator[str]:
     if name in _CALLED and not (name == "eval" and _is_repr(node)):
         yield _CALLED[name].format(name)
     elif ("random" in name.split(".")[:-1] or name.startswith("secrets.")) and not seeded:
-        yield f"goes by chance, by {_shown(name)}"
+        yield f"depends on randomness, by {_shown(name)}"
     if tail == "suppress" and any(_tail(at) in _SWALLOWED for at in node.args):
         yield "swallows errors by suppress"
     if _reads_python(node, name, tail):

@@ -178,7 +178,7 @@ static AcrReviewEvent do_judge(Driver *driver)
     if (!acr_agent_review_read(answer, &driver->answer, &driver->problem)) {
         acr_loops_note(work->run, "the review cannot be read: %s", driver->problem);
         if (driver->machine.invalid + 1 == ACR_REVIEW_TRIES)
-            acr_work_unproved(driver->work, "no review can be read in %u tries", ACR_REVIEW_TRIES);
+            acr_work_unproved(driver->work, "no review can be read in %d tries", ACR_REVIEW_TRIES);
         return ACR_REVIEW_ON_INVALID;
     }
     return save_review(driver, &error) ? decide(driver) : fail(driver, error);

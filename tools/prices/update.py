@@ -32,15 +32,7 @@ FAMILIES = {
     "groq": "groq",
     "openai": "openai",
 }
-PREFIXES = (
-    "openai/",
-    "azure/",
-    "anthropic/",
-    "bedrock/",
-    "gemini/",
-    "groq/",
-    "deepseek/",
-)
+PREFIXES = ("openai/", "azure/", "anthropic/", "bedrock/", "gemini/", "groq/", "deepseek/")
 # Priced by more than tokens of text.
 OTHER = re.compile(r"audio|realtime|lyria|tts|omni|image|computer-use|container|deep-research|search")
 KINDS = ("input", "cached", "written", "written_1h", "output", "reasoning")
@@ -98,7 +90,7 @@ def pico(usd: Any) -> int:
 
 
 def tier(said: dict[str, int]) -> Tier:
-    """A tier of what is said of each kind."""
+    """A tier: the price of each kind."""
     return tuple(said.get(kind, -1) for kind in KINDS)
 
 
