@@ -101,8 +101,7 @@ typedef struct {
     guint max_rounds, max_tries, max_attempts;
     AcrVerify verify;
     const AcrExecutor *executor;
-    const char
-        *validate; /* a shell command run on the patched copy; non-zero refuses; NULL: none */
+    const char *validate; /* a shell command run on the patched copy; non-zero rejects; or NULL */
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
     const AcrInterrupt *interrupt;
@@ -110,36 +109,7 @@ typedef struct {
     const char *deadline_scope; /* whose time it is, for the message: "run", "batch" */
 } AcrRun;
 
-/* ---- Retrieval ----------------------------------------------------------------------------------
- */
-
-typedef struct {
-    AcrRetrievalState state;       /* DONE or EXHAUSTED */
-    GPtrArray *located;            /* owned; of AcrLocated; empty when EXHAUSTED */
-    AcrConversation *conversation; /* owned */
-    GPtrArray *results;            /* owned; private: which messages hold search results */
-    char *clue;                    /* owned; private: what is told with the issue, or NULL */
-    gsize issue_bytes;             /* private: of the issue, as it is still shown; 0: all */
-    bool dropped_turns;            /* private: the conversation lacks its oldest turns */
-} AcrRetrieved;
-void acr_retrieved_clear(AcrRetrieved *retrieved);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
-
-/*
- * Takes something out of a conversation that is too long, and says so in it: first what its reader
- * misses least. Older search results become their headings, earlier answers and the newest results
- * lose their middle, then the issue does; then its oldest turns go. What was done in words
- * (borrowed, static); NULL: nothing is left to take.
- */
-const char *acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrRun *run);
-
-/* Runs the retrieval of one attempt; `clue` (may be NULL) is told with the issue. Errors: whatever
- * made it FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'). */
-bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, const char *clue,
-                       AcrRetrieved *out, GError **error) ACR_MUST_USE;
-
-/* ---- Verdicts -----------------------------------------------------------------------------------
- */
+/* ---- Verdicts -------------------------------------------------------------------------------- */
 
 /* What an execution of a reproducer shows. */
 typedef enum {
@@ -163,13 +133,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
  * without a limit or signal, and on stderr a traceback, the last one that passes through the
  * script, that ends in the exception itself ("AssertionError" as Python prints it, dotted or not,
  * with or without a message) and has a frame in the script whose quoted line is that line of the
- * script. The word printed anywhere else counts not.
+ * script. The word printed anywhere else is ignored.
  */
 void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
                     AcrTestVerdict *out);
 
-/* ---- Attempts -----------------------------------------------------------------------------------
- */
+/* ---- Attempts -------------------------------------------------------------------------------- */
 
 /* How well a candidate is proved, worst to best; of equals the first is selected. */
 typedef enum {
@@ -194,18 +163,19 @@ typedef struct {
                                   should be looked at, or NULL */
     char *script; /* owned; with ACR_GOAL_REPRODUCER: the one that reproduces the issue */
     char *reason; /* owned; why the last attempt that gave no answer ended, or NULL */
-} AcrRunResult;
-void acr_run_result_clear(AcrRunResult *result);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
+} AcrOutcome;
+void acr_outcome_clear(AcrOutcome *outcome);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
 
 /*
- * Runs the attempts and selects. True also when no patch came of it (diff NULL). Errors as of
- * acr_retrieval_run, and UNAVAILABLE. On a ceiling *out holds the best so far and the error is
+ * Runs the attempts and selects. True also when no patch came of it (diff NULL). Errors: whatever
+ * made an attempt FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'), and UNAVAILABLE. On a
+ * ceiling *out holds the best so far and the error is
  * ACR_LLM_ERROR_CEILING.
  */
-bool acr_attempts_run(const AcrRun *run, AcrRunResult *out, GError **error) ACR_MUST_USE;
+bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 /* Guard and reproducer of one attempt after the other, until the issue is reproduced. True also
  * where it is not (`script` NULL, `reason` says why). Errors: as above. */
-bool acr_reproduce_run(const AcrRun *run, AcrRunResult *out, GError **error) ACR_MUST_USE;
+bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 
 #endif

@@ -2,7 +2,7 @@
  * The patch writer at work: its conversation, what is cut from it when it is too long, and each try
  * from the answer to the files of the run folder.
  */
-#include "loops/work.h"
+#include "loops/attempt_work.h"
 
 #include <string.h>
 
@@ -10,31 +10,30 @@
 static const gsize least[ACR_PARTS] = {1500, 1000, 1500};
 
 /* Starts the patch writer's conversation, from the located code if there is some. */
-static void start_conversation(AcrWork *work)
+static void start_conversation(AcrAttemptWork *work)
 {
     g_autofree char *name = g_strdup_printf("attempt_%u/patch", work->attempt);
-    acr_conversation_free(work->patching.conversation);
-    work->patching.conversation = acr_conversation_new(name);
+    acr_conversation_free(work->writer.conversation);
+    work->writer.conversation = acr_conversation_new(name);
     if (!work->retrieved.located->len) {
-        acr_agent_patch_start_from(work->patching.conversation, work->run->prompts,
+        acr_agent_patch_start_from(work->writer.conversation, work->run->prompts,
                                    work->retrieved.conversation);
         return;
     }
-    g_autofree char *issue =
-        acr_text_shorten(work->run->issue, work->patching.shown[ACR_PART_ISSUE]);
-    acr_agent_patch_start(work->patching.conversation, work->run->prompts, issue,
-                          work->retrieved.located, work->patching.shown[ACR_PART_CODE]);
+    g_autofree char *issue = acr_text_shorten(work->run->issue, work->writer.shown[ACR_PART_ISSUE]);
+    acr_agent_patch_start(work->writer.conversation, work->run->prompts, issue,
+                          work->retrieved.located, work->writer.shown[ACR_PART_CODE]);
 }
 
-static void add_feedback(AcrWork *work)
+static void add_feedback(AcrAttemptWork *work)
 {
     g_autofree char *shown =
-        acr_text_shorten(work->patching.feedback, work->patching.shown[ACR_PART_FEEDBACK]);
-    acr_conversation_add(work->patching.conversation, ACR_ROLE_USER, shown);
+        acr_text_shorten(work->writer.feedback, work->writer.shown[ACR_PART_FEEDBACK]);
+    acr_conversation_add(work->writer.conversation, ACR_ROLE_USER, shown);
 }
 
 /* How long each part is as it is shown now. */
-static void measure_parts(const AcrWork *work, gsize len[ACR_PARTS])
+static void measure_parts(const AcrAttemptWork *work, gsize len[ACR_PARTS])
 {
     const GPtrArray *located = work->retrieved.located;
     memset(len, 0, ACR_PARTS * sizeof len[0]);
@@ -42,14 +41,14 @@ static void measure_parts(const AcrWork *work, gsize len[ACR_PARTS])
         len[ACR_PART_CODE] += strlen(((const AcrLocated *)located->pdata[i])->code);
     if (located->len)
         len[ACR_PART_ISSUE] = strlen(work->run->issue);
-    if (work->patching.feedback)
-        len[ACR_PART_FEEDBACK] = strlen(work->patching.feedback);
+    if (work->writer.feedback)
+        len[ACR_PART_FEEDBACK] = strlen(work->writer.feedback);
     for (guint i = 0; i < ACR_PARTS; i++)
-        len[i] = MIN(len[i], work->patching.shown[i]);
+        len[i] = MIN(len[i], work->writer.shown[i]);
 }
 
 /* Halves the longest part of what the patch writer is shown; NULL: all are short. */
-static const char *cut_longest_part(AcrWork *work)
+static const char *cut_longest_part(AcrAttemptWork *work)
 {
     static const char *const what[ACR_PARTS] = {"the code is cut", "the issue is cut",
                                                 "the feedback is cut"};
@@ -61,7 +60,7 @@ static const char *cut_longest_part(AcrWork *work)
             longest = i;
     if (longest == ACR_PARTS)
         return NULL;
-    work->patching.shown[longest] = MAX(len[longest] / 2, least[longest]);
+    work->writer.shown[longest] = MAX(len[longest] / 2, least[longest]);
     return what[longest];
 }
 
@@ -69,10 +68,10 @@ static const char *cut_longest_part(AcrWork *work)
  * After an overflow: earlier tries are dropped (the last feedback stays), then one thing is
  * shortened. What was done; NULL: nothing is left to take away.
  */
-static const char *shorten_conversation(AcrWork *work, bool *dropped_tries)
+static const char *shorten_conversation(AcrAttemptWork *work, bool *dropped_tries)
 {
     const char *what = NULL;
-    if (work->patching.feedback && !*dropped_tries)
+    if (work->writer.feedback && !*dropped_tries)
         what = "earlier tries are left out";
     *dropped_tries = true;
     if (!what && !work->retrieved.located->len)
@@ -82,23 +81,23 @@ static const char *shorten_conversation(AcrWork *work, bool *dropped_tries)
     if (!what)
         return NULL;
     start_conversation(work);
-    if (work->patching.feedback)
+    if (work->writer.feedback)
         add_feedback(work);
     return what;
 }
 
-static bool ask_for_patch(AcrWork *work, const char **out_answer, GError **error)
+static bool ask_for_patch(AcrAttemptWork *work, const char **out_answer, GError **error)
 {
     bool dropped_tries = false;
-    if (!work->patching.conversation)
+    if (!work->writer.conversation)
         start_conversation(work);
-    if (work->patching.feedback)
+    if (work->writer.feedback)
         add_feedback(work);
     for (;;) {
         g_autoptr(GError) reason = NULL;
         if (!acr_loops_go_on(work->run, error))
             return false;
-        if (acr_agent_ask(work->model, work->patching.conversation, "patch", 0, false, out_answer,
+        if (acr_agent_ask(work->model, work->writer.conversation, ACR_AGENT_PATCH, 0, out_answer,
                           &reason))
             return true;
         bool overflow = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
@@ -129,22 +128,22 @@ static AcrJson *edits_to_json(const GPtrArray *edits)
     return list;
 }
 
-static bool save_try(AcrWork *work, const char *answer, const AcrPatchResult *result,
+static bool save_try(AcrAttemptWork *work, const char *answer, const AcrPatchResult *result,
                      GError **error)
 {
-    guint attempt = work->attempt, number = work->patching.number;
+    guint attempt = work->attempt, number = work->writer.number;
     AcrJson *status = acr_json_new_object();
     acr_json_set_int(status, "try", number);
     acr_json_set_string(status, "status", acr_extract_status_name(result->status));
     acr_json_set(status, "edits", edits_to_json(result->edits));
     acr_json_set_string(status, "message", result->message);
-    acr_json_append(work->patching.statuses, status);
+    acr_json_append(work->writer.statuses, status);
     if (!acr_loops_write(work->run, attempt, answer, strlen(answer), error, "patch_raw_%u.md",
                          number) ||
         !acr_loops_write_json(work->run, attempt,
-                              acr_conversation_to_json(work->patching.conversation, 0), error,
+                              acr_conversation_to_json(work->writer.conversation, 0), error,
                               "conv_patch_%u.json", number) ||
-        !acr_loops_write_json(work->run, attempt, acr_json_copy(work->patching.statuses), error,
+        !acr_loops_write_json(work->run, attempt, acr_json_copy(work->writer.statuses), error,
                               "extract_status.json"))
         return false;
     if (!result->diff)
@@ -168,7 +167,8 @@ static AcrPatchHint *make_hints(const GPtrArray *located, gsize *out_n)
     return hints;
 }
 
-static bool apply_answer(AcrWork *work, const char *answer, AcrPatchResult *out, GError **error)
+static bool apply_answer(AcrAttemptWork *work, const char *answer, AcrPatchResult *out,
+                         GError **error)
 {
     gsize n_hints;
     g_autofree AcrPatchHint *hints = make_hints(work->retrieved.located, &n_hints);
@@ -182,7 +182,7 @@ static bool apply_answer(AcrWork *work, const char *answer, AcrPatchResult *out,
     return acr_patch_apply(&context, answer, strlen(answer), out, error);
 }
 
-static void note_edit(const AcrWork *work, guint number, const AcrEditOutcome *edit)
+static void note_edit(const AcrAttemptWork *work, guint number, const AcrEditOutcome *edit)
 {
     g_autofree char *lines =
         edit->start ? g_strdup_printf(" lines %u-%u", edit->start, edit->end) : g_strdup("");
@@ -190,64 +190,46 @@ static void note_edit(const AcrWork *work, guint number, const AcrEditOutcome *e
                    acr_level_name(edit->level), edit->file ? edit->file : "no file", lines);
 }
 
-void acr_patching_tell(AcrWork *work, char *text)
+void acr_patch_writer_tell(AcrAttemptWork *work, char *text)
 {
-    g_free(work->patching.feedback);
-    work->patching.feedback = text;
+    g_free(work->writer.feedback);
+    work->writer.feedback = text;
 }
 
-/* The feedback of an answer, as the next try is told it. */
-static void keep_feedback(AcrWork *work, const char *message)
+AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error)
 {
-    acr_patching_tell(work, message ? acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_RETRY,
-                                                         "feedback", message, NULL)
-                                    : NULL);
-}
-
-static void keep_latest(AcrWork *work, AcrPatchResult *result)
-{
-    AcrPatching *patching = &work->patching;
-    acr_candidate_clear(&patching->latest);
-    patching->is_kept = false;
-    patching->latest = (AcrCandidate){
-        .status = result->status,
-        .attempt = work->attempt,
-        .number = patching->number,
-        .diff = g_steal_pointer(&result->diff),
-        .overlay = g_steal_pointer(&result->overlay),
-        .proof = ACR_PROOF_NONE,
-    };
-}
-
-static AcrStep no_answer(AcrWork *work, GError *reason, GError **error)
-{
-    if (!acr_work_is_no_answer(reason)) {
-        g_propagate_error(error, reason);
-        return ACR_STEP_FAILED;
-    }
-    acr_loops_note(work->run, "no patch in this try: %s", reason->message);
-    g_free(work->patching.reason);
-    work->patching.reason = g_strdup(reason->message);
-    g_error_free(reason);
-    return ACR_STEP_UNAVAILABLE;
-}
-
-AcrStep acr_patching_try(AcrWork *work, GError **error)
-{
+    AcrPatchWriter *writer = &work->writer;
     GError *reason = NULL;
     const char *answer;
-    work->patching.number++;
-    acr_loops_stage(work->run, work->attempt, "patch", work->patching.number);
-    if (!ask_for_patch(work, &answer, &reason))
-        return no_answer(work, reason, error);
+    writer->number++;
+    acr_loops_stage(work->run, work->attempt, "patch", writer->number);
+    if (!ask_for_patch(work, &answer, &reason)) {
+        bool is_failure = !acr_step_is_no_answer(reason);
+        g_free(writer->reason);
+        writer->reason = g_strdup(reason->message);
+        if (!is_failure)
+            acr_loops_note(work->run, "no patch in this try: %s", reason->message);
+        g_propagate_error(is_failure ? error : NULL, reason);
+        return is_failure ? ACR_STEP_FAILED : ACR_STEP_UNAVAILABLE;
+    }
     g_auto(AcrPatchResult) result = {0};
     if (!apply_answer(work, answer, &result, error) || !save_try(work, answer, &result, error))
         return ACR_STEP_FAILED;
     acr_loops_note(work->run, "%s", acr_extract_status_name(result.status));
     for (guint i = 0; i < result.edits->len; i++)
         note_edit(work, i + 1, result.edits->pdata[i]);
-    keep_feedback(work, result.message);
-    bool is_applicable = result.status == ACR_APPLICABLE_PATCH;
-    keep_latest(work, &result);
-    return is_applicable ? ACR_STEP_DONE : ACR_STEP_NOT_DONE;
+    acr_patch_writer_tell(work, result.message
+                                    ? acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_RETRY,
+                                                         "feedback", result.message, NULL)
+                                    : NULL);
+    writer->latest =
+        acr_candidates_add(work->candidates, (AcrCandidate){
+                                                 .status = result.status,
+                                                 .attempt = work->attempt,
+                                                 .number = writer->number,
+                                                 .diff = g_steal_pointer(&result.diff),
+                                                 .overlay = g_steal_pointer(&result.overlay),
+                                                 .proof = ACR_PROOF_NONE,
+                                             });
+    return result.status == ACR_APPLICABLE_PATCH ? ACR_STEP_DONE : ACR_STEP_NOT_DONE;
 }

@@ -18,8 +18,7 @@ void acr_test_verdict_clear(AcrTestVerdict *verdict)
     g_clear_pointer(&verdict->doubts, g_ptr_array_unref);
 }
 
-/* ---- The traceback ------------------------------------------------------------------------------
- */
+/* ---- The traceback --------------------------------------------------------------------------- */
 
 /* The traceback that tells how a script ended. */
 typedef struct {
@@ -106,8 +105,7 @@ static bool is_assertion(const char *line)
     return strcmp(last ? last + 1 : name, "AssertionError") == 0;
 }
 
-/* ---- The verdict --------------------------------------------------------------------------------
- */
+/* ---- The verdict ----------------------------------------------------------------------------- */
 
 static void doubt(AcrTestVerdict *verdict, const char *format, ...) G_GNUC_PRINTF(2, 3);
 static void doubt(AcrTestVerdict *verdict, const char *format, ...)
