@@ -39,7 +39,7 @@ void acr_extraction_clear(AcrExtraction *extraction)
     g_clear_pointer(&extraction->problem, g_free);
 }
 
-/* A copy of a field without what models put around names; NULL when nothing is left of it. */
+/* A copy of a field without blanks around it; NULL where it is empty or no text. */
 static char *field(const AcrJson *location, const char *key)
 {
     const char *text = acr_json_get_string(location, key);
@@ -47,17 +47,7 @@ static char *field(const AcrJson *location, const char *key)
         return NULL;
     g_autofree char *trimmed = g_strndup(text, MIN(strlen(text), MAX_FIELD_BYTES));
     g_strstrip(trimmed);
-    gsize len = strlen(trimmed);
-    if (len >= 2 && strchr("`'\"", trimmed[0]) && trimmed[len - 1] == trimmed[0]) {
-        trimmed[len - 1] = '\0';
-        memmove(trimmed, trimmed + 1, len - 1);
-        g_strstrip(trimmed);
-    }
-    static const char *const nothing[] = {"", "none", "null", "n/a", "unknown", "-", NULL};
-    for (guint i = 0; nothing[i]; i++)
-        if (g_ascii_strcasecmp(trimmed, nothing[i]) == 0)
-            return NULL;
-    return acr_utf8_repair(trimmed, strlen(trimmed));
+    return *trimmed ? acr_utf8_repair(trimmed, strlen(trimmed)) : NULL;
 }
 
 static void read_location(const AcrJson *item, AcrExtraction *out)

@@ -15,8 +15,7 @@ void acr_attempt_work_begin(AcrAttemptWork *work, const AcrRun *run, guint attem
     work->model = run->models[attempt % run->n_models];
     work->candidates = candidates;
     work->writer.statuses = acr_json_new_array();
-    work->writer.shown[ACR_PART_CODE] = ACR_PATCH_CODE_BYTES;
-    work->writer.shown[ACR_PART_ISSUE] = work->writer.shown[ACR_PART_FEEDBACK] = G_MAXSIZE;
+    work->writer.shown_bytes = G_MAXSIZE;
 }
 
 void acr_attempt_work_clear(AcrAttemptWork *work)

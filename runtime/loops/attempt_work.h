@@ -34,12 +34,10 @@ AcrCandidate *acr_candidates_best(const GPtrArray *candidates, guint attempt);
 
 /* ---- The work (attempt_work.c) --------------------------------------------------------------- */
 
-enum { ACR_PART_CODE, ACR_PART_ISSUE, ACR_PART_FEEDBACK, ACR_PARTS };
-
 typedef struct {
     AcrConversation *conversation; /* NULL before the first try */
     char *feedback;                /* what the next try is told; NULL before the first */
-    gsize shown[ACR_PARTS];        /* bytes of each part that are shown at most */
+    gsize shown_bytes;             /* of code, issue and feedback each, at most */
     AcrJson *statuses;             /* extract_status.json */
     guint number;                  /* of the latest try, from 1 */
     AcrCandidate *latest;          /* what it gave; borrowed from the candidates, or NULL */

@@ -6,62 +6,48 @@
 
 #include <string.h>
 
-/* What a conversation can be cut by, and what is kept of each at least, in bytes. */
-static const gsize least[ACR_PARTS] = {1500, 1000, 1500};
+#define LEAST_BYTES 1200u /* of code, issue and feedback each, however small the context is */
 
 /* Starts the patch writer's conversation, from the located code if there is some. */
 static void start_conversation(AcrAttemptWork *work)
 {
+    AcrPatchWriter *writer = &work->writer;
+    const AcrPrompts *prompts = work->run->prompts;
     g_autofree char *name = g_strdup_printf("attempt_%u/patch", work->attempt);
-    acr_conversation_free(work->writer.conversation);
-    work->writer.conversation = acr_conversation_new(name);
-    if (!work->retrieved.located->len) {
-        acr_agent_patch_start_from(work->writer.conversation, work->run->prompts,
-                                   work->retrieved.conversation);
-        return;
+    acr_conversation_free(writer->conversation);
+    writer->conversation = acr_conversation_new(name);
+    if (work->retrieved.located->len) {
+        g_autofree char *issue = acr_text_shorten(work->run->issue, writer->shown_bytes);
+        acr_agent_patch_start(writer->conversation, prompts, issue, work->retrieved.located,
+                              MIN(writer->shown_bytes, ACR_PATCH_CODE_BYTES));
+    } else {
+        acr_agent_patch_start_from(writer->conversation, prompts, work->retrieved.conversation);
     }
-    g_autofree char *issue = acr_text_shorten(work->run->issue, work->writer.shown[ACR_PART_ISSUE]);
-    acr_agent_patch_start(work->writer.conversation, work->run->prompts, issue,
-                          work->retrieved.located, work->writer.shown[ACR_PART_CODE]);
 }
 
-static void add_feedback(AcrAttemptWork *work)
+static void add_feedback(AcrPatchWriter *writer)
 {
-    g_autofree char *shown =
-        acr_text_shorten(work->writer.feedback, work->writer.shown[ACR_PART_FEEDBACK]);
-    acr_conversation_add(work->writer.conversation, ACR_ROLE_USER, shown);
-}
-
-/* How long each part is as it is shown now. */
-static void measure_parts(const AcrAttemptWork *work, gsize len[ACR_PARTS])
-{
-    const GPtrArray *located = work->retrieved.located;
-    memset(len, 0, ACR_PARTS * sizeof len[0]);
-    for (guint i = 0; i < located->len; i++)
-        len[ACR_PART_CODE] += strlen(((const AcrLocated *)located->pdata[i])->code);
-    if (located->len)
-        len[ACR_PART_ISSUE] = strlen(work->run->issue);
-    if (work->writer.feedback)
-        len[ACR_PART_FEEDBACK] = strlen(work->writer.feedback);
-    for (guint i = 0; i < ACR_PARTS; i++)
-        len[i] = MIN(len[i], work->writer.shown[i]);
+    if (!writer->feedback)
+        return;
+    g_autofree char *shown = acr_text_shorten(writer->feedback, writer->shown_bytes);
+    acr_conversation_add(writer->conversation, ACR_ROLE_USER, shown);
 }
 
 /* Halves the longest part of what the patch writer is shown; NULL: all are short. */
 static const char *cut_longest_part(AcrAttemptWork *work)
 {
-    static const char *const what[ACR_PARTS] = {"the code is cut", "the issue is cut",
-                                                "the feedback is cut"};
-    gsize len[ACR_PARTS];
-    guint longest = ACR_PARTS;
-    measure_parts(work, len);
-    for (guint i = 0; i < ACR_PARTS; i++)
-        if (len[i] > least[i] && (longest == ACR_PARTS || len[i] > len[longest]))
-            longest = i;
-    if (longest == ACR_PARTS)
+    AcrPatchWriter *writer = &work->writer;
+    const GPtrArray *located = work->retrieved.located;
+    gsize code = 0, issue = located->len ? strlen(work->run->issue) : 0,
+          feedback = writer->feedback ? strlen(writer->feedback) : 0;
+    for (guint i = 0; i < located->len; i++)
+        code += strlen(((const AcrLocated *)located->pdata[i])->code);
+    gsize longest = MAX(MIN(code, ACR_PATCH_CODE_BYTES), MAX(issue, feedback));
+    longest = MIN(longest, writer->shown_bytes);
+    if (longest <= LEAST_BYTES)
         return NULL;
-    work->writer.shown[longest] = MAX(len[longest] / 2, least[longest]);
-    return what[longest];
+    writer->shown_bytes = MAX(longest / 2, LEAST_BYTES);
+    return "the longest of code, issue and feedback is cut";
 }
 
 /*
@@ -81,8 +67,7 @@ static const char *shorten_conversation(AcrAttemptWork *work, bool *dropped_trie
     if (!what)
         return NULL;
     start_conversation(work);
-    if (work->writer.feedback)
-        add_feedback(work);
+    add_feedback(&work->writer);
     return what;
 }
 
@@ -91,8 +76,7 @@ static bool ask_for_patch(AcrAttemptWork *work, const char **out_answer, GError 
     bool dropped_tries = false;
     if (!work->writer.conversation)
         start_conversation(work);
-    if (work->writer.feedback)
-        add_feedback(work);
+    add_feedback(&work->writer);
     for (;;) {
         g_autoptr(GError) reason = NULL;
         if (!acr_loops_go_on(work->run, error))

@@ -278,7 +278,6 @@ bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, const 
         bool legal = acr_retrieval_step(&driver.machine, event);
         g_assert(legal);
     }
-    driver.retrieved.state = driver.machine.state;
     if (driver.failure) {
         g_propagate_error(error, g_steal_pointer(&driver.failure));
         return false;

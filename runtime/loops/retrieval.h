@@ -5,8 +5,7 @@
 #include "loops/loops_private.h"
 
 typedef struct {
-    AcrRetrievalState state;       /* DONE or EXHAUSTED */
-    GPtrArray *located;            /* owned; of AcrLocated; empty when EXHAUSTED */
+    GPtrArray *located;            /* owned; of AcrLocated; empty when the retrieval is EXHAUSTED */
     AcrConversation *conversation; /* owned */
     GPtrArray *results;            /* owned; of AcrResults: which messages hold search results */
     char *clue;                    /* owned; what the model is told with the issue, or NULL */

@@ -165,7 +165,7 @@ static void test_calls_and_locations_are_read(void)
     read_answer("{\"API_calls\": [\"search_class('A')\", \"search_method_in_class(method_name='f', "
                 "class_name='A')\"],"
                 " \"bug_locations\": [{\"file\": \" a.py \", \"class\": \"\", \"method\": "
-                "\"`A.f`\", \"intended_behavior\": \"x\"}, {}]}",
+                "\" A.f\", \"intended_behavior\": \"x\"}, {}]}",
                 &read);
     g_assert_null(read.problem);
     g_assert_cmpuint(read.calls->len, ==, 2);
