@@ -90,7 +90,7 @@ static AcrAttemptEvent do_guard(Driver *driver)
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     for (guint i = 1; lines[0] && lines[i]; i++) /* of what a set-up said: only its last */
         acr_loops_note(run, "%s", lines[i]);
-    acr_step_unproved(work, "the issue is not reproduced: %s", lines[0] ? lines[0] : "");
+    acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
     return ACR_ATTEMPT_ON_UNAVAILABLE;
 }
 

@@ -94,12 +94,12 @@ AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError 
         return step;
     bool passed = executed->exit_code == 0 && executed->limit != ACR_LIMIT_WALL;
     candidate->is_validated = true;
-    acr_loops_note(work->run, "the validation %s patch %u", passed ? "accepts" : "refuses",
+    acr_loops_note(work->run, "validation %s patch %u", passed ? "accepted" : "rejected",
                    candidate->number);
     if (passed)
         return ACR_STEP_DONE;
     g_autofree char *message = acr_validation_text(executed);
-    acr_candidate_prove(candidate, ACR_PROOF_REFUSED, g_strdup("the validation refuses the patch"));
+    acr_candidate_prove(candidate, ACR_PROOF_REFUSED, g_strdup("validation rejected the patch"));
     acr_patch_writer_tell(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
                                                    "message", message, NULL));
     return ACR_STEP_NOT_DONE;

@@ -1,7 +1,7 @@
 /*
  * loops: drives the machines of machines.h with real models, searches and edits. Clock, model and
- * the place where artifacts go are passed in, so that a loop runs on scripted answers, and from a
- * journal, unawares.
+ * the place where artifacts go are passed in, so that a loop runs the same on scripted answers
+ * and from a journal.
  */
 #ifndef ACR_LOOPS_H
 #define ACR_LOOPS_H
@@ -36,7 +36,7 @@ typedef struct {
     bool (*write)(void *ctx, const char *path, const void *data, gsize len, GError **error);
 } AcrArtifacts;
 
-/* Told as the work goes on; for people only, nothing depends on it. Each function may be NULL. */
+/* Called as the work proceeds; for people only, nothing depends on it. Each may be NULL. */
 typedef struct {
     void *ctx;
     /* A stage begins: attempt from 0, round or try from 1 (0: none). */
@@ -59,13 +59,11 @@ typedef struct {
     const AcrOverlay *overlay; /* the patch; NULL: none */
     const char *test;          /* a script, run as ACR_TEST_FILE by the project's Python; or NULL */
     const char *command;       /* else this, by a shell */
-    guint repeat;              /* from 0: the same once more, not taken from what is known of it */
+    guint repeat;              /* from 0: the same trial, run once more */
 } AcrTrial;
 
-/*
- * Runs trials, each once: what came of it is known from then on. The journal stands before it, so
- * that a loop runs from recorded executions unawares.
- */
+/* Runs trials, each once: its outcome is known from then on. The journal stands before it, so that
+ * a loop runs the same from recorded executions. */
 typedef struct {
     void *ctx;
     /*
@@ -142,14 +140,14 @@ void acr_test_judge(const AcrExecuted *executed, const char *script, const char 
 
 /* How well a candidate is proved, worst to best; of equals the first is selected. */
 typedef enum {
-    ACR_PROOF_REFUSED,  /* the validation refused it */
-    ACR_PROOF_DOUBTED,  /* the reviewer holds it for wrong */
+    ACR_PROOF_REFUSED,  /* validation rejected it */
+    ACR_PROOF_DOUBTED,  /* the reviewer found it wrong */
     ACR_PROOF_NONE,     /* nothing was run, or nothing can be said */
     ACR_PROOF_APPROVED, /* by the reviewer, without a test that was red before and is green after */
     ACR_PROOF_VERIFIED, /* approved, red before and green after, twice */
 } AcrProof;
 const char *acr_proof_name(AcrProof proof); /* "refused", … */
-/* Whether somebody found the patch wrong: it is told, and not applied. */
+/* Whether review or validation found the patch wrong: it is reported, and never applied. */
 bool acr_proof_is_against(AcrProof proof);
 
 typedef struct {
@@ -170,8 +168,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
 /*
  * Runs the attempts and selects. True also when no patch came of it (diff NULL). Errors: whatever
  * made an attempt FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'), and UNAVAILABLE. On a
- * ceiling *out holds the best so far and the error is
- * ACR_LLM_ERROR_CEILING.
+ * ceiling *out holds the best so far and the error is ACR_LLM_ERROR_CEILING.
  */
 bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 /* Guard and reproducer of one attempt after the other, until the issue is reproduced. True also

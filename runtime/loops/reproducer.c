@@ -211,7 +211,7 @@ static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
     if (step == ACR_STEP_DONE && before->doubts->len)
         *out_doubt = g_strdup(before->doubts->pdata[0]);
     else if (step == ACR_STEP_DONE && again.result != before->result)
-        *out_doubt = g_strdup("the script says something else each time");
+        *out_doubt = g_strdup("the script is not deterministic");
     return step;
 }
 

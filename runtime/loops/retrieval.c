@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define EXTRACT_LEAST_BYTES 500u /* of the notes that the extract agent is shown */
+#define EXTRACT_FIRST_ANSWER 2u /* after the system prompt and the text */
 
 typedef struct {
     const AcrRun *run;
@@ -16,7 +16,6 @@ typedef struct {
     AcrRetrieval machine;
     AcrRetrieved retrieved;
     char *selected;           /* the select answer of this round */
-    gsize selected_bytes;     /* of it that the extract agent is shown */
     AcrConversation *extract; /* of this round; NULL before its first try */
     AcrExtraction extraction; /* the last one read */
     AcrJson *layers;          /* tool_call_layers.json */
@@ -63,25 +62,11 @@ static void start_extract(Driver *driver)
 {
     g_autofree char *name =
         g_strdup_printf("attempt_%u/extract_%u", driver->attempt, driver->machine.round);
-    g_autofree char *shown = acr_text_shorten(driver->selected, driver->selected_bytes);
     g_autofree char *calls = acr_agent_calls_text();
     acr_conversation_free(driver->extract);
     driver->extract = acr_conversation_new(name);
     acr_agent_start(driver->extract, driver->run->prompts, ACR_AGENT_EXTRACT, "calls", calls,
-                    "text", shown, NULL);
-}
-
-/* Of an extract conversation the retries go first, then the middle of the text. */
-static const char *shorten_extract(Driver *driver)
-{
-    bool has_retries = acr_conversation_size(driver->extract) > 2;
-    gsize shown = MIN(driver->selected_bytes, strlen(driver->selected));
-    if (!has_retries && shown <= EXTRACT_LEAST_BYTES)
-        return NULL;
-    if (!has_retries)
-        driver->selected_bytes = MAX(shown / 2, EXTRACT_LEAST_BYTES);
-    start_extract(driver);
-    return has_retries ? "earlier tries are left out" : "the notes are cut";
+                    "text", driver->selected, NULL);
 }
 
 /* The event of a step that failed; its error stays where it ends the retrieval. */
@@ -93,14 +78,16 @@ static AcrRetrievalEvent failed(Driver *driver)
         return ACR_RETRIEVAL_ON_CEILING;
     if (!overflow && !g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP))
         return ACR_RETRIEVAL_ON_FAILED;
-    if (overflow) {
-        what = driver->machine.state == ACR_RETRIEVAL_EXTRACT
-                   ? shorten_extract(driver)
-                   : acr_retrieved_shorten(&driver->retrieved, driver->run);
-        acr_loops_note_overflow(driver->run, what);
-    } else {
-        acr_loops_note(driver->run, "%s", driver->failure->message);
+    if (overflow && driver->machine.state != ACR_RETRIEVAL_EXTRACT) {
+        what = acr_retrieved_shorten(&driver->retrieved, driver->run);
+    } else if (overflow && acr_conversation_size(driver->extract) > EXTRACT_FIRST_ANSWER) {
+        start_extract(driver);
+        what = "earlier tries are left out";
     }
+    if (overflow)
+        acr_loops_note_overflow(driver->run, what);
+    else
+        acr_loops_note(driver->run, "%s", driver->failure->message);
     g_clear_error(&driver->failure);
     return what       ? ACR_RETRIEVAL_ON_SHORTENED
            : overflow ? ACR_RETRIEVAL_ON_NOT_SHORTENABLE
@@ -147,7 +134,6 @@ static AcrRetrievalEvent do_select(Driver *driver)
         return failed(driver);
     g_free(driver->selected);
     driver->selected = g_strdup(text);
-    driver->selected_bytes = G_MAXSIZE;
     g_clear_pointer(&driver->extract, acr_conversation_free);
     return ACR_RETRIEVAL_ON_ANSWER;
 }

@@ -108,9 +108,8 @@ static AcrReviewEvent decide(Driver *driver)
     if (patch && test)
         return ACR_REVIEW_ON_YES_YES;
     acr_candidate_prove(driver->work->writer.latest, patch ? ACR_PROOF_APPROVED : ACR_PROOF_DOUBTED,
-                        g_strdup(patch ? "the reviewer holds the patch for right and the test for "
-                                         "wrong"
-                                       : "the reviewer holds the patch for wrong"));
+                        g_strdup(patch ? "the reviewer found the patch right and the test wrong"
+                                       : "the reviewer found the patch wrong"));
     return patch ? ACR_REVIEW_ON_YES_NO : test ? ACR_REVIEW_ON_NO_YES : ACR_REVIEW_ON_NO_NO;
 }
 
@@ -215,7 +214,7 @@ static AcrStep prove(Driver *driver, char **out_doubt)
     if (step == ACR_STEP_UNAVAILABLE)
         *out_doubt = g_strdup(driver->work->unproved);
     else if (step == ACR_STEP_DONE && !same)
-        *out_doubt = g_strdup("the test says something else each time");
+        *out_doubt = g_strdup("the test is not deterministic");
     return step == ACR_STEP_UNAVAILABLE ? ACR_STEP_DONE : step;
 }
 

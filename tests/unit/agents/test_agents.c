@@ -47,6 +47,32 @@ static void test_own_prompts_load_and_render(void)
     g_assert_null(strstr(text, "{{issue}}"));
 }
 
+static void test_role_names_are_those_of_scripts(void)
+{
+    static const char *const names[] = {"search", "extract", "patch",  "reproducible",
+                                        "test",   "review",  "select", NULL};
+    g_assert_true(g_strv_equal(acr_role_names(), names));
+}
+
+static void test_a_role_starts_with_its_two_prompts(void)
+{
+    g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, NULL, NULL);
+    g_autoptr(AcrConversation) conversation = acr_conversation_new("extract");
+    acr_agent_start(conversation, prompts, ACR_AGENT_EXTRACT, "calls", "CALLS", "text", "TEXT",
+                    NULL);
+    acr_agent_tell(conversation, prompts, ACR_PROMPT_EXTRACT_RETRY, "problem", "PROBLEM", NULL);
+    static const struct {
+        AcrRole role;
+        const char *text;
+    } want[] = {{ACR_ROLE_SYSTEM, "CALLS"}, {ACR_ROLE_USER, "TEXT"}, {ACR_ROLE_USER, "PROBLEM"}};
+    g_assert_cmpuint(acr_conversation_size(conversation), ==, G_N_ELEMENTS(want));
+    for (guint i = 0; i < G_N_ELEMENTS(want); i++) {
+        const AcrMessage *message = acr_conversation_message(conversation, i);
+        g_assert_cmpint(message->role, ==, want[i].role);
+        g_assert_nonnull(strstr(message->content, want[i].text));
+    }
+}
+
 static void test_an_override_takes_the_place_of_one_prompt(Folder *folder, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
@@ -426,6 +452,10 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/agents/prompts/own_prompts_load_and_render",
                     test_own_prompts_load_and_render);
+    g_test_add_func("/agents/roles/names_are_those_of_scripts",
+                    test_role_names_are_those_of_scripts);
+    g_test_add_func("/agents/roles/a_role_starts_with_its_two_prompts",
+                    test_a_role_starts_with_its_two_prompts);
     add_folder_test("/agents/prompts/an_override_takes_the_place_of_one_prompt",
                     test_an_override_takes_the_place_of_one_prompt);
     add_folder_test("/agents/prompts/a_missing_placeholder_is_refused",
