@@ -59,38 +59,33 @@ static void read_location(const AcrJson *item, AcrExtraction *out)
         g_ptr_array_add(out->locations, acr_bug_location_new(file, klass, method, intended));
 }
 
-/* Binds one call's text; what is no valid call becomes a remark. False only where Python itself
+/* Binds the texts of calls; what is no valid call becomes a remark. False only where Python itself
  * fails. */
-static bool read_call(AcrPython *python, const char *text, AcrExtraction *out, GError **error)
-{
-    g_autoptr(GError) reason = NULL;
-    AcrCall *call = g_new0(AcrCall, 1);
-    if (acr_python_bind_call(python, text, call, &reason)) {
-        g_ptr_array_add(out->calls, call);
-        return true;
-    }
-    free_call(call);
-    if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL)) {
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
-    }
-    g_autofree char *shown = acr_text_shorten(text, 300);
-    g_ptr_array_add(out->remarks,
-                    g_strdup_printf("`%s` is not a valid call: %s", shown, reason->message));
-    return true;
-}
-
 static bool read_calls(AcrPython *python, const AcrJson *list, AcrExtraction *out, GError **error)
 {
     guint n = 0;
     for (const AcrJson *item = acr_json_first(list); item; item = acr_json_next(item), n++) {
         const char *text = acr_json_string(item);
+        g_autoptr(GError) reason = NULL;
         if (n >= ACR_EXTRACT_MAX_CALLS)
             continue;
-        if (!text)
+        if (!text) {
             g_ptr_array_add(out->remarks, g_strdup("an element of \"API_calls\" is not a string"));
-        else if (!read_call(python, text, out, error))
+            continue;
+        }
+        AcrCall *call = g_new0(AcrCall, 1);
+        if (acr_python_bind_call(python, text, call, &reason)) {
+            g_ptr_array_add(out->calls, call);
+            continue;
+        }
+        free_call(call);
+        if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL)) {
+            g_propagate_error(error, g_steal_pointer(&reason));
             return false;
+        }
+        g_autofree char *shown = acr_text_shorten(text, 300);
+        g_ptr_array_add(out->remarks,
+                        g_strdup_printf("`%s` is not a valid call: %s", shown, reason->message));
     }
     if (n > ACR_EXTRACT_MAX_CALLS)
         g_ptr_array_add(

@@ -80,6 +80,12 @@ AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *wh
     return not_done(work, is_unavailable, what, reason, error);
 }
 
+void acr_step_tell_writer(AcrAttemptWork *work, char *text)
+{
+    g_free(work->writer.feedback);
+    work->writer.feedback = text;
+}
+
 AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
 {
     AcrTrial trial = {.overlay = candidate->overlay, .command = work->run->validate};
@@ -100,7 +106,7 @@ AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError 
         return ACR_STEP_DONE;
     g_autofree char *message = acr_validation_text(executed);
     acr_candidate_prove(candidate, ACR_PROOF_REFUSED, g_strdup("validation rejected the patch"));
-    acr_patch_writer_tell(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
-                                                   "message", message, NULL));
+    acr_step_tell_writer(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
+                                                  "message", message, NULL));
     return ACR_STEP_NOT_DONE;
 }

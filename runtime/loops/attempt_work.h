@@ -84,6 +84,8 @@ bool acr_step_is_no_answer(const GError *error);
 /* A model's call failed. UNAVAILABLE: it gave no answer, and "WHAT: why" is what work->unproved
  * says; else FAILED. `reason` is taken. */
 AcrStep acr_step_no_answer(AcrAttemptWork *work, const char *what, GError *reason, GError **error);
+/* What the patch writer's next try is told in place of the last feedback. `text` is taken. */
+void acr_step_tell_writer(AcrAttemptWork *work, char *text);
 /* Runs a trial. UNAVAILABLE: the sandbox failed; "WHAT: why" is then what work->unproved says. */
 AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *what,
                      const AcrExecuted **out, GError **error);
@@ -99,8 +101,6 @@ AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError 
  * no answer (used up, or too long); writer.reason says why.
  */
 AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error);
-/* What the next try is told in place of the feedback of the last one. `text` is taken. */
-void acr_patch_writer_tell(AcrAttemptWork *work, char *text);
 
 /* ---- The reproducer (reproducer.c) ----------------------------------------------------------- */
 

@@ -8,7 +8,16 @@
 
 #define LEAST_BYTES 1200u /* of code, issue and feedback each, however small the context is */
 
-/* Starts the patch writer's conversation, from the located code if there is some. */
+static void add_feedback(AcrPatchWriter *writer)
+{
+    if (!writer->feedback)
+        return;
+    g_autofree char *shown = acr_text_shorten(writer->feedback, writer->shown_bytes);
+    acr_conversation_add(writer->conversation, ACR_ROLE_USER, shown);
+}
+
+/* Starts the patch writer's conversation, from the located code if there is some, with the feedback
+ * of the last try. */
 static void start_conversation(AcrAttemptWork *work)
 {
     AcrPatchWriter *writer = &work->writer;
@@ -23,14 +32,7 @@ static void start_conversation(AcrAttemptWork *work)
     } else {
         acr_agent_patch_start_from(writer->conversation, prompts, work->retrieved.conversation);
     }
-}
-
-static void add_feedback(AcrPatchWriter *writer)
-{
-    if (!writer->feedback)
-        return;
-    g_autofree char *shown = acr_text_shorten(writer->feedback, writer->shown_bytes);
-    acr_conversation_add(writer->conversation, ACR_ROLE_USER, shown);
+    add_feedback(writer);
 }
 
 /* Halves the longest part of what the patch writer is shown; NULL: all are short. */
@@ -50,45 +52,36 @@ static const char *cut_longest_part(AcrAttemptWork *work)
     return "the longest of code, issue and feedback is cut";
 }
 
-/*
- * After an overflow: earlier tries are dropped (the last feedback stays), then one thing is
- * shortened. What was done; NULL: nothing is left to take away.
- */
-static const char *shorten_conversation(AcrAttemptWork *work, bool *dropped_tries)
+/* After an overflow: earlier tries are left out, but for the last feedback; if there are none, one
+ * thing is cut. What was done; NULL: nothing is left to take away. */
+static const char *shorten_conversation(AcrAttemptWork *work, bool has_tries)
 {
-    const char *what = NULL;
-    if (work->writer.feedback && !*dropped_tries)
-        what = "earlier tries are left out";
-    *dropped_tries = true;
+    const char *what = has_tries ? "earlier tries are left out" : NULL;
     if (!what && !work->retrieved.located->len)
         what = acr_retrieved_shorten(&work->retrieved, work->run);
     if (!what)
         what = cut_longest_part(work);
-    if (!what)
-        return NULL;
-    start_conversation(work);
-    add_feedback(&work->writer);
+    if (what)
+        start_conversation(work);
+    acr_loops_note_overflow(work->run, what);
     return what;
 }
 
 static bool ask_for_patch(AcrAttemptWork *work, const char **out_answer, GError **error)
 {
-    bool dropped_tries = false;
-    if (!work->writer.conversation)
+    if (work->writer.conversation)
+        add_feedback(&work->writer);
+    else
         start_conversation(work);
-    add_feedback(&work->writer);
-    for (;;) {
+    for (bool has_tries = work->writer.feedback != NULL;; has_tries = false) {
         g_autoptr(GError) reason = NULL;
         if (!acr_loops_go_on(work->run, error))
             return false;
         if (acr_agent_ask(work->model, work->writer.conversation, ACR_AGENT_PATCH, 0, out_answer,
                           &reason))
             return true;
-        bool overflow = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
-        const char *what = overflow ? shorten_conversation(work, &dropped_tries) : NULL;
-        if (overflow)
-            acr_loops_note_overflow(work->run, what);
-        if (!what) {
+        if (!g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
+            !shorten_conversation(work, has_tries)) {
             g_propagate_error(error, g_steal_pointer(&reason));
             return false;
         }
@@ -137,32 +130,24 @@ static bool save_try(AcrAttemptWork *work, const char *answer, const AcrPatchRes
     return acr_loops_write(work->run, attempt, diff, len, error, "extracted_patch_%u.diff", number);
 }
 
-/* The places of the bug, for edits whose place is not unique. */
-static AcrPatchHint *make_hints(const GPtrArray *located, gsize *out_n)
-{
-    AcrPatchHint *hints = g_new0(AcrPatchHint, located->len + 1);
-    gsize n = 0;
-    for (guint i = 0; i < located->len; i++) {
-        const AcrLocated *item = located->pdata[i];
-        if (item->role == ACR_LOCATED_BUG)
-            hints[n++] = (AcrPatchHint){item->place->file, item->place->start, item->place->end};
-    }
-    *out_n = n;
-    return hints;
-}
-
+/* Applies an answer; the places of the bug are hints for edits whose place is not unique. */
 static bool apply_answer(AcrAttemptWork *work, const char *answer, AcrPatchResult *out,
                          GError **error)
 {
-    gsize n_hints;
-    g_autofree AcrPatchHint *hints = make_hints(work->retrieved.located, &n_hints);
+    const GPtrArray *located = work->retrieved.located;
+    g_autofree AcrPatchHint *hints = g_new0(AcrPatchHint, located->len + 1);
     AcrPatchContext context = {
         .snapshot = work->run->snapshot,
         .index = work->run->index,
         .referee = work->run->referee,
         .hints = hints,
-        .n_hints = n_hints,
     };
+    for (guint i = 0; i < located->len; i++) {
+        const AcrLocated *item = located->pdata[i];
+        const AcrPlace *place = item->place;
+        if (item->role == ACR_LOCATED_BUG)
+            hints[context.n_hints++] = (AcrPatchHint){place->file, place->start, place->end};
+    }
     return acr_patch_apply(&context, answer, strlen(answer), out, error);
 }
 
@@ -172,12 +157,6 @@ static void note_edit(const AcrAttemptWork *work, guint number, const AcrEditOut
         edit->start ? g_strdup_printf(" lines %u-%u", edit->start, edit->end) : g_strdup("");
     acr_loops_note(work->run, "edit %u: %s, %s (%s%s)", number, acr_edit_status_name(edit->status),
                    acr_level_name(edit->level), edit->file ? edit->file : "no file", lines);
-}
-
-void acr_patch_writer_tell(AcrAttemptWork *work, char *text)
-{
-    g_free(work->writer.feedback);
-    work->writer.feedback = text;
 }
 
 AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error)
@@ -202,10 +181,10 @@ AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error)
     acr_loops_note(work->run, "%s", acr_extract_status_name(result.status));
     for (guint i = 0; i < result.edits->len; i++)
         note_edit(work, i + 1, result.edits->pdata[i]);
-    acr_patch_writer_tell(work, result.message
-                                    ? acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_RETRY,
-                                                         "feedback", result.message, NULL)
-                                    : NULL);
+    acr_step_tell_writer(work, result.message
+                                   ? acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_RETRY,
+                                                        "feedback", result.message, NULL)
+                                   : NULL);
     writer->latest =
         acr_candidates_add(work->candidates, (AcrCandidate){
                                                  .status = result.status,

@@ -156,10 +156,10 @@ static AcrReviewEvent do_patch(Driver *driver)
         answer->test_correct ? ACR_PROMPT_PATCH_REVIEWED : ACR_PROMPT_PATCH_BOTH_REVIEWED;
     AcrStep step = ACR_STEP_NOT_DONE;
     if (!answer->patch_correct)
-        acr_patch_writer_tell(work,
-                              acr_prompts_render(work->run->prompts, prompt, "test", driver->test,
-                                                 "executions", driver->executions, "advice", advice,
-                                                 "test_advice", test_advice, NULL));
+        acr_step_tell_writer(work,
+                             acr_prompts_render(work->run->prompts, prompt, "test", driver->test,
+                                                "executions", driver->executions, "advice", advice,
+                                                "test_advice", test_advice, NULL));
     for (guint i = 0; i < work->run->max_tries && step == ACR_STEP_NOT_DONE; i++)
         step = acr_patch_writer_try(work, &driver->failure);
     return event_of(driver, step, ACR_REVIEW_ON_WRITTEN);
