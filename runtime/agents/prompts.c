@@ -52,8 +52,7 @@ static int placeholder_number(const PromptSpec *spec, const char *name, gsize le
     return -1;
 }
 
-/* The next {{name}} at or after `text`: its start, with the name's bounds; NULL if there is none.
- */
+/* The next {{name}} at or after `text`: its start, with the name's bounds; NULL: none. */
 static const char *next_placeholder(const char *text, const char **out_name, gsize *out_len)
 {
     for (const char *at = text; (at = strstr(at, "{{")); at += 2) {

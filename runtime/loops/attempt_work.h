@@ -83,15 +83,17 @@ void acr_step_unproved(AcrAttemptWork *work, const char *format, ...) G_GNUC_PRI
 bool acr_step_is_no_answer(const GError *error);
 /* A model's call failed. UNAVAILABLE: it gave no answer, and "WHAT: why" is what work->unproved
  * says; else FAILED. `reason` is taken. */
-AcrStep acr_step_no_answer(AcrAttemptWork *work, const char *what, GError *reason, GError **error);
+AcrStep acr_step_no_answer(AcrAttemptWork *work, const char *what, GError *reason,
+                           GError **error) ACR_MUST_USE;
 /* What the patch writer's next try is told in place of the last feedback. `text` is taken. */
 void acr_step_tell_writer(AcrAttemptWork *work, char *text);
 /* Runs a trial. UNAVAILABLE: the sandbox failed; "WHAT: why" is then what work->unproved says. */
 AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *what,
-                     const AcrExecuted **out, GError **error);
+                     const AcrExecuted **out, GError **error) ACR_MUST_USE;
 /* Runs --validate on a patch. DONE: it passed, or there is no such command; NOT_DONE: it rejected
  * the patch, which is proved REFUSED, and the patch writer is told what it printed. */
-AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError **error);
+AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate,
+                          GError **error) ACR_MUST_USE;
 
 /* ---- The patch writer (patch_writer.c) ------------------------------------------------------- */
 
@@ -100,20 +102,21 @@ AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError 
  * writer.feedback what the next one is told. DONE: it is applicable. UNAVAILABLE: the model gives
  * no answer (used up, or too long); writer.reason says why.
  */
-AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error);
+AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
 /* ---- The reproducer (reproducer.c) ----------------------------------------------------------- */
 
 /* Asks whether the issue can be reproduced. DONE: it can. */
-AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error);
+AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 /* Writes a reproducer and sees it fail, in at most --tries tries. */
-AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error);
+AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 /* Writes it again as the reviewer says; `message` is taken. DONE: there is one that could be run,
  * whether it reproduces the issue or not. */
-AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **error);
+AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **error) ACR_MUST_USE;
 /* Runs the latest script with a patch (NULL: without); `repeat` as of AcrTrial. */
 AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guint repeat,
-                           const AcrExecuted **out, AcrTestVerdict *out_verdict, GError **error);
+                           const AcrExecuted **out, AcrTestVerdict *out_verdict,
+                           GError **error) ACR_MUST_USE;
 
 /* ---- Executions as models are shown them (execution_text.c) ---------------------------------- */
 
@@ -134,6 +137,6 @@ char *acr_validation_text(const AcrExecuted *executed) ACR_MUST_USE;
  * accepts the patch, or no round is left. DONE: the last patch is approved. NOT_DONE: it is not.
  * UNAVAILABLE: the review could not go on.
  */
-AcrStep acr_review_run(AcrAttemptWork *work, GError **error);
+AcrStep acr_review_run(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
 #endif

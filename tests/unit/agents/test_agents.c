@@ -10,8 +10,7 @@
 
 #define PROMPTS ACR_SOURCE_DIR "/prompts"
 
-/* ---- Prompts ------------------------------------------------------------------------------------
- */
+/* ---- Prompts --------------------------------------------------------------------------------- */
 
 typedef struct {
     char *dir;
@@ -126,8 +125,7 @@ static void test_a_missing_folder_is_refused(void)
     g_assert_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT);
 }
 
-/* ---- Issue --------------------------------------------------------------------------------------
- */
+/* ---- Issue ----------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *name, *text, *cleaned;
@@ -172,8 +170,7 @@ static void test_comments_that_never_end_are_cleaned_at_once(void)
     g_assert_cmpint(g_get_monotonic_time() - start, <, 10 * G_USEC_PER_SEC);
 }
 
-/* ---- Extract ------------------------------------------------------------------------------------
- */
+/* ---- Extract --------------------------------------------------------------------------------- */
 
 static AcrPython *python; /* started once, for the tests below */
 
@@ -264,8 +261,7 @@ static void add_folder_test(const char *path, void (*test)(Folder *, gconstpoint
     g_test_add(path, Folder, NULL, folder_set_up, test, folder_tear_down);
 }
 
-/* ---- Patch writer -------------------------------------------------------------------------------
- */
+/* ---- Patch writer ---------------------------------------------------------------------------- */
 
 static void add_located(GPtrArray *located, AcrLocatedRole role, const char *func, gsize lines)
 {
@@ -329,8 +325,7 @@ static void test_code_that_does_not_fit_loses_its_middle(void)
 #undef HAS
 #undef LACKS
 
-/* ---- Answers of the roles that verify -----------------------------------------------------------
- */
+/* ---- Answers of the roles that verify -------------------------------------------------------- */
 
 static void test_whether_it_can_be_reproduced_is_read(void)
 {

@@ -6,8 +6,7 @@
 #include "loops/machines.h"
 #include "test_loops.h"
 
-/* ---- Retrieval ----------------------------------------------------------------------------------
- */
+/* ---- Retrieval ------------------------------------------------------------------------------- */
 
 #define R(name) ACR_RETRIEVAL_##name
 #define RON(name) ACR_RETRIEVAL_ON_##name
@@ -116,14 +115,12 @@ static void test_retrieval_overflow_asks_again_in_the_same_round(void)
     g_assert_cmpuint(machine.invalid, ==, 1);
 }
 
-/* ---- Attempt ------------------------------------------------------------------------------------
- */
+/* ---- Attempt --------------------------------------------------------------------------------- */
 
 #define A(name) ACR_ATTEMPT_##name
 #define AON(name) ACR_ATTEMPT_ON_##name
 
-/* The next state in the first of two attempts and the first of three tries, without a reproducer.
- */
+/* The next state in the first of two attempts and of three tries, without a reproducer. */
 static const int attempt_table[A(STATES)][A(EVENTS)] = {
     /*                OK            UNAVAILABLE  REFUSED   USED_UP    FAILED     CEILING */
     [A(GUARD)] = {A(REPRODUCE), A(RETRIEVE), NO, NO, A(FAILED), A(STOPPED)},
