@@ -185,7 +185,7 @@ def test_run_goes_on_without_proof(case: Case, host: Host, sample_repo: Repo, tm
     result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
     runs.check_patch(result.stdout, checkout)
     [line] = result.err.splitlines()
-    assert line.startswith("acr-host run: verified: no (the issue is not reproduced: "), line
+    assert line.startswith("acr-host run: verified: no (code cannot be run here: "), line
     check_line(line, case)
     # Said again from the run folder alone, and offline.
     again = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
@@ -401,7 +401,7 @@ def check_runs(case: Case, host: Host, repo: Repo, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     result = sample_run(host, repo, folder / "auto", case).check(0)
     [line] = result.err.splitlines()
-    assert "verified: no (the issue is not reproduced: " in line
+    assert "verified: no (code cannot be run here: " in line
     check_line(line, case)
     runs.check_patch(result.stdout, repo.clone(folder / "checkout"))
     result = sample_run(host, repo, folder / "always", case, "always")
@@ -454,7 +454,7 @@ def test_a_container_that_forbids_namespaces(
     check_line(result.one_line(125), case)
     result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
     [line] = result.err.splitlines()
-    assert "verified: no (the issue is not reproduced: " in line
+    assert "verified: no (code cannot be run here: " in line
     check_line(line, case)
     assert result.stdout == (tmp_path / "out" / "patch.diff").read_bytes() != b""
     result = sample_run(host, sample_repo, tmp_path / "always", case, "always")

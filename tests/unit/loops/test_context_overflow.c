@@ -5,7 +5,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "loops/results.h"
+#include "loops/retrieval.h"
 #include "test_loops.h"
 
 #define SMALL 5000u /* bytes that the longest conversation gets down to: some 1,700 tokens */
@@ -35,8 +35,7 @@ static void set_up(Talk *talk, gconstpointer data)
     g_assert_no_error(error);
     talk->issue = long_text("ISSUE", *issue_lines);
     talk->run = (AcrRun){.issue = talk->issue, .prompts = talk->prompts};
-    talk->retrieved = (AcrRetrieved){.conversation = acr_conversation_new("search")};
-    acr_agent_search_start(talk->retrieved.conversation, talk->prompts, talk->issue);
+    acr_retrieved_init(&talk->retrieved, &talk->run, "search");
 }
 
 static void tear_down(Talk *talk, gconstpointer data)
@@ -52,12 +51,11 @@ static void add_round(Talk *talk, const char *word, guint answer_lines, guint re
     AcrConversation *conversation = talk->retrieved.conversation;
     g_autofree char *answer = long_text("ANSWER", answer_lines);
     g_autofree char *results = long_text(word, result_lines);
-    g_auto(AcrRoundText) text;
-    acr_round_text_init(&text);
-    g_string_append(text.full, results);
-    g_string_append_printf(text.headings, "- search_class(\"%s\"): a.py lines 1-2\n", word);
+    AcrResults *found = acr_results_new();
+    g_string_append(found->full, results);
+    g_string_append_printf(found->headings, "- search_class(\"%s\"): a.py lines 1-2\n", word);
     acr_conversation_add(conversation, ACR_ROLE_ASSISTANT, answer);
-    acr_retrieved_add_results(&talk->retrieved, talk->prompts, &text);
+    acr_retrieved_add_results(&talk->retrieved, talk->prompts, found);
     acr_conversation_add(conversation, ACR_ROLE_ASSISTANT, answer);
     acr_conversation_add(conversation, ACR_ROLE_USER, "What next?");
 }
@@ -222,23 +220,24 @@ static void test_a_long_question_is_cut_at_last(Talk *talk, gconstpointer data)
     g_assert_null(shorten(talk));
 }
 
-void register_shorten_tests(void)
+void register_context_overflow_tests(void)
 {
     static const guint short_issue = 3, long_issue = 2000;
 #define ADD(issue, path, test) g_test_add(path, Talk, &issue, set_up, test, tear_down)
-    ADD(short_issue, "/loops/shorten/a_short_conversation_gives_up_nothing",
+    ADD(short_issue, "/loops/context_overflow/a_short_conversation_gives_up_nothing",
         test_short_conversation_gives_up_nothing);
-    ADD(short_issue, "/loops/shorten/older_results_go_first", test_older_results_go_first);
-    ADD(short_issue, "/loops/shorten/what_the_reproducer_showed_stays_with_the_issue",
+    ADD(short_issue, "/loops/context_overflow/older_results_go_first", test_older_results_go_first);
+    ADD(short_issue, "/loops/context_overflow/what_the_reproducer_showed_stays_with_the_issue",
         test_what_the_reproducer_showed_stays_with_the_issue);
-    ADD(short_issue, "/loops/shorten/newest_results_lose_their_middle_before_all",
+    ADD(short_issue, "/loops/context_overflow/newest_results_lose_their_middle_before_all",
         test_newest_results_lose_their_middle_before_all);
-    ADD(short_issue, "/loops/shorten/old_turns_go_before_the_newest_code",
+    ADD(short_issue, "/loops/context_overflow/old_turns_go_before_the_newest_code",
         test_old_turns_go_before_the_newest_code);
-    ADD(long_issue, "/loops/shorten/the_issue_loses_its_middle", test_the_issue_loses_its_middle);
-    ADD(long_issue, "/loops/shorten/each_step_takes_something_until_it_is_small",
+    ADD(long_issue, "/loops/context_overflow/the_issue_loses_its_middle",
+        test_the_issue_loses_its_middle);
+    ADD(long_issue, "/loops/context_overflow/each_step_takes_something_until_it_is_small",
         test_each_step_takes_something_until_it_is_small);
-    ADD(short_issue, "/loops/shorten/a_long_question_is_cut_at_last",
+    ADD(short_issue, "/loops/context_overflow/a_long_question_is_cut_at_last",
         test_a_long_question_is_cut_at_last);
 #undef ADD
 }

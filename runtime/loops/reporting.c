@@ -1,37 +1,18 @@
 /*
- * What the drivers share: where artifacts go, how progress is told, and the check for an interrupt
- * between steps. Also the words of --verify.
+ * What the drivers report: files into the run folder, stages and notes to the user; and the check
+ * between steps for an interrupt or the end of the time.
  */
 #include "loops/loops_private.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-G_DEFINE_QUARK(acr - loops - error - quark, acr_loops_error)
-
-static const char *const verify_names[] = {"auto", "always", "never"};
-
-const char *acr_verify_name(AcrVerify verify)
-{
-    g_assert((gsize)verify < G_N_ELEMENTS(verify_names));
-    return verify_names[verify];
-}
-
-bool acr_verify_from_name(const char *name, AcrVerify *out)
-{
-    for (guint i = 0; i < G_N_ELEMENTS(verify_names); i++) {
-        if (g_strcmp0(name, verify_names[i]) == 0) {
-            *out = (AcrVerify)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static char *artifact_path(guint attempt, const char *format, va_list args)
+static bool write_artifact(const AcrRun *run, guint attempt, const void *data, gsize len,
+                           GError **error, const char *format, va_list args)
 {
     g_autofree char *name = g_strdup_vprintf(format, args);
-    return g_strdup_printf("attempt_%u/%s", attempt, name);
+    g_autofree char *path = g_strdup_printf("attempt_%u/%s", attempt, name);
+    return run->artifacts->write(run->artifacts->ctx, path, data, len, error);
 }
 
 bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize len, GError **error,
@@ -39,21 +20,21 @@ bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize l
 {
     va_list args;
     va_start(args, format);
-    g_autofree char *path = artifact_path(attempt, format, args);
+    bool ok = write_artifact(run, attempt, data, len, error, format, args);
     va_end(args);
-    return run->artifacts->write(run->artifacts->ctx, path, data, len, error);
+    return ok;
 }
 
 bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error,
                           const char *format, ...)
 {
     va_list args;
-    va_start(args, format);
-    g_autofree char *path = artifact_path(attempt, format, args);
-    va_end(args);
     g_autoptr(AcrJson) owned = json;
     g_autofree char *text = acr_json_print_pretty(owned);
-    return run->artifacts->write(run->artifacts->ctx, path, text, strlen(text), error);
+    va_start(args, format);
+    bool ok = write_artifact(run, attempt, text, strlen(text), error, format, args);
+    va_end(args);
+    return ok;
 }
 
 void acr_loops_stage(const AcrRun *run, guint attempt, const char *stage, guint number)
@@ -71,16 +52,6 @@ void acr_loops_note(const AcrRun *run, const char *format, ...)
     g_autofree char *line = g_strdup_vprintf(format, args);
     va_end(args);
     run->progress->note(run->progress->ctx, line);
-}
-
-char *acr_loops_fence(const char *language, const char *text)
-{
-    gsize longest = 2;
-    for (const char *at = strchr(text, '`'); at; at = strchr(at + strspn(at, "`"), '`'))
-        longest = MAX(longest, strspn(at, "`"));
-    g_autofree char *fence = g_strnfill(longest + 1, '`');
-    return g_strdup_printf("%s%s\n%s%s%s", fence, language, text,
-                           g_str_has_suffix(text, "\n") || !*text ? "" : "\n", fence);
 }
 
 void acr_loops_note_overflow(const AcrRun *run, const char *what)

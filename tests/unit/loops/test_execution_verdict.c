@@ -172,14 +172,15 @@ static void test_bytes_that_are_no_text_are_read(void)
     g_assert_cmpint(verdict.result, ==, ACR_TEST_REPRODUCED);
 }
 
-void register_verdict_tests(void)
+void register_execution_verdict_tests(void)
 {
-    g_test_add_func("/loops/verdict/cases", test_cases);
-    g_test_add_func("/loops/verdict/a_limit_or_a_signal_reproduces_nothing",
+    g_test_add_func("/loops/execution_verdict/cases", test_cases);
+    g_test_add_func("/loops/execution_verdict/a_limit_or_a_signal_reproduces_nothing",
                     test_a_limit_or_a_signal_reproduces_nothing);
-    g_test_add_func("/loops/verdict/much_output_alone_is_no_reason",
+    g_test_add_func("/loops/execution_verdict/much_output_alone_is_no_reason",
                     test_much_output_alone_is_no_reason);
-    g_test_add_func("/loops/verdict/what_is_doubtful_is_told", test_what_is_doubtful_is_told);
-    g_test_add_func("/loops/verdict/bytes_that_are_no_text_are_read",
+    g_test_add_func("/loops/execution_verdict/what_is_doubtful_is_told",
+                    test_what_is_doubtful_is_told);
+    g_test_add_func("/loops/execution_verdict/bytes_that_are_no_text_are_read",
                     test_bytes_that_are_no_text_are_read);
 }
