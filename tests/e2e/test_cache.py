@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from host import SLOWNESS, Host
+from host import SLOWNESS, Host, install
 from hostile import read_only
 from indexing import (
     all_gone,
@@ -342,10 +342,10 @@ def _as_nobody(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def plain_home(binary: Path) -> Any:
-    """A host whose home lies where any user gets at it, and the options that make a run that user's."""
+    """A host whose home lies where any user gets at it, and its program too."""
     folder = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
     folder.chmod(0o755)
-    made = Host(folder, binary)
+    made = Host(folder, install(binary, folder / "installed"))
     yield made
     made.close()
     subprocess.run(["chmod", "-R", "u+rwX", folder], check=True)
