@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -23,6 +24,16 @@ _SANITIZER = re.compile(rb"ERROR: (?:Address|Leak|Thread)Sanitizer|runtime error
 def binary() -> Path:
     """The program under test: $ACR_BINARY, else the release build's."""
     return Path(os.environ.get("ACR_BINARY") or ROOT / "build" / "release" / "acr-host")
+
+
+def install(program: Path, folder: Path) -> Path:
+    """A copy of the program as it is installed, below `folder`: it needs nothing of the source tree, where another
+    user may not look."""
+    shared = folder / "share" / "acr-host"
+    (folder / "bin").mkdir(parents=True)
+    shutil.copytree(ROOT / "python" / "acr", shared / "python" / "acr", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "prompts", shared / "prompts")
+    return Path(shutil.copy2(program, folder / "bin" / program.name))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ a store of their own below the test's folder and are ended by their process id.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import json
 import os
@@ -22,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host import SLOWNESS, Host, Result
+from host import SLOWNESS, Host, Result, install
 
 ORDINARY_USER = "nobody"
 IMAGE = "acr-host-test/python"
 TESTBED = "testbed"
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass
@@ -156,6 +158,11 @@ def mount_points() -> list[str]:
     return [line.split()[1] for line in lines]
 
 
+def _end_with_parent() -> None:
+    """In a child: it is killed when this process ends, however that ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Engine:
     """A container engine of this test's own, at a socket; `stop` ends it and removes its store."""
 
@@ -176,8 +183,13 @@ class Engine:
             stdin=subprocess.DEVNULL,
             stdout=self.log,
             stderr=self.log,
+            preexec_fn=_end_with_parent,
         )
-        self._wait()
+        try:
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
 
     def kill(self) -> None:
         """Ends it as a crash does; what it runs goes on."""
@@ -222,20 +234,40 @@ class Engine:
         assert status == 200, answer
 
     def need_containers(self, name: str) -> None:
-        """Skips, and ends the engine, where it cannot run the simplest command of an image."""
-        simple = {"Image": name, "Cmd": ["/bin/sh", "-c", "exit"], "HostConfig": {"NetworkMode": "none"}}
-        status, answer = self.call("POST", "/containers/create", json.dumps(simple).encode(), "application/json")
+        """Skips where it cannot run the simplest command in a container of an image, which has a shell and TESTBED."""
+        simple = {"Image": name, "Cmd": ["/bin/cat"], "OpenStdin": True, "HostConfig": {"NetworkMode": "none"}}
+        status, answer = self._post("/containers/create", simple)
         assert status == 201, answer
         container = answer["Id"]
-        status, answer = self.call("POST", f"/containers/{container}/start")
+        why = self._cannot_run(container)
         until = time.monotonic() + 20 * SLOWNESS
         # While it is ending by itself, an engine may refuse to remove it.
         while (removed := self.call("DELETE", f"/containers/{container}?force=1&v=1"))[0] not in (200, 204, 404):
             assert time.monotonic() < until, removed
             time.sleep(0.05)
+        if why:
+            said = "".join(letter for letter in str(why) if letter.isprintable()).strip()
+            pytest.skip(f"the engine cannot run a container on this machine: {said}")
+
+    def _cannot_run(self, container: str) -> Any:
+        """Starts a container and runs a command in it: what went wrong, else None.
+
+        In a chroot a container may start, but what is run in it later sees the chroot's files, not its own.
+        """
+        status, answer = self.call("POST", f"/containers/{container}/start")
         if status != 204:
-            self.stop()
-            pytest.skip(f"the engine cannot run a container on this machine: {answer}")
+            return answer
+        command = {"Cmd": ["/bin/sh", "-c", "exit 7"], "WorkingDir": f"/{TESTBED}", "AttachStderr": True}
+        status, answer = self._post(f"/containers/{container}/exec", command)
+        if status != 201:
+            return answer
+        name = answer["Id"]
+        status, said = self._post(f"/exec/{name}/start", {"Detach": False})
+        status, answer = self.call("GET", f"/exec/{name}/json")
+        return None if status == 200 and answer["ExitCode"] == 7 else said or answer
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> tuple[int, Any]:
+        return self.call("POST", path, json.dumps(body).encode(), "application/json")
 
     def containers(self) -> list[Any]:
         """All containers, running or not."""
@@ -348,9 +380,13 @@ def start(name: str, folder: Path, images: Mapping[str, Path]) -> Engine:
     if why:
         pytest.skip(why)
     engine = {"podman": podman, "dockerd": dockerd}[name](folder)
-    for image, archive in images.items():
-        engine.load(archive, image)
-    engine.need_containers(image)
+    try:
+        for image, archive in images.items():
+            engine.load(archive, image)
+        engine.need_containers(image)
+    except BaseException:
+        engine.stop()
+        raise
     return engine
 
 
@@ -387,10 +423,7 @@ def local(name: str, folder: Path, binary: Path) -> Sandbox:
     made = Sandbox(name, Host(folder / "home", binary), [])
     made.host.home.mkdir(parents=True)
     if name == "bubblewrap-user":
-        program = folder / "bin" / "acr-host"
-        program.parent.mkdir()
-        shutil.copy2(binary, program)
-        made.host = Host(made.host.home, program)
+        made.host = Host(made.host.home, install(binary, folder / "installed"))
         made.wrapper = as_user(ORDINARY_USER)
         give(folder, ORDINARY_USER)
     elif name == "plain":

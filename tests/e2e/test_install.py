@@ -18,10 +18,14 @@ BUILD_SECONDS = 600
 SHARE = Path("share") / "acr-host"
 
 
-def cmake(*words: object) -> str:
-    """Run cmake; its output. Errors: AssertionError with the end of it."""
+def cmake(source: Path, *words: object) -> str:
+    """Run cmake on a source tree; its output. Errors: AssertionError with the end of it.
+
+    With ccache, what the ordinary build has compiled is not compiled again: the paths below both trees are the same.
+    """
     done = subprocess.run(
         ["cmake", *map(str, words)],
+        env=os.environ | {"CCACHE_BASEDIR": str(source)},
         capture_output=True,
         check=False,
         text=True,
@@ -42,19 +46,19 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("cmake"):
         pytest.skip("there is no cmake")
     folder = tmp_path_factory.mktemp("install")
-    source, build = folder / "source", folder / "build"
-    source.mkdir()
+    source = folder / "source"
+    build = source / "build" / "release"
+    build.mkdir(parents=True)
     ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
     for name in SOURCES:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, ignore=ignored)
         else:
             shutil.copy(ROOT / name, source / name)
-    cmake("-S", source, "-B", build, "-DBUILD_TESTING=OFF")
-    cmake("--build", build, "-j", os.cpu_count() or 1)
-    cmake("--install", build, "--prefix", folder / "prefix")
+    cmake(source, "-S", source, "-B", build, "-DBUILD_TESTING=OFF")
+    cmake(source, "--build", build, "-j", os.cpu_count() or 1)
+    cmake(source, "--install", build, "--prefix", folder / "prefix")
     shutil.rmtree(source)
-    shutil.rmtree(build)
     (folder / "elsewhere").mkdir()
     return (folder / "prefix").rename(folder / "elsewhere" / "acr host")
 

@@ -6,10 +6,12 @@ import json
 import random
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+import repos
 from host import SLOWNESS, Host, Result, kill
 from hostile import (
     journal_of,
@@ -27,11 +29,21 @@ Serve = Callable[..., LoopbackOpenAI]
 NONE, ENVIRONMENT = 1, 3
 
 
-@pytest.fixture
-def finished(host: Host, sample_repo: Repo, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def sample_repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repo]:
+    """The sample, made once: no run may touch it."""
+    repo = repos.sample_repo(tmp_path_factory.mktemp("sample") / "sample")
+    before = repos.digest(repo.path)
+    yield repo
+    assert repos.digest(repo.path) == before
+
+
+@pytest.fixture(scope="module")
+def finished(binary: Path, sample_repo: Repo, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of the sample, that must not be changed."""
-    host.run(*sample_run(sample_repo, tmp_path / "finished")).check()
-    return tmp_path / "finished"
+    folder = tmp_path_factory.mktemp("finished") / "finished"
+    Host(tmp_path_factory.mktemp("home"), binary).run(*sample_run(sample_repo, folder)).check()
+    return folder
 
 
 def _copy(finished: Path, records: int) -> Path:

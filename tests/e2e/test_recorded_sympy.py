@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from host import ROOT, SLOWNESS, Result
+from host import ROOT, Result
 from repos import Repo, digest
 from runs import journal, read_json
 
@@ -142,8 +142,6 @@ def resolve(run_host: RunHost, case: Recorded, repo: object, rev: str, out: Path
         timeout=120,
     ).check()
     assert result.err == ""
-    if SLOWNESS == 1:
-        assert result.seconds < 30, f"{result.seconds:.1f} s"
     places = read_json(out / "attempt_0/search/bug_locations_after_process.json")
     assert (CHANGED, "TensorProduct", "_eval_expand_tensorproduct") in [
         (place["file"], place["class"], place["func"]) for place in places

@@ -54,6 +54,7 @@ def no_bubblewrap(folder: Path) -> Case:
 
 def bubblewrap_refused(folder: Path) -> Case:
     """One that fails as the real one does where the kernel refuses."""
+    need_bubblewrap()
     program = folder / "bwrap"
     program.write_text(f"#!/bin/sh\necho '{REFUSED}' >&2\nexit 1\n")
     program.chmod(0o755)
@@ -62,6 +63,7 @@ def bubblewrap_refused(folder: Path) -> Case:
 
 def bubblewrap_that_is_none(folder: Path) -> Case:
     """A program of that name that knows nothing of it, and says nothing."""
+    need_bubblewrap()
     (folder / "bwrap").symlink_to("/bin/true")
     return Case(["the sandbox ended by itself", "it said nothing"], env={"PATH": f"{folder}:{os.environ['PATH']}"})
 
@@ -109,6 +111,7 @@ def no_python(folder: Path) -> Case:
 
 def setup_fails(folder: Path) -> Case:
     """The project cannot be made importable."""
+    need_bubblewrap()
     return Case(["the set-up 'seq 3; exit 4' exited with 4: 3"], ["--setup", "seq 3; exit 4"])
 
 

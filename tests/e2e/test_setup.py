@@ -299,7 +299,6 @@ def test_it_ends_at_its_time(box: Sandbox, repo: Repo) -> None:
     owned(repo, box)
     result = box.run(repo.path, "--setup", "echo begun; sleep 600", "--setup-timeout", "1", "--", "true")
     result.one_line(125, "stopped at its limit of wall", "begun")
-    assert result.seconds < 20 * SLOWNESS
     assert not left(box)
 
 

@@ -19,8 +19,8 @@ from verifying import (
     added,
     case,
     guard,
-    has_bubblewrap,
     line,
+    need_bubblewrap,
     patch,
     review,
     search,
@@ -103,7 +103,7 @@ def test_the_roles_take_turns_in_the_reproducers_conversation(case: Case) -> Non
 
 def test_a_sandbox_that_is_demanded_and_gone_ends_the_run_until_it_is_back(case: Case, tmp_path: Path) -> None:
     """It is not taken for one that was never there."""
-    case.options = [] if has_bubblewrap() else ["--sandbox", "plain"]
+    need_bubblewrap()
     lines = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_YES)]
     command = case.arguments(lines, "--verify=always")
     case.host.run(*command).check()

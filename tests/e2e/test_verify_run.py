@@ -234,9 +234,7 @@ def test_the_time_of_a_run_ends_an_execution(case: Case) -> None:
     lines = [guard(), test_line(SLEEPER), *search(), patch(), review(YES_YES)]
     seconds = str(round(3 * SLOWNESS))
     command = case.arguments(lines)
-    begun = time.monotonic()
     result = case.host.run(*command, "--max-time", seconds).check(CEILING)
-    assert time.monotonic() - begun < 40 * SLOWNESS, result.told()
     assert added(result) == [RIGHT] and "the time of the run is over" in result.err, result.told()
     assert len(case.records("execution")) == 1
     assert without_passing(case.records("execution"))[0]["answer"]["limit"] is None
@@ -253,10 +251,8 @@ def test_the_time_of_a_run_ends_a_set_up(case: Case, is_waiting: bool) -> None:
         while other and not any(case.host.home.rglob("layer-*.lock")):
             assert time.monotonic() < until, "the other one does not begin"
             time.sleep(0.02)
-        begun = time.monotonic()
         command = [*case.arguments(STRAIGHT), *setup, "--max-time", str(round(2 * SLOWNESS))]
         result = case.host.run(*command).check(CEILING)
-        assert time.monotonic() - begun < 30 * SLOWNESS, result.told()
     finally:
         if other:
             kill(other)

@@ -65,10 +65,13 @@ need_packages() {
   quietly "apt-get install" apt_get install -y --no-install-recommends "${missing[@]}"
 }
 
-# build PRESET [TARGET...]: configures and builds into build/PRESET.
+# build PRESET [TARGET...]: configures and builds into build/PRESET, by ccache where it is installed.
 build() {
   local preset=$1 targets=()
   shift
+  if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=1
+  fi
   [ $# = 0 ] || targets=(--target "$@")
   quietly "configure-$preset" cmake -S "$root" --preset "$preset"
   quietly "build-$preset" cmake --build "$root/build/$preset" --parallel "$(nproc)" "${targets[@]}"

@@ -1,0 +1,93 @@
+"""run_and_reap.py COMMAND...: runs a test, ends what it has left running, and fails if there was anything.
+
+Processes that lose their parent become children of this one (Linux), so that none can get away: a server of a fixture
+that failed, the helper of a container engine, a command in a session of its own. The exit code is the test's, or 1.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+PATIENCE_SECONDS = 15  # for what is just ending
+LEFT_OVER = 1
+SKIPPED = 77
+
+
+def reap() -> None:
+    """Forget children that have ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def descendants() -> list[int]:
+    """All processes below this one, each before its children."""
+    found = [os.getpid()]
+    for pid in found:
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            try:
+                found += map(int, children.read_text().split())
+            except OSError:
+                continue  # it has just ended
+    return found[1:]
+
+
+def command_of(pid: int) -> str:
+    """A process's command line, for a report."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        return "(ended)"
+
+
+def left_over() -> list[str]:
+    """What still runs after some patience, a line each; it is killed."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while (pids := descendants()) and time.monotonic() < until:
+        time.sleep(0.02)
+        reap()
+    told = [f"{pid} {command_of(pid)}" for pid in pids]
+    until = time.monotonic() + PATIENCE_SECONDS
+    while pids and time.monotonic() < until:
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.02)
+        reap()
+        pids = descendants()
+    return told
+
+
+def main(command: list[str]) -> int:
+    """Run the command; its exit code, or 1 where something was left running."""
+    if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        sys.exit("run_and_reap.py: orphans cannot be adopted here")
+    test = subprocess.Popen(command)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the test gets it too, and ends by itself
+    while True:
+        pid, status = os.waitpid(-1, 0)
+        if pid == test.pid:
+            break
+    code = os.waitstatus_to_exitcode(status)
+    told = left_over()
+    for line in told:
+        print(f"left running by this test: {line}", flush=True)
+    if code < 0:
+        print(f"the test was ended by signal {-code}", flush=True)
+        return 128 - code
+    return LEFT_OVER if told and code in (0, SKIPPED) else code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
