@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK(acr - index - error - quark, acr_index_error)
+G_DEFINE_QUARK(acr_index_error, acr_index_error)
 
 static bool part_is_test(const char *part, gsize len)
 {
