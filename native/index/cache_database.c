@@ -170,6 +170,8 @@ AcrCacheState acr_cache_database_open(const char *path, bool create, AcrCacheDat
 {
     AcrCacheDatabase *database = *out = g_new0(AcrCacheDatabase, 1);
     struct stat st;
+    if (create && stat(path, &st) != 0 && lstat(path, &st) == 0)
+        unlink(path); /* a link that leads nowhere */
     int fd = create ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     if (fd >= 0)
         close(fd);

@@ -3,7 +3,7 @@
  * defined under it: a function, an assigned name; then in another case. What is shown instead of a
  * class is said in a note.
  */
-#include "search/search_private.h"
+#include "search/calls_private.h"
 
 static const AcrSought a_class = {"class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN),
                                   ACR_COLLAPSE_FILES};

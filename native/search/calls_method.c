@@ -3,7 +3,7 @@
  * answered with what else it is: a class (its signatures), an assigned name, the same in another
  * case; a note says so. Members that a class inherits are shown where they are defined.
  */
-#include "search/search_private.h"
+#include "search/calls_private.h"
 
 static const AcrSought a_def = {"function or method",
                                 ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD),
@@ -51,8 +51,7 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     return acr_named_finish(&reply, &a_def, &arg, out, error);
 }
 
-/* ---- In a file ----------------------------------------------------------------------------------
- */
+/* ---- In a file ---- */
 
 /* Functions of that name in the files: as qualified, else by the last part alone. */
 static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
@@ -83,8 +82,7 @@ bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer
     return acr_named_in_files(search, call, &how, out, error);
 }
 
-/* ---- In a class ---------------------------------------------------------------------------------
- */
+/* ---- In a class ---- */
 
 /* Adds the members of that name that the class has or inherits. */
 static void add_members(AcrReply *reply, guint32 class_id, const char *name)
@@ -100,26 +98,6 @@ static void add_members(AcrReply *reply, guint32 class_id, const char *name)
                        from->qualname, acr_index_file(index, from->file)->path);
     }
     acr_reply_add_symbols(reply, ids, ACR_VIEW_WHOLE);
-}
-
-/* The same name in another case, in the class or its ancestors. */
-static void add_members_folded(AcrReply *reply, guint32 class_id, const char *name)
-{
-    const AcrIndex *index = reply->search->index;
-    g_autoptr(GArray) all = acr_index_ancestors(index, class_id);
-    guint before = reply->hits->len;
-    g_array_prepend_val(all, class_id);
-    for (guint i = 0; i < all->len && reply->hits->len == 0; i++) {
-        g_autoptr(GArray) members = acr_index_members(index, g_array_index(all, guint32, i));
-        for (guint m = 0; m < members->len; m++) {
-            guint32 id = g_array_index(members, guint32, m);
-            if (g_ascii_strcasecmp(acr_index_symbol(index, id)->name, name) == 0)
-                acr_reply_add_symbol(reply, id, ACR_VIEW_WHOLE, 0);
-        }
-    }
-    if (reply->hits->len > before)
-        acr_reply_note(reply, "%s has no %s; upper and lower case were ignored.",
-                       acr_index_symbol(index, class_id)->qualname, name);
 }
 
 /* Where the class, else the nearest ancestor that does, sets an attribute of that name on self. */
@@ -164,8 +142,8 @@ static void append_classes(GString *out, AcrSearch *search, const GArray *classe
         acr_suggest_class_contents(out, search, g_array_index(classes, guint32, i));
 }
 
-static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
-                          const GArray *classes, AcrAnswer *out, GError **error)
+static void miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
+                          const GArray *classes, AcrAnswer *out)
 {
     AcrSearch *search = reply->search;
     g_autofree char *shown = acr_search_shown(arg->text),
@@ -179,10 +157,8 @@ static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
         g_string_append_printf(text, "There is no class %s.\n", shown_class);
         acr_suggest_append(text, search->index, ACR_KIND(ACR_SYMBOL_CLASS), klass->last);
     }
-    if (!acr_named_append_nearest(text, search, &a_def, arg, error))
-        return false;
+    acr_named_append_nearest(text, search, &a_def, arg);
     acr_reply_miss(reply, g_strdup(text->str), out);
-    return true;
 }
 
 /* What has that name elsewhere or uses it, in the named classes first; else a miss. */
@@ -200,8 +176,10 @@ static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNa
             : g_strdup_printf("There is no class %s.", shown_class);
     if (!acr_instead_of_name(reply, arg, &scope, missing, error))
         return false;
-    if (reply->hits->len == 0)
-        return miss_in_class(reply, arg, klass, classes, out, error);
+    if (reply->hits->len == 0) {
+        miss_in_class(reply, arg, klass, classes, out);
+        return true;
+    }
     append_classes(reply->tail, reply->search, classes);
     return acr_named_finish(reply, &a_def, arg, out, error);
 }
@@ -232,8 +210,6 @@ bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswe
     g_autoptr(GArray) classes = owners(&reply, &klass);
     for (guint i = 0; i < classes->len; i++)
         add_members(&reply, g_array_index(classes, guint32, i), arg.last);
-    for (guint i = 0; i < classes->len && reply.hits->len == 0; i++)
-        add_members_folded(&reply, g_array_index(classes, guint32, i), arg.last);
     for (guint i = 0; i < classes->len && reply.hits->len == 0; i++) {
         if (!add_attribute(&reply, g_array_index(classes, guint32, i), arg.last, error))
             return false;

@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/reply_private.h"
 
 #define MAX_PER_LOCATION 5u
 #define MAX_CODE (32u * 1024) /* bytes of one place's code */
@@ -28,8 +28,7 @@ typedef struct {
     bool has_file;
 } Locating;
 
-/* ---- Code ---------------------------------------------------------------------------------------
- */
+/* ---- Code ---- */
 
 static gsize lines_cost(AcrContent *content, const GArray *lines)
 {
@@ -130,8 +129,7 @@ static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrH
     return lines;
 }
 
-/* ---- Places -------------------------------------------------------------------------------------
- */
+/* ---- Places ---- */
 
 static AcrLocated *find_located(const GPtrArray *found, const char *file, const AcrHit *hit)
 {
@@ -247,8 +245,7 @@ static void add_classes(Locating *at, const GArray *ids, AcrLocateLevel level)
         add_symbol(at, g_array_index(ids, guint32, i), ACR_LOCATED_BUG, level);
 }
 
-/* ---- Levels -------------------------------------------------------------------------------------
- */
+/* ---- Levels ---- */
 
 static GArray *classes_named(const Locating *at)
 {
@@ -419,8 +416,7 @@ static bool try_file(Locating *at)
     return hit;
 }
 
-/* ---- All ----------------------------------------------------------------------------------------
- */
+/* ---- All ---- */
 
 static bool is_given(const char *text)
 {

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/reply_private.h"
 
 /* Text between tags: valid UTF-8 on one line. */
 static void append_inline(GString *out, const char *text)

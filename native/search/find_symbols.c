@@ -93,6 +93,30 @@ GArray *acr_find_functions_folded(const AcrIndex *index, const char *name)
     return find_functions(index, name, append_folded);
 }
 
+GArray *acr_find_definitions(const AcrIndex *index, const char *word)
+{
+    GArray *ids = acr_find_by_name(index, ACR_SYMBOL_CLASS, word);
+    g_autoptr(GArray) functions = acr_find_functions(index, word);
+    if (functions->len)
+        g_array_append_vals(ids, functions->data, functions->len);
+    if (ids->len == 0) {
+        g_array_unref(ids);
+        ids = acr_find_by_name(index, ACR_SYMBOL_ASSIGN, word);
+    }
+    acr_find_unique(ids);
+    return ids;
+}
+
+GArray *acr_find_definitions_folded(const AcrIndex *index, const char *word)
+{
+    GArray *ids = acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, word);
+    g_autoptr(GArray) functions = acr_find_functions_folded(index, word);
+    if (functions->len)
+        g_array_append_vals(ids, functions->data, functions->len);
+    acr_find_unique(ids);
+    return ids;
+}
+
 GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrFileMatch *files)
 {
     GArray *kept = ids_new();
