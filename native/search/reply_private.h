@@ -68,9 +68,12 @@ void acr_reply_miss(AcrReply *reply, char *text, AcrAnswer *out);
  */
 void acr_render_heading(GString *out, const char *path, const char *klass, const char *func,
                         const char *separator);
-/* The lines (of guint32) with their numbers, at most `budget` bytes, shortened in the middle. */
+/* The lines (of guint32) with their numbers, at most `budget` bytes, shortened in the middle;
+ * without `path` as they are, without numbers. */
 void acr_render_lines(GString *out, AcrContent *content, const GArray *lines, gsize budget,
                       const char *path);
+/* Whether the lines without numbers need no shortening. */
+bool acr_render_fits(AcrContent *content, const GArray *lines, gsize budget);
 /* Line numbers of a class's signatures: header, decorators and headers of methods, assignments;
  * owned. */
 GArray *acr_render_signature_lines(const AcrIndex *index, guint32 class_id) ACR_MUST_USE;

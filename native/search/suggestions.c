@@ -209,57 +209,29 @@ static guint count_in(const char *hay, gsize len, const char *text)
     return count;
 }
 
-typedef struct {
-    GString *listed;
-    guint files, count;
-} Tally;
-
-static void tally(Tally *all, const char *path, guint count)
-{
-    if (count == 0)
-        return;
-    if (all->files < LISTED_OCCURRENCES) {
-        acr_render_heading(all->listed, path, NULL, NULL, "");
-        g_string_append_printf(all->listed, " %u\n", count);
-    }
-    all->files++;
-    all->count += count;
-}
-
-static void append_tally(GString *out, const Tally *all, const char *text, const char *where)
-{
-    if (all->files == 0)
-        return;
-    g_string_append_printf(out, "The text %s occurs %u time%s in %u %s:\n%s", text, all->count,
-                           all->count == 1 ? "" : "s", all->files, where, all->listed->str);
-    if (all->files > LISTED_OCCURRENCES)
-        g_string_append_printf(out, "… and in %u more.\n", all->files - LISTED_OCCURRENCES);
-}
-
-/* False when a bound was hit: the counts would be partial. */
-static bool tally_others(Tally *all, AcrSearch *search, const char *text)
-{
-    const GPtrArray *texts = acr_search_others(search);
-    for (guint i = 0; texts && i < texts->len; i++) {
-        const AcrOther *other = g_ptr_array_index(texts, i);
-        gsize len;
-        const char *data = g_bytes_get_data(other->bytes, &len);
-        tally(all, acr_search_path(search, other->entry), count_in(data, len, text));
-    }
-    return texts != NULL;
-}
-
 void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text)
 {
-    if (!*text)
-        return;
+    const GPtrArray *others = *text ? acr_search_others(search) : NULL;
     g_autofree char *shown = acr_search_shown(text);
     g_autoptr(GString) listed = g_string_new(NULL);
-    Tally others = {.listed = listed};
-    if (tally_others(&others, search, text))
-        append_tally(out, &others, shown, "of the tests and files of other types");
-    else
-        others.files = 0;
-    if (others.files == 0)
+    guint files = 0, total = 0;
+    for (guint i = 0; others && i < others->len; i++) {
+        const AcrOther *other = g_ptr_array_index(others, i);
+        gsize len;
+        const char *data = g_bytes_get_data(other->bytes, &len);
+        guint count = count_in(data, len, text);
+        if (count && files++ < LISTED_OCCURRENCES) {
+            acr_render_heading(listed, acr_search_path(search, other->entry), NULL, NULL, "");
+            g_string_append_printf(listed, " %u\n", count);
+        }
+        total += count;
+    }
+    if (files)
+        g_string_append_printf(
+            out, "The text %s occurs %u time%s in %u of the tests and files of other types:\n%s",
+            shown, total, total == 1 ? "" : "s", files, listed->str);
+    else if (*text)
         g_string_append_printf(out, "%s stands in no Python file outside the tests.\n", shown);
+    if (files > LISTED_OCCURRENCES)
+        g_string_append_printf(out, "… and in %u more.\n", files - LISTED_OCCURRENCES);
 }

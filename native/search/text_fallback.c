@@ -175,26 +175,34 @@ static GArray *nearest_unshown(const AcrReply *reply, const GArray *ids, const A
     return is_shown ? NULL : g_steal_pointer(&nearby);
 }
 
+static bool append_code(AcrReply *reply, const AcrHit *hit, gsize budget, GError **error)
+{
+    AcrContent *content;
+    if (!acr_search_content(reply->search, hit->entry, &content, error))
+        return false;
+    const char *path = acr_search_path(reply->search, hit->entry);
+    g_autoptr(GArray) lines = g_array_new(FALSE, FALSE, sizeof(guint32));
+    guint32 last = content ? MIN(hit->end, acr_content_n_lines(content)) : 0;
+    for (guint32 line = hit->start; line <= last; line++)
+        g_array_append_val(lines, line);
+    acr_render_heading(reply->tail, path, hit->klass, hit->func, "\n");
+    g_string_append(reply->tail, "\n<code>\n");
+    if (lines->len)
+        acr_render_lines(reply->tail, content, lines, budget, path);
+    g_string_append(reply->tail, "</code>\n");
+    return true;
+}
+
 static bool append_definition(AcrReply *reply, guint32 id, GError **error)
 {
     const AcrIndex *index = reply->search->index;
     const AcrSymbol *symbol = acr_index_symbol(index, id);
-    const AcrIndexFile *file = acr_index_file(index, symbol->file);
-    AcrContent *content;
-    if (!acr_search_content(reply->search, file->entry, &content, error))
-        return false;
-    guint32 last = MIN(symbol->sig_last, symbol->def + DEFINITION_LINES - 1);
-    g_autoptr(GArray) lines = g_array_new(FALSE, FALSE, sizeof(guint32));
-    for (guint32 line = symbol->def; content && line <= MIN(last, acr_content_n_lines(content));
-         line++)
-        g_array_append_val(lines, line);
-    acr_render_heading(reply->tail, file->path, acr_index_class_of(index, id),
-                       acr_index_func_of(index, id), "\n");
-    g_string_append(reply->tail, "\n<code>\n");
-    if (lines->len)
-        acr_render_lines(reply->tail, content, lines, 1024, file->path);
-    g_string_append(reply->tail, "</code>\n");
-    return true;
+    AcrHit hit = {.entry = acr_index_file(index, symbol->file)->entry,
+                  .start = symbol->def,
+                  .end = MIN(symbol->sig_last, symbol->def + DEFINITION_LINES - 1),
+                  .klass = acr_index_class_of(index, id),
+                  .func = acr_index_func_of(index, id)};
+    return append_code(reply, &hit, 1024, error);
 }
 
 /* Whether the places shown in full hold the word with no letter at its ends. */
@@ -222,29 +230,16 @@ static bool append_use(AcrReply *reply, const char *word, GError **error)
 {
     g_auto(AcrReply) other;
     g_autoptr(GPtrArray) words = acr_words_of(word);
-    g_autoptr(GArray) lines = g_array_new(FALSE, FALSE, sizeof(guint32));
     const AcrScope nothing_named = {0};
     AcrUsesFound found;
-    AcrContent *content;
     acr_reply_init(&other, reply->search);
     if (!acr_uses_add(&other, words, &nothing_named, &found, error))
         return false;
     if (other.hits->len == 0)
         return true;
     acr_reply_sort(&other);
-    const AcrHit *hit = &g_array_index(other.hits, AcrHit, 0);
-    if (!acr_search_content(reply->search, hit->entry, &content, error))
-        return false;
-    for (guint32 line = hit->start; line <= hit->end && content; line++)
-        g_array_append_val(lines, line);
-    const char *path = acr_search_path(reply->search, hit->entry);
     g_string_append_printf(reply->tail, "As a word of its own %s is used here:\n", word);
-    acr_render_heading(reply->tail, path, hit->klass, hit->func, "\n");
-    g_string_append(reply->tail, "\n<code>\n");
-    if (content)
-        acr_render_lines(reply->tail, content, lines, 2048, path);
-    g_string_append(reply->tail, "</code>\n");
-    return true;
+    return append_code(reply, &g_array_index(other.hits, AcrHit, 0), 2048, error);
 }
 
 /* Adds where the word is defined, nearest first, unless that is shown. */
