@@ -144,11 +144,11 @@ static AcrCacheState check(AcrCacheDatabase *database, const char *path, bool cr
 {
     guint64 application, format, pages;
     g_autofree char *schema = NULL;
-    AcrCacheState state = ask_number(database, "PRAGMA application_id", &application);
+    AcrCacheState state = ask_number(database, "PRAGMA page_count", &pages);
+    if (state == ACR_CACHE_OK) /* after the pages: another process may be making the table */
+        state = ask_number(database, "PRAGMA application_id", &application);
     if (state == ACR_CACHE_DAMAGED && !in_own_folder(path))
         return ACR_CACHE_FOREIGN;
-    if (state == ACR_CACHE_OK)
-        state = ask_number(database, "PRAGMA page_count", &pages);
     if (state == ACR_CACHE_OK && pages > 0 && application != ACR_CACHE_APPLICATION_ID)
         return ACR_CACHE_FOREIGN;
     if (state == ACR_CACHE_OK)

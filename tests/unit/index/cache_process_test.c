@@ -51,6 +51,8 @@ static int child_use(const char *path, guint n)
     if (remark && !strstr(remark, "rebuilt"))
         g_printerr("%s\n", remark);
     if (count_rows(cache, 0, n) != n)
+        put_rows(cache, 0, n); /* another process has rebuilt the file meanwhile */
+    if (count_rows(cache, 0, n) != n)
         return 4;
     return !remark ? 0 : strstr(remark, "rebuilt") ? 10 : 5;
 }
