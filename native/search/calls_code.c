@@ -71,7 +71,7 @@ static void find_definition(AcrReply *reply, const char *text, const AcrFileMatc
 {
     const AcrIndex *index = reply->search->index;
     static const char *const heads[] = {"def ", "class ", "async def "};
-    g_auto(AcrNameArg) arg;
+    g_auto(AcrNameArg) arg = {0};
     acr_name_arg_init(&arg, text);
     bool is_head = false;
     for (gsize i = 0; i < G_N_ELEMENTS(heads); i++)
@@ -81,7 +81,7 @@ static void find_definition(AcrReply *reply, const char *text, const AcrFileMatc
     g_autoptr(GArray) ids = acr_index_resolve_class(index, arg.text);
     if (is_head && ids->len == 0) {
         g_array_unref(ids);
-        ids = acr_find_functions(index, arg.last);
+        ids = acr_find_named(index, ACR_FUNCTIONS, arg.last);
     }
     g_autoptr(GArray) kept =
         files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
@@ -105,15 +105,12 @@ static bool finish(AcrReply *reply, const char *text, const AcrFileMatch *files,
 /* The names nearest to the last one in the text, and where the text occurs. */
 static void append_hints(GString *out, AcrSearch *search, const char *text)
 {
-    g_auto(AcrNameArg) arg;
+    g_auto(AcrNameArg) arg = {0};
     acr_name_arg_init(&arg, text);
     acr_suggest_occurrences(out, search, text);
     if (!arg.is_name || strlen(arg.last) < 3)
         return;
-    acr_suggest_append(out, search->index,
-                       ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_FUNCTION) |
-                           ACR_KIND(ACR_SYMBOL_METHOD),
-                       arg.last);
+    acr_suggest_append(out, search->index, ACR_DEFINITIONS, arg.last);
     if (strcmp(arg.last, text) != 0)
         acr_suggest_occurrences(out, search, arg.last);
 }
@@ -143,7 +140,7 @@ static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMa
 
 bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    g_auto(AcrReply) reply;
+    g_auto(AcrReply) reply = {0};
     acr_reply_init(&reply, search);
     if (acr_pattern_of(call->values[0]))
         return answer_pattern(&reply, call, NULL, out, error);
@@ -181,8 +178,8 @@ static void miss_in_file(AcrReply *reply, const char *wanted, const AcrFileMatch
 
 bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    g_auto(AcrFileMatch) files;
-    g_auto(AcrReply) reply;
+    g_auto(AcrFileMatch) files = {0};
+    g_auto(AcrReply) reply = {0};
     acr_file_match_init(&files, search, call->values[1]);
     acr_reply_init(&reply, search);
     if (files.note)
@@ -232,8 +229,8 @@ static bool add_window(AcrReply *reply, gsize entry, AcrContent *content, gint64
 
 bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    g_auto(AcrFileMatch) files;
-    g_auto(AcrReply) reply;
+    g_auto(AcrFileMatch) files = {0};
+    g_auto(AcrReply) reply = {0};
     bool line_cut, window_cut;
     acr_file_match_init(&files, search, call->values[0]);
     acr_reply_init(&reply, search);

@@ -9,24 +9,26 @@
 
 /* ---- Calls ---- */
 
-bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
+bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                      GError **error) ACR_MUST_USE;
 bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
-                              GError **error);
-bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
+                              GError **error) ACR_MUST_USE;
+bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                       GError **error) ACR_MUST_USE;
 bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
-                               GError **error);
+                               GError **error) ACR_MUST_USE;
 bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
-                                GError **error);
-bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
+                                GError **error) ACR_MUST_USE;
+bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                     GError **error) ACR_MUST_USE;
 bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
-                             GError **error);
-bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error);
+                             GError **error) ACR_MUST_USE;
+bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
+                            GError **error) ACR_MUST_USE;
 
 /* ---- Misses ---- */
 
 #define ACR_SEARCH_SUGGESTIONS 6u
-/* Symbol kinds as a set. */
-#define ACR_KIND(kind) (1u << (kind))
 /* Adds "Nearest names: …" with the file of each. */
 void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const char *name);
 /* Adds what a file defines. */

@@ -93,7 +93,7 @@ static bool refuse(AcrReply *reply, const AcrParam *param, const char *value, Ac
 bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     g_auto(AcrCall) checked = {.spec = call->spec};
-    g_auto(AcrReply) reply;
+    g_auto(AcrReply) reply = {0};
     acr_reply_init(&reply, search);
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++) {
         if (!call->values[i]) {

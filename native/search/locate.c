@@ -206,11 +206,11 @@ static GArray *classes_named(const Locating *at)
 {
     const AcrIndex *index = at->search->index;
     GArray *ids = acr_find_classes(index, &at->klass, NULL);
-    g_autoptr(GArray) assigned = acr_find_by_name(index, ACR_SYMBOL_ASSIGN, at->klass.last);
+    g_autoptr(GArray) assigned = acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), at->klass.last);
     if (ids->len || assigned->len)
         return ids;
     g_array_unref(ids);
-    return acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, at->klass.last);
+    return acr_find_named_folded(index, ACR_KIND(ACR_SYMBOL_CLASS), at->klass.last);
 }
 
 static GArray *defs_named(const Locating *at)
@@ -219,7 +219,7 @@ static GArray *defs_named(const Locating *at)
     if (ids->len)
         return ids;
     g_array_unref(ids);
-    return acr_find_functions_folded(at->search->index, at->method.last);
+    return acr_find_named_folded(at->search->index, ACR_FUNCTIONS, at->method.last);
 }
 
 /* Those of the symbols that lie in the named files, if any do; else all. */
@@ -254,9 +254,9 @@ static bool try_method_class(Locating *at)
 static GArray *others_in_files(const Locating *at)
 {
     const AcrIndex *index = at->search->index;
-    g_autoptr(GArray) all = acr_find_functions(index, at->method.last);
+    g_autoptr(GArray) all = acr_find_named(index, ACR_FUNCTIONS, at->method.last);
     for (AcrSymbolKind kind = ACR_SYMBOL_CLASS; kind <= ACR_SYMBOL_ASSIGN; kind++) {
-        g_autoptr(GArray) named = acr_find_by_name(index, kind, at->method.last);
+        g_autoptr(GArray) named = acr_find_named(index, ACR_KIND(kind), at->method.last);
         if (named->len && kind != ACR_SYMBOL_FUNCTION && kind != ACR_SYMBOL_METHOD)
             g_array_append_vals(all, named->data, named->len);
     }

@@ -7,9 +7,6 @@
 
 #include "search/calls_private.h"
 
-#define ANY_DEFINITION                                                                             \
-    (ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD))
-
 static gsize entry_of(const AcrSearch *search, guint32 id)
 {
     return acr_index_file(search->index, acr_index_symbol(search->index, id)->file)->entry;
@@ -36,7 +33,7 @@ void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes)
             return;
     }
     for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++) {
-        g_autoptr(GArray) ids = acr_find_by_name(index, kinds[k], name);
+        g_autoptr(GArray) ids = acr_find_named(index, ACR_KIND(kinds[k]), name);
         for (guint i = 0; i < ids->len; i++) {
             guint32 id = g_array_index(ids, guint32, i);
             const AcrSymbol *symbol = acr_index_symbol(index, id);
@@ -67,7 +64,7 @@ static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const A
                                 const char *missing, GError **error)
 {
     const char *word = g_ptr_array_index(words, 0);
-    g_autoptr(GArray) folded = acr_find_definitions_folded(reply->search->index, word);
+    g_autoptr(GArray) folded = acr_find_named_folded(reply->search->index, ACR_DEFINITIONS, word);
     AcrUsesFound found;
     if (folded->len) {
         note_missing(reply, missing, "What differs in upper and lower case alone is shown.");
@@ -80,7 +77,7 @@ static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const A
     else if (found.word)
         note_missing(reply, missing, words_for_uses(found.where));
     if (found.word && found.where == ACR_USES_OTHERS)
-        acr_suggest_append(reply->tail, reply->search->index, ANY_DEFINITION, word);
+        acr_suggest_append(reply->tail, reply->search->index, ACR_DEFINITIONS, word);
     for (guint i = 1; i < folded->len; i++)
         acr_reply_add_symbol(reply, g_array_index(folded, guint32, i), ACR_VIEW_SIGNATURES,
                              G_MAXUINT32 - 1);
@@ -197,9 +194,9 @@ static char *missing_in_files(const AcrSought *sought, const AcrNameArg *arg,
 bool acr_named_in_files(AcrSearch *search, const AcrCall *call, const AcrSoughtInFiles *how,
                         AcrAnswer *out, GError **error)
 {
-    g_auto(AcrNameArg) arg;
-    g_auto(AcrFileMatch) files;
-    g_auto(AcrReply) reply;
+    g_auto(AcrNameArg) arg = {0};
+    g_auto(AcrFileMatch) files = {0};
+    g_auto(AcrReply) reply = {0};
     acr_name_arg_init(&arg, call->values[0]);
     acr_file_match_init(&files, search, call->values[1]);
     acr_reply_init(&reply, search);

@@ -167,7 +167,7 @@ static bool find_in(Pattern *pattern, AcrReply *reply, gsize entry, const AcrCon
 bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, char **out_why,
                       GError **error)
 {
-    g_auto(Pattern) pattern;
+    g_auto(Pattern) pattern = {0};
     *out_why = NULL;
     if (!pattern_init(&pattern, text, out_why))
         return true;

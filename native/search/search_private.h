@@ -103,16 +103,15 @@ bool acr_search_is_module(const char *path, const char *dotted);
 
 /* ---- Finders (owned arrays of guint32 symbol ids, sorted, unique) ---- */
 
-GArray *acr_find_by_name(const AcrIndex *index, AcrSymbolKind kind, const char *name) ACR_MUST_USE;
-GArray *acr_find_by_name_folded(const AcrIndex *index, AcrSymbolKind kind,
-                                const char *name) ACR_MUST_USE;
-GArray *acr_find_functions(const AcrIndex *index,
-                           const char *name) ACR_MUST_USE; /* functions and methods */
-GArray *acr_find_functions_folded(const AcrIndex *index, const char *name) ACR_MUST_USE;
+/* Symbol kinds as a set. */
+#define ACR_KIND(kind) (1u << (kind))
+#define ACR_FUNCTIONS (ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD))
+#define ACR_DEFINITIONS (ACR_KIND(ACR_SYMBOL_CLASS) | ACR_FUNCTIONS)
+/* Symbols of those kinds with that bare name; the second one in any case. */
+GArray *acr_find_named(const AcrIndex *index, guint kinds, const char *name) ACR_MUST_USE;
+GArray *acr_find_named_folded(const AcrIndex *index, guint kinds, const char *name) ACR_MUST_USE;
 /* Classes, functions and methods of that name; assigned names where there is none. */
 GArray *acr_find_definitions(const AcrIndex *index, const char *word) ACR_MUST_USE;
-/* Classes, functions and methods of that name in any case. */
-GArray *acr_find_definitions_folded(const AcrIndex *index, const char *word) ACR_MUST_USE;
 /* Classes that the argument names; a qualifier that fits none is dropped and noted (`notes` may be
  * NULL). */
 GArray *acr_find_classes(const AcrIndex *index, const AcrNameArg *arg, GString *notes) ACR_MUST_USE;

@@ -228,7 +228,7 @@ static bool shows_word(const AcrReply *reply, const char *word, bool *out_shown,
 /* Adds the nearest place where the word stands alone: so far it was seen inside longer words. */
 static bool append_use(AcrReply *reply, const char *word, GError **error)
 {
-    g_auto(AcrReply) other;
+    g_auto(AcrReply) other = {0};
     g_autoptr(GPtrArray) words = acr_words_of(word);
     const AcrScope nothing_named = {0};
     AcrUsesFound found;

@@ -39,8 +39,8 @@ GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
 /* ---- Referee ---- */
 
 bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
-                     GError **error);
+                     GError **error) ACR_MUST_USE;
 bool acr_py_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
-                 GError **error);
+                 GError **error) ACR_MUST_USE;
 
 #endif
