@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-from acr.fields import pack  # noqa: E402
+from acr.packing import pack  # noqa: E402
 
 MAX_TEXT = 64 * 1024  # characters of a call
 MAX_INTEGER = 2**31 - 1

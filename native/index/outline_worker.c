@@ -6,7 +6,7 @@
  * one answer: READY, or REFUSED with why it can outline nothing. Then for each request, in their
  * order, one answer: ROWS, or FAILED with why.
  */
-#include "index/workers_private.h"
+#include "index/outline_protocol_private.h"
 
 #include <errno.h>
 #include <string.h>

@@ -24,53 +24,15 @@ static guint64 prefix_of(const char *name)
     return prefix;
 }
 
-/* Names that are longer than the prefix and begin alike. */
-static int compare_names(gconstpointer a, gconstpointer b, gpointer user_data)
+static int compare_keys(gconstpointer a, gconstpointer b, gpointer user_data)
 {
     const AcrSymbol *symbols = user_data;
     const Key *left = a, *right = b;
-    int order = strcmp(symbols[left->id].name, symbols[right->id].name);
+    if (left->prefix != right->prefix)
+        return left->prefix < right->prefix ? -1 : 1;
+    bool is_whole = (left->prefix & 0xff) == 0; /* the names end within the prefix */
+    int order = is_whole ? 0 : strcmp(symbols[left->id].name, symbols[right->id].name);
     return order ? order : (left->id > right->id) - (left->id < right->id);
-}
-
-/* Puts the keys in the order of one byte of the prefix, as they stand where that is the same;
- * returns where they are then, `keys` or `spare`. */
-static Key *sort_by_byte(Key *keys, Key *spare, gsize n, int shift)
-{
-    gsize at[257] = {0};
-    for (gsize i = 0; i < n; i++)
-        at[(keys[i].prefix >> shift & 0xff) + 1]++;
-    for (int byte = 0; byte < 256; byte++) {
-        if (at[byte + 1] == n)
-            return keys; /* all have this byte */
-        at[byte + 1] += at[byte];
-    }
-    for (gsize i = 0; i < n; i++)
-        spare[at[keys[i].prefix >> shift & 0xff]++] = keys[i];
-    return spare;
-}
-
-/* Sorts keys, which stand in the order of ids, by name: the prefixes byte by byte from the last,
- * then the names that these do not tell apart. */
-static Key *sort_keys(Key *keys, gsize n, const AcrSymbol *symbols)
-{
-    Key *spare = g_new(Key, n + 1);
-    for (int shift = 0; shift < 64; shift += 8) {
-        Key *now = sort_by_byte(keys, spare, n, shift);
-        if (now == spare) {
-            spare = keys;
-            keys = now;
-        }
-    }
-    g_free(spare);
-    for (gsize from = 0, to; from < n; from = to) {
-        for (to = from + 1; to < n && keys[to].prefix == keys[from].prefix; to++)
-            continue;
-        bool is_whole = (keys[from].prefix & 0xff) == 0; /* the names end within the prefix */
-        if (to - from > 1 && !is_whole)
-            qsort_r(keys + from, to - from, sizeof *keys, compare_names, (gpointer)symbols);
-    }
-    return keys;
 }
 
 static Key *sorted_keys(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n)
@@ -85,7 +47,8 @@ static Key *sorted_keys(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n)
     for (guint32 i = 0; i < index->symbols->len; i++)
         if (symbols[i].kind == kind)
             keys[n++] = (Key){prefix_of(symbols[i].name), i};
-    return sort_keys(keys, n, symbols);
+    qsort_r(keys, n, sizeof *keys, compare_keys, (gpointer)symbols);
+    return keys;
 }
 
 static void make_table(const AcrIndex *index, AcrSymbolKind kind, AcrNameTable *table)

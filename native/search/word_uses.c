@@ -9,13 +9,12 @@
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/calls_private.h"
 
 #define NEARBY_LINES 4u       /* uses that are fewer lines apart make one place */
 #define LINES_PER_FILE 20000u /* that use a word and are looked at; an answer lists a few */
 
-/* ---- Words --------------------------------------------------------------------------------------
- */
+/* ---- Words ---- */
 
 static bool is_word_char(gunichar c)
 {
@@ -95,8 +94,7 @@ bool acr_has_word(const char *text, gsize len, const char *word)
     return *word && next_word(text, text, text + len, word, strlen(word)) != NULL;
 }
 
-/* ---- Nearness -----------------------------------------------------------------------------------
- */
+/* ---- Nearness ---- */
 
 static bool same_folder(const char *a, const char *b)
 {
@@ -150,28 +148,12 @@ static bool in_named_class(const AcrSearch *search, const AcrScope *scope, gsize
     return n == 0;
 }
 
-/* ---- Absence ------------------------------------------------------------------------------------
- */
-
-void acr_search_set_absent(AcrSearch *search, const char *text)
-{
-    g_free(search->absent);
-    search->absent = g_strdup(text);
-}
-
-bool acr_search_is_absent(const AcrSearch *search, const char *text)
-{
-    return search->absent && strstr(text, search->absent);
-}
-
-/* ---- Collecting ---------------------------------------------------------------------------------
- */
+/* ---- Collecting ---- */
 
 /* A place: lines first..last, `at` the one that decides its rank. */
 typedef struct {
     gsize entry;
     guint32 first, last, at, rank, count;
-    guint32 missing; /* other words that the line `at` does not hold */
 } Use;
 
 typedef struct {
@@ -232,7 +214,6 @@ static void add_use(Collector *all, const Use *use)
         last->last = use->last;
         if (use->rank < last->rank) {
             last->rank = use->rank;
-            last->missing = use->missing;
             last->at = use->at;
         }
         return;
@@ -255,7 +236,8 @@ static void collect(Collector *all, gsize entry, AcrContent *content, guint32 ne
 {
     gsize len = strlen(all->word);
     const char *text = content->text.text, *end = text + content->text.len;
-    guint32 number = 1, n_lines = 0;
+    AcrLineCursor cursor = {.line = 1};
+    guint32 n_lines = 0;
     for (const char *at = text; at < end && !all->overfull;) {
         at = next_word(text, at, end, all->word, len);
         if (!at)
@@ -267,12 +249,13 @@ static void collect(Collector *all, gsize entry, AcrContent *content, guint32 ne
         const char *line = at, *stop = line_end(at + len, end);
         while (line > text && line[-1] != '\n' && line[-1] != '\r')
             line--;
-        number = acr_content_line_after(content, number, (gsize)(at - text));
+        acr_line_cursor_move(&cursor, content, (gsize)(at - text));
+        guint32 number = cursor.line;
         guint32 near = nearness * 2 + !in_named_class(all->search, all->scope, entry, number);
         guint32 missing = words_missing(all, line, stop);
         guint32 rank =
             (near * (ACR_SEARCH_MAX_WORDS + 1) + missing) * 4 + role_on_line(line, at, len, stop);
-        Use use = {entry, number, number, number, rank, 1, missing};
+        Use use = {entry, number, number, number, rank, 1};
         add_use(all, &use);
         at = stop;
     }
@@ -294,34 +277,20 @@ static bool collect_entry(Collector *all, gsize entry, guint32 nearness, GError 
     return true;
 }
 
-/* The first `n` indexed files. */
-static bool collect_python(Collector *all, gsize n, GError **error)
+/* The indexed files, and what the call named beside them. */
+static bool collect_python(Collector *all, GError **error)
 {
     AcrSearch *search = all->search;
-    bool is_absent = true;
-    for (gsize i = 0; i < n; i++) {
-        gsize entry = acr_index_file(search->index, i)->entry;
-        AcrContent *content;
-        if (!acr_search_content(search, entry, &content, error))
-            return false;
-        if (!content || !holds(content, all->word))
-            continue;
-        is_absent = false;
-        collect(all, entry, content, acr_nearness(search, all->scope, entry));
-    }
-    if (is_absent && n == acr_index_n_files(search->index))
-        acr_search_set_absent(search, all->word);
-    return true;
-}
-
-/* Of the named files those that are not among the first `n` indexed ones. */
-static bool collect_named(Collector *all, gsize n, GError **error)
-{
     const AcrFileMatch *files = all->scope->files;
     for (guint i = 0; files && i < files->entries->len; i++) {
         gsize entry = g_array_index(files->entries, gsize, i);
-        gint32 file = all->search->file_of_entry[entry];
-        if ((file < 0 || (gsize)file >= n) && !collect_entry(all, entry, ACR_NEAR_NAMED, error))
+        if (search->file_of_entry[entry] < 0 && !collect_entry(all, entry, ACR_NEAR_NAMED, error))
+            return false;
+    }
+    acr_search_load(search);
+    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
+        gsize entry = acr_index_file(search->index, i)->entry;
+        if (!collect_entry(all, entry, acr_nearness(search, all->scope, entry), error))
             return false;
     }
     return true;
@@ -365,8 +334,7 @@ static bool collect_others(Collector *all, GError **error)
     return true;
 }
 
-/* ---- Hits ---------------------------------------------------------------------------------------
- */
+/* ---- Hits ---- */
 
 static int compare_uses(const void *left, const void *right)
 {
@@ -431,66 +399,33 @@ static bool emit(AcrReply *reply, Collector *all, GError **error)
     return true;
 }
 
-/* Drops the places that hold no more than half of the words. */
-static void keep_close(GArray *uses, guint n_words)
-{
-    guint kept = 0;
-    for (guint i = 0; i < uses->len; i++) {
-        const Use *use = &g_array_index(uses, Use, i);
-        if (use->missing * 2 < n_words)
-            g_array_index(uses, Use, kept++) = *use;
-    }
-    g_array_set_size(uses, kept);
-}
-
-static bool collect_all(Collector *all, AcrUsesWhere *out_where, GError **error)
-{
-    gsize n;
-    *out_where = ACR_USES_PYTHON;
-    if (!acr_search_load_first(all->search, &n, error) || !collect_named(all, n, error))
-        return false;
-    if (!acr_search_is_absent(all->search, all->word) && !collect_python(all, n, error))
-        return false;
-    if (all->uses->len)
-        return true;
-    *out_where = ACR_USES_OTHERS;
-    return collect_others(all, error);
-}
-
-/* The words but the n-th, in small letters; owned. */
-static GPtrArray *words_without(const GPtrArray *words, guint n)
+/* The words but the first, in small letters; owned. */
+static GPtrArray *others_of(const GPtrArray *words)
 {
     GPtrArray *others = g_ptr_array_new_with_free_func(g_free);
-    for (guint i = 0; i < words->len; i++) {
-        if (i != n)
-            g_ptr_array_add(others, g_ascii_strdown(g_ptr_array_index(words, i), -1));
-    }
+    for (guint i = 1; i < words->len; i++)
+        g_ptr_array_add(others, g_ascii_strdown(words->pdata[i], -1));
     return others;
 }
 
 bool acr_uses_add(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
                   AcrUsesFound *out_found, GError **error)
 {
-    g_autoptr(GArray) uses = g_array_new(FALSE, FALSE, sizeof(Use));
-    Collector all = {.search = reply->search, .scope = scope, .uses = uses};
     *out_found = (AcrUsesFound){0};
-    for (guint i = 0; i < words->len && uses->len == 0; i++) {
-        g_autoptr(GPtrArray) others = words_without(words, i);
-        all.word = g_ptr_array_index(words, i);
-        all.others = others;
-        if (!collect_all(&all, &out_found->where, error))
+    if (words->len == 0)
+        return true;
+    g_autoptr(GArray) uses = g_array_new(FALSE, FALSE, sizeof(Use));
+    g_autoptr(GPtrArray) others = others_of(words);
+    Collector all = {reply->search, scope, words->pdata[0], others, uses, false, false};
+    if (!collect_python(&all, error))
+        return false;
+    if (uses->len == 0) {
+        out_found->where = ACR_USES_OTHERS;
+        if (!collect_others(&all, error))
             return false;
-        if (i)
-            keep_close(uses, words->len);
     }
     if (uses->len == 0)
         return true;
     out_found->word = all.word;
-    gsize n_files = acr_index_n_files(reply->search->index);
-    if (reply->search->n_first < n_files)
-        acr_reply_note(reply,
-                       "Uses were looked for in %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
-                       " Python files only; search_code looks in all.",
-                       reply->search->n_first, n_files);
     return emit(reply, &all, error);
 }

@@ -1,17 +1,17 @@
-"""acr.doubts: what a reproducer is doubted for, and that an honest one is not."""
+"""acr.reproducer_doubts: what a reproducer is doubted for, and that an honest one is not."""
 
 from __future__ import annotations
 
 import sys
 
 import pytest
-from acr import doubts
-from acr.fields import unpack
+from acr import reproducer_doubts
+from acr.packing import unpack
 
 
 def said(source: str) -> list[str]:
     """The doubts about a script that imports the project."""
-    return [field.decode() for field in unpack(doubts.doubts(f"{source}\nimport app\n".encode()))]
+    return [field.decode() for field in unpack(reproducer_doubts.find(f"{source}\nimport app\n".encode()))]
 
 
 HONEST = {
@@ -36,7 +36,7 @@ EXITS = [
 
 @pytest.mark.parametrize("source", EXITS)
 def test_to_leave_with_0_at_the_very_end_is_not_doubted(source: str) -> None:
-    assert doubts.doubts(source.encode()) == b""
+    assert reproducer_doubts.find(source.encode()) == b""
     assert said(source) != []  # there is something after it
 
 
@@ -44,7 +44,7 @@ def test_to_leave_with_0_at_the_very_end_is_not_doubted(source: str) -> None:
 @pytest.mark.parametrize("starts", ["", "import app", "from app import half", "import subprocess", "os.system('app')"])
 def test_a_script_that_runs_nothing_of_the_project_is_doubted(starts: str) -> None:
     source = f"import os\n{starts}\nassert os.path.getsize('app.py') == 7\n"
-    told = [field.decode() for field in unpack(doubts.doubts(source.encode()))]
+    told = [field.decode() for field in unpack(reproducer_doubts.find(source.encode()))]
     assert told == ([] if starts else ["the script imports nothing of the project, and starts nothing"])
 
 
@@ -109,7 +109,7 @@ def test_what_it_may_be_red_or_green_for_is_told(source: str, doubt: str) -> Non
 
 def test_there_is_a_most_and_the_order_is_that_of_lines() -> None:
     many = "import os\n" + "os._exit(1)\n" * 20
-    assert said(many) == [f"the script calls os._exit (line {n})" for n in range(2, 2 + doubts.MAX_DOUBTS)]
+    assert said(many) == [f"the script calls os._exit (line {n})" for n in range(2, 2 + reproducer_doubts.MAX_DOUBTS)]
     assert said("import os\ndef f():\n    os._exit(1)\nos.abort()\n") == [
         "the script calls os._exit (line 3)",
         "the script calls os.abort (line 4)",

@@ -1,8 +1,8 @@
 /*
- * The protocol of outlining peers; see serve.c.
+ * The protocol of outlining peers; see outline_worker.c.
  */
-#ifndef ACR_INDEX_WORKERS_PRIVATE_H
-#define ACR_INDEX_WORKERS_PRIVATE_H
+#ifndef ACR_INDEX_OUTLINE_PROTOCOL_PRIVATE_H
+#define ACR_INDEX_OUTLINE_PROTOCOL_PRIVATE_H
 
 #include "index/index.h"
 

@@ -162,13 +162,13 @@ static void names_that_begin_alike(void)
     g_assert_cmpuint(ids[1], ==, 10);
 }
 
-void add_tables_tests(void)
+void add_lookup_tests(void)
 {
-    g_test_add_func("/index/tables/names_that_begin_alike_are_in_order", names_that_begin_alike);
-    g_test_add_func("/index/tables/names_give_all_places_in_order", lookup);
-    g_test_add_func("/index/tables/names_are_distinct_and_sorted", distinct_names);
-    g_test_add_func("/index/tables/each_line_has_its_innermost_class_and_function", enclosing);
-    g_test_add_func("/index/tables/lines_belong_to_their_file", enclosing_in_other_files);
-    g_test_add_func("/index/tables/symbols_know_their_class_and_function", owners);
-    g_test_add_func("/index/tables/members_are_direct_ones_only", members);
+    g_test_add_func("/index/lookup/names_that_begin_alike_are_in_order", names_that_begin_alike);
+    g_test_add_func("/index/lookup/names_give_all_places_in_order", lookup);
+    g_test_add_func("/index/lookup/names_are_distinct_and_sorted", distinct_names);
+    g_test_add_func("/index/lookup/each_line_has_its_innermost_class_and_function", enclosing);
+    g_test_add_func("/index/lookup/lines_belong_to_their_file", enclosing_in_other_files);
+    g_test_add_func("/index/lookup/symbols_know_their_class_and_function", owners);
+    g_test_add_func("/index/lookup/members_are_direct_ones_only", members);
 }

@@ -1,177 +1,16 @@
 /*
- * What a call shows where its own rule finds nothing: the name defined elsewhere, whatever it is;
- * the name in another case; the lines that use it. And what a text search adds to its places: where
- * the last word of the text is defined. What is shown instead of what was asked for, and where it
- * lies, is always said in a note.
+ * What a text search shows where the text is not: the text in other files, else lines with its
+ * words. And what it adds to its places: where the last word of the text is defined. A note says
+ * what is shown instead of what was asked for.
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/calls_private.h"
 
-#define DEFINITIONS_ADDED 2u /* of the last word of a text */
-#define DEFINITION_LINES 5u  /* shown of each */
-#define ANY_DEFINITION                                                                             \
-    (ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD))
+#define DEFINITIONS_ADDED 2u       /* of the last word of a text */
+#define DEFINITION_LINES 5u        /* shown of each */
 #define MAX_DEFINITIONS 2000u      /* compared to find the nearest of them */
 #define MAX_RANKED_SYMBOLS 100000u /* symbols of one name that are looked for among text hits */
-
-/* ---- Definitions --------------------------------------------------------------------------------
- */
-
-/* Classes, functions and methods of that name; assigned names where there is none. */
-static GArray *definitions_of(const AcrIndex *index, const char *word)
-{
-    GArray *ids = acr_find_by_name(index, ACR_SYMBOL_CLASS, word);
-    g_autoptr(GArray) functions = acr_find_functions(index, word);
-    if (functions->len)
-        g_array_append_vals(ids, functions->data, functions->len);
-    if (ids->len == 0) {
-        g_array_unref(ids);
-        ids = acr_find_by_name(index, ACR_SYMBOL_ASSIGN, word);
-    }
-    acr_find_unique(ids);
-    return ids;
-}
-
-static GArray *definitions_folded(const AcrIndex *index, const char *word)
-{
-    GArray *ids = acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, word);
-    g_autoptr(GArray) functions = acr_find_functions_folded(index, word);
-    if (functions->len)
-        g_array_append_vals(ids, functions->data, functions->len);
-    acr_find_unique(ids);
-    return ids;
-}
-
-static gsize entry_of(const AcrSearch *search, guint32 id)
-{
-    return acr_index_file(search->index, acr_index_symbol(search->index, id)->file)->entry;
-}
-
-static void add_near(AcrReply *reply, const GArray *ids, const AcrScope *scope)
-{
-    for (guint i = 0; i < ids->len; i++) {
-        guint32 id = g_array_index(ids, guint32, i);
-        guint32 near = acr_nearness(reply->search, scope, entry_of(reply->search, id));
-        acr_reply_add_symbol(reply, id, ACR_VIEW_SIGNATURES, near);
-    }
-}
-
-void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes)
-{
-    const AcrIndex *index = reply->search->index;
-    static const AcrSymbolKind kinds[] = {ACR_SYMBOL_ASSIGN, ACR_SYMBOL_IMPORT};
-    guint32 rank = 0;
-    if (classes->len == 0)
-        return;
-    for (guint i = 0; i < classes->len; i++) {
-        if (strcmp(acr_index_symbol(index, g_array_index(classes, guint32, i))->name, name) == 0)
-            return;
-    }
-    for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++) {
-        g_autoptr(GArray) ids = acr_find_by_name(index, kinds[k], name);
-        for (guint i = 0; i < ids->len; i++) {
-            guint32 id = g_array_index(ids, guint32, i);
-            const AcrSymbol *symbol = acr_index_symbol(index, id);
-            if (!symbol->value || strcmp(symbol->value, name) == 0)
-                continue;
-            acr_reply_add_symbol(reply, id, ACR_VIEW_AROUND, rank);
-            rank = 2; /* one before the classes, the others after them */
-        }
-    }
-}
-
-/* ---- Instead of a name --------------------------------------------------------------------------
- */
-
-static void note_missing(AcrReply *reply, const char *missing, const char *rest)
-{
-    acr_reply_note(reply, "%s %s", missing, rest);
-}
-
-static const char *words_for_uses(AcrUsesWhere where)
-{
-    return where == ACR_USES_PYTHON
-               ? "It is not defined outside the tests; these lines use the name:"
-               : "No Python file outside the tests holds it; these are lines of other files:";
-}
-
-/* The name in another case, one before its uses and the rest after them; then the uses. */
-static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
-                                const char *missing, GError **error)
-{
-    const char *word = g_ptr_array_index(words, 0);
-    g_autoptr(GArray) folded = definitions_folded(reply->search->index, word);
-    AcrUsesFound found;
-    if (folded->len) {
-        note_missing(reply, missing, "What differs in upper and lower case alone is shown.");
-        acr_reply_add_symbol(reply, g_array_index(folded, guint32, 0), ACR_VIEW_SIGNATURES, 0);
-    }
-    if (!acr_uses_add(reply, words, scope, &found, error))
-        return false;
-    if (found.word && folded->len)
-        acr_reply_note(reply, "Lines that use %s as written follow it.", word);
-    else if (found.word)
-        note_missing(reply, missing, words_for_uses(found.where));
-    if (found.word && found.where == ACR_USES_OTHERS)
-        acr_suggest_append(reply->tail, reply->search->index, ANY_DEFINITION, word);
-    for (guint i = 1; i < folded->len; i++)
-        acr_reply_add_symbol(reply, g_array_index(folded, guint32, i), ACR_VIEW_SIGNATURES,
-                             G_MAXUINT32 - 1);
-    return true;
-}
-
-/* The words of a name argument, its last first: the others only tell which lines are better. */
-static GPtrArray *words_of_name(const AcrNameArg *arg)
-{
-    const char *paren = strchr(arg->text, '(');
-    g_autofree char *head =
-        paren && paren > arg->text ? g_strndup(arg->text, (gsize)(paren - arg->text)) : NULL;
-    GPtrArray *words = acr_words_of(head ? head : arg->text);
-    if (words->len == 0)
-        g_ptr_array_add(words, g_strdup(arg->text));
-    return words;
-}
-
-/* Says which files are the module of that name. */
-static void note_modules(AcrReply *reply, const AcrNameArg *arg)
-{
-    const AcrIndex *index = reply->search->index;
-    guint told = 0;
-    for (gsize i = 0; i < acr_index_n_files(index) && arg->is_name; i++) {
-        const char *path = acr_index_file(index, i)->path;
-        if (!acr_search_is_module(path, arg->text) || told++ >= ACR_RESULT_SHOW_LIMIT)
-            continue;
-        g_autofree char *shown = acr_search_shown(path);
-        acr_reply_note(reply, "%s is a module: %s.", arg->text, shown);
-    }
-}
-
-bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope *scope,
-                         const char *missing, GError **error)
-{
-    g_autoptr(GPtrArray) words = words_of_name(arg);
-    const char *word = g_ptr_array_index(words, 0);
-    g_autoptr(GArray) ids = definitions_of(reply->search->index, word);
-    g_autofree char *sentence = strcmp(word, arg->last) == 0
-                                    ? g_strdup(missing)
-                                    : g_strdup_printf("%s Taken as %s.", missing, word);
-    if (ids->len == 0) {
-        if (!add_folded_and_uses(reply, words, scope, sentence, error))
-            return false;
-        if (reply->hits->len)
-            note_modules(reply, arg);
-        return true;
-    }
-    note_missing(reply, sentence,
-                 scope->files || scope->classes ? "It is defined elsewhere:"
-                                                : "This is what has that name:");
-    add_near(reply, ids, scope);
-    return true;
-}
-
-/* ---- Instead of a text --------------------------------------------------------------------------
- */
 
 static bool has_blank(const char *text)
 {
@@ -238,8 +77,7 @@ bool acr_instead_of_text(AcrReply *reply, const char *text, const AcrFileMatch *
     return acr_reply_finish(reply, "line", "lines", ACR_COLLAPSE_FILES, out, error);
 }
 
-/* ---- Beside the places of a text ----------------------------------------------------------------
- */
+/* ---- Definitions beside the places ---- */
 
 static bool shows(const AcrHit *hit, const AcrIndexFile *file, const AcrSymbol *symbol)
 {
@@ -337,26 +175,34 @@ static GArray *nearest_unshown(const AcrReply *reply, const GArray *ids, const A
     return is_shown ? NULL : g_steal_pointer(&nearby);
 }
 
+static bool append_code(AcrReply *reply, const AcrHit *hit, gsize budget, GError **error)
+{
+    AcrContent *content;
+    if (!acr_search_content(reply->search, hit->entry, &content, error))
+        return false;
+    const char *path = acr_search_path(reply->search, hit->entry);
+    g_autoptr(GArray) lines = g_array_new(FALSE, FALSE, sizeof(guint32));
+    guint32 last = content ? MIN(hit->end, acr_content_n_lines(content)) : 0;
+    for (guint32 line = hit->start; line <= last; line++)
+        g_array_append_val(lines, line);
+    acr_render_heading(reply->tail, path, hit->klass, hit->func, "\n");
+    g_string_append(reply->tail, "\n<code>\n");
+    if (lines->len)
+        acr_render_lines(reply->tail, content, lines, budget, path);
+    g_string_append(reply->tail, "</code>\n");
+    return true;
+}
+
 static bool append_definition(AcrReply *reply, guint32 id, GError **error)
 {
     const AcrIndex *index = reply->search->index;
     const AcrSymbol *symbol = acr_index_symbol(index, id);
-    const AcrIndexFile *file = acr_index_file(index, symbol->file);
-    AcrContent *content;
-    if (!acr_search_content(reply->search, file->entry, &content, error))
-        return false;
-    guint32 last = MIN(symbol->sig_last, symbol->def + DEFINITION_LINES - 1);
-    g_autoptr(GArray) lines = g_array_new(FALSE, FALSE, sizeof(guint32));
-    for (guint32 line = symbol->def; content && line <= MIN(last, acr_content_n_lines(content));
-         line++)
-        g_array_append_val(lines, line);
-    acr_render_heading(reply->tail, file->path, acr_index_class_of(index, id),
-                       acr_index_func_of(index, id), "\n");
-    g_string_append(reply->tail, "\n<code>\n");
-    if (lines->len)
-        acr_render_lines(reply->tail, content, lines, 1024, file->path);
-    g_string_append(reply->tail, "</code>\n");
-    return true;
+    AcrHit hit = {.entry = acr_index_file(index, symbol->file)->entry,
+                  .start = symbol->def,
+                  .end = MIN(symbol->sig_last, symbol->def + DEFINITION_LINES - 1),
+                  .klass = acr_index_class_of(index, id),
+                  .func = acr_index_func_of(index, id)};
+    return append_code(reply, &hit, 1024, error);
 }
 
 /* Whether the places shown in full hold the word with no letter at its ends. */
@@ -382,31 +228,18 @@ static bool shows_word(const AcrReply *reply, const char *word, bool *out_shown,
 /* Adds the nearest place where the word stands alone: so far it was seen inside longer words. */
 static bool append_use(AcrReply *reply, const char *word, GError **error)
 {
-    g_auto(AcrReply) other;
+    g_auto(AcrReply) other = {0};
     g_autoptr(GPtrArray) words = acr_words_of(word);
-    g_autoptr(GArray) lines = g_array_new(FALSE, FALSE, sizeof(guint32));
     const AcrScope nothing_named = {0};
     AcrUsesFound found;
-    AcrContent *content;
     acr_reply_init(&other, reply->search);
     if (!acr_uses_add(&other, words, &nothing_named, &found, error))
         return false;
     if (other.hits->len == 0)
         return true;
     acr_reply_sort(&other);
-    const AcrHit *hit = &g_array_index(other.hits, AcrHit, 0);
-    if (!acr_search_content(reply->search, hit->entry, &content, error))
-        return false;
-    for (guint32 line = hit->start; line <= hit->end && content; line++)
-        g_array_append_val(lines, line);
-    const char *path = acr_search_path(reply->search, hit->entry);
     g_string_append_printf(reply->tail, "As a word of its own %s is used here:\n", word);
-    acr_render_heading(reply->tail, path, hit->klass, hit->func, "\n");
-    g_string_append(reply->tail, "\n<code>\n");
-    if (content)
-        acr_render_lines(reply->tail, content, lines, 2048, path);
-    g_string_append(reply->tail, "</code>\n");
-    return true;
+    return append_code(reply, &g_array_index(other.hits, AcrHit, 0), 2048, error);
 }
 
 /* Adds where the word is defined, nearest first, unless that is shown. */
@@ -435,7 +268,7 @@ bool acr_rank_text_hits(AcrReply *reply, const char *text, const AcrFileMatch *f
     acr_reply_sort(reply);
     const char *word = g_ptr_array_index(words, 0);
     g_autofree char *shown = acr_search_shown(word);
-    g_autoptr(GArray) ids = definitions_of(reply->search->index, word);
+    g_autoptr(GArray) ids = acr_find_definitions(reply->search->index, word);
     if (ids->len)
         return append_definitions(reply, shown, ids, files, error);
     bool is_shown;

@@ -170,17 +170,17 @@ static void deep_expression(void)
     g_assert_cmpuint(g_bytes_get_size(out), >, 0);
 }
 
-void add_worker_tests(void)
+void add_interpreter_thread_tests(void)
 {
-    g_test_add_func("/py/worker/any_bytes_pass", bytes_pass);
-    g_test_add_func("/py/worker/endless_job_is_ended", endless);
-    g_test_add_func("/py/worker/except_exception_does_not_hold_the_deadline", careless);
-    g_test_add_func("/py/worker/swallowed_deadline_is_still_a_timeout", swallowing);
-    g_test_add_func("/py/worker/deadline_is_raised_again", stubborn);
-    g_test_add_func("/py/worker/late_deadline_does_not_hit_the_next_job", deadlines_at_the_end);
-    g_test_add_func("/py/worker/threads_get_their_own_answers", many_threads);
-    g_test_add_func("/py/worker/deadline_counts_from_the_start_of_the_job",
+    g_test_add_func("/py/interpreter_thread/any_bytes_pass", bytes_pass);
+    g_test_add_func("/py/interpreter_thread/endless_job_is_ended", endless);
+    g_test_add_func("/py/interpreter_thread/except_exception_does_not_hold_the_deadline", careless);
+    g_test_add_func("/py/interpreter_thread/swallowed_deadline_is_still_a_timeout", swallowing);
+    g_test_add_func("/py/interpreter_thread/deadline_is_raised_again", stubborn);
+    g_test_add_func("/py/interpreter_thread/late_deadline_does_not_hit_the_next_job", deadlines_at_the_end);
+    g_test_add_func("/py/interpreter_thread/threads_get_their_own_answers", many_threads);
+    g_test_add_func("/py/interpreter_thread/deadline_counts_from_the_start_of_the_job",
                     deadline_counts_from_start);
-    g_test_add_func("/py/worker/job_stuck_in_c_does_not_hang_the_caller", lost);
-    g_test_add_func("/py/worker/deep_expression_does_not_crash", deep_expression);
+    g_test_add_func("/py/interpreter_thread/job_stuck_in_c_does_not_hang_the_caller", lost);
+    g_test_add_func("/py/interpreter_thread/deep_expression_does_not_crash", deep_expression);
 }

@@ -1,35 +1,10 @@
 /*
- * What native/ is handed of Python: the outliner and the referee, as functions over
- * acr_python_call.
+ * The referee that native/ is handed: does a file compile (python/acr/syntax.py), which version has
+ * fewer new errors (python/acr/lint.py).
  */
 #include "py/py_private.h"
 
 #include <string.h>
-
-#define MAX_SOURCE_OF_OUTLINE (1024u * 1024)
-
-/* No deadline: who asks for many files has the process ended that does not answer. */
-bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes **out_rows,
-                        GError **error)
-{
-    return acr_python_call(python, "outline", "outline", source, 0, out_rows, error);
-}
-
-char *acr_python_outline_version(const char *package_dir, GError **error)
-{
-    g_autoptr(GError) why = NULL;
-    g_autofree char *path = g_build_filename(package_dir, "acr", "outline.py", NULL);
-    g_autoptr(GBytes) source = acr_file_read(path, MAX_SOURCE_OF_OUTLINE, &why);
-    if (!source) {
-        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, why->message);
-        return NULL;
-    }
-    gsize len;
-    const void *data = g_bytes_get_data(source, &len);
-    g_autofree char *digest = acr_sha256_hex(data, len);
-    g_autofree char *python = acr_py_running_version();
-    return g_strdup_printf("%d/%s/%.16s", ACR_OUTLINE_VERSION, python, digest);
-}
 
 static void add_bytes(GByteArray *fields, GBytes *bytes)
 {

@@ -1,5 +1,5 @@
 /*
- * Lists of byte strings as one byte string, the way python/acr/fields.py writes them: each field is
+ * Lists of byte strings as one byte string, the way python/acr/packing.py writes them: each field is
  * its length (8 bytes, little-endian) and its bytes.
  */
 #include "py/py_private.h"

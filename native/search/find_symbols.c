@@ -57,40 +57,35 @@ static void append_folded(GArray *to, const AcrIndex *index, AcrSymbolKind kind,
     }
 }
 
-GArray *acr_find_by_name(const AcrIndex *index, AcrSymbolKind kind, const char *name)
+GArray *acr_find_named(const AcrIndex *index, guint kinds, const char *name)
 {
     GArray *ids = ids_new();
-    append_named(ids, index, kind, name);
-    return ids;
-}
-
-GArray *acr_find_by_name_folded(const AcrIndex *index, AcrSymbolKind kind, const char *name)
-{
-    GArray *ids = ids_new();
-    append_folded(ids, index, kind, name);
+    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
+        if (kinds & ACR_KIND(kind))
+            append_named(ids, index, (AcrSymbolKind)kind, name);
+    }
     acr_find_unique(ids);
     return ids;
 }
 
-static GArray *find_functions(const AcrIndex *index, const char *name,
-                              void (*append)(GArray *, const AcrIndex *, AcrSymbolKind,
-                                             const char *))
+GArray *acr_find_named_folded(const AcrIndex *index, guint kinds, const char *name)
 {
     GArray *ids = ids_new();
-    append(ids, index, ACR_SYMBOL_FUNCTION, name);
-    append(ids, index, ACR_SYMBOL_METHOD, name);
+    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
+        if (kinds & ACR_KIND(kind))
+            append_folded(ids, index, (AcrSymbolKind)kind, name);
+    }
     acr_find_unique(ids);
     return ids;
 }
 
-GArray *acr_find_functions(const AcrIndex *index, const char *name)
+GArray *acr_find_definitions(const AcrIndex *index, const char *word)
 {
-    return find_functions(index, name, append_named);
-}
-
-GArray *acr_find_functions_folded(const AcrIndex *index, const char *name)
-{
-    return find_functions(index, name, append_folded);
+    GArray *ids = acr_find_named(index, ACR_DEFINITIONS, word);
+    if (ids->len)
+        return ids;
+    g_array_unref(ids);
+    return acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), word);
 }
 
 GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrFileMatch *files)
@@ -191,7 +186,7 @@ static GArray *members_of_named(const AcrIndex *index, const char *owner, const 
 
 GArray *acr_find_defs(const AcrIndex *index, const AcrNameArg *arg, GString *notes)
 {
-    GArray *all = acr_find_functions(index, arg->last);
+    GArray *all = acr_find_named(index, ACR_FUNCTIONS, arg->last);
     if (!arg->qualifier)
         return all;
     GArray *narrowed = narrow(index, all, arg->text, NULL);

@@ -154,10 +154,10 @@ static void lint_fails(void)
     g_assert_cmpuint(got[1], ==, ACR_LINT_UNKNOWN);
 }
 
-void add_tables_tests(void)
+void add_referee_tests(void)
 {
-    g_test_add_func("/py/tables/real_files_are_indexed", index_of_files);
-    g_test_add_func("/py/tables/referee_compiles", compiles);
-    g_test_add_func("/py/tables/referee_lints", lint);
-    g_test_add_func("/py/tables/a_linter_that_fails_says_nothing", lint_fails);
+    g_test_add_func("/py/referee/real_files_are_indexed", index_of_files);
+    g_test_add_func("/py/referee/referee_compiles", compiles);
+    g_test_add_func("/py/referee/referee_lints", lint);
+    g_test_add_func("/py/referee/a_linter_that_fails_says_nothing", lint_fails);
 }

@@ -45,8 +45,7 @@ struct AcrPython {
     AcrReferee referee;
 };
 
-/* ---- Jobs
- * ---------------------------------------------------------------------------------------- */
+/* ---- Jobs ---- */
 
 static Job *job_new(const char *module, const char *function, GBytes *argument, gint64 deadline_ms)
 {
@@ -83,8 +82,7 @@ static void wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, gint64 unti
     pthread_cond_timedwait(cond, mutex, &until);
 }
 
-/* ---- The watchdog
- * -------------------------------------------------------------------------------- */
+/* ---- The watchdog ---- */
 
 /* Raises Deadline in the worker if `job` still runs. Waits for the interpreter: for ever where a
  * job never lets go. */
@@ -123,8 +121,7 @@ static void *watchdog_main(void *data)
     return NULL;
 }
 
-/* ---- The worker
- * ---------------------------------------------------------------------------------- */
+/* ---- The worker ---- */
 
 /* With the mutex held and without the interpreter: the next job, or NULL when it is time to stop.
  */
@@ -241,8 +238,7 @@ static void *worker_main(void *data)
     return NULL;
 }
 
-/* ---- Life
- * ---------------------------------------------------------------------------------------- */
+/* ---- Life ---- */
 
 static void init_conds(AcrPython *python)
 {
@@ -353,8 +349,7 @@ const AcrReferee *acr_python_referee(AcrPython *python)
     return &python->referee;
 }
 
-/* ---- Calls
- * --------------------------------------------------------------------------------------- */
+/* ---- Calls ---- */
 
 static bool lost_error(GError **error)
 {

@@ -1,19 +1,15 @@
 /*
- * Literal text in file contents: as written; where that is nowhere, with other blanks at line ends;
- * where that is nowhere either, with other indentation. A loose match is a literal one of the text
- * without those blanks in the file's text without them, so all steps are linear.
+ * Literal text in file contents: as written; where that is nowhere, with other indentation and line
+ * ends.
  *
  * Line numbers are counted while a scan goes forward. Neighbouring matches in the same class and
  * function become one place; past ACR_SEARCH_MAX_PLACES places matches are only counted.
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/reply_private.h"
 
-#define ANCHORS_TRIED 256u /* in a file, before it is taken for one that may hold the text */
-
-/* ---- Lines --------------------------------------------------------------------------------------
- */
+/* ---- Lines ---- */
 
 /* How many of `n` bytes are LF. */
 static gsize count_lf(const char *at, gsize n)
@@ -64,8 +60,7 @@ const char *acr_text_next_line(const AcrContent *content, const char *at, const 
     return at < end ? at + 1 : end;
 }
 
-/* ---- Places -------------------------------------------------------------------------------------
- */
+/* ---- Places ---- */
 
 void acr_hit_set_names(const AcrReply *reply, AcrHit *hit, guint32 line)
 {
@@ -150,8 +145,7 @@ bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
     return add_hit(reply, entry, cursor->line, last.line);
 }
 
-/* ---- As written ---------------------------------------------------------------------------------
- */
+/* ---- As written ---- */
 
 /* One match per line in which one begins, none inside another. */
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text)
@@ -167,165 +161,95 @@ void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char
     }
 }
 
-/* ---- Loosely ------------------------------------------------------------------------------------
- */
+/* ---- With other indentation or line ends ---- */
 
 static bool is_blank(char c)
 {
     return c != '\n' && g_ascii_isspace(c);
 }
 
-/* Appends [at, end), a line without its end, without the blanks that do not count. */
-static void append_line(GString *out, const char *at, const char *end, bool bare)
+/* The text with LF as line ends and without blanks at both ends of lines; owned. */
+static GString *plain_text(const char *text, gsize len)
 {
-    while (end > at && is_blank(end[-1]))
-        end--;
-    while (bare && at < end && is_blank(*at))
-        at++;
-    gsize len = (gsize)(end - at);
-    if (out->len + len + 2 > out->allocated_len) {
-        g_string_append_len(out, at, (gssize)len);
-    } else {
-        memcpy(out->str + out->len, at, len);
-        out->len += len;
-    }
-}
-
-/* Appends `text` to `out` with LF as line ends, without blanks at line ends and, for `bare`,
- * without indentation. `out` has no NUL at its end then. */
-static void append_plain(GString *out, const char *text, gsize len, bool has_cr, bool bare)
-{
+    GString *out = g_string_sized_new(len);
     const char *end = text + len;
     for (const char *at = text; at < end;) {
-        const char *stop = memchr(at, '\n', (gsize)(end - at));
-        stop = stop ? stop : end;
-        const char *cr = has_cr ? memchr(at, '\r', (gsize)(stop - at)) : NULL;
-        append_line(out, at, cr ? cr : stop, bare);
-        if (cr || stop < end)
-            g_string_append_c(out, '\n');
-        at = cr && cr + 1 != stop ? cr + 1 : MIN(stop + 1, end);
-    }
-}
-
-/* The text without those blanks, and without empty lines before and after it; owned. */
-static char *plain_text(const char *text, bool bare)
-{
-    g_autoptr(GString) out = g_string_new(NULL);
-    append_plain(out, text, strlen(text), strchr(text, '\r') != NULL, bare);
-    gsize len = out->len;
-    while (len && out->str[len - 1] == '\n')
-        len--;
-    g_string_truncate(out, len);
-    return g_strdup(out->str + strspn(out->str, "\n"));
-}
-
-/* Where the longest line begins. */
-static gsize longest_line(const char *text, gsize *out_len)
-{
-    gsize best = 0;
-    *out_len = 0;
-    for (gsize at = 0; text[at];) {
-        gsize len = strcspn(text + at, "\n");
-        if (len > *out_len) {
-            best = at;
-            *out_len = len;
+        while (at < end && is_blank(*at) && *at != '\r')
+            at++;
+        const char *stop = at;
+        while (stop < end && *stop != '\n' && *stop != '\r')
+            stop++;
+        const char *next =
+            stop < end && *stop == '\r' && stop + 1 < end && stop[1] == '\n' ? stop + 2 : stop + 1;
+        for (const char *last = stop; last > at; last--) {
+            if (is_blank(last[-1]))
+                continue;
+            g_string_append_len(out, at, last - at);
+            break;
         }
-        at += len + (text[at + len] == '\n');
+        if (stop < end)
+            g_string_append_c(out, '\n');
+        at = next;
     }
-    return best;
+    return out;
+}
+
+/* The longest line; owned. */
+static char *longest_line(const char *text)
+{
+    const char *best = text;
+    gsize best_len = 0;
+    for (const char *at = text; *at; at += strspn(at, "\n")) {
+        gsize len = strcspn(at, "\n");
+        if (len > best_len) {
+            best = at;
+            best_len = len;
+        }
+        at += len;
+    }
+    return g_strndup(best, best_len);
 }
 
 bool acr_loose_text_init(AcrLooseText *loose, const char *text)
 {
-    *loose = (AcrLooseText){.ends = plain_text(text, false), .bare = plain_text(text, true)};
-    gsize len, off = longest_line(loose->bare, &len);
-    loose->anchor = g_strndup(loose->bare + off, len);
-    loose->next = loose->bare[off + len] ? loose->bare + off + len + 1 : NULL;
-    loose->next_len = loose->next ? strcspn(loose->next, "\n") : 0;
-    loose->n_lines = 1 + (guint32)count_lf(loose->bare, strlen(loose->bare));
-    loose->plain_buf = g_string_new(NULL);
+    GString *plain = plain_text(text, strlen(text));
+    while (plain->len && plain->str[plain->len - 1] == '\n')
+        g_string_truncate(plain, plain->len - 1);
+    g_string_erase(plain, 0, (gssize)strspn(plain->str, "\n"));
+    loose->plain = g_string_free(plain, FALSE);
+    loose->anchor = longest_line(loose->plain);
+    loose->n_lines = 1 + (guint32)count_lf(loose->plain, strlen(loose->plain));
     return *loose->anchor && strcmp(loose->anchor, text) != 0;
 }
 
 void acr_loose_text_clear(AcrLooseText *loose)
 {
-    g_clear_pointer(&loose->ends, g_free);
-    g_clear_pointer(&loose->bare, g_free);
+    g_clear_pointer(&loose->plain, g_free);
     g_clear_pointer(&loose->anchor, g_free);
-    if (loose->plain_buf)
-        g_string_free(loose->plain_buf, TRUE);
-    loose->plain_buf = NULL;
 }
 
-/* Whether the text goes on at `at`, just behind its anchor, with its next line. */
-static bool goes_on(const AcrLooseText *loose, const char *at, const char *end)
+/* Looks in the file's text without those blanks, so that the scan is linear. */
+void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
+                         const AcrLooseText *loose)
 {
-    while (at < end && is_blank(*at))
-        at++;
-    if (at == end || *at != '\n')
-        return false;
-    for (at++; at < end && is_blank(*at);)
-        at++;
-    return (gsize)(end - at) >= loose->next_len && memcmp(at, loose->next, loose->next_len) == 0;
-}
-
-bool acr_loose_text_may_be_in(const AcrLooseText *loose, const AcrContent *content)
-{
-    const char *at = content->text.text, *end = at + content->text.len;
-    gsize len = strlen(loose->anchor);
-    for (guint i = 0; (at = acr_bytes_find(at, (gsize)(end - at), loose->anchor, len)); i++, at++) {
-        if (i == ANCHORS_TRIED || content->has_cr || !loose->next || goes_on(loose, at + len, end))
-            return true;
-    }
-    return false;
-}
-
-/* The next match of `want` in the plain text, from `from` on; -1 when there is none. */
-static gssize next_plain(const GString *plain, const char *want, gsize from)
-{
-    const char *at = acr_bytes_find(plain->str + from, plain->len - from, want, strlen(want));
-    return at ? at - plain->str : -1;
-}
-
-/* Adds the matches of one step in the file whose plain text it is; `first` is the first of them. */
-static void add_plain(AcrReply *reply, gsize entry, AcrContent *content, const AcrLooseText *loose,
-                      const char *want, gssize first)
-{
-    const GString *plain = loose->plain_buf;
+    const AcrText *text = &content->text;
+    if (!acr_bytes_find(text->text, text->len, loose->anchor, strlen(loose->anchor)))
+        return;
+    GString *plain = plain_text(text->text, text->len);
+    const char *counted = plain->str, *end = plain->str + plain->len;
+    gsize len = strlen(loose->plain);
     guint32 line = 1;
-    gsize counted = 0;
-    for (gssize at = first; at >= 0;) {
-        line += (guint32)count_lf(plain->str + counted, (gsize)at - counted);
-        counted = (gsize)at;
+    for (const char *at = plain->str; at < end;) {
+        at = acr_bytes_find(at, (gsize)(end - at), loose->plain, len);
+        if (!at)
+            break;
+        line += (guint32)count_lf(counted, (gsize)(at - counted));
+        counted = at;
         guint32 last = MIN(line + loose->n_lines - 1, acr_content_n_lines(content));
-        const char *lf = memchr(plain->str + at, '\n', plain->len - (gsize)at);
+        const char *lf = memchr(at + len - 1, '\n', (gsize)(end - at - len) + 1);
         if (!acr_text_add_lines(reply, entry, content, line, last) || !lf)
-            return;
-        gsize next = (gsize)(lf + 1 - plain->str);
-        at = next_plain(plain, want, MAX(next, (gsize)at + strlen(want)));
+            break;
+        at = lf + 1;
     }
-}
-
-static gssize make_plain(AcrLooseText *loose, const AcrContent *content, AcrTextStep step)
-{
-    bool bare = step == ACR_TEXT_INDENT;
-    g_string_truncate(loose->plain_buf, 0);
-    append_plain(loose->plain_buf, content->text.text, content->text.len, content->has_cr, bare);
-    return next_plain(loose->plain_buf, bare ? loose->bare : loose->ends, 0);
-}
-
-void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content, AcrLooseText *loose)
-{
-    gssize bare = make_plain(loose, content, ACR_TEXT_INDENT);
-    gssize ends = bare >= 0 ? make_plain(loose, content, ACR_TEXT_LINE_ENDS) : -1;
-    if (ends >= 0) {
-        if (loose->found != ACR_TEXT_LINE_ENDS)
-            g_array_set_size(reply->hits, 0);
-        loose->found = ACR_TEXT_LINE_ENDS;
-        add_plain(reply, entry, content, loose, loose->ends, ends);
-    } else if (bare >= 0 && loose->found != ACR_TEXT_LINE_ENDS) {
-        loose->found = ACR_TEXT_INDENT;
-        bare = make_plain(loose, content, ACR_TEXT_INDENT);
-        add_plain(reply, entry, content, loose, loose->bare, bare);
-    }
+    g_string_free(plain, TRUE);
 }

@@ -1,6 +1,6 @@
 """Lists of byte strings as one byte string: how arguments and results with several parts cross the border to C.
 
-Each field is its length (8 bytes, little-endian) and its bytes. runtime/py/fields.c is the other side.
+Each field is its length (8 bytes, little-endian) and its bytes. runtime/py/packing.c is the other side.
 """
 
 from __future__ import annotations

@@ -6,14 +6,13 @@
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/calls_private.h"
 
 #define FAR 1000u
 #define LISTED_NAMES 40u
 #define LISTED_OCCURRENCES 10u
 
-/* ---- Nearest names ------------------------------------------------------------------------------
- */
+/* ---- Nearest names ---- */
 
 /* Levenshtein distance of two lower-case names, or FAR when it passes `max`. */
 static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint max)
@@ -85,7 +84,7 @@ static void collect(GArray *found, const AcrIndex *index, AcrSymbolKind kind, co
     }
 }
 
-GPtrArray *acr_suggest_names(const AcrIndex *index, guint kinds, const char *name)
+static GPtrArray *suggest_names(const AcrIndex *index, guint kinds, const char *name)
 {
     GPtrArray *names = g_ptr_array_new();
     if (!*name || strlen(name) > ACR_SEARCH_MAX_NAME)
@@ -105,8 +104,7 @@ GPtrArray *acr_suggest_names(const AcrIndex *index, guint kinds, const char *nam
     return names;
 }
 
-/* ---- Definitions --------------------------------------------------------------------------------
- */
+/* ---- Definitions ---- */
 
 static const char *kind_word(const AcrSymbol *symbol)
 {
@@ -125,7 +123,7 @@ static void append_symbol(GString *out, const AcrIndex *index, guint32 id)
 
 void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const char *name)
 {
-    g_autoptr(GPtrArray) names = acr_suggest_names(index, kinds, name);
+    g_autoptr(GPtrArray) names = suggest_names(index, kinds, name);
     if (names->len == 0)
         return;
     g_string_append(out, "The nearest names are:\n");
@@ -197,34 +195,7 @@ void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_i
     append_names(out, search->index, members);
 }
 
-/* ---- Files --------------------------------------------------------------------------------------
- */
-
-void acr_suggest_files(GString *out, AcrSearch *search, const char *argument)
-{
-    const char *slash = strrchr(argument, '/');
-    g_autofree char *wanted = g_ascii_strdown(slash ? slash + 1 : argument, -1);
-    g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Candidate));
-    if (!*wanted || strlen(wanted) > ACR_SEARCH_MAX_NAME)
-        return;
-    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
-        const char *path = acr_index_file(search->index, i)->path;
-        const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-        Candidate candidate = {path, distance(wanted, strlen(wanted), base), ACR_SYMBOL_CLASS};
-        if (candidate.distance < FAR)
-            g_array_append_val(found, candidate);
-    }
-    g_array_sort(found, compare_candidates);
-    if (found->len)
-        g_string_append(out, "Files with a name near to it:\n");
-    for (guint i = 0; i < MIN(found->len, ACR_SEARCH_SUGGESTIONS); i++) {
-        acr_render_heading(out, g_array_index(found, Candidate, i).name, NULL, NULL, "");
-        g_string_append_c(out, '\n');
-    }
-}
-
-/* ---- Occurrences of a text ----------------------------------------------------------------------
- */
+/* ---- Occurrences of a text ---- */
 
 static guint count_in(const char *hay, gsize len, const char *text)
 {
@@ -238,87 +209,29 @@ static guint count_in(const char *hay, gsize len, const char *text)
     return count;
 }
 
-typedef struct {
-    GString *listed;
-    guint files, count;
-} Tally;
-
-static void tally(Tally *all, const char *path, guint count)
+void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text)
 {
-    if (count == 0)
-        return;
-    if (all->files < LISTED_OCCURRENCES) {
-        acr_render_heading(all->listed, path, NULL, NULL, "");
-        g_string_append_printf(all->listed, " %u\n", count);
-    }
-    all->files++;
-    all->count += count;
-}
-
-static void append_tally(GString *out, const Tally *all, const char *text, const char *where)
-{
-    if (all->files == 0)
-        return;
-    g_string_append_printf(out, "The text %s occurs %u time%s in %u %s:\n%s", text, all->count,
-                           all->count == 1 ? "" : "s", all->files, where, all->listed->str);
-    if (all->files > LISTED_OCCURRENCES)
-        g_string_append_printf(out, "… and in %u more.\n", all->files - LISTED_OCCURRENCES);
-}
-
-static bool tally_python(Tally *all, AcrSearch *search, const char *text, GError **error)
-{
-    if (acr_search_is_absent(search, text))
-        return true;
-    gsize n;
-    if (!acr_search_load_first(search, &n, error))
-        return false;
-    for (gsize i = 0; i < n; i++) {
-        const AcrIndexFile *file = acr_index_file(search->index, i);
-        AcrContent *content;
-        if (!acr_search_content(search, file->entry, &content, error))
-            return false;
-        if (content)
-            tally(all, file->path, count_in(content->text.text, content->text.len, text));
-    }
-    return true;
-}
-
-/* False when a bound was hit: the counts would be partial. */
-static bool tally_others(Tally *all, AcrSearch *search, const char *text)
-{
-    const GPtrArray *texts = acr_search_others(search);
-    for (guint i = 0; texts && i < texts->len; i++) {
-        const AcrOther *other = g_ptr_array_index(texts, i);
+    const GPtrArray *others = *text ? acr_search_others(search) : NULL;
+    g_autofree char *shown = acr_search_shown(text);
+    g_autoptr(GString) listed = g_string_new(NULL);
+    guint files = 0, total = 0;
+    for (guint i = 0; others && i < others->len; i++) {
+        const AcrOther *other = g_ptr_array_index(others, i);
         gsize len;
         const char *data = g_bytes_get_data(other->bytes, &len);
-        tally(all, acr_search_path(search, other->entry), count_in(data, len, text));
+        guint count = count_in(data, len, text);
+        if (count && files++ < LISTED_OCCURRENCES) {
+            acr_render_heading(listed, acr_search_path(search, other->entry), NULL, NULL, "");
+            g_string_append_printf(listed, " %u\n", count);
+        }
+        total += count;
     }
-    return texts != NULL;
-}
-
-bool acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text, GError **error)
-{
-    if (!*text)
-        return true;
-    g_autofree char *shown = acr_search_shown(text);
-    g_autoptr(GString) python_list = g_string_new(NULL);
-    g_autoptr(GString) other_list = g_string_new(NULL);
-    Tally python = {.listed = python_list}, others = {.listed = other_list};
-    if (!tally_python(&python, search, text, error))
-        return false;
-    append_tally(out, &python, shown, python.files == 1 ? "Python file" : "Python files");
-    if (tally_others(&others, search, text))
-        append_tally(out, &others, shown, "of the tests and files of other types");
-    else
-        others.files = 0;
-    gsize n_files = acr_index_n_files(search->index);
-    if (search->n_first < n_files && !acr_search_is_absent(search, text))
-        g_string_append_printf(out,
-                               "%s was looked for in %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
-                               " Python files only; search_code looks in all.\n",
-                               shown, search->n_first, n_files);
-    else if (python.files == 0 && others.files == 0)
-        g_string_append_printf(out, "The text %s occurs in no Python file outside the tests.\n",
-                               shown);
-    return true;
+    if (files)
+        g_string_append_printf(
+            out, "The text %s occurs %u time%s in %u of the tests and files of other types:\n%s",
+            shown, total, total == 1 ? "" : "s", files, listed->str);
+    else if (*text)
+        g_string_append_printf(out, "%s stands in no Python file outside the tests.\n", shown);
+    if (files > LISTED_OCCURRENCES)
+        g_string_append_printf(out, "… and in %u more.\n", files - LISTED_OCCURRENCES);
 }

@@ -117,12 +117,12 @@ static void listed(void)
         strstr(text, "get_code_around_line(file_name: str, line_number: int, window_size: int) "));
 }
 
-void add_bind_tests(void)
+void add_calls_tests(void)
 {
-    g_test_add_func("/py/bind/every_registered_call_binds", every_call);
-    g_test_add_func("/py/bind/calls_as_models_write_them", as_models_write);
-    g_test_add_func("/py/bind/misfits_are_told", misfits);
-    g_test_add_func("/py/bind/text_that_is_no_utf8_is_repaired", repaired);
-    g_test_add_func("/py/bind/arguments_have_a_limit", long_arguments);
-    g_test_add_func("/py/bind/module_lists_the_calls", listed);
+    g_test_add_func("/py/calls/every_registered_call_binds", every_call);
+    g_test_add_func("/py/calls/calls_as_models_write_them", as_models_write);
+    g_test_add_func("/py/calls/misfits_are_told", misfits);
+    g_test_add_func("/py/calls/text_that_is_no_utf8_is_repaired", repaired);
+    g_test_add_func("/py/calls/arguments_have_a_limit", long_arguments);
+    g_test_add_func("/py/calls/module_lists_the_calls", listed);
 }

@@ -1,13 +1,8 @@
 /*
- * Outlining by other processes: keeps each peer busy with one file and the next one waiting in its
- * socket, so that none idles while this process reads. One thread, one poll. Large files go one at
- * a time over all peers, to peers that have nothing else to do: their trees take a hundred times
- * their size.
- *
- * A peer answers in the order of its requests, so what a dead peer was doing is its oldest request;
- * the other one is asked of somebody else.
+ * Outlining by other processes: each peer works at one file at a time. One thread, one poll. Large
+ * files go one at a time over all peers: their trees take a hundred times their size.
  */
-#include "index/workers_private.h"
+#include "index/outline_protocol_private.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MAX_WAITING 2u         /* requests in one peer: one at work, one in its socket */
 #define FILES_PER_PEER 12u     /* so few files are not worth another peer's start */
 #define SPARE_FDS 24u          /* for all that is no peer: each takes one descriptor here */
 #define MAX_STARTS_LOST 3u     /* peers in a row that ended before they were ready */
@@ -26,18 +20,13 @@
 #define HANG_UP_GRACE_MS 2000
 
 typedef struct {
-    gsize number; /* in the batch */
-    bool big;
-} Request;
-
-typedef struct {
     AcrPeer peer; /* pid 0: none */
-    bool ready;
-    Request waiting[MAX_WAITING]; /* the first is at work */
-    guint n_waiting;
-    gint64 deadline_us; /* of the first, or of the start */
-    gint64 timeout_us[MAX_WAITING];
-    GByteArray *out; /* what the socket has not taken yet */
+    bool ready, busy;
+    bool big;           /* its file is large */
+    gsize file;         /* its number in the batch, while busy */
+    gint64 timeout_us;  /* of the file */
+    gint64 deadline_us; /* of the file, or of the start */
+    GByteArray *out;    /* what the socket has not taken yet */
     gsize out_at;
     GByteArray *in; /* the answer being read */
 } Worker;
@@ -47,9 +36,9 @@ typedef struct {
     const AcrOutlineWorkers *workers;
     Worker *all;
     guint n;
-    gsize next;        /* the first file that was never asked about */
-    GArray *again;     /* of Request: to be asked before the next */
-    guint big_at_work; /* 0 or 1 */
+    gsize next;       /* the first file that was never asked about */
+    GArray *large;    /* of gsize: large files that wait until none is at work */
+    bool big_at_work; /* a large file */
     guint starts_lost;
     bool no_more; /* peers than there are can be had */
     GError **error;
@@ -79,8 +68,7 @@ static bool start(Pool *pool, Worker *worker)
                     "cannot start an outline worker: %s", why->message);
         return false;
     }
-    worker->ready = false;
-    worker->n_waiting = 0;
+    worker->ready = worker->busy = false;
     worker->out_at = 0;
     g_byte_array_set_size(worker->out, 0);
     g_byte_array_set_size(worker->in, 0);
@@ -88,21 +76,17 @@ static bool start(Pool *pool, Worker *worker)
     return true;
 }
 
-static void forget_first(Pool *pool, Worker *worker)
+/* The peer's file is done, with rows or with a failure. */
+static void finish(Pool *pool, Worker *worker, GBytes *rows, const AcrOutlineFailure *failure)
 {
-    pool->big_at_work -= worker->waiting[0].big;
-    worker->n_waiting--;
-    memmove(worker->waiting, worker->waiting + 1, worker->n_waiting * sizeof *worker->waiting);
-    memmove(worker->timeout_us, worker->timeout_us + 1,
-            worker->n_waiting * sizeof *worker->timeout_us);
-    if (worker->n_waiting)
-        worker->deadline_us = g_get_monotonic_time() + worker->timeout_us[0];
+    worker->busy = false;
+    if (worker->big)
+        pool->big_at_work = false;
+    pool->batch->done(pool->batch->ctx, worker->file, rows, failure);
 }
 
-/*
- * The peer is gone or is to go: its file has failed for that reason, what waited behind it is asked
- * again. False when peers cannot even start.
- */
+/* The peer is gone or is to go: its file has failed for that reason. False when peers cannot even
+ * start. */
 static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms)
 {
     g_autofree char *ended = acr_peer_end(&worker->peer, grace_ms);
@@ -115,15 +99,8 @@ static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms
                     "cannot start an outline worker: %s", text);
         return false;
     }
-    if (worker->n_waiting) {
-        pool->batch->done(pool->batch->ctx, worker->waiting[0].number, NULL,
-                          &(AcrOutlineFailure){.why = text});
-        forget_first(pool, worker);
-    }
-    while (worker->n_waiting) {
-        g_array_append_val(pool->again, worker->waiting[0]);
-        forget_first(pool, worker);
-    }
+    if (worker->busy)
+        finish(pool, worker, NULL, &(AcrOutlineFailure){.why = text});
     return true;
 }
 
@@ -142,9 +119,9 @@ static void send_some(Worker *worker)
     g_byte_array_set_size(worker->out, 0);
 }
 
-static void put_request(Pool *pool, Worker *worker, Request request, GBytes *source)
+static void put_request(Pool *pool, Worker *worker, gsize file, GBytes *source)
 {
-    const char *path = pool->batch->path(pool->batch->ctx, request.number);
+    const char *path = pool->batch->path(pool->batch->ctx, file);
     gsize len, path_len = MIN(strlen(path), ACR_WORKER_MAX_PATH);
     const void *data = g_bytes_get_data(source, &len);
     AcrWorkerRequestHead head = {(guint32)path_len, (guint32)len};
@@ -155,51 +132,42 @@ static void put_request(Pool *pool, Worker *worker, Request request, GBytes *sou
     g_byte_array_append(worker->out, (const guint8 *)path, (guint)path_len);
     if (len)
         g_byte_array_append(worker->out, data, (guint)len);
-    worker->timeout_us[worker->n_waiting] =
-        (pool->workers->timeout_ms ? pool->workers->timeout_ms : own) * 1000;
-    worker->waiting[worker->n_waiting++] = request;
-    pool->big_at_work += request.big;
-    if (worker->n_waiting == 1)
-        worker->deadline_us = g_get_monotonic_time() + worker->timeout_us[0];
+    worker->busy = true;
+    worker->file = file;
+    worker->timeout_us = (pool->workers->timeout_ms ? pool->workers->timeout_ms : own) * 1000;
+    worker->deadline_us = g_get_monotonic_time() + worker->timeout_us;
     send_some(worker);
 }
 
-/* Whether this peer can take another file, of any size or a small one. */
-static bool has_room(const Worker *worker)
+/* Takes the next file; false when there is none now. */
+static bool take(Pool *pool, gsize *out_file)
 {
-    return worker->peer.pid && worker->ready && worker->n_waiting < MAX_WAITING &&
-           worker->out->len == 0 && !(worker->n_waiting && worker->waiting[0].big);
-}
-
-/* Takes the next file for the peer; false when there is none for it now. */
-static bool take(Pool *pool, const Worker *worker, Request *out)
-{
-    for (guint i = 0; i < pool->again->len; i++) {
-        *out = g_array_index(pool->again, Request, i);
-        if (out->big && (pool->big_at_work || worker->n_waiting))
-            continue;
-        g_array_remove_index(pool->again, i);
+    if (pool->large->len && !pool->big_at_work) {
+        *out_file = g_array_index(pool->large, gsize, 0);
+        g_array_remove_index(pool->large, 0);
         return true;
     }
     if (pool->next == pool->batch->n)
         return false;
-    *out = (Request){.number = pool->next++};
+    *out_file = pool->next++;
     return true;
 }
 
-/* Fills the peer. A file that turns out to be large and cannot go now is kept for later. */
+/* Gives the peer a file if it has none. */
 static void feed(Pool *pool, Worker *worker)
 {
-    Request request;
-    while (has_room(worker) && take(pool, worker, &request)) {
-        g_autoptr(GBytes) source = pool->batch->read(pool->batch->ctx, request.number);
+    gsize file;
+    while (worker->peer.pid && worker->ready && !worker->busy && take(pool, &file)) {
+        g_autoptr(GBytes) source = pool->batch->read(pool->batch->ctx, file);
         if (!source)
             continue;
-        request.big = g_bytes_get_size(source) >= ACR_OUTLINE_BIG_BYTES;
-        if (request.big && (pool->big_at_work || worker->n_waiting))
-            g_array_append_val(pool->again, request);
-        else
-            put_request(pool, worker, request, source);
+        worker->big = g_bytes_get_size(source) >= ACR_OUTLINE_BIG_BYTES;
+        if (worker->big && pool->big_at_work) {
+            g_array_append_val(pool->large, file);
+            continue;
+        }
+        pool->big_at_work = pool->big_at_work || worker->big;
+        put_request(pool, worker, file, source);
     }
 }
 
@@ -209,35 +177,26 @@ static void feed(Pool *pool, Worker *worker)
 static bool take_answer(Pool *pool, Worker *worker, guint32 kind, const guint8 *data, gsize len,
                         char **out_reason)
 {
-    g_autofree char *text = NULL;
-    switch (kind) {
-    case ACR_WORKER_READY:
-        if (worker->ready)
-            break;
+    if (kind == ACR_WORKER_READY && !worker->ready) {
         worker->ready = true;
         pool->starts_lost = 0;
         return true;
-    case ACR_WORKER_REFUSED:
+    }
+    if (kind == ACR_WORKER_REFUSED) {
         *out_reason = acr_utf8_repair(data, len);
         return false;
-    case ACR_WORKER_ROWS:
-    case ACR_WORKER_FAILED:
-        if (worker->n_waiting == 0)
-            break;
-        if (kind == ACR_WORKER_ROWS) {
-            g_autoptr(GBytes) rows = g_bytes_new(data, len);
-            pool->batch->done(pool->batch->ctx, worker->waiting[0].number, rows, NULL);
-        } else {
-            text = acr_utf8_repair(data, len);
-            pool->batch->done(pool->batch->ctx, worker->waiting[0].number, NULL,
-                              &(AcrOutlineFailure){.why = text, .lasting = true});
-        }
-        forget_first(pool, worker);
-        return true;
-    default:
-        break;
     }
-    *out_reason = g_strdup("the outline worker gave an answer that is none");
+    if (kind == ACR_WORKER_ROWS && worker->busy) {
+        g_autoptr(GBytes) rows = g_bytes_new(data, len);
+        finish(pool, worker, rows, NULL);
+        return true;
+    }
+    if (kind == ACR_WORKER_FAILED && worker->busy) {
+        g_autofree char *text = acr_utf8_repair(data, len);
+        finish(pool, worker, NULL, &(AcrOutlineFailure){.why = text, .lasting = true});
+        return true;
+    }
+    *out_reason = g_strdup("the outline worker sent a malformed reply");
     return false;
 }
 
@@ -284,12 +243,12 @@ static bool receive(Pool *pool, Worker *worker, char **out_reason)
 
 static bool check_deadline(Pool *pool, Worker *worker)
 {
-    bool works = worker->n_waiting || !worker->ready;
-    if (!worker->peer.pid || !works || g_get_monotonic_time() < worker->deadline_us)
+    if (!worker->peer.pid || (worker->ready && !worker->busy) ||
+        g_get_monotonic_time() < worker->deadline_us)
         return true;
     g_autofree char *reason =
         worker->ready ? g_strdup_printf("outlining took longer than %" G_GINT64_FORMAT " s",
-                                        worker->timeout_us[0] / G_USEC_PER_SEC)
+                                        worker->timeout_us / G_USEC_PER_SEC)
                       : g_strdup("the outline worker did not become ready");
     return lose(pool, worker, reason, 0);
 }
@@ -297,7 +256,7 @@ static bool check_deadline(Pool *pool, Worker *worker)
 /* Whether there is something for another peer to do. */
 static bool is_work_left(const Pool *pool)
 {
-    return pool->next < pool->batch->n || pool->again->len > 0;
+    return pool->next < pool->batch->n || pool->large->len > 0;
 }
 
 static bool step(Pool *pool)
@@ -329,7 +288,7 @@ static bool step(Pool *pool)
 static bool is_busy(const Pool *pool)
 {
     for (guint i = 0; i < pool->n; i++)
-        if (pool->all[i].n_waiting)
+        if (pool->all[i].busy)
             return true;
     return is_work_left(pool);
 }
@@ -361,8 +320,8 @@ static guint useful_peers(const AcrOutlineBatch *batch, const AcrOutlineWorkers 
 bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorkers *workers,
                             GError **error)
 {
-    g_autoptr(GArray) again = g_array_new(FALSE, FALSE, sizeof(Request));
-    Pool pool = {.batch = batch, .workers = workers, .again = again, .error = error};
+    g_autoptr(GArray) large = g_array_new(FALSE, FALSE, sizeof(gsize));
+    Pool pool = {.batch = batch, .workers = workers, .large = large, .error = error};
     pool.n = useful_peers(batch, workers);
     pool.all = g_new0(Worker, pool.n);
     for (guint i = 0; i < pool.n; i++) {

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/reply_private.h"
 
 /* Whether the line assigns to, or annotates, the attribute `wanted` ("self.name"). */
 static bool assigns(const char *line, gsize len, const char *wanted)
@@ -40,8 +40,7 @@ bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name
     return true;
 }
 
-/* ---- Definitions by text ------------------------------------------------------------------------
- */
+/* ---- Definitions by text ---- */
 
 static gsize indent_of(const char *line, gsize len)
 {
@@ -88,7 +87,7 @@ static guint32 block_end(AcrContent *content, guint32 first)
     return end;
 }
 
-bool acr_find_text_defs(AcrReply *reply, gsize entry, const char *name, GError **error)
+static bool find_text_defs(AcrReply *reply, gsize entry, const char *name, GError **error)
 {
     AcrContent *content;
     if (!acr_search_content(reply->search, entry, &content, error))
@@ -131,7 +130,7 @@ bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const cha
         gint32 number = search->file_of_entry[entry];
         if (number >= 0 && !acr_index_file(search->index, (gsize)number)->unparsed)
             continue;
-        if (!acr_find_text_defs(reply, entry, name, error))
+        if (!find_text_defs(reply, entry, name, error))
             return false;
     }
     note_text_only(reply);
@@ -143,7 +142,7 @@ bool acr_find_text_defs_unparsed(AcrReply *reply, const char *name, GError **err
     const AcrIndex *index = reply->search->index;
     for (gsize i = 0; i < acr_index_n_files(index); i++) {
         const AcrIndexFile *file = acr_index_file(index, i);
-        if (file->unparsed && !acr_find_text_defs(reply, file->entry, name, error))
+        if (file->unparsed && !find_text_defs(reply, file->entry, name, error))
             return false;
     }
     note_text_only(reply);

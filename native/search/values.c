@@ -4,7 +4,7 @@
  */
 #include "search/search.h"
 
-G_DEFINE_QUARK(acr - search - error - quark, acr_search_error)
+G_DEFINE_QUARK(acr_search_error, acr_search_error)
 
 void acr_call_clear(AcrCall *call)
 {
@@ -61,11 +61,6 @@ AcrPlace *acr_place_new(const char *file, guint start, guint end, const char *kl
     place->klass = g_strdup(klass);
     place->func = g_strdup(func);
     return place;
-}
-
-AcrPlace *acr_place_copy(const AcrPlace *place)
-{
-    return acr_place_new(place->file, place->start, place->end, place->klass, place->func);
 }
 
 void acr_place_free(AcrPlace *place)

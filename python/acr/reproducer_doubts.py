@@ -11,7 +11,7 @@ import ast
 import sys
 import warnings
 
-from acr.fields import pack
+from acr.packing import pack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _STARTERS = {"subprocess", "runpy", "importlib", "pkgutil", "multiprocessing", "
 _READERS = {"cat", "grep", "egrep", "sed", "awk", "head", "tail", "git", "diff"}
 
 
-def doubts(source: bytes) -> bytes:
+def find(source: bytes) -> bytes:
     """The doubts about a script, as fields of UTF-8, in the order of its lines; at most MAX_DOUBTS."""
     try:
         with warnings.catch_warnings():

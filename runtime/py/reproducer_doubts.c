@@ -1,5 +1,5 @@
 /*
- * What a person should look at in a reproducer, by Python's ast (python/acr/doubts.py). The script
+ * What a person should look at in a reproducer, by Python's ast (python/acr/reproducer_doubts.py). The script
  * is read, never run here.
  */
 #include "py/py_private.h"
@@ -25,8 +25,8 @@ bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
     g_autoptr(GBytes) argument = g_bytes_new(script, strlen(script));
     g_autoptr(GBytes) result = NULL;
     g_autoptr(GError) reason = NULL;
-    if (!acr_python_call(python, "doubts", "doubts", argument, ACR_PY_DOUBTS_TIMEOUT_MS, &result,
-                         &reason)) {
+    if (!acr_python_call(python, "reproducer_doubts", "find", argument, ACR_PY_DOUBTS_TIMEOUT_MS,
+                         &result, &reason)) {
         if (g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT)) {
             g_propagate_error(error, g_steal_pointer(&reason));
             return false;
@@ -36,7 +36,7 @@ bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
     }
     if (!take_texts(result, doubts)) {
         g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                            "doubts.doubts gave no fields");
+                            "reproducer_doubts.find gave no fields");
         return false;
     }
     return true;

@@ -8,7 +8,6 @@
 
 #include "search/search_private.h"
 
-#define FIRST_AT_ONCE 512u     /* files read together by acr_search_load_first */
 #define BINARY_LOOKED_AT 8000u /* bytes in which a NUL makes a file of another type binary */
 
 AcrSearch *acr_search_new(AcrIndex *index)
@@ -17,7 +16,6 @@ AcrSearch *acr_search_new(AcrIndex *index)
     search->index = acr_index_ref(index);
     search->snapshot = acr_index_snapshot(index);
     search->kept_limit = ACR_SEARCH_KEPT_BYTES;
-    search->calls = g_ptr_array_new();
     gsize n = acr_snapshot_size(search->snapshot);
     search->contents = g_new0(AcrContent *, n + 1);
     search->file_of_entry = g_new(gint32, n + 1);
@@ -37,16 +35,13 @@ void acr_search_free(AcrSearch *search)
         acr_content_free(search->contents[i]);
     acr_content_free(search->spare);
     g_clear_pointer(&search->others, g_ptr_array_unref);
-    g_free(search->absent);
-    g_ptr_array_unref(search->calls);
     g_free(search->contents);
     g_free(search->file_of_entry);
     acr_index_unref(search->index);
     g_free(search);
 }
 
-/* ---- One content --------------------------------------------------------------------------------
- */
+/* ---- One content ---- */
 
 /* The text of a file's bytes; keeps a reference to them where they are it. */
 static AcrContent *content_new(GBytes *bytes)
@@ -114,8 +109,7 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out, GError
     return true;
 }
 
-/* ---- All contents -------------------------------------------------------------------------------
- */
+/* ---- All contents ---- */
 
 /* What cannot be read is not kept: acr_search_content says why when it is asked for. */
 static void keep_read(void *user, gsize entry, GBytes *bytes, const GError *error)
@@ -143,42 +137,6 @@ void acr_search_load(AcrSearch *search)
     }
     acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)entries->data, entries->len,
                            keep_read, search);
-}
-
-/* Reads the files from..to that are not kept yet, and adds up how much text they are. */
-static bool load_range(AcrSearch *search, gsize from, gsize to, gsize *bytes, gsize *out_reached,
-                       GError **error)
-{
-    gsize entries[FIRST_AT_ONCE] = {0}, n = 0;
-    for (gsize i = from; i < to; i++) {
-        gsize entry = acr_index_file(search->index, i)->entry;
-        if (!search->contents[entry])
-            entries[n++] = entry;
-    }
-    acr_snapshot_read_many(search->snapshot, entries, n, keep_read, search);
-    for (*out_reached = from; *out_reached < to && *bytes < ACR_SEARCH_MISS_BYTES;
-         (*out_reached)++) {
-        AcrContent *content;
-        gsize entry = acr_index_file(search->index, *out_reached)->entry;
-        if (!acr_search_content(search, entry, &content, error))
-            return false;
-        *bytes += content ? content->text.len : 0;
-    }
-    return true;
-}
-
-bool acr_search_load_first(AcrSearch *search, gsize *out_n, GError **error)
-{
-    gsize n_files = acr_index_n_files(search->index), bytes = 0, reached = 0;
-    while (search->n_first == 0 && reached < n_files && bytes < ACR_SEARCH_MISS_BYTES) {
-        gsize to = MIN(n_files, reached + FIRST_AT_ONCE);
-        if (!load_range(search, reached, to, &bytes, &reached, error))
-            return false;
-    }
-    if (search->n_first == 0)
-        search->n_first = reached;
-    *out_n = search->n_first;
-    return true;
 }
 
 typedef struct {
@@ -239,8 +197,7 @@ const GPtrArray *acr_search_others(AcrSearch *search)
     return search->others_partial ? NULL : search->others;
 }
 
-/* ---- Lines --------------------------------------------------------------------------------------
- */
+/* ---- Lines ---- */
 
 static GArray *starts_of(AcrContent *content)
 {
@@ -270,59 +227,7 @@ const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len)
     return text + from;
 }
 
-guint32 acr_content_line_at(AcrContent *content, gsize off)
-{
-    const GArray *starts = starts_of(content);
-    guint32 low = 0,
-            high = starts->len - 1; /* starts[low] <= off < starts[high], but for off == len */
-    while (high - low > 1) {
-        guint32 middle = low + (high - low) / 2;
-        if (g_array_index(starts, gsize, middle) <= off)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low + 1;
-}
-
-#define STEPS_BY_ONE 32 /* then a search by halves is the shorter way */
-
-guint32 acr_content_line_after(AcrContent *content, guint32 line, gsize off)
-{
-    const GArray *starts = starts_of(content);
-    for (int step = 0; step < STEPS_BY_ONE; step++, line++) {
-        if (line >= starts->len - 1 || g_array_index(starts, gsize, line) > off)
-            return MIN(line, MAX(starts->len - 1, 1));
-    }
-    return acr_content_line_at(content, off);
-}
-
 const char *acr_search_path(const AcrSearch *search, gsize entry)
 {
     return acr_snapshot_entry(search->snapshot, entry)->path;
-}
-
-static void append_line(GString *out, AcrContent *content, guint32 line, bool numbered)
-{
-    gsize len;
-    const char *text = acr_content_line(content, line, &len);
-    if (numbered)
-        g_string_append_printf(out, "%u ", line);
-    g_string_append_len(out, text, (gssize)len);
-    g_string_append_c(out, '\n');
-}
-
-char *acr_search_code(AcrSearch *search, const char *file, guint first, guint last, bool numbered)
-{
-    gssize entry = acr_snapshot_find(search->snapshot, file);
-    AcrContent *content = NULL;
-    if (entry < 0 || !acr_search_content(search, (gsize)entry, &content, NULL) || !content)
-        return NULL;
-    if (first < 1 || first > last || first > acr_content_n_lines(content))
-        return NULL;
-    GString *out = g_string_new(NULL);
-    last = MIN(last, acr_content_n_lines(content));
-    for (guint line = first; line <= last; line++)
-        append_line(out, content, line, numbered);
-    return g_string_free(out, FALSE);
 }
