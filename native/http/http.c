@@ -40,8 +40,7 @@ void acr_http_global_cleanup(void)
     curl_global_cleanup();
 }
 
-/* ---- The wait -----------------------------------------------------------------------------------
- */
+/* ---- The wait ---- */
 
 static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 timeout_ms,
                     AcrHttpEnd end)
@@ -103,8 +102,7 @@ static CURLcode drive(AcrHttpTransfer *x)
     }
 }
 
-/* ---- The exchange -------------------------------------------------------------------------------
- */
+/* ---- The exchange ---- */
 
 static bool begin(AcrHttpTransfer *x, GError **error)
 {

@@ -3,7 +3,7 @@
  * OPENAI_API_VERSION the dated API, whose paths name the deployment; without it the v1 API, whose
  * requests are OpenAI's own. A bearer token from the environment goes before a key from there.
  */
-#include "llm/llm_private.h"
+#include "llm/provider.h"
 
 #include <string.h>
 
@@ -55,8 +55,8 @@ static char *resource_of(const AcrEndpoint *endpoint)
 static char *url_of(const AcrEndpoint *endpoint, const char *version)
 {
     g_autofree char *resource = resource_of(endpoint);
-    g_autofree char *deployment = acr_llm_escape_segment(endpoint->model);
-    g_autofree char *query = version ? acr_llm_escape_segment(version) : NULL;
+    g_autofree char *deployment = g_uri_escape_string(endpoint->model, NULL, FALSE);
+    g_autofree char *query = version ? g_uri_escape_string(version, NULL, FALSE) : NULL;
 
     if (!version)
         return g_strconcat(resource, V1_PATH "/chat/completions", NULL);
@@ -101,8 +101,5 @@ const AcrProvider acr_provider_azure = {
     .key_variables = (const char *const[]){KEY_VARIABLE, NULL},
     .base_variables = (const char *const[]){"AZURE_OPENAI_ENDPOINT", NULL},
     .prepare = azure_prepare,
-    .request = acr_openai_request,
-    .event = acr_openai_event,
-    .answer = acr_openai_answer,
-    .correct = acr_openai_correct,
+    ACR_OPENAI_CHAT,
 };

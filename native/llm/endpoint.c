@@ -3,15 +3,17 @@
  * behind unix: addresses, the key, the headers. Whatever is secret is listed, so that it can be
  * kept out of every text, and wiped at the end.
  */
-#include "llm/llm_private.h"
+#include "llm/endpoint.h"
 
 #include <string.h>
+
+#include "http/http.h"
+#include "llm/provider.h"
 
 #define MIN_SECRET_BYTES 8u   /* shorter header values are words, not secrets */
 #define MAX_GIVEN_HEADERS 100 /* of one environment variable */
 
-/* ---- Environment --------------------------------------------------------------------------------
- */
+/* ---- Environment ---- */
 
 const char *acr_variable(const char *name)
 {
@@ -33,8 +35,7 @@ const char *acr_first_variable(const char *const *names, const char **out_name)
     return NULL;
 }
 
-/* ---- Headers and secrets ------------------------------------------------------------------------
- */
+/* ---- Headers and secrets ---- */
 
 static bool is_header(const char *line, const char *name)
 {
@@ -93,6 +94,12 @@ void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret)
         g_ptr_array_add(endpoint->secrets, g_strdup(secret));
 }
 
+static void keep_value(AcrEndpoint *endpoint, const char *value)
+{
+    if (strlen(value) >= MIN_SECRET_BYTES)
+        acr_endpoint_secret(endpoint, value);
+}
+
 /* Headers whose values everybody may see, and answers may hold. */
 static bool is_public(const char *name)
 {
@@ -106,33 +113,25 @@ static bool is_public(const char *name)
     return false;
 }
 
-/* The value and its words: of "Bearer KEY" a server may give back the key alone. */
-static void keep_secret(AcrEndpoint *endpoint, const char *value)
-{
-    g_auto(GStrv) parts = g_strsplit(value, " ", 8);
-
-    if (strlen(value) >= MIN_SECRET_BYTES)
-        acr_endpoint_secret(endpoint, value);
-    for (guint i = 0; parts[0] && parts[1] && parts[i]; i++) {
-        if (strlen(parts[i]) >= MIN_SECRET_BYTES)
-            acr_endpoint_secret(endpoint, parts[i]);
-        explicit_bzero(parts[i], strlen(parts[i]));
-    }
-}
-
-/* A header of the user's own, "Name: value": what it holds may be secret. */
+/* A header of the user's own, "Name: value": what it holds may be secret, and so may its words: of
+ * "Bearer KEY" a server may give back the key alone. */
 static void add_given_header(AcrEndpoint *endpoint, const char *line)
 {
-    const char *colon = strchr(line, ':');
-    g_autofree char *name = colon ? g_strstrip(g_strndup(line, (gsize)(colon - line))) : NULL;
-    g_autofree char *value = colon ? g_strstrip(g_strdup(colon + 1)) : NULL;
+    g_auto(GStrv) pair = g_strsplit(line, ":", 2);
+    g_auto(GStrv) words = NULL;
 
-    if (!colon || !*name)
+    if (!pair[0] || !pair[1] || !*g_strstrip(pair[0]))
         return;
-    acr_endpoint_header(endpoint, name, value);
-    if (!is_public(name))
-        keep_secret(endpoint, value);
-    explicit_bzero(value, strlen(value));
+    acr_endpoint_header(endpoint, pair[0], g_strstrip(pair[1]));
+    words = g_strsplit(pair[1], " ", 8);
+    if (!is_public(pair[0])) {
+        keep_value(endpoint, pair[1]);
+        for (guint i = 0; words[i]; i++)
+            keep_value(endpoint, words[i]);
+    }
+    for (guint i = 0; words[i]; i++)
+        explicit_bzero(words[i], strlen(words[i]));
+    explicit_bzero(pair[1], strlen(pair[1]));
 }
 
 void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable)
@@ -166,8 +165,7 @@ void acr_endpoint_clear(AcrEndpoint *endpoint)
     memset(endpoint, 0, sizeof *endpoint);
 }
 
-/* ---- Base URL -----------------------------------------------------------------------------------
- */
+/* ---- Base URL ---- */
 
 /* The path of the provider's own base URL: what servers behind a socket have too. */
 static const char *own_path(const AcrProvider *provider)
@@ -232,6 +230,19 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
     return authority || refuse_base(endpoint, error);
 }
 
+/* An address is often given without the path that all servers of its kind share. */
+static void add_path(AcrEndpoint *endpoint)
+{
+    const char *host = strstr(endpoint->base_url, "://");
+    char *longer = NULL;
+
+    if (!endpoint->provider->base_path || strchr(host + strlen("://"), '/'))
+        return;
+    longer = g_strconcat(endpoint->base_url, endpoint->provider->base_path, NULL);
+    g_free(endpoint->base_url);
+    endpoint->base_url = longer;
+}
+
 /* The provider's own host, by TLS; not one whose name only begins like it. */
 static bool is_own_address(const AcrProvider *provider, const char *base_url)
 {
@@ -247,17 +258,17 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
     const AcrProvider *provider = endpoint->provider;
     const char *base = option ? option : acr_first_variable(provider->base_variables, NULL);
     g_autofree char *found = NULL;
-    GError *reason = NULL;
+    g_autoptr(GError) reason = NULL;
 
     if (!base && provider->base) {
         found = provider->base(&reason);
         base = found;
-        if (reason) {
-            g_propagate_error(error, reason);
-            return false;
-        }
     }
-    endpoint->is_official_dialect = base == NULL;
+    if (reason) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    endpoint->is_official_dialect = !base && !provider->is_imitator;
     base = base ? base : provider->base_url;
     if (!base) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
@@ -268,12 +279,12 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
     }
     if (!read_base(endpoint, base, error))
         return false;
+    add_path(endpoint);
     endpoint->is_own = is_own_address(provider, endpoint->base_url);
     return true;
 }
 
-/* ---- Key ----------------------------------------------------------------------------------------
- */
+/* ---- Key ---- */
 
 static bool find_key(AcrEndpoint *endpoint, const AcrModelOptions *options, GError **error)
 {
@@ -321,7 +332,7 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
 }
 
 /* What the addresses of proxies hold of names and passwords: libcurl shows them where it cannot
- * read them, and a proxy may give back what it was sent. */
+ * read them, and a proxy may give back what it was sent: as it is, or in base64. */
 static void keep_proxy_secrets(AcrEndpoint *endpoint)
 {
     static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
@@ -334,21 +345,22 @@ static void keep_proxy_secrets(AcrEndpoint *endpoint)
         const char *start = end && scheme && scheme < end ? scheme + strlen("://") : value;
         char *given = end ? g_strndup(start, (gsize)(end - start)) : NULL;
         char *plain = given ? g_uri_unescape_string(given, NULL) : NULL;
-        const char *const spellings[] = {given, plain};
+        char *basic = plain ? g_base64_encode((guchar *)plain, strlen(plain)) : NULL;
+        const char *const colons[] = {given ? strchr(given, ':') : NULL,
+                                      plain ? strchr(plain, ':') : NULL};
 
-        for (gsize k = 0; k < G_N_ELEMENTS(spellings); k++) {
-            const char *colon = spellings[k] ? strchr(spellings[k], ':') : NULL;
-
-            acr_endpoint_secret(endpoint, spellings[k]);
-            acr_endpoint_secret(endpoint, colon ? colon + 1 : NULL);
-        }
+        acr_endpoint_secret(endpoint, given);
+        acr_endpoint_secret(endpoint, plain);
+        acr_endpoint_secret(endpoint, basic);
+        for (gsize k = 0; k < G_N_ELEMENTS(colons); k++)
+            acr_endpoint_secret(endpoint, colons[k] ? colons[k] + 1 : NULL);
         acr_wipe(given);
         acr_wipe(plain);
+        acr_wipe(basic);
     }
 }
 
-/* ---- Making -------------------------------------------------------------------------------------
- */
+/* ---- Making ---- */
 
 bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, const char *model,
                        const AcrModelOptions *options, AcrEndpoint *out, GError **error)
@@ -385,9 +397,4 @@ char *acr_llm_join_url(const char *base, const char *path)
     while (*path == '/')
         path++;
     return g_strdup_printf("%.*s/%s", (int)len, base, path);
-}
-
-char *acr_llm_escape_segment(const char *text)
-{
-    return g_uri_escape_string(text, NULL, FALSE);
 }

@@ -6,7 +6,7 @@
  * then memory grows with the bytes that came, not with what a length promises. Payloads are not
  * looked into.
  */
-#include "llm/llm_private.h"
+#include "llm/framing.h"
 
 #include <string.h>
 
@@ -89,8 +89,7 @@ static guint32 crc32_of(const guint8 *data, gsize len)
     return ~sum;
 }
 
-/* ---- Headers ------------------------------------------------------------------------------------
- */
+/* ---- Headers ---- */
 
 /* Takes `n` bytes off the front; NULL: so many are not there. */
 static const guint8 *take(Value *left, gsize n)
@@ -172,8 +171,7 @@ static char *value_text(const Value *value)
     return value->data ? acr_utf8_repair(value->data, value->len) : g_strdup("");
 }
 
-/* ---- Messages -----------------------------------------------------------------------------------
- */
+/* ---- Messages ---- */
 
 /* An error without payload has its words in a header: they are given out as a payload would be. */
 static char *error_payload(const Headers *headers)

@@ -4,9 +4,13 @@
  * affair (AcrProvider), how bytes become an answer the reader's, what a try may cost spend.c's;
  * waits, numbers of tries and secrecy are the same for all and stand here.
  */
-#include "llm/llm_private.h"
-
 #include <string.h>
+
+#include "http/http.h"
+#include "llm/provider.h"
+#include "llm/rate_limiter.h"
+#include "llm/response_reader.h"
+#include "llm/spend.h"
 
 #define TRY_TIMEOUT_MS (30ll * 60 * 1000)
 #define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
@@ -15,7 +19,8 @@
     (60ll * 60 * 1000)     /* who is told to come back later than this gives up */
 #define POSTSCRIPT_MS 5000 /* of pings behind an answer that is whole */
 #define MIN_TRY_MS 100     /* a try with less time than this is not begun */
-#define MAX_SHRINKS 3u     /* of the answer's limit, until body and limit fit what is left */
+#define TIME_OVER "--max-time reached; rerun with a higher limit to continue"
+#define MAX_SHRINKS 3u /* of the answer's limit, until body and limit fit what is left */
 
 typedef struct {
     AcrModel base;
@@ -50,9 +55,7 @@ typedef struct {
 
 static void clear_try(gpointer data)
 {
-    AcrModelTry *attempt = data;
-
-    g_free(attempt->request_id);
+    g_free(((AcrModelTry *)data)->request_id);
 }
 
 static void http_free(AcrModel *model)
@@ -88,8 +91,7 @@ static bool is_time_over(const HttpModel *self)
     return time_left_ms(self) < MIN_TRY_MS;
 }
 
-/* ---- One exchange -------------------------------------------------------------------------------
- */
+/* ---- One exchange ---- */
 
 /* What reads the body while it comes. */
 typedef struct {
@@ -107,7 +109,7 @@ static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data,
         flow->reader = acr_reader_new(flow->self->endpoint.provider, head->status, head->headers);
     if (!acr_reader_feed(flow->reader, data, len))
         return ACR_HTTP_ENOUGH;
-    silent_us = g_get_monotonic_time() - acr_reader_content_us(flow->reader);
+    silent_us = g_get_monotonic_time() - acr_reader_partial(flow->reader)->content_us;
     if (acr_reader_is_settled(flow->reader))
         return silent_us > POSTSCRIPT_MS * 1000 ? ACR_HTTP_ENOUGH : ACR_HTTP_NEARLY;
     flow->went_silent = silent_us > flow->self->idle_ms * 1000;
@@ -131,12 +133,12 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
 
     if (flow->went_silent)
         return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT,
-                        "the response goes on without any content coming");
+                        "the response is still open but no content has come");
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         if (!g_error_matches(error, ACR_HTTP_ERROR, (gint)rows[i].http))
             continue;
         if (rows[i].code == ACR_LLM_ERROR_TIMEOUT && is_time_over(flow->self))
-            return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
+            return acr_fail(failure, ACR_LLM_ERROR_CEILING, TIME_OVER);
         acr_fail(failure, rows[i].code, error->message);
         if (rows[i].http == ACR_HTTP_ERROR_TOO_BIG || rows[i].http == ACR_HTTP_ERROR_FAILED)
             failure->retryable = false;
@@ -156,8 +158,8 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
         flow->reader =
             acr_reader_new(flow->self->endpoint.provider, response->status, response->headers);
     if (flow->reader) {
-        attempt->streamed = acr_reader_began(flow->reader);
-        attempt->request_id = g_strdup(acr_reader_request_id(flow->reader));
+        attempt->streamed = acr_reader_partial(flow->reader)->began;
+        attempt->request_id = g_strdup(acr_reader_partial(flow->reader)->request_id);
     }
     if (response->status == 0 || (error && !broke_off && !is_refusal))
         return fail_transport(flow, error, failure);
@@ -165,25 +167,23 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
                           failure);
 }
 
-/* Headers that hold for every request, and those that sign this one. */
-static GPtrArray *headers_of(const HttpModel *self, const char *body, gsize len, GError **error)
+/* Headers that hold for every request, and those that sign this one; owned. */
+static GPtrArray *headers_of(const HttpModel *self, const char *body)
 {
     const AcrProvider *provider = self->endpoint.provider;
     GPtrArray *headers = g_ptr_array_new_with_free_func(acr_wipe);
 
     for (guint i = 0; i + 1 < self->endpoint.headers->len; i++)
         g_ptr_array_add(headers, g_strdup(self->endpoint.headers->pdata[i]));
-    if (provider->sign && !provider->sign(&self->endpoint, body, len, headers, error)) {
-        g_ptr_array_unref(headers);
-        return NULL;
-    }
+    if (provider->sign)
+        provider->sign(&self->endpoint, body, strlen(body), headers);
     g_ptr_array_add(headers, NULL);
     return headers;
 }
 
 static void hide(char **text, const GPtrArray *secrets)
 {
-    char *clean = *text ? acr_llm_without_secrets(*text, secrets) : NULL;
+    char *clean = *text ? acr_redact_answer(*text, secrets) : NULL;
 
     if (!clean)
         return;
@@ -211,14 +211,14 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
     HttpModel *self = call->self;
     bool ok = false;
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) headers = headers_of(self, body, strlen(body), &error);
+    g_autoptr(GPtrArray) headers = headers_of(self, body);
     g_auto(AcrHttpResponse) response = {0};
     Flow flow = {.self = self};
     AcrHttpRequest request = {
         .method = "POST",
         .url = self->endpoint.url,
         .unix_socket = self->endpoint.unix_socket,
-        .headers = headers ? (const char *const *)headers->pdata : NULL,
+        .headers = (const char *const *)headers->pdata,
         .body = body,
         .body_len = strlen(body),
         .first_byte_timeout_ms = self->first_byte_ms,
@@ -230,8 +230,6 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         .interrupt = self->interrupt,
     };
 
-    if (!headers)
-        return acr_fail(failure, ACR_LLM_ERROR_FAILED, error->message);
     ok = acr_http_exchange(self->client, &request, &response, &error);
     attempt->sent = response.sent;
     attempt->status = response.status;
@@ -244,8 +242,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
     return ok;
 }
 
-/* ---- One try ------------------------------------------------------------------------------------
- */
+/* ---- One try ---- */
 
 static char *print_body(const HttpModel *self, const AcrModelRequest *request, guint limit)
 {
@@ -274,7 +271,7 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
         if (!again)
             return NULL;
     }
-    acr_fail(failure, ACR_LLM_ERROR_CEILING, "what is left does not suffice for another call");
+    acr_fail(failure, ACR_LLM_ERROR_CEILING, "the remaining budget is too small for another call");
     return NULL;
 }
 
@@ -282,7 +279,7 @@ static bool check_time(const HttpModel *self, AcrFailure *failure)
 {
     if (!is_time_over(self))
         return true;
-    return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
+    return acr_fail(failure, ACR_LLM_ERROR_CEILING, TIME_OVER);
 }
 
 /* A slot among all who use the endpoint and key; the wait for it counts as the try's. */
@@ -308,7 +305,7 @@ static bool enter(Call *call, AcrFailure *failure)
         told = g_strdup_printf("paused for all who use this key: %s", why);
         return acr_fail(failure, acr_llm_paused_class(why), told);
     default:
-        return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
+        return acr_fail(failure, ACR_LLM_ERROR_CEILING, TIME_OVER);
     }
 }
 
@@ -357,8 +354,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     return attempt.ok;
 }
 
-/* ---- Tries --------------------------------------------------------------------------------------
- */
+/* ---- Tries ---- */
 
 /* No user of this key can go on: they are all told, once. */
 static void open_breaker(const Call *call, const AcrFailure *failure, const char *text)
@@ -377,8 +373,8 @@ static void open_breaker(const Call *call, const AcrFailure *failure, const char
 static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
 {
     HttpModel *self = call->self;
-    g_autofree char *text = acr_llm_public_text(failure->message ? failure->message : "failed",
-                                                self->endpoint.secrets, 2 * ACR_LLM_MAX_MESSAGE);
+    g_autofree char *text = acr_redact_line(failure->message ? failure->message : "failed",
+                                            self->endpoint.secrets, 2 * ACR_LLM_MAX_MESSAGE);
 
     self->report.window = failure->window;
     open_breaker(call, failure, text);
@@ -409,7 +405,7 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     if (!failure->retryable || call->total >= self->max_retries ||
         *retries >= acr_failure_retries(failure->code) || !is_bearable(self, ms))
         return false;
-    why = acr_llm_public_text(failure->message, self->endpoint.secrets, 300);
+    why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
     told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
     if (self->on_wait)
         self->on_wait(self->on_wait_ctx, told, ms);
@@ -440,7 +436,7 @@ static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
 
         if (try_once(&call, out, &failure))
             return true;
-        if (self->endpoint.provider->correct(&self->dialect, &failure)) {
+        if (acr_correct(self->endpoint.provider, &self->dialect, &failure)) {
             call.wait_ms = 0;
             continue;
         }
@@ -454,8 +450,7 @@ static const AcrModelReport *http_report(AcrModel *model)
     return &((HttpModel *)model)->report;
 }
 
-/* ---- Making -------------------------------------------------------------------------------------
- */
+/* ---- Making ---- */
 
 static gint64 positive(gint64 value, gint64 otherwise)
 {
@@ -502,7 +497,8 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     self->dialect.max_completion_tokens = self->endpoint.is_official_dialect;
     self->authority = self->endpoint.unix_socket ? g_strdup(self->endpoint.unix_socket)
                                                  : acr_http_url_authority(self->endpoint.base_url);
-    self->dialect.no_temperature = self->endpoint.no_sampling;
+    if (self->endpoint.no_sampling)
+        self->dialect.temperature = -1;
     acr_spend_init(&self->spend, options, &self->endpoint);
     self->dialect.max_output = self->spend.has_price ? self->spend.price.max_output : 0;
     if (options->shared_dir &&

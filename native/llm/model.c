@@ -6,9 +6,10 @@
 
 #include <string.h>
 
-#include "llm/llm_private.h"
+#include "llm/provider.h"
+#include "llm/scripted_model.h"
 
-G_DEFINE_QUARK(acr - llm - error - quark, acr_llm_error)
+G_DEFINE_QUARK(acr_llm_error_quark, acr_llm_error)
 
 const char *acr_llm_error_name(AcrLlmError code)
 {
@@ -110,7 +111,7 @@ static AcrModel *refuse_name(const char *name, GError **error)
 {
     const char *slash = strchr(name, '/');
     g_autofree char *known = acr_provider_names();
-    g_autofree char *shown = acr_llm_public_text(name, NULL, 200);
+    g_autofree char *shown = acr_redact_line(name, NULL, 200);
 
     if (!slash || slash == name || !slash[1])
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,

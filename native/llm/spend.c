@@ -5,9 +5,12 @@
  * dearest known one. While other processes hold reservations that may come back, a call that does
  * not fit waits for them; then its limit is made smaller, and last it is refused.
  */
-#include "llm/llm_private.h"
+#include "llm/spend.h"
 
 #include <string.h>
+
+#include "http/http.h"
+#include "llm/provider.h"
 
 /* Tokens of an answer, where a limit must be sent and none is known. */
 #define DEFAULT_LIMIT 8192u
@@ -67,23 +70,18 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
                            const AcrAmount *left)
 {
     guint low = MIN(MIN_LIMIT, limit);
-    guint high = limit;
-    guint best = 0;
+    guint high = limit; /* does not fit */
 
-    while (low <= high) {
+    while (low < high) {
         guint middle = low + (high - low) / 2;
         AcrAmount amount = worst_case(spend, body_len, middle);
 
-        if (amount.pico <= left->pico && amount.tokens <= left->tokens) {
-            best = middle;
+        if (amount.pico <= left->pico && amount.tokens <= left->tokens)
             low = middle + 1;
-        } else {
-            if (middle == 0)
-                break;
-            high = middle - 1;
-        }
+        else
+            high = middle;
     }
-    return best < limit ? best : 0;
+    return high > MIN(MIN_LIMIT, limit) ? high - 1 : 0;
 }
 
 static bool fail_with(AcrFailure *failure, const GError *error)
@@ -126,7 +124,8 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
             return false;
         }
         if (*out_wait_ms < POLL_MS && spend->on_wait)
-            spend->on_wait(spend->on_wait_ctx, "other calls hold what it may cost", POLL_MS);
+            spend->on_wait(spend->on_wait_ctx, "other calls have reserved what it may cost",
+                           POLL_MS);
         if (!acr_llm_wait(POLL_MS, spend->interrupt)) {
             g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
             return false;

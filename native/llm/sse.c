@@ -4,7 +4,7 @@
  * read in place, so that the ordinary case copies only what an event's data needs. Nothing here
  * decodes: data are bytes, handed out when their event is whole.
  */
-#include "llm/llm_private.h"
+#include "llm/framing.h"
 
 #include <string.h>
 

@@ -57,8 +57,7 @@ static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **erro
     return false;
 }
 
-/* ---- Records ------------------------------------------------------------------------------------
- */
+/* ---- Records ---- */
 
 /* An amount as it was written, rounded up where a double has lost its last digits; -1: none. */
 static gint64 amount_of(const AcrJson *record, const char *member)
@@ -184,8 +183,7 @@ bool acr_ledger_read_text(AcrLedger *ledger, const char *text, gsize len, GError
     return apply_lines(ledger, text, len, &used, error);
 }
 
-/* ---- The file -----------------------------------------------------------------------------------
- */
+/* ---- The file ---- */
 
 /* Takes back what a write has left of a record. */
 static bool cut_to(AcrLedger *ledger, gint64 size)
@@ -272,7 +270,7 @@ static bool read_on(AcrLedger *ledger, GError **error)
     if (!is_in_place(ledger, error))
         return false;
     if (ledger->status.st_size < ledger->offset)
-        return fail_damaged(ledger, "was there and is not any more", error);
+        return fail_damaged(ledger, "was truncated by another process", error);
     if (ledger->status.st_size > ACR_LEDGER_MAX_BYTES)
         return fail_errno(ledger, EFBIG, "read", error);
     for (;;) {
@@ -302,8 +300,7 @@ static bool write_head(AcrLedger *ledger, GError **error)
     return append(ledger, head, true, error) && (!dir || acr_dir_sync(dir, error));
 }
 
-/* ---- The lock -----------------------------------------------------------------------------------
- */
+/* ---- The lock ---- */
 
 static bool set_lock(AcrLedger *ledger, short type)
 {
@@ -351,8 +348,7 @@ bool acr_ledger_lock(AcrLedger *ledger, GError **error)
     return false;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 static bool open_file(AcrLedger *ledger, GError **error)
 {
@@ -422,8 +418,7 @@ int acr_ledger_compare(const AcrLedger *a, const AcrLedger *b)
     return by_device != 0 ? by_device : order(a->status.st_ino, b->status.st_ino);
 }
 
-/* ---- Amounts ------------------------------------------------------------------------------------
- */
+/* ---- Amounts ---- */
 
 void acr_ledger_sums(const AcrLedger *ledger, AcrLedgerSum *spent, AcrLedgerSum *reserved)
 {

@@ -69,8 +69,7 @@ bool acr_price_read_amount(const AcrJson *value, gint64 per, const char *where, 
     return true;
 }
 
-/* ---- The file -----------------------------------------------------------------------------------
- */
+/* ---- The file ---- */
 
 static void free_ruled(gpointer data)
 {
@@ -117,8 +116,7 @@ bool acr_price_file_parse(AcrPriceFile *file, const char *text, gsize len, const
     return ok;
 }
 
-/* ---- Finding ------------------------------------------------------------------------------------
- */
+/* ---- Finding ---- */
 
 static const AcrPrice *find_named(const AcrPriceFile *file, const char *family, const char *name)
 {

@@ -86,8 +86,7 @@ static bool read_prices(const AcrJson *prices, gint64 window, const char *where,
     return true;
 }
 
-/* ---- Prices with conditions ---------------------------------------------------------------------
- */
+/* ---- Prices with conditions ---- */
 
 typedef enum { HOLDS, NOT_YET, AT_TIMES } Condition;
 
@@ -133,8 +132,7 @@ static bool read_conditional(const AcrJson *list, gint64 window, const char *tod
     return true;
 }
 
-/* ---- Models -------------------------------------------------------------------------------------
- */
+/* ---- Models ---- */
 
 static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *provider,
                        const char *today, GError **error)

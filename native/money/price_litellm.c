@@ -157,8 +157,7 @@ static bool read_row(const AcrJson *row, const char *where, AcrPrice *out, GErro
     return true;
 }
 
-/* ---- Names --------------------------------------------------------------------------------------
- */
+/* ---- Names ---- */
 
 /* "PROVIDER/NAME" with a provider of ours; the name alone where no provider is said. */
 static char *our_name(const char *key, const char *provider, bool *has_prefix)

@@ -1,16 +1,15 @@
 /*
  * The rules by which genai-prices says which names a price is for: comparisons of texts, joined by
- * "or" and "and". Names are compared in lower case. A "regex" is matched here if it is a sequence
- * of characters and classes with repeats, which is what dated names need ("^gpt-5-\d{4}$"); one
- * with groups or assertions matches nothing, so that its model has no price rather than a wrong
- * one.
+ * "or" and "and", and patterns. Names are compared in lower case. A pattern that cannot be used
+ * matches nothing, so that its model has no price rather than a wrong one.
  */
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "money/price_private.h"
 
+#include <pcre2.h>
 #include <string.h>
 
-#define MAX_RULES 1000u /* of one "or" or "and" */
-#define MAX_REPEATS 100u
+#define MAX_RULES 1000u   /* of one "or" or "and" */
 #define MAX_STEPS 100000u /* of matching one pattern */
 #define MAX_PATTERN 500u  /* bytes */
 
@@ -20,9 +19,9 @@ static const char *const kinds[] = {"equals", "starts_with", "ends_with", "conta
 
 struct AcrPriceMatch {
     Kind kind;
-    char *text;       /* owned; of a comparison, in lower case but for patterns */
-    bool is_usable;   /* of a pattern */
-    GPtrArray *rules; /* of "or" and "and" */
+    char *text;          /* owned; of a comparison, in lower case but for patterns */
+    pcre2_code *pattern; /* NULL: unusable */
+    GPtrArray *rules;    /* of "or" and "and" */
 };
 
 void acr_price_match_free(AcrPriceMatch *match)
@@ -30,6 +29,7 @@ void acr_price_match_free(AcrPriceMatch *match)
     if (!match)
         return;
     g_free(match->text);
+    pcre2_code_free(match->pattern);
     if (match->rules)
         g_ptr_array_unref(match->rules);
     g_free(match);
@@ -40,136 +40,33 @@ static void free_rule(gpointer rule)
     acr_price_match_free(rule);
 }
 
-/* ---- Patterns -----------------------------------------------------------------------------------
- */
+/* ---- Patterns ---- */
 
-typedef struct {
-    const char *end; /* behind the atom and its repeat */
-    gsize len;       /* of the atom */
-    guint min, max;
-} Atom;
-
-/* The repeat behind an atom. False: not of a form that is known here. */
-static bool read_repeat(const char *p, Atom *atom)
+/* NULL: not one that can be used; it then matches nothing. */
+static pcre2_code *compile(const char *pattern)
 {
-    char *behind = NULL;
-    guint64 n = 0;
+    int code = 0;
+    PCRE2_SIZE at = 0;
 
-    atom->end = p + 1;
-    if (*p == '?' || *p == '*' || *p == '+') {
-        atom->min = *p == '+';
-        atom->max = *p == '?' ? 1 : G_MAXUINT;
-        return !strchr("?*+{", p[1]) || !p[1];
-    }
-    if (*p != '{') {
-        *atom = (Atom){.end = p, .len = atom->len, .min = 1, .max = 1};
-        return true;
-    }
-    n = g_ascii_strtoull(p + 1, &behind, 10);
-    if (!g_ascii_isdigit(p[1]) || *behind != '}' || n > MAX_REPEATS)
-        return false;
-    *atom = (Atom){.end = behind + 1, .len = atom->len, .min = (guint)n, .max = (guint)n};
-    return true;
+    return strlen(pattern) > MAX_PATTERN
+               ? NULL
+               : pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, 0, &code, &at, NULL);
 }
 
-/* The atom that `p` begins with. False: none that is known here. */
-static bool read_atom(const char *p, Atom *atom)
+static bool pattern_holds(const pcre2_code *pattern, const char *text)
 {
-    const char *close = NULL;
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    pcre2_match_context *limits = pcre2_match_context_create(NULL);
+    int rc = 0;
 
-    *atom = (Atom){.len = 1};
-    if (strchr("^$()|?*+{", *p))
-        return false;
-    if (*p == '[') {
-        close = p[1] && p[1] != '^' ? strpbrk(p + 2, "]\\") : NULL;
-        if (!close || *close != ']')
-            return false;
-        atom->len = (gsize)(close + 1 - p);
-    } else if (*p == '\\') {
-        if (!p[1] || (g_ascii_isalnum(p[1]) && p[1] != 'd'))
-            return false;
-        atom->len = 2;
-    }
-    return read_repeat(p + atom->len, atom);
+    pcre2_set_match_limit(limits, MAX_STEPS);
+    rc = pcre2_match(pattern, (PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, 0, 0, data, limits);
+    pcre2_match_context_free(limits);
+    pcre2_match_data_free(data);
+    return rc >= 0;
 }
 
-static bool class_holds(const char *class, gsize len, char c)
-{
-    for (gsize i = 1; i + 1 < len; i++) {
-        if (class[i + 1] == '-' && i + 3 < len) {
-            if (c >= class[i] && c <= class[i + 2])
-                return true;
-            i += 2;
-        } else if (class[i] == c) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool atom_holds(const char *p, const Atom *atom, char c)
-{
-    if (!c)
-        return false;
-    if (*p == '\\')
-        return p[1] == 'd' ? g_ascii_isdigit(c) : c == p[1];
-    return *p == '[' ? class_holds(p, atom->len, c) : *p == '.' || *p == c;
-}
-
-/* Whether what is left of the pattern holds from `text` on. */
-static bool holds_from(const char *p, const char *text, guint *steps)
-{
-    Atom atom = {0};
-    guint n = 0;
-
-    if (!*p)
-        return true;
-    if (strcmp(p, "$") == 0)
-        return !*text;
-    if (!read_atom(p, &atom) || ++*steps > MAX_STEPS)
-        return false;
-    while (n < atom.max && atom_holds(p, &atom, text[n]))
-        n++;
-    for (; n + 1 > atom.min; n--) {
-        if (holds_from(atom.end, text + n, steps))
-            return true;
-        if (n == 0)
-            break;
-    }
-    return false;
-}
-
-static bool pattern_holds(const char *pattern, const char *text)
-{
-    guint steps = 0;
-
-    if (*pattern == '^')
-        return holds_from(pattern + 1, text, &steps);
-    for (;; text++) {
-        if (holds_from(pattern, text, &steps))
-            return true;
-        if (!*text)
-            return false;
-    }
-}
-
-static bool pattern_is_usable(const char *pattern)
-{
-    const char *p = pattern + (*pattern == '^');
-    Atom atom = {0};
-
-    if (strlen(pattern) > MAX_PATTERN)
-        return false;
-    while (*p && strcmp(p, "$") != 0) {
-        if (!read_atom(p, &atom))
-            return false;
-        p = atom.end;
-    }
-    return true;
-}
-
-/* ---- Rules --------------------------------------------------------------------------------------
- */
+/* ---- Rules ---- */
 
 static AcrPriceMatch *read_rule(const AcrJson *rule, const char *where, guint depth,
                                 GError **error);
@@ -214,8 +111,8 @@ static AcrPriceMatch *read_rule(const AcrJson *rule, const char *where, guint de
                     kinds[kind]);
         return NULL;
     }
-    match->text = match->kind == REGEX ? g_strdup(text) : g_ascii_strdown(text, -1);
-    match->is_usable = match->kind == REGEX && pattern_is_usable(text);
+    match->text = g_ascii_strdown(text, -1);
+    match->pattern = match->kind == REGEX ? compile(text) : NULL;
     return g_steal_pointer(&match);
 }
 
@@ -236,7 +133,7 @@ bool acr_price_match(const AcrPriceMatch *match, const char *name)
     case CONTAINS:
         return strstr(name, match->text) != NULL;
     case REGEX:
-        return match->is_usable && pattern_holds(match->text, name);
+        return match->pattern && pattern_holds(match->pattern, name);
     case OR:
     case AND:
         break;

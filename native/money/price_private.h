@@ -8,30 +8,17 @@
 #define ACR_PRICE_MAX 10000000000 /* pico-USD a token; a price above one cent is a mistake */
 #define ACR_PRICES_MAX_BYTES (32u * 1024 * 1024) /* of a file of prices */
 
-/* ---- The built-in table (price_table.c, generated) ----------------------------------------------
- */
+/* The built-in table: price_table.json, which tools/prices/update.py writes, as a text. */
+extern const char acr_price_table[];
 
-/* Sorted by name ("openai/gpt-4.1") as strcmp sorts. */
-typedef struct {
-    const char *name;
-    guint price; /* index into acr_price_rows */
-} AcrPriceName;
-extern const AcrPriceName acr_price_names[];
-extern const guint acr_price_names_len;
-extern const AcrPrice acr_price_rows[];
-extern const guint acr_price_rows_len;
-extern const char acr_price_table_date[];
-
-/* ---- Arithmetic (usage.c) -----------------------------------------------------------------------
- */
+/* ---- Arithmetic (usage.c) ---- */
 
 /* Each price becomes the dearer one of the two. */
 void acr_price_tier_raise(AcrPriceTier *tier, const AcrPriceTier *other);
 /* Raises the base of `dearest` to the dearest of all tiers of `price`. */
 void acr_price_dearest_of(AcrPrice *dearest, const AcrPrice *price);
 
-/* ---- Names (price_names.c) ----------------------------------------------------------------------
- */
+/* ---- Names (price_names.c) ---- */
 
 /* Whose prices a provider of ours has ("openai-responses" -> "openai"); owned (g_free). */
 char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
@@ -41,8 +28,7 @@ char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
  */
 GPtrArray *acr_price_spellings(const char *family, const char *name) ACR_MUST_USE;
 
-/* ---- Rules that match names (price_match.c) -----------------------------------------------------
- */
+/* ---- Rules that match names (price_match.c) ---- */
 
 typedef struct AcrPriceMatch AcrPriceMatch;
 #define ACR_PRICE_MATCH_DEPTH 8
@@ -57,8 +43,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPriceMatch, acr_price_match_free)
 /* `name` in lower case. */
 bool acr_price_match(const AcrPriceMatch *match, const char *name);
 
-/* ---- A file of prices (price_file.c, price_litellm.c, price_genai.c) ----------------------------
- */
+/* ---- A file of prices (price_file.c, price_litellm.c, price_genai.c) ---- */
 
 /* Rows of a file: by name, and by rule. */
 typedef struct {

@@ -40,7 +40,7 @@ bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, const char *a
                    bool json, const char **out_text, GError **error)
 {
     AcrModelRequest request = {
-        .agent = agent, .round = round, .conversation = conversation, .json = json};
+        .label = agent, .step = round, .conversation = conversation, .json = json};
     g_auto(AcrModelAnswer) answer = {0};
     if (!acr_model_complete(model, &request, &answer, error))
         return false;

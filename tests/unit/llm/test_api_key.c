@@ -7,8 +7,6 @@
 #include <unistd.h>
 #include <glib/gstdio.h>
 
-#include "llm/llm_private.h"
-
 #define SECRET "sk-0123456789abcdef"
 
 static char *key_of_command(const char *command)

@@ -3,20 +3,13 @@
  * alone. Whatever was read is wiped before its memory is given back, and no message shows any of
  * it: not the command, which may hold a key itself, and not what it wrote on standard error.
  */
-#include "llm/llm_private.h"
+#include "llm/endpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-void acr_wipe(gpointer text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    g_free(text);
-}
 
 static bool refuse(GError **error, const char *source, const char *why)
 {
@@ -57,8 +50,7 @@ static bool take_line(char *text, gsize len, const char *source, char **out_key,
     return ok;
 }
 
-/* ---- Commands -----------------------------------------------------------------------------------
- */
+/* ---- Commands ---- */
 
 static bool check_result(const AcrSpawnResult *result, GError **error)
 {
@@ -106,8 +98,7 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
     return ok;
 }
 
-/* ---- Files --------------------------------------------------------------------------------------
- */
+/* ---- Files ---- */
 
 static bool check_file(int fd, const char *source, GError **error)
 {
@@ -145,7 +136,7 @@ static gssize read_all(int fd, char *buffer, gsize size)
 
 static bool key_from_file(const char *path, char **out_key, GError **error)
 {
-    g_autofree char *shown = acr_llm_public_text(path, NULL, 300);
+    g_autofree char *shown = acr_redact_line(path, NULL, 300);
     g_autofree char *source = g_strdup_printf("the key file '%s'", shown);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     char *buffer = NULL;

@@ -13,8 +13,6 @@
 #include <unistd.h>
 #include <glib/gstdio.h>
 
-#include "llm/llm_private.h"
-
 #define ENDPOINT "https://api.example.com/v1"
 #define KEY "sk-0123456789abcdef"
 #define THREADS 12

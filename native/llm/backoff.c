@@ -1,5 +1,5 @@
 /* How long to wait before another try, and the wait itself. Random numbers are passed in. */
-#include "llm/llm_private.h"
+#include "llm/failure.h"
 
 #include <poll.h>
 

@@ -1,39 +1,36 @@
 /*
- * Scripted answers: a file of JSON lines that is read whole when the model is made. Each agent has
- * a queue of its lines in file order; a call takes the first that may serve it. A line bound to a
- * retrieval round waits for that round and is skipped once the round is gone by. When the rounds
- * begin again (a further attempt), what the file still holds of the earlier attempt counts as gone
- * by: a fall of the round numbers divides the attempts.
+ * Scripted answers: a file of JSON lines that is read whole when the model is made. Each label (a
+ * line's "agent") has a queue of its lines in file order; a call takes the first that may serve it.
+ * A line bound to a step (its "round") waits for that step and is skipped once the step is gone by.
+ * When the steps begin again (a further attempt), what the file still holds of the earlier attempt
+ * counts as gone by: a fall of the numbers divides the attempts.
  */
-#include "llm/llm_private.h"
+#include "llm/scripted_model.h"
 
 #include <string.h>
 
-#define SHOWN 2000u /* bytes of the newest messages in an EXPECT error */
+#include "llm/redact.h"
 
-/* The agents that may be named, in the order of the queues. */
-static const char *const agents[] = {"search", "extract", "patch", "reproducible",
-                                     "test",   "review",  "select"};
-#define N_AGENTS G_N_ELEMENTS(agents)
+#define SHOWN 2000u /* bytes of the newest messages in an EXPECT error */
 
 typedef struct {
     char *content; /* owned */
     char **expect; /* owned, NULL-terminated, or NULL */
     guint number;  /* of the line in the file, from 1 */
-    guint round;   /* 0: any */
-    guint pass;    /* how often the round numbers fell before it, among its agent's lines */
+    guint step;    /* 0: any */
+    guint pass;    /* how often the step numbers fell before it, among its label's lines */
 } Line;
 
 typedef struct {
     GArray *lines; /* Line */
     guint next;    /* first unused */
-    guint round;   /* of the last request; 0: none yet */
-    guint pass;    /* how often the requests' rounds fell */
+    guint step;    /* of the last request; 0: none yet */
+    guint pass;    /* how often the requests' steps fell */
 } Queue;
 
 struct AcrScript {
-    char *name; /* owned */
-    Queue queues[N_AGENTS];
+    char *name;         /* owned */
+    GHashTable *queues; /* label -> Queue */
 };
 
 static void clear_line(gpointer data)
@@ -44,26 +41,38 @@ static void clear_line(gpointer data)
     g_strfreev(line->expect);
 }
 
+static void free_queue(gpointer data)
+{
+    Queue *queue = data;
+
+    g_array_unref(queue->lines);
+    g_free(queue);
+}
+
 void acr_script_free(AcrScript *script)
 {
     if (!script)
         return;
-    for (gsize i = 0; i < N_AGENTS; i++)
-        g_array_unref(script->queues[i].lines);
+    g_hash_table_unref(script->queues);
     g_free(script->name);
     g_free(script);
 }
 
-static Queue *find_queue(AcrScript *script, const char *agent)
+/* Made where there is none. */
+static Queue *queue_of(AcrScript *script, const char *label)
 {
-    for (gsize i = 0; i < N_AGENTS; i++)
-        if (strcmp(agents[i], agent) == 0)
-            return &script->queues[i];
-    return NULL;
+    Queue *queue = g_hash_table_lookup(script->queues, label);
+
+    if (!queue) {
+        queue = g_new0(Queue, 1);
+        queue->lines = g_array_new(FALSE, FALSE, sizeof(Line));
+        g_array_set_clear_func(queue->lines, clear_line);
+        g_hash_table_insert(script->queues, g_strdup(label), queue);
+    }
+    return queue;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------
- */
+/* ---- Reading ---- */
 
 G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
 {
@@ -79,7 +88,7 @@ G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
 
 static bool refuse_name(GError **error, const char *what, const char *name)
 {
-    g_autofree char *shown = acr_llm_public_text(name, NULL, 100);
+    g_autofree char *shown = acr_redact_line(name, NULL, 100);
 
     return refuse(error, "unknown %s '%s'", what, shown);
 }
@@ -101,13 +110,13 @@ static bool read_expect(const AcrJson *value, Line *line, GError **error)
     return true;
 }
 
-static bool read_round(const AcrJson *value, Line *line, GError **error)
+static bool read_step(const AcrJson *value, Line *line, GError **error)
 {
-    gint64 round = acr_json_int(value, 0);
+    gint64 step = acr_json_int(value, 0);
 
-    if (acr_json_type(value) != ACR_JSON_NUMBER || round < 1 || round > G_MAXINT)
+    if (acr_json_type(value) != ACR_JSON_NUMBER || step < 1 || step > G_MAXINT)
         return refuse(error, "'round' must be a number from 1");
-    line->round = (guint)round;
+    line->step = (guint)step;
     return true;
 }
 
@@ -118,7 +127,7 @@ static bool read_member(const char *key, const AcrJson *value, Line *line, GErro
     if (strcmp(key, "expect") == 0)
         return read_expect(value, line, error);
     if (strcmp(key, "round") == 0)
-        return read_round(value, line, error);
+        return read_step(value, line, error);
     if (strcmp(key, "agent") == 0 || strcmp(key, "content") == 0 || strcmp(key, "instance_id") == 0)
         return is_string || refuse(error, "'%s' must be a string", key);
     return refuse_name(error, "member", key);
@@ -139,12 +148,12 @@ static bool read_line(const AcrJson *json, Line *line, GError **error)
 
 static void enqueue(Queue *queue, Line *line)
 {
-    for (guint i = queue->lines->len; line->round > 0 && i > 0; i--) {
+    for (guint i = queue->lines->len; line->step > 0 && i > 0; i--) {
         const Line *before = &g_array_index(queue->lines, Line, i - 1);
 
         line->pass = before->pass;
-        if (before->round > 0) {
-            line->pass += line->round < before->round ? 1 : 0;
+        if (before->step > 0) {
+            line->pass += line->step < before->step ? 1 : 0;
             break;
         }
     }
@@ -154,21 +163,21 @@ static void enqueue(Queue *queue, Line *line)
 
 /* Parses one line and queues it when it is for this task. */
 static bool add_line(AcrScript *script, const char *text, gsize len, guint number,
-                     const char *instance_id, GError **error)
+                     const char *instance_id, const char *const *labels, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_parse(text, len, error);
     Line line = {.number = number};
+    const char *label = NULL;
     const char *task = NULL;
-    Queue *queue = NULL;
     bool ok = json && read_line(json, &line, error);
 
     if (ok) {
         task = acr_json_get_string(json, "instance_id");
-        queue = find_queue(script, acr_json_get_string(json, "agent"));
-        ok = queue || refuse_name(error, "agent", acr_json_get_string(json, "agent"));
+        label = acr_json_get_string(json, "agent");
+        ok = !labels || g_strv_contains(labels, label) || refuse_name(error, "agent", label);
     }
     if (ok && (!task || g_strcmp0(task, instance_id) == 0))
-        enqueue(queue, &line);
+        enqueue(queue_of(script, label), &line);
     clear_line(&line);
     return ok;
 }
@@ -182,16 +191,13 @@ static bool is_blank(const char *text, gsize len)
 }
 
 AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const char *instance_id,
-                            GError **error)
+                            const char *const *labels, GError **error)
 {
     g_autoptr(AcrScript) script = g_new0(AcrScript, 1);
     guint number = 0;
 
     script->name = g_strdup(name);
-    for (gsize i = 0; i < N_AGENTS; i++) {
-        script->queues[i].lines = g_array_new(FALSE, FALSE, sizeof(Line));
-        g_array_set_clear_func(script->queues[i].lines, clear_line);
-    }
+    script->queues = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_queue);
     for (const char *at = text, *end = text + len; at < end;) {
         const char *feed = memchr(at, '\n', (gsize)(end - at));
         gsize line_len = (gsize)((feed ? feed : end) - at);
@@ -202,7 +208,7 @@ AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const
             return NULL;
         }
         if (!is_blank(at, line_len) &&
-            !add_line(script, at, line_len, number, instance_id, &local)) {
+            !add_line(script, at, line_len, number, instance_id, labels, &local)) {
             refuse(error, "script '%s' is malformed at line %u: %s", name, number, local->message);
             return NULL;
         }
@@ -211,30 +217,29 @@ AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const
     return g_steal_pointer(&script);
 }
 
-/* ---- Answering ----------------------------------------------------------------------------------
- */
+/* ---- Answering ---- */
 
-/* Whether the round that the line waits for can no longer come. */
-static bool is_gone_by(const Line *line, const Queue *queue, guint round)
+/* Whether the step that the line waits for can no longer come. */
+static bool is_gone_by(const Line *line, const Queue *queue, guint step)
 {
-    return line->round > 0 && (round == 0 || line->pass < queue->pass || line->round < round);
+    return line->step > 0 && (step == 0 || line->pass < queue->pass || line->step < step);
 }
 
-/* The line that serves the round; NULL: none does, though later ones remain (*out_left) or not. */
-static const Line *take(Queue *queue, guint round, bool *out_left)
+/* The line that serves the step; NULL: none does, though later ones remain (*out_left) or not. */
+static const Line *take(Queue *queue, guint step, bool *out_left)
 {
     const Line *line = NULL;
 
-    if (round > 0 && round < queue->round)
+    if (step > 0 && step < queue->step)
         queue->pass++;
-    queue->round = round > 0 ? round : queue->round;
+    queue->step = step > 0 ? step : queue->step;
     for (; queue->next < queue->lines->len; queue->next++) {
         line = &g_array_index(queue->lines, Line, queue->next);
-        if (!is_gone_by(line, queue, round))
+        if (!is_gone_by(line, queue, step))
             break;
     }
     *out_left = queue->next < queue->lines->len;
-    if (!*out_left || (line->round > 0 && line->round != round))
+    if (!*out_left || (line->step > 0 && line->step != step))
         return NULL;
     queue->next++;
     return line;
@@ -270,7 +275,7 @@ static bool check_expect(const AcrScript *script, const Line *line, const AcrMod
             g_set_error(
                 error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
                 "script '%s', line %u: the request to agent '%s' (round %u) lacks %s; it holds %s",
-                script->name, line->number, request->agent, request->round, missing, shown);
+                script->name, line->number, request->label, request->step, missing, shown);
             return false;
         }
     }
@@ -280,14 +285,13 @@ static bool check_expect(const AcrScript *script, const Line *line, const AcrMod
 bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrModelAnswer *out,
                        GError **error)
 {
-    Queue *queue = find_queue(script, request->agent);
     bool left = false;
-    const Line *line = queue ? take(queue, request->round, &left) : NULL;
+    const Line *line = take(queue_of(script, request->label), request->step, &left);
 
     if (!line && !left) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP,
                     "script '%s' is used up: no line is left for agent '%s'", script->name,
-                    request->agent);
+                    request->label);
         return false;
     }
     if (line && !check_expect(script, line, request, error))
@@ -303,15 +307,12 @@ bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrMod
 
 void acr_script_skip(AcrScript *script, const AcrModelRequest *request)
 {
-    Queue *queue = find_queue(script, request->agent);
-    bool left;
+    bool left = false;
 
-    if (queue)
-        take(queue, request->round, &left);
+    take(queue_of(script, request->label), request->step, &left);
 }
 
-/* ---- Model --------------------------------------------------------------------------------------
- */
+/* ---- Model ---- */
 
 typedef struct {
     AcrModel base;
@@ -360,7 +361,7 @@ AcrModel *acr_script_model_new(const char *name, const char *path, const AcrMode
         return NULL;
     }
     script = acr_script_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path,
-                              options->instance_id, error);
+                              options->instance_id, options->labels, error);
     if (!script)
         return NULL;
     self = g_new0(ScriptModel, 1);

@@ -4,7 +4,7 @@
  * terminal event holds the whole response: what it says of text, end and tokens goes before the
  * pieces. A stream is complete by that event; a failure may come by one too, under HTTP 200.
  */
-#include "llm/llm_private.h"
+#include "llm/provider.h"
 
 #include <string.h>
 
@@ -19,17 +19,7 @@ static bool responses_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* ---- Request ------------------------------------------------------------------------------------
- */
-
-static void append_item(AcrJson *input, const char *role, const char *content)
-{
-    AcrJson *item = acr_json_new_object();
-
-    acr_json_set_string(item, "role", role);
-    acr_json_set_string(item, "content", content);
-    acr_json_append(input, item);
-}
+/* ---- Request ---- */
 
 /* The text of a first system message, which is not repeated as an item; NULL: there is none. */
 static const char *system_of(const AcrConversation *conversation)
@@ -69,12 +59,12 @@ static AcrJson *input_of(const AcrModelRequest *request, gsize from, bool needs_
     AcrJson *input = acr_json_new_array();
 
     /* JSON mode wants its word in the input: the instructions do not count. */
-    if (needs_word && !acr_speaks_of_json(request->conversation, from))
-        append_item(input, "developer", ACR_JSON_WORDS);
+    if (needs_word && !acr_mentions_json(request->conversation, from))
+        acr_openai_append_message(input, "developer", ACR_JSON_INSTRUCTION);
     for (gsize i = from; i < acr_conversation_size(request->conversation); i++) {
         const AcrMessage *message = acr_conversation_message(request->conversation, i);
 
-        append_item(input, acr_role_name(message->role), message->content);
+        acr_openai_append_message(input, acr_role_name(message->role), message->content);
     }
     return input;
 }
@@ -85,15 +75,15 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
     bool has_json = (request->json || request->schema) && !dialect->no_json;
     bool has_schema = has_json && request->schema && !dialect->no_schema;
     g_autofree char *words =
-        has_json && !request->schema ? NULL : acr_json_words(request, has_json, has_schema);
+        has_json && !request->schema ? NULL : acr_json_instruction(request, has_json, has_schema);
     AcrJson *json = acr_json_new_object();
 
     acr_json_set_string(json, "model", dialect->model);
     set_instructions(json, system, words);
     acr_json_set(json, "input", input_of(request, system ? 1 : 0, has_json && !has_schema));
-    if (dialect->temperature >= 0 && !dialect->no_temperature)
+    if (dialect->temperature >= 0)
         acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
-    if (dialect->effort && !dialect->no_effort) {
+    if (dialect->effort) {
         AcrJson *reasoning = acr_json_new_object();
 
         acr_json_set_string(reasoning, "effort", dialect->effort);
@@ -109,56 +99,33 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
     return json;
 }
 
-static bool is_about_format(const AcrFailure *failure)
-{
-    return acr_failure_is_about(failure, "text") || acr_failure_is_about(failure, "text.format") ||
-           acr_failure_is_about(failure, "response_format") ||
-           acr_failure_is_about(failure, "json_schema");
-}
-
 static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
-    if (failure->code != ACR_LLM_ERROR_BAD_REQUEST)
-        return false;
-    if (dialect->temperature >= 0 && acr_learn(&dialect->no_temperature, failure, "temperature"))
-        return true;
-    if (dialect->effort && (acr_learn(&dialect->no_effort, failure, "reasoning") ||
-                            acr_learn(&dialect->no_effort, failure, "reasoning.effort")))
-        return true;
-    if (is_about_format(failure) && dialect->asks_schema && !dialect->no_schema)
-        return dialect->no_schema = true;
-    if (is_about_format(failure) && !dialect->no_json)
-        return dialect->no_json = true;
-    return acr_learn(&dialect->no_stream, failure, "stream");
+    static const char *const formats[] = {"text", "text.format", "response_format", "json_schema"};
+    bool is_format = false;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(formats); i++)
+        is_format = is_format || acr_failure_is_about(failure, formats[i]);
+    return acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
+           acr_drop_effort(dialect, acr_failure_is_about(failure, "reasoning") ||
+                                        acr_failure_is_about(failure, "reasoning.effort")) ||
+           acr_learn(&dialect->no_schema, is_format && dialect->asks_schema) ||
+           acr_learn(&dialect->no_json, is_format) ||
+           acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------
- */
+/* ---- Answers ---- */
 
-static void read_usage(AcrDraft *draft, const AcrJson *usage)
+static void read_usage(AcrPartial *partial, const AcrJson *usage)
 {
-    const AcrJson *sent = acr_json_get(usage, "input_tokens_details");
-    const AcrJson *received = acr_json_get(usage, "output_tokens_details");
+    static const AcrUsageNames names = {"input_tokens", "input_tokens_details", "output_tokens",
+                                        "output_tokens_details"};
 
-    if (acr_json_type(usage) != ACR_JSON_OBJECT)
-        return;
-    draft->usage =
-        acr_usage_of_prompt(acr_counter(usage, "input_tokens"), acr_counter(sent, "cached_tokens"),
-                            acr_counter(sent, "cache_write_tokens"));
-    draft->usage.output = acr_counter(usage, "output_tokens");
-    draft->usage.reasoning = acr_counter(received, "reasoning_tokens");
-    draft->usage.cost_pico = acr_stated_cost(usage, "cost");
-    draft->usage.cost_stated = draft->usage.cost_pico >= 0;
-}
-
-static void add_refusal(AcrDraft *draft, const char *text)
-{
-    if (text && draft->refusal->len + strlen(text) < ACR_LLM_MAX_ANSWER)
-        g_string_append(draft->refusal, text);
+    acr_openai_read_usage(partial, usage, &names);
 }
 
 /* False: too much text. */
-static bool take_message(AcrDraft *draft, const AcrJson *message)
+static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
     const AcrJson *content = acr_json_get(message, "content");
 
@@ -166,9 +133,9 @@ static bool take_message(AcrDraft *draft, const AcrJson *message)
         const char *type = acr_json_get_string(part, "type");
 
         if (g_strcmp0(type, "refusal") == 0)
-            add_refusal(draft, acr_json_get_string(part, "refusal"));
+            acr_partial_add_refusal(partial, acr_json_get_string(part, "refusal"));
         else if (g_strcmp0(type, "output_text") == 0 &&
-                 !acr_draft_add(draft, acr_json_get_string(part, "text")))
+                 !acr_partial_add(partial, acr_json_get_string(part, "text")))
             return false;
     }
     return true;
@@ -191,93 +158,93 @@ static bool has_message(const AcrJson *output)
 }
 
 /* The whole text takes the place of the pieces. False: too much. */
-static bool take_output(AcrDraft *draft, const AcrJson *output)
+static bool take_output(AcrPartial *partial, const AcrJson *output)
 {
     if (has_message(output)) {
-        g_string_truncate(draft->content, 0);
-        g_string_truncate(draft->refusal, 0);
+        g_string_truncate(partial->content, 0);
+        g_string_truncate(partial->refusal, 0);
     }
     for (const AcrJson *item = acr_json_first(output); item; item = acr_json_next(item)) {
-        draft->has_calls = draft->has_calls || is_call(item);
+        partial->has_calls = partial->has_calls || is_call(item);
         if (g_strcmp0(acr_json_get_string(item, "type"), "message") == 0 &&
-            !take_message(draft, item))
+            !take_message(partial, item))
             return false;
     }
     return true;
 }
 
 /* A failure told under HTTP 200; what it says of tokens is its last word. */
-static AcrDraftStep take_failure(AcrDraft *draft, const AcrJson *response)
+static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
 {
     const AcrJson *error = acr_json_get(response, "error");
 
-    draft->is_complete = acr_json_type(acr_json_get(response, "usage")) == ACR_JSON_OBJECT;
+    partial->is_complete = acr_json_type(acr_json_get(response, "usage")) == ACR_JSON_OBJECT;
     if (acr_json_type(error) == ACR_JSON_OBJECT)
-        return acr_draft_fail_json(draft, error);
-    return acr_draft_fail(draft, ACR_LLM_ERROR_SERVER, "the response failed, it is not said why");
+        return acr_partial_fail_json(partial, error);
+    return acr_partial_fail(partial, ACR_LLM_ERROR_SERVER,
+                            "the response failed, it is not said why");
 }
 
 /* A response that is over, one way or another. */
-static AcrDraftStep take_response(AcrDraft *draft, const AcrJson *response)
+static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
 {
     const char *status = acr_json_get_string(response, "status");
     const char *reason =
         acr_json_get_string(acr_json_get(response, "incomplete_details"), "reason");
 
-    acr_draft_set(&draft->model, acr_json_get_string(response, "model"));
-    read_usage(draft, acr_json_get(response, "usage"));
+    acr_partial_set(&partial->model, acr_json_get_string(response, "model"));
+    read_usage(partial, acr_json_get(response, "usage"));
     if (g_strcmp0(status, "failed") == 0 || g_strcmp0(status, "cancelled") == 0)
-        return take_failure(draft, response);
+        return take_failure(partial, response);
     if (g_strcmp0(status, "completed") != 0 && g_strcmp0(status, "incomplete") != 0)
-        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
-                              "the response is neither completed, incomplete nor failed");
-    if (!take_output(draft, acr_json_get(response, "output")))
-        return ACR_DRAFT_FAILED;
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "the response is neither completed, incomplete nor failed");
+    if (!take_output(partial, acr_json_get(response, "output")))
+        return ACR_PARSE_FAILED;
     if (strcmp(status, "incomplete") == 0)
-        acr_draft_finish(draft, incomplete_words, reason ? reason : status);
+        acr_partial_finish(partial, incomplete_words, reason ? reason : status);
     else
-        acr_draft_set(&draft->finish,
-                      draft->has_calls && draft->content->len == 0 ? "tool_calls" : "stop");
-    return ACR_DRAFT_DONE;
+        acr_partial_set(&partial->finish,
+                        partial->has_calls && partial->content->len == 0 ? "tool_calls" : "stop");
+    return ACR_PARSE_DONE;
 }
 
-/* ---- Events -------------------------------------------------------------------------------------
- */
+/* ---- Events ---- */
 
-static AcrDraftStep take_text(AcrDraft *draft, const AcrJson *json)
+static AcrParseStep take_text(AcrPartial *partial, const AcrJson *json)
 {
-    return acr_draft_add(draft, acr_json_get_string(json, "delta")) ? ACR_DRAFT_MORE
-                                                                    : ACR_DRAFT_FAILED;
+    return acr_partial_add(partial, acr_json_get_string(json, "delta")) ? ACR_PARSE_MORE
+                                                                        : ACR_PARSE_FAILED;
 }
 
-static AcrDraftStep take_refusal(AcrDraft *draft, const AcrJson *json)
+static AcrParseStep take_refusal(AcrPartial *partial, const AcrJson *json)
 {
-    draft->content_us = g_get_monotonic_time();
-    add_refusal(draft, acr_json_get_string(json, "delta"));
-    return ACR_DRAFT_MORE;
+    acr_partial_touch(partial);
+    acr_partial_add_refusal(partial, acr_json_get_string(json, "delta"));
+    return ACR_PARSE_MORE;
 }
 
-static AcrDraftStep take_begin(AcrDraft *draft, const AcrJson *json)
+static AcrParseStep take_begin(AcrPartial *partial, const AcrJson *json)
 {
-    acr_draft_set(&draft->model, acr_json_get_string(acr_json_get(json, "response"), "model"));
-    return ACR_DRAFT_MORE;
+    acr_partial_set(&partial->model, acr_json_get_string(acr_json_get(json, "response"), "model"));
+    return ACR_PARSE_MORE;
 }
 
-static AcrDraftStep take_item(AcrDraft *draft, const AcrJson *json)
+static AcrParseStep take_item(AcrPartial *partial, const AcrJson *json)
 {
-    draft->has_calls = draft->has_calls || is_call(acr_json_get(json, "item"));
-    return ACR_DRAFT_MORE;
+    partial->has_calls = partial->has_calls || is_call(acr_json_get(json, "item"));
+    return ACR_PARSE_MORE;
 }
 
-static AcrDraftStep take_end(AcrDraft *draft, const AcrJson *json)
+static AcrParseStep take_end(AcrPartial *partial, const AcrJson *json)
 {
-    return take_response(draft, acr_json_get(json, "response"));
+    return take_response(partial, acr_json_get(json, "response"));
 }
 
 /* By their type; what is not here is passed over. */
 static const struct {
     const char *type;
-    AcrDraftStep (*take)(AcrDraft *draft, const AcrJson *json);
+    AcrParseStep (*take)(AcrPartial *partial, const AcrJson *json);
 } events[] = {
     {"response.output_text.delta", take_text},
     {"response.refusal.delta", take_refusal},
@@ -287,35 +254,35 @@ static const struct {
     {"response.incomplete", take_end},
     {"response.failed", take_end},
     {"response.cancelled", take_end},
-    {"error", acr_draft_fail_json},
+    {"error", acr_partial_fail_json},
 };
 
-static AcrDraftStep responses_event(AcrDraft *draft, const AcrEvent *event, const AcrJson *json)
+static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     const char *type = acr_json_get_string(json, "type");
 
     if (event->len >= 6 && memcmp(event->data, "[DONE]", 6) == 0)
-        return ACR_DRAFT_MORE; /* not of this dialect, and no end in it */
+        return ACR_PARSE_MORE; /* not of this dialect, and no end in it */
     if (acr_json_type(json) != ACR_JSON_OBJECT)
-        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
-                              "an event of the stream is no JSON object");
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "an event of the stream is no JSON object");
     type = type ? type : event->name;
     if (g_str_has_suffix(type, ".delta"))
-        draft->content_us = g_get_monotonic_time(); /* reasoning and calls too are no silence */
+        acr_partial_touch(partial); /* reasoning and calls too are no silence */
     for (gsize i = 0; i < G_N_ELEMENTS(events); i++)
         if (strcmp(events[i].type, type) == 0)
-            return events[i].take(draft, json);
+            return events[i].take(partial, json);
     if (acr_json_get(json, "error") && acr_failure_in_body(json)) /* a gateway's own shape */
-        return acr_draft_fail_json(draft, json);
-    return ACR_DRAFT_MORE;
+        return acr_partial_fail_json(partial, json);
+    return ACR_PARSE_MORE;
 }
 
-static AcrDraftStep responses_answer(AcrDraft *draft, const AcrJson *body)
+static AcrParseStep responses_answer(AcrPartial *partial, const AcrJson *body)
 {
     if (acr_json_type(acr_json_get(body, "output")) != ACR_JSON_ARRAY &&
         acr_json_type(acr_json_get(body, "error")) != ACR_JSON_OBJECT)
-        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED, "the response holds no output");
-    return take_response(draft, body);
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, "the response holds no output");
+    return take_response(partial, body);
 }
 
 const AcrProvider acr_provider_openai_responses = {

@@ -20,8 +20,7 @@
 #define END(status, output, rest)                                                                  \
     EVENT("response." status, ",\"response\":" WHOLE(status, output, rest))
 
-/* ---- Requests -----------------------------------------------------------------------------------
- */
+/* ---- Requests ---- */
 
 /* The body for a conversation of these messages; `system` may be NULL. Owned. */
 static char *request_text(const AcrDialect *dialect, const char *system, AcrModelRequest request)
@@ -64,7 +63,7 @@ static void json_mode_has_its_word_in_the_input(void)
         request_text(&dialect, "You speak JSON.", (AcrModelRequest){.json = true});
 
     g_assert_nonnull(strstr(text, "\"instructions\":\"You speak JSON.\",\"input\":[{\"role\":"
-                                  "\"developer\",\"content\":\"" ACR_JSON_WORDS "\"},"
+                                  "\"developer\",\"content\":\"" ACR_JSON_INSTRUCTION "\"},"
                                   "{\"role\":\"user\""));
     g_assert_nonnull(strstr(text, "\"text\":{\"format\":{\"type\":\"json_object\"}}"));
 }
@@ -102,7 +101,7 @@ static bool correct(AcrDialect *dialect, const char *param)
     AcrModelAnswer answer = {0};
 
     g_assert_false(read_response(PROVIDER, 400, body, &answer, &failure));
-    return PROVIDER->correct(dialect, &failure);
+    return acr_correct(PROVIDER, dialect, &failure);
 }
 
 static void each_correction_is_made_once(void)
@@ -114,10 +113,10 @@ static void each_correction_is_made_once(void)
     g_assert_true(correct(&json, "text.format"));
     g_assert_true(json.no_json && !json.no_schema);
     g_assert_true(correct(&dialect, "temperature"));
-    g_assert_true(dialect.no_temperature);
+    g_assert_true(dialect.temperature < 0);
     g_assert_false(correct(&dialect, "temperature"));
     g_assert_true(correct(&dialect, "reasoning.effort"));
-    g_assert_true(dialect.no_effort);
+    g_assert_true(!dialect.effort);
     g_assert_true(correct(&dialect, "text.format.schema"));
     g_assert_true(dialect.no_schema && !dialect.no_json);
     g_assert_true(correct(&dialect, "text.format"));
@@ -129,8 +128,7 @@ static void each_correction_is_made_once(void)
     g_assert_false(correct(&plain, "input"));
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------
- */
+/* ---- Answers ---- */
 
 static Outcome read_body(const char *text, gsize piece)
 {

@@ -3,7 +3,7 @@
  * stream, the JSON of a whole answer, and the corrections that a model may ask for. Nothing is sent
  * here. A stream is complete by its [DONE] and by nothing else.
  */
-#include "llm/llm_private.h"
+#include "llm/provider.h"
 
 #include <string.h>
 
@@ -33,10 +33,9 @@ static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
     return acr_openai_prepare(endpoint, error);
 }
 
-/* ---- Request ------------------------------------------------------------------------------------
- */
+/* ---- Request ---- */
 
-static void append_message(AcrJson *messages, const char *role, const char *content)
+void acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
 {
     AcrJson *message = acr_json_new_object();
 
@@ -54,14 +53,15 @@ static AcrJson *messages_of(const AcrConversation *conversation, const char *wor
         size > 0 && acr_conversation_message(conversation, 0)->role == ACR_ROLE_SYSTEM;
 
     if (words && !begins_with_system)
-        append_message(messages, "system", words);
+        acr_openai_append_message(messages, "system", words);
     for (gsize i = 0; i < size; i++) {
         const AcrMessage *message = acr_conversation_message(conversation, i);
         g_autofree char *longer = words && begins_with_system && i == 0
                                       ? g_strdup_printf("%s\n\n%s", message->content, words)
                                       : NULL;
 
-        append_message(messages, acr_role_name(message->role), longer ? longer : message->content);
+        acr_openai_append_message(messages, acr_role_name(message->role),
+                                  longer ? longer : message->content);
     }
     return messages;
 }
@@ -88,14 +88,14 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
     bool wants_json = request->json || request->schema;
     bool has_schema = request->schema && !dialect->no_schema;
     bool has_json = wants_json && !dialect->no_json;
-    g_autofree char *words = acr_json_words(request, has_json, has_schema && has_json);
+    g_autofree char *words = acr_json_instruction(request, has_json, has_schema && has_json);
     AcrJson *json = acr_json_new_object();
 
     acr_json_set_string(json, "model", dialect->model);
     acr_json_set(json, "messages", messages_of(request->conversation, words));
-    if (dialect->temperature >= 0 && !dialect->no_temperature)
+    if (dialect->temperature >= 0)
         acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
-    if (dialect->effort && !dialect->no_effort)
+    if (dialect->effort)
         acr_json_set_string(json, "reasoning_effort", dialect->effort);
     if (request->max_tokens > 0)
         acr_json_set_int(json,
@@ -115,82 +115,79 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
     return json;
 }
 
-/* ---- Corrections --------------------------------------------------------------------------------
- */
+/* ---- Corrections ---- */
 
 bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     const char *limit = dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+    bool is_format = acr_failure_is_about(failure, "response_format");
 
-    if (failure->code != ACR_LLM_ERROR_BAD_REQUEST)
-        return false;
-    if (acr_learn(&dialect->renamed_limit, failure, limit)) {
+    if (acr_learn(&dialect->renamed_limit, acr_failure_is_about(failure, limit))) {
         dialect->max_completion_tokens = !dialect->max_completion_tokens;
         return true;
     }
-    if (dialect->temperature >= 0 && acr_learn(&dialect->no_temperature, failure, "temperature"))
-        return true;
-    if (dialect->effort && acr_learn(&dialect->no_effort, failure, "reasoning_effort"))
-        return true;
-    if (acr_learn(&dialect->no_stream_options, failure, "stream_options"))
-        return true;
-    if (acr_failure_is_about(failure, "json_schema") &&
-        acr_learn(&dialect->no_schema, failure, "json_schema"))
-        return true;
-    if (dialect->asks_schema && acr_learn(&dialect->no_schema, failure, "response_format"))
-        return true;
-    return acr_learn(&dialect->no_json, failure, "response_format") ||
-           acr_learn(&dialect->no_stream, failure, "stream");
+    return acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
+           acr_drop_effort(dialect, acr_failure_is_about(failure, "reasoning_effort")) ||
+           acr_learn(&dialect->no_stream_options,
+                     acr_failure_is_about(failure, "stream_options")) ||
+           acr_learn(&dialect->no_schema, acr_failure_is_about(failure, "json_schema") ||
+                                              (dialect->asks_schema && is_format)) ||
+           acr_learn(&dialect->no_json, is_format) ||
+           acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------
- */
+/* ---- Answers ---- */
 
-static void read_usage(AcrDraft *draft, const AcrJson *usage)
+void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage, const AcrUsageNames *names)
 {
-    const AcrJson *details = acr_json_get(usage, "prompt_tokens_details");
-    gint64 cached = acr_counter(details, "cached_tokens");
+    const AcrJson *sent = acr_json_get(usage, names->sent_details);
+    const AcrJson *received = acr_json_get(usage, names->received_details);
+    gint64 cached = acr_counter(sent, "cached_tokens");
 
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         return;
-    if (cached < 0)
+    if (cached < 0) /* DeepSeek's */
         cached = acr_counter(usage, "prompt_cache_hit_tokens");
-    draft->usage = acr_usage_of_prompt(acr_counter(usage, "prompt_tokens"), cached,
-                                       acr_counter(details, "cache_write_tokens"));
-    draft->usage.output = acr_counter(usage, "completion_tokens");
-    draft->usage.reasoning =
-        acr_counter(acr_json_get(usage, "completion_tokens_details"), "reasoning_tokens");
-    draft->usage.cost_pico = acr_stated_cost(usage, "cost");
-    draft->usage.cost_stated = draft->usage.cost_pico >= 0;
+    partial->usage = acr_usage_of_prompt(acr_counter(usage, names->sent), cached,
+                                         acr_counter(sent, "cache_write_tokens"));
+    partial->usage.output = acr_counter(usage, names->received);
+    partial->usage.reasoning = acr_counter(received, "reasoning_tokens");
+    acr_usage_set_cost(&partial->usage, acr_json_get_double(usage, "cost", -1));
+}
+
+static void read_usage(AcrPartial *partial, const AcrJson *usage)
+{
+    static const AcrUsageNames names = {"prompt_tokens", "prompt_tokens_details",
+                                        "completion_tokens", "completion_tokens_details"};
+
+    acr_openai_read_usage(partial, usage, &names);
 }
 
 /* Text, or a list of parts of which those of type text count. */
-static bool add_content(AcrDraft *draft, const AcrJson *content)
+static bool add_content(AcrPartial *partial, const AcrJson *content)
 {
     if (acr_json_type(content) != ACR_JSON_ARRAY)
-        return acr_draft_add(draft, acr_json_string(content));
+        return acr_partial_add(partial, acr_json_string(content));
     for (const AcrJson *part = acr_json_first(content); part; part = acr_json_next(part))
         if (g_strcmp0(acr_json_get_string(part, "type"), "text") == 0 &&
-            !acr_draft_add(draft, acr_json_get_string(part, "text")))
+            !acr_partial_add(partial, acr_json_get_string(part, "text")))
             return false;
     return true;
 }
 
 /* A message or a piece of one. False: too much. */
-static bool take_message(AcrDraft *draft, const AcrJson *message)
+static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
-    const char *refusal = acr_json_get_string(message, "refusal");
     const char *reasoning = acr_json_get_string(message, "reasoning_content");
     const char *thoughts = acr_json_get_string(message, "reasoning");
 
-    if (refusal && draft->refusal->len + strlen(refusal) < ACR_LLM_MAX_ANSWER)
-        g_string_append(draft->refusal, refusal);
+    acr_partial_add_refusal(partial, acr_json_get_string(message, "refusal"));
     if (acr_json_size(acr_json_get(message, "tool_calls")) > 0 ||
         acr_json_get_string(acr_json_get(message, "function_call"), "name"))
-        draft->has_calls = true;
-    if ((reasoning && *reasoning) || (thoughts && *thoughts) || draft->has_calls)
-        draft->content_us = g_get_monotonic_time();
-    return add_content(draft, acr_json_get(message, "content"));
+        partial->has_calls = true;
+    if ((reasoning && *reasoning) || (thoughts && *thoughts) || partial->has_calls)
+        acr_partial_touch(partial);
+    return add_content(partial, acr_json_get(message, "content"));
 }
 
 static const AcrJson *choice_0(const AcrJson *choices)
@@ -201,42 +198,42 @@ static const AcrJson *choice_0(const AcrJson *choices)
     return NULL;
 }
 
-AcrDraftStep acr_openai_event(AcrDraft *draft, const AcrEvent *event, const AcrJson *json)
+AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     const AcrJson *choice = choice_0(acr_json_get(json, "choices"));
     const AcrJson *usage = acr_json_get(json, "usage");
 
     if (event->len >= 6 && memcmp(event->data, "[DONE]", 6) == 0)
-        return ACR_DRAFT_DONE;
+        return ACR_PARSE_DONE;
     if (acr_json_type(json) != ACR_JSON_OBJECT)
-        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
-                              "an event of the stream is no JSON object");
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "an event of the stream is no JSON object");
     if (strcmp(event->name, "error") == 0 || acr_failure_in_body(json))
-        return acr_draft_fail_json(draft, json);
-    acr_draft_set(&draft->model, acr_json_get_string(json, "model"));
-    if (!take_message(draft, acr_json_get(choice, "delta")))
-        return ACR_DRAFT_FAILED;
-    acr_draft_finish(draft, finish_words, acr_json_get_string(choice, "finish_reason"));
+        return acr_partial_fail_json(partial, json);
+    acr_partial_set(&partial->model, acr_json_get_string(json, "model"));
+    if (!take_message(partial, acr_json_get(choice, "delta")))
+        return ACR_PARSE_FAILED;
+    acr_partial_finish(partial, finish_words, acr_json_get_string(choice, "finish_reason"));
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         usage = acr_json_get(acr_json_get(json, "x_groq"), "usage");
-    read_usage(draft, usage);
-    return ACR_DRAFT_MORE;
+    read_usage(partial, usage);
+    return ACR_PARSE_MORE;
 }
 
-AcrDraftStep acr_openai_answer(AcrDraft *draft, const AcrJson *body)
+AcrParseStep acr_openai_answer(AcrPartial *partial, const AcrJson *body)
 {
     const AcrJson *choice = choice_0(acr_json_get(body, "choices"));
     const AcrJson *message = acr_json_get(choice, "message");
 
     if (acr_json_type(message) != ACR_JSON_OBJECT)
-        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
-                              "the response holds no choices[0].message");
-    acr_draft_set(&draft->model, acr_json_get_string(body, "model"));
-    if (!take_message(draft, message))
-        return ACR_DRAFT_FAILED;
-    acr_draft_finish(draft, finish_words, acr_json_get_string(choice, "finish_reason"));
-    read_usage(draft, acr_json_get(body, "usage"));
-    return ACR_DRAFT_DONE;
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "the response holds no choices[0].message");
+    acr_partial_set(&partial->model, acr_json_get_string(body, "model"));
+    if (!take_message(partial, message))
+        return ACR_PARSE_FAILED;
+    acr_partial_finish(partial, finish_words, acr_json_get_string(choice, "finish_reason"));
+    read_usage(partial, acr_json_get(body, "usage"));
+    return ACR_PARSE_DONE;
 }
 
 const AcrProvider acr_provider_openai = {
@@ -245,8 +242,5 @@ const AcrProvider acr_provider_openai = {
     .base_variables = (const char *const[]){"OPENAI_BASE_URL", NULL},
     .base_url = "https://api.openai.com/v1",
     .prepare = openai_prepare,
-    .request = acr_openai_request,
-    .event = acr_openai_event,
-    .answer = acr_openai_answer,
-    .correct = acr_openai_correct,
+    ACR_OPENAI_CHAT,
 };

@@ -122,8 +122,7 @@ static void only_one_s_own_servers_do_without_a_key(void)
         assert_no_endpoint(closed[i][0], "m", &options, ACR_LLM_ERROR_AUTH, closed[i][1]);
 }
 
-/* ---- What is sent -------------------------------------------------------------------------------
- */
+/* ---- What is sent ---- */
 
 static char *request_text(const AcrProvider *provider, const AcrJson *schema)
 {
@@ -153,13 +152,12 @@ static void deepseek_s_json_mode_is_taken_back_at_once(void)
     AcrDialect dialect = {.model = "m", .temperature = -1, .asks_schema = true};
     AcrFailure failure = {.code = ACR_LLM_ERROR_BAD_REQUEST, .param = (char *)"response_format"};
 
-    g_assert_true(acr_provider_deepseek.correct(&dialect, &failure));
+    g_assert_true(acr_correct(&acr_provider_deepseek, &dialect, &failure));
     g_assert_true(dialect.no_json);
-    g_assert_false(acr_provider_deepseek.correct(&dialect, &failure));
+    g_assert_false(acr_correct(&acr_provider_deepseek, &dialect, &failure));
 }
 
-/* ---- What comes back ----------------------------------------------------------------------------
- */
+/* ---- What comes back ---- */
 
 #define DELTA(members) "data: {\"choices\":[{\"index\":0,\"delta\":{" members "}}]}\n\n"
 #define STOP                                                                                       \

@@ -6,7 +6,7 @@
  * file, once it is there, keeps everybody from sending: the breaker. Names of both hold a hash, no
  * key. What cannot be locked, read or written limits nobody: the server still does.
  */
-#include "llm/llm_private.h"
+#include "llm/rate_limiter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <glib/gstdio.h>
+
+#include "llm/failure.h"
+#include "llm/redact.h"
 
 #define STATE_BYTES 256u                  /* of the file's text, always so long */
 #define STATE_LOCK_AT 1024                /* the byte whose lock guards the text */
@@ -28,6 +31,10 @@
 #define WAIT_SLICE_MS 50        /* how late a free slot or a pause is seen */
 #define MAX_PAUSE_BYTES 4096u   /* of a pause's text */
 #define PAUSED_PREFIX "paused-" /* and the hash: names of the breaker's files */
+
+#define STATE_FORMAT                                                                               \
+    "acr-limit 1\nhold_until_ms %" G_GINT64_FORMAT "\nlowered_ms %" G_GINT64_FORMAT                \
+    "\nlimit %" G_GINT64_FORMAT "\nsuccesses %" G_GINT64_FORMAT "\n"
 
 struct AcrLimiter {
     char *paused_path; /* owned */
@@ -48,8 +55,7 @@ static gint64 now_ms(void)
     return g_get_real_time() / 1000;
 }
 
-/* ---- The file -----------------------------------------------------------------------------------
- */
+/* ---- The file ---- */
 
 /* 0 or an errno. */
 static int lock_byte(int fd, short type, off_t at)
@@ -92,13 +98,9 @@ static State read_state(const AcrLimiter *limiter, gint64 now)
     char text[STATE_BYTES + 1] = "";
     State state = {0};
     ssize_t n = pread(limiter->fd, text, STATE_BYTES, 0);
-    int seen =
-        n == STATE_BYTES
-            ? sscanf(text,
-                     "acr-limit 1\nhold_until_ms %" G_GINT64_FORMAT "\nlowered_ms %" G_GINT64_FORMAT
-                     "\nlimit %" G_GINT64_FORMAT "\nsuccesses %" G_GINT64_FORMAT "\n",
-                     &state.hold_until_ms, &state.lowered_ms, &state.limit, &state.successes)
-            : 0;
+    int seen = n == STATE_BYTES ? sscanf(text, STATE_FORMAT, &state.hold_until_ms,
+                                         &state.lowered_ms, &state.limit, &state.successes)
+                                : 0;
 
     if (seen != 4 || state.limit < 1 || state.limit > MAX_LIMIT || state.successes < 0 ||
         state.successes > RAISE_AFTER || state.hold_until_ms < 0 || state.lowered_ms < 0)
@@ -114,11 +116,8 @@ static State read_state(const AcrLimiter *limiter, gint64 now)
 static void write_state(const AcrLimiter *limiter, const State *state)
 {
     char text[STATE_BYTES + 1] = "";
-    int len =
-        g_snprintf(text, sizeof text,
-                   "acr-limit 1\nhold_until_ms %" G_GINT64_FORMAT "\nlowered_ms %" G_GINT64_FORMAT
-                   "\nlimit %" G_GINT64_FORMAT "\nsuccesses %" G_GINT64_FORMAT "\n",
-                   state->hold_until_ms, state->lowered_ms, state->limit, state->successes);
+    int len = g_snprintf(text, sizeof text, STATE_FORMAT, state->hold_until_ms, state->lowered_ms,
+                         state->limit, state->successes);
 
     memset(text + len, '\n', STATE_BYTES - (gsize)len);
     (void)!pwrite(limiter->fd, text, STATE_BYTES, 0);
@@ -162,8 +161,7 @@ void acr_limiter_free(AcrLimiter *limiter)
     g_free(limiter);
 }
 
-/* ---- Entering -----------------------------------------------------------------------------------
- */
+/* ---- Entering ---- */
 
 static char *read_pause(const char *path)
 {
@@ -171,7 +169,7 @@ static char *read_pause(const char *path)
     gsize len = 0;
     const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
     g_autofree char *repaired = text ? acr_utf8_repair(text, len) : g_strdup("");
-    g_autofree char *line = acr_llm_public_text(g_strstrip(repaired), NULL, MAX_PAUSE_BYTES);
+    g_autofree char *line = acr_redact_line(g_strstrip(repaired), NULL, MAX_PAUSE_BYTES);
 
     return g_strdup(*line ? line : "an earlier failure");
 }
@@ -248,16 +246,15 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
             return ACR_LIMITER_TOO_LATE;
         if (on_wait && !is_told)
             on_wait(on_wait_ctx,
-                    hold_ms > 0 ? "the provider lets nobody with this key send yet"
-                                : "as many calls as the provider takes are under way",
+                    hold_ms > 0 ? "rate limited; waiting"
+                                : "other calls have taken all slots of the rate limit",
                     hold_ms);
         is_told = true;
         (void)acr_llm_wait(MIN(left_ms, slice_ms(hold_ms)), interrupt);
     }
 }
 
-/* ---- Leaving ------------------------------------------------------------------------------------
- */
+/* ---- Leaving ---- */
 
 /* Slots that are taken, by us too. */
 static int slots_in_use(const AcrLimiter *limiter)
@@ -317,8 +314,7 @@ void acr_limiter_leave(AcrLimiter *limiter, bool ok, bool throttled, gint64 hold
     limiter->slot = -1;
 }
 
-/* ---- The breaker --------------------------------------------------------------------------------
- */
+/* ---- The breaker ---- */
 
 AcrLlmError acr_llm_paused_class(const char *why)
 {
@@ -329,7 +325,7 @@ AcrLlmError acr_llm_paused_class(const char *why)
 
 void acr_limiter_pause(AcrLimiter *limiter, const char *why)
 {
-    g_autofree char *line = acr_llm_public_text(why, NULL, MAX_PAUSE_BYTES - 1);
+    g_autofree char *line = acr_redact_line(why, NULL, MAX_PAUSE_BYTES - 1);
     g_autofree char *text = g_strconcat(line, "\n", NULL);
 
     /* Without it every user of the key finds out for itself. */

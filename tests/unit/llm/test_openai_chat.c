@@ -3,15 +3,13 @@
 
 #include <string.h>
 
-#include "llm/llm_private.h"
-
 #define STREAM "\"stream\":true,\"stream_options\":{\"include_usage\":true}"
 
 static char *request_text(const AcrDialect *dialect, bool json, guint max_tokens)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
     AcrModelRequest request = {
-        .agent = "search", .conversation = c, .json = json, .max_tokens = max_tokens};
+        .label = "search", .conversation = c, .json = json, .max_tokens = max_tokens};
     g_autoptr(AcrJson) body = NULL;
 
     acr_conversation_add(c, ACR_ROLE_SYSTEM, "be brief");
@@ -39,7 +37,7 @@ static void a_request_holds_what_is_asked_for_and_no_more(void)
     g_assert_cmpstr(least, ==, least_expected);
     g_assert_cmpstr(most, ==, most_expected);
     g_assert_nonnull(strstr(older, "\"max_tokens\":7," STREAM "}"));
-    full.no_temperature = true;
+    full.temperature = -1;
     g_clear_pointer(&most, g_free);
     most = request_text(&full, true, 100);
     g_assert_null(strstr(most, "temperature"));
@@ -167,7 +165,7 @@ static bool correct(AcrDialect *dialect, const char *body)
     AcrModelAnswer answer = {0};
 
     g_assert_false(read_response(&acr_provider_openai, 400, body, &answer, &failure));
-    return acr_provider_openai.correct(dialect, &failure);
+    return acr_correct(&acr_provider_openai, dialect, &failure);
 }
 
 static void each_correction_is_made_once(void)
@@ -190,7 +188,7 @@ static void each_correction_is_made_once(void)
     g_assert_true(old.max_completion_tokens);
     g_assert_false(correct(&old, newer)); /* not back again */
     g_assert_true(correct(&old, temperature));
-    g_assert_true(old.no_temperature);
+    g_assert_true(old.temperature < 0);
     g_assert_false(correct(&old, temperature));
     g_assert_true(correct(&current, newer));
     g_assert_false(current.max_completion_tokens);

@@ -3,7 +3,7 @@
  * request, and from then on at once, so that a server that is down costs its tries only once. The
  * report holds the tries of both, each with the name of its model.
  */
-#include "llm/llm_private.h"
+#include "llm/llm.h"
 
 #include <string.h>
 

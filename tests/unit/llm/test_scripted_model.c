@@ -4,12 +4,13 @@
 
 #include <string.h>
 
-#include "llm/llm_private.h"
+static const char *const labels[] = {"search", "extract", "patch", "review", NULL};
 
 static AcrScript *parse(const char *text, const char *instance_id)
 {
     g_autoptr(GError) error = NULL;
-    AcrScript *script = acr_script_parse(text, strlen(text), "s.jsonl", instance_id, &error);
+    AcrScript *script =
+        acr_script_parse(text, strlen(text), "s.jsonl", instance_id, labels, &error);
 
     g_assert_no_error(error);
     return script;
@@ -20,7 +21,7 @@ static char *next(AcrScript *script, const char *agent, guint round)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
     g_autoptr(GError) error = NULL;
-    AcrModelRequest request = {.agent = agent, .round = round, .conversation = c};
+    AcrModelRequest request = {.label = agent, .step = round, .conversation = c};
     g_auto(AcrModelAnswer) answer = {0};
 
     acr_conversation_add(c, ACR_ROLE_USER, "hello");
@@ -44,7 +45,8 @@ static void assert_next(AcrScript *script, const char *agent, guint round, const
 static void assert_refused(const char *text, const char *words)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrScript) script = acr_script_parse(text, strlen(text), "s.jsonl", NULL, &error);
+    g_autoptr(AcrScript) script =
+        acr_script_parse(text, strlen(text), "s.jsonl", NULL, labels, &error);
 
     g_assert_null(script);
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
@@ -209,7 +211,7 @@ static char *expect_error(const char *expect)
         "\n{\"agent\":\"search\",\"round\":2,\"content\":\"ok\",\"expect\":%s}\n", expect);
     g_autoptr(AcrScript) script = parse(text, NULL);
     g_autoptr(GError) error = NULL;
-    AcrModelRequest request = {.agent = "search", .round = 2, .conversation = c};
+    AcrModelRequest request = {.label = "search", .step = 2, .conversation = c};
     g_auto(AcrModelAnswer) answer = {0};
 
     if (acr_script_answer(script, &request, &answer, &error)) {
@@ -245,7 +247,7 @@ static void an_unmet_expectation_shows_a_bounded_part_of_the_request(void)
         g_strdup_printf("{\"agent\":\"patch\",\"content\":\"\",\"expect\":[\"%s\"]}", big);
     g_autoptr(AcrScript) script = parse(text, NULL);
     g_autoptr(GError) error = NULL;
-    AcrModelRequest request = {.agent = "patch", .conversation = c};
+    AcrModelRequest request = {.label = "patch", .conversation = c};
     AcrModelAnswer answer = {0};
     gint64 start = g_get_monotonic_time();
 
@@ -269,7 +271,7 @@ static void a_model_reads_its_file_once_and_whole(void)
     g_autoptr(AcrModel) model = NULL;
     AcrInterrupt interrupt = {0};
     AcrModelOptions options = {.interrupt = &interrupt};
-    AcrModelRequest request = {.agent = "patch", .conversation = c};
+    AcrModelRequest request = {.label = "patch", .conversation = c};
     g_auto(AcrModelAnswer) answer = {0};
     AcrModelAnswer none = {0};
 
@@ -300,8 +302,8 @@ static void a_skipped_call_uses_its_line(void)
         parse("{\"agent\":\"search\",\"round\":1,\"content\":\"1\",\"expect\":[\"never there\"]}\n"
               "{\"agent\":\"search\",\"round\":3,\"content\":\"3\"}\n",
               NULL);
-    AcrModelRequest first = {.agent = "search", .round = 1};
-    AcrModelRequest missing = {.agent = "search", .round = 2};
+    AcrModelRequest first = {.label = "search", .step = 1};
+    AcrModelRequest missing = {.label = "search", .step = 2};
 
     acr_script_skip(script, &first);
     acr_script_skip(script, &missing);

@@ -3,7 +3,7 @@
  * two of them have the same code. Where the words hold the number of tokens that fit, it is read,
  * so that the next prompt can be made to fit in advance.
  */
-#include "llm/llm_private.h"
+#include "llm/failure.h"
 
 #include <string.h>
 
@@ -79,7 +79,7 @@ static gint64 number_compared(const char *at)
     return sign ? number_at(sign + 2) : 0;
 }
 
-bool acr_overflow_in_text(const char *text, gint64 *out_window)
+bool acr_context_overflow_in(const char *text, gint64 *out_window)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++) {
         const char *at = strstr(text, phrases[i].words);
