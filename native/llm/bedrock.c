@@ -151,13 +151,14 @@ static bool may_cache(const AcrDialect *dialect)
     static const char *const unable[] = {"claude-v2",      "claude-instant",
                                          "claude-3-haiku", "claude-3-sonnet",
                                          "claude-3-opus",  "claude-3-5-sonnet-20240620"};
-    bool found = false;
 
-    for (gsize i = 0; i < G_N_ELEMENTS(able); i++)
-        found = found || strstr(dialect->model, able[i]);
     for (gsize i = 0; i < G_N_ELEMENTS(unable); i++)
-        found = found && !strstr(dialect->model, unable[i]);
-    return found && !dialect->no_cache;
+        if (strstr(dialect->model, unable[i]))
+            return false;
+    for (gsize i = 0; i < G_N_ELEMENTS(able); i++)
+        if (strstr(dialect->model, able[i]))
+            return !dialect->no_cache;
+    return false;
 }
 
 /* A cache holds what stands before a mark: the system prompt, and what was sent the last time. */
@@ -264,45 +265,13 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage)
 }
 
 /* An answer that filled the model's window is no answer: the next one will not fit either. */
-static AcrParseStep finish_draft(AcrPartial *partial)
+static AcrParseStep finish_answer(AcrPartial *partial)
 {
     if (g_strcmp0(partial->finish, WINDOW_EXCEEDED) != 0)
         return ACR_PARSE_DONE;
     partial->is_complete = true; /* and its usage counts */
     return acr_partial_fail(partial, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
                             "the answer did not fit into the model's context window");
-}
-
-static AcrParseStep on_start(AcrPartial *partial, const AcrJson *json)
-{
-    if (acr_json_get(acr_json_get(json, "start"), "toolUse"))
-        partial->has_calls = true;
-    return ACR_PARSE_MORE;
-}
-
-static AcrParseStep on_delta(AcrPartial *partial, const AcrJson *json)
-{
-    const AcrJson *delta = acr_json_get(json, "delta");
-
-    if (acr_json_get(delta, "toolUse"))
-        partial->has_calls = true;
-    if (acr_json_get(delta, "reasoningContent") || acr_json_get(delta, "toolUse"))
-        acr_partial_touch(partial);
-    return acr_partial_add(partial, acr_json_get_string(delta, "text")) ? ACR_PARSE_MORE
-                                                                        : ACR_PARSE_FAILED;
-}
-
-static AcrParseStep on_stop(AcrPartial *partial, const AcrJson *json)
-{
-    acr_partial_finish(partial, finish_words, acr_json_get_string(json, "stopReason"));
-    return ACR_PARSE_MORE;
-}
-
-/* Without a reason before it, the end that it would tell of is not one. */
-static AcrParseStep on_metadata(AcrPartial *partial, const AcrJson *json)
-{
-    read_usage(partial, acr_json_get(json, "usage"));
-    return partial->finish ? finish_draft(partial) : ACR_PARSE_MORE;
 }
 
 /* An exception's name stands in the frame, not in the JSON. */
@@ -318,29 +287,31 @@ static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, con
     return acr_partial_fail_json(partial, error);
 }
 
+/* The metadata come last; without a reason before them, the end that they would tell of is not one. */
 static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
-    static const struct {
-        const char *name;
-        AcrParseStep (*take)(AcrPartial *partial, const AcrJson *json);
-    } events[] = {
-        {"contentBlockStart", on_start},
-        {"contentBlockDelta", on_delta},
-        {"messageStop", on_stop},
-        {"metadata", on_metadata},
-    };
+    static const char *const known[] = {"contentBlockStart", "contentBlockDelta", "messageStop",
+                                        "metadata", NULL};
+    const AcrJson *delta = acr_json_get(json, "delta");
 
     if (event->is_exception)
         return on_exception(partial, event, json);
-    for (gsize i = 0; i < G_N_ELEMENTS(events); i++) {
-        if (strcmp(events[i].name, event->name) != 0)
-            continue;
-        if (acr_json_type(json) != ACR_JSON_OBJECT)
-            return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                    "an event of the stream is no JSON object");
-        return events[i].take(partial, json);
-    }
-    return ACR_PARSE_MORE;
+    if (!g_strv_contains(known, event->name))
+        return ACR_PARSE_MORE;
+    if (acr_json_type(json) != ACR_JSON_OBJECT)
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "an event of the stream is no JSON object");
+    if (acr_json_get(delta, "toolUse") || acr_json_get(acr_json_get(json, "start"), "toolUse"))
+        partial->has_calls = true;
+    if (delta && !acr_json_get(delta, "text"))
+        acr_partial_touch(partial);
+    if (!acr_partial_add(partial, acr_json_get_string(delta, "text")))
+        return ACR_PARSE_FAILED;
+    acr_partial_finish(partial, finish_words, acr_json_get_string(json, "stopReason"));
+    if (strcmp(event->name, "metadata") != 0)
+        return ACR_PARSE_MORE;
+    read_usage(partial, acr_json_get(json, "usage"));
+    return partial->finish ? finish_answer(partial) : ACR_PARSE_MORE;
 }
 
 static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
@@ -359,7 +330,7 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
     }
     acr_partial_finish(partial, finish_words, acr_json_get_string(body, "stopReason"));
     read_usage(partial, acr_json_get(body, "usage"));
-    return finish_draft(partial);
+    return finish_answer(partial);
 }
 
 /* ---- Corrections ---- */

@@ -9,6 +9,7 @@
 #include "llm/framing.h"
 
 #include <string.h>
+#include <zlib.h>
 
 #define PRELUDE_BYTES 12u
 #define SUM_BYTES 4u
@@ -72,21 +73,9 @@ static guint32 read_u32(const guint8 *at)
     return (guint32)at[0] << 24 | (guint32)at[1] << 16 | (guint32)at[2] << 8 | at[3];
 }
 
-/* zlib's CRC-32, four bits at a time. */
 static guint32 crc32_of(const guint8 *data, gsize len)
 {
-    static const guint32 table[16] = {
-        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-    };
-    guint32 sum = 0xffffffff;
-
-    for (gsize i = 0; i < len; i++) {
-        sum = table[(sum ^ data[i]) & 15] ^ sum >> 4;
-        sum = table[(sum ^ data[i] >> 4) & 15] ^ sum >> 4;
-    }
-    return ~sum;
+    return (guint32)crc32_z(0, data, len);
 }
 
 /* ---- Headers ---- */

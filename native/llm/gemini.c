@@ -227,21 +227,21 @@ static AcrParseStep take_chunk(AcrPartial *partial, const AcrJson *json)
 
 static AcrParseStep gemini_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
-    if (strcmp(event->name, "error") == 0 && json)
-        return acr_partial_fail_json(partial, json);
-    return take_chunk(partial, json);
+    return strcmp(event->name, "error") == 0 && json ? acr_partial_fail_json(partial, json)
+                                                     : take_chunk(partial, json);
 }
 
 /* Ends that a model comes to by no fault of the request, with nothing to show for it. */
 static bool is_mishap(const AcrPartial *partial)
 {
-    static const char *const words[] = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL",
-                                        "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE", "OTHER"};
-    bool found = false;
+    static const char *const words[] = {"MALFORMED_FUNCTION_CALL",
+                                        "UNEXPECTED_TOOL_CALL",
+                                        "TOO_MANY_TOOL_CALLS",
+                                        "MALFORMED_RESPONSE",
+                                        "OTHER",
+                                        NULL};
 
-    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
-        found = found || g_strcmp0(partial->finish, words[i]) == 0;
-    return found && partial->content->len == 0;
+    return partial->content->len == 0 && partial->finish && g_strv_contains(words, partial->finish);
 }
 
 /* The answer as far as it came; MORE: its end has not come. */

@@ -19,8 +19,7 @@
     (60ll * 60 * 1000)     /* who is told to come back later than this gives up */
 #define POSTSCRIPT_MS 5000 /* of pings behind an answer that is whole */
 #define MIN_TRY_MS 100     /* a try with less time than this is not begun */
-#define TIME_OVER "--max-time reached; rerun with a higher limit to continue"
-#define MAX_SHRINKS 3u /* of the answer's limit, until body and limit fit what is left */
+#define MAX_SHRINKS 3u     /* of the answer's limit, until body and limit fit what is left */
 
 typedef struct {
     AcrModel base;
@@ -91,6 +90,12 @@ static bool is_time_over(const HttpModel *self)
     return time_left_ms(self) < MIN_TRY_MS;
 }
 
+static bool fail_too_late(AcrFailure *failure)
+{
+    return acr_fail(failure, ACR_LLM_ERROR_CEILING,
+                    "--max-time reached; rerun with a higher limit to continue");
+}
+
 /* ---- One exchange ---- */
 
 /* What reads the body while it comes. */
@@ -120,31 +125,26 @@ static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data,
 static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *failure)
 {
     static const struct {
-        AcrHttpError http;
         AcrLlmError code;
+        bool is_final; /* no repetition mends it */
     } rows[] = {
-        {ACR_HTTP_ERROR_INTERRUPTED, ACR_LLM_ERROR_INTERRUPTED},
-        {ACR_HTTP_ERROR_UNREACHABLE, ACR_LLM_ERROR_UNREACHABLE},
-        {ACR_HTTP_ERROR_NETWORK, ACR_LLM_ERROR_NETWORK},
-        {ACR_HTTP_ERROR_FAILED, ACR_LLM_ERROR_NETWORK}, /* a certificate: no repetition mends it */
-        {ACR_HTTP_ERROR_TIMEOUT, ACR_LLM_ERROR_TIMEOUT},
-        {ACR_HTTP_ERROR_TOO_BIG, ACR_LLM_ERROR_MALFORMED},
+        [ACR_HTTP_ERROR_INTERRUPTED] = {ACR_LLM_ERROR_INTERRUPTED, true},
+        [ACR_HTTP_ERROR_UNREACHABLE] = {ACR_LLM_ERROR_UNREACHABLE, false},
+        [ACR_HTTP_ERROR_NETWORK] = {ACR_LLM_ERROR_NETWORK, false},
+        [ACR_HTTP_ERROR_FAILED] = {ACR_LLM_ERROR_NETWORK, true}, /* a certificate */
+        [ACR_HTTP_ERROR_TIMEOUT] = {ACR_LLM_ERROR_TIMEOUT, false},
+        [ACR_HTTP_ERROR_TOO_BIG] = {ACR_LLM_ERROR_MALFORMED, true},
+        [ACR_HTTP_ERROR_STOPPED] = {ACR_LLM_ERROR_FAILED, true},
     };
 
     if (flow->went_silent)
         return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT,
                         "the response is still open but no content has come");
-    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        if (!g_error_matches(error, ACR_HTTP_ERROR, (gint)rows[i].http))
-            continue;
-        if (rows[i].code == ACR_LLM_ERROR_TIMEOUT && is_time_over(flow->self))
-            return acr_fail(failure, ACR_LLM_ERROR_CEILING, TIME_OVER);
-        acr_fail(failure, rows[i].code, error->message);
-        if (rows[i].http == ACR_HTTP_ERROR_TOO_BIG || rows[i].http == ACR_HTTP_ERROR_FAILED)
-            failure->retryable = false;
-        return false;
-    }
-    return acr_fail(failure, ACR_LLM_ERROR_FAILED, error->message);
+    if (error->code == ACR_HTTP_ERROR_TIMEOUT && is_time_over(flow->self))
+        return fail_too_late(failure);
+    acr_fail(failure, rows[error->code].code, error->message);
+    failure->retryable = failure->retryable && !rows[error->code].is_final;
+    return false;
 }
 
 /* The outcome of an exchange: of what came, or of why nothing did. */
@@ -181,28 +181,20 @@ static GPtrArray *headers_of(const HttpModel *self, const char *body)
     return headers;
 }
 
-static void hide(char **text, const GPtrArray *secrets)
-{
-    char *clean = *text ? acr_redact_answer(*text, secrets) : NULL;
-
-    if (!clean)
-        return;
-    g_free(*text);
-    *text = clean;
-}
-
-/* Nothing that a server gives back of our keys goes on from here: not into a journal, nor on. */
+/* Nothing that a server gives back of our keys goes on from here, e.g. into a journal. */
 static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, AcrModelTry *attempt)
 {
-    const GPtrArray *secrets = self->endpoint.secrets;
+    char **const texts[] = {&attempt->request_id, &out->content, &out->finish, &out->model,
+                            &out->request_id};
 
-    hide(&attempt->request_id, secrets);
-    if (!ok)
-        return;
-    hide(&out->content, secrets);
-    hide(&out->finish, secrets);
-    hide(&out->model, secrets);
-    hide(&out->request_id, secrets);
+    for (gsize i = 0; i < (ok ? G_N_ELEMENTS(texts) : 1); i++) {
+        char *clean = *texts[i] ? acr_redact_answer(*texts[i], self->endpoint.secrets) : NULL;
+
+        if (clean) {
+            g_free(*texts[i]);
+            *texts[i] = clean;
+        }
+    }
 }
 
 static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModelTry *attempt,
@@ -244,42 +236,28 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
 
 /* ---- One try ---- */
 
-static char *print_body(const HttpModel *self, const AcrModelRequest *request, guint limit)
-{
-    AcrModelRequest bounded = *request;
-    g_autoptr(AcrJson) json = NULL;
-
-    bounded.max_tokens = limit;
-    json = self->endpoint.provider->request(&self->dialect, &bounded);
-    return acr_json_print(json);
-}
-
 /* The body of a try whose worst case is reserved; owned; NULL, with the failure: it does not fit.
  */
 static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrModelTry *attempt,
                           guint64 *out_id, AcrFailure *failure)
 {
-    guint limit = acr_spend_limit(&self->spend, request->max_tokens, request->room);
+    AcrModelRequest bounded = *request;
 
+    bounded.max_tokens = acr_spend_limit(&self->spend, request->max_tokens, request->room);
     for (guint i = 0; i <= MAX_SHRINKS; i++) {
-        g_autofree char *body = print_body(self, request, limit);
+        g_autoptr(AcrJson) json = self->endpoint.provider->request(&self->dialect, &bounded);
+        g_autofree char *body = acr_json_print(json);
         bool again = false;
 
         acr_failure_clear(failure);
-        if (acr_spend_reserve(&self->spend, strlen(body), &limit, &again, attempt, out_id, failure))
+        if (acr_spend_reserve(&self->spend, strlen(body), &bounded.max_tokens, &again, attempt,
+                              out_id, failure))
             return g_steal_pointer(&body);
         if (!again)
             return NULL;
     }
     acr_fail(failure, ACR_LLM_ERROR_CEILING, "the remaining budget is too small for another call");
     return NULL;
-}
-
-static bool check_time(const HttpModel *self, AcrFailure *failure)
-{
-    if (!is_time_over(self))
-        return true;
-    return acr_fail(failure, ACR_LLM_ERROR_CEILING, TIME_OVER);
 }
 
 /* A slot among all who use the endpoint and key; the wait for it counts as the try's. */
@@ -305,7 +283,7 @@ static bool enter(Call *call, AcrFailure *failure)
         told = g_strdup_printf("paused for all who use this key: %s", why);
         return acr_fail(failure, acr_llm_paused_class(why), told);
     default:
-        return acr_fail(failure, ACR_LLM_ERROR_CEILING, TIME_OVER);
+        return fail_too_late(failure);
     }
 }
 
@@ -332,7 +310,9 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     g_autoptr(GError) error = NULL;
     g_autofree char *body = NULL;
 
-    if (!check_time(self, failure) || !enter(call, failure))
+    if (is_time_over(self))
+        return fail_too_late(failure);
+    if (!enter(call, failure))
         return false;
     attempt.wait_ms = call->wait_ms;
     call->used_up_ms = 0;
@@ -383,15 +363,6 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
     return false;
 }
 
-/* Whether the wait is one that is waited for: not beyond an hour, nor beyond the time allowed. */
-static bool is_bearable(const HttpModel *self, gint64 ms)
-{
-    gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
-
-    return ms <= MAX_HONOURED_WAIT_MS &&
-           (!deadline_us || g_get_monotonic_time() + (ms + MIN_TRY_MS) * 1000 < deadline_us);
-}
-
 /* Waits before the next try. False, with the failure made final, where there is none. */
 static bool wait_for_retry(Call *call, AcrFailure *failure)
 {
@@ -403,7 +374,8 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     g_autofree char *told = NULL;
 
     if (!failure->retryable || call->total >= self->max_retries ||
-        *retries >= acr_failure_retries(failure->code) || !is_bearable(self, ms))
+        *retries >= acr_failure_retries(failure->code) || ms > MAX_HONOURED_WAIT_MS ||
+        ms >= time_left_ms(self) - MIN_TRY_MS)
         return false;
     why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
     told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
@@ -452,20 +424,17 @@ static const AcrModelReport *http_report(AcrModel *model)
 
 /* ---- Making ---- */
 
-static gint64 positive(gint64 value, gint64 otherwise)
-{
-    return value > 0 ? value : otherwise;
-}
-
 static void take_options(HttpModel *self, const AcrModelOptions *options)
 {
     self->effort = g_strdup(options->effort);
     self->ca_file = g_strdup(options->ca_file);
     self->max_retries = options->max_retries;
-    self->timeout_ms = positive(options->timeout_ms, TRY_TIMEOUT_MS);
-    self->first_byte_ms = positive(options->first_byte_ms, FIRST_BYTE_TIMEOUT_MS);
-    self->idle_ms = positive(options->idle_ms, IDLE_TIMEOUT_MS);
-    self->retry_base_ms = positive(options->retry_base_ms, ACR_LLM_BACKOFF_BASE_MS);
+    self->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TRY_TIMEOUT_MS;
+    self->first_byte_ms =
+        options->first_byte_ms > 0 ? options->first_byte_ms : FIRST_BYTE_TIMEOUT_MS;
+    self->idle_ms = options->idle_ms > 0 ? options->idle_ms : IDLE_TIMEOUT_MS;
+    self->retry_base_ms =
+        options->retry_base_ms > 0 ? options->retry_base_ms : ACR_LLM_BACKOFF_BASE_MS;
     self->interrupt = options->interrupt;
     self->on_wait = options->on_wait;
     self->on_wait_ctx = options->on_wait_ctx;

@@ -30,15 +30,6 @@ static const char *system_of(const AcrConversation *conversation)
     return first && first->role == ACR_ROLE_SYSTEM ? first->content : NULL;
 }
 
-static void set_instructions(AcrJson *json, const char *system, const char *words)
-{
-    g_autofree char *both = system && words ? g_strdup_printf("%s\n\n%s", system, words) : NULL;
-    const char *text = both ? both : system ? system : words;
-
-    if (text)
-        acr_json_set_string(json, "instructions", text);
-}
-
 static void set_format(AcrJson *json, const AcrModelRequest *request, bool as_schema)
 {
     AcrJson *text = acr_json_new_object();
@@ -76,10 +67,12 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
     bool has_schema = has_json && request->schema && !dialect->no_schema;
     g_autofree char *words =
         has_json && !request->schema ? NULL : acr_json_instruction(request, has_json, has_schema);
+    g_autofree char *both = system && words ? g_strdup_printf("%s\n\n%s", system, words) : NULL;
     AcrJson *json = acr_json_new_object();
 
     acr_json_set_string(json, "model", dialect->model);
-    set_instructions(json, system, words);
+    if (system || words)
+        acr_json_set_string(json, "instructions", both ? both : system ? system : words);
     acr_json_set(json, "input", input_of(request, system ? 1 : 0, has_json && !has_schema));
     if (dialect->temperature >= 0)
         acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
@@ -148,26 +141,22 @@ static bool is_call(const AcrJson *item)
     return type && g_str_has_suffix(type, "_call");
 }
 
-/* Whether the output has a message: some servers end a stream with an empty list. */
-static bool has_message(const AcrJson *output)
-{
-    for (const AcrJson *item = acr_json_first(output); item; item = acr_json_next(item))
-        if (g_strcmp0(acr_json_get_string(item, "type"), "message") == 0)
-            return true;
-    return false;
-}
-
-/* The whole text takes the place of the pieces. False: too much. */
+/* The whole text takes the place of the pieces, where the output has a message: some servers end a
+ * stream with an empty list. False: too much. */
 static bool take_output(AcrPartial *partial, const AcrJson *output)
 {
-    if (has_message(output)) {
-        g_string_truncate(partial->content, 0);
-        g_string_truncate(partial->refusal, 0);
-    }
+    bool is_first = true;
+
     for (const AcrJson *item = acr_json_first(output); item; item = acr_json_next(item)) {
         partial->has_calls = partial->has_calls || is_call(item);
-        if (g_strcmp0(acr_json_get_string(item, "type"), "message") == 0 &&
-            !take_message(partial, item))
+        if (g_strcmp0(acr_json_get_string(item, "type"), "message") != 0)
+            continue;
+        if (is_first) {
+            g_string_truncate(partial->content, 0);
+            g_string_truncate(partial->refusal, 0);
+        }
+        is_first = false;
+        if (!take_message(partial, item))
             return false;
     }
     return true;
@@ -211,68 +200,35 @@ static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
 
 /* ---- Events ---- */
 
-static AcrParseStep take_text(AcrPartial *partial, const AcrJson *json)
-{
-    return acr_partial_add(partial, acr_json_get_string(json, "delta")) ? ACR_PARSE_MORE
-                                                                        : ACR_PARSE_FAILED;
-}
-
-static AcrParseStep take_refusal(AcrPartial *partial, const AcrJson *json)
-{
-    acr_partial_touch(partial);
-    acr_partial_add_refusal(partial, acr_json_get_string(json, "delta"));
-    return ACR_PARSE_MORE;
-}
-
-static AcrParseStep take_begin(AcrPartial *partial, const AcrJson *json)
-{
-    acr_partial_set(&partial->model, acr_json_get_string(acr_json_get(json, "response"), "model"));
-    return ACR_PARSE_MORE;
-}
-
-static AcrParseStep take_item(AcrPartial *partial, const AcrJson *json)
-{
-    partial->has_calls = partial->has_calls || is_call(acr_json_get(json, "item"));
-    return ACR_PARSE_MORE;
-}
-
-static AcrParseStep take_end(AcrPartial *partial, const AcrJson *json)
-{
-    return take_response(partial, acr_json_get(json, "response"));
-}
-
-/* By their type; what is not here is passed over. */
-static const struct {
-    const char *type;
-    AcrParseStep (*take)(AcrPartial *partial, const AcrJson *json);
-} events[] = {
-    {"response.output_text.delta", take_text},
-    {"response.refusal.delta", take_refusal},
-    {"response.created", take_begin},
-    {"response.output_item.added", take_item},
-    {"response.completed", take_end},
-    {"response.incomplete", take_end},
-    {"response.failed", take_end},
-    {"response.cancelled", take_end},
-    {"error", acr_partial_fail_json},
-};
-
 static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
-    const char *type = acr_json_get_string(json, "type");
+    static const char *const ends[] = {"response.completed", "response.incomplete",
+                                       "response.failed", "response.cancelled", NULL};
+    const char *said = acr_json_get_string(json, "type");
+    const char *type = said ? said : event->name;
+    const char *delta = acr_json_get_string(json, "delta");
 
     if (event->len >= 6 && memcmp(event->data, "[DONE]", 6) == 0)
         return ACR_PARSE_MORE; /* not of this dialect, and no end in it */
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
                                 "an event of the stream is no JSON object");
-    type = type ? type : event->name;
     if (g_str_has_suffix(type, ".delta"))
         acr_partial_touch(partial); /* reasoning and calls too are no silence */
-    for (gsize i = 0; i < G_N_ELEMENTS(events); i++)
-        if (strcmp(events[i].type, type) == 0)
-            return events[i].take(partial, json);
-    if (acr_json_get(json, "error") && acr_failure_in_body(json)) /* a gateway's own shape */
+    if (strcmp(type, "error") == 0)
+        return acr_partial_fail_json(partial, json);
+    if (g_strv_contains(ends, type))
+        return take_response(partial, acr_json_get(json, "response"));
+    if (strcmp(type, "response.output_text.delta") == 0)
+        return acr_partial_add(partial, delta) ? ACR_PARSE_MORE : ACR_PARSE_FAILED;
+    if (strcmp(type, "response.refusal.delta") == 0)
+        acr_partial_add_refusal(partial, delta);
+    else if (strcmp(type, "response.created") == 0)
+        acr_partial_set(&partial->model,
+                        acr_json_get_string(acr_json_get(json, "response"), "model"));
+    else if (strcmp(type, "response.output_item.added") == 0)
+        partial->has_calls = partial->has_calls || is_call(acr_json_get(json, "item"));
+    else if (acr_json_get(json, "error") && acr_failure_in_body(json)) /* a gateway's own shape */
         return acr_partial_fail_json(partial, json);
     return ACR_PARSE_MORE;
 }

@@ -57,10 +57,15 @@ static gint64 now_ms(void)
 
 /* ---- The file ---- */
 
+static struct flock byte_at(short type, off_t at)
+{
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+}
+
 /* 0 or an errno. */
 static int lock_byte(int fd, short type, off_t at)
 {
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+    struct flock lock = byte_at(type, at);
     int rc = 0;
 
     do
@@ -85,11 +90,6 @@ static bool lock_state(const AcrLimiter *limiter)
         g_usleep(1000);
     }
     return false;
-}
-
-static void unlock_state(const AcrLimiter *limiter)
-{
-    (void)lock_byte(limiter->fd, F_UNLCK, STATE_LOCK_AT);
 }
 
 /* The text's numbers; what cannot be right is as in a new file. */
@@ -208,7 +208,7 @@ static bool try_to_enter(AcrLimiter *limiter, gint64 *out_hold_ms)
     *out_hold_ms = MAX(state.hold_until_ms - now, 0);
     entered = *out_hold_ms == 0 && take_slot(limiter, slots_open(&state, now), now);
     if (locked)
-        unlock_state(limiter);
+        (void)lock_byte(limiter->fd, F_UNLCK, STATE_LOCK_AT);
     return entered;
 }
 
@@ -262,8 +262,7 @@ static int slots_in_use(const AcrLimiter *limiter)
     int n = limiter->slot >= 0;
 
     for (int i = 0; i < MAX_LIMIT; i++) {
-        struct flock lock = {
-            .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SLOTS_AT + i, .l_len = 1};
+        struct flock lock = byte_at(F_WRLCK, SLOTS_AT + i);
 
         if (i != limiter->slot && fcntl(limiter->fd, F_OFD_GETLK, &lock) == 0 &&
             lock.l_type != F_UNLCK)
@@ -307,7 +306,7 @@ void acr_limiter_leave(AcrLimiter *limiter, bool ok, bool throttled, gint64 hold
             state.hold_until_ms = MAX(state.hold_until_ms, now + MIN(hold_ms, MAX_HOLD_MS));
         if (throttled || is_success || hold_ms > 0)
             write_state(limiter, &state);
-        unlock_state(limiter);
+        (void)lock_byte(limiter->fd, F_UNLCK, STATE_LOCK_AT);
     }
     if (limiter->slot >= 0)
         (void)lock_byte(limiter->fd, F_UNLCK, SLOTS_AT + limiter->slot);

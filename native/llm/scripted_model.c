@@ -22,10 +22,11 @@ typedef struct {
 } Line;
 
 typedef struct {
-    GArray *lines; /* Line */
-    guint next;    /* first unused */
-    guint step;    /* of the last request; 0: none yet */
-    guint pass;    /* how often the requests' steps fell */
+    GArray *lines;                /* Line */
+    guint lines_step, lines_pass; /* of the last line that waits for a step */
+    guint next;                   /* first unused */
+    guint step;                   /* of the last request; 0: none yet */
+    guint pass;                   /* how often the requests' steps fell */
 } Queue;
 
 struct AcrScript {
@@ -86,13 +87,6 @@ G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
     return false;
 }
 
-static bool refuse_name(GError **error, const char *what, const char *name)
-{
-    g_autofree char *shown = acr_redact_line(name, NULL, 100);
-
-    return refuse(error, "unknown %s '%s'", what, shown);
-}
-
 static bool read_expect(const AcrJson *value, Line *line, GError **error)
 {
     gsize size = acr_json_size(value);
@@ -110,27 +104,22 @@ static bool read_expect(const AcrJson *value, Line *line, GError **error)
     return true;
 }
 
-static bool read_step(const AcrJson *value, Line *line, GError **error)
-{
-    gint64 step = acr_json_int(value, 0);
-
-    if (acr_json_type(value) != ACR_JSON_NUMBER || step < 1 || step > G_MAXINT)
-        return refuse(error, "'round' must be a number from 1");
-    line->step = (guint)step;
-    return true;
-}
-
 static bool read_member(const char *key, const AcrJson *value, Line *line, GError **error)
 {
-    bool is_string = acr_json_type(value) == ACR_JSON_STRING;
+    static const char *const texts[] = {"agent", "content", "instance_id", NULL};
+    gint64 step = acr_json_int(value, 0);
+    g_autofree char *shown = acr_redact_line(key, NULL, 100);
 
     if (strcmp(key, "expect") == 0)
         return read_expect(value, line, error);
-    if (strcmp(key, "round") == 0)
-        return read_step(value, line, error);
-    if (strcmp(key, "agent") == 0 || strcmp(key, "content") == 0 || strcmp(key, "instance_id") == 0)
-        return is_string || refuse(error, "'%s' must be a string", key);
-    return refuse_name(error, "member", key);
+    if (g_strv_contains(texts, key))
+        return acr_json_type(value) == ACR_JSON_STRING ||
+               refuse(error, "'%s' must be a string", key);
+    if (strcmp(key, "round") != 0)
+        return refuse(error, "unknown member '%s'", shown);
+    line->step = (guint)step;
+    return (acr_json_type(value) == ACR_JSON_NUMBER && step >= 1 && step <= G_MAXINT) ||
+           refuse(error, "'round' must be a number from 1");
 }
 
 static bool read_line(const AcrJson *json, Line *line, GError **error)
@@ -148,14 +137,10 @@ static bool read_line(const AcrJson *json, Line *line, GError **error)
 
 static void enqueue(Queue *queue, Line *line)
 {
-    for (guint i = queue->lines->len; line->step > 0 && i > 0; i--) {
-        const Line *before = &g_array_index(queue->lines, Line, i - 1);
-
-        line->pass = before->pass;
-        if (before->step > 0) {
-            line->pass += line->step < before->step ? 1 : 0;
-            break;
-        }
+    if (line->step > 0) {
+        queue->lines_pass += line->step < queue->lines_step;
+        queue->lines_step = line->step;
+        line->pass = queue->lines_pass;
     }
     g_array_append_val(queue->lines, *line);
     memset(line, 0, sizeof *line);
@@ -167,27 +152,19 @@ static bool add_line(AcrScript *script, const char *text, gsize len, guint numbe
 {
     g_autoptr(AcrJson) json = acr_json_parse(text, len, error);
     Line line = {.number = number};
-    const char *label = NULL;
-    const char *task = NULL;
+    const char *label = acr_json_get_string(json, "agent");
+    const char *task = acr_json_get_string(json, "instance_id");
     bool ok = json && read_line(json, &line, error);
 
-    if (ok) {
-        task = acr_json_get_string(json, "instance_id");
-        label = acr_json_get_string(json, "agent");
-        ok = !labels || g_strv_contains(labels, label) || refuse_name(error, "agent", label);
+    if (ok && labels && !g_strv_contains(labels, label)) {
+        g_autofree char *shown = acr_redact_line(label, NULL, 100);
+
+        ok = refuse(error, "unknown agent '%s'", shown);
     }
     if (ok && (!task || g_strcmp0(task, instance_id) == 0))
         enqueue(queue_of(script, label), &line);
     clear_line(&line);
     return ok;
-}
-
-static bool is_blank(const char *text, gsize len)
-{
-    for (gsize i = 0; i < len; i++)
-        if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
-            return false;
-    return true;
 }
 
 AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const char *instance_id,
@@ -202,12 +179,15 @@ AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const
         const char *feed = memchr(at, '\n', (gsize)(end - at));
         gsize line_len = (gsize)((feed ? feed : end) - at);
         g_autoptr(GError) local = NULL;
+        gsize blank = 0;
 
         if (++number > ACR_SCRIPT_MAX_LINES) {
             refuse(error, "script '%s' has more than %u lines", name, ACR_SCRIPT_MAX_LINES);
             return NULL;
         }
-        if (!is_blank(at, line_len) &&
+        while (blank < line_len && g_ascii_isspace(at[blank]))
+            blank++;
+        if (blank < line_len &&
             !add_line(script, at, line_len, number, instance_id, labels, &local)) {
             refuse(error, "script '%s' is malformed at line %u: %s", name, number, local->message);
             return NULL;

@@ -95,19 +95,12 @@ static bool fail_with(AcrFailure *failure, const GError *error)
     return acr_fail(failure, code, error->message);
 }
 
-/* Whether the time of all calls is over. */
-static bool is_too_late(const AcrSpend *spend)
-{
-    gint64 deadline_us = acr_budget_deadline(spend->budget);
-
-    return deadline_us && g_get_monotonic_time() >= deadline_us;
-}
-
 /* Reserves, once others have settled what they hold if that is what it takes. */
 static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, guint64 *out_id,
                     gint64 *out_wait_ms, GError **error)
 {
     gint64 start_us = g_get_monotonic_time();
+    gint64 deadline_us = acr_budget_deadline(spend->budget);
 
     for (;;) {
         g_autoptr(GError) failure = NULL;
@@ -118,7 +111,7 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
         if (ok)
             return true;
         if (!g_error_matches(failure, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING) ||
-            is_too_late(spend) || *out_wait_ms > MAX_HELD_MS ||
+            (deadline_us && g_get_monotonic_time() >= deadline_us) || *out_wait_ms > MAX_HELD_MS ||
             !acr_budget_is_held(spend->budget, amount, &is_held, NULL) || !is_held) {
             g_propagate_error(error, g_steal_pointer(&failure));
             return false;
@@ -163,12 +156,6 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     return false;
 }
 
-/* Whether nobody bills the try: it was not sent, or refused by who says that this is free. */
-static bool is_unbilled(const AcrSpend *spend, const AcrModelTry *attempt)
-{
-    return !attempt->sent || (!attempt->ok && attempt->status >= 400 && spend->refusals_are_free);
-}
-
 /* Whether the usage is that of the whole try: one that broke off has told a part at most. */
 static bool is_whole(const AcrModelTry *attempt)
 {
@@ -198,6 +185,9 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt, GError 
 {
     AcrUsage *usage = &attempt->usage;
     AcrAmount spent = {0, 0};
+    /* Sent, and not refused by who says that this is free. */
+    bool is_billed =
+        attempt->sent && (attempt->ok || attempt->status < 400 || !spend->refusals_are_free);
     g_autoptr(GError) failure = NULL;
 
     if (!usage->cost_stated)
@@ -205,7 +195,7 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt, GError 
             spend->has_price && is_whole(attempt) ? acr_price_of_usage(&spend->price, usage) : -1;
     if (!spend->budget)
         return true;
-    if (!is_unbilled(spend, attempt))
+    if (is_billed)
         spent = amount_of(spend, attempt);
     attempt->charged_pico = spent.pico;
     attempt->charged_tokens = spent.tokens;
