@@ -50,17 +50,6 @@ static const char *version_of(AcrEndpoint *endpoint, GError **error)
     return NULL;
 }
 
-/* Tokens of a login are bearers in both versions. */
-static bool is_login_token(const char *key)
-{
-    const char *token =
-        acr_variable("ANTHROPIC_API_KEY") ? NULL : acr_variable("ANTHROPIC_AUTH_TOKEN");
-
-    while (token && g_ascii_isspace(*token))
-        token++;
-    return token && g_str_has_prefix(token, key) && !g_ascii_isgraph(token[strlen(key)]);
-}
-
 static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
 {
     bool has_v1 = g_str_has_suffix(endpoint->base_url, "/v1");
@@ -75,7 +64,9 @@ static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
     endpoint->url = acr_llm_join_url(endpoint->base_url, has_v1 ? "messages" : "v1/messages");
     endpoint->no_sampling = strcmp(version, BEARER_VERSION) >= 0;
     acr_endpoint_header(endpoint, "anthropic-version", version);
-    if (endpoint->key && (endpoint->no_sampling || is_login_token(endpoint->key)))
+    /* Tokens of a login are bearers in both versions. */
+    if (endpoint->key &&
+        (endpoint->no_sampling || g_strcmp0(endpoint->key_variable, "ANTHROPIC_AUTH_TOKEN") == 0))
         acr_endpoint_bearer(endpoint);
     else if (endpoint->key)
         acr_endpoint_header(endpoint, "x-api-key", endpoint->key);

@@ -54,7 +54,6 @@ static bool take_line(char *text, gsize len, const char *source, char **out_key,
 
 static bool check_result(const AcrSpawnResult *result, GError **error)
 {
-    static const char source[] = "the key command";
     g_autofree char *why = NULL;
 
     if (result->interrupted) {
@@ -62,16 +61,14 @@ static bool check_result(const AcrSpawnResult *result, GError **error)
         return false;
     }
     if (result->timed_out)
-        why = g_strdup_printf("did not end within %d seconds", ACR_KEY_COMMAND_TIMEOUT_MS / 1000);
+        why = g_strdup_printf("timed out after %d seconds", ACR_KEY_COMMAND_TIMEOUT_MS / 1000);
     else if (result->signal)
         why = g_strdup_printf("was ended by signal %d", result->signal);
     else if (result->exit_code != 0)
         why = g_strdup_printf("failed with exit code %d", result->exit_code);
-    else if (result->out_total == 0)
-        why = g_strdup("printed nothing");
-    else if (result->out_total > ACR_KEY_MAX_BYTES)
-        why = g_strdup("printed more than a key");
-    return !why || refuse(error, source, why);
+    else if (result->out_total == 0 || result->out_total > ACR_KEY_MAX_BYTES)
+        why = g_strdup(result->out_total ? "printed more than a key" : "printed nothing");
+    return !why || refuse(error, "the key command", why);
 }
 
 static bool key_from_command(const AcrModelOptions *options, char **out_key, GError **error)
@@ -117,23 +114,6 @@ static bool check_file(int fd, const char *source, GError **error)
     return true;
 }
 
-/* Reads at most `size` bytes; negative: an errno. */
-static gssize read_all(int fd, char *buffer, gsize size)
-{
-    gsize len = 0;
-
-    while (len < size) {
-        ssize_t n = read(fd, buffer + len, size - len);
-
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n == 0)
-            break;
-        len += n > 0 ? (gsize)n : 0;
-    }
-    return (gssize)len;
-}
-
 static bool key_from_file(const char *path, char **out_key, GError **error)
 {
     g_autofree char *shown = acr_redact_line(path, NULL, 300);
@@ -150,8 +130,8 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
     }
     if (check_file(fd, source, error)) {
         buffer = g_malloc0(ACR_KEY_MAX_BYTES + 1);
-        len = read_all(fd, buffer, ACR_KEY_MAX_BYTES + 1);
-        ok = len < 0 ? refuse(error, source, g_strerror((int)-len))
+        len = read(fd, buffer, ACR_KEY_MAX_BYTES + 1); /* of a regular file: all of it */
+        ok = len < 0 ? refuse(error, source, g_strerror(errno))
                      : take_line(buffer, (gsize)len, source, out_key, error);
         explicit_bzero(buffer, ACR_KEY_MAX_BYTES + 1);
         g_free(buffer);

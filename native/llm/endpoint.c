@@ -37,32 +37,17 @@ const char *acr_first_variable(const char *const *names, const char **out_name)
 
 /* ---- Headers and secrets ---- */
 
-static bool is_header(const char *line, const char *name)
+const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
 {
     gsize len = strlen(name);
 
-    return g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':';
-}
+    for (guint i = 0; i < endpoint->headers->len; i++) {
+        const char *line = endpoint->headers->pdata[i]; /* once made, the list ends in NULL */
 
-/* The place of a header of that name; the number of headers where there is none. */
-static guint place_of_header(const AcrEndpoint *endpoint, const char *name)
-{
-    guint i = 0;
-
-    /* Once made, the list ends in NULL. */
-    while (i < endpoint->headers->len &&
-           !(endpoint->headers->pdata[i] && is_header(endpoint->headers->pdata[i], name)))
-        i++;
-    return i;
-}
-
-const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
-{
-    guint i = place_of_header(endpoint, name);
-
-    return i < endpoint->headers->len
-               ? (const char *)endpoint->headers->pdata[i] + strlen(name) + strlen(": ")
-               : NULL;
+        if (line && g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':')
+            return line + len + strlen(": ");
+    }
+    return NULL;
 }
 
 void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value)
@@ -100,17 +85,15 @@ static void keep_value(AcrEndpoint *endpoint, const char *value)
         acr_endpoint_secret(endpoint, value);
 }
 
-/* Headers whose values everybody may see, and answers may hold. */
+/* Headers whose values everybody may see, and answers may hold; in lower case. */
 static bool is_public(const char *name)
 {
-    static const char *const names[] = {"accept",         "content-type",      "user-agent",
-                                        "referer",        "http-referer",      "x-title",
-                                        "anthropic-beta", "anthropic-version", "openai-beta"};
+    static const char *const names[] = {
+        "accept",  "content-type",   "user-agent",        "referer",     "http-referer",
+        "x-title", "anthropic-beta", "anthropic-version", "openai-beta", NULL};
+    g_autofree char *lower = g_ascii_strdown(name, -1);
 
-    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
-        if (g_ascii_strcasecmp(name, names[i]) == 0)
-            return true;
-    return false;
+    return g_strv_contains(names, lower);
 }
 
 /* A header of the user's own, "Name: value": what it holds may be secret, and so may its words: of
@@ -145,13 +128,6 @@ void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable)
     }
 }
 
-/* The user's own headers take the place of ours; of several of one name the last one counts. */
-static void add_given_headers(AcrEndpoint *endpoint, const char *const *headers)
-{
-    for (guint i = headers ? g_strv_length((char **)headers) : 0; i > 0; i--)
-        add_given_header(endpoint, headers[i - 1]);
-}
-
 void acr_endpoint_clear(AcrEndpoint *endpoint)
 {
     if (endpoint->free_state)
@@ -179,28 +155,21 @@ static const char *own_path(const AcrProvider *provider)
 /* unix:PATH, unix://PATH, either with :/v1 behind it; http+unix://PERCENT-ENCODED/v1. */
 static bool read_unix(AcrEndpoint *endpoint, const char *base)
 {
+    bool is_coded = g_str_has_prefix(base, "http+unix://");
     const char *path = NULL;
     const char *rest = NULL;
+    g_autofree char *socket = NULL;
 
-    if (g_str_has_prefix(base, "http+unix://")) {
-        g_autofree char *coded = NULL;
-
-        base += strlen("http+unix://");
-        rest = strchr(base, '/');
-        coded = g_strndup(base, rest ? (gsize)(rest - base) : strlen(base));
-        endpoint->unix_socket = g_uri_unescape_string(coded, NULL);
-    } else if (g_str_has_prefix(base, "unix:")) {
-        path = base + strlen("unix:");
-        if (g_str_has_prefix(path, "//"))
-            path += 2;
-        rest = strstr(path, ":/");
-        endpoint->unix_socket = g_strndup(path, rest ? (gsize)(rest - path) : strlen(path));
-        rest = rest ? rest + 1 : NULL;
-    } else {
+    if (!is_coded && !g_str_has_prefix(base, "unix:"))
         return false;
-    }
-    endpoint->base_url =
-        g_strconcat("http://localhost", rest ? rest : own_path(endpoint->provider), NULL);
+    path = base + strlen(is_coded ? "http+unix://" : "unix:");
+    path += !is_coded && g_str_has_prefix(path, "//") ? 2 : 0;
+    rest = is_coded ? strchr(path, '/') : strstr(path, ":/");
+    socket = g_strndup(path, rest ? (gsize)(rest - path) : strlen(path));
+    endpoint->unix_socket =
+        is_coded ? g_uri_unescape_string(socket, NULL) : g_steal_pointer(&socket);
+    endpoint->base_url = g_strconcat("http://localhost",
+                                     rest ? rest + !is_coded : own_path(endpoint->provider), NULL);
     return true;
 }
 
@@ -288,43 +257,34 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
 
 static bool find_key(AcrEndpoint *endpoint, const AcrModelOptions *options, GError **error)
 {
-    const char *name = "the key given";
-    const char *value = NULL;
+    const char *const *names = endpoint->provider->key_variables;
 
     if (!acr_key_from_options(options, &endpoint->key, error))
         return false;
-    if (!endpoint->key) {
-        value = acr_first_variable(endpoint->provider->key_variables, &name);
-        endpoint->key = value ? g_strstrip(g_strdup(value)) : NULL;
+    for (; !endpoint->key && names && *names; names++) {
+        endpoint->key = g_strstrip(g_strdup(acr_variable(*names) ? acr_variable(*names) : ""));
+        endpoint->key_variable = *names;
+        if (!*endpoint->key)
+            g_clear_pointer(&endpoint->key, acr_wipe);
     }
-    if (endpoint->key && !*endpoint->key)
-        g_clear_pointer(&endpoint->key, acr_wipe);
-    if (endpoint->key && !acr_key_check(endpoint->key, name, error))
+    if (endpoint->key && !acr_key_check(endpoint->key, endpoint->key_variable, error))
         return false;
     acr_endpoint_secret(endpoint, endpoint->key);
     return true;
 }
 
-/* Whether a header that the user gave says who asks. */
-static bool has_own_credentials(const AcrEndpoint *endpoint)
-{
-    static const char *const names[] = {"Authorization", "x-api-key", "api-key", "x-goog-api-key"};
-
-    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
-        if (acr_endpoint_find_header(endpoint, names[i]))
-            return true;
-    return false;
-}
-
 bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
 {
+    static const char *const own[] = {"Authorization", "x-api-key", "api-key", "x-goog-api-key"};
     const AcrProvider *provider = endpoint->provider;
-    g_autofree char *names = NULL;
+    bool has_own = false; /* a header that the user gave says who asks */
+    g_autofree char *names =
+        provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
 
-    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket ||
-        has_own_credentials(endpoint))
+    for (gsize i = 0; i < G_N_ELEMENTS(own); i++)
+        has_own = has_own || acr_endpoint_find_header(endpoint, own[i]);
+    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket || has_own)
         return true;
-    names = provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
     g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
                 "no key for model '%s': set %s, or give --key-command or --key-file",
                 endpoint->shown_name, names ? names : "its variable");
@@ -372,7 +332,9 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
         .headers = g_ptr_array_new_with_free_func(acr_wipe),
         .secrets = g_ptr_array_new_with_free_func(acr_wipe),
     };
-    add_given_headers(out, options->headers);
+    /* The user's own headers take the place of ours; of several of one name the last one counts. */
+    for (guint i = options->headers ? g_strv_length((char **)options->headers) : 0; i > 0; i--)
+        add_given_header(out, options->headers[i - 1]);
     acr_endpoint_header(out, "Content-Type", "application/json");
     acr_endpoint_header(out, "Accept",
                         provider->framing == ACR_FRAMES_EVENTSTREAM

@@ -17,6 +17,7 @@ typedef struct {
     char *unix_socket;        /* owned; NULL: TCP */
     GPtrArray *headers;       /* owned strings "Name: value"; NULL-terminated once made */
     char *key;                /* owned; NULL: none */
+    const char *key_variable; /* static; the one that it came from; NULL: an option, or none */
     GPtrArray *secrets;       /* owned strings that are never shown: the key and others */
     bool is_own;              /* the provider's own address, over TLS */
     bool is_official_dialect; /* no base URL was given: newer names hold */
