@@ -77,13 +77,8 @@ static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
 
 static void mark(AcrJson *block)
 {
-    AcrJson *control = NULL;
-
-    if (!block)
-        return;
-    control = acr_json_new_object();
-    acr_json_set_string(control, "type", "ephemeral");
-    acr_json_set(block, "cache_control", control);
+    if (block)
+        acr_json_set(block, "cache_control", acr_json_constant("{\"type\":\"ephemeral\"}"));
 }
 
 /*

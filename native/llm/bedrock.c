@@ -77,33 +77,21 @@ static bool is_own_host(const char *base_url)
            !strpbrk(base_url + strlen("https://"), "/:");
 }
 
-static void free_state(gpointer state)
-{
-    acr_aws_credentials_clear(state);
-    g_free(state);
-}
-
 /* Keeps the keys for bedrock_sign. */
 static bool take_keys(AcrEndpoint *endpoint, GError **error)
 {
-    g_auto(AcrAwsCredentials) settings = {0};
-    AcrAwsCredentials *kept = NULL;
+    AcrAwsCredentials *keys = &endpoint->aws;
 
-    if (!acr_aws_credentials_read(&settings, error))
+    if (!acr_aws_credentials_read(keys, error))
         return false;
-    if (!settings.access_key)
+    if (!keys->access_key)
         return fail_without_key("", error);
-    if (!settings.region)
+    if (!keys->region)
         return fail_without_region(error);
-    acr_endpoint_secret(endpoint, settings.access_key);
-    acr_endpoint_secret(endpoint, settings.secret_key);
-    acr_endpoint_secret(endpoint, settings.session_token);
-    endpoint->key = g_strdup(settings.access_key); /* by which limits are kept */
-    kept = g_new0(AcrAwsCredentials, 1);
-    *kept = settings;
-    settings = (AcrAwsCredentials){0};
-    endpoint->state = kept;
-    endpoint->free_state = free_state;
+    acr_endpoint_secret(endpoint, keys->access_key);
+    acr_endpoint_secret(endpoint, keys->secret_key);
+    acr_endpoint_secret(endpoint, keys->session_token);
+    endpoint->key = g_strdup(keys->access_key); /* by which limits are kept */
     return true;
 }
 
@@ -125,23 +113,15 @@ static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
 static void bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize len,
                          GPtrArray *headers)
 {
-    if (endpoint->state)
-        acr_sigv4_sign(endpoint->state, SERVICE, endpoint->url,
+    if (endpoint->aws.access_key)
+        acr_sigv4_sign(&endpoint->aws, SERVICE, endpoint->url,
                        acr_endpoint_find_header(endpoint, "Content-Type"), body, len,
                        g_get_real_time() / G_USEC_PER_SEC, headers);
 }
 
 /* ---- Request ---- */
 
-static void append_cache_point(AcrJson *blocks)
-{
-    AcrJson *block = acr_json_new_object();
-    AcrJson *point = acr_json_new_object();
-
-    acr_json_set_string(point, "type", "default");
-    acr_json_set(block, "cachePoint", point);
-    acr_json_append(blocks, block);
-}
+#define CACHE_POINT "{\"cachePoint\":{\"type\":\"default\"}}"
 
 /* Whether the model takes marks of what to cache: those of Anthropic but the first ones, and
  * Amazon's Nova. Of a profile's ARN nobody can say, so it is tried. */
@@ -165,9 +145,9 @@ static bool may_cache(const AcrDialect *dialect)
 static void mark_prefix(AcrTurns *turns)
 {
     if (acr_json_size(turns->system) > 0)
-        append_cache_point(turns->system);
+        acr_json_append(turns->system, acr_json_constant(CACHE_POINT));
     if (turns->user_blocks[1])
-        append_cache_point(turns->user_blocks[1]);
+        acr_json_append(turns->user_blocks[1], acr_json_constant(CACHE_POINT));
 }
 
 static AcrJson *inference_of(const AcrDialect *dialect, const AcrModelRequest *request)

@@ -130,8 +130,7 @@ void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable)
 
 void acr_endpoint_clear(AcrEndpoint *endpoint)
 {
-    if (endpoint->free_state)
-        endpoint->free_state(endpoint->state);
+    acr_aws_credentials_clear(&endpoint->aws);
     acr_wipe(endpoint->key);
     g_clear_pointer(&endpoint->headers, g_ptr_array_unref);
     g_clear_pointer(&endpoint->secrets, g_ptr_array_unref);

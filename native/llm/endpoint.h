@@ -2,7 +2,7 @@
 #ifndef ACR_LLM_ENDPOINT_H
 #define ACR_LLM_ENDPOINT_H
 
-#include "llm/llm.h"
+#include "llm/aws.h"
 #include "llm/redact.h"
 
 typedef struct AcrProvider AcrProvider;
@@ -22,8 +22,7 @@ typedef struct {
     bool is_own;              /* the provider's own address, over TLS */
     bool is_official_dialect; /* no base URL was given: newer names hold */
     bool no_sampling;         /* the version of the API knows no temperature */
-    gpointer state;           /* of the provider (sign); freed by free_state */
-    void (*free_state)(gpointer state);
+    AcrAwsCredentials aws;    /* that requests are signed with; else empty */
 } AcrEndpoint;
 /* By options and environment. Errors: USAGE, AUTH. */
 bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, const char *model,

@@ -325,19 +325,18 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
 }
 
 /* The body's word first, then what the header says, then the status. */
-static void decide(int status, bool is_told, AcrLlmError told, GHashTable *headers, AcrFailure *out)
+static AcrLlmError decide(int status, AcrLlmError told, const char *should_retry)
 {
-    const char *said = acr_header(headers, "x-should-retry");
-    AcrLlmError code = is_told ? told : class_of_status(status);
+    AcrLlmError code = told != ACR_LLM_ERRORS ? told : class_of_status(status);
+    bool is_servers = status >= 500 || status < 300;
 
     if (code == ACR_LLM_ERRORS)
-        code = status >= 500 || status < 300 ? ACR_LLM_ERROR_SERVER : ACR_LLM_ERROR_BAD_REQUEST;
-    if (said && !is_told && code == ACR_LLM_ERROR_BAD_REQUEST &&
-        g_ascii_strcasecmp(said, "true") == 0)
-        code = ACR_LLM_ERROR_SERVER; /* it says that the fault is its own */
-    out->code = code;
-    out->retryable =
-        acr_failure_retries(code) > 0 && !(said && g_ascii_strcasecmp(said, "false") == 0);
+        code = is_servers ? ACR_LLM_ERROR_SERVER : ACR_LLM_ERROR_BAD_REQUEST;
+    /* "true": it says that the fault is its own */
+    return told == ACR_LLM_ERRORS && code == ACR_LLM_ERROR_BAD_REQUEST &&
+                   g_ascii_strcasecmp(should_retry, "true") == 0
+               ? ACR_LLM_ERROR_SERVER
+               : code;
 }
 
 /* ---- The whole ---- */
@@ -386,23 +385,26 @@ void acr_failure_of_response(int status, const AcrJson *body, const char *text, 
     g_autofree char *prose = prose_of(error, text, len);
     g_autofree char *word = shown_word(error, headers);
     const char *id = acr_header_request_id(headers);
+    const char *said = acr_header(headers, "x-should-retry");
+    const char *should_retry = said ? said : "";
     int number = number_of(error);
     int meant = number && (status < 300 || status >= 400) ? number : status;
+    gint64 stated = acr_json_get_int(error, "n_ctx", 0);
     gint64 window = 0;
     AcrLlmError told = class_of_body(meant, error, prose, best_row(found), &window);
-    gint64 after_ms = acr_retry_after_ms(headers, (gint64)time(NULL));
+    AcrLlmError code = decide(meant, told, should_retry);
 
     *out = (AcrFailure){
+        .code = code,
+        .retryable =
+            acr_failure_retries(code) > 0 && g_ascii_strcasecmp(should_retry, "false") != 0,
+        .retry_after_ms = acr_retry_after_ms(headers, (gint64)time(NULL)),
         .message = describe(status, error, word, id ? id : acr_json_get_string(body, "request_id"),
                             text, len),
         .param = g_strdup(acr_json_get_string(error, "param")),
     };
-    decide(meant, told != ACR_LLM_ERRORS, told, headers, out);
-    if (out->code == ACR_LLM_ERROR_CONTEXT_OVERFLOW) {
-        gint64 stated = acr_json_get_int(error, "n_ctx", 0);
-
+    if (code == ACR_LLM_ERROR_CONTEXT_OVERFLOW)
         out->window = stated > 0 && stated <= ACR_MAX_WINDOW ? stated : window;
-    }
-    out->retry_after_ms =
-        after_ms < 0 && out->retryable ? acr_retry_hint_ms(error, prose) : after_ms;
+    if (out->retry_after_ms < 0 && out->retryable)
+        out->retry_after_ms = acr_retry_hint_ms(error, prose);
 }

@@ -66,20 +66,22 @@ static AcrJson *messages_of(const AcrConversation *conversation, const char *wor
     return messages;
 }
 
-static AcrJson *format_of(const AcrDialect *dialect, const AcrModelRequest *request)
+void acr_openai_set_schema(AcrJson *object, const AcrJson *schema)
 {
-    bool as_schema = request->schema && !dialect->no_schema;
-    AcrJson *format = acr_json_new_object();
-    AcrJson *inside = NULL;
+    acr_json_set_string(object, "name", "answer");
+    acr_json_set(object, "schema", acr_json_copy(schema));
+    acr_json_set_bool(object, "strict", true);
+}
 
-    acr_json_set_string(format, "type", as_schema ? "json_schema" : "json_object");
-    if (!as_schema)
-        return format;
-    inside = acr_json_new_object();
-    acr_json_set_string(inside, "name", "answer");
-    acr_json_set(inside, "schema", acr_json_copy(request->schema));
-    acr_json_set_bool(inside, "strict", true);
-    acr_json_set(format, "json_schema", inside);
+static AcrJson *format_of(const AcrJson *schema)
+{
+    AcrJson *format = acr_json_new_object();
+    AcrJson *inside = acr_json_new_object();
+
+    acr_json_set_string(format, "type", schema ? "json_schema" : "json_object");
+    if (schema)
+        acr_openai_set_schema(inside, schema);
+    acr_json_set_if_any(format, "json_schema", inside);
     return format;
 }
 
@@ -102,16 +104,11 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
                          dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens",
                          request->max_tokens);
     if (has_json)
-        acr_json_set(json, "response_format", format_of(dialect, request));
-    if (!dialect->no_stream) {
+        acr_json_set(json, "response_format", format_of(has_schema ? request->schema : NULL));
+    if (!dialect->no_stream)
         acr_json_set_bool(json, "stream", true);
-        if (!dialect->no_stream_options) {
-            AcrJson *options = acr_json_new_object();
-
-            acr_json_set_bool(options, "include_usage", true);
-            acr_json_set(json, "stream_options", options);
-        }
-    }
+    if (!dialect->no_stream && !dialect->no_stream_options)
+        acr_json_set(json, "stream_options", acr_json_constant("{\"include_usage\":true}"));
     return json;
 }
 

@@ -30,19 +30,16 @@ static const char *system_of(const AcrConversation *conversation)
     return first && first->role == ACR_ROLE_SYSTEM ? first->content : NULL;
 }
 
-static void set_format(AcrJson *json, const AcrModelRequest *request, bool as_schema)
+static AcrJson *text_of(const AcrJson *schema)
 {
     AcrJson *text = acr_json_new_object();
     AcrJson *format = acr_json_new_object();
 
-    acr_json_set_string(format, "type", as_schema ? "json_schema" : "json_object");
-    if (as_schema) {
-        acr_json_set_string(format, "name", "answer");
-        acr_json_set(format, "schema", acr_json_copy(request->schema));
-        acr_json_set_bool(format, "strict", true);
-    }
+    acr_json_set_string(format, "type", schema ? "json_schema" : "json_object");
+    if (schema)
+        acr_openai_set_schema(format, schema);
     acr_json_set(text, "format", format);
-    acr_json_set(json, "text", text);
+    return text;
 }
 
 static AcrJson *input_of(const AcrModelRequest *request, gsize from, bool needs_word)
@@ -69,6 +66,7 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
         has_json && !request->schema ? NULL : acr_json_instruction(request, has_json, has_schema);
     g_autofree char *both = system && words ? g_strdup_printf("%s\n\n%s", system, words) : NULL;
     AcrJson *json = acr_json_new_object();
+    AcrJson *reasoning = acr_json_new_object();
 
     acr_json_set_string(json, "model", dialect->model);
     if (system || words)
@@ -76,16 +74,13 @@ static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelReque
     acr_json_set(json, "input", input_of(request, system ? 1 : 0, has_json && !has_schema));
     if (dialect->temperature >= 0)
         acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
-    if (dialect->effort) {
-        AcrJson *reasoning = acr_json_new_object();
-
+    if (dialect->effort)
         acr_json_set_string(reasoning, "effort", dialect->effort);
-        acr_json_set(json, "reasoning", reasoning);
-    }
+    acr_json_set_if_any(json, "reasoning", reasoning);
     if (request->max_tokens > 0)
         acr_json_set_int(json, "max_output_tokens", request->max_tokens);
     if (has_json)
-        set_format(json, request, has_schema);
+        acr_json_set(json, "text", text_of(has_schema ? request->schema : NULL));
     acr_json_set_bool(json, "store", false);
     if (!dialect->no_stream)
         acr_json_set_bool(json, "stream", true);

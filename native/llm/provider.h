@@ -82,6 +82,8 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure);
     .correct = acr_openai_correct
 /* A list's {"role", "content"} appended. */
 void acr_openai_append_message(AcrJson *messages, const char *role, const char *content);
+/* Sets what names a schema and holds the answer to it. */
+void acr_openai_set_schema(AcrJson *object, const AcrJson *schema);
 /* The members that hold counters of tokens. */
 typedef struct {
     const char *sent, *sent_details, *received, *received_details;
@@ -135,6 +137,8 @@ void acr_turns_clear(AcrTurns *turns);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTurns, acr_turns_clear)
 /* One more block of the system prompt, behind the conversation's own; `text` may be NULL. */
 void acr_turns_add_system(AcrTurns *turns, const AcrTurnForm *form, const char *text);
+/* A constant's JSON; owned by what it is put into. */
+AcrJson *acr_json_constant(const char *text) ACR_MUST_USE;
 /* Sets the member if the value (taken) holds something. */
 void acr_json_set_if_any(AcrJson *object, const char *key, AcrJson *value);
 

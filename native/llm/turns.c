@@ -80,6 +80,14 @@ void acr_turns_add_system(AcrTurns *turns, const AcrTurnForm *form, const char *
         append_text(turns->system, form, text);
 }
 
+AcrJson *acr_json_constant(const char *text)
+{
+    AcrJson *json = acr_json_parse(text, strlen(text), NULL);
+
+    g_assert(json);
+    return json;
+}
+
 void acr_json_set_if_any(AcrJson *object, const char *key, AcrJson *value)
 {
     if (acr_json_size(value) > 0)

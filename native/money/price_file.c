@@ -76,7 +76,7 @@ static void free_ruled(gpointer data)
     AcrPriceRuled *ruled = data;
 
     g_free(ruled->provider);
-    acr_price_match_free(ruled->match);
+    acr_json_free(ruled->match);
     g_free(ruled);
 }
 
@@ -139,12 +139,11 @@ static const char *genai_id(const char *family)
 
 static const AcrPrice *find_ruled(const AcrPriceFile *file, const char *family, const char *name)
 {
-    g_autofree char *lower = g_ascii_strdown(name, -1);
     const char *id = genai_id(family);
 
     for (guint i = 0; i < file->ruled->len; i++) {
         const AcrPriceRuled *ruled = file->ruled->pdata[i];
-        if (strcmp(ruled->provider, id) == 0 && acr_price_match(ruled->match, lower))
+        if (strcmp(ruled->provider, id) == 0 && acr_price_genai_match(ruled->match, name))
             return &ruled->price;
     }
     return NULL;

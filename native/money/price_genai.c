@@ -2,7 +2,9 @@
  * genai-prices' list: providers with models, each with rules that say which names it is for and USD
  * a million tokens, a number or {"base", "tiers": [{"start", "price"}]}. A model may have prices
  * that begin on a day: the last one that has begun counts; where some hold at hours of the day
- * only, the dearer one counts at every hour.
+ * only, the dearer one counts at every hour. A rule compares a text without regard to case, or joins
+ * others; a "regex" matches nothing: those of the list stand for names with a date behind them,
+ * which is taken off before (price_names.c).
  */
 #include "money/price_private.h"
 
@@ -11,6 +13,8 @@
 
 #define PER_MILLION 1000000
 #define MAX_TOKENS 1000000000000
+#define MAX_RULES 1000u /* of one "or" or "and" */
+#define MAX_DEPTH 8u    /* of rules within rules */
 
 static const struct {
     const char *member;
@@ -132,6 +136,68 @@ static bool read_conditional(const AcrJson *list, gint64 window, const char *tod
     return true;
 }
 
+/* ---- Rules ---- */
+
+static bool fail_rule(const char *where, const char *member, const char *why, GError **error)
+{
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "%s: '%s' is no %s", where, member,
+                why);
+    return false;
+}
+
+/* The list of "or" or "and"; *out_all: of "and"; NULL: a comparison. */
+static const AcrJson *rules_of(const AcrJson *rule, bool *out_all)
+{
+    const AcrJson *any = acr_json_get(rule, "or");
+
+    *out_all = !any;
+    return any ? any : acr_json_get(rule, "and");
+}
+
+static bool check_rule(const AcrJson *rule, const char *where, guint depth, GError **error)
+{
+    static const char *const comparisons[] = {"equals", "starts_with", "ends_with", "contains",
+                                              "regex"};
+    bool all = false;
+    const AcrJson *rules = rules_of(rule, &all);
+
+    if (rules &&
+        (acr_json_type(rules) != ACR_JSON_ARRAY || depth == 0 || acr_json_size(rules) > MAX_RULES))
+        return fail_rule(where, all ? "and" : "or", "list of rules", error);
+    for (const AcrJson *each = acr_json_first(rules); each; each = acr_json_next(each))
+        if (!check_rule(each, where, depth - 1, error))
+            return false;
+    for (gsize i = 0; !rules && i < G_N_ELEMENTS(comparisons); i++)
+        if (acr_json_get(rule, comparisons[i]))
+            return acr_json_get_string(rule, comparisons[i]) ||
+                   fail_rule(where, comparisons[i], "text", error);
+    return rules || fail_rule(where, "match", "rule", error);
+}
+
+bool acr_price_genai_match(const AcrJson *rule, const char *name)
+{
+    bool all = false;
+    const AcrJson *rules = rules_of(rule, &all);
+    const char *text = NULL;
+    gsize len = 0;
+    gsize name_len = strlen(name);
+
+    for (const AcrJson *each = acr_json_first(rules); each; each = acr_json_next(each))
+        if (acr_price_genai_match(each, name) != all)
+            return !all;
+    if (rules)
+        return all;
+    if ((text = acr_json_get_string(rule, "equals")))
+        return g_ascii_strcasecmp(name, text) == 0;
+    if ((text = acr_json_get_string(rule, "contains")))
+        return strcasestr(name, text);
+    if ((text = acr_json_get_string(rule, "starts_with")))
+        return g_ascii_strncasecmp(name, text, strlen(text)) == 0;
+    text = acr_json_get_string(rule, "ends_with");
+    len = text ? strlen(text) : 0;
+    return text && len <= name_len && g_ascii_strcasecmp(name + name_len - len, text) == 0;
+}
+
 /* ---- Models ---- */
 
 static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *provider,
@@ -142,7 +208,7 @@ static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *pro
     const AcrJson *prices = acr_json_get(model, "prices");
     gint64 window = acr_json_get_int(model, "context_window", -1);
     AcrPrice price = {.base = {-1, -1, -1, -1, -1, -1}};
-    g_autoptr(AcrPriceMatch) match = NULL;
+    const AcrJson *match = acr_json_get(model, "match");
     AcrPriceRuled *ruled = NULL;
 
     if (!id) {
@@ -157,12 +223,11 @@ static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *pro
         return false;
     if (price.base.input < 0 || price.base.output < 0)
         return true;
-    match = acr_price_match_new(acr_json_get(model, "match"), where, error);
-    if (!match)
+    if (!check_rule(match, where, MAX_DEPTH, error))
         return false;
     ruled = g_new0(AcrPriceRuled, 1);
     ruled->provider = g_strdup(provider);
-    ruled->match = g_steal_pointer(&match);
+    ruled->match = acr_json_copy(match);
     ruled->price = price;
     g_ptr_array_add(file->ruled, ruled);
     return true;

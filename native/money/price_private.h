@@ -28,21 +28,6 @@ char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
  */
 GPtrArray *acr_price_spellings(const char *family, const char *name) ACR_MUST_USE;
 
-/* ---- Rules that match names (price_match.c) ---- */
-
-typedef struct AcrPriceMatch AcrPriceMatch;
-#define ACR_PRICE_MATCH_DEPTH 8
-/*
- * Of {"equals"|"starts_with"|"ends_with"|"contains"|"regex": text} or {"or"|"and": [rules]}; owned
- * (acr_price_match_free). Errors: USAGE (says which member of `where` is wrong).
- */
-AcrPriceMatch *acr_price_match_new(const AcrJson *rule, const char *where,
-                                   GError **error) ACR_MUST_USE;
-void acr_price_match_free(AcrPriceMatch *match);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPriceMatch, acr_price_match_free)
-/* `name` in lower case. */
-bool acr_price_match(const AcrPriceMatch *match, const char *name);
-
 /* ---- A file of prices (price_file.c, price_litellm.c, price_genai.c) ---- */
 
 /* Rows of a file: by name, and by rule. */
@@ -52,7 +37,7 @@ typedef struct {
 } AcrPriceFile;
 typedef struct {
     char *provider; /* owned; genai-prices' id of it */
-    AcrPriceMatch *match;
+    AcrJson *match; /* owned; a rule that was checked */
     AcrPrice price;
 } AcrPriceRuled;
 void acr_price_file_init(AcrPriceFile *file);
@@ -64,6 +49,8 @@ bool acr_price_file_parse(AcrPriceFile *file, const char *text, gsize len, const
 bool acr_price_litellm_read(AcrPriceFile *file, const AcrJson *rows, GError **error) ACR_MUST_USE;
 bool acr_price_genai_read(AcrPriceFile *file, const AcrJson *providers, const char *today,
                           GError **error) ACR_MUST_USE;
+/* Whether a rule of genai-prices' holds for a name. */
+bool acr_price_genai_match(const AcrJson *rule, const char *name);
 /* The row of a family's model under any of its spellings. */
 bool acr_price_file_find(const AcrPriceFile *file, const char *family, const GPtrArray *spellings,
                          AcrPrice *out);
