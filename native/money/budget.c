@@ -3,7 +3,7 @@
  * call is begun. The locks of several ledgers are taken in one order that all processes keep, by
  * device and inode, so that two never wait for each other.
  */
-#include "money/budget_private.h"
+#include "money/ledger.h"
 
 #include <string.h>
 #include <sys/random.h>

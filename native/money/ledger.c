@@ -8,7 +8,7 @@
  * is on disk. A last line without its end is what a crash has left of a write that never counted:
  * it is cut off. Any other line that cannot be read is an error, as money may stand in it.
  */
-#include "money/budget_private.h"
+#include "money/ledger.h"
 
 #include "base/base.h"
 

@@ -34,7 +34,7 @@ static gint64 *place_in(AcrPriceTier *tier, gsize kind)
 }
 
 /* One kind of token: a number, or one with steps. */
-static bool read_kind(AcrPriceDraft *draft, gsize kind, const AcrJson *value, const char *where,
+static bool read_kind(AcrPriceBuilder *builder, gsize kind, const AcrJson *value, const char *where,
                       GError **error)
 {
     const char *member = kinds[kind].member;
@@ -42,7 +42,7 @@ static bool read_kind(AcrPriceDraft *draft, gsize kind, const AcrJson *value, co
 
     if (acr_json_type(value) == ACR_JSON_OBJECT)
         base = acr_json_get(value, "base");
-    if (!acr_price_read_amount(base, PER_MILLION, where, member, place_in(&draft->base, kind),
+    if (!acr_price_read_amount(base, PER_MILLION, where, member, place_in(&builder->base, kind),
                                error))
         return false;
     if (base == value)
@@ -51,7 +51,7 @@ static bool read_kind(AcrPriceDraft *draft, gsize kind, const AcrJson *value, co
          each = acr_json_next(each)) {
         gint64 start = acr_json_get_int(each, "start", -1);
         AcrPriceTier *tier =
-            start > 0 && start <= MAX_TOKENS ? acr_price_draft_step(draft, start) : NULL;
+            start > 0 && start <= MAX_TOKENS ? acr_price_builder_step(builder, start) : NULL;
         if (!tier) {
             g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                         "%s: '%s' has a tier without a start that can be", where, member);
@@ -65,28 +65,28 @@ static bool read_kind(AcrPriceDraft *draft, gsize kind, const AcrJson *value, co
 }
 
 /* Kinds whose steps lie elsewhere keep the price of the step below. */
-static void fill_steps(AcrPriceDraft *draft)
+static void fill_steps(AcrPriceBuilder *builder)
 {
-    for (guint i = 1; i < draft->len; i++)
+    for (guint i = 1; i < builder->len; i++)
         for (gsize kind = 0; kind < G_N_ELEMENTS(kinds); kind++) {
-            gint64 *place = place_in(&draft->steps[i].tier, kind);
+            gint64 *place = place_in(&builder->steps[i].tier, kind);
             if (*place < 0)
-                *place = *place_in(&draft->steps[i - 1].tier, kind);
+                *place = *place_in(&builder->steps[i - 1].tier, kind);
         }
 }
 
 static bool read_prices(const AcrJson *prices, gint64 window, const char *where, AcrPrice *out,
                         GError **error)
 {
-    AcrPriceDraft draft;
+    AcrPriceBuilder builder;
 
-    acr_price_draft_init(&draft);
-    draft.max_input = window;
+    acr_price_builder_init(&builder);
+    builder.max_input = window;
     for (gsize kind = 0; kind < G_N_ELEMENTS(kinds); kind++)
-        if (!read_kind(&draft, kind, acr_json_get(prices, kinds[kind].member), where, error))
+        if (!read_kind(&builder, kind, acr_json_get(prices, kinds[kind].member), where, error))
             return false;
-    fill_steps(&draft);
-    acr_price_draft_end(&draft, out);
+    fill_steps(&builder);
+    acr_price_builder_end(&builder, out);
     return true;
 }
 

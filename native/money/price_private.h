@@ -65,13 +65,13 @@ typedef struct {
     } steps[ACR_PRICE_STEPS];
     guint len;
     gint64 max_input, max_output;
-} AcrPriceDraft;
-void acr_price_draft_init(AcrPriceDraft *draft);
+} AcrPriceBuilder;
+void acr_price_builder_init(AcrPriceBuilder *builder);
 /* The step above so many tokens, made where there is none; NULL: there are too many. */
-AcrPriceTier *acr_price_draft_step(AcrPriceDraft *draft, gint64 above);
-/* The price of a draft. Where it has more steps than a price has, the last one costs the dearest of
+AcrPriceTier *acr_price_builder_step(AcrPriceBuilder *builder, gint64 above);
+/* The price of a builder. Where it has more steps than a price has, the last one costs the dearest of
  * those left. */
-void acr_price_draft_end(AcrPriceDraft *draft, AcrPrice *out);
+void acr_price_builder_end(AcrPriceBuilder *builder, AcrPrice *out);
 /* Reads an amount in USD for `per` tokens as pico-USD a token; null is -1. Errors: USAGE (names
  * `where` and the member). */
 bool acr_price_read_amount(const AcrJson *value, gint64 per, const char *where, const char *member,

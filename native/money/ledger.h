@@ -1,6 +1,6 @@
 /* One ledger of a budget: a file, or memory, in which amounts are reserved and settled. */
-#ifndef ACR_BUDGET_PRIVATE_H
-#define ACR_BUDGET_PRIVATE_H
+#ifndef ACR_LEDGER_H
+#define ACR_LEDGER_H
 
 #include "money/money.h"
 
