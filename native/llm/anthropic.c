@@ -53,12 +53,11 @@ static const char *version_of(AcrEndpoint *endpoint, GError **error)
 static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
 {
     bool has_v1 = g_str_has_suffix(endpoint->base_url, "/v1");
-    const char *version = NULL;
 
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     acr_endpoint_headers_from(endpoint, "ANTHROPIC_CUSTOM_HEADERS");
-    version = version_of(endpoint, error);
+    const char *version = version_of(endpoint, error);
     if (!version)
         return false;
     endpoint->url = acr_llm_join_url(endpoint->base_url, has_v1 ? "messages" : "v1/messages");
@@ -149,14 +148,13 @@ static bool learn_limit(AcrDialect *dialect, const AcrFailure *failure)
     static const char words[] = "max_tokens: ";
     const char *at = strstr(failure->message, words);
     char *end = NULL;
-    gint64 most = 0;
 
     if (dialect->renamed_limit || !at)
         return false;
     g_ascii_strtoll(at + strlen(words), &end, 10);
     if (!g_str_has_prefix(end, " > "))
         return false;
-    most = g_ascii_strtoll(end + strlen(" > "), NULL, 10);
+    gint64 most = g_ascii_strtoll(end + strlen(" > "), NULL, 10);
     if (most <= 0 || most > G_MAXINT32)
         return false;
     dialect->max_output = most;

@@ -83,13 +83,12 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
     g_auto(AcrSpawnResult) result = {0};
     gsize len = 0;
     char *text = NULL;
-    bool ok = false;
 
     if (!acr_spawn_run(&spawn, &result, NULL))
         return refuse(error, "the key command", "cannot be run by '/bin/sh'");
     text = (char *)g_bytes_get_data(result.out, &len); /* ours alone, and to be wiped */
-    ok = check_result(&result, error) &&
-         take_line(text, len, "what the key command printed", out_key, error);
+    bool ok = check_result(&result, error) &&
+              take_line(text, len, "what the key command printed", out_key, error);
     if (text)
         explicit_bzero(text, len);
     return ok;

@@ -113,7 +113,6 @@ static bool read_file(const char *variable, const char *name, AcrAwsCredentials 
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_FILE_BYTES, &failure);
     gsize len = 0;
     char *data = NULL;
-    char *text = NULL;
 
     if (!bytes && !g_error_matches(failure, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND)) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot read settings of AWS: %s",
@@ -121,7 +120,7 @@ static bool read_file(const char *variable, const char *name, AcrAwsCredentials 
         return false;
     }
     data = bytes ? (char *)g_bytes_get_data(bytes, &len) : NULL; /* ours alone, and to be wiped */
-    text = g_strndup(data ? data : "", len);
+    char *text = g_strndup(data ? data : "", len);
     take_profile(out, text);
     explicit_bzero(text, len);
     g_free(text);

@@ -155,16 +155,13 @@ static const char *own_path(const AcrProvider *provider)
 static bool read_unix(AcrEndpoint *endpoint, const char *base)
 {
     bool is_coded = g_str_has_prefix(base, "http+unix://");
-    const char *path = NULL;
-    const char *rest = NULL;
-    g_autofree char *socket = NULL;
 
     if (!is_coded && !g_str_has_prefix(base, "unix:"))
         return false;
-    path = base + strlen(is_coded ? "http+unix://" : "unix:");
+    const char *path = base + strlen(is_coded ? "http+unix://" : "unix:");
     path += !is_coded && g_str_has_prefix(path, "//") ? 2 : 0;
-    rest = is_coded ? strchr(path, '/') : strstr(path, ":/");
-    socket = g_strndup(path, rest ? (gsize)(rest - path) : strlen(path));
+    const char *rest = is_coded ? strchr(path, '/') : strstr(path, ":/");
+    g_autofree char *socket = g_strndup(path, rest ? (gsize)(rest - path) : strlen(path));
     endpoint->unix_socket =
         is_coded ? g_uri_unescape_string(socket, NULL) : g_steal_pointer(&socket);
     endpoint->base_url = g_strconcat("http://localhost",
@@ -183,7 +180,6 @@ static bool refuse_base(const AcrEndpoint *endpoint, GError **error)
 
 static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
 {
-    g_autofree char *authority = NULL;
     gsize len = 0;
 
     if (strpbrk(base, "?#@ \t\r\n"))
@@ -194,7 +190,7 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
         return refuse_base(endpoint, error);
     for (len = strlen(endpoint->base_url); len > 0 && endpoint->base_url[len - 1] == '/'; len--)
         endpoint->base_url[len - 1] = '\0';
-    authority = acr_http_url_authority(endpoint->base_url);
+    g_autofree char *authority = acr_http_url_authority(endpoint->base_url);
     return authority || refuse_base(endpoint, error);
 }
 
@@ -202,11 +198,10 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
 static void add_path(AcrEndpoint *endpoint)
 {
     const char *host = strstr(endpoint->base_url, "://");
-    char *longer = NULL;
 
     if (!endpoint->provider->base_path || strchr(host + strlen("://"), '/'))
         return;
-    longer = g_strconcat(endpoint->base_url, endpoint->provider->base_path, NULL);
+    char *longer = g_strconcat(endpoint->base_url, endpoint->provider->base_path, NULL);
     g_free(endpoint->base_url);
     endpoint->base_url = longer;
 }

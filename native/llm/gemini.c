@@ -45,7 +45,6 @@ static char *path_of(const AcrEndpoint *endpoint)
     static const char *const folders[] = {"models/", "tunedModels/"};
     const char *folder = folders[0];
     const char *name = endpoint->model;
-    g_autofree char *escaped = NULL;
 
     for (gsize i = 0; i < G_N_ELEMENTS(folders); i++) {
         if (g_str_has_prefix(endpoint->model, folders[i])) {
@@ -53,7 +52,7 @@ static char *path_of(const AcrEndpoint *endpoint)
             name = endpoint->model + strlen(folder);
         }
     }
-    escaped = g_uri_escape_string(name, NULL, FALSE);
+    g_autofree char *escaped = g_uri_escape_string(name, NULL, FALSE);
     return g_strconcat(has_version(endpoint->base_url) ? "" : "v1beta/", folder, escaped,
                        ":streamGenerateContent?alt=sse", NULL);
 }

@@ -108,13 +108,12 @@ typedef struct {
 static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
 {
     Flow *flow = ctx;
-    gint64 silent_us = 0;
 
     if (!flow->reader)
         flow->reader = acr_reader_new(flow->self->endpoint.provider, head->status, head->headers);
     if (!acr_reader_feed(flow->reader, data, len))
         return ACR_HTTP_ENOUGH;
-    silent_us = g_get_monotonic_time() - acr_reader_partial(flow->reader)->content_us;
+    gint64 silent_us = g_get_monotonic_time() - acr_reader_partial(flow->reader)->content_us;
     if (acr_reader_is_settled(flow->reader))
         return silent_us > POSTSCRIPT_MS * 1000 ? ACR_HTTP_ENOUGH : ACR_HTTP_NEARLY;
     flow->went_silent = silent_us > flow->self->idle_ms * 1000;
@@ -201,7 +200,6 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
                      AcrFailure *failure)
 {
     HttpModel *self = call->self;
-    bool ok = false;
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) headers = headers_of(self, body);
     g_auto(AcrHttpResponse) response = {0};
@@ -222,7 +220,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         .interrupt = self->interrupt,
     };
 
-    ok = acr_http_exchange(self->client, &request, &response, &error);
+    bool ok = acr_http_exchange(self->client, &request, &response, &error);
     attempt->sent = response.sent;
     attempt->status = response.status;
     attempt->first_byte_ms = response.first_byte_ms;
@@ -308,7 +306,6 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     AcrModelTry attempt = {.model = self->base.name, .usage = ACR_USAGE_UNKNOWN};
     guint64 id = 0;
     g_autoptr(GError) error = NULL;
-    g_autofree char *body = NULL;
 
     if (is_time_over(self))
         return fail_too_late(failure);
@@ -316,7 +313,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
         return false;
     attempt.wait_ms = call->wait_ms;
     call->used_up_ms = 0;
-    body = prepare_body(self, call->request, &attempt, &id, failure);
+    g_autofree char *body = prepare_body(self, call->request, &attempt, &id, failure);
     if (body)
         attempt.ok = exchange(call, body, out, &attempt, failure);
     leave(call, &attempt, failure);
@@ -341,12 +338,12 @@ static void open_breaker(const Call *call, const AcrFailure *failure, const char
 {
     bool concerns_all =
         failure->code == ACR_LLM_ERROR_AUTH || failure->code == ACR_LLM_ERROR_BILLING;
-    g_autofree char *why = NULL;
 
     if (!concerns_all || !call->self->limiter || call->is_kept_back)
         return;
-    why = g_strdup_printf("%s: model '%s' at %s: %s", acr_llm_error_name(failure->code),
-                          call->self->base.name, call->self->authority, text);
+    g_autofree char *why =
+        g_strdup_printf("%s: model '%s' at %s: %s", acr_llm_error_name(failure->code),
+                        call->self->base.name, call->self->authority, text);
     acr_limiter_pause(call->self->limiter, why);
 }
 
@@ -370,15 +367,13 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     guint *retries = &call->retries[failure->code];
     gint64 ms = acr_backoff_ms(self->retry_base_ms, *retries, failure->retry_after_ms,
                                g_rand_double(self->random));
-    g_autofree char *why = NULL;
-    g_autofree char *told = NULL;
 
     if (!failure->retryable || call->total >= self->max_retries ||
         *retries >= acr_failure_retries(failure->code) || ms > MAX_HONOURED_WAIT_MS ||
         ms >= time_left_ms(self) - MIN_TRY_MS)
         return false;
-    why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
-    told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
+    g_autofree char *why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
+    g_autofree char *told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
     if (self->on_wait)
         self->on_wait(self->on_wait_ctx, told, ms);
     (*retries)++;

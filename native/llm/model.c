@@ -129,11 +129,10 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError
 {
     const char *slash = strchr(name, '/');
     const char *model = slash ? slash + 1 : name;
-    const AcrProvider *provider = NULL;
 
     if (g_str_has_prefix(name, "script:") && name[strlen("script:")])
         return acr_script_model_new(name, name + strlen("script:"), options, error);
-    provider = provider_of(name);
+    const AcrProvider *provider = provider_of(name);
     if (!provider || !*model)
         return refuse_name(name, error);
     return acr_http_model_new(provider, name, model, options, error);

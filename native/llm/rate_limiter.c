@@ -126,26 +126,22 @@ static void write_state(const AcrLimiter *limiter, const State *state)
 AcrLimiter *acr_limiter_open(const char *dir, const char *endpoint, const char *key, GError **error)
 {
     g_autoptr(GString) both = g_string_new(endpoint);
-    g_autofree char *hash = NULL;
-    g_autofree char *path = NULL;
-    AcrLimiter *limiter = NULL;
-    int fd = -1;
 
     g_string_append_c(both, '\0');
     g_string_append(both, key ? key : "");
-    hash = acr_sha256_hex(both->str, both->len);
+    g_autofree char *hash = acr_sha256_hex(both->str, both->len);
     explicit_bzero(both->str, both->len);
     hash[16] = '\0';
-    path = g_strdup_printf("%s/limit-%s", dir, hash);
+    g_autofree char *path = g_strdup_printf("%s/limit-%s", dir, hash);
     if (!acr_dir_make(dir, error))
         return NULL;
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED, "cannot open '%s': %s", path,
                     g_strerror(errno));
         return NULL;
     }
-    limiter = g_new0(AcrLimiter, 1);
+    AcrLimiter *limiter = g_new0(AcrLimiter, 1);
     limiter->fd = fd;
     limiter->slot = -1;
     limiter->paused_path = g_strdup_printf("%s/" PAUSED_PREFIX "%s", dir, hash);
@@ -203,10 +199,9 @@ static bool try_to_enter(AcrLimiter *limiter, gint64 *out_hold_ms)
     bool locked = lock_state(limiter);
     gint64 now = now_ms();
     State state = read_state(limiter, now);
-    bool entered = false;
 
     *out_hold_ms = MAX(state.hold_until_ms - now, 0);
-    entered = *out_hold_ms == 0 && take_slot(limiter, slots_open(&state, now), now);
+    bool entered = *out_hold_ms == 0 && take_slot(limiter, slots_open(&state, now), now);
     if (locked)
         (void)lock_byte(limiter->fd, F_UNLCK, STATE_LOCK_AT);
     return entered;

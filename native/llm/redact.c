@@ -35,7 +35,6 @@ static int hex_byte(const char *digits)
 /* How many bytes at the start of `text` spell the character; 0: they do not. */
 static gsize spelled(const char *text, char c)
 {
-    gsize slashes = 0;
 
     if (*text == '%' && hex_byte(text + 1) == (guchar)c)
         return 3;
@@ -43,7 +42,7 @@ static gsize spelled(const char *text, char c)
         return 1;
     if (*text != '\\')
         return 0;
-    slashes = strspn(text, "\\");
+    gsize slashes = strspn(text, "\\");
     if (c == '\\')
         return slashes;
     if (text[slashes] == c)

@@ -142,13 +142,13 @@ static bool keep(AcrReader *reader, const char *data, gsize len)
 {
     gsize most = reader->body == BODY_ERROR ? MAX_ERROR_BYTES : ACR_HTTP_MAX_BODY_BYTES;
     gsize room = most - reader->whole->len;
-    g_autofree char *why = NULL;
 
     if (reader->body == BODY_ERROR || len <= room) {
         g_byte_array_append(reader->whole, (const guint8 *)data, (guint)MIN(len, room));
         return reader->body == BODY_JSON || len < room;
     }
-    why = g_strdup_printf("the response is larger than %u bytes", ACR_HTTP_MAX_BODY_BYTES);
+    g_autofree char *why =
+        g_strdup_printf("the response is larger than %u bytes", ACR_HTTP_MAX_BODY_BYTES);
     fail_for_good(reader, why);
     return false;
 }

@@ -78,10 +78,9 @@ static Queue *queue_of(AcrScript *script, const char *label)
 G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
 {
     va_list args;
-    g_autofree char *text = NULL;
 
     va_start(args, format);
-    text = g_strdup_vprintf(format, args);
+    g_autofree char *text = g_strdup_vprintf(format, args);
     va_end(args);
     g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, text);
     return false;
@@ -334,7 +333,6 @@ AcrModel *acr_script_model_new(const char *name, const char *path, const AcrMode
     g_autoptr(GError) local = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_SCRIPT_MAX_BYTES, &local);
     AcrScript *script = NULL;
-    ScriptModel *self = NULL;
 
     if (!bytes) {
         refuse(error, "cannot read script '%s': %s", path, local->message);
@@ -344,7 +342,7 @@ AcrModel *acr_script_model_new(const char *name, const char *path, const AcrMode
                               options->instance_id, options->labels, error);
     if (!script)
         return NULL;
-    self = g_new0(ScriptModel, 1);
+    ScriptModel *self = g_new0(ScriptModel, 1);
     self->base = (AcrModel){.ops = &ops, .name = g_strdup(name)};
     self->script = script;
     self->interrupt = options->interrupt;

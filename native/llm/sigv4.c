@@ -67,14 +67,13 @@ static char *signature(const AcrAwsCredentials *keys, const char *service, const
     char *first = g_strconcat("AWS4", keys->secret_key, NULL);
     g_autofree char *day = g_strndup(date, DAY_LEN);
     guint8 key[SHA256_BYTES];
-    char *hex = NULL;
 
     sign_bytes((const guint8 *)first, strlen(first), day, key);
     acr_wipe(first);
     sign_bytes(key, sizeof key, keys->region, key);
     sign_bytes(key, sizeof key, service, key);
     sign_bytes(key, sizeof key, SCOPE_END, key);
-    hex = g_compute_hmac_for_string(G_CHECKSUM_SHA256, key, sizeof key, text, -1);
+    char *hex = g_compute_hmac_for_string(G_CHECKSUM_SHA256, key, sizeof key, text, -1);
     explicit_bzero(key, sizeof key);
     return hex;
 }
@@ -89,19 +88,15 @@ void acr_sigv4_sign(const AcrAwsCredentials *keys, const char *service, const ch
     time_t now = (time_t)now_unix;
     struct tm tm = {0};
     char date[DATE_BYTES] = "";
-    char *request = NULL;
-    g_autofree char *sum = NULL;
-    g_autofree char *scope = NULL;
-    g_autofree char *to_sign = NULL;
-    g_autofree char *signed_hex = NULL;
 
     strftime(date, sizeof date, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
-    request = canonical_request(url, content_type, date, token, names, body, len);
-    sum = acr_sha256_hex(request, strlen(request));
+    char *request = canonical_request(url, content_type, date, token, names, body, len);
+    g_autofree char *sum = acr_sha256_hex(request, strlen(request));
     acr_wipe(request);
-    scope = g_strdup_printf("%.*s/%s/%s/" SCOPE_END, DAY_LEN, date, keys->region, service);
-    to_sign = g_strjoin("\n", ALGORITHM, date, scope, sum, NULL);
-    signed_hex = signature(keys, service, date, to_sign);
+    g_autofree char *scope =
+        g_strdup_printf("%.*s/%s/%s/" SCOPE_END, DAY_LEN, date, keys->region, service);
+    g_autofree char *to_sign = g_strjoin("\n", ALGORITHM, date, scope, sum, NULL);
+    g_autofree char *signed_hex = signature(keys, service, date, to_sign);
     g_ptr_array_add(out_headers, g_strdup_printf("X-Amz-Date: %s", date));
     if (token)
         g_ptr_array_add(out_headers, g_strdup_printf("X-Amz-Security-Token: %s", token));

@@ -106,8 +106,6 @@ static bool take_field(AcrSse *sse, const char *field, gsize field_len, const ch
 
 static void take_line(AcrSse *sse, const char *line, gsize len)
 {
-    const char *colon = NULL;
-    gsize value = 0;
 
     if (!sse->begun && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
         line += 3;
@@ -118,10 +116,10 @@ static void take_line(AcrSse *sse, const char *line, gsize len)
         dispatch(sse);
         return;
     }
-    colon = memchr(line, ':', len);
+    const char *colon = memchr(line, ':', len);
     if (colon == line) /* a comment: a sign of life, no content */
         return;
-    value = colon ? (gsize)(colon - line) + 1 : len;
+    gsize value = colon ? (gsize)(colon - line) + 1 : len;
     if (value < len && line[value] == ' ')
         value++;
     if (!take_field(sse, line, colon ? (gsize)(colon - line) : len, line + value, len - value))

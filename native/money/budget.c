@@ -97,7 +97,6 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
 {
     g_autoptr(AcrLedger) ledger = acr_ledger_open(path, scope, ceiling, error);
     guint at = 0;
-    bool ok = false;
 
     if (!ledger)
         return false;
@@ -111,7 +110,7 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
     }
     if (!acr_ledger_lock(ledger, error))
         return false;
-    ok = acr_ledger_find_stale(ledger, error);
+    bool ok = acr_ledger_find_stale(ledger, error);
     acr_ledger_unlock(ledger);
     if (ok)
         g_ptr_array_insert(budget->ledgers, (gint)at, g_steal_pointer(&ledger));
@@ -194,7 +193,6 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
                         guint64 *out_id, GError **error)
 {
     bool ok = amount->pico >= 0 && amount->tokens >= 0;
-    guint64 id = 0;
 
     g_return_val_if_fail(ok, false);
     if (!is_in_time(budget, error) || !lock_all(budget, error))
@@ -202,7 +200,7 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
     for (guint i = 0; ok && i < budget->ledgers->len; i++)
         if (!acr_ledger_fits(ledger_at(budget, i), amount))
             ok = refuse(ledger_at(budget, i), amount, error);
-    id = ok ? new_id(budget) : 0;
+    guint64 id = ok ? new_id(budget) : 0;
     ok = ok && reserve_in_all(budget, id, amount, note, error);
     unlock_all(budget);
     if (ok)

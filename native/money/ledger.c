@@ -199,12 +199,11 @@ static bool cut_to(AcrLedger *ledger, gint64 size)
 static bool write_line(AcrLedger *ledger, const char *line, gsize len, bool sync, GError **error)
 {
     ssize_t n = 0;
-    int err = 0;
 
     do
         n = write(ledger->fd, line, len);
     while (n < 0 && errno == EINTR);
-    err = n < 0 ? errno : ENOSPC;
+    int err = n < 0 ? errno : ENOSPC;
     if (n == (ssize_t)len && (!sync || fdatasync(ledger->fd) == 0))
         return true;
     if (n == (ssize_t)len)

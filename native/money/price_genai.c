@@ -179,7 +179,6 @@ bool acr_price_genai_match(const AcrJson *rule, const char *name)
     bool all = false;
     const AcrJson *rules = rules_of(rule, &all);
     const char *text = NULL;
-    gsize len = 0;
     gsize name_len = strlen(name);
 
     for (const AcrJson *each = acr_json_first(rules); each; each = acr_json_next(each))
@@ -194,7 +193,7 @@ bool acr_price_genai_match(const AcrJson *rule, const char *name)
     if ((text = acr_json_get_string(rule, "starts_with")))
         return g_ascii_strncasecmp(name, text, strlen(text)) == 0;
     text = acr_json_get_string(rule, "ends_with");
-    len = text ? strlen(text) : 0;
+    gsize len = text ? strlen(text) : 0;
     return text && len <= name_len && g_ascii_strcasecmp(name + name_len - len, text) == 0;
 }
 
@@ -209,7 +208,6 @@ static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *pro
     gint64 window = acr_json_get_int(model, "context_window", -1);
     AcrPrice price = {.base = {-1, -1, -1, -1, -1, -1}};
     const AcrJson *match = acr_json_get(model, "match");
-    AcrPriceRuled *ruled = NULL;
 
     if (!id) {
         g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "a model of %s has no 'id'",
@@ -225,7 +223,7 @@ static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *pro
         return true;
     if (!check_rule(match, where, MAX_DEPTH, error))
         return false;
-    ruled = g_new0(AcrPriceRuled, 1);
+    AcrPriceRuled *ruled = g_new0(AcrPriceRuled, 1);
     ruled->provider = g_strdup(provider);
     ruled->match = acr_json_copy(match);
     ruled->price = price;

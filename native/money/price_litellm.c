@@ -39,12 +39,11 @@ static gint64 threshold_of(const char *member, gsize *len)
     static const char above[] = "_above_", end[] = "k_tokens";
     const char *at = g_strrstr(member, above);
     char *behind = NULL;
-    guint64 thousands = 0;
 
     *len = strlen(member);
     if (!at || !g_ascii_isdigit(at[strlen(above)]))
         return 0;
-    thousands = g_ascii_strtoull(at + strlen(above), &behind, 10);
+    guint64 thousands = g_ascii_strtoull(at + strlen(above), &behind, 10);
     if (strcmp(behind, end) != 0 || thousands > MAX_TOKENS / 1000)
         return 0;
     *len = (gsize)(at - member);

@@ -106,11 +106,10 @@ static bool find_in_family(const AcrPrices *prices, const char *family, const ch
                            AcrPrice *out)
 {
     g_autoptr(GPtrArray) spellings = acr_price_spellings(family, name);
-    const AcrPrice *price = NULL;
 
     if (acr_price_file_find(&prices->file, family, spellings, out))
         return true;
-    price = table_find(prices, family, spellings);
+    const AcrPrice *price = table_find(prices, family, spellings);
     if (price)
         *out = *price;
     return price != NULL;
