@@ -150,17 +150,6 @@ static void mark_prefix(AcrTurns *turns)
         acr_json_append(turns->user_blocks[1], acr_json_constant(CACHE_POINT));
 }
 
-static AcrJson *inference_of(const AcrDialect *dialect, const AcrModelRequest *request)
-{
-    AcrJson *config = acr_json_new_object();
-
-    if (request->max_tokens > 0)
-        acr_json_set_int(config, "maxTokens", request->max_tokens);
-    if (dialect->temperature >= 0)
-        acr_json_set(config, "temperature", acr_json_new_double(dialect->temperature));
-    return config;
-}
-
 /* The schema goes as a text inside the JSON. */
 static AcrJson *format_of(const AcrJson *schema)
 {
@@ -177,32 +166,31 @@ static AcrJson *format_of(const AcrJson *schema)
     return format;
 }
 
-static AcrJson *output_of(const AcrDialect *dialect, const AcrModelRequest *request)
-{
-    AcrJson *config = acr_json_new_object();
-
-    if (request->schema && !dialect->no_schema)
-        acr_json_set(config, "textFormat", format_of(request->schema));
-    if (dialect->effort)
-        acr_json_set_string(config, "effort", dialect->effort);
-    return config;
-}
-
 static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest *request)
 {
-    g_autofree char *words =
-        acr_json_instruction(request, false, request->schema && !dialect->no_schema);
+    bool has_schema = request->schema && !dialect->no_schema;
+    g_autofree char *words = acr_json_instruction(request, false, has_schema);
     g_auto(AcrTurns) turns = {0};
     AcrJson *json = acr_json_new_object();
+    AcrJson *inference = acr_json_new_object();
+    AcrJson *output = acr_json_new_object();
 
     acr_turns_init(&turns, request->conversation, &form);
     acr_turns_add_system(&turns, &form, words);
     if (may_cache(dialect))
         mark_prefix(&turns);
+    if (request->max_tokens > 0)
+        acr_json_set_int(inference, "maxTokens", request->max_tokens);
+    if (dialect->temperature >= 0)
+        acr_json_set(inference, "temperature", acr_json_new_double(dialect->temperature));
+    if (has_schema)
+        acr_json_set(output, "textFormat", format_of(request->schema));
+    if (dialect->effort)
+        acr_json_set_string(output, "effort", dialect->effort);
     acr_json_set(json, "messages", g_steal_pointer(&turns.messages));
     acr_json_set_if_any(json, "system", g_steal_pointer(&turns.system));
-    acr_json_set_if_any(json, "inferenceConfig", inference_of(dialect, request));
-    acr_json_set_if_any(json, "outputConfig", output_of(dialect, request));
+    acr_json_set_if_any(json, "inferenceConfig", inference);
+    acr_json_set_if_any(json, "outputConfig", output);
     return json;
 }
 

@@ -55,42 +55,33 @@ static gint64 number_at(const char *at)
     return number;
 }
 
-static gint64 number_behind(const char *at)
+/* The number that stands where the phrase says, which begins at `at` in the text. */
+static gint64 number_of(const Phrase *phrase, const char *text, const char *at)
 {
-    for (guint i = 0; i < MAX_BETWEEN && *at && !g_ascii_isdigit(*at); i++)
-        at++;
-    return number_at(at);
-}
+    const char *end = at + strlen(phrase->words);
+    const char *sign = strstr(end, "> "); /* "… > 200000": what the sum is compared with */
 
-static gint64 number_before(const char *text, const char *at)
-{
-    while (at > text && !g_ascii_isdigit(at[-1]) && g_ascii_isspace(at[-1]))
+    if (phrase->number == NOWHERE)
+        return sign ? number_at(sign + 2) : 0;
+    if (phrase->number == BEHIND) {
+        for (guint i = 0; i < MAX_BETWEEN && *end && !g_ascii_isdigit(*end); i++)
+            end++;
+        return number_at(end);
+    }
+    while (at > text && g_ascii_isspace(at[-1]))
         at--;
     while (at > text && (g_ascii_isdigit(at[-1]) || at[-1] == ','))
         at--;
     return number_at(at + (*at == ','));
 }
 
-/* "… > 200000": what the sum is compared with. */
-static gint64 number_compared(const char *at)
-{
-    const char *sign = strstr(at, "> ");
-
-    return sign ? number_at(sign + 2) : 0;
-}
-
 bool acr_context_overflow_in(const char *text, gint64 *out_window)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++) {
         const char *at = strstr(text, phrases[i].words);
-        const char *end = at ? at + strlen(phrases[i].words) : NULL;
 
-        if (!at)
-            continue;
-        *out_window = phrases[i].number == BEHIND   ? number_behind(end)
-                      : phrases[i].number == BEFORE ? number_before(text, at)
-                                                    : number_compared(end);
-        if (*out_window > 0 || phrases[i].number == NOWHERE)
+        *out_window = at ? number_of(&phrases[i], text, at) : 0;
+        if (*out_window > 0 || (at && phrases[i].number == NOWHERE))
             return true;
     }
     return false;

@@ -270,14 +270,6 @@ static AcrLlmError class_of_status(int status)
     }
 }
 
-static bool has_word(const Words *row, const char *word)
-{
-    for (gsize i = 0; i < G_N_ELEMENTS(row->words) && row->words[i]; i++)
-        if (g_ascii_strcasecmp(row->words[i], word) == 0)
-            return true;
-    return false;
-}
-
 /* The row of the highest rank, of several the first; rank NONE: no word is known. */
 static const Words *best_row(const GPtrArray *found)
 {
@@ -286,8 +278,10 @@ static const Words *best_row(const GPtrArray *found)
 
     for (guint i = 0; i < found->len; i++)
         for (gsize k = 0; k < G_N_ELEMENTS(table); k++)
-            if (table[k].rank > best->rank && has_word(&table[k], found->pdata[i]))
-                best = &table[k];
+            for (gsize n = 0; table[k].words[n]; n++)
+                if (table[k].rank > best->rank &&
+                    g_ascii_strcasecmp(table[k].words[n], found->pdata[i]) == 0)
+                    best = &table[k];
     return best;
 }
 

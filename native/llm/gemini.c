@@ -176,28 +176,20 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage)
 }
 
 /* False: too much. */
-static bool take_part(AcrPartial *partial, const AcrJson *part)
-{
-    bool is_call = acr_json_get(part, "functionCall") != NULL;
-
-    if (is_call)
-        partial->has_calls = true;
-    if (is_call || acr_json_get_bool(part, "thought", false)) {
-        acr_partial_touch(partial);
-        return true;
-    }
-    return acr_partial_add(partial, acr_json_get_string(part, "text"));
-}
-
-/* False: too much. */
 static bool take_candidate(AcrPartial *partial, const AcrJson *candidate)
 {
     const AcrJson *parts = acr_json_get(acr_json_get(candidate, "content"), "parts");
     const char *reason = acr_json_get_string(candidate, "finishReason");
 
-    for (const AcrJson *part = acr_json_first(parts); part; part = acr_json_next(part))
-        if (!take_part(partial, part))
+    for (const AcrJson *part = acr_json_first(parts); part; part = acr_json_next(part)) {
+        bool is_call = acr_json_get(part, "functionCall") != NULL;
+
+        partial->has_calls = partial->has_calls || is_call;
+        if (is_call || acr_json_get_bool(part, "thought", false))
+            acr_partial_touch(partial);
+        else if (!acr_partial_add(partial, acr_json_get_string(part, "text")))
             return false;
+    }
     if (reason && strcmp(reason, "FINISH_REASON_UNSPECIFIED") != 0)
         acr_partial_finish(partial, finish_words, reason);
     return true;

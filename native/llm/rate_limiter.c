@@ -170,49 +170,28 @@ static char *read_pause(const char *path)
     return g_strdup(*line ? line : "an earlier failure");
 }
 
-/* How many may send at once: after a hold first one, then more. */
-static int slots_open(const State *state, gint64 now)
-{
-    gint64 since = now - state->hold_until_ms;
-
-    return (int)MIN(state->limit, 1 + MAX(since, 0) / GRADUAL_MS);
-}
-
-/* True: a slot is taken, or slots cannot be had on this file system. */
-static bool take_slot(AcrLimiter *limiter, int open_slots, gint64 now)
-{
-    for (int i = 0; i < open_slots; i++) {
-        int err = lock_byte(limiter->fd, F_WRLCK, SLOTS_AT + i);
-
-        if (is_taken(err))
-            continue;
-        limiter->slot = err == 0 ? i : -1;
-        limiter->entered_ms = now;
-        return true;
-    }
-    return false;
-}
-
-/* One look; *out_hold_ms: how long nobody may send yet. */
+/* One look, under the lock. True: a slot is taken, or slots cannot be had on this file system.
+ * *out_hold_ms: how long nobody may send yet. */
 static bool try_to_enter(AcrLimiter *limiter, gint64 *out_hold_ms)
 {
     bool locked = lock_state(limiter);
     gint64 now = now_ms();
     State state = read_state(limiter, now);
+    /* After a hold first one may send, then more. */
+    gint64 open_slots = MIN(state.limit, 1 + MAX(now - state.hold_until_ms, 0) / GRADUAL_MS);
+    bool entered = false;
 
     *out_hold_ms = MAX(state.hold_until_ms - now, 0);
-    bool entered = *out_hold_ms == 0 && take_slot(limiter, slots_open(&state, now), now);
+    for (int i = 0; *out_hold_ms == 0 && !entered && i < open_slots; i++) {
+        int err = lock_byte(limiter->fd, F_WRLCK, SLOTS_AT + i);
+
+        entered = !is_taken(err);
+        limiter->slot = err == 0 ? i : -1;
+        limiter->entered_ms = now;
+    }
     if (locked)
         (void)lock_byte(limiter->fd, F_UNLCK, STATE_LOCK_AT);
     return entered;
-}
-
-/* How long until the next look. Those who wait for a slot do not all look at once. */
-static gint64 slice_ms(gint64 hold_ms)
-{
-    if (hold_ms > 0)
-        return MIN(hold_ms, WAIT_SLICE_MS);
-    return WAIT_SLICE_MS / 2 + g_get_monotonic_time() % (WAIT_SLICE_MS / 2);
 }
 
 AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
@@ -245,7 +224,12 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
                                 : "other calls have taken all slots of the rate limit",
                     hold_ms);
         is_told = true;
-        (void)acr_llm_wait(MIN(left_ms, slice_ms(hold_ms)), interrupt);
+        /* Those who wait for a slot do not all look at once. */
+        gint64 slice_ms = hold_ms > 0
+                              ? MIN(hold_ms, WAIT_SLICE_MS)
+                              : WAIT_SLICE_MS / 2 + g_get_monotonic_time() % (WAIT_SLICE_MS / 2);
+
+        (void)acr_llm_wait(MIN(left_ms, slice_ms), interrupt);
     }
 }
 
@@ -278,14 +262,6 @@ static void count_throttle(const AcrLimiter *limiter, State *state, gint64 now)
     state->successes = 0;
 }
 
-static void count_success(State *state)
-{
-    if (++state->successes < RAISE_AFTER)
-        return;
-    state->successes = 0;
-    state->limit = MIN(state->limit + 1, MAX_LIMIT);
-}
-
 void acr_limiter_leave(AcrLimiter *limiter, bool ok, bool throttled, gint64 hold_ms)
 {
     if ((ok || throttled || hold_ms > 0) && lock_state(limiter)) {
@@ -295,8 +271,10 @@ void acr_limiter_leave(AcrLimiter *limiter, bool ok, bool throttled, gint64 hold
 
         if (throttled)
             count_throttle(limiter, &state, now);
-        if (is_success)
-            count_success(&state);
+        if (is_success && ++state.successes >= RAISE_AFTER) {
+            state.successes = 0;
+            state.limit = MIN(state.limit + 1, MAX_LIMIT);
+        }
         if (hold_ms > 0)
             state.hold_until_ms = MAX(state.hold_until_ms, now + MIN(hold_ms, MAX_HOLD_MS));
         if (throttled || is_success || hold_ms > 0)

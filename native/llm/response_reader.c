@@ -48,12 +48,6 @@ static void fail_for_good(AcrReader *reader, const char *why)
 
 /* ---- Events ---- */
 
-/* Whether data that are no JSON look like the beginning of some, or of "[DONE]". */
-static bool is_cut_off(const AcrEvent *event)
-{
-    return event->len > 0 && (event->data[0] == '{' || event->data[event->len - 1] != ']');
-}
-
 static bool on_event(void *ctx, const AcrEvent *event)
 {
     AcrReader *reader = ctx;
@@ -63,7 +57,9 @@ static bool on_event(void *ctx, const AcrEvent *event)
         return true;
     reader->partial.began = true;
     json = acr_json_parse(event->data, event->len, NULL);
-    if (reader->is_ending && !json && is_cut_off(event))
+    /* The beginning of some JSON, or of "[DONE]", behind which nothing comes. */
+    if (reader->is_ending && !json && event->len > 0 &&
+        (event->data[0] == '{' || event->data[event->len - 1] != ']'))
         return true;
     reader->step = reader->provider->event(&reader->partial, event, json);
     if (reader->step == ACR_PARSE_DONE)
@@ -286,19 +282,6 @@ static void read_cost_header(AcrReader *reader)
         acr_usage_set_cost(&reader->partial.usage, usd);
 }
 
-static void hand_over(AcrReader *reader, AcrModelAnswer *out)
-{
-    AcrPartial *partial = &reader->partial;
-
-    *out = (AcrModelAnswer){
-        .content = g_string_free(g_steal_pointer(&partial->content), FALSE),
-        .finish = g_steal_pointer(&partial->finish),
-        .model = g_steal_pointer(&partial->model),
-        .request_id = g_strdup(partial->request_id),
-        .usage = partial->usage,
-    };
-}
-
 bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
                     AcrFailure *out_failure)
 {
@@ -319,7 +302,13 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
     if (!reader->partial.is_complete) /* what a broken stream said of it was not its last word */
         *out_usage = (AcrUsage)ACR_USAGE_UNKNOWN;
     if (reader->step == ACR_PARSE_DONE) {
-        hand_over(reader, out);
+        *out = (AcrModelAnswer){
+            .content = g_string_free(g_steal_pointer(&reader->partial.content), FALSE),
+            .finish = g_steal_pointer(&reader->partial.finish),
+            .model = g_steal_pointer(&reader->partial.model),
+            .request_id = g_strdup(reader->partial.request_id),
+            .usage = reader->partial.usage,
+        };
         return true;
     }
     *out_failure = reader->partial.failure;

@@ -110,16 +110,6 @@ static gint64 http_date(const char *text)
     return (gint64)timegm(&tm);
 }
 
-/* Seconds since the epoch of "2026-01-27T17:34:02Z", fractions and offsets too; -1: none. */
-static gint64 timestamp(const char *text)
-{
-    g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
-    g_autoptr(GDateTime) time =
-        strlen(text) < 64 && strchr(text, 'T') ? g_date_time_new_from_iso8601(text, utc) : NULL;
-
-    return time ? g_date_time_to_unix(time) : -1;
-}
-
 static gint64 until_ms(gint64 then_unix, gint64 now_unix)
 {
     return then_unix < 0 ? -1
@@ -184,14 +174,17 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose)
 
 /* ---- Limits that are used up ---- */
 
-/* A time, or a duration that is all of the text; -1: neither. */
+/* A time ("2026-01-27T17:34:02Z", fractions and offsets too), or a duration that is all of the text;
+ * -1: neither. */
 static gint64 reset_ms(const char *text, gint64 now_unix)
 {
-    gint64 then = timestamp(text);
-    const char *end = NULL;
-    gint64 ms = then >= 0 ? until_ms(then, now_unix) : acr_duration_ms(text, &end);
+    g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+    g_autoptr(GDateTime) time =
+        strlen(text) < 64 && strchr(text, 'T') ? g_date_time_new_from_iso8601(text, utc) : NULL;
+    const char *end = text;
+    gint64 ms = acr_duration_ms(text, &end);
 
-    return end && *end ? -1 : ms;
+    return time ? until_ms(g_date_time_to_unix(time), now_unix) : *end ? -1 : ms;
 }
 
 gint64 acr_limit_reset_ms(GHashTable *headers, gint64 now_unix)

@@ -198,12 +198,6 @@ AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const
 
 /* ---- Answering ---- */
 
-/* Whether the step that the line waits for can no longer come. */
-static bool is_gone_by(const Line *line, const Queue *queue, guint step)
-{
-    return line->step > 0 && (step == 0 || line->pass < queue->pass || line->step < step);
-}
-
 /* The line that serves the step; NULL: none does, though later ones remain (*out_left) or not. */
 static const Line *take(Queue *queue, guint step, bool *out_left)
 {
@@ -214,7 +208,8 @@ static const Line *take(Queue *queue, guint step, bool *out_left)
     queue->step = step > 0 ? step : queue->step;
     for (; queue->next < queue->lines->len; queue->next++) {
         line = &g_array_index(queue->lines, Line, queue->next);
-        if (!is_gone_by(line, queue, step))
+        /* The step that the line waits for may be gone by. */
+        if (line->step == 0 || (step > 0 && line->pass >= queue->pass && line->step >= step))
             break;
     }
     *out_left = queue->next < queue->lines->len;

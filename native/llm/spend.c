@@ -84,17 +84,6 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
     return high > MIN(MIN_LIMIT, limit) ? high - 1 : 0;
 }
 
-static bool fail_with(AcrFailure *failure, const GError *error)
-{
-    AcrLlmError code = ACR_LLM_ERROR_FAILED;
-
-    if (g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING))
-        code = ACR_LLM_ERROR_CEILING;
-    else if (error->domain == ACR_LLM_ERROR)
-        code = (AcrLlmError)error->code;
-    return acr_fail(failure, code, error->message);
-}
-
 /* Reserves, once others have settled what they hold if that is what it takes. */
 static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, guint64 *out_id,
                     gint64 *out_wait_ms, GError **error)
@@ -146,11 +135,16 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     }
     attempt->reserved_pico = 0;
     attempt->reserved_tokens = 0;
-    if (g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING) && *limit > 0 &&
-        acr_budget_left(spend->budget, &left, NULL))
+    bool is_ceiling = g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING);
+
+    if (is_ceiling && *limit > 0 && acr_budget_left(spend->budget, &left, NULL))
         smaller = fitting_limit(spend, body_len, *limit, &left);
     if (smaller == 0)
-        return fail_with(failure, error);
+        return acr_fail(failure,
+                        is_ceiling                       ? ACR_LLM_ERROR_CEILING
+                        : error->domain == ACR_LLM_ERROR ? (AcrLlmError)error->code
+                                                         : ACR_LLM_ERROR_FAILED,
+                        error->message);
     *limit = smaller;
     *out_again = true;
     return false;

@@ -72,15 +72,6 @@ static bool is_field(const char *name, const char *field, gsize len)
     return strlen(name) == len && memcmp(field, name, len) == 0;
 }
 
-/* A line that is a piece of JSON, be it because the server forgot that it streams. */
-static void keep_stray(AcrSse *sse, const char *line, gsize len)
-{
-    if (len >= MAX_STRAY_BYTES - sse->stray->len)
-        return;
-    g_string_append_len(sse->stray, line, (gssize)len);
-    g_string_append_c(sse->stray, '\n');
-}
-
 /* False: no such field. */
 static bool take_field(AcrSse *sse, const char *field, gsize field_len, const char *value,
                        gsize value_len)
@@ -122,8 +113,12 @@ static void take_line(AcrSse *sse, const char *line, gsize len)
     gsize value = colon ? (gsize)(colon - line) + 1 : len;
     if (value < len && line[value] == ' ')
         value++;
-    if (!take_field(sse, line, colon ? (gsize)(colon - line) : len, line + value, len - value))
-        keep_stray(sse, line, len);
+    /* A line that is a piece of JSON, be it because the server forgot that it streams. */
+    if (!take_field(sse, line, colon ? (gsize)(colon - line) : len, line + value, len - value) &&
+        len < MAX_STRAY_BYTES - sse->stray->len) {
+        g_string_append_len(sse->stray, line, (gssize)len);
+        g_string_append_c(sse->stray, '\n');
+    }
 }
 
 /* The first line end in the bytes; NULL: none. */
