@@ -1,5 +1,5 @@
 /*
- * Two models as one: the second is asked where the first has failed for good by no fault of the
+ * Two models as one: the second is asked after a permanent failure of the first that is no fault of the
  * request, and from then on at once, so that a server that is down costs its tries only once. The
  * report holds the tries of both, each with the name of its model.
  */

@@ -138,7 +138,7 @@ typedef struct {
 struct AcrModel {
     const AcrModelOps *ops;
     char *name;   /* owned (g_free by the backend); as given by the user, "openai/gpt-4.1" */
-    char *remark; /* owned likewise; what the user should be told once, or NULL */
+    char *remark; /* owned likewise; a warning for the user, or NULL */
 };
 
 /* One call, with the backend's own retries. One thread at a time. Errors: any of AcrLlmError. */
@@ -181,7 +181,7 @@ typedef struct {
                                 limits together; made if missing; NULL: each for itself */
     const AcrInterrupt *interrupt; /* kept; must outlive the model */
     void (*on_wait)(void *ctx, const char *why,
-                    gint64 wait_ms); /* told before each wait; may be NULL */
+                    gint64 wait_ms); /* called before each wait; may be NULL */
     void *on_wait_ctx;
 } AcrModelOptions;
 #define ACR_LLM_RETRIES 8
@@ -198,7 +198,7 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
 bool acr_llm_same_key(const char *a, const char *b);
 
 /*
- * Asks `second` (both taken) where `first` has failed for good by no fault of the request, and from
+ * Asks `second` (both taken) after a permanent failure of `first` that is no fault of the request, and from
  * then on at once. Its name is first's.
  */
 AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second) ACR_MUST_USE;
