@@ -472,9 +472,9 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
         return NULL;
     }
     if (options->prices && !self->spend.has_price && !self->spend.is_free)
-        self->base.remark = g_strdup_printf(
-            "the price of model '%s' is not known: ceilings count its tokens at the dearest known "
-            "price, unless the server states what it cost",
-            self->base.name);
+        self->base.remark =
+            g_strdup_printf("the price of model '%s' is not known: its tokens are charged at the "
+                            "highest known price, unless the server states the cost",
+                            self->base.name);
     return &self->base;
 }

@@ -2,7 +2,7 @@
  * What one try may cost, before and after it. Before: every byte of the body is taken for a token,
  * and the answer for as long as its limit allows; that is reserved. After: what the provider says,
  * or all that was reserved where it says nothing. A model without a known price is reserved at the
- * dearest known one. While other processes hold reservations that may come back, a call that does
+ * highest known one. While other processes hold reservations that may come back, a call that does
  * not fit waits for them; then its limit is made smaller, and last it is refused.
  */
 #include "llm/spend.h"

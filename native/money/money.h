@@ -77,8 +77,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPrices, acr_prices_free)
 const char *acr_prices_date(const AcrPrices *prices);
 /* The row of "PROVIDER/NAME". False: unknown. */
 bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out);
-/* For each kind of token the dearest price of the built-in table: what a token of an unknown model
- * is taken to cost at most. */
+/* For each kind of token the highest price of the built-in table: what a token of an unknown model
+ * is assumed to cost at most. */
 void acr_prices_dearest(const AcrPrices *prices, AcrPrice *out);
 /* What a usage costs; -1: a counter that it needs is unknown. Saturates. */
 gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage);

@@ -57,7 +57,10 @@ def _path(random_: random.Random) -> str:
     if random_.random() < 0.3:
         verb = random_.choice(["converse", "converse-stream"])
         return f"/model/{random_.choice(_MODELS)}/{verb}"
-    segments = ["model", *(_text(random_, _PATH.replace("/", ""), 12).strip(".") or "x" for _ in range(random_.randrange(1, 6)))]
+    segments = [
+        "model",
+        *(_text(random_, _PATH.replace("/", ""), 12).strip(".") or "x" for _ in range(random_.randrange(1, 6))),
+    ]
     return "/" + "/".join(segments)
 
 

@@ -163,6 +163,18 @@ static void lines_of_other_tasks_are_left_out(void)
     assert_next(none, "patch", 0, NULL);
 }
 
+static void without_a_list_of_labels_a_line_may_name_any(void)
+{
+    static const char text[] = "{\"agent\":\"a label of the caller's\",\"content\":\"x\"}\n";
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrScript) script =
+        acr_script_parse(text, strlen(text), "s.jsonl", NULL, NULL, &error);
+
+    g_assert_no_error(error);
+    assert_next(script, "a label of the caller's", 0, "x");
+    assert_next(script, "another", 0, NULL);
+}
+
 static void malformed_scripts_are_refused_with_the_line(void)
 {
     assert_refused("{\"agent\":\"patch\",\"content\":\"x\"}\n\n{\"agent\":",
@@ -343,6 +355,7 @@ void add_script_tests(void)
     TEST(a_further_attempt_begins_at_its_own_lines);
     TEST(a_line_with_a_round_serves_no_call_outside_retrieval);
     TEST(lines_of_other_tasks_are_left_out);
+    TEST(without_a_list_of_labels_a_line_may_name_any);
     TEST(malformed_scripts_are_refused_with_the_line);
     TEST(expected_strings_are_looked_for_in_the_newest_messages);
     TEST(an_unmet_expectation_shows_a_bounded_part_of_the_request);
