@@ -45,8 +45,8 @@ void acr_agent_tell(AcrConversation *conversation, const AcrPrompts *prompts, Ac
 bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
                    const char **out_text, GError **error)
 {
-    AcrModelRequest request = {.agent = roles[agent].name,
-                               .round = round,
+    AcrModelRequest request = {.label = roles[agent].name,
+                               .step = round,
                                .conversation = conversation,
                                .json = roles[agent].json};
     g_auto(AcrModelAnswer) answer = {0};

@@ -43,3 +43,13 @@ function(acr_library name folder)
     target_link_libraries(acr_${name} PUBLIC acr_${used})
   endforeach()
 endfunction()
+
+# acr_embed(<library> <file> <symbol>): the file's bytes and a NUL as `const char <symbol>[]` in the library.
+function(acr_embed name file symbol)
+  set(source "${PROJECT_BINARY_DIR}/embedded/${symbol}.c")
+  file(READ "${PROJECT_SOURCE_DIR}/${file}" bytes HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "extern const char ${symbol}[];\nconst char ${symbol}[] = {${bytes}0};\n" @ONLY)
+  target_sources(acr_${name} PRIVATE "${source}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")
+endfunction()
