@@ -15,7 +15,7 @@
 
 #include "journal/journal_private.h"
 
-G_DEFINE_QUARK(acr - journal - error - quark, acr_journal_error)
+G_DEFINE_QUARK(acr_journal_error_quark, acr_journal_error)
 
 struct AcrJournal {
     char *path; /* owned */

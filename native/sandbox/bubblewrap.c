@@ -36,8 +36,7 @@ typedef struct {
 #define AT_TMP "tmp"
 #define AT_SHM "shm"
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 /* A folder that may be covered: bubblewrap itself, started after that, is not in it. */
 static char *find_stage(const char *program)
@@ -106,8 +105,7 @@ static void close_backend(AcrSandbox *sandbox)
         state_free(sandbox->state);
 }
 
-/* ---- The base tree ------------------------------------------------------------------------------
- */
+/* ---- The base tree ---- */
 
 static bool make_base(void *ctx, const char *dir, GError **error)
 {
@@ -130,8 +128,7 @@ static bool need_base(AcrSandbox *sandbox, GError **error)
     return state->base != NULL;
 }
 
-/* ---- The root inside ----------------------------------------------------------------------------
- */
+/* ---- The root inside ---- */
 
 static const char hosts[] = "127.0.0.1 localhost\n::1 localhost\n";
 static const char nsswitch[] = "passwd: files\ngroup: files\nhosts: files dns\n";
@@ -268,8 +265,7 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_command(sandbox, execution, spec);
 }
 
-/* ---- Changed files ------------------------------------------------------------------------------
- */
+/* ---- Changed files ---- */
 
 /* Names below the upper layer of the tree, as paths; folders themselves are not told. */
 static void list_upper(int dir, const char *prefix, guint depth, GPtrArray *out)
@@ -314,8 +310,7 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
     return acr_sandbox_sorted(paths);
 }
 
-/* ---- Executing ----------------------------------------------------------------------------------
- */
+/* ---- Executing ---- */
 
 /* The tree, the home and the virtual environment of an execution: what the set-up made, else what
  * is there without it, each below a layer in memory or read-only. */
@@ -361,8 +356,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     return true;
 }
 
-/* ---- Set-up -------------------------------------------------------------------------------------
- */
+/* ---- Set-up ---- */
 
 static bool make_folders(const char *dir, const char *const *names, GError **error)
 {

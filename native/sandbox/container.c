@@ -58,8 +58,7 @@ static void close_backend(AcrSandbox *sandbox)
     g_free(state);
 }
 
-/* ---- What the image lacks -----------------------------------------------------------------------
- */
+/* ---- What the image lacks ---- */
 
 static bool is_same(const AcrEntry *a, const AcrEntry *b)
 {
@@ -133,8 +132,7 @@ static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtr
     return true;
 }
 
-/* ---- One container ------------------------------------------------------------------------------
- */
+/* ---- One container ---- */
 
 /* The command, behind a shell: engines tell a program that is not there each in their own way. */
 static void add_command(const AcrExecution *execution, bool has_input, GPtrArray *argv)
@@ -420,8 +418,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     return ok;
 }
 
-/* ---- Set-up -------------------------------------------------------------------------------------
- */
+/* ---- Set-up ---- */
 
 static bool run_setup(AcrSandbox *sandbox, const char *id, const char *name, GError **error)
 {
@@ -472,8 +469,7 @@ static bool set_up(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-/* ---- Python -------------------------------------------------------------------------------------
- */
+/* ---- Python ---- */
 
 /* The Python that the user named, that of an environment as benchmark images have it, or the first
  * in the image's PATH. */

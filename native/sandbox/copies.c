@@ -59,8 +59,7 @@ void acr_copy_free(AcrCopy *copy)
     g_free(copy);
 }
 
-/* ---- Looking ------------------------------------------------------------------------------------
- */
+/* ---- Looking ---- */
 
 /* One name, in the folder `dir`, and its path. */
 typedef void Take(void *ctx, int dir, const char *name, const char *path, const Facts *facts);
@@ -200,8 +199,7 @@ const GPtrArray *acr_copy_changed(AcrCopy *copy, GError **error)
     return look(copy, error) ? copy->files : NULL;
 }
 
-/* ---- The record ---------------------------------------------------------------------------------
- */
+/* ---- The record ---- */
 
 typedef struct {
     GHashTable *names;
@@ -332,8 +330,7 @@ static bool need_sums(const AcrCopy *copy)
     return fd < 0 || unlink(path) != 0 || !is_told_by_ctime(fd);
 }
 
-/* ---- Mending ------------------------------------------------------------------------------------
- */
+/* ---- Mending ---- */
 
 /* Whether it is a folder still, and no link to another; one that was shut is opened. */
 static bool need_folder(const AcrCopy *copy, GError **error)

@@ -50,8 +50,7 @@ char *acr_engine_url(const char *path)
     return g_strconcat(API, path, NULL);
 }
 
-/* ---- Calls --------------------------------------------------------------------------------------
- */
+/* ---- Calls ---- */
 
 void acr_engine_answer_clear(AcrEngineAnswer *answer)
 {
@@ -140,8 +139,7 @@ bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char 
     return true;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 static bool is_socket(const char *path)
 {
@@ -216,8 +214,7 @@ void acr_engine_free(AcrEngine *engine)
     g_free(engine);
 }
 
-/* ---- Images -------------------------------------------------------------------------------------
- */
+/* ---- Images ---- */
 
 /* A name as part of a path; slashes stay. */
 static char *escape(const char *name)
@@ -247,8 +244,7 @@ bool acr_engine_has_image(AcrEngine *engine, const char *name)
     return id != NULL;
 }
 
-/* ---- Containers ---------------------------------------------------------------------------------
- */
+/* ---- Containers ---- */
 
 /* Where process ids mean the same: an engine may serve machines and containers that do not see one
  * another's processes. */

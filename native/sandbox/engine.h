@@ -80,8 +80,7 @@ typedef struct {
 /* Zeros where they cannot be told. */
 void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out);
 
-/* ---- Frames (frames.c) --------------------------------------------------------------------------
- */
+/* ---- Frames (frames.c) ---- */
 
 /* The two streams of a command in one: eight bytes (1 or 2, three zeros, a length) before each
  * piece. Zero-initialise. */

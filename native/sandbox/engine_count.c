@@ -29,8 +29,7 @@ static gint64 number_of(const char *text, const char *one, const char *other)
     return 0;
 }
 
-/* ---- From outside -------------------------------------------------------------------------------
- */
+/* ---- From outside ---- */
 
 /* One of the files: the hierarchy that has it ("" of the second kind), and its name. */
 static const struct {
@@ -93,8 +92,7 @@ static char *read_outside(gint64 pid, const char *id)
     return out->len ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
 }
 
-/* ---- From inside --------------------------------------------------------------------------------
- */
+/* ---- From inside ---- */
 
 static bool is_full(AcrEngine *engine, const char *id, guint processes)
 {

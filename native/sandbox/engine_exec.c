@@ -82,8 +82,7 @@ static GBytes *finish(Ends *ends, guint64 *out_total)
     return g_byte_array_free_to_bytes(ends->head);
 }
 
-/* ---- Calls --------------------------------------------------------------------------------------
- */
+/* ---- Calls ---- */
 
 static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec, GError **error)
 {

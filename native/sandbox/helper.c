@@ -22,8 +22,7 @@
 
 #define MAX_FILES 4096u /* descriptors of one process */
 
-/* ---- Telling the host ---------------------------------------------------------------------------
- */
+/* ---- Telling the host ---- */
 
 /* Hands the host a descriptor of the stage, through which it sees how full it is and what was
  * written, also after everything is over. */
@@ -60,8 +59,7 @@ static int tell(const GError *error)
     return ACR_HELPER_FAILED;
 }
 
-/* ---- Limits -------------------------------------------------------------------------------------
- */
+/* ---- Limits ---- */
 
 static int set_limit(int what, gint64 soft, gint64 hard)
 {

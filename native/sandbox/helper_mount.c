@@ -93,8 +93,7 @@ static void hide_name(void)
         g_debug("sethostname: %s", g_strerror(errno));
 }
 
-/* ---- Sources ------------------------------------------------------------------------------------
- */
+/* ---- Sources ---- */
 
 /* Descriptors of all sources, uppers and works, in their order; a path is then named by its number,
  * whatever is mounted over it. */
@@ -134,8 +133,7 @@ static void append_fd(GString *out, const char *prefix, const GArray *fds, guint
     g_string_append_printf(out, "%s/proc/self/fd/%d", prefix, g_array_index(fds, int, number));
 }
 
-/* ---- Mounts -------------------------------------------------------------------------------------
- */
+/* ---- Mounts ---- */
 
 static bool make_stage(const AcrHelperSpec *spec, GError **error)
 {
@@ -239,8 +237,7 @@ static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **er
     return true;
 }
 
-/* ---- The whole ----------------------------------------------------------------------------------
- */
+/* ---- The whole ---- */
 
 /* Files of the tree, and the stage's own small ones. */
 static bool lay_files(const AcrHelperSpec *spec, int stage, GError **error)

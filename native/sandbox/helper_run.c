@@ -28,8 +28,7 @@ void acr_helper_run_clear(AcrHelperRun *run)
     g_clear_pointer(&run->said, g_byte_array_unref);
 }
 
-/* ---- Watching -----------------------------------------------------------------------------------
- */
+/* ---- Watching ---- */
 
 /* Whether what was written to a folder on disk is more than may be written: looked at seldom enough
  * to take no more than a twentieth of the time. */
@@ -105,8 +104,7 @@ static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
         execution->on_output(execution->on_output_ctx, is_stderr, data, len);
 }
 
-/* ---- The channel --------------------------------------------------------------------------------
- */
+/* ---- The channel ---- */
 
 /* Takes one message; false when there is none. A descriptor that comes with it is the stage's. */
 static bool receive(int channel, char *text, AcrHelperRun *run)
@@ -159,8 +157,7 @@ static void read_status(int fd, AcrHelperRun *run)
         code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX ? code - SIGNAL_EXIT : code << 8;
 }
 
-/* ---- Running ------------------------------------------------------------------------------------
- */
+/* ---- Running ---- */
 
 /* Standard input where it may not be handed on as it is, owned: whoever has a file or a folder open
  * reaches it anew through /proc, for writing and whatever lies below it. A file is read first. */
@@ -261,8 +258,7 @@ static bool run_helper(AcrHelperRun *run, GError **error)
     return true;
 }
 
-/* ---- Results ------------------------------------------------------------------------------------
- */
+/* ---- Results ---- */
 
 static GBytes *join_ends(GBytes *kept, guint64 total)
 {

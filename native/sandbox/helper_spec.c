@@ -58,8 +58,7 @@ void acr_helper_spec_clear(AcrHelperSpec *spec)
     g_clear_pointer(&spec->cwd, g_free);
 }
 
-/* ---- Filling ------------------------------------------------------------------------------------
- */
+/* ---- Filling ---- */
 
 static AcrHelperMount *add_mount(AcrHelperSpec *spec, const char *at)
 {
@@ -119,8 +118,7 @@ void acr_helper_words(GPtrArray *words, ...)
     va_end(arguments);
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------
- */
+/* ---- Writing ---- */
 
 /* Paths and words need not be UTF-8. */
 static AcrJson *bytes_json(const char *text)
@@ -226,8 +224,7 @@ int acr_helper_spec_write(const AcrHelperSpec *spec, GError **error)
     return -1;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------
- */
+/* ---- Reading ---- */
 
 static char *take_text(const AcrJson *json, const char *key)
 {

@@ -54,8 +54,7 @@ static void throw_away(const char *path)
         g_debug("%s", reason->message);
 }
 
-/* ---- Locks --------------------------------------------------------------------------------------
- */
+/* ---- Locks ---- */
 
 /* Waits for a lock until the program is interrupted, or its time is over. */
 static int lock_fd(const AcrLayers *store, int fd, int lock, bool wait)
@@ -116,8 +115,7 @@ static void fail_lock(const AcrLayers *store, const char *path, GError **error)
         fail(error, errno, "cannot lock", path);
 }
 
-/* ---- Temporary folders --------------------------------------------------------------------------
- */
+/* ---- Temporary folders ---- */
 
 static void hold_fd(AcrLayers *store, int fd, const char *path)
 {
@@ -252,8 +250,7 @@ bool acr_layers_discard(AcrLayers *store, const char *path, GError **error)
     return ok;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 /* Whether the folder is this user's, who alone may enter it from now on: a command can leave
  * programs there that run as their owner. Root takes one that was named as it finds it. */
@@ -330,8 +327,7 @@ void acr_layers_free(AcrLayers *store)
     g_free(store);
 }
 
-/* ---- Entries ------------------------------------------------------------------------------------
- */
+/* ---- Entries ---- */
 
 static char *entry_path(const AcrLayers *store, const char *key, const char *suffix)
 {

@@ -185,8 +185,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     return ok;
 }
 
-/* ---- Set-up -------------------------------------------------------------------------------------
- */
+/* ---- Set-up ---- */
 
 static bool run_setup(AcrSandbox *sandbox, const char *dir, GError **error)
 {

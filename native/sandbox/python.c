@@ -48,8 +48,7 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-/* ---- Which one ----------------------------------------------------------------------------------
- */
+/* ---- Which one ---- */
 
 static bool has_entry(AcrSnapshot *snapshot, const char *path)
 {
@@ -120,8 +119,7 @@ static char *find_system(GError **error)
     return path;
 }
 
-/* ---- What it needs ------------------------------------------------------------------------------
- */
+/* ---- What it needs ---- */
 
 /* Whether a folder looks like one that a Python is installed in: lib/pythonX.Y/os.py. */
 static bool is_prefix(const char *folder)
@@ -247,8 +245,7 @@ static bool find_roots(AcrSandboxPython *python, GError **error)
     return follow_links(python, error);
 }
 
-/* ---- Which one it was ---------------------------------------------------------------------------
- */
+/* ---- Which one it was ---- */
 
 static void add_stamp(GString *out, const char *path)
 {

@@ -27,7 +27,7 @@
 #define LEFT_OUT "left-out"    /* beside a tree: the remark on what it lacks */
 #define MAX_LEFT_OUT 65536u
 
-G_DEFINE_QUARK(acr - sandbox - error - quark, acr_sandbox_error)
+G_DEFINE_QUARK(acr_sandbox_error_quark, acr_sandbox_error)
 
 static const AcrSandboxBackend *const backends[] = {&acr_sandbox_bubblewrap, &acr_sandbox_container,
                                                     &acr_sandbox_plain};
@@ -42,8 +42,7 @@ bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, 
     return false;
 }
 
-/* ---- Names --------------------------------------------------------------------------------------
- */
+/* ---- Names ---- */
 
 static const char *const limit_names[] = {
     [ACR_LIMIT_NONE] = NULL,
@@ -80,8 +79,7 @@ bool acr_sandbox_limit_from_name(const char *name, AcrSandboxLimit *out)
     return false;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...)
 {
@@ -240,8 +238,7 @@ const char *acr_sandbox_digest(const AcrSandbox *sandbox)
     return sandbox->digest;
 }
 
-/* ---- What is laid into the copy -----------------------------------------------------------------
- */
+/* ---- What is laid into the copy ---- */
 
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out)
@@ -359,8 +356,7 @@ char **acr_sandbox_without_laid(char **changed, const GPtrArray *laid)
     return changed;
 }
 
-/* ---- Executing ----------------------------------------------------------------------------------
- */
+/* ---- Executing ---- */
 
 static void fill_limits(AcrSandboxLimits *limits)
 {

@@ -29,8 +29,7 @@ typedef enum {
 #define ACR_SANDBOX_ERROR acr_sandbox_error_quark()
 GQuark acr_sandbox_error_quark(void);
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 /* The hidden verb of the program that prepares limits, namespaces and mounts, and becomes the
  * command; see acr_sandbox_helper. */
@@ -96,8 +95,7 @@ const char *acr_sandbox_digest(const AcrSandbox *sandbox);
  */
 bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 
-/* ---- Executing ----------------------------------------------------------------------------------
- */
+/* ---- Executing ---- */
 
 /* 0 of each: its default. Defaults are ceilings for a test of a project, not for a build. */
 typedef struct {
@@ -179,8 +177,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExecuted, acr_executed_clear)
 bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                      GError **error) ACR_MUST_USE;
 
-/* ---- The helper ---------------------------------------------------------------------------------
- */
+/* ---- The helper ---- */
 
 /*
  * The body of ACR_SANDBOX_VERB: reads what to do from descriptor 3, prepares this process and

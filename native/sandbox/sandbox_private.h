@@ -12,8 +12,7 @@
 bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 
-/* ---- Backends -----------------------------------------------------------------------------------
- */
+/* ---- Backends ---- */
 
 typedef struct {
     const char *name;
@@ -33,8 +32,7 @@ extern const AcrSandboxBackend acr_sandbox_bubblewrap;
 extern const AcrSandboxBackend acr_sandbox_container;
 extern const AcrSandboxBackend acr_sandbox_plain;
 
-/* ---- Store --------------------------------------------------------------------------------------
- */
+/* ---- Store ---- */
 
 #define ACR_LAYERS_MAX_BYTES (16ll * 1024 * 1024 * 1024) /* beyond it the least used entries go */
 /* What is in an entry, and in a copy. */
@@ -79,8 +77,7 @@ void acr_layers_unlock(const AcrLayers *store, const char *key, int fd);
 /* Removes a folder that this process alone uses. */
 bool acr_layers_discard(AcrLayers *store, const char *path, GError **error) ACR_MUST_USE;
 
-/* ---- Copies -------------------------------------------------------------------------------------
- */
+/* ---- Copies ---- */
 
 /* A folder that is filled once and that many write to in turn: what one has changed is found, and
  * put back. Nobody else may be at work in it. */
@@ -96,8 +93,7 @@ bool acr_copy_mend(AcrCopy *copy, AcrLayerMake *fill, void *ctx, GError **error)
  * error. */
 const GPtrArray *acr_copy_changed(AcrCopy *copy, GError **error) ACR_MUST_USE;
 
-/* ---- Trees --------------------------------------------------------------------------------------
- */
+/* ---- Trees ---- */
 
 /* Writes those files of the snapshot into the folder `dir` that are not there, as `uid`'s (-1: this
  * user's). Files that are too large to be read are left out and named in *out_remark (owned; NULL:
@@ -121,8 +117,7 @@ int acr_tree_walk(const char *path, bool is_lenient, AcrTreeVisit *visit, void *
 /* Bytes on disk of a tree, as far as it can be read. */
 gint64 acr_tree_bytes(const char *path);
 
-/* ---- Python -------------------------------------------------------------------------------------
- */
+/* ---- Python ---- */
 
 /* A Python and what must be visible for it to run. All owned. */
 typedef struct {
@@ -143,8 +138,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSandboxPython, acr_sandbox_python_clear)
 bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapshot *snapshot,
                              AcrSandboxPython *out, GError **error) ACR_MUST_USE;
 
-/* ---- Watching -----------------------------------------------------------------------------------
- */
+/* ---- Watching ---- */
 
 typedef struct {
     gint64 bytes;      /* of memory, pages that several share counted once where that decides */
@@ -156,8 +150,7 @@ typedef struct {
  * in `use`, count. Zero-initialise that. */
 void acr_watch_use(pid_t pid, gint64 limit, bool with_files, AcrUse *use);
 
-/* ---- Helpers of this machine --------------------------------------------------------------------
- */
+/* ---- Helpers of this machine ---- */
 
 /* What a helper is run with, and what came of it. */
 typedef struct {
@@ -183,8 +176,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperRun, acr_helper_run_clear)
  * command. */
 bool acr_helper_run(AcrHelperRun *run, AcrExecuted *out, GError **error) ACR_MUST_USE;
 
-/* ---- The sandbox --------------------------------------------------------------------------------
- */
+/* ---- The sandbox ---- */
 
 struct AcrSandbox {
     const AcrSandboxBackend *backend;

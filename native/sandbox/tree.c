@@ -27,8 +27,7 @@ static bool fail(GError **error, int err, const char *what, const char *path)
                             g_strerror(err));
 }
 
-/* ---- Export -------------------------------------------------------------------------------------
- */
+/* ---- Export ---- */
 
 /* Shared by the threads that write. */
 typedef struct {
@@ -157,8 +156,7 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
     return false;
 }
 
-/* ---- Walking ------------------------------------------------------------------------------------
- */
+/* ---- Walking ---- */
 
 static int walk(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void *ctx);
 
@@ -253,8 +251,7 @@ bool acr_tree_open_up(const char *path, GError **error)
     return !err || fail(error, err, "cannot open up", path);
 }
 
-/* ---- Copy ---------------------------------------------------------------------------------------
- */
+/* ---- Copy ---- */
 
 /* The folders that are being written, by depth; those below the current one are closed. */
 typedef struct {

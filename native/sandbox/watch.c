@@ -105,8 +105,7 @@ static GArray *list_tree(pid_t pid, guint *out_threads)
     return pids;
 }
 
-/* ---- Files in memory ----------------------------------------------------------------------------
- */
+/* ---- Files in memory ---- */
 
 /* The device that all of them lie on. */
 static bool find_device(struct statx *out)
@@ -153,8 +152,7 @@ static gint64 count_files(const GArray *pids)
     return bytes;
 }
 
-/* ---- All of it ----------------------------------------------------------------------------------
- */
+/* ---- All of it ---- */
 
 void acr_watch_use(pid_t pid, gint64 limit, bool with_files, AcrUse *use)
 {

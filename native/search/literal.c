@@ -160,7 +160,7 @@ void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char
     const char *hay = content->text.text, *end = hay + content->text.len;
     AcrLineCursor cursor = {.line = 1};
     for (const char *at = hay; len && at < end;) {
-        at = acr_bytes_find(at, (gsize)(end - at), text, len);
+        at = memmem(at, (gsize)(end - at), text, len);
         if (!at || !acr_text_add_match(reply, entry, content, &cursor, (gsize)(at - hay), len))
             return;
         at = MAX(at + len, acr_text_next_line(content, at, end));
@@ -273,7 +273,7 @@ bool acr_loose_text_may_be_in(const AcrLooseText *loose, const AcrContent *conte
 {
     const char *at = content->text.text, *end = at + content->text.len;
     gsize len = strlen(loose->anchor);
-    for (guint i = 0; (at = acr_bytes_find(at, (gsize)(end - at), loose->anchor, len)); i++, at++) {
+    for (guint i = 0; (at = memmem(at, (gsize)(end - at), loose->anchor, len)); i++, at++) {
         if (i == ANCHORS_TRIED || content->has_cr || !loose->next || goes_on(loose, at + len, end))
             return true;
     }
@@ -283,7 +283,7 @@ bool acr_loose_text_may_be_in(const AcrLooseText *loose, const AcrContent *conte
 /* The next match of `want` in the plain text, from `from` on; -1 when there is none. */
 static gssize next_plain(const GString *plain, const char *want, gsize from)
 {
-    const char *at = acr_bytes_find(plain->str + from, plain->len - from, want, strlen(want));
+    const char *at = memmem(plain->str + from, plain->len - from, want, strlen(want));
     return at ? at - plain->str : -1;
 }
 

@@ -79,8 +79,7 @@ static int open_parent(int root, const char *path, bool make)
     return fd;
 }
 
-/* ---- Check --------------------------------------------------------------------------------------
- */
+/* ---- Check ---- */
 
 static bool same_link(int folder, const Step *step)
 {
@@ -177,8 +176,7 @@ static bool check(int root, Step *step, GError **error)
                                  : "is there already: nothing was written");
 }
 
-/* ---- Stage --------------------------------------------------------------------------------------
- */
+/* ---- Stage ---- */
 
 static bool write_all(int fd, GBytes *content)
 {
@@ -254,8 +252,7 @@ static void unstage(int root, Step *step)
     close(folder);
 }
 
-/* ---- Commit -------------------------------------------------------------------------------------
- */
+/* ---- Commit ---- */
 
 static bool same_stat(const struct stat *a, const struct stat *b)
 {
@@ -310,8 +307,7 @@ static bool commit(int root, Step *step, GError **error)
     return done;
 }
 
-/* ---- All ----------------------------------------------------------------------------------------
- */
+/* ---- All ---- */
 
 typedef bool (*Pass)(int root, Step *step, GError **error);
 

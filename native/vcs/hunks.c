@@ -153,8 +153,7 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
     return 0;
 }
 
-/* ---- Form feeds ---------------------------------------------------------------------------------
- */
+/* ---- Form feeds ---- */
 
 static bool has_feed(const char *data, gsize len)
 {
@@ -186,8 +185,7 @@ static char *neutral_copy(const char *data, gsize len, const char bytes[2])
     return copy;
 }
 
-/* ---- Comparing ----------------------------------------------------------------------------------
- */
+/* ---- Comparing ---- */
 
 static int compare(Hunks *hunks)
 {

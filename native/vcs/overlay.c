@@ -50,8 +50,7 @@ void acr_overlay_free(AcrOverlay *overlay)
     g_free(overlay);
 }
 
-/* ---- Which paths --------------------------------------------------------------------------------
- */
+/* ---- Which paths ---- */
 
 /* Whether anything lies below `path` in the snapshot. */
 static bool snapshot_has_folder(const AcrSnapshot *snapshot, const char *path)
@@ -142,8 +141,7 @@ static bool check_path(const AcrOverlay *overlay, const char *path, bool removin
     return false;
 }
 
-/* ---- Changing and reading -----------------------------------------------------------------------
- */
+/* ---- Changing and reading ---- */
 
 bool acr_overlay_write(AcrOverlay *overlay, const char *path, guint32 mode, GBytes *content,
                        GError **error)

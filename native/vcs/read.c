@@ -140,8 +140,7 @@ GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error)
     return read_entry(snapshot, NULL, index, true, error);
 }
 
-/* ---- Many at once -------------------------------------------------------------------------------
- */
+/* ---- Many at once ---- */
 
 /* What the threads of a bulk read share; all but `next` stays as it is. */
 typedef struct {

@@ -31,8 +31,7 @@ static bool fail_base(GError **error, GError *cause)
     return false;
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------
- */
+/* ---- Writing ---- */
 
 static bool already_saved(const char *file, const guint8 *id)
 {
@@ -132,8 +131,7 @@ bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error)
     return acr_file_write_atomic(file, out->str, out->len, 0, &cause) || fail_base(error, cause);
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------
- */
+/* ---- Reading ---- */
 
 /* The facts of a manifest, while its lines are read. */
 typedef struct {

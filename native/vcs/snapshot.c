@@ -9,8 +9,7 @@
 
 #include "vcs_private.h"
 
-/* ---- Ids and paths ------------------------------------------------------------------------------
- */
+/* ---- Ids and paths ---- */
 
 void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN])
 {
@@ -79,8 +78,7 @@ bool acr_vcs_path_ok(const char *path)
     }
 }
 
-/* ---- Life ---------------------------------------------------------------------------------------
- */
+/* ---- Life ---- */
 
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo)
 {
@@ -141,8 +139,7 @@ void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *p
     g_ptr_array_add(snapshot->left[why], g_strdup(path));
 }
 
-/* ---- Sealing ------------------------------------------------------------------------------------
- */
+/* ---- Sealing ---- */
 
 /* An entry with the byte of `where` that belongs to it, so that both can be sorted. */
 typedef struct {
@@ -222,8 +219,7 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot)
     snapshot->remarks = g_string_free(out, empty);
 }
 
-/* ---- Entries ------------------------------------------------------------------------------------
- */
+/* ---- Entries ---- */
 
 gsize acr_snapshot_size(const AcrSnapshot *snapshot)
 {

@@ -69,8 +69,7 @@ static bool add_before(Work *work, const AcrOverlay *overlay, const char *path, 
     return true;
 }
 
-/* ---- The diff's text ----------------------------------------------------------------------------
- */
+/* ---- The diff's text ---- */
 
 static bool starts_with(const char *line, gsize len, const char *prefix)
 {

@@ -30,8 +30,7 @@ GQuark acr_vcs_error_quark(void);
     (128u * 1024 * 1024) /* a larger file is listed, its content refused */
 #define ACR_VCS_MAX_FILES 2000000u
 
-/* ---- Repository ---------------------------------------------------------------------------------
- */
+/* ---- Repository ---- */
 
 /* A git repository, or a folder without git. Shared. One thread at a time. */
 typedef struct AcrRepo AcrRepo;
@@ -54,8 +53,7 @@ const char *acr_repo_workdir(const AcrRepo *repo); /* borrowed; no slash at the 
 const char *
 acr_repo_path(const AcrRepo *repo); /* borrowed; the git folder (absolute), or the plain folder */
 
-/* ---- Snapshot -----------------------------------------------------------------------------------
- */
+/* ---- Snapshot ---- */
 
 /* Git's file modes, the only ones that occur. */
 #define ACR_MODE_FILE 0100644u
@@ -148,8 +146,7 @@ bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error) A
  */
 AcrSnapshot *acr_snapshot_load(AcrRepo *repo, const char *dir, GError **error) ACR_MUST_USE;
 
-/* ---- Overlay and diff ---------------------------------------------------------------------------
- */
+/* ---- Overlay and diff ---- */
 
 /* A snapshot with some files changed, in memory. Not thread-safe. */
 typedef struct AcrOverlay AcrOverlay;

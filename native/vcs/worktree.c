@@ -39,8 +39,7 @@ typedef enum {
 
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
 
-/* ---- Sorted names -------------------------------------------------------------------------------
- */
+/* ---- Sorted names ---- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -74,8 +73,7 @@ static bool has_below(const GPtrArray *names, const char *folder)
     return at < names->len && g_str_has_prefix(g_ptr_array_index(names, at), prefix);
 }
 
-/* ---- Contents -----------------------------------------------------------------------------------
- */
+/* ---- Contents ---- */
 
 /* Keeps `data` in the snapshot unless HEAD has it. */
 static bool keep(Walk *walk, const guint8 *id, const void *data, gsize len, AcrVcsWhere *out_where)
@@ -217,8 +215,7 @@ static bool add_link(Walk *walk, int folder, const char *name)
     return add_content(walk, ACR_MODE_LINK, target, (gsize)len);
 }
 
-/* ---- The walk -----------------------------------------------------------------------------------
- */
+/* ---- The walk ---- */
 
 static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking, guint depth)
 {
@@ -324,8 +321,7 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
     return done;
 }
 
-/* ---- What git knows -----------------------------------------------------------------------------
- */
+/* ---- What git knows ---- */
 
 /* HEAD's commit, and its tree if it is there: the ids of its blobs, and with `also_track` its
  * paths. */

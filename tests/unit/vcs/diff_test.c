@@ -231,8 +231,7 @@ static void symlinks(void)
     g_assert_cmpmem(g_bytes_get_data(ours, NULL), g_bytes_get_size(ours), theirs, strlen(theirs));
 }
 
-/* ---- Attributes and random cases ----------------------------------------------------------------
- */
+/* ---- Attributes and random cases ---- */
 
 /* A line as it may stand in a source file. */
 static void append_line(GString *out, GRand *rand, const char *end)

@@ -1,9 +1,9 @@
 /*
- * The check of a foreign JSON text before the parser sees it. The parser behind json.c takes things
- * that are no JSON (leading zeros, raw control characters, words behind the value), cuts strings at
- * \u0000, refuses lone surrogates and numbers of more than 63 characters. So the text is walked
- * once here by the grammar of RFC 8259; what is valid but would be misread is replaced, in a copy
- * that is only made when there is such a place.
+ * The check of a foreign JSON text before cJSON reads it. cJSON takes care of the structure; what it
+ * gets wrong is caught here: strings that are cut at \u0000, lone surrogates, bytes that are not
+ * UTF-8, control characters, numbers that JSON does not have or that are longer than 63 characters,
+ * and texts without a ceiling. What is valid but would be misread is replaced, in a copy that is
+ * only made when there is such a place. Words and punctuation are left to cJSON.
  */
 #include "base/base_private.h"
 
@@ -17,7 +17,8 @@ typedef struct {
     const char *text;
     gsize len, pos;
     GString *repaired; /* NULL until something is replaced */
-    guint values;      /* seen so far */
+    guint values;      /* at most so many so far: commas and brackets, and the first */
+    guint depth;       /* of brackets */
     gsize copied;      /* bytes of `text` that `repaired` already stands for */
     GError **error;
 } Scan;
@@ -33,12 +34,6 @@ static bool fail_at(Scan *scan, gsize pos, const char *what)
 static char peek(const Scan *scan)
 {
     return scan->pos < scan->len ? scan->text[scan->pos] : '\0';
-}
-
-static void skip_space(Scan *scan)
-{
-    while (scan->pos < scan->len && strchr(" \t\r\n", scan->text[scan->pos]))
-        scan->pos++;
 }
 
 /* Lets `with` stand for text[from, pos). */
@@ -154,114 +149,55 @@ static bool scan_number(Scan *scan)
         if (!scan_digits(scan))
             return fail_at(scan, start, "number without digits in its exponent");
     }
+    if (g_ascii_isdigit(peek(scan)))
+        return fail_at(scan, scan->pos, "digit behind a number");
     if (exponent || scan->pos - start > NUMBER_MAX_CHARS)
         repair_number(scan, start);
     return true;
 }
 
-static bool scan_word(Scan *scan, const char *word)
+static bool too_big(Scan *scan, const char *what, int limit)
 {
-    gsize len = strlen(word);
-    if (scan->len - scan->pos < len || memcmp(scan->text + scan->pos, word, len) != 0)
-        return fail_at(scan, scan->pos, "no value");
-    scan->pos += len;
-    return true;
+    g_set_error(scan->error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                "JSON %s %d at byte %" G_GSIZE_FORMAT, what, limit, scan->pos);
+    return false;
 }
 
-static bool scan_value(Scan *scan, guint depth);
-
-static bool scan_key(Scan *scan)
+static bool scan_mark(Scan *scan, char c)
 {
-    skip_space(scan);
-    if (peek(scan) != '"')
-        return fail_at(scan, scan->pos, "expected a member's name");
-    if (!scan_string(scan))
-        return false;
-    skip_space(scan);
-    if (peek(scan) != ':')
-        return fail_at(scan, scan->pos, "expected ':'");
+    bool opens = c == '{' || c == '[';
+    if (opens && ++scan->depth > ACR_JSON_MAX_DEPTH)
+        return too_big(scan, "nested deeper than", ACR_JSON_MAX_DEPTH);
+    if ((opens || c == ',') && ++scan->values > ACR_JSON_MAX_VALUES)
+        return too_big(scan, "of more values than", ACR_JSON_MAX_VALUES);
+    if ((c == '}' || c == ']') && scan->depth > 0)
+        scan->depth--;
+    if ((guchar)c < 0x20 && !strchr("\t\r\n", c))
+        return fail_at(scan, scan->pos, "control character");
     scan->pos++;
     return true;
 }
 
-/* An array or an object, from its bracket on. */
-static bool scan_container(Scan *scan, guint depth)
-{
-    if (depth > ACR_JSON_MAX_DEPTH) {
-        g_set_error(scan->error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                    "JSON nested deeper than %d at byte %" G_GSIZE_FORMAT, ACR_JSON_MAX_DEPTH,
-                    scan->pos);
-        return false;
-    }
-    bool object = peek(scan) == '{';
-    char close = object ? '}' : ']';
-    scan->pos++;
-    skip_space(scan);
-    if (peek(scan) == close) {
-        scan->pos++;
-        return true;
-    }
-    for (;;) {
-        if (object && !scan_key(scan))
-            return false;
-        if (!scan_value(scan, depth))
-            return false;
-        skip_space(scan);
-        char c = peek(scan);
-        if (c != close && c != ',')
-            return fail_at(scan, scan->pos, object ? "expected ',' or '}'" : "expected ',' or ']'");
-        scan->pos++;
-        if (c == close)
-            return true;
-    }
-}
-
-static bool scan_value(Scan *scan, guint depth)
-{
-    if (++scan->values > ACR_JSON_MAX_VALUES) {
-        g_set_error(scan->error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                    "JSON of more than %d values", ACR_JSON_MAX_VALUES);
-        return false;
-    }
-    skip_space(scan);
-    switch (peek(scan)) {
-    case '{':
-    case '[':
-        return scan_container(scan, depth + 1);
-    case '"':
-        return scan_string(scan);
-    case 't':
-        return scan_word(scan, "true");
-    case 'f':
-        return scan_word(scan, "false");
-    case 'n':
-        return scan_word(scan, "null");
-    default:
-        if (scan->pos >= scan->len)
-            return fail_at(scan, scan->pos, "the text ends here");
-        return scan_number(scan);
-    }
-}
-
-static bool scan_document(Scan *scan)
+static bool scan_text(Scan *scan)
 {
     const char *end = NULL;
     if (!g_utf8_validate_len(scan->text, scan->len, &end))
         return fail_at(scan, end - scan->text, *end ? "not UTF-8" : "NUL byte");
-    if (scan->len >= 3 && memcmp(scan->text, "\xEF\xBB\xBF", 3) == 0)
-        scan->pos = 3;
-    if (!scan_value(scan, 0))
-        return false;
-    skip_space(scan);
-    if (scan->pos < scan->len)
-        return fail_at(scan, scan->pos, "something follows the value");
-    return true;
+    while (scan->pos < scan->len) {
+        char c = peek(scan);
+        bool ok = c == '"'                         ? scan_string(scan)
+                  : c == '-' || g_ascii_isdigit(c) ? scan_number(scan)
+                                                   : scan_mark(scan, c);
+        if (!ok)
+            return false;
+    }
+    return scan->depth == 0 || fail_at(scan, scan->pos, "the text ends here");
 }
 
-bool acr_json_text_check(const char *text, gsize len, GString **out_repaired, GError **error)
+bool acr_json_check(const char *text, gsize len, GString **out_repaired, GError **error)
 {
-    Scan scan = {.text = text, .len = len, .error = error};
-    if (!scan_document(&scan)) {
+    Scan scan = {.text = text, .len = len, .values = 1, .error = error};
+    if (!scan_text(&scan)) {
         if (scan.repaired)
             g_string_free(scan.repaired, TRUE);
         return false;
