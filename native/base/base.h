@@ -180,6 +180,8 @@ char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 /* Reads a regular file of at most `max` bytes; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder,
  * no permission). */
 GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
+/* As acr_file_read of a file that is open, from where it stands. */
+GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error) ACR_MUST_USE;
 /*
  * Writes by temporary file in the same folder, fsync, rename, fsync of the folder: after a crash
  * the old or the new file is there, whole. `mode` as for chmod (0 = 0644). Errors: NOT_FOUND (no

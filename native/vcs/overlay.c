@@ -208,11 +208,6 @@ guint32 acr_overlay_mode(const AcrOverlay *overlay, const char *path)
     return at < 0 ? 0 : acr_snapshot_entry(overlay->snapshot, (gsize)at)->mode;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 char **acr_overlay_changed(const AcrOverlay *overlay)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
@@ -221,7 +216,7 @@ char **acr_overlay_changed(const AcrOverlay *overlay)
     g_hash_table_iter_init(&iter, overlay->changes);
     while (g_hash_table_iter_next(&iter, &path, NULL))
         g_ptr_array_add(names, g_strdup(path));
-    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_sort(names, acr_vcs_compare_names);
     g_ptr_array_add(names, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&names), FALSE);
 }

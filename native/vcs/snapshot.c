@@ -1,8 +1,8 @@
 /*
  * The snapshot type: a sorted array of entries, where each content is, and what was left out.
  *
- * tree.c and worktree.c fill it, saved.c writes and reads it; once sealed it never changes. read.c
- * reads contents.
+ * snapshot_commit.c and snapshot_worktree.c fill it, snapshot_save.c writes and reads it; once
+ * sealed it never changes. snapshot_read.c reads contents.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +181,7 @@ static void sort_entries(AcrSnapshot *snapshot)
     }
 }
 
-static int compare_names(const void *a, const void *b)
+int acr_vcs_compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -212,7 +212,7 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot)
     sort_entries(snapshot);
     GString *out = g_string_new(snapshot->note);
     for (gsize i = 0; i < ACR_VCS_LEFT_LAST; i++) {
-        g_ptr_array_sort(snapshot->left[i], compare_names);
+        g_ptr_array_sort(snapshot->left[i], acr_vcs_compare_names);
         append_left(out, snapshot->left[i], words[i][0], words[i][1]);
     }
     bool empty = out->len == 0;

@@ -184,7 +184,8 @@ char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
  * --full-index --binary` would: never dropped). A removed file and a like new one are shown as
  * such, as with --no-renames. The `diff` attribute of the overlay's own .gitattributes files
  * counts; of its drivers only "python" changes the hunk headers. Contents are compared as they are:
- * where attributes convert line endings, a working tree's diff is of the bytes on disk. Any bytes;
+ * where attributes convert line endings, a working tree's diff is of the bytes on disk. In a file with
+ * form feeds another one of several equal diffs may be chosen than git's. Any bytes;
  * owned (g_bytes_unref); empty when nothing differs. Errors: those of acr_snapshot_read.
  */
 GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE;
@@ -194,8 +195,8 @@ GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE
  * stand at its line. A mode that the diff does not tell stays. All of it, or nothing. Errors:
  * FAILED (no diff; it does not apply; a path that may not be written), those of acr_snapshot_read.
  */
-bool acr_overlay_take_diff(AcrOverlay *overlay, const void *diff, gsize len,
-                           GError **error) ACR_MUST_USE;
+bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len,
+                            GError **error) ACR_MUST_USE;
 
 /*
  * Writes the changed files of the overlay into the working tree `workdir`, for --apply: first every

@@ -23,7 +23,7 @@ void acr_vcs_set_git_error(GError **error, AcrVcsError code, const char *format,
 /* `path` on one line, as UTF-8 that can be printed; owned (g_free). */
 char *acr_vcs_show_path(const char *path) ACR_MUST_USE;
 
-/* ---- repo.c ---- */
+/* ---- repository.c ---- */
 
 struct AcrRepo {
     gatomicrefcount refs;
@@ -35,6 +35,10 @@ struct AcrRepo {
 
 /* Initialises libgit2 and its process-wide options, once. Errors: FAILED. */
 bool acr_vcs_init(GError **error) ACR_MUST_USE;
+/* A repository that exists in memory only; owned (git_repository_free). False with libgit2's error. */
+bool acr_vcs_memory_open(git_repository **out) ACR_MUST_USE;
+/* For g_ptr_array_sort of char *: by byte. */
+int acr_vcs_compare_names(const void *a, const void *b);
 
 /* ---- snapshot.c ---- */
 
@@ -92,15 +96,14 @@ bool acr_vcs_part_ok(const char *part, gsize len);
 /* A relative path of such parts, at most ACR_VCS_MAX_PATH bytes. */
 bool acr_vcs_path_ok(const char *path);
 
-/* ---- tree.c ---- */
+/* ---- snapshot_commit.c ---- */
 
 /* Adds all entries of commit `id` to `snapshot`. Errors: MISSING, TOO_BIG, FAILED. */
 bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error) ACR_MUST_USE;
 
-/* ---- wildmatch.c, ignore.c ---- */
+/* ---- wildmatch.c, ignore_rules.c ---- */
 
-/* Whether git's wildcard `pattern` matches all of `text`. A pattern that takes too many steps does
- * not. */
+/* Whether git's wildcard `pattern` matches all of `text`. */
 bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case);
 
 /* The ignore rules that hold in the folder a walk is in. */
@@ -148,7 +151,7 @@ void acr_vcs_attributes_free(AcrVcsAttributes *attributes);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrVcsAttributes, acr_vcs_attributes_free)
 AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path);
 
-/* ---- hunks.c, binary.c ---- */
+/* ---- diff_hunks.c, diff_binary.c ---- */
 
 /* Appends the hunks old -> new as git prints them. */
 bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python,

@@ -3,7 +3,7 @@
  *
  * `entries` is written last, atomically, one line a fact: words, then escaped text. Of a commit it
  * holds the id and the digest only. Of a working tree it holds every entry, and `blobs/ID` the
- * contents that HEAD lacks. The last line is a checksum of all before it.
+ * contents that HEAD lacks. The last line is a checksum of all lines before it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -73,15 +73,11 @@ static bool save_blobs(AcrSnapshot *snapshot, const char *dir, GError **error)
     return true;
 }
 
+/* One word that a line ends with: any bytes, escaped so that they hold no line end. */
 static void append_escaped(GString *out, const char *text)
 {
-    for (const guchar *p = (const guchar *)text; *p; p++) {
-        if (*p < 0x20 || *p >= 0x7f || *p == '%')
-            g_string_append_printf(out, "%%%02x", *p);
-        else
-            g_string_append_c(out, (char)*p);
-    }
-    g_string_append_c(out, '\n');
+    g_autofree char *escaped = g_strescape(text, NULL);
+    g_string_append_printf(out, "%s\n", escaped);
 }
 
 static void append_worktree(GString *out, const AcrSnapshot *snapshot)
@@ -141,36 +137,6 @@ typedef struct {
     bool needs_repo; /* some content is in the repository only */
 } Manifest;
 
-/* Undoes append_escaped in place; false if it is none of its texts. */
-static bool unescape(char *text)
-{
-    char *to = text;
-    for (const char *p = text; *p; p++) {
-        if (*p != '%') {
-            *to++ = *p;
-            continue;
-        }
-        int high = g_ascii_xdigit_value(p[1]);
-        int low = high < 0 ? -1 : g_ascii_xdigit_value(p[2]);
-        if (low < 0 || (high == 0 && low == 0))
-            return false;
-        *to++ = (char)(high << 4 | low);
-        p += 2;
-    }
-    *to = '\0';
-    return true;
-}
-
-/* Cuts the first word off `line`; returns what follows the blank, or NULL. */
-static char *cut_word(char *line)
-{
-    char *blank = strchr(line, ' ');
-    if (!blank)
-        return NULL;
-    *blank = '\0';
-    return blank + 1;
-}
-
 static int word_index(const char *const *words, int count, const char *word)
 {
     for (int i = 0; i < count; i++) {
@@ -180,66 +146,59 @@ static int word_index(const char *const *words, int count, const char *word)
     return -1;
 }
 
-static bool parse_entry(Manifest *manifest, char *mode_word)
+static bool parse_entry(Manifest *manifest, const char *value)
 {
     guint8 id[ACR_BLOB_ID_LEN];
-    char *hex = cut_word(mode_word);
-    char *where_word = hex ? cut_word(hex) : NULL;
-    char *path = where_word ? cut_word(where_word) : NULL;
-    if (!path || !unescape(path) || !acr_vcs_path_ok(path) || !acr_vcs_id_parse(hex, id))
+    g_auto(GStrv) words = g_strsplit(value, " ", 4); /* mode, id, where, path */
+    if (g_strv_length(words) != 4 || !acr_vcs_id_parse(words[1], id))
         return false;
-    guint32 mode = (guint32)g_ascii_strtoull(mode_word, NULL, 8);
-    int where = word_index(where_words, ACR_VCS_WHERE_LAST, where_word);
-    if (where < 0 || (mode != ACR_MODE_FILE && mode != ACR_MODE_EXEC && mode != ACR_MODE_LINK))
+    g_autofree char *path = g_strcompress(words[3]);
+    guint32 mode = (guint32)g_ascii_strtoull(words[0], NULL, 8);
+    int where = word_index(where_words, ACR_VCS_WHERE_LAST, words[2]);
+    if (where < 0 || !acr_vcs_path_ok(path) ||
+        (mode != ACR_MODE_FILE && mode != ACR_MODE_EXEC && mode != ACR_MODE_LINK))
         return false;
     manifest->needs_repo |= where == ACR_VCS_IN_ODB;
     return acr_vcs_snapshot_add(manifest->snapshot, path, mode, id, (AcrVcsWhere)where, NULL);
 }
 
-static bool parse_left(Manifest *manifest, char *word)
+static bool parse_left(Manifest *manifest, const char *value)
 {
-    char *path = cut_word(word);
-    int why = word_index(left_words, ACR_VCS_LEFT_LAST, word);
-    if (!path || why < 0 || !unescape(path))
+    g_auto(GStrv) words = g_strsplit(value, " ", 2); /* why, path */
+    int why = word_index(left_words, ACR_VCS_LEFT_LAST, words[0]);
+    if (why < 0 || !words[1])
         return false;
+    g_autofree char *path = g_strcompress(words[1]);
     acr_vcs_snapshot_leave(manifest->snapshot, (AcrVcsLeft)why, path);
     return true;
 }
 
-static bool parse_commit(Manifest *manifest, const char *value)
-{
-    guint8 id[ACR_BLOB_ID_LEN];
-    if (g_str_equal(value, "-"))
-        return true;
-    if (!acr_vcs_id_parse(value, id))
-        return false;
-    g_strlcpy(manifest->snapshot->commit, value, sizeof manifest->snapshot->commit);
-    return true;
-}
-
-static bool parse_line(Manifest *manifest, char *line)
+static bool parse_line(Manifest *manifest, const char *line)
 {
     AcrSnapshot *snapshot = manifest->snapshot;
-    char *value = cut_word(line);
+    guint8 id[ACR_BLOB_ID_LEN];
+    g_auto(GStrv) words = g_strsplit(line, " ", 2);
+    const char *what = words[0], *value = words[0] ? words[1] : NULL;
     if (!value)
         return false;
-    if (g_str_equal(line, "entry"))
+    if (g_str_equal(what, "entry"))
         return parse_entry(manifest, value);
-    if (g_str_equal(line, "left"))
+    if (g_str_equal(what, "left"))
         return parse_left(manifest, value);
-    if (g_str_equal(line, "commit"))
-        return parse_commit(manifest, value);
-    if (g_str_equal(line, "digest"))
-        return g_strlcpy(manifest->digest, value, sizeof manifest->digest) <
-               sizeof manifest->digest;
-    if (g_str_equal(line, "note") && unescape(value)) {
+    if (g_str_equal(what, "note")) {
         g_free(snapshot->note);
-        snapshot->note = g_strdup(value);
-        return true;
+        snapshot->note = g_strcompress(value);
+    } else if (g_str_equal(what, "digest")) {
+        g_strlcpy(manifest->digest, value, sizeof manifest->digest);
+    } else if (g_str_equal(what, "commit") && acr_vcs_id_parse(value, id)) {
+        g_strlcpy(snapshot->commit, value, sizeof snapshot->commit);
+    } else if (g_str_equal(what, "kind")) {
+        manifest->kind_known = true;
+        snapshot->worktree = g_str_equal(value, "worktree");
+    } else {
+        return g_str_equal(what, "commit") && g_str_equal(value, "-");
     }
-    manifest->kind_known = g_str_equal(line, "kind");
-    snapshot->worktree = g_str_equal(value, "worktree");
-    return manifest->kind_known && (snapshot->worktree || g_str_equal(value, "commit"));
+    return true;
 }
 
 /* Checks first line and checksum, then reads the lines between. `text` is used up. */

@@ -13,8 +13,6 @@ typedef struct {
     GString *out;
     const char *old, *new; /* borrowed */
     gsize old_len, new_len;
-    const char *old_seen,
-        *new_seen;  /* what libgit2 compares: the texts, or neutral copies of them */
     GArray *starts; /* gsize: where each line of `old` begins, and its length at the end; NULL until
                        needed */
     gssize last; /* first line of the previous hunk, 0-based, less one: where the search backwards
@@ -128,17 +126,6 @@ static int on_hunk(const git_diff_delta *delta, const git_diff_hunk *hunk, void 
     return 0;
 }
 
-/* The bytes of a line that libgit2 shows in one of the texts it has seen. */
-static const char *real_content(const Hunks *hunks, const char *content)
-{
-    guintptr at = (guintptr)content, old = (guintptr)hunks->old_seen,
-             new = (guintptr)hunks->new_seen;
-    if (at >= old && at <= old + hunks->old_len)
-        return hunks->old + (at - old);
-    g_assert(at >= new &&at <= new + hunks->new_len);
-    return hunks->new + (at - new);
-}
-
 static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
                    const git_diff_line *line, void *payload)
 {
@@ -147,42 +134,10 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
         line->origin != GIT_DIFF_LINE_DELETION)
         return 0; /* libgit2's own notes on missing line ends */
     g_string_append_c(out, line->origin);
-    g_string_append_len(out, real_content(payload, line->content), (gssize)line->content_len);
+    g_string_append_len(out, line->content, (gssize)line->content_len);
     if (!line->content_len || line->content[line->content_len - 1] != '\n')
         g_string_append(out, "\n\\ No newline at end of file\n");
     return 0;
-}
-
-/* ---- Form feeds ---- */
-
-static bool has_feed(const char *data, gsize len)
-{
-    return memchr(data, '\f', len) || memchr(data, '\v', len);
-}
-
-/* Two byte values that occur in neither text and are no blanks; false if there are none. */
-static bool unused_bytes(const Hunks *hunks, char out_bytes[2])
-{
-    bool used[256] = {
-        [' '] = true, ['\t'] = true, ['\n'] = true, ['\v'] = true, ['\f'] = true, ['\r'] = true};
-    for (gsize i = 0; i < hunks->old_len; i++)
-        used[(guchar)hunks->old[i]] = true;
-    for (gsize i = 0; i < hunks->new_len; i++)
-        used[(guchar)hunks->new[i]] = true;
-    gsize found = 0;
-    for (int c = 1; c < 256 && found < 2; c++) {
-        if (!used[c])
-            out_bytes[found++] = (char)c;
-    }
-    return found == 2;
-}
-
-static char *neutral_copy(const char *data, gsize len, const char bytes[2])
-{
-    char *copy = g_malloc(len + 1);
-    for (gsize i = 0; i < len; i++)
-        copy[i] = data[i] == '\f' ? bytes[0] : data[i] == '\v' ? bytes[1] : data[i];
-    return copy;
 }
 
 /* ---- Comparing ---- */
@@ -193,8 +148,8 @@ static int compare(Hunks *hunks)
     git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
     options.flags = GIT_DIFF_FORCE_TEXT | GIT_DIFF_INDENT_HEURISTIC;
     options.context_lines = 3;
-    return git_diff_buffers(hunks->old_seen, hunks->old_len, NULL, hunks->new_seen, hunks->new_len,
-                            NULL, &options, NULL, NULL, on_hunk, on_line, hunks);
+    return git_diff_buffers(hunks->old, hunks->old_len, NULL, hunks->new, hunks->new_len, NULL,
+                            &options, NULL, NULL, on_hunk, on_line, hunks);
 }
 
 bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python, GError **error)
@@ -202,17 +157,8 @@ bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python, G
     Hunks hunks = {.out = out, .last = -1, .python = python};
     const char *old_data = g_bytes_get_data(old, &hunks.old_len);
     const char *new_data = g_bytes_get_data(new, &hunks.new_len);
-    hunks.old = hunks.old_seen = old_data ? old_data : "";
-    hunks.new = hunks.new_seen = new_data ? new_data : "";
-    /* Which of several equal diffs is chosen depends on indents, and libgit2, unlike git, takes
-     * form feeds for blanks. */
-    g_autofree char *old_copy = NULL, *new_copy = NULL;
-    char bytes[2];
-    if ((has_feed(hunks.old, hunks.old_len) || has_feed(hunks.new, hunks.new_len)) &&
-        unused_bytes(&hunks, bytes)) {
-        hunks.old_seen = old_copy = neutral_copy(hunks.old, hunks.old_len, bytes);
-        hunks.new_seen = new_copy = neutral_copy(hunks.new, hunks.new_len, bytes);
-    }
+    hunks.old = old_data ? old_data : "";
+    hunks.new = new_data ? new_data : "";
     int rc = compare(&hunks);
     if (rc < 0)
         acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot compare");

@@ -7,11 +7,8 @@
  * symlinks. The rules are a stack: the walk pushes those of each folder it enters. No rule can
  * bring back what lies in an ignored folder, as the walk does not ask there.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "vcs_private.h"
 
@@ -91,7 +88,7 @@ static void push(AcrVcsIgnore *ignore, char *text, gsize base)
     level->rules = g_array_new(FALSE, FALSE, sizeof(Rule));
     g_array_set_clear_func(level->rules, (GDestroyNotify)rule_clear);
     g_ptr_array_add(ignore->levels, level);
-    char *line = text && g_str_has_prefix(text, "\xef\xbb\xbf") ? text + 3 : text;
+    char *line = g_str_has_prefix(text, "\xef\xbb\xbf") ? text + 3 : text;
     while (line && level->rules->len < MAX_RULES) {
         char *nl = strchr(line, '\n');
         if (nl)
@@ -101,34 +98,20 @@ static void push(AcrVcsIgnore *ignore, char *text, gsize base)
     }
 }
 
-/* The text of an ignore file in an open folder; a symlink is not followed. NULL if there is none.
- */
-static char *read_in_folder(int folder, const char *name)
+/* Adds the rules of an open file (taken); -1: there is none. */
+static void push_file(AcrVcsIgnore *ignore, int fd, gsize base)
 {
-    struct stat st;
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    char *text = NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= (goffset)MAX_FILE_BYTES) {
-        gsize len = 0;
-        text = g_malloc0((gsize)st.st_size + 1);
-        for (gssize got; len < (gsize)st.st_size; len += (gsize)got) {
-            got = read(fd, text + len, (gsize)st.st_size - len);
-            if (got <= 0)
-                break;
-        }
-    }
-    close(fd);
-    return text;
+    g_autoptr(GBytes) bytes = fd < 0 ? NULL : acr_fd_read_file(fd, "", MAX_FILE_BYTES, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    g_autofree char *text = g_strndup(data ? data : "", len);
+    acr_fd_close(&fd);
+    push(ignore, text, base);
 }
 
-static void push_file(AcrVcsIgnore *ignore, const char *path)
+static void push_outside(AcrVcsIgnore *ignore, const char *path)
 {
-    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_FILE_BYTES, NULL);
-    g_autofree char *text =
-        bytes ? g_strndup(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes)) : NULL;
-    push(ignore, text, 0);
+    push_file(ignore, open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), 0);
 }
 
 /* core.excludesFile, or where git looks without it; NULL: nowhere. Owned. */
@@ -157,12 +140,12 @@ AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
     if (git_repository_config(&config, git) == 0) {
         g_autofree char *excludes = excludes_file(config);
         if (excludes)
-            push_file(ignore, excludes);
+            push_outside(ignore, excludes);
         ignore->ignore_case = git_config_get_bool(&folds, config, "core.ignorecase") == 0 && folds;
     }
     g_autofree char *exclude =
         g_build_filename(git_repository_commondir(git), "info", "exclude", NULL);
-    push_file(ignore, exclude);
+    push_outside(ignore, exclude);
     return ignore;
 }
 
@@ -176,8 +159,8 @@ void acr_vcs_ignore_free(AcrVcsIgnore *ignore)
 
 void acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base)
 {
-    g_autofree char *text = read_in_folder(folder, ".gitignore");
-    push(ignore, text, base);
+    push_file(ignore, openat(folder, ".gitignore", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
+              base);
 }
 
 void acr_vcs_ignore_leave(AcrVcsIgnore *ignore)

@@ -92,27 +92,13 @@ static bool same_link(int folder, const Step *step)
     return acr_vcs_id_equal(id, step->entry->id);
 }
 
-/* Reads a file of exactly `size` bytes and compares its id. */
-static bool same_bytes(int fd, goffset size, const guint8 *id)
+static bool same_bytes(int fd, const guint8 *id)
 {
     guint8 there[ACR_BLOB_ID_LEN];
-    if (size > (goffset)ACR_VCS_MAX_FILE_BYTES)
+    g_autoptr(GBytes) bytes = acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
+    if (!bytes)
         return false;
-    g_autofree guint8 *data = g_malloc((gsize)size + 1);
-    gsize len = 0;
-    while (len <= (gsize)size) {
-        gssize got = read(fd, data + len, (gsize)size + 1 - len);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return false;
-        if (got == 0)
-            break;
-        len += (gsize)got;
-    }
-    if (len != (gsize)size)
-        return false;
-    acr_vcs_blob_id(data, len, there);
+    acr_vcs_blob_id(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), there);
     return acr_vcs_id_equal(there, id);
 }
 
@@ -125,7 +111,7 @@ static bool same_file(int folder, Step *step)
     bool same = fstat(fd, &step->seen) == 0 && S_ISREG(step->seen.st_mode);
     bool exec = step->entry->mode == ACR_MODE_EXEC;
     same = same && exec == ((step->seen.st_mode & S_IXUSR) != 0);
-    same = same && same_bytes(fd, step->seen.st_size, step->entry->id);
+    same = same && same_bytes(fd, step->entry->id);
     close(fd);
     return same;
 }

@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!snapshot)
         snapshot = make_snapshot();
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot), again = acr_overlay_new(snapshot);
-    bool ok = acr_overlay_take_diff(overlay, data, size, &error);
+    bool ok = acr_overlay_apply_diff(overlay, data, size, &error);
     g_auto(GStrv) changed = acr_overlay_changed(overlay);
     g_assert_true(ok == (error == NULL));
     if (!ok) {
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const void *text = g_bytes_get_data(diff, &len);
     if (len == 0)
         return 0;
-    g_assert_true(acr_overlay_take_diff(again, text, len, &error));
+    g_assert_true(acr_overlay_apply_diff(again, text, len, &error));
     g_assert_no_error(error);
     check_same(overlay, again);
     return 0;

@@ -6,15 +6,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#include <git2/sys/mempack.h>
-#include <git2/sys/odb_backend.h>
-#include <git2/sys/repository.h>
-
 #include "vcs_private.h"
 
 /* A repository in memory with the files before and after. All owned. */
 typedef struct {
-    git_odb *odb;
     git_repository *git;
     git_diff *diff;
     git_index *before;
@@ -29,7 +24,6 @@ static void work_clear(Work *work)
     git_index_free(work->before);
     git_diff_free(work->diff);
     git_repository_free(work->git);
-    git_odb_free(work->odb);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
 
@@ -37,18 +31,6 @@ static bool fail(GError **error, const char *what)
 {
     acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "%s", what);
     return false;
-}
-
-static bool open_memory(Work *work, GError **error)
-{
-    git_odb_backend *memory = NULL;
-    if (!acr_vcs_init(error))
-        return false;
-    if (git_odb_new(&work->odb) != 0 || git_mempack_new(&memory) != 0 ||
-        git_odb_add_backend(work->odb, memory, 1) != 0 ||
-        git_repository_wrap_odb(&work->git, work->odb) != 0 || git_index_new(&work->before) != 0)
-        return fail(error, "cannot prepare to apply a diff");
-    return true;
 }
 
 /* Puts a file of the overlay into the tree; one that is not there is left out, as the diff may make
@@ -63,7 +45,7 @@ static bool add_before(Work *work, const AcrOverlay *overlay, const char *path, 
     git_index_entry entry = {.path = path, .mode = acr_overlay_mode(overlay, path)};
     gsize len;
     const void *data = g_bytes_get_data(content, &len);
-    if (git_odb_write(&entry.id, work->odb, data ? data : "", len, GIT_OBJECT_BLOB) != 0 ||
+    if (git_blob_create_from_buffer(&entry.id, work->git, data ? data : "", len) != 0 ||
         git_index_add(work->before, &entry) != 0)
         return fail(error, "cannot prepare to apply a diff");
     return true;
@@ -104,35 +86,25 @@ static guint name_bit(const char *line, gsize n)
     return 0;
 }
 
-/* Whether a header gives such a name twice: libgit2 loses the first one. */
-static bool names_twice(const char *diff, gsize len)
-{
-    guint seen = 0;
-    for (gsize at = 0; at < len;) {
-        const char *line = diff + at, *feed = memchr(line, '\n', len - at);
-        gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
-        guint bit = name_bit(line, n);
-        if (seen & bit)
-            return true;
-        seen = starts_with(line, n, HEADER) ? 0 : seen | bit;
-        at += n;
-    }
-    return false;
-}
-
 /*
- * The diff as libgit2 reads it. It does not see the end of a header that no hunk follows, as an
- * empty file has it when it is made or removed: it gets a line there that ends a patch. Owned.
+ * The diff as libgit2 reads it; owned. It does not see the end of a header that no hunk follows, as
+ * an empty file has it when it is made or removed: it gets a line there that ends a patch. NULL
+ * where a header gives the same name of a renamed file twice: libgit2 loses the first one.
  */
 static GString *mend_headers(const char *diff, gsize len)
 {
     static const char end_line[] = "-- \n";
-    GString *text = g_string_sized_new(len + sizeof end_line);
+    g_autoptr(GString) text = g_string_sized_new(len + sizeof end_line);
     bool is_bare = false; /* such a header may end here */
+    guint seen = 0;       /* names, as bits */
     for (gsize at = 0; at < len;) {
         const char *line = diff + at, *feed = memchr(line, '\n', len - at);
         gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
         bool is_header = starts_with(line, n, HEADER);
+        guint bit = name_bit(line, n);
+        if (seen & bit)
+            return NULL;
+        seen = is_header ? 0 : seen | bit;
         if (is_bare && is_header)
             g_string_append(text, end_line);
         is_bare = starts_with(line, n, "new file mode ") ||
@@ -148,7 +120,7 @@ static GString *mend_headers(const char *diff, gsize len)
         g_string_append_c(text, '\n');
     if (is_bare)
         g_string_append(text, end_line);
-    return text;
+    return g_steal_pointer(&text);
 }
 
 /* Whether libgit2 can unpack one side of a binary file: a stream that breaks off, or goes on after
@@ -171,24 +143,24 @@ static int check_binary(const git_diff_delta *delta, const git_diff_binary *bina
     return is_whole(&binary->old_file) && is_whole(&binary->new_file) ? 0 : GIT_EUSER;
 }
 
+static bool fail_unread(GError **error, const char *why)
+{
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff cannot be read: %s", why);
+    return false;
+}
+
 static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
 {
     /* libgit2 copies a line up to its first NUL, and then reads all of its length. */
-    const char *why = len && memchr(diff, '\0', len) ? "holds a NUL byte"
-                      : names_twice(diff, len)       ? "cannot be read: a file is renamed twice"
-                                                     : NULL;
-    if (why) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff %s", why);
-        return false;
-    }
+    if (len && memchr(diff, '\0', len))
+        return fail_unread(error, "it holds a NUL byte");
     g_autoptr(GString) text = mend_headers(diff, len);
+    if (!text)
+        return fail_unread(error, "a file is renamed twice");
     if (git_diff_from_buffer(&work->diff, text->str, text->len) != 0)
         return fail(error, "the diff cannot be read");
-    if (git_diff_foreach(work->diff, NULL, check_binary, NULL, NULL, NULL) == 0)
-        return true;
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED,
-                "the diff cannot be read: a binary file in it is damaged");
-    return false;
+    return git_diff_foreach(work->diff, NULL, check_binary, NULL, NULL, NULL) == 0 ||
+           fail_unread(error, "a binary file in it is damaged");
 }
 
 static bool refuse(GError **error, const char *path, const char *why)
@@ -249,12 +221,12 @@ static guint32 mode_after(const Work *work, const git_diff_delta *delta)
 static bool write_after(Work *work, AcrOverlay *overlay, const git_index_entry *entry, guint32 mode,
                         GError **error)
 {
-    git_odb_object *object = NULL;
-    if (git_odb_read(&object, work->odb, &entry->id) != 0)
+    git_blob *blob = NULL;
+    if (git_blob_lookup(&blob, work->git, &entry->id) != 0)
         return fail(error, "cannot read what a diff has made");
     g_autoptr(GBytes) content =
-        g_bytes_new(git_odb_object_data(object), git_odb_object_size(object));
-    git_odb_object_free(object);
+        g_bytes_new(git_blob_rawcontent(blob), (gsize)git_blob_rawsize(blob));
+    git_blob_free(blob);
     return acr_overlay_write(overlay, entry->path, mode, content, error);
 }
 
@@ -280,10 +252,14 @@ static bool take_after(Work *work, AcrOverlay *overlay, GError **error)
     return true;
 }
 
-bool acr_overlay_take_diff(AcrOverlay *overlay, const void *diff, gsize len, GError **error)
+bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len, GError **error)
 {
     g_auto(Work) work = {0};
-    if (!open_memory(&work, error) || !read_diff(&work, diff, len, error))
+    if (!acr_vcs_init(error))
+        return false;
+    if (!acr_vcs_memory_open(&work.git) || git_index_new(&work.before) != 0)
+        return fail(error, "cannot prepare to apply a diff");
+    if (!read_diff(&work, diff, len, error))
         return false;
     if (!check_deltas(&work, overlay, error) || !make_tree(&work, overlay, error))
         return false;

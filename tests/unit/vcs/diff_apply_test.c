@@ -27,7 +27,7 @@ static AcrSnapshot *sample(const Sandbox *box)
 
 static bool take(AcrOverlay *overlay, const char *text, GError **error)
 {
-    return acr_overlay_take_diff(overlay, text, strlen(text), error);
+    return acr_overlay_apply_diff(overlay, text, strlen(text), error);
 }
 
 /* What git prints of a change that a script makes in a clone. */
@@ -56,7 +56,7 @@ static void expect_the_same_again(const Sandbox *box, AcrSnapshot *snapshot, con
     gsize len;
     const char *text = g_bytes_get_data(given, &len);
     g_test_message("%s", script);
-    bool ok = acr_overlay_take_diff(overlay, text, len, &error);
+    bool ok = acr_overlay_apply_diff(overlay, text, len, &error);
     g_assert_no_error(error);
     g_assert_true(ok);
     g_autoptr(GBytes) again = acr_overlay_diff(overlay, &error);
@@ -154,7 +154,7 @@ static void a_nul_byte_is_refused(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrSnapshot) snapshot = sample(&box);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
-    g_assert_false(acr_overlay_take_diff(overlay, diff, sizeof diff - 1, &error));
+    g_assert_false(acr_overlay_apply_diff(overlay, diff, sizeof diff - 1, &error));
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
     g_assert_false(acr_overlay_has(overlay, "n"));
 }
@@ -197,13 +197,13 @@ static void it_is_applied_to_what_the_overlay_holds(void)
     g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
 }
 
-void add_take_diff_tests(void)
+void add_diff_apply_tests(void)
 {
-    g_test_add_func("/vcs/take_diff/what_git_prints_of_any_change", what_git_prints_of_any_change);
-    g_test_add_func("/vcs/take_diff/what_is_refused_changes_nothing",
+    g_test_add_func("/vcs/diff_apply/what_git_prints_of_any_change", what_git_prints_of_any_change);
+    g_test_add_func("/vcs/diff_apply/what_is_refused_changes_nothing",
                     what_is_refused_changes_nothing);
-    g_test_add_func("/vcs/take_diff/a_nul_byte_is_refused", a_nul_byte_is_refused);
-    g_test_add_func("/vcs/take_diff/a_mode_that_is_not_told_stays", a_mode_that_is_not_told_stays);
-    g_test_add_func("/vcs/take_diff/it_is_applied_to_what_the_overlay_holds",
+    g_test_add_func("/vcs/diff_apply/a_nul_byte_is_refused", a_nul_byte_is_refused);
+    g_test_add_func("/vcs/diff_apply/a_mode_that_is_not_told_stays", a_mode_that_is_not_told_stays);
+    g_test_add_func("/vcs/diff_apply/it_is_applied_to_what_the_overlay_holds",
                     it_is_applied_to_what_the_overlay_holds);
 }

@@ -16,16 +16,18 @@
 
 #include "vcs_private.h"
 
+#define PIECE_BYTES ((gsize)1024 * 1024) /* of a large file, read at once */
+
 typedef struct {
     AcrSnapshot *snapshot;
-    git_repository *git;   /* NULL: a folder without git */
-    git_odb *odb;          /* borrowed by the walk; NULL without git */
-    GPtrArray *tracked;    /* char *, sorted by byte */
-    GPtrArray *submodules; /* char *, sorted by byte */
-    AcrVcsIgnore *ignore;  /* NULL without git */
-    GHashTable *head;      /* ids of HEAD's blobs, each 20 bytes */
-    GString *path;         /* of what is looked at, without a slash at its end */
-    GByteArray *buffer;    /* the file being read */
+    git_repository *git;    /* NULL: a folder without git */
+    git_odb *odb;           /* borrowed by the walk; NULL without git */
+    GHashTable *tracked;    /* paths of files that the index names */
+    GHashTable *folders;    /* paths of all folders above those */
+    GHashTable *submodules; /* paths */
+    AcrVcsIgnore *ignore;   /* NULL without git */
+    GHashTable *head;       /* ids of HEAD's blobs, each 20 bytes */
+    GString *path;          /* of what is looked at, without a slash at its end */
     guint64 kept_bytes;
     gsize seen;
     GError *error; /* the first failure ends the walk */
@@ -39,44 +41,10 @@ typedef enum {
 
 static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
 
-/* ---- Sorted names ---- */
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The first name that is not before `name`. */
-static guint lower_bound(const GPtrArray *names, const char *name)
-{
-    guint low = 0, high = names->len;
-    while (low < high) {
-        guint middle = low + (high - low) / 2;
-        if (strcmp(g_ptr_array_index(names, middle), name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool has_name(const GPtrArray *names, const char *name)
-{
-    guint at = lower_bound(names, name);
-    return at < names->len && g_str_equal(g_ptr_array_index(names, at), name);
-}
-
-static bool has_below(const GPtrArray *names, const char *folder)
-{
-    g_autofree char *prefix = g_strconcat(folder, "/", NULL);
-    guint at = lower_bound(names, prefix);
-    return at < names->len && g_str_has_prefix(g_ptr_array_index(names, at), prefix);
-}
-
 /* ---- Contents ---- */
 
-/* Keeps `data` in the snapshot unless HEAD has it. */
-static bool keep(Walk *walk, const guint8 *id, const void *data, gsize len, AcrVcsWhere *out_where)
+/* Keeps the content in the snapshot unless HEAD has it. */
+static bool keep(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWhere *out_where)
 {
     git_oid oid;
     git_oid_fromraw(&oid, id);
@@ -87,7 +55,7 @@ static bool keep(Walk *walk, const guint8 *id, const void *data, gsize len, AcrV
     *out_where = ACR_VCS_KEPT;
     if (g_hash_table_contains(walk->snapshot->kept, id))
         return true;
-    walk->kept_bytes += len;
+    walk->kept_bytes += g_bytes_get_size(content);
     if (walk->kept_bytes > ACR_VCS_MAX_WORKTREE_BYTES) {
         g_set_error(&walk->error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG,
                     "the changed and untracked files of '%s' hold more than %u MiB",
@@ -95,76 +63,40 @@ static bool keep(Walk *walk, const guint8 *id, const void *data, gsize len, AcrV
                     (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)));
         return false;
     }
-    g_hash_table_insert(walk->snapshot->kept, g_memdup2(id, ACR_BLOB_ID_LEN),
-                        g_bytes_new(data, len));
+    g_hash_table_insert(walk->snapshot->kept, g_memdup2(id, ACR_BLOB_ID_LEN), g_bytes_ref(content));
     return true;
 }
 
-static bool add_content(Walk *walk, guint32 mode, const void *data, gsize len)
+static bool add_content(Walk *walk, guint32 mode, GBytes *content)
 {
     guint8 id[ACR_BLOB_ID_LEN];
     AcrVcsWhere where;
-    acr_vcs_blob_id(data, len, id);
-    return keep(walk, id, data, len, &where) &&
+    acr_vcs_blob_id(g_bytes_get_data(content, NULL), g_bytes_get_size(content), id);
+    return keep(walk, id, content, &where) &&
            acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, where, &walk->error);
-}
-
-/* Reads up to `max` bytes from where `fd` stands; -1 on failure. */
-static gssize read_some(int fd, guint8 *data, gsize max)
-{
-    gssize got;
-    do
-        got = read(fd, data, max);
-    while (got < 0 && errno == EINTR);
-    return got;
-}
-
-/* Reads all of `fd` into the buffer; 1: done, 0: over the limit, -1: failed. */
-static int read_whole(Walk *walk, int fd, goffset size)
-{
-    g_byte_array_set_size(walk->buffer, (guint)MIN(size, ACR_VCS_MAX_FILE_BYTES) + 1);
-    gsize len = 0;
-    for (;;) {
-        gssize got = read_some(fd, walk->buffer->data + len, walk->buffer->len - len);
-        if (got < 0)
-            return -1;
-        len += (gsize)got;
-        if (len > ACR_VCS_MAX_FILE_BYTES)
-            return 0;
-        if (got == 0)
-            break;
-        if (len == walk->buffer->len)
-            g_byte_array_set_size(walk->buffer,
-                                  MIN(walk->buffer->len * 2, ACR_VCS_MAX_FILE_BYTES + 1));
-    }
-    g_byte_array_set_size(walk->buffer, (guint)len);
-    return 1;
 }
 
 /* The id of a file that is too large to be kept, piece by piece; false if its size changes
  * meanwhile. */
-static bool hash_large(Walk *walk, int fd, guint8 *out_id)
+static bool hash_large(int fd, goffset size, guint8 *out_id)
 {
-    struct stat st;
     char head[40];
-    if (lseek(fd, 0, SEEK_SET) < 0 || fstat(fd, &st) < 0)
-        return false;
-    g_byte_array_set_size(walk->buffer, 1024 * 1024);
     gsize id_len = ACR_BLOB_ID_LEN;
-    goffset left = st.st_size;
-    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
-    int head_len = g_snprintf(head, sizeof head, "blob %" G_GINT64_FORMAT, (gint64)st.st_size);
+    goffset left = size;
+    g_autofree guint8 *piece = g_malloc(PIECE_BYTES);
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
+    int head_len = g_snprintf(head, sizeof head, "blob %" G_GINT64_FORMAT, (gint64)size);
     g_checksum_update(sum, (const guchar *)head, head_len + 1);
     while (left > 0) {
-        gssize got =
-            read_some(fd, walk->buffer->data, (gsize)MIN(left, (goffset)walk->buffer->len));
+        gssize got = read(fd, piece, (gsize)MIN(left, (goffset)PIECE_BYTES));
+        if (got < 0 && errno == EINTR)
+            continue;
         if (got <= 0)
             break;
-        g_checksum_update(sum, walk->buffer->data, got);
+        g_checksum_update(sum, piece, got);
         left -= got;
     }
     g_checksum_get_digest(sum, out_id, &id_len);
-    g_checksum_free(sum);
     return left == 0;
 }
 
@@ -181,15 +113,16 @@ static bool add_open_file(Walk *walk, int fd)
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return true;
     guint32 mode = st.st_mode & S_IXUSR ? ACR_MODE_EXEC : ACR_MODE_FILE;
-    int rc = st.st_size > (goffset)ACR_VCS_MAX_FILE_BYTES ? 0 : read_whole(walk, fd, st.st_size);
-    if (rc > 0)
-        return add_content(walk, mode, walk->buffer->data, walk->buffer->len);
-    if (rc < 0 || !hash_large(walk, fd, id)) {
-        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
-        return true;
-    }
-    return acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, ACR_VCS_NOT_KEPT,
-                                &walk->error);
+    bool is_large = st.st_size > (goffset)ACR_VCS_MAX_FILE_BYTES;
+    g_autoptr(GBytes) content =
+        is_large ? NULL : acr_fd_read_file(fd, walk->path->str, ACR_VCS_MAX_FILE_BYTES, NULL);
+    if (content)
+        return add_content(walk, mode, content);
+    if (is_large && hash_large(fd, st.st_size, id))
+        return acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, ACR_VCS_NOT_KEPT,
+                                    &walk->error);
+    acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
+    return true;
 }
 
 static bool add_file(Walk *walk, int folder, const char *name)
@@ -212,7 +145,8 @@ static bool add_link(Walk *walk, int folder, const char *name)
         leave_unreadable(walk);
         return true;
     }
-    return add_content(walk, ACR_MODE_LINK, target, (gsize)len);
+    g_autoptr(GBytes) content = g_bytes_new(target, (gsize)len);
+    return add_content(walk, ACR_MODE_LINK, content);
 }
 
 /* ---- The walk ---- */
@@ -224,7 +158,7 @@ static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking
         leave_unreadable(walk);
         return true;
     }
-    bool tracked = walk->git && has_below(walk->tracked, walk->path->str);
+    bool tracked = walk->git && g_hash_table_contains(walk->folders, walk->path->str);
     if (walk->git && faccessat(fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_NESTED, walk->path->str);
         taking = TAKE_TRACKED;
@@ -248,15 +182,15 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
         return true;
     }
     if (S_ISDIR(st.st_mode)) {
-        if (walk->git && has_name(walk->submodules, path))
+        if (walk->git && g_hash_table_contains(walk->submodules, path))
             return true;
-        if (walk->git && taking == TAKE_TRACKED && !has_below(walk->tracked, path))
+        if (walk->git && taking == TAKE_TRACKED && !g_hash_table_contains(walk->folders, path))
             return true;
         return enter_folder(walk, folder, name, taking, depth);
     }
     if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
         return true;
-    if (walk->git && !has_name(walk->tracked, path) &&
+    if (walk->git && !g_hash_table_contains(walk->tracked, path) &&
         (taking == TAKE_TRACKED || acr_vcs_ignore_has(walk->ignore, path, false)))
         return true;
     return S_ISLNK(st.st_mode) ? add_link(walk, folder, name) : add_file(walk, folder, name);
@@ -281,7 +215,7 @@ static GPtrArray *list_names(Walk *walk, int fd)
         walk->seen++;
     }
     closedir(dir);
-    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_sort(names, acr_vcs_compare_names);
     return names;
 }
 
@@ -323,6 +257,24 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
 
 /* ---- What git knows ---- */
 
+/* A path that the index names, with the folders above it. */
+static void track(Walk *walk, const char *path)
+{
+    g_autofree char *folder = g_strdup(path);
+    g_hash_table_add(walk->tracked, g_strdup(path));
+    for (char *slash; (slash = strrchr(folder, '/'));) {
+        *slash = '\0';
+        if (!g_hash_table_add(walk->folders, g_strdup(folder)))
+            break;
+    }
+}
+
+static void leave_submodule(Walk *walk, const char *path)
+{
+    if (g_hash_table_add(walk->submodules, g_strdup(path)))
+        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SUBMODULE, path);
+}
+
 /* HEAD's commit, and its tree if it is there: the ids of its blobs, and with `also_track` its
  * paths. */
 static void learn_head(Walk *walk, bool also_track)
@@ -338,11 +290,11 @@ static void learn_head(Walk *walk, bool also_track)
         const AcrEntry *entry = &g_array_index(head->entries, AcrEntry, i);
         g_hash_table_add(walk->head, g_memdup2(entry->id, ACR_BLOB_ID_LEN));
         if (also_track)
-            g_ptr_array_add(walk->tracked, g_strdup(entry->path));
+            track(walk, entry->path);
     }
     const GPtrArray *submodules = head->left[ACR_VCS_LEFT_SUBMODULE];
     for (guint i = 0; also_track && i < submodules->len; i++)
-        g_ptr_array_add(walk->submodules, g_strdup(g_ptr_array_index(submodules, i)));
+        leave_submodule(walk, g_ptr_array_index(submodules, i));
 }
 
 static bool learn_index(Walk *walk)
@@ -357,21 +309,12 @@ static bool learn_index(Walk *walk)
     }
     for (size_t i = 0; i < git_index_entrycount(index); i++) {
         const git_index_entry *entry = git_index_get_byindex(index, i);
-        bool submodule = entry->mode == ACR_VCS_MODE_SUBMODULE;
-        g_ptr_array_add(submodule ? walk->submodules : walk->tracked, g_strdup(entry->path));
+        if (entry->mode == ACR_VCS_MODE_SUBMODULE)
+            leave_submodule(walk, entry->path);
+        else
+            track(walk, entry->path);
     }
     return true;
-}
-
-static void learn(Walk *walk)
-{
-    bool indexed = learn_index(walk);
-    learn_head(walk, !indexed);
-    g_ptr_array_sort(walk->tracked, compare_names);
-    g_ptr_array_sort(walk->submodules, compare_names);
-    for (guint i = 0; i < walk->submodules->len; i++)
-        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SUBMODULE,
-                               g_ptr_array_index(walk->submodules, i));
 }
 
 static bool walk_all(Walk *walk)
@@ -386,10 +329,15 @@ static bool walk_all(Walk *walk)
         return false;
     }
     if (walk->git)
-        learn(walk);
+        learn_head(walk, !learn_index(walk));
     bool done = walk_entered(walk, fd, TAKE_ALL, 0);
     close(fd);
     return done;
+}
+
+static GHashTable *new_names(void)
+{
+    return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 }
 
 static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
@@ -402,19 +350,15 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
         return NULL;
     }
     Walk walk = {.snapshot = snapshot, .git = repo->git, .odb = odb};
-    walk.tracked = g_ptr_array_new_with_free_func(g_free);
-    walk.submodules = g_ptr_array_new_with_free_func(g_free);
-    walk.head = g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free, NULL);
-    walk.path = g_string_new(NULL);
-    walk.buffer = g_byte_array_new();
+    g_autoptr(GHashTable) tracked = walk.tracked = new_names();
+    g_autoptr(GHashTable) folders = walk.folders = new_names();
+    g_autoptr(GHashTable) submodules = walk.submodules = new_names();
+    g_autoptr(GHashTable) head = walk.head =
+        g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free, NULL);
+    g_autoptr(GString) path = walk.path = g_string_new(NULL);
     walk.ignore = repo->git ? acr_vcs_ignore_new(repo->git) : NULL;
     snapshot->worktree = true;
     bool done = walk_all(&walk);
-    g_ptr_array_unref(walk.tracked);
-    g_ptr_array_unref(walk.submodules);
-    g_hash_table_unref(walk.head);
-    g_string_free(walk.path, TRUE);
-    g_byte_array_unref(walk.buffer);
     acr_vcs_ignore_free(walk.ignore);
     if (!done) {
         g_propagate_error(error, walk.error);

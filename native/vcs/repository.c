@@ -10,6 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <git2/sys/mempack.h>
+#include <git2/sys/repository.h>
+
 #include "vcs_private.h"
 
 /* libgit2's options are process-wide and not thread-safe to set, hence one pthread_once; this is
@@ -28,7 +31,7 @@ static void init_libgit2(void)
     git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
     git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
     git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
-                     0); /* read.c checks where it counts */
+                     0); /* snapshot_read.c checks where it counts */
 }
 
 bool acr_vcs_init(GError **error)
@@ -37,6 +40,18 @@ bool acr_vcs_init(GError **error)
         return true;
     g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot initialise libgit2");
     return false;
+}
+
+bool acr_vcs_memory_open(git_repository **out)
+{
+    git_odb *odb = NULL;
+    git_odb_backend *backend = NULL;
+    if (git_odb_new(&odb) < 0)
+        return false;
+    bool done = git_mempack_new(&backend) == 0 && git_odb_add_backend(odb, backend, 1) == 0 &&
+                git_repository_wrap_odb(out, odb) == 0;
+    git_odb_free(odb);
+    return done;
 }
 
 static char *without_slash(const char *path)
