@@ -7,7 +7,7 @@
  * namespace gives the rights. In both, the command's namespaces lie below a user namespace that is
  * made here, so that the limit on processes counts those of this sandbox alone.
  */
-#include "sandbox/helper.h"
+#include "sandbox/helper_steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "sandbox/sandbox.h"
 
 #define INODE_BYTES 4096 /* of the stage for each file that it may hold */
 #define MIN_INODES 4096
@@ -242,14 +240,14 @@ static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **er
 /* Files of the tree, and the stage's own small ones. */
 static bool lay_files(const AcrHelperSpec *spec, int stage, GError **error)
 {
-    if (!acr_helper_lay(stage, spec->texts, -1, error))
+    if (!acr_helper_write_files(stage, spec->texts, -1, error))
         return false;
     if (!spec->files->len)
         return true;
     int root = openat(stage, spec->files_at, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return fail_at(error, "cannot open", spec->files_at);
-    bool ok = acr_helper_lay(root, spec->files, spec->uid, error);
+    bool ok = acr_helper_write_files(root, spec->files, spec->uid, error);
     close(root);
     return ok;
 }

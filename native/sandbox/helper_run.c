@@ -2,7 +2,8 @@
  * The host's side of a helper: starts it, watches over what it becomes, and puts together what came
  * of it. The channel is read once everything is over: the helper writes a few lines at most.
  */
-#include "sandbox/sandbox_private.h"
+#include "sandbox/helper_run.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,8 +57,8 @@ static bool watch(void *ctx, pid_t pid)
 {
     AcrHelperRun *run = ctx;
     const AcrSandboxLimits *limits = &run->execution->limits;
-    const AcrUse *use = &run->use;
-    acr_watch_use(pid, limits->memory_bytes, run->looks++ % FILES_EVERY == 0, &run->use);
+    const AcrUsage *use = &run->use;
+    acr_process_usage(pid, limits->memory_bytes, run->looks++ % FILES_EVERY == 0, &run->use);
     run->peak.bytes = MAX(run->peak.bytes, use->bytes);
     run->peak.processes = MAX(run->peak.processes, use->processes);
     if (use->bytes > limits->memory_bytes)

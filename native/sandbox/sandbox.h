@@ -80,9 +80,9 @@ const char *acr_sandbox_backend(const AcrSandbox *sandbox); /* borrowed, e.g. "b
 const char *acr_sandbox_python(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 /* The tree's own path inside; borrowed. */
 const char *acr_sandbox_dir(const AcrSandbox *sandbox);
-/* Which Python was taken, and why, in a line; borrowed; NULL: it was not looked for yet. */
+/* Which Python was chosen, and why, in a line; borrowed; NULL: not looked for yet. */
 const char *acr_sandbox_choice(const AcrSandbox *sandbox);
-/* What a user should be told, one line each: what was left out, what this backend cannot hold here;
+/* Warnings for the user, one line each: what was left out, what this backend cannot enforce here;
  * borrowed until the next call, NULL-terminated, may be empty. */
 const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox);
 /* Everything that makes one environment differ from another (backend, Python, set-up, image), for
@@ -154,7 +154,7 @@ typedef struct {
 
 typedef struct {
     int exit_code; /* 0-255; -1: a signal ended it */
-    int signal; /* or 0. bubblewrap and engines tell signal N as exit 128 + N, so that an exit code
+    int signal; /* or 0. bubblewrap and engines report signal N as exit 128 + N, so that an exit code
                    above 128 is taken for a signal, but not by "plain" */
     AcrSandboxLimit limit; /* the first one that was hit */
     GBytes *out, *err;     /* owned; longer ones lose their middle, and say in one line how much */

@@ -4,7 +4,7 @@
  * open, mapped or not; only where that sum passes the limit are shared pages counted once, which is
  * slower.
  */
-#include "sandbox/sandbox_private.h"
+#include "sandbox/helper_run.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -154,7 +154,7 @@ static gint64 count_files(const GArray *pids)
 
 /* ---- All of it ---- */
 
-void acr_watch_use(pid_t pid, gint64 limit, bool with_files, AcrUse *use)
+void acr_process_usage(pid_t pid, gint64 limit, bool with_files, AcrUsage *use)
 {
     g_autoptr(GArray) pids = list_tree(pid, &use->processes);
     gint64 shared = 0;

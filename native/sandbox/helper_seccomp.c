@@ -4,7 +4,7 @@
  * user number outside, as an ordinary user's command has, could take keys from the host's by their
  * numbers. A refused call is one that this kernel does not have (ENOSYS).
  */
-#include "sandbox/helper.h"
+#include "sandbox/helper_steps.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -13,8 +13,6 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-
-#include "sandbox/sandbox.h"
 
 #define REFUSE (SECCOMP_RET_ERRNO | ENOSYS)
 
@@ -60,7 +58,7 @@ static void add_architecture(GArray *code, guint32 arch, const guint32 *numbers,
     add(code, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
 }
 
-bool acr_helper_filter(GError **error)
+bool acr_helper_refuse_calls(GError **error)
 {
     g_autoptr(GArray) code = g_array_new(FALSE, FALSE, sizeof(struct sock_filter));
     add_architecture(code, ARCH, refused, G_N_ELEMENTS(refused));

@@ -1,12 +1,13 @@
 /*
- * The store: a folder of entries that are made once, in a folder of their own that is then renamed,
- * and afterwards only read. Who uses an entry holds a shared lock on its folder; who removes one
- * takes an exclusive lock first, so that what is in use stays. Beside the entries lie the folders
- * of those that are being made ("tmp-…"), and copies ("copy-…") that one process at a time writes
- * to and gives back. When a store is opened, what processes that are gone have left half made is
- * swept: such folders, copies that were never given back, locks.
+ * The cache of trees and set-ups: a folder of entries that are made once, in a folder of their own
+ * that is then renamed, and afterwards only read. Who uses an entry holds a shared lock on its
+ * folder; who removes one takes an exclusive lock first, so that what is in use stays. Folders of
+ * one user ("tmp-…"), new ones or the one place that a set-up without isolation has, are locked by
+ * that user alone. When a cache is opened, what processes that are gone have left is swept: such
+ * folders, locks, files beside entries that are not there.
  */
-#include "sandbox/sandbox_private.h"
+#include "sandbox/backend.h"
+#include "sandbox/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,12 +19,10 @@
 #include <unistd.h>
 
 #define TMP "tmp-"
-#define COPY "copy-"
 #define LOCK_SUFFIX ".lock"
 #define WAIT_US 20000
 #define SIZE_FILE ".size" /* beside the entry: bytes on disk, as text */
-#define RECORD_FILE ".names"
-#define ABANDONED_S 3600 /* after so long nobody writes a temporary file any more */
+#define ABANDONED_S 3600  /* after so long nobody writes a temporary file any more */
 
 /* A folder that this process uses: entries are locked for all readers, temporary ones for it alone.
  */
@@ -32,7 +31,7 @@ typedef struct {
     char *path;
 } Held;
 
-struct AcrLayers {
+struct AcrTreeCache {
     char *path;
     bool is_temporary;
     GArray *held; /* of Held */
@@ -57,7 +56,7 @@ static void throw_away(const char *path)
 /* ---- Locks ---- */
 
 /* Waits for a lock until the program is interrupted, or its time is over. */
-static int lock_fd(const AcrLayers *store, int fd, int lock, bool wait)
+static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
 {
     while (flock(fd, lock | LOCK_NB) != 0) {
         if (errno != EINTR && (errno != EWOULDBLOCK || !wait))
@@ -86,7 +85,7 @@ static int open_own(const char *path, int flags)
 
 /* Opens and locks the file or folder at `path`, which may be replaced or removed meanwhile; -1 with
  * errno. */
-static int open_locked(const AcrLayers *store, const char *path, int flags, int lock, bool wait)
+static int open_locked(const AcrTreeCache *store, const char *path, int flags, int lock, bool wait)
 {
     for (;;) {
         struct stat opened, there;
@@ -107,7 +106,7 @@ static int open_locked(const AcrLayers *store, const char *path, int flags, int 
 }
 
 /* By errno. */
-static void fail_lock(const AcrLayers *store, const char *path, GError **error)
+static void fail_lock(const AcrTreeCache *store, const char *path, GError **error)
 {
     if (acr_interrupted(store->interrupt))
         acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
@@ -117,13 +116,13 @@ static void fail_lock(const AcrLayers *store, const char *path, GError **error)
 
 /* ---- Temporary folders ---- */
 
-static void hold_fd(AcrLayers *store, int fd, const char *path)
+static void hold_fd(AcrTreeCache *store, int fd, const char *path)
 {
     Held held = {fd, g_strdup(path)};
     g_array_append_val(store->held, held);
 }
 
-static void let_go(AcrLayers *store, const char *path)
+static void let_go(AcrTreeCache *store, const char *path)
 {
     for (guint i = 0; i < store->held->len; i++) {
         Held *held = &g_array_index(store->held, Held, i);
@@ -136,27 +135,10 @@ static void let_go(AcrLayers *store, const char *path)
     }
 }
 
-/* Whether the name is of a copy whose first user was killed: it has not been given back yet. */
-static bool is_begun(const char *folder, const char *name)
-{
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    g_autofree char *size = g_strconcat(path, SIZE_FILE, NULL);
-    return g_str_has_prefix(name, COPY) && g_file_test(path, G_FILE_TEST_IS_DIR) &&
-           !g_file_test(size, G_FILE_TEST_EXISTS);
-}
-
-/* The entry that a file beside it tells of; owned; NULL: it is no such file. */
-static char *told_of(const char *path)
-{
-    const char *suffix = g_str_has_suffix(path, SIZE_FILE)     ? SIZE_FILE
-                         : g_str_has_suffix(path, RECORD_FILE) ? RECORD_FILE
-                                                               : NULL;
-    return suffix ? g_strndup(path, strlen(path) - strlen(suffix)) : NULL;
-}
-
 /* Removes a file that tells of an entry that is not there, and is not being made. */
-static void sweep_file(const AcrLayers *store, const char *path, const char *entry)
+static void sweep_size(const AcrTreeCache *store, const char *path)
 {
+    g_autofree char *entry = g_strndup(path, strlen(path) - strlen(SIZE_FILE));
     g_autofree char *lock = g_strconcat(entry, LOCK_SUFFIX, NULL);
     if (g_file_test(entry, G_FILE_TEST_EXISTS))
         return;
@@ -177,17 +159,17 @@ static bool is_abandoned(const char *path, const char *name)
            st.st_mtime < g_get_real_time() / G_USEC_PER_SEC - ABANDONED_S;
 }
 
-static void sweep(const AcrLayers *store, const char *folder)
+static void sweep(const AcrTreeCache *store, const char *folder)
 {
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
-        g_autofree char *path = g_build_filename(folder, name, NULL), *entry = told_of(path);
-        if (entry)
-            sweep_file(store, path, entry);
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        if (g_str_has_suffix(name, SIZE_FILE))
+            sweep_size(store, path);
         if (is_abandoned(path, name))
             (void)unlink(path);
         bool is_lock = g_str_has_suffix(name, LOCK_SUFFIX);
-        if (!is_lock && !g_str_has_prefix(name, TMP) && !is_begun(folder, name))
+        if (!is_lock && !g_str_has_prefix(name, TMP))
             continue;
         int flags = is_lock ? O_RDWR : O_RDONLY | O_DIRECTORY;
         int fd = open_locked(store, path, flags, LOCK_EX, false);
@@ -199,7 +181,7 @@ static void sweep(const AcrLayers *store, const char *folder)
 }
 
 /* A new folder below another, held as its maker's own. */
-static char *make_scratch(AcrLayers *store, const char *folder, GError **error)
+static char *make_scratch(AcrTreeCache *store, const char *folder, GError **error)
 {
     for (;;) {
         g_autofree char *path = g_build_filename(folder, TMP "XXXXXX", NULL);
@@ -219,33 +201,24 @@ static char *make_scratch(AcrLayers *store, const char *folder, GError **error)
     }
 }
 
-char *acr_layers_scratch(AcrLayers *store, GError **error)
+char *acr_tree_cache_scratch(AcrTreeCache *store, GError **error)
 {
     return make_scratch(store, store->path, error);
 }
 
 /* What cannot be removed must not stand in the way of who makes it again. */
-static void set_aside(const AcrLayers *store, const char *path)
+static void set_aside(const AcrTreeCache *store, const char *path)
 {
     g_autofree char *away = g_build_filename(store->path, TMP "XXXXXX", NULL);
     if (g_mkdtemp(away) && rename(path, away) != 0)
         g_debug("'%s' stays: %s", path, g_strerror(errno));
 }
 
-/* Removes what tells of an entry that is gone. */
-static void forget(const char *path)
-{
-    g_autofree char *record = acr_layers_record(path), *size = g_strconcat(path, SIZE_FILE, NULL);
-    (void)unlink(record);
-    (void)unlink(size);
-}
-
-bool acr_layers_discard(AcrLayers *store, const char *path, GError **error)
+bool acr_tree_cache_discard(AcrTreeCache *store, const char *path, GError **error)
 {
     bool ok = acr_dir_remove(path, error);
     if (!ok)
         set_aside(store, path);
-    forget(path);
     let_go(store, path);
     return ok;
 }
@@ -260,15 +233,16 @@ static bool claim(const char *folder, bool is_named, GError **error)
     int err = (is_named ? stat(folder, &st) : lstat(folder, &st)) == 0 ? 0 : errno;
     if (!err && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
         return chmod(folder, 0700) == 0 || errno == EROFS ||
-               fail(error, errno, "cannot close to others the folder", folder);
+               fail(error, errno, "cannot make the folder private", folder);
     if (!err && is_named && geteuid() == 0)
         return true;
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "'%s' is somebody else's", folder);
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "'%s' belongs to another user",
+                            folder);
 }
 
 /* A folder in memory or on disk that goes with the store: in one of this user's own, where later
  * processes sweep what a kill has left. */
-static char *make_temporary(AcrLayers *store, GError **error)
+static char *make_temporary(AcrTreeCache *store, GError **error)
 {
     g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
     g_autofree char *folder = g_build_filename(g_get_tmp_dir(), name, NULL);
@@ -282,9 +256,9 @@ static char *make_temporary(AcrLayers *store, GError **error)
     return make_scratch(store, folder, error);
 }
 
-AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt, GError **error)
+AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrupt, GError **error)
 {
-    g_autoptr(AcrLayers) store = g_new0(AcrLayers, 1);
+    g_autoptr(AcrTreeCache) store = g_new0(AcrTreeCache, 1);
     store->held = g_array_new(FALSE, FALSE, sizeof(Held));
     store->interrupt = interrupt;
     store->is_temporary = !path;
@@ -303,12 +277,12 @@ AcrLayers *acr_layers_open(const char *path, const AcrInterrupt *interrupt, GErr
     return g_steal_pointer(&store);
 }
 
-void acr_layers_set_deadline(AcrLayers *store, gint64 deadline_us)
+void acr_tree_cache_set_deadline(AcrTreeCache *store, gint64 deadline_us)
 {
     store->deadline_us = deadline_us;
 }
 
-void acr_layers_free(AcrLayers *store)
+void acr_tree_cache_free(AcrTreeCache *store)
 {
     if (!store)
         return;
@@ -329,14 +303,14 @@ void acr_layers_free(AcrLayers *store)
 
 /* ---- Entries ---- */
 
-static char *entry_path(const AcrLayers *store, const char *key, const char *suffix)
+static char *entry_path(const AcrTreeCache *store, const char *key, const char *suffix)
 {
     g_autofree char *name = g_strconcat(key, suffix, NULL);
     return g_build_filename(store->path, name, NULL);
 }
 
 /* Holds the entry if it is there. */
-static bool hold(AcrLayers *store, const char *path)
+static bool hold(AcrTreeCache *store, const char *path)
 {
     int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_SH, true);
     if (fd < 0)
@@ -346,7 +320,7 @@ static bool hold(AcrLayers *store, const char *path)
     return true;
 }
 
-static gint64 read_size(const AcrLayers *store, const char *key)
+static gint64 read_size(const AcrTreeCache *store, const char *key)
 {
     g_autofree char *path = entry_path(store, key, SIZE_FILE);
     g_autoptr(GBytes) bytes = acr_file_read(path, 32, NULL);
@@ -356,7 +330,7 @@ static gint64 read_size(const AcrLayers *store, const char *key)
     return g_ascii_strtoll(text, NULL, 10);
 }
 
-static void write_size(const AcrLayers *store, const char *key, const char *dir)
+static void write_size(const AcrTreeCache *store, const char *key, const char *dir)
 {
     g_autofree char *path = entry_path(store, key, SIZE_FILE);
     g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, acr_tree_bytes(dir));
@@ -366,7 +340,7 @@ static void write_size(const AcrLayers *store, const char *key, const char *dir)
 }
 
 /* Removes an entry that nobody uses; false where somebody does. */
-static bool remove_entry(AcrLayers *store, const char *key)
+static bool remove_entry(AcrTreeCache *store, const char *key)
 {
     g_autofree char *path = entry_path(store, key, ""), *name = g_strconcat(TMP, key, NULL);
     g_autofree char *away = g_build_filename(store->path, name, NULL);
@@ -375,7 +349,8 @@ static bool remove_entry(AcrLayers *store, const char *key)
         return false;
     bool moved = rename(path, away) == 0;
     if (moved) {
-        forget(path);
+        g_autofree char *size = g_strconcat(path, SIZE_FILE, NULL);
+        (void)unlink(size);
         throw_away(away);
     }
     close(fd);
@@ -394,7 +369,7 @@ static gint by_use(gconstpointer a, gconstpointer b)
 }
 
 /* Entries, the longest unused first. */
-static GArray *list_entries(const AcrLayers *store, gint64 *out_bytes)
+static GArray *list_entries(const AcrTreeCache *store, gint64 *out_bytes)
 {
     GArray *entries = g_array_new(FALSE, FALSE, sizeof(Entry));
     g_autoptr(GDir) dir = g_dir_open(store->path, 0, NULL);
@@ -412,7 +387,7 @@ static GArray *list_entries(const AcrLayers *store, gint64 *out_bytes)
     return entries;
 }
 
-static void shrink_to(AcrLayers *store, gint64 limit)
+static void shrink_to(AcrTreeCache *store, gint64 limit)
 {
     gint64 bytes;
     GArray *entries = list_entries(store, &bytes);
@@ -426,10 +401,10 @@ static void shrink_to(AcrLayers *store, gint64 limit)
 }
 
 /* Makes the entry in a folder of its own and puts it into its place; the key's lock is held. */
-static bool make_entry(AcrLayers *store, const char *key, AcrLayerMake *make, void *ctx,
+static bool make_entry(AcrTreeCache *store, const char *key, AcrTreeMake *make, void *ctx,
                        const char *path, GError **error)
 {
-    g_autofree char *dir = acr_layers_scratch(store, error);
+    g_autofree char *dir = acr_tree_cache_scratch(store, error);
     if (!dir)
         return false;
     g_autoptr(GError) left = NULL;
@@ -438,20 +413,14 @@ static bool make_entry(AcrLayers *store, const char *key, AcrLayerMake *make, vo
         write_size(store, key, dir);
         ok = rename(dir, path) == 0 || fail(error, errno, "cannot put into place", path);
     }
-    if (!ok && !acr_layers_discard(store, dir, &left))
+    if (!ok && !acr_tree_cache_discard(store, dir, &left))
         g_debug("%s", left->message);
     if (ok)
         let_go(store, dir); /* the key's lock is held until it is locked as an entry */
     return ok;
 }
 
-bool acr_layers_has(const AcrLayers *store, const char *key)
-{
-    g_autofree char *path = entry_path(store, key, "");
-    return g_file_test(path, G_FILE_TEST_IS_DIR);
-}
-
-int acr_layers_lock(const AcrLayers *store, const char *key, GError **error)
+int acr_tree_cache_lock(const AcrTreeCache *store, const char *key, GError **error)
 {
     g_autofree char *path = entry_path(store, key, LOCK_SUFFIX);
     int fd = open_locked(store, path, O_RDWR | O_CREAT, LOCK_EX, true);
@@ -460,36 +429,31 @@ int acr_layers_lock(const AcrLayers *store, const char *key, GError **error)
     return fd;
 }
 
-void acr_layers_unlock(const AcrLayers *store, const char *key, int fd)
+void acr_tree_cache_unlock(const AcrTreeCache *store, const char *key, int fd)
 {
     g_autofree char *path = entry_path(store, key, LOCK_SUFFIX);
     (void)unlink(path);
     close(fd);
 }
 
-char *acr_layers_get(AcrLayers *store, const char *key, AcrLayerMake *make, void *ctx,
-                     GError **error)
+char *acr_tree_cache_get(AcrTreeCache *store, const char *key, AcrTreeMake *make, void *ctx,
+                         GError **error)
 {
     g_autofree char *path = entry_path(store, key, "");
     if (hold(store, path))
         return g_steal_pointer(&path);
     /* One process makes it, others wait for that one. */
-    int fd = acr_layers_lock(store, key, error);
+    int fd = acr_tree_cache_lock(store, key, error);
     if (fd < 0)
         return NULL;
     bool ok = hold(store, path);
     if (!ok) {
-        shrink_to(store, ACR_LAYERS_MAX_BYTES);
+        shrink_to(store, ACR_TREE_CACHE_MAX_BYTES);
         ok = make_entry(store, key, make, ctx, path, error) &&
              (hold(store, path) || fail(error, errno, "cannot use", path));
     }
-    acr_layers_unlock(store, key, fd);
+    acr_tree_cache_unlock(store, key, fd);
     return ok ? g_steal_pointer(&path) : NULL;
-}
-
-char *acr_layers_record(const char *path)
-{
-    return g_strconcat(path, RECORD_FILE, NULL);
 }
 
 static bool is_no_folder(int err)
@@ -497,25 +461,27 @@ static bool is_no_folder(int err)
     return err == ENOTDIR || err == ELOOP;
 }
 
-char *acr_layers_claim(AcrLayers *store, const char *key, bool wait, GError **error)
+char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
 {
-    g_autofree char *name = g_strconcat(COPY, key, NULL);
+    g_autofree char *name = g_strconcat(TMP, key, NULL);
     g_autofree char *path = entry_path(store, name, "");
-    if (!acr_layers_has(store, name))
-        shrink_to(store, ACR_LAYERS_MAX_BYTES);
     for (;;) {
-        if (mkdir(path, 0755) != 0 && errno != EEXIST) {
+        bool is_new = mkdir(path, 0755) == 0;
+        if (!is_new && errno != EEXIST) {
             fail(error, errno, "cannot make the folder", path);
             return NULL;
         }
-        int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, wait);
-        if (fd >= 0) {
-            (void)futimens(fd, NULL); /* when it was last used */
+        int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
+        if (fd >= 0 && is_new) {
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
-        if (errno == EWOULDBLOCK && !wait)
-            return NULL;
+        if (fd >= 0) { /* of a process that was killed: what is left of it may still write there */
+            if (!acr_dir_remove(path, NULL))
+                set_aside(store, path);
+            close(fd);
+            continue;
+        }
         if (errno == ENOENT || (is_no_folder(errno) && unlink(path) == 0))
             continue; /* it was removed meanwhile, or a command has put a link there */
         fail_lock(store, path, error);
@@ -523,20 +489,11 @@ char *acr_layers_claim(AcrLayers *store, const char *key, bool wait, GError **er
     }
 }
 
-void acr_layers_release(AcrLayers *store, const char *path)
-{
-    g_autofree char *key = g_path_get_basename(path);
-    g_autofree char *size = entry_path(store, key, SIZE_FILE);
-    if (!g_file_test(size, G_FILE_TEST_EXISTS))
-        write_size(store, key, path);
-    let_go(store, path);
-}
-
 bool acr_sandbox_cache_clear(const char *cache, GError **error)
 {
     if (!g_file_test(cache, G_FILE_TEST_IS_DIR))
         return true;
-    g_autoptr(AcrLayers) store = acr_layers_open(cache, NULL, error);
+    g_autoptr(AcrTreeCache) store = acr_tree_cache_open(cache, NULL, error);
     if (!store)
         return false;
     shrink_to(store, -1);

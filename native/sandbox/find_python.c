@@ -3,7 +3,8 @@
  * is found by names, links and pyvenv.cfg alone: nothing is executed, since a virtual environment
  * that lies in the repository is as little trusted as the repository.
  */
-#include "sandbox/sandbox_private.h"
+#include "sandbox/find_python.h"
+#include "sandbox/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>

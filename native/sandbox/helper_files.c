@@ -2,15 +2,13 @@
  * Lays files into a tree. The tree may hold any links; none is followed, neither on the way to a
  * file nor in its place: the folder of a path is walked to part by part.
  */
-#include "sandbox/helper.h"
+#include "sandbox/helper_steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "sandbox/sandbox.h"
 
 static bool fail(GError **error, int err, const char *what, const char *path)
 {
@@ -88,7 +86,7 @@ static int lay(int root, const AcrHelperFile *file, gint64 uid)
     return err;
 }
 
-bool acr_helper_lay(int root, const GPtrArray *files, gint64 uid, GError **error)
+bool acr_helper_write_files(int root, const GPtrArray *files, gint64 uid, GError **error)
 {
     for (guint i = 0; i < files->len; i++) {
         const AcrHelperFile *file = files->pdata[i];

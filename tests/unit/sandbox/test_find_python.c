@@ -194,19 +194,19 @@ static void the_stamp_changes_with_program_and_packages(void)
     g_assert_cmpstr(more.stamp, !=, other.stamp);
 }
 
-void add_python_tests(void)
+void add_find_python_tests(void)
 {
-    g_test_add_func("/sandbox/python/the_environment_of_the_working_tree_comes_first",
+    g_test_add_func("/sandbox/find_python/the_environment_of_the_working_tree_comes_first",
                     the_environment_of_the_working_tree_comes_first);
-    g_test_add_func("/sandbox/python/links_on_the_way_are_told", links_on_the_way_are_told);
-    g_test_add_func("/sandbox/python/a_copied_program_is_found_by_its_home",
+    g_test_add_func("/sandbox/find_python/links_on_the_way_are_told", links_on_the_way_are_told);
+    g_test_add_func("/sandbox/find_python/a_copied_program_is_found_by_its_home",
                     a_copied_program_is_found_by_its_home);
-    g_test_add_func("/sandbox/python/an_environment_that_cannot_be_used_is_passed_over",
+    g_test_add_func("/sandbox/find_python/an_environment_that_cannot_be_used_is_passed_over",
                     an_environment_that_cannot_be_used_is_passed_over);
-    g_test_add_func("/sandbox/python/an_environment_of_the_project_itself_is_not_trusted",
+    g_test_add_func("/sandbox/find_python/an_environment_of_the_project_itself_is_not_trusted",
                     an_environment_of_the_project_itself_is_not_trusted);
-    g_test_add_func("/sandbox/python/what_is_asked_for_by_name_must_be_a_python",
+    g_test_add_func("/sandbox/find_python/what_is_asked_for_by_name_must_be_a_python",
                     what_is_asked_for_by_name_must_be_a_python);
-    g_test_add_func("/sandbox/python/the_stamp_changes_with_program_and_packages",
+    g_test_add_func("/sandbox/find_python/the_stamp_changes_with_program_and_packages",
                     the_stamp_changes_with_program_and_packages);
 }

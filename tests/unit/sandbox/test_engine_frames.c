@@ -68,8 +68,9 @@ static void what_is_no_frame_is_refused(void)
     g_string_free(taken.err, TRUE);
 }
 
-void add_frames_tests(void)
+void add_engine_frames_tests(void)
 {
-    g_test_add_func("/sandbox/frames/they_may_be_cut_anywhere", they_may_be_cut_anywhere);
-    g_test_add_func("/sandbox/frames/what_is_no_frame_is_refused", what_is_no_frame_is_refused);
+    g_test_add_func("/sandbox/engine_frames/they_may_be_cut_anywhere", they_may_be_cut_anywhere);
+    g_test_add_func("/sandbox/engine_frames/what_is_no_frame_is_refused",
+                    what_is_no_frame_is_refused);
 }

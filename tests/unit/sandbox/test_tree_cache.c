@@ -25,20 +25,20 @@ static bool make(void *ctx, const char *dir, GError **error)
     return !maker->fails || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_SETUP, "it failed");
 }
 
-static AcrLayers *open_ok(const Box *box)
+static AcrTreeCache *open_ok(const Box *box)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *path = box_path(box, "store");
-    AcrLayers *store = acr_layers_open(path, NULL, &error);
+    AcrTreeCache *store = acr_tree_cache_open(path, NULL, &error);
     g_assert_no_error(error);
     g_assert_nonnull(store);
     return store;
 }
 
-static char *get_ok(AcrLayers *store, const char *key, Maker *maker)
+static char *get_ok(AcrTreeCache *store, const char *key, Maker *maker)
 {
     g_autoptr(GError) error = NULL;
-    char *path = acr_layers_get(store, key, make, maker, &error);
+    char *path = acr_tree_cache_get(store, key, make, maker, &error);
     g_assert_no_error(error);
     g_assert_nonnull(path);
     return path;
@@ -51,13 +51,13 @@ static void each_key_is_made_once(void)
     Maker one = {.text = "1"}, two = {.text = "2"};
     g_autofree char *first = NULL, *second = NULL, *again = NULL;
     {
-        g_autoptr(AcrLayers) store = open_ok(&box);
-        g_assert_false(acr_layers_has(store, "one"));
+        g_autoptr(AcrTreeCache) store = open_ok(&box);
+        g_assert_false(box_has(&box, "store/one"));
         first = get_ok(store, "one", &one);
         second = get_ok(store, "two", &two);
-        g_assert_true(acr_layers_has(store, "one") && acr_layers_has(store, "two"));
+        g_assert_true(box_has(&box, "store/one") && box_has(&box, "store/two"));
     }
-    g_autoptr(AcrLayers) later = open_ok(&box);
+    g_autoptr(AcrTreeCache) later = open_ok(&box);
     again = get_ok(later, "one", &one);
     g_assert_cmpstr(first, ==, again);
     g_assert_cmpstr(first, !=, second);
@@ -77,7 +77,7 @@ typedef struct {
 static void *get_in_thread(void *data)
 {
     const Getter *getter = data;
-    g_autoptr(AcrLayers) store = open_ok(getter->box);
+    g_autoptr(AcrTreeCache) store = open_ok(getter->box);
     return get_ok(store, "same", getter->maker);
 }
 
@@ -105,10 +105,10 @@ static void what_fails_leaves_nothing(void)
     box_init(&box);
     g_autoptr(GError) error = NULL;
     Maker maker = {.text = "x", .fails = true};
-    g_autoptr(AcrLayers) store = open_ok(&box);
-    g_assert_null(acr_layers_get(store, "key", make, &maker, &error));
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    g_assert_null(acr_tree_cache_get(store, "key", make, &maker, &error));
     g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP);
-    g_assert_false(acr_layers_has(store, "key"));
+    g_assert_false(acr_tree_cache_has(store, "key"));
     g_autofree char *names = box_names(&box, "store");
     g_assert_cmpstr(names, ==, "");
     maker.fails = false;
@@ -132,7 +132,7 @@ static void pretend(const Box *box, const char *key, const char *bytes, time_t a
 static void make_three(const Box *box, Maker *maker)
 {
     static const char *const keys[] = {"a", "b", "c"};
-    g_autoptr(AcrLayers) store = open_ok(box);
+    g_autoptr(AcrTreeCache) store = open_ok(box);
     for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
         g_free(get_ok(store, keys[i], maker));
 }
@@ -146,7 +146,7 @@ static void the_longest_unused_goes_first(void)
     pretend(&box, "a", GIB_10, 100);
     pretend(&box, "b", GIB_10, 300);
     pretend(&box, "c", "1000", 200);
-    g_autoptr(AcrLayers) store = open_ok(&box);
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
     g_autofree char *path = get_ok(store, "d", &maker);
     g_autofree char *names = box_names(&box, "store");
     g_assert_cmpstr(names, ==, "a a.size c c.size d d.size");
@@ -158,12 +158,12 @@ static void what_is_in_use_stays(void)
     box_init(&box);
     Maker maker = {.text = "x"};
     make_three(&box, &maker);
-    g_autoptr(AcrLayers) user = open_ok(&box);
+    g_autoptr(AcrTreeCache) user = open_ok(&box);
     g_autofree char *used = get_ok(user, "b", &maker);
     pretend(&box, "a", GIB_10, 100);
     pretend(&box, "b", GIB_10, 300);
     pretend(&box, "c", "no number", 200);
-    g_autoptr(AcrLayers) store = open_ok(&box);
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
     g_autofree char *path = get_ok(store, "d", &maker);
     /* b is used: the next ones go until there is room. */
     g_autofree char *names = box_names(&box, "store");
@@ -198,30 +198,25 @@ static void what_a_crash_left_is_swept(void)
     box_put(&box, "store/tmp-AAAAAA/tree/file", "x", 0644);
     box_put(&box, "store/key.lock", "", 0644);
     box_put(&box, "store/notes", "mine", 0644); /* not one of the store's names */
-    box_put(&box, "store/copy-begun/tree/file", "x", 0644);
-    box_put(&box, "store/copy-kept/tree/file", "x", 0644);
-    box_put(&box, "store/copy-kept.size", "1", 0644);
-    box_put(&box, "store/copy-kept.names", "x", 0644);
-    box_put(&box, "store/copy-gone.names", "x", 0644);
+    box_put(&box, "store/layer-kept/tree/file", "x", 0644);
+    box_put(&box, "store/layer-kept.size", "1", 0644);
     box_put(&box, "store/layer-gone.size", "1", 0644);
     box_put(&box, "store/.acr-OldOld", "x", 0644);
     box_put(&box, "store/.acr-NewNew", "x", 0644);
     g_autofree char *old = box_path(&box, "store/.acr-OldOld");
     g_assert_cmpint(utimes(old, (struct timeval[]){{.tv_sec = 1}, {.tv_sec = 1}}), ==, 0);
-    g_autoptr(AcrLayers) one = open_ok(&box);
-    g_autofree char *scratch = acr_layers_scratch(one, &error);
+    g_autoptr(AcrTreeCache) one = open_ok(&box);
+    g_autofree char *scratch = acr_tree_cache_scratch(one, &error);
     g_assert_no_error(error);
-    g_autoptr(AcrLayers) two = open_ok(&box); /* leaves alone what the first is at work in */
+    g_autoptr(AcrTreeCache) two = open_ok(&box); /* leaves alone what the first is at work in */
     g_assert_true(g_file_test(scratch, G_FILE_TEST_IS_DIR));
     g_assert_false(box_has(&box, "store/tmp-AAAAAA") || box_has(&box, "store/key.lock"));
-    g_assert_false(box_has(&box, "store/copy-begun"));
-    g_assert_true(box_has(&box, "store/notes") && box_has(&box, "store/copy-kept/tree/file"));
-    g_assert_true(box_has(&box, "store/copy-kept.names") && box_has(&box, "store/copy-kept.size"));
-    g_assert_false(box_has(&box, "store/copy-gone.names") ||
-                   box_has(&box, "store/layer-gone.size"));
+    g_assert_true(box_has(&box, "store/notes") && box_has(&box, "store/layer-kept/tree/file"));
+    g_assert_true(box_has(&box, "store/layer-kept.size"));
+    g_assert_false(box_has(&box, "store/layer-gone.size"));
     g_assert_true(box_has(&box, "store/.acr-NewNew")); /* its writer may be at work */
     g_assert_false(box_has(&box, "store/.acr-OldOld"));
-    g_assert_true(acr_layers_discard(one, scratch, &error));
+    g_assert_true(acr_tree_cache_discard(one, scratch, &error));
     g_assert_false(g_file_test(scratch, G_FILE_TEST_EXISTS));
 }
 
@@ -232,10 +227,11 @@ static void scratch_goes_with_its_store(void)
     g_autoptr(GError) error = NULL;
     g_autofree char *in_store = NULL, *temporary = NULL;
     {
-        g_autoptr(AcrLayers) store = open_ok(&box), own = acr_layers_open(NULL, NULL, &error);
+        g_autoptr(AcrTreeCache) store = open_ok(&box),
+                                own = acr_tree_cache_open(NULL, NULL, &error);
         g_assert_no_error(error);
-        in_store = acr_layers_scratch(store, &error);
-        temporary = acr_layers_scratch(own, &error);
+        in_store = acr_tree_cache_scratch(store, &error);
+        temporary = acr_tree_cache_scratch(own, &error);
         g_assert_no_error(error);
         g_assert_true(g_file_test(in_store, G_FILE_TEST_IS_DIR));
         g_assert_true(g_file_test(temporary, G_FILE_TEST_IS_DIR));
@@ -244,72 +240,61 @@ static void scratch_goes_with_its_store(void)
     g_assert_false(g_file_test(temporary, G_FILE_TEST_EXISTS));
 }
 
-static char *claim_ok(AcrLayers *store, const char *key)
+static char *place_ok(AcrTreeCache *store, const char *key)
 {
     g_autoptr(GError) error = NULL;
-    char *path = acr_layers_claim(store, key, false, &error);
+    char *path = acr_tree_cache_place(store, key, &error);
     g_assert_no_error(error);
     return path;
 }
 
-static void what_is_claimed_has_one_user_and_stays(void)
+static void a_place_has_one_user_and_is_new_for_the_next(void)
 {
     g_auto(Box) box;
     box_init(&box);
     g_autoptr(GError) error = NULL;
     AcrInterrupt now = {.signal = 2};
     g_autofree char *folder = box_path(&box, "store");
-    g_autoptr(AcrLayers) one = open_ok(&box), two = acr_layers_open(folder, &now, &error);
-    g_autofree char *mine = claim_ok(one, "key"), *none = claim_ok(two, "key");
-    g_assert_nonnull(mine);
-    g_assert_null(none);
-    g_assert_null(acr_layers_claim(two, "key", true, &error)); /* waits, and is interrupted */
+    g_autoptr(AcrTreeCache) one = open_ok(&box), two = acr_tree_cache_open(folder, &now, &error);
+    g_autofree char *mine = place_ok(one, "key");
+    g_assert_null(acr_tree_cache_place(two, "key", &error)); /* waits, and is interrupted */
     g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
-    box_put(&box, "store/copy-key/file", "x", 0644);
-    box_put(&box, "store/copy-key.names", "x", 0644);
-    acr_layers_release(one, mine);
-    g_autofree char *theirs = claim_ok(two, "key"), *text = box_get(&box, "store/copy-key/file");
-    g_assert_cmpstr(theirs, ==, mine);
-    g_assert_cmpstr(text, ==, "x");
     g_clear_error(&error);
+    box_put(&box, "store/tmp-key/file", "x", 0644);
     g_assert_true(acr_sandbox_cache_clear(folder, &error)); /* not what is in use */
-    g_assert_true(box_has(&box, "store/copy-key/file"));
-    acr_layers_release(two, theirs);
-    g_assert_true(acr_sandbox_cache_clear(folder, &error));
+    g_assert_true(box_has(&box, "store/tmp-key/file"));
+    g_assert_true(acr_tree_cache_discard(one, mine, &error));
+    g_autofree char *theirs = place_ok(two, "key"), *inside = box_names(&box, "store/tmp-key");
+    g_assert_cmpstr(theirs, ==, mine);
+    g_assert_cmpstr(inside, ==, "");
+    g_assert_true(acr_tree_cache_discard(two, theirs, &error));
     g_autofree char *names = box_names(&box, "store");
     g_assert_cmpstr(names, ==, "");
 }
 
-static void a_link_is_never_claimed(void)
+static void what_a_killed_user_left_in_a_place_goes(void)
 {
     g_auto(Box) box;
     box_init(&box);
-    g_autoptr(AcrLayers) store = open_ok(&box);
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    box_put(&box, "store/tmp-key/file", "x", 0644);
+    g_autofree char *path = place_ok(store, "key"), *inside = box_names(&box, "store/tmp-key");
+    g_assert_nonnull(path);
+    g_assert_cmpstr(inside, ==, "");
+}
+
+static void a_link_is_never_a_place(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
     box_put(&box, "out/file", "mine", 0644);
-    box_link(&box, "../out", "store/copy-key");
-    g_autofree char *path = claim_ok(store, "key"), *inside = box_names(&box, "store/copy-key"),
+    box_link(&box, "../out", "store/tmp-key");
+    g_autofree char *path = place_ok(store, "key"), *inside = box_names(&box, "store/tmp-key"),
                     *outside = box_names(&box, "out");
     g_assert_nonnull(path);
     g_assert_cmpstr(inside, ==, "");
     g_assert_cmpstr(outside, ==, "file");
-}
-
-static void what_is_discarded_leaves_nothing(void)
-{
-    g_auto(Box) box;
-    box_init(&box);
-    g_autoptr(GError) error = NULL;
-    g_autoptr(AcrLayers) store = open_ok(&box);
-    for (guint i = 0; i < 2; i++) {
-        g_autofree char *path = claim_ok(store, "key");
-        g_autofree char *inside = box_names(&box, "store/copy-key");
-        g_assert_cmpstr(inside, ==, "");
-        box_put(&box, "store/copy-key/file", "x", 0644);
-        box_put(&box, "store/copy-key.names", "x", 0644);
-        g_assert_true(acr_layers_discard(store, path, &error));
-        g_autofree char *names = box_names(&box, "store");
-        g_assert_cmpstr(names, ==, "");
-    }
 }
 
 static void an_interrupted_wait_for_another_ends(void)
@@ -320,13 +305,13 @@ static void an_interrupted_wait_for_another_ends(void)
     AcrInterrupt now = {.signal = 2};
     Maker maker = {.text = "x"};
     g_autofree char *folder = box_path(&box, "store");
-    g_autoptr(AcrLayers) one = open_ok(&box), two = acr_layers_open(folder, &now, &error);
-    int fd = acr_layers_lock(one, "key", &error);
+    g_autoptr(AcrTreeCache) one = open_ok(&box), two = acr_tree_cache_open(folder, &now, &error);
+    int fd = acr_tree_cache_lock(one, "key", &error);
     g_assert_cmpint(fd, >=, 0);
-    g_assert_null(acr_layers_get(two, "key", make, &maker, &error));
+    g_assert_null(acr_tree_cache_get(two, "key", make, &maker, &error));
     g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
     g_assert_cmpint(maker.made, ==, 0);
-    acr_layers_unlock(one, "key", fd);
+    acr_tree_cache_unlock(one, "key", fd);
     g_autofree char *path = get_ok(one, "key", &maker);
 }
 
@@ -338,35 +323,37 @@ static void a_store_that_is_no_folder_is_told(void)
     Maker maker = {.text = "x"};
     box_put(&box, "file", "x", 0644);
     g_autofree char *path = box_path(&box, "file");
-    g_assert_null(acr_layers_open(path, NULL, &error));
+    g_assert_null(acr_tree_cache_open(path, NULL, &error));
     g_assert_nonnull(strstr(error->message, path));
     /* A file in the place of an entry is somebody's: it is neither used nor removed. */
     box_put(&box, "store/key", "mine", 0644);
-    g_autoptr(AcrLayers) store = open_ok(&box);
-    g_assert_null(acr_layers_get(store, "key", make, &maker, &entry));
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    g_assert_null(acr_tree_cache_get(store, "key", make, &maker, &entry));
     g_assert_nonnull(strstr(entry->message, "/store/key"));
     g_autofree char *text = box_get(&box, "store/key");
     g_assert_cmpstr(text, ==, "mine");
 }
 
-void add_layers_tests(void)
+void add_tree_cache_tests(void)
 {
-    g_test_add_func("/sandbox/layers/each_key_is_made_once", each_key_is_made_once);
-    g_test_add_func("/sandbox/layers/several_at_once_make_it_once", several_at_once_make_it_once);
-    g_test_add_func("/sandbox/layers/what_fails_leaves_nothing", what_fails_leaves_nothing);
-    g_test_add_func("/sandbox/layers/the_longest_unused_goes_first", the_longest_unused_goes_first);
-    g_test_add_func("/sandbox/layers/what_is_in_use_stays", what_is_in_use_stays);
-    g_test_add_func("/sandbox/layers/clearing_removes_what_nobody_uses",
+    g_test_add_func("/sandbox/tree_cache/each_key_is_made_once", each_key_is_made_once);
+    g_test_add_func("/sandbox/tree_cache/several_at_once_make_it_once",
+                    several_at_once_make_it_once);
+    g_test_add_func("/sandbox/tree_cache/what_fails_leaves_nothing", what_fails_leaves_nothing);
+    g_test_add_func("/sandbox/tree_cache/the_longest_unused_goes_first",
+                    the_longest_unused_goes_first);
+    g_test_add_func("/sandbox/tree_cache/what_is_in_use_stays", what_is_in_use_stays);
+    g_test_add_func("/sandbox/tree_cache/clearing_removes_what_nobody_uses",
                     clearing_removes_what_nobody_uses);
-    g_test_add_func("/sandbox/layers/what_a_crash_left_is_swept", what_a_crash_left_is_swept);
-    g_test_add_func("/sandbox/layers/scratch_goes_with_its_store", scratch_goes_with_its_store);
-    g_test_add_func("/sandbox/layers/what_is_claimed_has_one_user_and_stays",
-                    what_is_claimed_has_one_user_and_stays);
-    g_test_add_func("/sandbox/layers/a_link_is_never_claimed", a_link_is_never_claimed);
-    g_test_add_func("/sandbox/layers/what_is_discarded_leaves_nothing",
-                    what_is_discarded_leaves_nothing);
-    g_test_add_func("/sandbox/layers/an_interrupted_wait_for_another_ends",
+    g_test_add_func("/sandbox/tree_cache/what_a_crash_left_is_swept", what_a_crash_left_is_swept);
+    g_test_add_func("/sandbox/tree_cache/scratch_goes_with_its_store", scratch_goes_with_its_store);
+    g_test_add_func("/sandbox/tree_cache/a_place_has_one_user_and_is_new_for_the_next",
+                    a_place_has_one_user_and_is_new_for_the_next);
+    g_test_add_func("/sandbox/tree_cache/what_a_killed_user_left_in_a_place_goes",
+                    what_a_killed_user_left_in_a_place_goes);
+    g_test_add_func("/sandbox/tree_cache/a_link_is_never_a_place", a_link_is_never_a_place);
+    g_test_add_func("/sandbox/tree_cache/an_interrupted_wait_for_another_ends",
                     an_interrupted_wait_for_another_ends);
-    g_test_add_func("/sandbox/layers/a_store_that_is_no_folder_is_told",
+    g_test_add_func("/sandbox/tree_cache/a_store_that_is_no_folder_is_told",
                     a_store_that_is_no_folder_is_told);
 }

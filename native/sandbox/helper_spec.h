@@ -7,14 +7,13 @@
  * ACR_HELPER_SPEC the file; ACR_HELPER_STATUS a pipe on which bubblewrap says how the command
  * ended.
  */
-#ifndef ACR_SANDBOX_HELPER_H
-#define ACR_SANDBOX_HELPER_H
+#ifndef ACR_SANDBOX_HELPER_SPEC_H
+#define ACR_SANDBOX_HELPER_SPEC_H
 
 #include <glib.h>
 #include <stdbool.h>
-#include <sys/types.h>
 
-#include "base/base.h"
+#include "sandbox/sandbox.h"
 
 #define ACR_HELPER_CHANNEL 3
 #define ACR_HELPER_SPEC 4
@@ -48,9 +47,9 @@ typedef struct {
     char *files_at;    /* where `files` are laid: a folder of the stage; plain: absolute */
     GPtrArray *files;  /* of AcrHelperFile */
     GPtrArray *texts;  /* of AcrHelperFile: small files of the stage */
-    gint64 cpu_s, data_bytes, file_bytes, processes; /* limits; 0: none */
-    char *cwd;                                       /* NULL: as it is */
-    GPtrArray *argv, *env;                           /* of char * */
+    gint64 cpu_s, file_bytes, processes; /* limits; 0: none */
+    char *cwd;                           /* NULL: as it is */
+    GPtrArray *argv, *env;               /* of char * */
 } AcrHelperSpec;
 void acr_helper_spec_init(AcrHelperSpec *spec);
 void acr_helper_spec_clear(AcrHelperSpec *spec);
@@ -72,20 +71,5 @@ void acr_helper_words(GPtrArray *words, ...) G_GNUC_NULL_TERMINATED;
 int acr_helper_spec_write(const AcrHelperSpec *spec, GError **error) ACR_MUST_USE;
 /* Reads one. Errors: FAILED. */
 bool acr_helper_spec_read(int fd, AcrHelperSpec *out, GError **error) ACR_MUST_USE;
-
-/* ---- The helper's steps (each ends in an error of FAILED) ---- */
-
-/* Namespaces, the stage and its mounts; *out_stage is a descriptor of the stage (owned). */
-bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error) ACR_MUST_USE;
-/* Refuses some calls of the kernel from now on, for good. */
-bool acr_helper_filter(GError **error) ACR_MUST_USE;
-/* Lays files into the folder `root`, no link followed, owned by `uid` (-1: nothing is changed). */
-bool acr_helper_lay(int root, const GPtrArray *files, gint64 uid, GError **error) ACR_MUST_USE;
-/* Sends the host a message: 'E', an AcrSandboxError as a digit, and what went wrong; or 'X' and the
- * command's status as wait() gives it. */
-void acr_helper_send(const char *message);
-/* Runs the command of a spec, ends all that it left, and tells how it ended. The exit code of the
- * helper, or -1 with an error. */
-int acr_helper_supervise(const AcrHelperSpec *spec, GError **error) ACR_MUST_USE;
 
 #endif
