@@ -124,7 +124,7 @@ const AcrJson *acr_json_first(const AcrJson *json);
 const AcrJson *acr_json_next(const AcrJson *child);
 const char *acr_json_key(const AcrJson *member);
 /* Deep equality; members named `ignore` (may be NULL) are left out on both sides, at every depth.
- * Member order counts not. */
+ * The order of members is ignored. */
 bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore);
 
 /* ---- Text ---- */
@@ -192,7 +192,7 @@ bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t
 /*
  * Reads a descriptor to its end, of at most `max` bytes; owned. `timeout_ms` 0: however long it
  * takes; an interrupt (may be NULL) is seen within a tenth of a second. `name` is what errors call
- * it. Errors: TOO_BIG, FAILED (also: no end in time, interrupted).
+ * it. Errors: TOO_BIG, FAILED (also: timed out, interrupted).
  */
 GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
@@ -211,7 +211,7 @@ char *acr_path_real(const char *path) ACR_MUST_USE;
 bool acr_file_is_temporary(const char *name);
 /* mkdir -p. Errors: NO_SPACE, FAILED (names the path). */
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
-/* Whether the open folder or file is where something is mounted. False where that is not told. */
+/* Whether the open folder or file is a mount point; false where that is not known. */
 bool acr_fd_is_mount(int fd);
 /* Removes a tree that this program made; never follows symlinks; fails at what is mounted in it. A
  * missing tree is success. */
@@ -234,14 +234,14 @@ bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 
 /* ---- Processes that own what is on disk ---- */
 
-/* A process by the machine's boot, its number and its time of start: neither a restart of the
- * machine nor a number that is used again is taken for it. */
+/* A process by the machine's boot, its number and its time of start, so that neither a restart of
+ * the machine nor a reused number is mistaken for it. */
 typedef struct {
     gint64 pid, start; /* start: clock ticks since boot; 0: unknown */
     char boot[40];     /* the boot's id; "": unknown */
 } AcrOwner;
 void acr_owner_self(AcrOwner *out);
-/* Whether it still runs; where the system does not say, it does. `self` as of acr_owner_self. */
+/* Whether it still runs; assumed to, where the system does not say. `self` as of acr_owner_self. */
 bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self);
 
 /* ---- Child processes ---- */

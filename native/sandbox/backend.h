@@ -56,8 +56,8 @@ bool acr_sandbox_setup_check(const AcrSandbox *sandbox, const AcrExecuted *execu
                              GError **error) ACR_MUST_USE;
 /* Paths (taken, with their strings) as a sorted list that ends in NULL; owned (g_strfreev). */
 char **acr_sandbox_sorted(GPtrArray *paths) ACR_MUST_USE;
-/* What is told of a command's streams and its time: the two ends of each, and of what was between
- * them how much it was. */
+/* Fills in a command's streams and its time: the two ends of each stream, and between them how much
+ * was left out. */
 void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out);
 /* Makes the entry of the cache with the snapshot's files, sandbox->base, unless it is there, and a
  * remark on what it lacks. */

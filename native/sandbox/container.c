@@ -359,7 +359,7 @@ static bool finish(AcrSandbox *sandbox, const char *id)
     g_autoptr(GError) left = NULL;
     if (acr_engine_remove(state->engine, id, &left))
         return true;
-    acr_sandbox_remark(sandbox, "a container is left over: %s", left->message);
+    acr_sandbox_remark(sandbox, "a container could not be removed: %s", left->message);
     return false;
 }
 

@@ -354,7 +354,7 @@ static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool 
     const char *id = acr_json_get_string(made.json, "Id");
     if (!id) {
         acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                         "the container engine names no container that it made");
+                         "the container engine sent a malformed reply: no container id");
         return NULL;
     }
     g_autofree char *path = g_strdup_printf("/containers/%s/start", id);

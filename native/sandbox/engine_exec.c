@@ -100,7 +100,7 @@ static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec
     const char *exec_id = acr_json_get_string(answer.json, "Id");
     if (!exec_id)
         acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                         "the container engine names no command that it prepared");
+                         "the container engine sent a malformed reply: no command id");
     return g_strdup(exec_id);
 }
 
@@ -137,7 +137,7 @@ static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GEr
     return acr_sandbox_fail(
         error, ok || reading->is_broken ? ACR_SANDBOX_ERROR_FAILED : ACR_SANDBOX_ERROR_UNAVAILABLE,
         "the container engine cannot run a command: %s",
-        reading->is_broken ? "its output is in no known format"
+        reading->is_broken ? "it sent malformed output"
         : ok               ? "it refuses"
                            : reason->message);
 }

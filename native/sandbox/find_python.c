@@ -173,7 +173,7 @@ static bool follow_links(AcrSandboxPython *python, GError **error)
         at = g_steal_pointer(&next);
     }
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                            "'%s' is a link to too many links", python->path);
+                            "'%s': too many levels of symbolic links", python->path);
 }
 
 /* The folder of the virtual environment that the executable stands in, or NULL. */
@@ -237,9 +237,10 @@ static bool find_roots(AcrSandboxPython *python, GError **error)
                                 "'%s' is not in a folder that a Python is installed in",
                                 python->path);
     if (holds_home(prefix) || (python->venv && holds_home(python->venv)))
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                                "the Python '%s' cannot be shown without all of the user's home",
-                                python->path);
+        return acr_sandbox_fail(
+            error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+            "the Python '%s' cannot be used: its folder holds all of the user's home",
+            python->path);
     if (python->venv)
         g_ptr_array_add(python->roots, g_strdup(python->venv));
     add_root(python, prefix);

@@ -170,7 +170,7 @@ static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
         return true;
     if (S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                                "the sandbox takes no folder and no disk as standard input");
+                                "standard input cannot be a folder or a disk");
     if (!S_ISREG(st.st_mode))
         return true;
     *out = acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,

@@ -1,5 +1,5 @@
 /*
- * Private to sandbox: what the helper is told, and by whom. The host writes an AcrHelperSpec into a
+ * Private to sandbox: the spec of what a helper is to do. The host writes an AcrHelperSpec into a
  * file in memory; the helper, a fresh process of the same program, reads it, prepares itself,
  * starts the command and looks after it.
  *

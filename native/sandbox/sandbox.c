@@ -167,7 +167,7 @@ static bool open_cache(AcrSandbox *sandbox, const char *cache, GError **error)
     if (sandbox->cache)
         return true;
     if (cache)
-        acr_sandbox_remark(sandbox, "trees are not kept for the next time: %s", reason->message);
+        acr_sandbox_remark(sandbox, "the cache cannot be used: %s", reason->message);
     sandbox->cache = acr_tree_cache_open(NULL, sandbox->interrupt, error);
     return sandbox->cache != NULL;
 }
@@ -285,7 +285,7 @@ bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *executio
         const AcrSandboxFile *file = &execution->files[i];
         if (!acr_overlay_path_ok(overlay, file->path))
             return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                                    "'%s' cannot be a file of this tree", file->path);
+                                    "'%s' cannot be written in this tree", file->path);
         acr_helper_file(out, file->path, ACR_MODE_FILE, file->content);
     }
     return true;

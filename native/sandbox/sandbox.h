@@ -106,7 +106,7 @@ typedef struct {
     gint64 disk_bytes;   /* written files, together; 1 GiB. A single file: the same */
     gsize output_bytes;  /* kept of each stream; 1 MiB */
 } AcrSandboxLimits;
-/* A stream of more than so many times `output_bytes` ends the command. */
+/* A stream longer than this many times `output_bytes` ends the command. */
 #define ACR_SANDBOX_FLOOD 64u
 #define ACR_SANDBOX_MAX_PROCESSES 65536u
 #define ACR_SANDBOX_MAX_INPUT ((gsize)64 * 1024 * 1024)
@@ -155,7 +155,7 @@ typedef struct {
 typedef struct {
     int exit_code; /* 0-255; -1: a signal ended it */
     int signal; /* or 0. bubblewrap and engines report signal N as exit 128 + N, so that an exit code
-                   above 128 is taken for a signal, but not by "plain" */
+                   above 128 is reported as a signal, but not by "plain" */
     AcrSandboxLimit limit; /* the first one that was hit */
     GBytes *out, *err;     /* owned; longer ones lose their middle, and say in one line how much */
     guint64 out_total, err_total; /* bytes written, as far as they were read */
@@ -182,7 +182,7 @@ bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExec
 /*
  * The body of ACR_SANDBOX_VERB: reads what to do from descriptor 3, prepares this process and
  * becomes the command. To be called without Python and threads. Returns only when that failed, with
- * an exit code; why is told through the descriptor. `interrupt` is this process's own.
+ * an exit code; the reason is sent through the descriptor. `interrupt` is this process's own.
  */
 int acr_sandbox_helper(const AcrInterrupt *interrupt);
 

@@ -133,8 +133,8 @@ static AcrRepo *open_plain(const char *path, GError **error)
     struct stat st;
     g_autofree char *dot_git = g_build_filename(path, ".git", NULL);
     if (lstat(dot_git, &st) == 0) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED,
-                    "'%s' is no repository that git knows", dot_git);
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' is not a git repository",
+                    dot_git);
         return NULL;
     }
     g_autofree char *whole = realpath(path, NULL);

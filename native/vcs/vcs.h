@@ -104,7 +104,7 @@ bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot);
  * commit out. Empty where there is none; owned. Errors: those of acr_snapshot_of_commit.
  */
 AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error) ACR_MUST_USE;
-/* What the user should be told once, e.g. "2 submodules were left out: a, b"; borrowed; NULL if
+/* A remark for the user, e.g. "2 submodules were left out: a, b"; borrowed; NULL if
  * nothing. */
 const char *acr_snapshot_remarks(const AcrSnapshot *snapshot);
 /* 40 hex digits over all entries (path, mode, id): equal digests, equal snapshots; owned (g_free).
@@ -192,7 +192,7 @@ GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE
 
 /*
  * Applies a diff in git's format, made against the files as they are in the overlay: each hunk must
- * stand at its line. A mode that the diff does not tell stays. All of it, or nothing. Errors:
+ * stand at its line. A mode that the diff does not give stays. All of it, or nothing. Errors:
  * FAILED (no diff; it does not apply; a path that may not be written), those of acr_snapshot_read.
  */
 bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len,

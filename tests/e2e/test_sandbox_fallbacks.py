@@ -273,7 +273,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
             env = {"XDG_CACHE_HOME": str(path), "TMPDIR": str(host.home)}
             assert can_run(host, sample_repo, env, *backend).check(0).err == ""
             said = can_run(host, sample_repo, env, *backend, "-v").check(0).err
-            assert "trees are not kept for the next time: " in said
+            assert "the cache cannot be used: " in said
     (tmp_path / "file").write_text("")
     can_run(host, sample_repo, {"XDG_CACHE_HOME": str(tmp_path / "file")}, *backend).check(0)
     assert not list(host.home.glob("acr-host-*/*")), "a temporary tree is left"
