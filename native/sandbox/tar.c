@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "sandbox/sandbox.h"
-
 #define BLOCK 512u
 #define NAME_BYTES 100u
 

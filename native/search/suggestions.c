@@ -202,7 +202,7 @@ static guint count_in(const char *hay, gsize len, const char *text)
     gsize n = strlen(text);
     guint count = 0;
     const char *end = hay + len;
-    while (hay && (hay = acr_bytes_find(hay, (gsize)(end - hay), text, n))) {
+    while (hay && (hay = memmem(hay, (gsize)(end - hay), text, n))) {
         count++;
         hay += n;
     }

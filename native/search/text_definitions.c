@@ -92,7 +92,7 @@ static bool find_text_defs(AcrReply *reply, gsize entry, const char *name, GErro
     AcrContent *content;
     if (!acr_search_content(reply->search, entry, &content, error))
         return false;
-    if (!content || !acr_bytes_find(content->text.text, content->text.len, name, strlen(name)))
+    if (!content || !memmem(content->text.text, content->text.len, name, strlen(name)))
         return true;
     guint32 n_lines = acr_content_n_lines(content);
     for (guint32 line = 1; line <= n_lines; line++) {

@@ -154,7 +154,7 @@ void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char
     const char *hay = content->text.text, *end = hay + content->text.len;
     AcrLineCursor cursor = {.line = 1};
     for (const char *at = hay; len && at < end;) {
-        at = acr_bytes_find(at, (gsize)(end - at), text, len);
+        at = memmem(at, (gsize)(end - at), text, len);
         if (!at || !acr_text_add_match(reply, entry, content, &cursor, (gsize)(at - hay), len))
             return;
         at = MAX(at + len, acr_text_next_line(content, at, end));
@@ -233,14 +233,14 @@ void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
                          const AcrLooseText *loose)
 {
     const AcrText *text = &content->text;
-    if (!acr_bytes_find(text->text, text->len, loose->anchor, strlen(loose->anchor)))
+    if (!memmem(text->text, text->len, loose->anchor, strlen(loose->anchor)))
         return;
     GString *plain = plain_text(text->text, text->len);
     const char *counted = plain->str, *end = plain->str + plain->len;
     gsize len = strlen(loose->plain);
     guint32 line = 1;
     for (const char *at = plain->str; at < end;) {
-        at = acr_bytes_find(at, (gsize)(end - at), loose->plain, len);
+        at = memmem(at, (gsize)(end - at), loose->plain, len);
         if (!at)
             break;
         line += (guint32)count_lf(counted, (gsize)(at - counted));

@@ -79,7 +79,7 @@ static const char *next_word(const char *start, const char *at, const char *end,
                              gsize len)
 {
     bool left = word_char_at(word) > 0, right = ends_in_word_char(word, word + len);
-    while (len && (at = acr_bytes_find(at, (gsize)(end - at), word, len))) {
+    while (len && (at = memmem(at, (gsize)(end - at), word, len))) {
         bool begins = !left || !ends_in_word_char(start, at);
         bool stops = !right || at + len == end || !word_char_at(at + len);
         if (begins && stops)
@@ -264,7 +264,7 @@ static void collect(Collector *all, gsize entry, AcrContent *content, guint32 ne
 static bool holds(const AcrContent *content, const char *word)
 {
     const AcrText *text = &content->text;
-    return acr_bytes_find(text->text, text->len, word, strlen(word)) != NULL;
+    return memmem(text->text, text->len, word, strlen(word)) != NULL;
 }
 
 static bool collect_entry(Collector *all, gsize entry, guint32 nearness, GError **error)
@@ -324,7 +324,7 @@ static bool collect_others(Collector *all, GError **error)
         const char *path = acr_search_path(all->search, other->entry);
         gsize size;
         const char *data = g_bytes_get_data(other->bytes, &size);
-        if (acr_index_is_test_path(path) || !acr_bytes_find(data, size, all->word, len))
+        if (acr_index_is_test_path(path) || !memmem(data, size, all->word, len))
             continue;
         if (all->scope->files && acr_file_match_has(all->scope->files, other->entry))
             continue;

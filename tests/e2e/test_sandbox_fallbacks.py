@@ -276,7 +276,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
             env = {"XDG_CACHE_HOME": str(path), "TMPDIR": str(host.home)}
             assert can_run(host, sample_repo, env, *backend).check(0).err == ""
             said = can_run(host, sample_repo, env, *backend, "-v").check(0).err
-            assert "trees are not kept for the next time: " in said
+            assert "the cache cannot be used: " in said
     (tmp_path / "file").write_text("")
     can_run(host, sample_repo, {"XDG_CACHE_HOME": str(tmp_path / "file")}, *backend).check(0)
     assert not list(host.home.glob("acr-host-*/*")), "a temporary tree is left"
@@ -364,8 +364,8 @@ def _host(root: Path) -> None:
 
 IMAGES = {
     "acr-host-test/missing": ["has no image 'acr-host-test/missing'"],
-    "acr-host-test/broken": ["the image 'acr-host-test/broken' has ended by itself (can its /bin/sh be run here?)"],
-    "acr-host-test/empty": ["the image 'acr-host-test/empty' has no /bin/sh"],
+    "acr-host-test/broken": ["the image 'acr-host-test/broken' has no /bin/sh that can be run here"],
+    "acr-host-test/empty": ["the image 'acr-host-test/empty' has no /bin/sh that can be run here"],
     "no such/name!": ["no such/name!"],
 }
 
