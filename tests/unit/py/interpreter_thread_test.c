@@ -177,7 +177,8 @@ void add_interpreter_thread_tests(void)
     g_test_add_func("/py/interpreter_thread/except_exception_does_not_hold_the_deadline", careless);
     g_test_add_func("/py/interpreter_thread/swallowed_deadline_is_still_a_timeout", swallowing);
     g_test_add_func("/py/interpreter_thread/deadline_is_raised_again", stubborn);
-    g_test_add_func("/py/interpreter_thread/late_deadline_does_not_hit_the_next_job", deadlines_at_the_end);
+    g_test_add_func("/py/interpreter_thread/late_deadline_does_not_hit_the_next_job",
+                    deadlines_at_the_end);
     g_test_add_func("/py/interpreter_thread/threads_get_their_own_answers", many_threads);
     g_test_add_func("/py/interpreter_thread/deadline_counts_from_the_start_of_the_job",
                     deadline_counts_from_start);

@@ -52,6 +52,7 @@ void add_reproducer_doubts_tests(void)
 {
     g_test_add_func("/py/reproducer_doubts/an_honest_script_has_none", an_honest_script);
     g_test_add_func("/py/reproducer_doubts/they_come_in_the_order_of_lines", in_the_order_of_lines);
-    g_test_add_func("/py/reproducer_doubts/one_that_is_no_python_is_doubted", one_that_is_no_python);
+    g_test_add_func("/py/reproducer_doubts/one_that_is_no_python_is_doubted",
+                    one_that_is_no_python);
     g_test_add_func("/py/reproducer_doubts/a_deep_one_is_no_crash", a_deep_one_is_no_crash);
 }
