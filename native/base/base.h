@@ -31,8 +31,7 @@ GQuark acr_base_error_quark(void);
 
 #define ACR_MUST_USE G_GNUC_WARN_UNUSED_RESULT
 
-/* ---- Interruption ------------------------------------------------------------------------------
- */
+/* ---- Interruption ---- */
 
 /* Set by a signal handler, polled by whatever may wait. Zero-initialise. */
 typedef struct {
@@ -45,8 +44,7 @@ static inline bool acr_interrupted(const AcrInterrupt *interrupt)
     return interrupt && __atomic_load_n(&interrupt->signal, __ATOMIC_RELAXED) != 0;
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 /*
  * A JSON value. Strings are valid UTF-8 without NUL: what a foreign text escapes as \u0000 or as a
@@ -102,7 +100,6 @@ void acr_json_set_string(AcrJson *object, const char *key, const char *text);
 void acr_json_set_int(AcrJson *object, const char *key, gint64 value);
 void acr_json_set_bool(AcrJson *object, const char *key, bool value);
 void acr_json_append(AcrJson *array, AcrJson *value); /* value taken */
-void acr_json_remove(AcrJson *object, const char *key);
 
 AcrJsonType acr_json_type(const AcrJson *json); /* NULL counts as ACR_JSON_NULL */
 /* The member of that name, borrowed until `object` changes; NULL if absent or `object` is no
@@ -127,11 +124,10 @@ const AcrJson *acr_json_first(const AcrJson *json);
 const AcrJson *acr_json_next(const AcrJson *child);
 const char *acr_json_key(const AcrJson *member);
 /* Deep equality; members named `ignore` (may be NULL) are left out on both sides, at every depth.
- * Member order counts not. */
+ * The order of members is ignored. */
 bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore);
 
-/* ---- Text ---------------------------------------------------------------------------------------
- */
+/* ---- Text ---- */
 
 /* Valid UTF-8 without NUL. */
 bool acr_utf8_is_text(const void *data, gsize len);
@@ -173,22 +169,19 @@ GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
  */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
-/* The first place of the `n` bytes in the `len` bytes of `hay`, as memmem, but faster in source
- * code; borrowed; NULL if there is none. O(len). */
-const char *acr_bytes_find(const char *hay, gsize len, const char *bytes, gsize n);
-
 /* `text` with its middle left out and said so, when it is longer than `max` bytes; cut at UTF-8
  * borders; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
 /* `text` as a JSON string, its middle left out as above, for messages; owned (g_free). */
 char *acr_text_quote(const char *text, gsize max) ACR_MUST_USE;
 
-/* ---- Files --------------------------------------------------------------------------------------
- */
+/* ---- Files ---- */
 
 /* Reads a regular file of at most `max` bytes; owned. Errors: NOT_FOUND, TOO_BIG, FAILED (a folder,
  * no permission). */
 GBytes *acr_file_read(const char *path, gsize max, GError **error) ACR_MUST_USE;
+/* As acr_file_read of a file that is open, from where it stands. */
+GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error) ACR_MUST_USE;
 /*
  * Writes by temporary file in the same folder, fsync, rename, fsync of the folder: after a crash
  * the old or the new file is there, whole. `mode` as for chmod (0 = 0644). Errors: NOT_FOUND (no
@@ -199,7 +192,7 @@ bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t
 /*
  * Reads a descriptor to its end, of at most `max` bytes; owned. `timeout_ms` 0: however long it
  * takes; an interrupt (may be NULL) is seen within a tenth of a second. `name` is what errors call
- * it. Errors: TOO_BIG, FAILED (also: no end in time, interrupted).
+ * it. Errors: TOO_BIG, FAILED (also: timed out, interrupted).
  */
 GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
                         const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
@@ -218,7 +211,7 @@ char *acr_path_real(const char *path) ACR_MUST_USE;
 bool acr_file_is_temporary(const char *name);
 /* mkdir -p. Errors: NO_SPACE, FAILED (names the path). */
 bool acr_dir_make(const char *path, GError **error) ACR_MUST_USE;
-/* Whether the open folder or file is where something is mounted. False where that is not told. */
+/* Whether the open folder or file is a mount point; false where that is not known. */
 bool acr_fd_is_mount(int fd);
 /* Removes a tree that this program made; never follows symlinks; fails at what is mounted in it. A
  * missing tree is success. */
@@ -239,21 +232,31 @@ char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
 /* No process of ours, nor any that it starts, leaves a core behind. Errors: FAILED. */
 bool acr_forbid_cores(GError **error) ACR_MUST_USE;
 
-/* ---- Processes that own what is on disk ---------------------------------------------------------
- */
+/* ---- Processes that own what is on disk ---- */
 
-/* A process by the machine's boot, its number and its time of start: neither a restart of the
- * machine nor a number that is used again is taken for it. */
+/* A process by the machine's boot, its number and its time of start, so that neither a restart of
+ * the machine nor a reused number is mistaken for it. */
 typedef struct {
     gint64 pid, start; /* start: clock ticks since boot; 0: unknown */
     char boot[40];     /* the boot's id; "": unknown */
 } AcrOwner;
 void acr_owner_self(AcrOwner *out);
-/* Whether it still runs; where the system does not say, it does. `self` as of acr_owner_self. */
+/* Whether it still runs; assumed to, where the system does not say. `self` as of acr_owner_self. */
 bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self);
 
-/* ---- Child processes ----------------------------------------------------------------------------
- */
+/* ---- Child processes ---- */
+
+/* The two ends of a stream that may be long: its first bytes and its last ones. */
+typedef struct {
+    GByteArray *head, *tail; /* the tail: at least its last bytes, at most twice as many */
+    gsize head_limit, tail_limit;
+    guint64 total; /* bytes that were added */
+} AcrEnds;
+/* `limit`: bytes kept; with `keep_tail` half of them of the end, else all of the beginning. */
+void acr_ends_init(AcrEnds *ends, gsize limit, bool keep_tail);
+void acr_ends_add(AcrEnds *ends, const void *data, gsize len);
+/* What was kept; owned (g_bytes_unref). `ends` is cleared, but for `total`. */
+GBytes *acr_ends_finish(AcrEnds *ends) ACR_MUST_USE;
 
 #define ACR_SPAWN_MAX_FDS 8u
 
@@ -269,10 +272,9 @@ typedef struct {
     gint64 timeout_ms;  /* 0: none; at the deadline the whole process group is killed */
     gsize
         output_limit; /* bytes kept of each stream; 0: 16 MiB; what passes it is read and dropped */
-    bool merge_stderr; /* 2>&1 */
-    gint64 soft_ms; /* what ends it early is SIGTERM to it first, and SIGKILL to the group so much
+    gint64 soft_ms;   /* what ends it early is SIGTERM to it first, and SIGKILL to the group so much
                        later; 0: SIGKILL at once */
-    bool keep_ends; /* of a longer stream its first half-limit and its last half-limit bytes are
+    bool keep_ends;   /* of a longer stream its first half-limit and its last half-limit bytes are
                        kept, not its beginning only */
     guint64 flood_limit; /* a stream that is longer ends the command; 0: none is */
     const int *fds; /* more descriptors for it, which become 3, 4, …; up to ACR_SPAWN_MAX_FDS */

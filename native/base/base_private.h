@@ -12,13 +12,13 @@
 bool acr_base_fail(GError **error, int err, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /*
- * Checks that `text` is one JSON value as RFC 8259 has it, within the depth ceiling.
- *   out_repaired  owned; NULL when the text can be parsed as it is, else a text in which escapes
- * and numbers that the parser behind would misread are replaced. Errors: MALFORMED (with the byte
- * offset), TOO_BIG.
+ * Checks the strings, numbers and ceilings of a JSON text; its structure is cJSON's to check.
+ *   out_repaired  owned; NULL when the text can be parsed as it is, else a text in which escapes and
+ *                 numbers that cJSON would misread are replaced.
+ * Errors: MALFORMED (with the byte offset), TOO_BIG.
  */
-bool acr_json_text_check(const char *text, gsize len, GString **out_repaired,
-                         GError **error) ACR_MUST_USE;
+bool acr_json_check(const char *text, gsize len, GString **out_repaired,
+                    GError **error) ACR_MUST_USE;
 
 /* The value of a number; 0 for other types. */
 double acr_json_double(const AcrJson *json);

@@ -154,6 +154,7 @@ static char *find_cookie(const char *text, gsize len)
 
 /* ---- Conversion ---- */
 
+/* Not by iconv: as the last resort it must not fail. */
 static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
 {
     GString *out = g_string_sized_new(len + len / 8);
@@ -168,23 +169,6 @@ static char *latin1_to_utf8(const char *data, gsize len, gsize *out_len)
     }
     *out_len = out->len;
     return g_string_free(out, FALSE);
-}
-
-/* `text` is valid UTF-8. NULL at the first character that latin-1 lacks, with its offset in
- * *out_len. */
-static char *utf8_to_latin1(const char *text, gsize len, gsize *out_len)
-{
-    g_autoptr(GString) out = g_string_sized_new(len);
-    for (const char *p = text; p < text + len; p = g_utf8_next_char(p)) {
-        gunichar c = g_utf8_get_char(p);
-        if (c > 0xFF) {
-            *out_len = p - text;
-            return NULL;
-        }
-        g_string_append_c(out, (char)c);
-    }
-    *out_len = out->len;
-    return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
 /*
@@ -215,8 +199,6 @@ static char *encode_as(const char *encoding, const char *text, gsize len, gsize 
         *out_len = len;
         return g_memdup2(text, len);
     }
-    if (strcmp(encoding, LATIN1) == 0)
-        return utf8_to_latin1(text, len, out_len);
     return g_convert(text, len, iconv_name(encoding), UTF8, NULL, out_len, NULL);
 }
 

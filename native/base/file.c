@@ -102,41 +102,28 @@ char *acr_path_real(const char *path)
 
 /* ---- Reading ---- */
 
-static bool fail_too_big(GError **error, const char *path, gsize max)
+static GBytes *fail_too_big(GError **error, const char *path, gsize max)
 {
     g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
                 "'%s' has more than %" G_GSIZE_FORMAT " bytes", path, max);
-    return false;
+    return NULL;
 }
 
-/* Opens without waiting for a FIFO's writer, and looks at what was opened. */
-static int open_regular(const char *path, struct stat *out_stat, GError **error)
+static GBytes *fail_read(GError **error, int err, const char *path)
 {
-    ACR_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, out_stat) != 0) {
-        acr_base_fail(error, errno, "cannot open '%s'", path);
-        return -1;
-    }
-    if (!S_ISREG(out_stat->st_mode)) {
-        acr_base_fail(error, S_ISDIR(out_stat->st_mode) ? EISDIR : EINVAL, "cannot read '%s'",
-                      path);
-        return -1;
-    }
-    int opened = fd;
-    fd = -1;
-    return opened;
+    acr_base_fail(error, err, "cannot read '%s'", path);
+    return NULL;
 }
 
-GBytes *acr_file_read(const char *path, gsize max, GError **error)
+GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error)
 {
     struct stat st;
-    ACR_AUTO_FD fd = open_regular(path, &st, error);
-    if (fd < 0)
-        return NULL;
-    if ((guint64)st.st_size > max) {
-        fail_too_big(error, path, max);
-        return NULL;
-    }
+    if (fstat(fd, &st) != 0)
+        return fail_read(error, errno, path);
+    if (!S_ISREG(st.st_mode))
+        return fail_read(error, S_ISDIR(st.st_mode) ? EISDIR : EINVAL, path);
+    if ((guint64)st.st_size > max)
+        return fail_too_big(error, path, max);
     /* The size is a hint: /proc says 0, and a file may grow while it is read. */
     gsize room = (gsize)st.st_size + 1, len = 0;
     g_autofree char *data = g_malloc(room);
@@ -145,20 +132,25 @@ GBytes *acr_file_read(const char *path, gsize max, GError **error)
             data = g_realloc(data, room += MAX(room / 2, READ_CHUNK));
         ssize_t n = read(fd, data + len, room - len);
         if (n == 0)
-            break;
+            return g_bytes_new_take(g_steal_pointer(&data), len);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) {
-            acr_base_fail(error, errno, "cannot read '%s'", path);
-            return NULL;
-        }
+        if (n < 0)
+            return fail_read(error, errno, path);
         len += n;
-        if (len > max) {
-            fail_too_big(error, path, max);
-            return NULL;
-        }
+        if (len > max)
+            return fail_too_big(error, path, max);
     }
-    return g_bytes_new_take(g_steal_pointer(&data), len);
+}
+
+GBytes *acr_file_read(const char *path, gsize max, GError **error)
+{
+    /* Without waiting for a FIFO's writer. */
+    ACR_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0)
+        return acr_fd_read_file(fd, path, max, error);
+    acr_base_fail(error, errno, "cannot open '%s'", path);
+    return NULL;
 }
 
 /* ---- Writing ---- */

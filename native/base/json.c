@@ -1,6 +1,6 @@
 /*
  * JSON values. An AcrJson is a cJSON node under another name; this is the only file that knows so.
- * Foreign text goes through json_text.c first, and json_print.c prints, since the library's own
+ * Foreign text goes through json_check.c first, and json_print.c prints, since the library's own
  * printer rounds integers above 2^50. What this file adds to the nodes: strings that are always
  * valid UTF-8, names that are unique within an object, and a comparison that is not quadratic.
  */
@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define BASE64_KEY "base64"
-#define FEW_MEMBERS 16 /* up to here comparing each with each beats sorting */
 
 static cJSON *node_of(AcrJson *json)
 {
@@ -44,12 +43,11 @@ static int by_name(gconstpointer a, gconstpointer b)
     return strcmp((*left)->string, (*right)->string);
 }
 
-/* The siblings from `from` on whose name is not `ignore`, sorted by name; owned
- * (g_ptr_array_unref). Stable. */
-static GPtrArray *members_by_name(const cJSON *from, const char *ignore)
+/* The members whose name is not `ignore`, sorted by name; owned (g_ptr_array_unref). Stable. */
+static GPtrArray *members_by_name(const cJSON *object, const char *ignore)
 {
     GPtrArray *members = g_ptr_array_new();
-    for (const cJSON *c = from; c; c = c->next) {
+    for (const cJSON *c = object->child; c; c = c->next) {
         if (!ignore || strcmp(c->string, ignore) != 0)
             g_ptr_array_add(members, (gpointer)c);
     }
@@ -57,44 +55,15 @@ static GPtrArray *members_by_name(const cJSON *from, const char *ignore)
     return members;
 }
 
-static void remove_member(cJSON *object, cJSON *member)
-{
-    cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
-}
-
-static void drop_repeated_of_few(cJSON *object)
-{
-    for (cJSON *c = object->child, *next; c; c = next) {
-        next = c->next;
-        const cJSON *later = next;
-        while (later && strcmp(later->string, c->string) != 0)
-            later = later->next;
-        if (later)
-            remove_member(object, c);
-    }
-}
-
-static void drop_repeated_of_many(cJSON *object)
-{
-    g_autoptr(GPtrArray) members = members_by_name(object->child, NULL);
-    for (guint i = 0; i + 1 < members->len; i++) {
-        cJSON *c = members->pdata[i], *later = members->pdata[i + 1];
-        if (strcmp(c->string, later->string) == 0)
-            remove_member(object, c);
-    }
-}
-
 /* Of members with one name the last counts, as most readers have it; all below `node`. */
 static void drop_repeated(cJSON *node)
 {
-    if (cJSON_IsObject(node) && node->child) {
-        gsize n = 0;
-        for (const cJSON *c = node->child; c && n <= FEW_MEMBERS; c = c->next)
-            n++;
-        if (n <= FEW_MEMBERS)
-            drop_repeated_of_few(node);
-        else
-            drop_repeated_of_many(node);
+    g_autoptr(GPtrArray) members =
+        cJSON_IsObject(node) ? members_by_name(node, NULL) : g_ptr_array_new();
+    for (guint i = 0; i + 1 < members->len; i++) {
+        cJSON *c = members->pdata[i], *later = members->pdata[i + 1];
+        if (strcmp(c->string, later->string) == 0)
+            cJSON_Delete(cJSON_DetachItemViaPointer(node, c));
     }
     for (cJSON *c = node->child; c; c = c->next) {
         if (c->child)
@@ -103,6 +72,24 @@ static void drop_repeated(cJSON *node)
 }
 
 /* ---- Reading and freeing ---- */
+
+/* One value and nothing behind it but white space; NULL with an error. */
+static cJSON *read_value(const char *text, gsize len, GError **error)
+{
+    const char *end = text;
+    cJSON *node = len ? cJSON_ParseWithLengthOpts(text, len, &end, false) : NULL;
+    while (end && end < text + len && strchr(" \t\r\n", *end))
+        end++;
+    if (node && end == text + len)
+        return node;
+    g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_MALFORMED,
+                "malformed JSON at byte %" G_GSIZE_FORMAT ": %s", (gsize)(end - text),
+                node               ? "something follows the value"
+                : end < text + len ? "not what may stand here"
+                                   : "the text ends here");
+    cJSON_Delete(node);
+    return NULL;
+}
 
 AcrJson *acr_json_parse(const char *text, gsize len, GError **error)
 {
@@ -113,18 +100,14 @@ AcrJson *acr_json_parse(const char *text, gsize len, GError **error)
         return NULL;
     }
     GString *repaired = NULL;
-    if (!acr_json_text_check(len ? text : "", len, &repaired, error))
+    if (!acr_json_check(len ? text : "", len, &repaired, error))
         return NULL;
-    cJSON *node = repaired ? cJSON_ParseWithLength(repaired->str, repaired->len)
-                           : cJSON_ParseWithLength(text, len);
+    cJSON *node =
+        repaired ? read_value(repaired->str, repaired->len, error) : read_value(text, len, error);
     if (repaired)
         g_string_free(repaired, TRUE);
-    if (!node) {
-        g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
-                    "cannot parse %" G_GSIZE_FORMAT " bytes of JSON: out of memory", len);
-        return NULL;
-    }
-    drop_repeated(node);
+    if (node)
+        drop_repeated(node);
     return (AcrJson *)node;
 }
 
@@ -234,12 +217,6 @@ void acr_json_append(AcrJson *array, AcrJson *value)
     if (!value)
         value = acr_json_new_null();
     cJSON_AddItemToArray(node_of(array), node_of(value));
-}
-
-void acr_json_remove(AcrJson *object, const char *key)
-{
-    if (is_object(object))
-        cJSON_DeleteItemFromObjectCaseSensitive(node_of(object), key);
 }
 
 /* ---- Looking ---- */
@@ -355,14 +332,7 @@ const char *acr_json_key(const AcrJson *member)
 
 static bool equal(const cJSON *a, const cJSON *b, const char *ignore);
 
-static const cJSON *skip_ignored(const cJSON *member, const char *ignore)
-{
-    while (member && ignore && strcmp(member->string, ignore) == 0)
-        member = member->next;
-    return member;
-}
-
-static bool equal_unordered(const cJSON *a, const cJSON *b, const char *ignore)
+static bool equal_objects(const cJSON *a, const cJSON *b, const char *ignore)
 {
     g_autoptr(GPtrArray) left = members_by_name(a, ignore);
     g_autoptr(GPtrArray) right = members_by_name(b, ignore);
@@ -374,21 +344,6 @@ static bool equal_unordered(const cJSON *a, const cJSON *b, const char *ignore)
             return false;
     }
     return true;
-}
-
-/* In step as long as both have the same order, which is the usual case; the rest by name. */
-static bool equal_objects(const cJSON *a, const cJSON *b, const char *ignore)
-{
-    const cJSON *l = skip_ignored(a->child, ignore), *r = skip_ignored(b->child, ignore);
-    while (l && r && strcmp(l->string, r->string) == 0) {
-        if (!equal(l, r, ignore))
-            return false;
-        l = skip_ignored(l->next, ignore);
-        r = skip_ignored(r->next, ignore);
-    }
-    if (!l || !r)
-        return l == r;
-    return equal_unordered(l, r, ignore);
 }
 
 static bool equal_arrays(const cJSON *a, const cJSON *b, const char *ignore)

@@ -26,10 +26,8 @@
 
 /* One output stream of the child. */
 typedef struct {
-    int fd;                  /* -1 once it ended */
-    GByteArray *head, *tail; /* the tail: at least its last bytes, at most twice as many */
-    gsize head_limit, tail_limit;
-    guint64 total;
+    int fd; /* -1 once it ended */
+    AcrEnds ends;
 } Stream;
 
 /* A running child. */
@@ -46,7 +44,7 @@ typedef struct {
 
 /* What the child gets; all close-on-exec, none among the first n_child_fds. */
 typedef struct {
-    int in, out, err; /* err: -1 when merged */
+    int in, out, err;
     int more[ACR_SPAWN_MAX_FDS];
     gsize n_more;
 } ChildFds;
@@ -114,8 +112,7 @@ static bool open_fds(const AcrSpawn *spawn, ChildFds *fds, Child *child, GError 
 {
     fds->in = open_input(spawn);
     bool ok = fds->in >= 0 && make_pipe(spawn, &child->out.fd, &fds->out) &&
-              (spawn->merge_stderr || make_pipe(spawn, &child->err.fd, &fds->err)) &&
-              copy_fds(spawn, fds);
+              make_pipe(spawn, &child->err.fd, &fds->err) && copy_fds(spawn, fds);
     return ok || acr_base_fail(error, errno, "cannot prepare to run '%s'", spawn->argv[0]);
 }
 
@@ -123,8 +120,7 @@ static bool open_fds(const AcrSpawn *spawn, ChildFds *fds, Child *child, GError 
 
 static int start(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
 {
-    int all[ACR_N_STANDARD_FDS + ACR_SPAWN_MAX_FDS] = {fds->in, fds->out,
-                                                       fds->err < 0 ? fds->out : fds->err};
+    int all[ACR_N_STANDARD_FDS + ACR_SPAWN_MAX_FDS] = {fds->in, fds->out, fds->err};
     memcpy(all + ACR_N_STANDARD_FDS, fds->more, fds->n_more * sizeof fds->more[0]);
     return acr_child_start(spawn->argv, spawn->envp, spawn->cwd, all, n_child_fds(spawn), out_pid);
 }
@@ -151,20 +147,37 @@ static bool check_folder(const char *cwd, GError **error)
 
 /* ---- Reading ---- */
 
-static void keep(Stream *stream, const guint8 *data, gsize len)
+void acr_ends_init(AcrEnds *ends, gsize limit, bool keep_tail)
 {
-    gsize in_head = MIN(len, stream->head_limit - stream->head->len);
-    g_byte_array_append(stream->head, data, in_head);
-    stream->total += len;
-    data += in_head;
+    *ends = (AcrEnds){.head = g_byte_array_new(), .tail = g_byte_array_new()};
+    ends->tail_limit = keep_tail ? limit / 2 : 0;
+    ends->head_limit = limit - ends->tail_limit;
+}
+
+void acr_ends_add(AcrEnds *ends, const void *data, gsize len)
+{
+    const guint8 *at = data;
+    gsize in_head = MIN(len, ends->head_limit - ends->head->len);
+    g_byte_array_append(ends->head, at, in_head);
+    ends->total += len;
+    at += in_head;
     len -= in_head;
-    if (len > stream->tail_limit) {
-        data += len - stream->tail_limit;
-        len = stream->tail_limit;
+    if (len > ends->tail_limit) {
+        at += len - ends->tail_limit;
+        len = ends->tail_limit;
     }
-    if (stream->tail->len + len > 2 * stream->tail_limit)
-        g_byte_array_remove_range(stream->tail, 0, stream->tail->len - stream->tail_limit);
-    g_byte_array_append(stream->tail, data, len);
+    if (ends->tail->len + len > 2 * ends->tail_limit)
+        g_byte_array_remove_range(ends->tail, 0, ends->tail->len - ends->tail_limit);
+    g_byte_array_append(ends->tail, at, len);
+}
+
+GBytes *acr_ends_finish(AcrEnds *ends)
+{
+    gsize tail = MIN(ends->tail->len, ends->tail_limit);
+    if (tail)
+        g_byte_array_append(ends->head, ends->tail->data + ends->tail->len - tail, tail);
+    g_clear_pointer(&ends->tail, g_byte_array_unref);
+    return g_byte_array_free_to_bytes(g_steal_pointer(&ends->head));
 }
 
 /* Reads what is there, a bounded number of chunks. */
@@ -174,7 +187,7 @@ static void read_stream(const AcrSpawn *spawn, Stream *stream, bool is_stderr)
     for (int i = 0; i < 16 && stream->fd >= 0; i++) {
         ssize_t n = read(stream->fd, chunk, sizeof chunk);
         if (n > 0) {
-            keep(stream, chunk, (gsize)n);
+            acr_ends_add(&stream->ends, chunk, (gsize)n);
             if (spawn->on_output)
                 spawn->on_output(spawn->ctx, is_stderr, (const char *)chunk, (gsize)n);
         } else if (n < 0 && errno == EINTR) {
@@ -224,7 +237,8 @@ static void look_for_end(Child *child)
 
 static bool is_flooded(const AcrSpawn *spawn, const Child *child)
 {
-    return spawn->flood_limit > 0 && MAX(child->out.total, child->err.total) > spawn->flood_limit;
+    return spawn->flood_limit > 0 &&
+           MAX(child->out.ends.total, child->err.ends.total) > spawn->flood_limit;
 }
 
 /* Whether the watcher wants it to go on; asked once a slice, however fast output comes. */
@@ -331,30 +345,15 @@ static void init_stream(Stream *stream, const AcrSpawn *spawn)
     gsize limit =
         spawn->output_limit ? MIN(spawn->output_limit, OUTPUT_MAX_LIMIT) : OUTPUT_DEFAULT_LIMIT;
     stream->fd = -1;
-    stream->head = g_byte_array_new();
-    stream->tail = g_byte_array_new();
-    stream->tail_limit = spawn->keep_ends ? limit / 2 : 0;
-    stream->head_limit = limit - stream->tail_limit;
+    acr_ends_init(&stream->ends, limit, spawn->keep_ends);
 }
 
+/* What was kept, and how much it was in all. */
 static GBytes *finish_stream(Stream *stream, guint64 *out_total)
 {
-    gsize tail = MIN(stream->tail->len, stream->tail_limit);
     acr_fd_close(&stream->fd);
-    if (tail)
-        g_byte_array_append(stream->head, stream->tail->data + stream->tail->len - tail, tail);
-    *out_total = stream->total;
-    return g_byte_array_free_to_bytes(g_steal_pointer(&stream->head));
-}
-
-static void clear_child(Child *child)
-{
-    acr_fd_close(&child->out.fd);
-    acr_fd_close(&child->err.fd);
-    g_clear_pointer(&child->out.head, g_byte_array_unref);
-    g_clear_pointer(&child->err.head, g_byte_array_unref);
-    g_clear_pointer(&child->out.tail, g_byte_array_unref);
-    g_clear_pointer(&child->err.tail, g_byte_array_unref);
+    *out_total = stream->ends.total;
+    return acr_ends_finish(&stream->ends);
 }
 
 bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error)
@@ -373,16 +372,18 @@ bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error)
     if (err)
         ok = acr_base_fail(error, is_absent(err, spawn->argv[0]) ? ENOENT : err, "cannot run '%s'",
                            spawn->argv[0]);
+    g_auto(AcrSpawnResult) result = {0};
     if (ok) {
-        AcrSpawnResult result = {0};
         run_to_end(spawn, &child, started, &result);
         reap(&child, &result);
-        result.out = finish_stream(&child.out, &result.out_total);
-        result.err = finish_stream(&child.err, &result.err_total);
-        result.wall_ms = (g_get_monotonic_time() - started) / 1000;
-        *out = result;
     }
-    clear_child(&child);
+    result.out = finish_stream(&child.out, &result.out_total);
+    result.err = finish_stream(&child.err, &result.err_total);
+    result.wall_ms = (g_get_monotonic_time() - started) / 1000;
+    if (ok) {
+        *out = result;
+        result = (AcrSpawnResult){0};
+    }
     return ok;
 }
 

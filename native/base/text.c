@@ -7,8 +7,6 @@
 #include <string.h>
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
-#define UTF8_MAX_BYTES 4           /* of one character */
-#define VALIDATED_AT_ONCE 64u      /* bytes */
 
 /* Bytes from the start that are ASCII and not NUL, eight at a time. */
 static gsize plain_words(const char *data, gsize len)
@@ -25,21 +23,8 @@ static gsize plain_words(const char *data, gsize len)
 
 bool acr_utf8_is_text(const void *data, gsize len)
 {
-    const char *text = data;
-    for (gsize at = 0; at < len;) {
-        at += plain_words(text + at, len - at);
-        gsize n = MIN(len - at, VALIDATED_AT_ONCE);
-        const char *bad = NULL;
-        if (n == 0 || g_utf8_validate_len(text + at, n, &bad)) {
-            at += n;
-            continue;
-        }
-        gsize valid = (gsize)(bad - (text + at)); /* a character may go on past the n bytes */
-        if (valid == 0 || n - valid >= UTF8_MAX_BYTES)
-            return false;
-        at += valid;
-    }
-    return true;
+    gsize plain = plain_words(data, len);
+    return plain == len || g_utf8_validate_len((const char *)data + plain, len - plain, NULL);
 }
 
 char *acr_utf8_repair(const void *data, gsize len)

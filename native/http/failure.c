@@ -6,7 +6,7 @@
 
 #define UNVERIFIED 1
 
-G_DEFINE_QUARK(acr - http - error - quark, acr_http_error)
+G_DEFINE_QUARK(acr_http_error_quark, acr_http_error)
 
 static bool fail_ended(const AcrHttpTransfer *x, GError **error)
 {

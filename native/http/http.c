@@ -40,8 +40,7 @@ void acr_http_global_cleanup(void)
     curl_global_cleanup();
 }
 
-/* ---- The wait -----------------------------------------------------------------------------------
- */
+/* ---- The wait ---- */
 
 static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 timeout_ms,
                     AcrHttpEnd end)
@@ -103,8 +102,7 @@ static CURLcode drive(AcrHttpTransfer *x)
     }
 }
 
-/* ---- The exchange -------------------------------------------------------------------------------
- */
+/* ---- The exchange ---- */
 
 static bool begin(AcrHttpTransfer *x, GError **error)
 {
@@ -166,7 +164,6 @@ static bool exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHt
     g_auto(AcrHttpTransfer)
         x = {.request = request, .client = client, .start_us = g_get_monotonic_time()};
     CURLcode code = CURLE_OK;
-    bool whole = false;
 
     if (!begin(&x, error))
         return false;
@@ -176,7 +173,7 @@ static bool exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHt
         code = CURLE_PARTIAL_FILE;
         g_strlcpy(x.detail, "the connection ended within the headers", sizeof x.detail);
     }
-    whole = x.enough_us > 0 || x.nearly || (code == CURLE_OK && x.end == ACR_HTTP_END_NONE);
+    bool whole = x.enough_us > 0 || x.nearly || (code == CURLE_OK && x.end == ACR_HTTP_END_NONE);
     hand_over(&x, whole, out);
     if (whole)
         return true;
@@ -193,16 +190,14 @@ bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, Acr
     const struct timespec now = {0};
     g_autoptr(AcrHttpClient) own = client ? NULL : acr_http_client_new();
     sigset_t pipe_set, old_set, pending;
-    bool was_pending = false;
-    bool ok = false;
 
     memset(out, 0, sizeof *out);
     sigemptyset(&pipe_set);
     sigaddset(&pipe_set, SIGPIPE);
     sigpending(&pending);
-    was_pending = sigismember(&pending, SIGPIPE) == 1;
+    bool was_pending = sigismember(&pending, SIGPIPE) == 1;
     pthread_sigmask(SIG_BLOCK, &pipe_set, &old_set);
-    ok = exchange(client ? client : own, request, out, error);
+    bool ok = exchange(client ? client : own, request, out, error);
     g_clear_pointer(&own, acr_http_client_free); /* says good-bye on its TLS connection */
     while (!was_pending && sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR)
         continue;

@@ -19,11 +19,10 @@ static void note_bytes(AcrHttpTransfer *x)
 void acr_http_keep_header(GHashTable *headers, const char *line, gsize len)
 {
     const char *colon = memchr(line, ':', len);
-    g_autofree char *name = NULL;
 
     if (!colon)
         return;
-    name = acr_utf8_repair(line, (gsize)(colon - line));
+    g_autofree char *name = acr_utf8_repair(line, (gsize)(colon - line));
     g_hash_table_replace(headers, g_ascii_strdown(g_strstrip(name), -1),
                          g_strstrip(acr_utf8_repair(colon + 1, len - (gsize)(colon + 1 - line))));
 }

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK(acr - index - error - quark, acr_index_error)
+#define MAX_FAILURES_IN_A_ROW 50u /* by then the outliner itself is gone */
+
+G_DEFINE_QUARK(acr_index_error, acr_index_error)
 
 static bool part_is_test(const char *part, gsize len)
 {
@@ -208,6 +210,33 @@ static bool outline_rest(Build *build, GError **error)
     if (build->options->cache)
         acr_index_cache_flush(build->options->cache);
     return ok;
+}
+
+bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, void *ctx,
+                            GError **error)
+{
+    guint failures = 0;
+    for (gsize i = 0; i < batch->n; i++) {
+        if (acr_interrupted(batch->interrupt)) {
+            g_set_error_literal(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
+                                "interrupted while indexing");
+            return false;
+        }
+        g_autoptr(GError) why = NULL;
+        g_autoptr(GBytes) rows = NULL, source = batch->read(batch->ctx, i);
+        if (!source)
+            continue;
+        bool ok = one(ctx, batch->path(batch->ctx, i), source, &rows, &why);
+        AcrOutlineFailure failure = {.why = ok ? "" : why->message};
+        batch->done(batch->ctx, i, ok ? rows : NULL, ok ? NULL : &failure);
+        failures = ok ? 0 : failures + 1;
+        if (failures == MAX_FAILURES_IN_A_ROW) {
+            g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
+                        "cannot outline any more files: %s", why->message);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* ---- Decoding -----------------------------------------------------------------------------------

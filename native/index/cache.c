@@ -1,23 +1,172 @@
 /*
- * The outline cache as its users see it: rows by blob id and outliner version, looked for among
- * those that are not written yet and then in the store, written in batches. Whatever a store
- * reports, the worst that a caller sees is that there are no rows.
+ * The outline cache as its users see it: rows by blob id and outliner version, written in batches.
+ * Whatever happens to the file, the worst that a caller sees is that there are no rows.
+ *
+ * A file of ours that is damaged or of another format is removed and made again; another program's
+ * is left alone. Removing goes under a lock, and whoever finds a file damaged looks again, with the
+ * lock, whether the path still leads to that file.
  */
 #include "index/cache_private.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
-#define BATCH_ROWS 256
+#define BATCH_ROWS 256u
 #define BATCH_BYTES (2u * 1024 * 1024)
-#define MAX_TOUCHED 8192
-#define MAX_GETS 4096 /* in one read transaction: while it is open, the journal only grows */
-#define SECONDS_A_DAY (24 * 60 * 60)
+#define MIN_LIMIT (1024u * 1024)
+#define LOCK_PATIENCE_MS 1000
+#define LOCK_NAP_MS 5
+#define MAX_ATTEMPTS 8
+#define MAX_REBUILDS 3u
+
+struct AcrIndexCache {
+    char *path; /* absolute, links followed; NULL: no cache */
+    guint64 limit_bytes;
+    AcrCacheDatabase *database; /* NULL: going without */
+    bool writable;
+    char *remark;
+    GPtrArray *rows;     /* of AcrCacheRow: not written yet */
+    gsize pending_bytes; /* that they will take in the file, about */
+    guint gets;          /* under the present read lock */
+    guint rebuilds;      /* by this cache; bounded */
+};
+
+/* Keeps the first remark. */
+static void say(AcrIndexCache *cache, const char *what, ...) G_GNUC_PRINTF(2, 3);
+static void say(AcrIndexCache *cache, const char *what, ...)
+{
+    va_list arguments;
+    va_start(arguments, what);
+    g_autofree char *text = g_strdup_vprintf(what, arguments);
+    va_end(arguments);
+    if (!cache->remark)
+        cache->remark = g_strdup_printf("the outline cache '%s' %s", cache->path, text);
+}
+
+static void drop_database(AcrIndexCache *cache)
+{
+    g_clear_pointer(&cache->database, acr_cache_database_close);
+}
+
+/* ---- Removing ---- */
+
+static AcrLock *lock_patiently(const char *path, GError **error)
+{
+    g_autofree char *name = g_strconcat(path, "-lock", NULL);
+    for (int waited_ms = 0;; waited_ms += LOCK_NAP_MS) {
+        g_autoptr(GError) failed = NULL;
+        AcrLock *lock = acr_lock_take(name, &failed);
+        if (lock)
+            return lock;
+        if (!g_error_matches(failed, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY) ||
+            waited_ms >= LOCK_PATIENCE_MS) {
+            g_propagate_error(error, g_steal_pointer(&failed));
+            return NULL;
+        }
+        g_usleep(LOCK_NAP_MS * 1000);
+    }
+}
+
+/* Removes a database and SQLite's files beside it while nobody uses them. */
+static bool remove_files(const char *path, AcrCacheDatabase *database, GError **error)
+{
+    static const char *const endings[] = {"", "-journal", "-wal", "-shm"};
+    acr_cache_database_lock_out(database);
+    for (gsize i = 0; i < G_N_ELEMENTS(endings); i++) {
+        g_autofree char *name = g_strconcat(path, endings[i], NULL);
+        if (unlink(name) == 0 || errno == ENOENT)
+            continue;
+        g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "%s", g_strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+/* Removes the open file, unless another process has done so; false: it is still there. */
+static bool remove_open(AcrIndexCache *cache, AcrCacheState state)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrLock) lock = NULL;
+    if (cache->rebuilds >= MAX_REBUILDS) {
+        say(cache, "was damaged again and again: going without");
+        return false;
+    }
+    lock = lock_patiently(cache->path, &error);
+    if (lock && acr_cache_database_has_moved(cache->database))
+        return true;
+    if (!lock || !remove_files(cache->path, cache->database, &error)) {
+        say(cache, "is damaged and cannot be rebuilt (%s): going without", error->message);
+        return false;
+    }
+    cache->rebuilds++;
+    if (state == ACR_CACHE_DAMAGED)
+        say(cache, "was damaged and has been rebuilt");
+    return true;
+}
+
+/* ---- Opening ---- */
+
+/* Opens what is at the path, makes it where it is missing or was removed; else goes without. */
+static void attach(AcrIndexCache *cache)
+{
+    AcrCacheState state = ACR_CACHE_UNUSABLE;
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        drop_database(cache);
+        state = acr_cache_database_open(cache->path, true, &cache->database);
+        if (state == ACR_CACHE_OK) {
+            cache->writable = acr_cache_database_writable(cache->database);
+            if (!cache->writable)
+                say(cache, "is read-only: nothing is kept");
+            return;
+        }
+        if (acr_cache_database_has_moved(cache->database))
+            continue;
+        if (state != ACR_CACHE_DAMAGED && state != ACR_CACHE_OUTDATED)
+            break;
+        if (!remove_open(cache, state))
+            break;
+    }
+    if (state == ACR_CACHE_FOREIGN)
+        say(cache, "is another program's file: left alone, going without");
+    else
+        say(cache, "cannot be used (%s): going without", acr_cache_database_why(cache->database));
+    drop_database(cache);
+}
+
+/* A file that another process removed is never used again: its journal has the name of the new
+ * file's. */
+static void attach_if_moved(AcrIndexCache *cache)
+{
+    if (cache->database && acr_cache_database_has_moved(cache->database))
+        attach(cache);
+}
+
+/* What a read or write that failed leads to. */
+static void recover(AcrIndexCache *cache, AcrCacheState state, bool writing)
+{
+    if (acr_cache_database_has_moved(cache->database)) {
+        attach(cache); /* removed by another process */
+    } else if (state == ACR_CACHE_DAMAGED) {
+        if (remove_open(cache, state))
+            attach(cache);
+        else
+            drop_database(cache);
+    } else if (writing) {
+        say(cache, "cannot be written (%s): nothing more is kept",
+            acr_cache_database_why(cache->database));
+        cache->writable = false;
+    } else {
+        say(cache, "cannot be read (%s): going without", acr_cache_database_why(cache->database));
+        drop_database(cache);
+    }
+}
 
 static void row_free(gpointer data)
 {
-    AcrStoreRow *row = data;
-    g_free(row->version);
+    AcrCacheRow *row = data;
+    g_bytes_unref(row->key);
     g_bytes_unref(row->rows);
     g_free(row);
 }
@@ -25,22 +174,19 @@ static void row_free(gpointer data)
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes)
 {
     AcrIndexCache *cache = g_new0(AcrIndexCache, 1);
-    cache->limit_bytes = MAX(limit_bytes, ACR_STORE_MIN_LIMIT);
+    g_autoptr(GError) error = NULL;
+    cache->limit_bytes = MAX(limit_bytes, MIN_LIMIT);
     cache->rows = g_ptr_array_new_with_free_func(row_free);
-    cache->pending = g_hash_table_new(g_int64_hash, g_int64_equal);
-    cache->touched = g_array_new(FALSE, FALSE, sizeof(gint64));
-    cache->day = (gint64)time(NULL) / SECONDS_A_DAY;
     if (!path)
         return cache;
-    g_autoptr(GError) error = NULL;
-    /* SQLite takes some relative paths for something else, and puts its other files beside a link
+    /* SQLite takes some relative paths for something else, and puts its journal beside a link
      * rather than beside the file. */
     cache->path = acr_path_real(path);
     g_autofree char *folder = g_path_get_dirname(cache->path);
     if (acr_dir_make(folder, &error))
-        acr_index_cache_attach(cache);
+        attach(cache);
     else
-        acr_index_cache_say(cache, "cannot be made (%s): going without", error->message);
+        say(cache, "cannot be made (%s): going without", error->message);
     return cache;
 }
 
@@ -49,10 +195,8 @@ void acr_index_cache_free(AcrIndexCache *cache)
     if (!cache)
         return;
     acr_index_cache_flush(cache);
-    acr_store_close(cache->store);
-    g_hash_table_unref(cache->pending);
+    drop_database(cache);
     g_ptr_array_unref(cache->rows);
-    g_array_unref(cache->touched);
     g_free(cache->remark);
     g_free(cache->path);
     g_free(cache);
@@ -63,120 +207,92 @@ const char *acr_index_cache_remark(const AcrIndexCache *cache)
     return cache->remark;
 }
 
-/* ---- Reading ---- */
+/* ---- Rows ---- */
 
-/* What a failure of reading leads to. */
-static void cannot_read(AcrIndexCache *cache, AcrStoreState state)
-{
-    if (state == ACR_STORE_DAMAGED)
-        acr_index_cache_replace(cache);
-    else if (state == ACR_STORE_BUSY)
-        acr_index_cache_say(cache, "is locked by another process: going without");
-    else if (state == ACR_STORE_REFUSED)
-        acr_index_cache_say(cache, "cannot be read (%s): going without", cache->store->why);
-}
-
-static bool is_key(const char *version)
+/* NULL where the version is none to keep rows under. */
+static GBytes *key_of(const guint8 id[ACR_BLOB_ID_LEN], const char *version)
 {
     gsize len = strlen(version);
-    return len <= ACR_INDEX_CACHE_MAX_VERSION && acr_utf8_is_text(version, len);
+    if (len > ACR_INDEX_CACHE_MAX_VERSION)
+        return NULL;
+    guint8 *key = g_malloc(ACR_BLOB_ID_LEN + len);
+    memcpy(key, id, ACR_BLOB_ID_LEN);
+    memcpy(key + ACR_BLOB_ID_LEN, version, len);
+    return g_bytes_new_take(key, ACR_BLOB_ID_LEN + len);
 }
 
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                             const char *version)
 {
-    if (!cache->store || !is_key(version))
-        return NULL;
-    AcrStoreKey key = {id, version};
-    gint64 number = acr_store_number(&key);
-    const AcrStoreRow *row = g_hash_table_lookup(cache->pending, &number);
-    if (row && memcmp(row->id, id, ACR_BLOB_ID_LEN) == 0 && strcmp(row->version, version) == 0)
-        return g_bytes_ref(row->rows);
-    if (++cache->gets > MAX_GETS || cache->touched->len > MAX_TOUCHED)
-        acr_index_cache_flush(cache);
-    if (!cache->store)
-        return NULL;
+    g_autoptr(GBytes) key = key_of(id, version);
     GBytes *rows = NULL;
-    gint64 day = 0;
-    acr_store_begin_call(cache->store);
-    AcrStoreState state = acr_store_read(cache->store, &key, &rows, &day);
-    if (state != ACR_STORE_OK) {
-        cannot_read(cache, state);
+    if (cache->rows->len > 0)
+        acr_index_cache_flush(cache);
+    attach_if_moved(cache);
+    if (!cache->database || !key)
         return NULL;
-    }
-    if (day != cache->day && cache->store->writable)
-        g_array_append_val(cache->touched, number);
+    AcrCacheState state = acr_cache_database_read(cache->database, key, &rows);
+    if (state != ACR_CACHE_OK && state != ACR_CACHE_NONE)
+        recover(cache, state, false);
     return rows;
-}
-
-/* ---- Writing ---- */
-
-/* Writes what is pending and drops what is too much. */
-static AcrStoreState write_out(AcrIndexCache *cache)
-{
-    acr_store_begin_call(cache->store);
-    AcrStoreState state = acr_store_write(cache->store, cache->rows, cache->touched, cache->day);
-    if (state == ACR_STORE_OK && cache->rows->len > 0)
-        state = acr_store_evict(cache->store, cache->limit_bytes);
-    return state;
-}
-
-static void forget_pending(AcrIndexCache *cache)
-{
-    g_hash_table_remove_all(cache->pending);
-    g_ptr_array_set_size(cache->rows, 0);
-    g_array_set_size(cache->touched, 0);
-    cache->pending_bytes = 0;
-}
-
-static void cannot_write(AcrIndexCache *cache, AcrStoreState state)
-{
-    if (state == ACR_STORE_DAMAGED)
-        acr_index_cache_replace(cache);
-    else if (state == ACR_STORE_BUSY && cache->rows->len > 0)
-        acr_index_cache_say(cache, "is locked by another process: not all is kept");
-    else if (state == ACR_STORE_REFUSED) {
-        acr_index_cache_say(cache, "cannot be written (%s): nothing more is kept",
-                            cache->store->why);
-        cache->store->writable = false;
-    }
 }
 
 void acr_index_cache_flush(AcrIndexCache *cache)
 {
-    bool any = cache->rows->len + cache->touched->len > 0;
-    cache->gets = 0;
-    if (cache->store)
-        acr_store_end_reading(cache->store);
-    if (any && cache->store && cache->store->writable && acr_store_has_moved(cache->store))
-        acr_index_cache_attach(cache); /* removed or made anew by another process */
-    for (int attempt = 0; any && attempt < 2; attempt++) {
-        if (!cache->store || !cache->store->writable)
+    attach_if_moved(cache);
+    for (int attempt = 0; attempt < 2 && cache->rows->len > 0; attempt++) {
+        if (!cache->database || !cache->writable)
             break;
-        AcrStoreState state = write_out(cache);
-        cannot_write(cache, state);
-        if (state != ACR_STORE_DAMAGED)
+        AcrCacheState state = acr_cache_database_write(cache->database, cache->rows,
+                                                       cache->limit_bytes - cache->pending_bytes);
+        if (state == ACR_CACHE_OK)
             break;
+        recover(cache, state, true);
     }
-    forget_pending(cache);
+    g_ptr_array_set_size(cache->rows, 0);
+    cache->pending_bytes = 0;
 }
 
 void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                          const char *version, GBytes *rows)
 {
     gsize len = g_bytes_get_size(rows);
-    if (!cache->store || !cache->store->writable || !is_key(version) ||
+    g_autoptr(GBytes) key = key_of(id, version);
+    if (!cache->database || !cache->writable || !key ||
         len > MIN(ACR_INDEX_CACHE_MAX_ROWS, cache->limit_bytes / 4))
         return;
-    AcrStoreRow *row = g_new0(AcrStoreRow, 1);
-    memcpy(row->id, id, ACR_BLOB_ID_LEN);
-    row->version = g_strdup(version);
-    row->rows = g_bytes_ref(rows);
-    AcrStoreKey key = {row->id, row->version};
-    row->number = acr_store_number(&key);
-    g_ptr_array_add(cache->rows, row);
-    g_hash_table_replace(cache->pending, &row->number, row);
-    cache->pending_bytes += len;
-    if (cache->rows->len >= BATCH_ROWS || cache->pending_bytes >= BATCH_BYTES)
+    AcrCacheRow row = {.key = g_steal_pointer(&key), .rows = g_bytes_ref(rows)};
+    g_ptr_array_add(cache->rows, g_memdup2(&row, sizeof row));
+    cache->pending_bytes += len + ACR_CACHE_PAGE_BYTES / 2;
+    if (cache->rows->len >= BATCH_ROWS ||
+        cache->pending_bytes >= MIN(BATCH_BYTES, cache->limit_bytes / 4))
         acr_index_cache_flush(cache);
+}
+
+/* ---- Clearing ---- */
+
+static bool fail_to_clear(GError **error, const char *path, const char *why)
+{
+    g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
+                "cannot remove the outline cache '%s': %s", path, why);
+    return false;
+}
+
+bool acr_index_cache_clear(const char *path, GError **error)
+{
+    g_autofree char *real = realpath(path, NULL);
+    if (!real)
+        return errno == ENOENT ? true : fail_to_clear(error, path, g_strerror(errno));
+    g_autoptr(GError) failed = NULL;
+    g_autoptr(AcrLock) lock = lock_patiently(real, &failed);
+    if (!lock)
+        return fail_to_clear(error, path, failed->message);
+    AcrCacheDatabase *database = NULL;
+    AcrCacheState state = acr_cache_database_open(real, false, &database);
+    bool ok =
+        state == ACR_CACHE_FOREIGN
+            ? fail_to_clear(error, path, "it is another program's file")
+            : remove_files(real, database, &failed) || fail_to_clear(error, path, failed->message);
+    acr_cache_database_close(database);
+    return ok;
 }

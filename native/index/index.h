@@ -266,7 +266,7 @@ typedef struct AcrIndexCache AcrIndexCache;
 /*
  * Opens the cache file `path`, made with its folders where missing; owned. Never NULL: a cache that
  * cannot be used answers nothing and keeps nothing, and acr_index_cache_remark says why. Above
- * `limit_bytes` (at least 1 MiB) what was unused longest is dropped.
+ * `limit_bytes` (at least 1 MiB) the oldest rows are dropped.
  */
 AcrIndexCache *acr_index_cache_open(const char *path, guint64 limit_bytes) ACR_MUST_USE;
 void acr_index_cache_free(AcrIndexCache *cache); /* flushes */
@@ -279,11 +279,10 @@ GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LE
  * was not flushed. */
 void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                          const char *version, GBytes *rows);
-/* Writes what is pending and lets go of the file; to be called after the last of many gets or puts,
- * as the file cannot be tidied by any process while one reads. */
+/* Writes what is pending; a get does so too. */
 void acr_index_cache_flush(AcrIndexCache *cache);
-/* One line that a user should see once ("the outline cache '…' was damaged and has been made
- * anew"), borrowed until the next call with this cache; NULL if there is nothing to say. */
+/* One line that a user should see once ("the outline cache '…' was damaged and has been rebuilt"),
+ * borrowed until the next call with this cache; NULL if there is nothing to say. */
 const char *acr_index_cache_remark(const AcrIndexCache *cache);
 /*
  * Removes the cache's own files (the database and SQLite's files beside it), nothing else; safe

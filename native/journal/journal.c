@@ -15,7 +15,7 @@
 
 #include "journal/journal_private.h"
 
-G_DEFINE_QUARK(acr - journal - error - quark, acr_journal_error)
+G_DEFINE_QUARK(acr_journal_error_quark, acr_journal_error)
 
 struct AcrJournal {
     char *path; /* owned */
@@ -250,7 +250,7 @@ bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *r
         journal->end + line->len > ACR_JOURNAL_MAX_BYTES) {
         g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
                     "cannot append to journal '%s': %s", journal->path,
-                    journal->broken ? "an earlier record could not be taken back"
+                    journal->broken ? "an earlier failed write could not be undone"
                                     : "the record is too large");
         return false;
     }

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "llm/aws_private.h"
-#include "llm/llm_private.h"
+#include "llm/aws.h"
+#include "llm/provider.h"
 
 #define SERVICE "bedrock" /* what signatures name; hosts are named bedrock-runtime */
 #define OWN_HOST "https://bedrock-runtime"
@@ -28,8 +28,7 @@ static const AcrWord finish_words[] = {
 };
 #define WINDOW_EXCEEDED "model_context_window_exceeded"
 
-/* ---- Where it is asked --------------------------------------------------------------------------
- */
+/* ---- Where it is asked ---- */
 
 static bool fail_without_key(const char *what, GError **error)
 {
@@ -52,11 +51,11 @@ static bool fail_without_region(GError **error)
 /* The host of a region; FIPS 140 where the user asks for it as AWS's tools let him. */
 static char *bedrock_base(GError **error)
 {
-    g_auto(AcrAwsSettings) settings = {0};
+    g_auto(AcrAwsCredentials) settings = {0};
     const char *fips = acr_variable("AWS_USE_FIPS_ENDPOINT");
     bool is_fips = fips && g_ascii_strcasecmp(fips, "true") == 0;
 
-    if (!acr_aws_settings_read(&settings, error))
+    if (!acr_aws_credentials_read(&settings, error))
         return NULL;
     if (!settings.region && !settings.access_key && !acr_first_variable(key_variables, NULL)) {
         fail_without_key(" and no region", error);
@@ -78,39 +77,27 @@ static bool is_own_host(const char *base_url)
            !strpbrk(base_url + strlen("https://"), "/:");
 }
 
-static void free_state(gpointer state)
-{
-    acr_aws_settings_clear(state);
-    g_free(state);
-}
-
 /* Keeps the keys for bedrock_sign. */
 static bool take_keys(AcrEndpoint *endpoint, GError **error)
 {
-    g_auto(AcrAwsSettings) settings = {0};
-    AcrAwsSettings *kept = NULL;
+    AcrAwsCredentials *keys = &endpoint->aws;
 
-    if (!acr_aws_settings_read(&settings, error))
+    if (!acr_aws_credentials_read(keys, error))
         return false;
-    if (!settings.access_key)
+    if (!keys->access_key)
         return fail_without_key("", error);
-    if (!settings.region)
+    if (!keys->region)
         return fail_without_region(error);
-    acr_endpoint_secret(endpoint, settings.access_key);
-    acr_endpoint_secret(endpoint, settings.secret_key);
-    acr_endpoint_secret(endpoint, settings.session_token);
-    endpoint->key = g_strdup(settings.access_key); /* by which limits are kept */
-    kept = g_new0(AcrAwsSettings, 1);
-    *kept = settings;
-    settings = (AcrAwsSettings){0};
-    endpoint->state = kept;
-    endpoint->free_state = free_state;
+    acr_endpoint_secret(endpoint, keys->access_key);
+    acr_endpoint_secret(endpoint, keys->secret_key);
+    acr_endpoint_secret(endpoint, keys->session_token);
+    endpoint->key = g_strdup(keys->access_key); /* by which limits are kept */
     return true;
 }
 
 static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
 {
-    g_autofree char *model = acr_llm_escape_segment(endpoint->model);
+    g_autofree char *model = g_uri_escape_string(endpoint->model, NULL, FALSE);
     g_autofree char *path = g_strdup_printf("model/%s/converse-stream", model);
 
     endpoint->url = acr_llm_join_url(endpoint->base_url, path);
@@ -123,55 +110,18 @@ static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* The URL's host as a Host header has it, and the path behind it. */
-static void split_url(const char *url, char **out_host, const char **out_path)
+static void bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize len,
+                         GPtrArray *headers)
 {
-    bool is_tls = g_str_has_prefix(url, "https://");
-    const char *host = url + (is_tls ? strlen("https://") : strlen("http://"));
-    const char *port = is_tls ? ":443" : ":80";
-    gsize len = strcspn(host, "/");
-
-    *out_path = host + len;
-    if (len > strlen(port) && memcmp(host + len - strlen(port), port, strlen(port)) == 0)
-        len -= strlen(port);
-    *out_host = g_strndup(host, len);
+    if (endpoint->aws.access_key)
+        acr_sigv4_sign(&endpoint->aws, SERVICE, endpoint->url,
+                       acr_endpoint_find_header(endpoint, "Content-Type"), body, len,
+                       g_get_real_time() / G_USEC_PER_SEC, headers);
 }
 
-static bool bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize len,
-                         GPtrArray *headers, GError **error)
-{
-    const AcrAwsSettings *settings = endpoint->state;
-    g_autofree char *host = NULL;
-    const char *path = NULL;
-    AcrAwsKeys keys = {0};
+/* ---- Request ---- */
 
-    if (!settings)
-        return true;
-    keys = (AcrAwsKeys){
-        .access_key = settings->access_key,
-        .secret_key = settings->secret_key,
-        .session_token = settings->session_token,
-        .region = settings->region,
-        .service = SERVICE,
-    };
-    split_url(endpoint->url, &host, &path);
-    acr_sigv4_sign(&keys, "POST", host, path, NULL, (const char *const *)endpoint->headers->pdata,
-                   body, len, g_get_real_time() / G_USEC_PER_SEC, headers);
-    return true;
-}
-
-/* ---- Request ------------------------------------------------------------------------------------
- */
-
-static void append_cache_point(AcrJson *blocks)
-{
-    AcrJson *block = acr_json_new_object();
-    AcrJson *point = acr_json_new_object();
-
-    acr_json_set_string(point, "type", "default");
-    acr_json_set(block, "cachePoint", point);
-    acr_json_append(blocks, block);
-}
+#define CACHE_POINT "{\"cachePoint\":{\"type\":\"default\"}}"
 
 /* Whether the model takes marks of what to cache: those of Anthropic but the first ones, and
  * Amazon's Nova. Of a profile's ARN nobody can say, so it is tried. */
@@ -181,33 +131,23 @@ static bool may_cache(const AcrDialect *dialect)
     static const char *const unable[] = {"claude-v2",      "claude-instant",
                                          "claude-3-haiku", "claude-3-sonnet",
                                          "claude-3-opus",  "claude-3-5-sonnet-20240620"};
-    bool found = false;
 
-    for (gsize i = 0; i < G_N_ELEMENTS(able); i++)
-        found = found || strstr(dialect->model, able[i]);
     for (gsize i = 0; i < G_N_ELEMENTS(unable); i++)
-        found = found && !strstr(dialect->model, unable[i]);
-    return found && !dialect->no_cache;
+        if (strstr(dialect->model, unable[i]))
+            return false;
+    for (gsize i = 0; i < G_N_ELEMENTS(able); i++)
+        if (strstr(dialect->model, able[i]))
+            return !dialect->no_cache;
+    return false;
 }
 
 /* A cache holds what stands before a mark: the system prompt, and what was sent the last time. */
 static void mark_prefix(AcrTurns *turns)
 {
     if (acr_json_size(turns->system) > 0)
-        append_cache_point(turns->system);
+        acr_json_append(turns->system, acr_json_constant(CACHE_POINT));
     if (turns->user_blocks[1])
-        append_cache_point(turns->user_blocks[1]);
-}
-
-static AcrJson *inference_of(const AcrDialect *dialect, const AcrModelRequest *request)
-{
-    AcrJson *config = acr_json_new_object();
-
-    if (request->max_tokens > 0)
-        acr_json_set_int(config, "maxTokens", request->max_tokens);
-    if (dialect->temperature >= 0 && !dialect->no_temperature)
-        acr_json_set(config, "temperature", acr_json_new_double(dialect->temperature));
-    return config;
+        acr_json_append(turns->user_blocks[1], acr_json_constant(CACHE_POINT));
 }
 
 /* The schema goes as a text inside the JSON. */
@@ -226,45 +166,35 @@ static AcrJson *format_of(const AcrJson *schema)
     return format;
 }
 
-static AcrJson *output_of(const AcrDialect *dialect, const AcrModelRequest *request)
-{
-    AcrJson *config = acr_json_new_object();
-
-    if (request->schema && !dialect->no_schema)
-        acr_json_set(config, "textFormat", format_of(request->schema));
-    if (dialect->effort && !dialect->no_effort)
-        acr_json_set_string(config, "effort", dialect->effort);
-    return config;
-}
-
-/* Sets what holds something; value taken. */
-static void set_if_any(AcrJson *object, const char *key, AcrJson *value)
-{
-    if (acr_json_size(value) > 0)
-        acr_json_set(object, key, value);
-    else
-        acr_json_free(value);
-}
-
 static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest *request)
 {
-    g_autofree char *words = acr_json_words(request, false, request->schema && !dialect->no_schema);
+    bool has_schema = request->schema && !dialect->no_schema;
+    g_autofree char *words = acr_json_instruction(request, false, has_schema);
     g_auto(AcrTurns) turns = {0};
     AcrJson *json = acr_json_new_object();
+    AcrJson *inference = acr_json_new_object();
+    AcrJson *output = acr_json_new_object();
 
     acr_turns_init(&turns, request->conversation, &form);
     acr_turns_add_system(&turns, &form, words);
     if (may_cache(dialect))
         mark_prefix(&turns);
+    if (request->max_tokens > 0)
+        acr_json_set_int(inference, "maxTokens", request->max_tokens);
+    if (dialect->temperature >= 0)
+        acr_json_set(inference, "temperature", acr_json_new_double(dialect->temperature));
+    if (has_schema)
+        acr_json_set(output, "textFormat", format_of(request->schema));
+    if (dialect->effort)
+        acr_json_set_string(output, "effort", dialect->effort);
     acr_json_set(json, "messages", g_steal_pointer(&turns.messages));
-    set_if_any(json, "system", g_steal_pointer(&turns.system));
-    set_if_any(json, "inferenceConfig", inference_of(dialect, request));
-    set_if_any(json, "outputConfig", output_of(dialect, request));
+    acr_json_set_if_any(json, "system", g_steal_pointer(&turns.system));
+    acr_json_set_if_any(json, "inferenceConfig", inference);
+    acr_json_set_if_any(json, "outputConfig", output);
     return json;
 }
 
-/* ---- Answer -------------------------------------------------------------------------------------
- */
+/* ---- Answer ---- */
 
 /* Tokens written to the cache for an hour; the other writes are for minutes. */
 static gint64 hour_writes(const AcrJson *details)
@@ -279,7 +209,7 @@ static gint64 hour_writes(const AcrJson *details)
 
 /* inputTokens leaves out what was read from the cache and written to it; totalTokens may too. A
  * total that fits neither way shows that the numbers mean something else: then none is believed. */
-static void read_usage(AcrDraft *draft, const AcrJson *usage)
+static void read_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 written = acr_counter(usage, "cacheWriteInputTokens");
     gint64 hour = hour_writes(acr_json_get(usage, "cacheDetails"));
@@ -299,53 +229,21 @@ static void read_usage(AcrDraft *draft, const AcrJson *usage)
     if (total >= 0 && found.input >= 0 && found.output >= 0 && total != plain &&
         total != plain + MAX(found.cached, 0) + MAX(written, 0))
         return;
-    draft->usage = found;
+    partial->usage = found;
 }
 
 /* An answer that filled the model's window is no answer: the next one will not fit either. */
-static AcrDraftStep finish_draft(AcrDraft *draft)
+static AcrParseStep finish_answer(AcrPartial *partial)
 {
-    if (g_strcmp0(draft->finish, WINDOW_EXCEEDED) != 0)
-        return ACR_DRAFT_DONE;
-    draft->is_complete = true; /* and its usage counts */
-    return acr_draft_fail(draft, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-                          "the answer did not fit into the model's context window");
-}
-
-static AcrDraftStep on_start(AcrDraft *draft, const AcrJson *json)
-{
-    if (acr_json_get(acr_json_get(json, "start"), "toolUse"))
-        draft->has_calls = true;
-    return ACR_DRAFT_MORE;
-}
-
-static AcrDraftStep on_delta(AcrDraft *draft, const AcrJson *json)
-{
-    const AcrJson *delta = acr_json_get(json, "delta");
-
-    if (acr_json_get(delta, "toolUse"))
-        draft->has_calls = true;
-    if (acr_json_get(delta, "reasoningContent") || acr_json_get(delta, "toolUse"))
-        draft->content_us = g_get_monotonic_time();
-    return acr_draft_add(draft, acr_json_get_string(delta, "text")) ? ACR_DRAFT_MORE
-                                                                    : ACR_DRAFT_FAILED;
-}
-
-static AcrDraftStep on_stop(AcrDraft *draft, const AcrJson *json)
-{
-    acr_draft_finish(draft, finish_words, acr_json_get_string(json, "stopReason"));
-    return ACR_DRAFT_MORE;
-}
-
-/* Without a reason before it, the end that it would tell of is not one. */
-static AcrDraftStep on_metadata(AcrDraft *draft, const AcrJson *json)
-{
-    read_usage(draft, acr_json_get(json, "usage"));
-    return draft->finish ? finish_draft(draft) : ACR_DRAFT_MORE;
+    if (g_strcmp0(partial->finish, WINDOW_EXCEEDED) != 0)
+        return ACR_PARSE_DONE;
+    partial->is_complete = true; /* and its usage counts */
+    return acr_partial_fail(partial, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+                            "the answer did not fit into the model's context window");
 }
 
 /* An exception's name stands in the frame, not in the JSON. */
-static AcrDraftStep on_exception(AcrDraft *draft, const AcrEvent *event, const AcrJson *json)
+static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
     g_autoptr(AcrJson) error = acr_json_new_object();
     const char *message = acr_json_get_string(json, "message");
@@ -354,93 +252,71 @@ static AcrDraftStep on_exception(AcrDraft *draft, const AcrEvent *event, const A
         message = acr_json_get_string(json, "Message");
     acr_json_set_string(error, "type", event->name);
     acr_json_set_string(error, "message", message ? message : "the server broke the stream off");
-    return acr_draft_fail_json(draft, error);
+    return acr_partial_fail_json(partial, error);
 }
 
-static AcrDraftStep bedrock_event(AcrDraft *draft, const AcrEvent *event, const AcrJson *json)
+/* The metadata come last; without a reason before them, the end that they would tell of is not one. */
+static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
-    static const struct {
-        const char *name;
-        AcrDraftStep (*take)(AcrDraft *draft, const AcrJson *json);
-    } events[] = {
-        {"contentBlockStart", on_start},
-        {"contentBlockDelta", on_delta},
-        {"messageStop", on_stop},
-        {"metadata", on_metadata},
-    };
+    static const char *const known[] = {"contentBlockStart", "contentBlockDelta", "messageStop",
+                                        "metadata", NULL};
+    const AcrJson *delta = acr_json_get(json, "delta");
 
     if (event->is_exception)
-        return on_exception(draft, event, json);
-    for (gsize i = 0; i < G_N_ELEMENTS(events); i++) {
-        if (strcmp(events[i].name, event->name) != 0)
-            continue;
-        if (acr_json_type(json) != ACR_JSON_OBJECT)
-            return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
-                                  "an event of the stream is no JSON object");
-        return events[i].take(draft, json);
-    }
-    return ACR_DRAFT_MORE;
+        return on_exception(partial, event, json);
+    if (!g_strv_contains(known, event->name))
+        return ACR_PARSE_MORE;
+    if (acr_json_type(json) != ACR_JSON_OBJECT)
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "an event of the stream is no JSON object");
+    if (acr_json_get(delta, "toolUse") || acr_json_get(acr_json_get(json, "start"), "toolUse"))
+        partial->has_calls = true;
+    if (delta && !acr_json_get(delta, "text"))
+        acr_partial_touch(partial);
+    if (!acr_partial_add(partial, acr_json_get_string(delta, "text")))
+        return ACR_PARSE_FAILED;
+    acr_partial_finish(partial, finish_words, acr_json_get_string(json, "stopReason"));
+    if (strcmp(event->name, "metadata") != 0)
+        return ACR_PARSE_MORE;
+    read_usage(partial, acr_json_get(json, "usage"));
+    return partial->finish ? finish_answer(partial) : ACR_PARSE_MORE;
 }
 
-static AcrDraftStep bedrock_answer(AcrDraft *draft, const AcrJson *body)
+static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
 {
     const AcrJson *message = acr_json_get(acr_json_get(body, "output"), "message");
     const AcrJson *content = acr_json_get(message, "content");
 
     if (acr_json_type(content) != ACR_JSON_ARRAY)
-        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
-                              "the response holds no output.message.content");
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "the response holds no output.message.content");
     for (const AcrJson *block = acr_json_first(content); block; block = acr_json_next(block)) {
         if (acr_json_get(block, "toolUse"))
-            draft->has_calls = true;
-        if (!acr_draft_add(draft, acr_json_get_string(block, "text")))
-            return ACR_DRAFT_FAILED;
+            partial->has_calls = true;
+        if (!acr_partial_add(partial, acr_json_get_string(block, "text")))
+            return ACR_PARSE_FAILED;
     }
-    acr_draft_finish(draft, finish_words, acr_json_get_string(body, "stopReason"));
-    read_usage(draft, acr_json_get(body, "usage"));
-    return finish_draft(draft);
+    acr_partial_finish(partial, finish_words, acr_json_get_string(body, "stopReason"));
+    read_usage(partial, acr_json_get(body, "usage"));
+    return finish_answer(partial);
 }
 
-/* ---- Corrections --------------------------------------------------------------------------------
- */
-
-static bool mentions(const char *text, const char *const *words)
-{
-    for (; *words; words++)
-        if (strstr(text, *words))
-            return true;
-    return false;
-}
+/* ---- Corrections ---- */
 
 /* What was refused is told in prose only, in the words of whichever model stands behind. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     static const char *const cache[] = {"cachepoint", "cache point", "prompt caching",
                                         "cache_control", NULL};
-    static const char *const effort[] = {"effort", NULL};
     static const char *const schema[] = {
         "textformat", "schema", "structured output", "output_config.format", "outputconfig", NULL};
-    static const char *const temperature[] = {"temperature", NULL};
     static const char *const output[] = {"outputconfig", "output_config", NULL};
-    const struct {
-        const char *const *words;
-        bool *done;
-        bool is_sent;
-    } changes[] = {
-        {cache, &dialect->no_cache, true},
-        {effort, &dialect->no_effort, dialect->effort},
-        {schema, &dialect->no_schema, true},
-        {output, &dialect->no_effort, dialect->effort},
-        {temperature, &dialect->no_temperature, dialect->temperature >= 0},
-    };
-    g_autofree char *said = g_ascii_strdown(failure->message ? failure->message : "", -1);
 
-    if (failure->code != ACR_LLM_ERROR_BAD_REQUEST)
-        return false;
-    for (gsize i = 0; i < G_N_ELEMENTS(changes); i++)
-        if (changes[i].is_sent && !*changes[i].done && mentions(said, changes[i].words))
-            return *changes[i].done = true;
-    return false;
+    return acr_learn(&dialect->no_cache, acr_failure_says(failure, cache)) ||
+           acr_drop_effort(dialect, acr_failure_says(failure, ACR_STRINGS("effort"))) ||
+           acr_learn(&dialect->no_schema, acr_failure_says(failure, schema)) ||
+           acr_drop_effort(dialect, acr_failure_says(failure, output)) ||
+           acr_drop_temperature(dialect, acr_failure_says(failure, ACR_STRINGS("temperature")));
 }
 
 const AcrProvider acr_provider_bedrock = {

@@ -70,12 +70,11 @@ const AcrMessage *acr_conversation_message(const AcrConversation *conversation, 
 
 void acr_conversation_replace(AcrConversation *conversation, gsize n, const char *content)
 {
-    AcrMessage *message = NULL;
     char *text =
         acr_utf8_repair(content, strlen(content)); /* first: `content` may be the old text */
 
     g_assert(n < conversation->messages->len);
-    message = &g_array_index(conversation->messages, AcrMessage, n);
+    AcrMessage *message = &g_array_index(conversation->messages, AcrMessage, n);
     g_free(message->content);
     message->content = text;
 }

@@ -3,15 +3,17 @@
  * behind unix: addresses, the key, the headers. Whatever is secret is listed, so that it can be
  * kept out of every text, and wiped at the end.
  */
-#include "llm/llm_private.h"
+#include "llm/endpoint.h"
 
 #include <string.h>
+
+#include "http/http.h"
+#include "llm/provider.h"
 
 #define MIN_SECRET_BYTES 8u   /* shorter header values are words, not secrets */
 #define MAX_GIVEN_HEADERS 100 /* of one environment variable */
 
-/* ---- Environment --------------------------------------------------------------------------------
- */
+/* ---- Environment ---- */
 
 const char *acr_variable(const char *name)
 {
@@ -33,35 +35,19 @@ const char *acr_first_variable(const char *const *names, const char **out_name)
     return NULL;
 }
 
-/* ---- Headers and secrets ------------------------------------------------------------------------
- */
-
-static bool is_header(const char *line, const char *name)
-{
-    gsize len = strlen(name);
-
-    return g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':';
-}
-
-/* The place of a header of that name; the number of headers where there is none. */
-static guint place_of_header(const AcrEndpoint *endpoint, const char *name)
-{
-    guint i = 0;
-
-    /* Once made, the list ends in NULL. */
-    while (i < endpoint->headers->len &&
-           !(endpoint->headers->pdata[i] && is_header(endpoint->headers->pdata[i], name)))
-        i++;
-    return i;
-}
+/* ---- Headers and secrets ---- */
 
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
 {
-    guint i = place_of_header(endpoint, name);
+    gsize len = strlen(name);
 
-    return i < endpoint->headers->len
-               ? (const char *)endpoint->headers->pdata[i] + strlen(name) + strlen(": ")
-               : NULL;
+    for (guint i = 0; i < endpoint->headers->len; i++) {
+        const char *line = endpoint->headers->pdata[i]; /* once made, the list ends in NULL */
+
+        if (line && g_ascii_strncasecmp(line, name, len) == 0 && line[len] == ':')
+            return line + len + strlen(": ");
+    }
+    return NULL;
 }
 
 void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value)
@@ -93,46 +79,42 @@ void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret)
         g_ptr_array_add(endpoint->secrets, g_strdup(secret));
 }
 
-/* Headers whose values everybody may see, and answers may hold. */
-static bool is_public(const char *name)
+static void keep_value(AcrEndpoint *endpoint, const char *value)
 {
-    static const char *const names[] = {"accept",         "content-type",      "user-agent",
-                                        "referer",        "http-referer",      "x-title",
-                                        "anthropic-beta", "anthropic-version", "openai-beta"};
-
-    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
-        if (g_ascii_strcasecmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-/* The value and its words: of "Bearer KEY" a server may give back the key alone. */
-static void keep_secret(AcrEndpoint *endpoint, const char *value)
-{
-    g_auto(GStrv) parts = g_strsplit(value, " ", 8);
-
     if (strlen(value) >= MIN_SECRET_BYTES)
         acr_endpoint_secret(endpoint, value);
-    for (guint i = 0; parts[0] && parts[1] && parts[i]; i++) {
-        if (strlen(parts[i]) >= MIN_SECRET_BYTES)
-            acr_endpoint_secret(endpoint, parts[i]);
-        explicit_bzero(parts[i], strlen(parts[i]));
-    }
 }
 
-/* A header of the user's own, "Name: value": what it holds may be secret. */
+/* Headers whose values everybody may see, and answers may hold; in lower case. */
+static bool is_public(const char *name)
+{
+    static const char *const names[] = {
+        "accept",  "content-type",   "user-agent",        "referer",     "http-referer",
+        "x-title", "anthropic-beta", "anthropic-version", "openai-beta", NULL};
+    g_autofree char *lower = g_ascii_strdown(name, -1);
+
+    return g_strv_contains(names, lower);
+}
+
+/* A header of the user's own, "Name: value": what it holds may be secret, and so may its words: of
+ * "Bearer KEY" a server may give back the key alone. */
 static void add_given_header(AcrEndpoint *endpoint, const char *line)
 {
-    const char *colon = strchr(line, ':');
-    g_autofree char *name = colon ? g_strstrip(g_strndup(line, (gsize)(colon - line))) : NULL;
-    g_autofree char *value = colon ? g_strstrip(g_strdup(colon + 1)) : NULL;
+    g_auto(GStrv) pair = g_strsplit(line, ":", 2);
+    g_auto(GStrv) words = NULL;
 
-    if (!colon || !*name)
+    if (!pair[0] || !pair[1] || !*g_strstrip(pair[0]))
         return;
-    acr_endpoint_header(endpoint, name, value);
-    if (!is_public(name))
-        keep_secret(endpoint, value);
-    explicit_bzero(value, strlen(value));
+    acr_endpoint_header(endpoint, pair[0], g_strstrip(pair[1]));
+    words = g_strsplit(pair[1], " ", 8);
+    if (!is_public(pair[0])) {
+        keep_value(endpoint, pair[1]);
+        for (guint i = 0; words[i]; i++)
+            keep_value(endpoint, words[i]);
+    }
+    for (guint i = 0; words[i]; i++)
+        explicit_bzero(words[i], strlen(words[i]));
+    explicit_bzero(pair[1], strlen(pair[1]));
 }
 
 void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable)
@@ -146,17 +128,9 @@ void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable)
     }
 }
 
-/* The user's own headers take the place of ours; of several of one name the last one counts. */
-static void add_given_headers(AcrEndpoint *endpoint, const char *const *headers)
-{
-    for (guint i = headers ? g_strv_length((char **)headers) : 0; i > 0; i--)
-        add_given_header(endpoint, headers[i - 1]);
-}
-
 void acr_endpoint_clear(AcrEndpoint *endpoint)
 {
-    if (endpoint->free_state)
-        endpoint->free_state(endpoint->state);
+    acr_aws_credentials_clear(&endpoint->aws);
     acr_wipe(endpoint->key);
     g_clear_pointer(&endpoint->headers, g_ptr_array_unref);
     g_clear_pointer(&endpoint->secrets, g_ptr_array_unref);
@@ -166,8 +140,7 @@ void acr_endpoint_clear(AcrEndpoint *endpoint)
     memset(endpoint, 0, sizeof *endpoint);
 }
 
-/* ---- Base URL -----------------------------------------------------------------------------------
- */
+/* ---- Base URL ---- */
 
 /* The path of the provider's own base URL: what servers behind a socket have too. */
 static const char *own_path(const AcrProvider *provider)
@@ -181,28 +154,18 @@ static const char *own_path(const AcrProvider *provider)
 /* unix:PATH, unix://PATH, either with :/v1 behind it; http+unix://PERCENT-ENCODED/v1. */
 static bool read_unix(AcrEndpoint *endpoint, const char *base)
 {
-    const char *path = NULL;
-    const char *rest = NULL;
+    bool is_coded = g_str_has_prefix(base, "http+unix://");
 
-    if (g_str_has_prefix(base, "http+unix://")) {
-        g_autofree char *coded = NULL;
-
-        base += strlen("http+unix://");
-        rest = strchr(base, '/');
-        coded = g_strndup(base, rest ? (gsize)(rest - base) : strlen(base));
-        endpoint->unix_socket = g_uri_unescape_string(coded, NULL);
-    } else if (g_str_has_prefix(base, "unix:")) {
-        path = base + strlen("unix:");
-        if (g_str_has_prefix(path, "//"))
-            path += 2;
-        rest = strstr(path, ":/");
-        endpoint->unix_socket = g_strndup(path, rest ? (gsize)(rest - path) : strlen(path));
-        rest = rest ? rest + 1 : NULL;
-    } else {
+    if (!is_coded && !g_str_has_prefix(base, "unix:"))
         return false;
-    }
-    endpoint->base_url =
-        g_strconcat("http://localhost", rest ? rest : own_path(endpoint->provider), NULL);
+    const char *path = base + strlen(is_coded ? "http+unix://" : "unix:");
+    path += !is_coded && g_str_has_prefix(path, "//") ? 2 : 0;
+    const char *rest = is_coded ? strchr(path, '/') : strstr(path, ":/");
+    g_autofree char *socket = g_strndup(path, rest ? (gsize)(rest - path) : strlen(path));
+    endpoint->unix_socket =
+        is_coded ? g_uri_unescape_string(socket, NULL) : g_steal_pointer(&socket);
+    endpoint->base_url = g_strconcat("http://localhost",
+                                     rest ? rest + !is_coded : own_path(endpoint->provider), NULL);
     return true;
 }
 
@@ -217,7 +180,6 @@ static bool refuse_base(const AcrEndpoint *endpoint, GError **error)
 
 static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
 {
-    g_autofree char *authority = NULL;
     gsize len = 0;
 
     if (strpbrk(base, "?#@ \t\r\n"))
@@ -228,8 +190,20 @@ static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
         return refuse_base(endpoint, error);
     for (len = strlen(endpoint->base_url); len > 0 && endpoint->base_url[len - 1] == '/'; len--)
         endpoint->base_url[len - 1] = '\0';
-    authority = acr_http_url_authority(endpoint->base_url);
+    g_autofree char *authority = acr_http_url_authority(endpoint->base_url);
     return authority || refuse_base(endpoint, error);
+}
+
+/* An address is often given without the path that all servers of its kind share. */
+static void add_path(AcrEndpoint *endpoint)
+{
+    const char *host = strstr(endpoint->base_url, "://");
+
+    if (!endpoint->provider->base_path || strchr(host + strlen("://"), '/'))
+        return;
+    char *longer = g_strconcat(endpoint->base_url, endpoint->provider->base_path, NULL);
+    g_free(endpoint->base_url);
+    endpoint->base_url = longer;
 }
 
 /* The provider's own host, by TLS; not one whose name only begins like it. */
@@ -247,17 +221,17 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
     const AcrProvider *provider = endpoint->provider;
     const char *base = option ? option : acr_first_variable(provider->base_variables, NULL);
     g_autofree char *found = NULL;
-    GError *reason = NULL;
+    g_autoptr(GError) reason = NULL;
 
     if (!base && provider->base) {
         found = provider->base(&reason);
         base = found;
-        if (reason) {
-            g_propagate_error(error, reason);
-            return false;
-        }
     }
-    endpoint->is_official_dialect = base == NULL;
+    if (reason) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    endpoint->is_official_dialect = !base && !provider->is_imitator;
     base = base ? base : provider->base_url;
     if (!base) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
@@ -268,52 +242,43 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
     }
     if (!read_base(endpoint, base, error))
         return false;
+    add_path(endpoint);
     endpoint->is_own = is_own_address(provider, endpoint->base_url);
     return true;
 }
 
-/* ---- Key ----------------------------------------------------------------------------------------
- */
+/* ---- Key ---- */
 
 static bool find_key(AcrEndpoint *endpoint, const AcrModelOptions *options, GError **error)
 {
-    const char *name = "the key given";
-    const char *value = NULL;
+    const char *const *names = endpoint->provider->key_variables;
 
     if (!acr_key_from_options(options, &endpoint->key, error))
         return false;
-    if (!endpoint->key) {
-        value = acr_first_variable(endpoint->provider->key_variables, &name);
-        endpoint->key = value ? g_strstrip(g_strdup(value)) : NULL;
+    for (; !endpoint->key && names && *names; names++) {
+        endpoint->key = g_strstrip(g_strdup(acr_variable(*names) ? acr_variable(*names) : ""));
+        endpoint->key_variable = *names;
+        if (!*endpoint->key)
+            g_clear_pointer(&endpoint->key, acr_wipe);
     }
-    if (endpoint->key && !*endpoint->key)
-        g_clear_pointer(&endpoint->key, acr_wipe);
-    if (endpoint->key && !acr_key_check(endpoint->key, name, error))
+    if (endpoint->key && !acr_key_check(endpoint->key, endpoint->key_variable, error))
         return false;
     acr_endpoint_secret(endpoint, endpoint->key);
     return true;
 }
 
-/* Whether a header that the user gave says who asks. */
-static bool has_own_credentials(const AcrEndpoint *endpoint)
-{
-    static const char *const names[] = {"Authorization", "x-api-key", "api-key", "x-goog-api-key"};
-
-    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
-        if (acr_endpoint_find_header(endpoint, names[i]))
-            return true;
-    return false;
-}
-
 bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
 {
+    static const char *const own[] = {"Authorization", "x-api-key", "api-key", "x-goog-api-key"};
     const AcrProvider *provider = endpoint->provider;
-    g_autofree char *names = NULL;
+    bool has_own = false; /* a header that the user gave says who asks */
+    g_autofree char *names =
+        provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
 
-    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket ||
-        has_own_credentials(endpoint))
+    for (gsize i = 0; i < G_N_ELEMENTS(own); i++)
+        has_own = has_own || acr_endpoint_find_header(endpoint, own[i]);
+    if (endpoint->key || provider->needs_no_key || endpoint->unix_socket || has_own)
         return true;
-    names = provider->key_variables ? g_strjoinv(" or ", (char **)provider->key_variables) : NULL;
     g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
                 "no key for model '%s': set %s, or give --key-command or --key-file",
                 endpoint->shown_name, names ? names : "its variable");
@@ -321,7 +286,7 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
 }
 
 /* What the addresses of proxies hold of names and passwords: libcurl shows them where it cannot
- * read them, and a proxy may give back what it was sent. */
+ * read them, and a proxy may give back what it was sent: as it is, or in base64. */
 static void keep_proxy_secrets(AcrEndpoint *endpoint)
 {
     static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
@@ -334,21 +299,22 @@ static void keep_proxy_secrets(AcrEndpoint *endpoint)
         const char *start = end && scheme && scheme < end ? scheme + strlen("://") : value;
         char *given = end ? g_strndup(start, (gsize)(end - start)) : NULL;
         char *plain = given ? g_uri_unescape_string(given, NULL) : NULL;
-        const char *const spellings[] = {given, plain};
+        char *basic = plain ? g_base64_encode((guchar *)plain, strlen(plain)) : NULL;
+        const char *const colons[] = {given ? strchr(given, ':') : NULL,
+                                      plain ? strchr(plain, ':') : NULL};
 
-        for (gsize k = 0; k < G_N_ELEMENTS(spellings); k++) {
-            const char *colon = spellings[k] ? strchr(spellings[k], ':') : NULL;
-
-            acr_endpoint_secret(endpoint, spellings[k]);
-            acr_endpoint_secret(endpoint, colon ? colon + 1 : NULL);
-        }
+        acr_endpoint_secret(endpoint, given);
+        acr_endpoint_secret(endpoint, plain);
+        acr_endpoint_secret(endpoint, basic);
+        for (gsize k = 0; k < G_N_ELEMENTS(colons); k++)
+            acr_endpoint_secret(endpoint, colons[k] ? colons[k] + 1 : NULL);
         acr_wipe(given);
         acr_wipe(plain);
+        acr_wipe(basic);
     }
 }
 
-/* ---- Making -------------------------------------------------------------------------------------
- */
+/* ---- Making ---- */
 
 bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, const char *model,
                        const AcrModelOptions *options, AcrEndpoint *out, GError **error)
@@ -360,7 +326,9 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
         .headers = g_ptr_array_new_with_free_func(acr_wipe),
         .secrets = g_ptr_array_new_with_free_func(acr_wipe),
     };
-    add_given_headers(out, options->headers);
+    /* The user's own headers take the place of ours; of several of one name the last one counts. */
+    for (guint i = options->headers ? g_strv_length((char **)options->headers) : 0; i > 0; i--)
+        add_given_header(out, options->headers[i - 1]);
     acr_endpoint_header(out, "Content-Type", "application/json");
     acr_endpoint_header(out, "Accept",
                         provider->framing == ACR_FRAMES_EVENTSTREAM
@@ -385,9 +353,4 @@ char *acr_llm_join_url(const char *base, const char *path)
     while (*path == '/')
         path++;
     return g_strdup_printf("%.*s/%s", (int)len, base, path);
-}
-
-char *acr_llm_escape_segment(const char *text)
-{
-    return g_uri_escape_string(text, NULL, FALSE);
 }

@@ -6,9 +6,10 @@
  * then memory grows with the bytes that came, not with what a length promises. Payloads are not
  * looked into.
  */
-#include "llm/llm_private.h"
+#include "llm/framing.h"
 
 #include <string.h>
+#include <zlib.h>
 
 #define PRELUDE_BYTES 12u
 #define SUM_BYTES 4u
@@ -26,16 +27,11 @@ struct AcrEventStream {
     bool is_over;        /* stopped, or a problem */
 };
 
-/* A header's value, inside the message; NULL: not there. */
+/* Bytes inside the message. */
 typedef struct {
     const guint8 *data;
     gsize len;
 } Value;
-
-/* The headers that count, all of them strings. */
-typedef struct {
-    Value message_type, event_type, exception_type, error_code, error_message;
-} Headers;
 
 AcrEventStream *acr_eventstream_new(AcrOnEvent on_event, void *ctx)
 {
@@ -72,25 +68,12 @@ static guint32 read_u32(const guint8 *at)
     return (guint32)at[0] << 24 | (guint32)at[1] << 16 | (guint32)at[2] << 8 | at[3];
 }
 
-/* zlib's CRC-32, four bits at a time. */
 static guint32 crc32_of(const guint8 *data, gsize len)
 {
-    static const guint32 table[16] = {
-        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-    };
-    guint32 sum = 0xffffffff;
-
-    for (gsize i = 0; i < len; i++) {
-        sum = table[(sum ^ data[i]) & 15] ^ sum >> 4;
-        sum = table[(sum ^ data[i] >> 4) & 15] ^ sum >> 4;
-    }
-    return ~sum;
+    return (guint32)crc32_z(0, data, len);
 }
 
-/* ---- Headers ------------------------------------------------------------------------------------
- */
+/* ---- Headers ---- */
 
 /* Takes `n` bytes off the front; NULL: so many are not there. */
 static const guint8 *take(Value *left, gsize n)
@@ -123,80 +106,55 @@ static bool take_value(Value *left, guint8 type, Value *out)
     return out->data;
 }
 
-static Value *slot(Headers *headers, const guint8 *name, gsize len)
+/* Name -> text of those that are strings; owned. NULL: malformed, or one comes twice, or one of the
+ * format's own (":message-type", …) is no string. */
+static GHashTable *read_headers(const guint8 *data, gsize len)
 {
-    const struct {
-        const char *name;
-        Value *value;
-    } slots[] = {
-        {":message-type", &headers->message_type},     {":event-type", &headers->event_type},
-        {":exception-type", &headers->exception_type}, {":error-code", &headers->error_code},
-        {":error-message", &headers->error_message},
-    };
-
-    for (gsize i = 0; i < G_N_ELEMENTS(slots); i++)
-        if (strlen(slots[i].name) == len && memcmp(slots[i].name, name, len) == 0)
-            return slots[i].value;
-    return NULL;
-}
-
-/* False: they are malformed, or one that counts is no string or comes twice. */
-static bool read_headers(const guint8 *data, gsize len, Headers *out)
-{
+    g_autoptr(GHashTable) headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     Value left = {data, len};
 
     while (left.len > 0) {
-        const guint8 *size = take(&left, 1), *name = NULL, *type = NULL;
-        Value value = {0}, *wanted = NULL;
+        const guint8 *size = take(&left, 1);
+        const guint8 *name = take(&left, *size);
+        const guint8 *type = name ? take(&left, 1) : NULL;
+        Value value = {0};
 
-        name = take(&left, *size);
-        type = name ? take(&left, 1) : NULL;
         if (!type || !take_value(&left, *type, &value))
-            return false;
-        wanted = slot(out, name, *size);
-        if (wanted && (wanted->data || *type != TYPE_STRING))
-            return false;
-        if (wanted)
-            *wanted = value;
+            return NULL;
+        if (*type != TYPE_STRING && *size > 0 && *name == ':')
+            return NULL;
+        if (*type == TYPE_STRING &&
+            !g_hash_table_insert(headers, g_strndup((const char *)name, *size),
+                                 acr_utf8_repair(value.data, value.len)))
+            return NULL;
     }
-    return true;
+    return g_steal_pointer(&headers);
 }
 
-static bool value_is(const Value *value, const char *word)
+static const char *text_of(GHashTable *headers, const char *name)
 {
-    return value->len == strlen(word) && memcmp(value->data, word, value->len) == 0;
+    const char *text = g_hash_table_lookup(headers, name);
+
+    return text ? text : "";
 }
 
-static char *value_text(const Value *value)
-{
-    return value->data ? acr_utf8_repair(value->data, value->len) : g_strdup("");
-}
+/* ---- Messages ---- */
 
-/* ---- Messages -----------------------------------------------------------------------------------
- */
-
-/* An error without payload has its words in a header: they are given out as a payload would be. */
-static char *error_payload(const Headers *headers)
+/* Gives the message out. `payload` has a NUL behind its end. An error without payload has its words
+ * in a header: they are given out as a payload would be. */
+static bool give_out(AcrEventStream *stream, GHashTable *headers, const char *payload, gsize len)
 {
+    const char *type = text_of(headers, ":message-type");
+    bool is_error = strcmp(type, "error") == 0;
+    bool is_exception = is_error || strcmp(type, "exception") == 0;
     g_autoptr(AcrJson) json = acr_json_new_object();
-    g_autofree char *text = value_text(&headers->error_message);
 
-    acr_json_set_string(json, "message", text);
-    return acr_json_print(json);
-}
-
-/* Gives the message out. `payload` has a NUL behind its end. */
-static bool give_out(AcrEventStream *stream, const Headers *headers, const char *payload, gsize len)
-{
-    bool is_error = headers->message_type.data && value_is(&headers->message_type, "error");
-    bool is_exception =
-        is_error || (headers->message_type.data && value_is(&headers->message_type, "exception"));
-    g_autofree char *name = value_text(is_error       ? &headers->error_code
-                                       : is_exception ? &headers->exception_type
-                                                      : &headers->event_type);
-    g_autofree char *words = is_error && len == 0 ? error_payload(headers) : NULL;
+    acr_json_set_string(json, "message", text_of(headers, ":error-message"));
+    g_autofree char *words = is_error && len == 0 ? acr_json_print(json) : NULL;
     AcrEvent event = {
-        .name = name,
+        .name = text_of(headers, is_error       ? ":error-code"
+                                 : is_exception ? ":exception-type"
+                                                : ":event-type"),
         .data = words ? words : payload,
         .len = words ? strlen(words) : len,
         .is_exception = is_exception,
@@ -229,14 +187,14 @@ static bool read_message(AcrEventStream *stream)
     gsize end = stream->wanted - SUM_BYTES;
     gsize headers_len = read_u32(data + 4);
     guint8 *payload = data + PRELUDE_BYTES + headers_len;
-    Headers headers = {0};
 
     if (crc32_of(data, end) != read_u32(data + end))
         return fail(stream, "the sum of an event is wrong");
-    if (!read_headers(data + PRELUDE_BYTES, headers_len, &headers))
+    g_autoptr(GHashTable) headers = read_headers(data + PRELUDE_BYTES, headers_len);
+    if (!headers)
         return fail(stream, "an event's headers are malformed");
     data[end] = '\0'; /* in place of the sum */
-    if (!give_out(stream, &headers, (char *)payload, (gsize)(data + end - payload)))
+    if (!give_out(stream, headers, (char *)payload, (gsize)(data + end - payload)))
         return false;
     g_byte_array_set_size(stream->message, 0);
     stream->wanted = 0;

@@ -4,7 +4,7 @@
  * say more exactly what was used. A prompt that was blocked has no candidates at all. Nothing is
  * sent here.
  */
-#include "llm/llm_private.h"
+#include "llm/provider.h"
 
 #include <string.h>
 
@@ -25,8 +25,7 @@ static const AcrWord finish_words[] = {
     {NULL, NULL},
 };
 
-/* ---- Where it is asked --------------------------------------------------------------------------
- */
+/* ---- Where it is asked ---- */
 
 /* Whether an address ends in a version: "/v1", "/v1beta", "/v1alpha1". */
 static bool has_version(const char *base_url)
@@ -46,7 +45,6 @@ static char *path_of(const AcrEndpoint *endpoint)
     static const char *const folders[] = {"models/", "tunedModels/"};
     const char *folder = folders[0];
     const char *name = endpoint->model;
-    g_autofree char *escaped = NULL;
 
     for (gsize i = 0; i < G_N_ELEMENTS(folders); i++) {
         if (g_str_has_prefix(endpoint->model, folders[i])) {
@@ -54,7 +52,7 @@ static char *path_of(const AcrEndpoint *endpoint)
             name = endpoint->model + strlen(folder);
         }
     }
-    escaped = acr_llm_escape_segment(name);
+    g_autofree char *escaped = g_uri_escape_string(name, NULL, FALSE);
     return g_strconcat(has_version(endpoint->base_url) ? "" : "v1beta/", folder, escaped,
                        ":streamGenerateContent?alt=sse", NULL);
 }
@@ -71,8 +69,7 @@ static bool gemini_prepare(AcrEndpoint *endpoint, GError **error)
     return true;
 }
 
-/* ---- Request ------------------------------------------------------------------------------------
- */
+/* ---- Request ---- */
 
 /* Models before the third generation count the tokens of their thoughts, later ones know levels. */
 static AcrJson *thinking_of(const AcrDialect *dialect)
@@ -108,7 +105,7 @@ static AcrJson *config_of(const AcrDialect *dialect, const AcrModelRequest *requ
     bool has_json = (request->json || request->schema) && !dialect->no_json;
     AcrJson *config = acr_json_new_object();
 
-    if (dialect->temperature >= 0 && !dialect->no_temperature)
+    if (dialect->temperature >= 0)
         acr_json_set(config, "temperature", acr_json_new_double(dialect->temperature));
     if (request->max_tokens > 0)
         acr_json_set_int(config, "maxOutputTokens", request->max_tokens);
@@ -116,60 +113,43 @@ static AcrJson *config_of(const AcrDialect *dialect, const AcrModelRequest *requ
         acr_json_set_string(config, "responseMimeType", "application/json");
     if (has_json && request->schema && !dialect->no_schema)
         acr_json_set(config, "responseJsonSchema", acr_json_copy(request->schema));
-    if (dialect->effort && !dialect->no_effort)
+    if (dialect->effort)
         acr_json_set(config, "thinkingConfig", thinking_of(dialect));
     return config;
 }
 
 static AcrJson *gemini_request(const AcrDialect *dialect, const AcrModelRequest *request)
 {
-    g_autofree char *words = acr_json_words(
+    g_autofree char *words = acr_json_instruction(
         request, !dialect->no_json, request->schema && !dialect->no_schema && !dialect->no_json);
     g_auto(AcrTurns) turns = {0};
     AcrJson *json = acr_json_new_object();
-    AcrJson *config = config_of(dialect, request);
-    AcrJson *system = NULL;
+    AcrJson *instruction = acr_json_new_object();
 
     acr_turns_init(&turns, request->conversation, &form);
     acr_turns_add_system(&turns, &form, words);
-    system = acr_turns_take_system(&turns);
     acr_json_set(json, "contents", g_steal_pointer(&turns.messages));
-    if (system) {
-        AcrJson *instruction = acr_json_new_object();
-
-        acr_json_set(instruction, "parts", system);
-        acr_json_set(json, "systemInstruction", instruction);
-    }
-    if (acr_json_size(config) > 0)
-        acr_json_set(json, "generationConfig", config);
-    else
-        acr_json_free(config);
+    acr_json_set_if_any(instruction, "parts", g_steal_pointer(&turns.system));
+    acr_json_set_if_any(json, "systemInstruction", instruction);
+    acr_json_set_if_any(json, "generationConfig", config_of(dialect, request));
     return json;
 }
 
 static bool gemini_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
-    static const char *const temperature[] = {"temperature", NULL};
-    static const char *const thinking[] = {"thinking", NULL};
-    static const char *const schema[] = {"responsejsonschema", "response_json_schema", "schema",
-                                         NULL};
     static const char *const json[] = {"responsemimetype", "response_mime_type", "json mode",
                                        "application/json", NULL};
 
-    if (failure->code != ACR_LLM_ERROR_BAD_REQUEST)
-        return false;
-    return (dialect->temperature >= 0 &&
-            acr_learn_from_words(&dialect->no_temperature, failure, temperature)) ||
-           (dialect->effort && acr_learn_from_words(&dialect->no_effort, failure, thinking)) ||
-           acr_learn_from_words(&dialect->no_schema, failure, schema) ||
-           acr_learn_from_words(&dialect->no_json, failure, json);
+    return acr_drop_temperature(dialect, acr_failure_says(failure, ACR_STRINGS("temperature"))) ||
+           acr_drop_effort(dialect, acr_failure_says(failure, ACR_STRINGS("thinking"))) ||
+           acr_learn(&dialect->no_schema, acr_failure_says(failure, ACR_STRINGS("schema"))) ||
+           acr_learn(&dialect->no_json, acr_failure_says(failure, json));
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------
- */
+/* ---- Answers ---- */
 
 /* The prompt's count holds what was cached, not what tools brought; the candidates' no thoughts. */
-static void read_usage(AcrDraft *draft, const AcrJson *usage)
+static void read_usage(AcrPartial *partial, const AcrJson *usage)
 {
     gint64 prompt = acr_counter(usage, "promptTokenCount");
     gint64 tools = acr_counter(usage, "toolUsePromptTokenCount");
@@ -184,7 +164,7 @@ static void read_usage(AcrDraft *draft, const AcrJson *usage)
         output += MAX(thoughts, 0);
     else if (acr_json_type(acr_json_get(usage, "candidatesTokenCount")) == ACR_JSON_NULL)
         output = thoughts; /* all went into thoughts: a count of zero is left out */
-    draft->usage = (AcrUsage){
+    partial->usage = (AcrUsage){
         .input = prompt < 0 ? -1 : prompt - MAX(cached, 0) + MAX(tools, 0),
         .cached = cached,
         .written = -1,
@@ -196,105 +176,97 @@ static void read_usage(AcrDraft *draft, const AcrJson *usage)
 }
 
 /* False: too much. */
-static bool take_part(AcrDraft *draft, const AcrJson *part)
-{
-    bool is_call = acr_json_get(part, "functionCall") != NULL;
-
-    if (is_call)
-        draft->has_calls = true;
-    if (is_call || acr_json_get_bool(part, "thought", false)) {
-        draft->content_us = g_get_monotonic_time();
-        return true;
-    }
-    return acr_draft_add(draft, acr_json_get_string(part, "text"));
-}
-
-/* False: too much. */
-static bool take_candidate(AcrDraft *draft, const AcrJson *candidate)
+static bool take_candidate(AcrPartial *partial, const AcrJson *candidate)
 {
     const AcrJson *parts = acr_json_get(acr_json_get(candidate, "content"), "parts");
     const char *reason = acr_json_get_string(candidate, "finishReason");
 
-    for (const AcrJson *part = acr_json_first(parts); part; part = acr_json_next(part))
-        if (!take_part(draft, part))
+    for (const AcrJson *part = acr_json_first(parts); part; part = acr_json_next(part)) {
+        bool is_call = acr_json_get(part, "functionCall") != NULL;
+
+        partial->has_calls = partial->has_calls || is_call;
+        if (is_call || acr_json_get_bool(part, "thought", false))
+            acr_partial_touch(partial);
+        else if (!acr_partial_add(partial, acr_json_get_string(part, "text")))
             return false;
+    }
     if (reason && strcmp(reason, "FINISH_REASON_UNSPECIFIED") != 0)
-        acr_draft_finish(draft, finish_words, reason);
+        acr_partial_finish(partial, finish_words, reason);
     return true;
 }
 
-static AcrDraftStep take_chunk(AcrDraft *draft, const AcrJson *json)
+static AcrParseStep take_chunk(AcrPartial *partial, const AcrJson *json)
 {
     const AcrJson *candidates = acr_json_get(json, "candidates");
     const char *blocked = acr_json_get_string(acr_json_get(json, "promptFeedback"), "blockReason");
 
     if (acr_failure_in_body(json))
-        return acr_draft_fail_json(draft, json);
+        return acr_partial_fail_json(partial, json);
     if (acr_json_type(json) != ACR_JSON_OBJECT)
-        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
-                              "a piece of the answer is no JSON object");
-    acr_draft_set(&draft->model, acr_json_get_string(json, "modelVersion"));
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "a piece of the answer is no JSON object");
+    acr_partial_set(&partial->model, acr_json_get_string(json, "modelVersion"));
     if (blocked && acr_json_size(candidates) == 0 &&
         strcmp(blocked, "BLOCK_REASON_UNSPECIFIED") != 0)
-        draft->is_blocked = true;
+        partial->is_blocked = true;
     for (const AcrJson *at = acr_json_first(candidates); at; at = acr_json_next(at))
-        if (acr_json_get_int(at, "index", 0) == 0 && !take_candidate(draft, at))
-            return ACR_DRAFT_FAILED;
-    read_usage(draft, acr_json_get(json, "usageMetadata"));
-    return ACR_DRAFT_MORE;
+        if (acr_json_get_int(at, "index", 0) == 0 && !take_candidate(partial, at))
+            return ACR_PARSE_FAILED;
+    read_usage(partial, acr_json_get(json, "usageMetadata"));
+    return ACR_PARSE_MORE;
 }
 
-static AcrDraftStep gemini_event(AcrDraft *draft, const AcrEvent *event, const AcrJson *json)
+static AcrParseStep gemini_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
 {
-    if (strcmp(event->name, "error") == 0 && json)
-        return acr_draft_fail_json(draft, json);
-    return take_chunk(draft, json);
+    return strcmp(event->name, "error") == 0 && json ? acr_partial_fail_json(partial, json)
+                                                     : take_chunk(partial, json);
 }
 
 /* Ends that a model comes to by no fault of the request, with nothing to show for it. */
-static bool is_mishap(const AcrDraft *draft)
+static bool is_mishap(const AcrPartial *partial)
 {
-    static const char *const words[] = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL",
-                                        "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE", "OTHER"};
-    bool found = false;
+    static const char *const words[] = {"MALFORMED_FUNCTION_CALL",
+                                        "UNEXPECTED_TOOL_CALL",
+                                        "TOO_MANY_TOOL_CALLS",
+                                        "MALFORMED_RESPONSE",
+                                        "OTHER",
+                                        NULL};
 
-    for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
-        found = found || g_strcmp0(draft->finish, words[i]) == 0;
-    return found && draft->content->len == 0;
+    return partial->content->len == 0 && partial->finish && g_strv_contains(words, partial->finish);
 }
 
 /* The answer as far as it came; MORE: its end has not come. */
-static AcrDraftStep gemini_settle(AcrDraft *draft)
+static AcrParseStep gemini_settle(AcrPartial *partial)
 {
-    if (!draft->finish && !draft->is_blocked)
-        return ACR_DRAFT_MORE;
-    draft->is_complete = true;
-    if (!draft->is_blocked && is_mishap(draft)) {
+    if (!partial->finish && !partial->is_blocked)
+        return ACR_PARSE_MORE;
+    partial->is_complete = true;
+    if (!partial->is_blocked && is_mishap(partial)) {
         g_autofree char *why =
-            g_strdup_printf("the answer ended by %s, without text", draft->finish);
+            g_strdup_printf("the answer ended by %s, without text", partial->finish);
 
-        return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED, why);
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, why);
     }
-    if (draft->has_calls && g_strcmp0(draft->finish, "stop") == 0)
-        acr_draft_set(&draft->finish, "tool_calls");
-    return ACR_DRAFT_DONE;
+    if (partial->has_calls && g_strcmp0(partial->finish, "stop") == 0)
+        acr_partial_set(&partial->finish, "tool_calls");
+    return ACR_PARSE_DONE;
 }
 
 /* One chunk, or a list of them as servers send it that do not stream. */
-static AcrDraftStep gemini_answer(AcrDraft *draft, const AcrJson *body)
+static AcrParseStep gemini_answer(AcrPartial *partial, const AcrJson *body)
 {
     bool is_list = acr_json_type(body) == ACR_JSON_ARRAY;
     const AcrJson *chunk = is_list ? acr_json_first(body) : body;
-    AcrDraftStep step = ACR_DRAFT_MORE;
+    AcrParseStep step = ACR_PARSE_MORE;
 
-    for (; chunk && step == ACR_DRAFT_MORE; chunk = is_list ? acr_json_next(chunk) : NULL)
-        step = take_chunk(draft, chunk);
-    if (step == ACR_DRAFT_MORE)
-        step = gemini_settle(draft);
-    if (step != ACR_DRAFT_MORE)
+    for (; chunk && step == ACR_PARSE_MORE; chunk = is_list ? acr_json_next(chunk) : NULL)
+        step = take_chunk(partial, chunk);
+    if (step == ACR_PARSE_MORE)
+        step = gemini_settle(partial);
+    if (step != ACR_PARSE_MORE)
         return step;
-    return acr_draft_fail(draft, ACR_LLM_ERROR_MALFORMED,
-                          "the response holds no candidate that has ended");
+    return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                            "the response holds no candidate that has ended");
 }
 
 const AcrProvider acr_provider_gemini = {

@@ -4,9 +4,13 @@
  * affair (AcrProvider), how bytes become an answer the reader's, what a try may cost spend.c's;
  * waits, numbers of tries and secrecy are the same for all and stand here.
  */
-#include "llm/llm_private.h"
-
 #include <string.h>
+
+#include "http/http.h"
+#include "llm/provider.h"
+#include "llm/rate_limiter.h"
+#include "llm/response_reader.h"
+#include "llm/spend.h"
 
 #define TRY_TIMEOUT_MS (30ll * 60 * 1000)
 #define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
@@ -50,9 +54,7 @@ typedef struct {
 
 static void clear_try(gpointer data)
 {
-    AcrModelTry *attempt = data;
-
-    g_free(attempt->request_id);
+    g_free(((AcrModelTry *)data)->request_id);
 }
 
 static void http_free(AcrModel *model)
@@ -88,8 +90,13 @@ static bool is_time_over(const HttpModel *self)
     return time_left_ms(self) < MIN_TRY_MS;
 }
 
-/* ---- One exchange -------------------------------------------------------------------------------
- */
+static bool fail_too_late(AcrFailure *failure)
+{
+    return acr_fail(failure, ACR_LLM_ERROR_CEILING,
+                    "--max-time reached; rerun with a higher limit to continue");
+}
+
+/* ---- One exchange ---- */
 
 /* What reads the body while it comes. */
 typedef struct {
@@ -101,13 +108,12 @@ typedef struct {
 static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
 {
     Flow *flow = ctx;
-    gint64 silent_us = 0;
 
     if (!flow->reader)
         flow->reader = acr_reader_new(flow->self->endpoint.provider, head->status, head->headers);
     if (!acr_reader_feed(flow->reader, data, len))
         return ACR_HTTP_ENOUGH;
-    silent_us = g_get_monotonic_time() - acr_reader_content_us(flow->reader);
+    gint64 silent_us = g_get_monotonic_time() - acr_reader_partial(flow->reader)->content_us;
     if (acr_reader_is_settled(flow->reader))
         return silent_us > POSTSCRIPT_MS * 1000 ? ACR_HTTP_ENOUGH : ACR_HTTP_NEARLY;
     flow->went_silent = silent_us > flow->self->idle_ms * 1000;
@@ -118,31 +124,26 @@ static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data,
 static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *failure)
 {
     static const struct {
-        AcrHttpError http;
         AcrLlmError code;
+        bool is_final; /* no repetition mends it */
     } rows[] = {
-        {ACR_HTTP_ERROR_INTERRUPTED, ACR_LLM_ERROR_INTERRUPTED},
-        {ACR_HTTP_ERROR_UNREACHABLE, ACR_LLM_ERROR_UNREACHABLE},
-        {ACR_HTTP_ERROR_NETWORK, ACR_LLM_ERROR_NETWORK},
-        {ACR_HTTP_ERROR_FAILED, ACR_LLM_ERROR_NETWORK}, /* a certificate: no repetition mends it */
-        {ACR_HTTP_ERROR_TIMEOUT, ACR_LLM_ERROR_TIMEOUT},
-        {ACR_HTTP_ERROR_TOO_BIG, ACR_LLM_ERROR_MALFORMED},
+        [ACR_HTTP_ERROR_INTERRUPTED] = {ACR_LLM_ERROR_INTERRUPTED, true},
+        [ACR_HTTP_ERROR_UNREACHABLE] = {ACR_LLM_ERROR_UNREACHABLE, false},
+        [ACR_HTTP_ERROR_NETWORK] = {ACR_LLM_ERROR_NETWORK, false},
+        [ACR_HTTP_ERROR_FAILED] = {ACR_LLM_ERROR_NETWORK, true}, /* a certificate */
+        [ACR_HTTP_ERROR_TIMEOUT] = {ACR_LLM_ERROR_TIMEOUT, false},
+        [ACR_HTTP_ERROR_TOO_BIG] = {ACR_LLM_ERROR_MALFORMED, true},
+        [ACR_HTTP_ERROR_STOPPED] = {ACR_LLM_ERROR_FAILED, true},
     };
 
     if (flow->went_silent)
         return acr_fail(failure, ACR_LLM_ERROR_TIMEOUT,
-                        "the response goes on without any content coming");
-    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        if (!g_error_matches(error, ACR_HTTP_ERROR, (gint)rows[i].http))
-            continue;
-        if (rows[i].code == ACR_LLM_ERROR_TIMEOUT && is_time_over(flow->self))
-            return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
-        acr_fail(failure, rows[i].code, error->message);
-        if (rows[i].http == ACR_HTTP_ERROR_TOO_BIG || rows[i].http == ACR_HTTP_ERROR_FAILED)
-            failure->retryable = false;
-        return false;
-    }
-    return acr_fail(failure, ACR_LLM_ERROR_FAILED, error->message);
+                        "the response is still open but no content has come");
+    if (error->code == ACR_HTTP_ERROR_TIMEOUT && is_time_over(flow->self))
+        return fail_too_late(failure);
+    acr_fail(failure, rows[error->code].code, error->message);
+    failure->retryable = failure->retryable && !rows[error->code].is_final;
+    return false;
 }
 
 /* The outcome of an exchange: of what came, or of why nothing did. */
@@ -156,8 +157,8 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
         flow->reader =
             acr_reader_new(flow->self->endpoint.provider, response->status, response->headers);
     if (flow->reader) {
-        attempt->streamed = acr_reader_began(flow->reader);
-        attempt->request_id = g_strdup(acr_reader_request_id(flow->reader));
+        attempt->streamed = acr_reader_partial(flow->reader)->began;
+        attempt->request_id = g_strdup(acr_reader_partial(flow->reader)->request_id);
     }
     if (response->status == 0 || (error && !broke_off && !is_refusal))
         return fail_transport(flow, error, failure);
@@ -165,60 +166,49 @@ static bool read_outcome(Flow *flow, const AcrHttpResponse *response, const GErr
                           failure);
 }
 
-/* Headers that hold for every request, and those that sign this one. */
-static GPtrArray *headers_of(const HttpModel *self, const char *body, gsize len, GError **error)
+/* Headers that hold for every request, and those that sign this one; owned. */
+static GPtrArray *headers_of(const HttpModel *self, const char *body)
 {
     const AcrProvider *provider = self->endpoint.provider;
     GPtrArray *headers = g_ptr_array_new_with_free_func(acr_wipe);
 
     for (guint i = 0; i + 1 < self->endpoint.headers->len; i++)
         g_ptr_array_add(headers, g_strdup(self->endpoint.headers->pdata[i]));
-    if (provider->sign && !provider->sign(&self->endpoint, body, len, headers, error)) {
-        g_ptr_array_unref(headers);
-        return NULL;
-    }
+    if (provider->sign)
+        provider->sign(&self->endpoint, body, strlen(body), headers);
     g_ptr_array_add(headers, NULL);
     return headers;
 }
 
-static void hide(char **text, const GPtrArray *secrets)
-{
-    char *clean = *text ? acr_llm_without_secrets(*text, secrets) : NULL;
-
-    if (!clean)
-        return;
-    g_free(*text);
-    *text = clean;
-}
-
-/* Nothing that a server gives back of our keys goes on from here: not into a journal, nor on. */
+/* Nothing that a server gives back of our keys goes on from here, e.g. into a journal. */
 static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, AcrModelTry *attempt)
 {
-    const GPtrArray *secrets = self->endpoint.secrets;
+    char **const texts[] = {&attempt->request_id, &out->content, &out->finish, &out->model,
+                            &out->request_id};
 
-    hide(&attempt->request_id, secrets);
-    if (!ok)
-        return;
-    hide(&out->content, secrets);
-    hide(&out->finish, secrets);
-    hide(&out->model, secrets);
-    hide(&out->request_id, secrets);
+    for (gsize i = 0; i < (ok ? G_N_ELEMENTS(texts) : 1); i++) {
+        char *clean = *texts[i] ? acr_redact_answer(*texts[i], self->endpoint.secrets) : NULL;
+
+        if (clean) {
+            g_free(*texts[i]);
+            *texts[i] = clean;
+        }
+    }
 }
 
 static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModelTry *attempt,
                      AcrFailure *failure)
 {
     HttpModel *self = call->self;
-    bool ok = false;
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) headers = headers_of(self, body, strlen(body), &error);
+    g_autoptr(GPtrArray) headers = headers_of(self, body);
     g_auto(AcrHttpResponse) response = {0};
     Flow flow = {.self = self};
     AcrHttpRequest request = {
         .method = "POST",
         .url = self->endpoint.url,
         .unix_socket = self->endpoint.unix_socket,
-        .headers = headers ? (const char *const *)headers->pdata : NULL,
+        .headers = (const char *const *)headers->pdata,
         .body = body,
         .body_len = strlen(body),
         .first_byte_timeout_ms = self->first_byte_ms,
@@ -230,9 +220,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         .interrupt = self->interrupt,
     };
 
-    if (!headers)
-        return acr_fail(failure, ACR_LLM_ERROR_FAILED, error->message);
-    ok = acr_http_exchange(self->client, &request, &response, &error);
+    bool ok = acr_http_exchange(self->client, &request, &response, &error);
     attempt->sent = response.sent;
     attempt->status = response.status;
     attempt->first_byte_ms = response.first_byte_ms;
@@ -244,45 +232,30 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
     return ok;
 }
 
-/* ---- One try ------------------------------------------------------------------------------------
- */
-
-static char *print_body(const HttpModel *self, const AcrModelRequest *request, guint limit)
-{
-    AcrModelRequest bounded = *request;
-    g_autoptr(AcrJson) json = NULL;
-
-    bounded.max_tokens = limit;
-    json = self->endpoint.provider->request(&self->dialect, &bounded);
-    return acr_json_print(json);
-}
+/* ---- One try ---- */
 
 /* The body of a try whose worst case is reserved; owned; NULL, with the failure: it does not fit.
  */
 static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrModelTry *attempt,
                           guint64 *out_id, AcrFailure *failure)
 {
-    guint limit = acr_spend_limit(&self->spend, request->max_tokens, request->room);
+    AcrModelRequest bounded = *request;
 
+    bounded.max_tokens = acr_spend_limit(&self->spend, request->max_tokens, request->room);
     for (guint i = 0; i <= MAX_SHRINKS; i++) {
-        g_autofree char *body = print_body(self, request, limit);
+        g_autoptr(AcrJson) json = self->endpoint.provider->request(&self->dialect, &bounded);
+        g_autofree char *body = acr_json_print(json);
         bool again = false;
 
         acr_failure_clear(failure);
-        if (acr_spend_reserve(&self->spend, strlen(body), &limit, &again, attempt, out_id, failure))
+        if (acr_spend_reserve(&self->spend, strlen(body), &bounded.max_tokens, &again, attempt,
+                              out_id, failure))
             return g_steal_pointer(&body);
         if (!again)
             return NULL;
     }
-    acr_fail(failure, ACR_LLM_ERROR_CEILING, "what is left does not suffice for another call");
+    acr_fail(failure, ACR_LLM_ERROR_CEILING, "the remaining budget is too small for another call");
     return NULL;
-}
-
-static bool check_time(const HttpModel *self, AcrFailure *failure)
-{
-    if (!is_time_over(self))
-        return true;
-    return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
 }
 
 /* A slot among all who use the endpoint and key; the wait for it counts as the try's. */
@@ -308,7 +281,7 @@ static bool enter(Call *call, AcrFailure *failure)
         told = g_strdup_printf("paused for all who use this key: %s", why);
         return acr_fail(failure, acr_llm_paused_class(why), told);
     default:
-        return acr_fail(failure, ACR_LLM_ERROR_CEILING, "the time that was allowed is over");
+        return fail_too_late(failure);
     }
 }
 
@@ -333,13 +306,14 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     AcrModelTry attempt = {.model = self->base.name, .usage = ACR_USAGE_UNKNOWN};
     guint64 id = 0;
     g_autoptr(GError) error = NULL;
-    g_autofree char *body = NULL;
 
-    if (!check_time(self, failure) || !enter(call, failure))
+    if (is_time_over(self))
+        return fail_too_late(failure);
+    if (!enter(call, failure))
         return false;
     attempt.wait_ms = call->wait_ms;
     call->used_up_ms = 0;
-    body = prepare_body(self, call->request, &attempt, &id, failure);
+    g_autofree char *body = prepare_body(self, call->request, &attempt, &id, failure);
     if (body)
         attempt.ok = exchange(call, body, out, &attempt, failure);
     leave(call, &attempt, failure);
@@ -357,43 +331,33 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     return attempt.ok;
 }
 
-/* ---- Tries --------------------------------------------------------------------------------------
- */
+/* ---- Tries ---- */
 
 /* No user of this key can go on: they are all told, once. */
 static void open_breaker(const Call *call, const AcrFailure *failure, const char *text)
 {
     bool concerns_all =
         failure->code == ACR_LLM_ERROR_AUTH || failure->code == ACR_LLM_ERROR_BILLING;
-    g_autofree char *why = NULL;
 
     if (!concerns_all || !call->self->limiter || call->is_kept_back)
         return;
-    why = g_strdup_printf("%s: model '%s' at %s: %s", acr_llm_error_name(failure->code),
-                          call->self->base.name, call->self->authority, text);
+    g_autofree char *why =
+        g_strdup_printf("%s: model '%s' at %s: %s", acr_llm_error_name(failure->code),
+                        call->self->base.name, call->self->authority, text);
     acr_limiter_pause(call->self->limiter, why);
 }
 
 static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
 {
     HttpModel *self = call->self;
-    g_autofree char *text = acr_llm_public_text(failure->message ? failure->message : "failed",
-                                                self->endpoint.secrets, 2 * ACR_LLM_MAX_MESSAGE);
+    g_autofree char *text = acr_redact_line(failure->message ? failure->message : "failed",
+                                            self->endpoint.secrets, 2 * ACR_LLM_MAX_MESSAGE);
 
     self->report.window = failure->window;
     open_breaker(call, failure, text);
     g_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s", self->base.name,
                 self->authority, text);
     return false;
-}
-
-/* Whether the wait is one that is waited for: not beyond an hour, nor beyond the time allowed. */
-static bool is_bearable(const HttpModel *self, gint64 ms)
-{
-    gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
-
-    return ms <= MAX_HONOURED_WAIT_MS &&
-           (!deadline_us || g_get_monotonic_time() + (ms + MIN_TRY_MS) * 1000 < deadline_us);
 }
 
 /* Waits before the next try. False, with the failure made final, where there is none. */
@@ -403,14 +367,13 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
     guint *retries = &call->retries[failure->code];
     gint64 ms = acr_backoff_ms(self->retry_base_ms, *retries, failure->retry_after_ms,
                                g_rand_double(self->random));
-    g_autofree char *why = NULL;
-    g_autofree char *told = NULL;
 
     if (!failure->retryable || call->total >= self->max_retries ||
-        *retries >= acr_failure_retries(failure->code) || !is_bearable(self, ms))
+        *retries >= acr_failure_retries(failure->code) || ms > MAX_HONOURED_WAIT_MS ||
+        ms >= time_left_ms(self) - MIN_TRY_MS)
         return false;
-    why = acr_llm_public_text(failure->message, self->endpoint.secrets, 300);
-    told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
+    g_autofree char *why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
+    g_autofree char *told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
     if (self->on_wait)
         self->on_wait(self->on_wait_ctx, told, ms);
     (*retries)++;
@@ -440,7 +403,7 @@ static bool http_complete(AcrModel *model, const AcrModelRequest *request, AcrMo
 
         if (try_once(&call, out, &failure))
             return true;
-        if (self->endpoint.provider->correct(&self->dialect, &failure)) {
+        if (acr_correct(self->endpoint.provider, &self->dialect, &failure)) {
             call.wait_ms = 0;
             continue;
         }
@@ -454,23 +417,19 @@ static const AcrModelReport *http_report(AcrModel *model)
     return &((HttpModel *)model)->report;
 }
 
-/* ---- Making -------------------------------------------------------------------------------------
- */
-
-static gint64 positive(gint64 value, gint64 otherwise)
-{
-    return value > 0 ? value : otherwise;
-}
+/* ---- Making ---- */
 
 static void take_options(HttpModel *self, const AcrModelOptions *options)
 {
     self->effort = g_strdup(options->effort);
     self->ca_file = g_strdup(options->ca_file);
     self->max_retries = options->max_retries;
-    self->timeout_ms = positive(options->timeout_ms, TRY_TIMEOUT_MS);
-    self->first_byte_ms = positive(options->first_byte_ms, FIRST_BYTE_TIMEOUT_MS);
-    self->idle_ms = positive(options->idle_ms, IDLE_TIMEOUT_MS);
-    self->retry_base_ms = positive(options->retry_base_ms, ACR_LLM_BACKOFF_BASE_MS);
+    self->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TRY_TIMEOUT_MS;
+    self->first_byte_ms =
+        options->first_byte_ms > 0 ? options->first_byte_ms : FIRST_BYTE_TIMEOUT_MS;
+    self->idle_ms = options->idle_ms > 0 ? options->idle_ms : IDLE_TIMEOUT_MS;
+    self->retry_base_ms =
+        options->retry_base_ms > 0 ? options->retry_base_ms : ACR_LLM_BACKOFF_BASE_MS;
     self->interrupt = options->interrupt;
     self->on_wait = options->on_wait;
     self->on_wait_ctx = options->on_wait_ctx;
@@ -502,7 +461,8 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     self->dialect.max_completion_tokens = self->endpoint.is_official_dialect;
     self->authority = self->endpoint.unix_socket ? g_strdup(self->endpoint.unix_socket)
                                                  : acr_http_url_authority(self->endpoint.base_url);
-    self->dialect.no_temperature = self->endpoint.no_sampling;
+    if (self->endpoint.no_sampling)
+        self->dialect.temperature = -1;
     acr_spend_init(&self->spend, options, &self->endpoint);
     self->dialect.max_output = self->spend.has_price ? self->spend.price.max_output : 0;
     if (options->shared_dir &&
@@ -512,9 +472,9 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
         return NULL;
     }
     if (options->prices && !self->spend.has_price && !self->spend.is_free)
-        self->base.remark = g_strdup_printf(
-            "the price of model '%s' is not known: ceilings count its tokens at the dearest known "
-            "price, unless the server states what it cost",
-            self->base.name);
+        self->base.remark =
+            g_strdup_printf("the price of model '%s' is not known: its tokens are charged at the "
+                            "highest known price, unless the server states the cost",
+                            self->base.name);
     return &self->base;
 }

@@ -1,7 +1,8 @@
 /*
- * llm: one function sends a conversation for a role and returns an answer with its usage. Backends
- * stand behind one vtable: HTTP providers and scripted answers here; the journal wraps any of them
- * from outside. What a call may cost is reserved in a budget (money) before it is sent.
+ * llm: one function sends a conversation and returns an answer with its usage. Backends stand behind
+ * one vtable: HTTP providers and scripted answers here; the journal wraps any of them from outside.
+ * What a call may cost is reserved in a budget (money) before it is sent. What a call is for is the
+ * caller's affair: its label and step are opaque here.
  */
 #ifndef ACR_LLM_H
 #define ACR_LLM_H
@@ -32,7 +33,7 @@ typedef enum {
     ACR_LLM_ERROR_UNREACHABLE, /* no such host, or nothing listens; shown as "network" */
     ACR_LLM_ERROR_TRUNCATED,
     ACR_LLM_ERROR_MALFORMED,
-    ACR_LLM_ERROR_USED_UP, /* script: no line is left for that agent */
+    ACR_LLM_ERROR_USED_UP, /* script: no line is left for that label */
     ACR_LLM_ERROR_EXPECT,  /* script: the request lacks a string that the line expects */
     ACR_LLM_ERROR_CEILING, /* money, tokens or time */
     ACR_LLM_ERROR_INTERRUPTED,
@@ -44,8 +45,7 @@ const char *acr_llm_error_name(AcrLlmError code); /* "rate_limit", "context_over
 
 #define ACR_LLM_MAX_ANSWER (32u * 1024 * 1024) /* bytes of one answer's text */
 
-/* ---- Conversation -------------------------------------------------------------------------------
- */
+/* ---- Conversation ---- */
 
 typedef enum { ACR_ROLE_SYSTEM, ACR_ROLE_USER, ACR_ROLE_ASSISTANT } AcrRole;
 const char *acr_role_name(AcrRole role); /* "system", "user", "assistant" */
@@ -73,13 +73,12 @@ void acr_conversation_remove(AcrConversation *conversation, gsize first, gsize n
 /* [{"role","content"}], from message `from` on. */
 AcrJson *acr_conversation_to_json(const AcrConversation *conversation, gsize from) ACR_MUST_USE;
 
-/* ---- Request and answer -------------------------------------------------------------------------
- */
+/* ---- Request and answer ---- */
 
 /* Zero-initialise; all borrowed for the call. */
 typedef struct {
-    const char *agent; /* "search", "extract", "patch", … */
-    guint round;       /* retrieval round from 1; 0 outside retrieval */
+    const char *label; /* what the call is for, in the caller's words; picks a script's queue */
+    guint step;        /* of calls that come in numbered steps, from 1; 0: of none */
     const AcrConversation *conversation;
     bool json;             /* JSON mode, in the provider's form, else asked for in words */
     const AcrJson *schema; /* JSON schema of the answer, an object; NULL: none. Implies `json` */
@@ -99,8 +98,7 @@ typedef struct {
 void acr_model_answer_clear(AcrModelAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrModelAnswer, acr_model_answer_clear)
 
-/* ---- Model --------------------------------------------------------------------------------------
- */
+/* ---- Model ---- */
 
 /* One request of a call, sent or kept back. */
 typedef struct {
@@ -140,7 +138,7 @@ typedef struct {
 struct AcrModel {
     const AcrModelOps *ops;
     char *name;   /* owned (g_free by the backend); as given by the user, "openai/gpt-4.1" */
-    char *remark; /* owned likewise; what the user should be told once, or NULL */
+    char *remark; /* owned likewise; a warning for the user, or NULL */
 };
 
 /* One call, with the backend's own retries. One thread at a time. Errors: any of AcrLlmError. */
@@ -155,16 +153,16 @@ guint acr_report_sent(const AcrModelReport *report); /* requests that were sent 
 void acr_model_free(AcrModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrModel, acr_model_free)
 
-/* ---- Making a model -----------------------------------------------------------------------------
- */
+/* ---- Making a model ---- */
 
 /* Zero-initialise; borrowed for the call of acr_model_new unless said otherwise. */
 typedef struct {
-    const char *instance_id; /* which lines of a script are for this task; NULL: lines that name a
-                                task are left out */
-    double temperature;      /* below 0: not sent */
-    const char *effort;      /* of reasoning ("low", "medium", "high", …); NULL: not sent */
-    const char *base_url;    /* NULL: the environment's, else the provider's. Also
+    const char *instance_id;   /* which lines of a script are for this task; NULL: lines that name a
+                                  task are left out */
+    const char *const *labels; /* that lines of a script may name; NULL-terminated; NULL: any */
+    double temperature;        /* below 0: not sent */
+    const char *effort;        /* of reasoning ("low", "medium", "high", …); NULL: not sent */
+    const char *base_url;      /* NULL: the environment's, else the provider's. Also
                                 unix:PATH[:/v1] and http+unix://PERCENT-ENCODED-PATH/v1 */
     const char *const *headers; /* more request headers, "Name: value", NULL-terminated; or NULL */
     const char *key_command;    /* prints the key; NULL: none */
@@ -183,7 +181,7 @@ typedef struct {
                                 limits together; made if missing; NULL: each for itself */
     const AcrInterrupt *interrupt; /* kept; must outlive the model */
     void (*on_wait)(void *ctx, const char *why,
-                    gint64 wait_ms); /* told before each wait; may be NULL */
+                    gint64 wait_ms); /* called before each wait; may be NULL */
     void *on_wait_ctx;
 } AcrModelOptions;
 #define ACR_LLM_RETRIES 8
@@ -200,7 +198,7 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
 bool acr_llm_same_key(const char *a, const char *b);
 
 /*
- * Asks `second` (both taken) where `first` has failed for good by no fault of the request, and from
+ * Asks `second` (both taken) after a permanent failure of `first` that is no fault of the request, and from
  * then on at once. Its name is first's.
  */
 AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second) ACR_MUST_USE;

@@ -6,9 +6,10 @@
 
 #include <string.h>
 
-#include "llm/llm_private.h"
+#include "llm/provider.h"
+#include "llm/scripted_model.h"
 
-G_DEFINE_QUARK(acr - llm - error - quark, acr_llm_error)
+G_DEFINE_QUARK(acr_llm_error_quark, acr_llm_error)
 
 const char *acr_llm_error_name(AcrLlmError code)
 {
@@ -110,7 +111,7 @@ static AcrModel *refuse_name(const char *name, GError **error)
 {
     const char *slash = strchr(name, '/');
     g_autofree char *known = acr_provider_names();
-    g_autofree char *shown = acr_llm_public_text(name, NULL, 200);
+    g_autofree char *shown = acr_redact_line(name, NULL, 200);
 
     if (!slash || slash == name || !slash[1])
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
@@ -128,11 +129,10 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError
 {
     const char *slash = strchr(name, '/');
     const char *model = slash ? slash + 1 : name;
-    const AcrProvider *provider = NULL;
 
     if (g_str_has_prefix(name, "script:") && name[strlen("script:")])
         return acr_script_model_new(name, name + strlen("script:"), options, error);
-    provider = provider_of(name);
+    const AcrProvider *provider = provider_of(name);
     if (!provider || !*model)
         return refuse_name(name, error);
     return acr_http_model_new(provider, name, model, options, error);

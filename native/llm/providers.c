@@ -1,5 +1,5 @@
 /* The list of HTTP providers. Each is one const entry in a file of its own. */
-#include "llm/llm_private.h"
+#include "llm/provider.h"
 
 #include <string.h>
 

@@ -1,40 +1,31 @@
 /*
- * When a server wants to be asked again: headers (seconds, milliseconds, dates), Google's
+ * When a server wants to be asked again: headers (seconds, milliseconds, a date), Google's
  * RetryInfo, sentences in an error's message, and the headers that tell when a used-up limit is
- * full again. Whatever is unreadable is as if it were not said; whatever is longer than a day is a
+ * full again. Whatever is unreadable is as if it were not sent; whatever is longer than a day is a
  * day.
  */
-#include "llm/llm_private.h"
+#include "llm/failure.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 typedef struct {
-    const char *name;
+    const char *name; /* "minutes" begins with it, and ends where letters do */
     double ms;
 } Unit;
 
-/* Longer names before those that they begin with. */
-static const Unit units[] = {
-    {"milliseconds", 1}, {"millisecond", 1}, {"ms", 1},        {"minutes", 60e3}, {"minute", 60e3},
-    {"min", 60e3},       {"m", 60e3},        {"seconds", 1e3}, {"second", 1e3},   {"sec", 1e3},
-    {"s", 1e3},          {"hours", 3600e3},  {"hour", 3600e3}, {"h", 3600e3},     {"days", 86400e3},
-    {"day", 86400e3},    {"d", 86400e3},
-};
-
-static const char *header(GHashTable *headers, const char *name)
-{
-    return headers ? g_hash_table_lookup(headers, name) : NULL;
-}
+static const Unit units[] = {{"ms", 1},        {"millisecond", 1}, {"m", 60e3},
+                             {"min", 60e3},    {"minute", 60e3},   {"s", 1e3},
+                             {"sec", 1e3},     {"second", 1e3},    {"h", 3600e3},
+                             {"hour", 3600e3}, {"d", 86400e3},     {"day", 86400e3}};
 
 static gint64 bounded_ms(double ms)
 {
     return ms >= 0 ? (gint64)MIN(ms, (double)ACR_MAX_RETRY_AFTER_MS) : -1;
 }
 
-/* ---- Durations and dates ------------------------------------------------------------------------
- */
+/* ---- Durations and dates ---- */
 
 /* A decimal number without sign, exponent or names; *out_end behind it. */
 static double plain_number(const char *text, const char **out_end)
@@ -55,33 +46,43 @@ static double plain_number(const char *text, const char **out_end)
     return g_ascii_strtod(buffer, NULL);
 }
 
-static const Unit *unit_at(const char *text)
+/* The milliseconds of the unit at the start of a text, in singular or plural, and its end; 0: none.
+ */
+static double unit_at(const char *text, const char **out_end)
 {
+    gsize letters = 0;
+
+    while (g_ascii_isalpha(text[letters]))
+        letters++;
     for (gsize i = 0; i < G_N_ELEMENTS(units); i++) {
         gsize len = strlen(units[i].name);
+        bool is_plural = len > 2 && letters == len + 1 && g_ascii_tolower(text[len]) == 's';
 
-        if (g_ascii_strncasecmp(text, units[i].name, len) == 0 && !g_ascii_isalpha(text[len]))
-            return &units[i];
+        if ((letters == len || is_plural) && g_ascii_strncasecmp(text, units[i].name, len) == 0) {
+            *out_end = text + letters;
+            return units[i].ms;
+        }
     }
-    return NULL;
+    return 0;
 }
 
 gint64 acr_duration_ms(const char *text, const char **out_end)
 {
-    const char *at = text, *end = NULL;
-    double ms = 0, number = -1;
+    const char *at = text;
+    const char *end = NULL;
+    double ms = 0;
+    double number = -1;
     bool is_read = false;
 
     while ((number = plain_number(at, &end)) >= 0) {
-        const char *word = end + strspn(end, " ");
-        const Unit *unit = unit_at(word);
+        double unit = unit_at(end + strspn(end, " "), &end);
 
-        if (!unit && is_read)
+        if (unit == 0 && is_read)
             break;
-        ms += number * (unit ? unit->ms : 1e3);
+        ms += number * (unit > 0 ? unit : 1e3);
         is_read = true;
-        at = unit ? word + strlen(unit->name) : end;
-        if (!unit)
+        at = end;
+        if (unit == 0)
             break;
     }
     if (out_end)
@@ -89,71 +90,39 @@ gint64 acr_duration_ms(const char *text, const char **out_end)
     return is_read ? bounded_ms(ms) : -1;
 }
 
-/* 0-11; -1: no month. */
-static int month_of(const char *name)
+/* Seconds since the epoch of "Sun, 06 Nov 1994 08:49:37 GMT", the one form that may be sent; -1:
+ * none. */
+static gint64 http_date(const char *text)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    const char *at = strlen(name) == 3 ? strstr(months, name) : NULL;
-
-    return at && (at - months) % 3 == 0 ? (int)(at - months) / 3 : -1;
-}
-
-/* The year of two digits that is nearest to now. */
-static int full_year(int year, gint64 now_unix)
-{
-    int now = 1970 + (int)(now_unix / 31556952);
-    int full = now - now % 100 + year;
-
-    return full > now + 50 ? full - 100 : full < now - 50 ? full + 100 : full;
-}
-
-gint64 acr_http_date(const char *text, gint64 now_unix)
-{
     struct tm tm = {0};
     char month[4] = "";
     int seen = sscanf(text, "%*3[A-Za-z], %2d %3s %4d %2d:%2d:%2d GMT", &tm.tm_mday, month,
                       &tm.tm_year, &tm.tm_hour, &tm.tm_min, &tm.tm_sec);
+    const char *at = strlen(month) == 3 ? strstr(months, month) : NULL;
 
-    if (seen != 6) {
-        seen = sscanf(text, "%*9[A-Za-z], %2d-%3s-%2d %2d:%2d:%2d GMT", &tm.tm_mday, month,
-                      &tm.tm_year, &tm.tm_hour, &tm.tm_min, &tm.tm_sec);
-        tm.tm_year = seen == 6 ? full_year(tm.tm_year, now_unix) : 0;
-    }
-    if (seen != 6)
-        seen = sscanf(text, "%*3[A-Za-z] %3s %2d %2d:%2d:%2d %4d", month, &tm.tm_mday, &tm.tm_hour,
-                      &tm.tm_min, &tm.tm_sec, &tm.tm_year);
-    tm.tm_mon = month_of(month);
-    if (seen != 6 || tm.tm_mon < 0 || tm.tm_year < 1970 || tm.tm_mday < 1 || tm.tm_mday > 31 ||
-        tm.tm_hour < 0 || tm.tm_hour > 23 || tm.tm_min < 0 || tm.tm_min > 59 || tm.tm_sec < 0 ||
-        tm.tm_sec > 60)
+    if (seen != 6 || !at || (at - months) % 3 != 0 || tm.tm_year < 1970 || tm.tm_mday < 1 ||
+        tm.tm_mday > 31 || tm.tm_hour < 0 || tm.tm_hour > 23 || tm.tm_min < 0 || tm.tm_min > 59 ||
+        tm.tm_sec < 0 || tm.tm_sec > 60)
         return -1;
+    tm.tm_mon = (int)(at - months) / 3;
     tm.tm_year -= 1900;
     return (gint64)timegm(&tm);
 }
 
-/* Seconds since the epoch of "2026-01-27T17:34:02Z", fractions and offsets too; -1: none. */
-static gint64 timestamp(const char *text)
-{
-    g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
-    g_autoptr(GDateTime) time =
-        strlen(text) < 64 && strchr(text, 'T') ? g_date_time_new_from_iso8601(text, utc) : NULL;
-
-    return time ? g_date_time_to_unix(time) : -1;
-}
-
 static gint64 until_ms(gint64 then_unix, gint64 now_unix)
 {
-    return CLAMP(then_unix - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
+    return then_unix < 0 ? -1
+                         : CLAMP(then_unix - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
 }
 
-/* ---- Waits --------------------------------------------------------------------------------------
- */
+/* ---- Waits ---- */
 
-/* A header's number of `unit` milliseconds; -1: not one, or negative. */
+/* A header's number of `unit` milliseconds; -1: not sent, not one, or negative. */
 static gint64 number_ms(const char *text, double unit)
 {
     char *end = NULL;
-    double value = g_ascii_strtod(text, &end);
+    double value = text ? g_ascii_strtod(text, &end) : -1;
 
     while (end && g_ascii_isspace(*end))
         end++;
@@ -162,21 +131,14 @@ static gint64 number_ms(const char *text, double unit)
 
 gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix)
 {
-    const char *ms = header(headers, "retry-after-ms");
-    const char *after = header(headers, "retry-after");
-    const char *amazon = header(headers, "x-amz-retry-after");
-    gint64 wait = ms ? number_ms(ms, 1) : -1;
-    gint64 date = -1;
+    const char *after = acr_header(headers, "retry-after");
+    gint64 wait = number_ms(acr_header(headers, "retry-after-ms"), 1);
 
-    if (wait < 0 && after)
+    if (wait < 0)
         wait = number_ms(after, 1000);
     if (wait < 0 && after)
-        date = acr_http_date(after, now_unix);
-    if (date >= 0)
-        wait = until_ms(date, now_unix);
-    if (wait < 0 && amazon)
-        wait = number_ms(amazon, 1);
-    return wait;
+        wait = until_ms(http_date(after), now_unix);
+    return wait >= 0 ? wait : number_ms(acr_header(headers, "x-amz-retry-after"), 1);
 }
 
 /* {"@type": "…/google.rpc.RetryInfo", "retryDelay": "34s"} among the details. */
@@ -210,19 +172,19 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose)
     return wait;
 }
 
-/* ---- Limits that are used up --------------------------------------------------------------------
- */
+/* ---- Limits that are used up ---- */
 
+/* A time ("2026-01-27T17:34:02Z", fractions and offsets too), or a duration that is all of the text;
+ * -1: neither. */
 static gint64 reset_ms(const char *text, gint64 now_unix)
 {
-    gint64 then = timestamp(text);
-    const char *end = NULL;
-    gint64 ms = -1;
+    g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+    g_autoptr(GDateTime) time =
+        strlen(text) < 64 && strchr(text, 'T') ? g_date_time_new_from_iso8601(text, utc) : NULL;
+    const char *end = text;
+    gint64 ms = acr_duration_ms(text, &end);
 
-    if (then >= 0)
-        return until_ms(then, now_unix);
-    ms = acr_duration_ms(text, &end);
-    return ms >= 0 && *end == '\0' ? ms : -1;
+    return time ? until_ms(g_date_time_to_unix(time), now_unix) : *end ? -1 : ms;
 }
 
 gint64 acr_limit_reset_ms(GHashTable *headers, gint64 now_unix)
@@ -240,10 +202,9 @@ gint64 acr_limit_reset_ms(GHashTable *headers, gint64 now_unix)
     gint64 longest = 0;
 
     for (gsize i = 0; i < G_N_ELEMENTS(limits); i++) {
-        const char *remaining = header(headers, limits[i].remaining);
-        const char *reset = header(headers, limits[i].reset);
+        const char *reset = acr_header(headers, limits[i].reset);
 
-        if (remaining && reset && number_ms(remaining, 1) == 0)
+        if (reset && number_ms(acr_header(headers, limits[i].remaining), 1) == 0)
             longest = MAX(longest, reset_ms(reset, now_unix));
     }
     return longest;

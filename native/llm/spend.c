@@ -2,12 +2,15 @@
  * What one try may cost, before and after it. Before: every byte of the body is taken for a token,
  * and the answer for as long as its limit allows; that is reserved. After: what the provider says,
  * or all that was reserved where it says nothing. A model without a known price is reserved at the
- * dearest known one. While other processes hold reservations that may come back, a call that does
+ * highest known one. While other processes hold reservations that may come back, a call that does
  * not fit waits for them; then its limit is made smaller, and last it is refused.
  */
-#include "llm/llm_private.h"
+#include "llm/spend.h"
 
 #include <string.h>
+
+#include "http/http.h"
+#include "llm/provider.h"
 
 /* Tokens of an answer, where a limit must be sent and none is known. */
 #define DEFAULT_LIMIT 8192u
@@ -67,42 +70,18 @@ static guint fitting_limit(const AcrSpend *spend, gsize body_len, guint limit,
                            const AcrAmount *left)
 {
     guint low = MIN(MIN_LIMIT, limit);
-    guint high = limit;
-    guint best = 0;
+    guint high = limit; /* does not fit */
 
-    while (low <= high) {
+    while (low < high) {
         guint middle = low + (high - low) / 2;
         AcrAmount amount = worst_case(spend, body_len, middle);
 
-        if (amount.pico <= left->pico && amount.tokens <= left->tokens) {
-            best = middle;
+        if (amount.pico <= left->pico && amount.tokens <= left->tokens)
             low = middle + 1;
-        } else {
-            if (middle == 0)
-                break;
-            high = middle - 1;
-        }
+        else
+            high = middle;
     }
-    return best < limit ? best : 0;
-}
-
-static bool fail_with(AcrFailure *failure, const GError *error)
-{
-    AcrLlmError code = ACR_LLM_ERROR_FAILED;
-
-    if (g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING))
-        code = ACR_LLM_ERROR_CEILING;
-    else if (error->domain == ACR_LLM_ERROR)
-        code = (AcrLlmError)error->code;
-    return acr_fail(failure, code, error->message);
-}
-
-/* Whether the time of all calls is over. */
-static bool is_too_late(const AcrSpend *spend)
-{
-    gint64 deadline_us = acr_budget_deadline(spend->budget);
-
-    return deadline_us && g_get_monotonic_time() >= deadline_us;
+    return high > MIN(MIN_LIMIT, limit) ? high - 1 : 0;
 }
 
 /* Reserves, once others have settled what they hold if that is what it takes. */
@@ -110,6 +89,7 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
                     gint64 *out_wait_ms, GError **error)
 {
     gint64 start_us = g_get_monotonic_time();
+    gint64 deadline_us = acr_budget_deadline(spend->budget);
 
     for (;;) {
         g_autoptr(GError) failure = NULL;
@@ -120,13 +100,14 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
         if (ok)
             return true;
         if (!g_error_matches(failure, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING) ||
-            is_too_late(spend) || *out_wait_ms > MAX_HELD_MS ||
+            (deadline_us && g_get_monotonic_time() >= deadline_us) || *out_wait_ms > MAX_HELD_MS ||
             !acr_budget_is_held(spend->budget, amount, &is_held, NULL) || !is_held) {
             g_propagate_error(error, g_steal_pointer(&failure));
             return false;
         }
         if (*out_wait_ms < POLL_MS && spend->on_wait)
-            spend->on_wait(spend->on_wait_ctx, "other calls hold what it may cost", POLL_MS);
+            spend->on_wait(spend->on_wait_ctx, "other calls have reserved what it may cost",
+                           POLL_MS);
         if (!acr_llm_wait(POLL_MS, spend->interrupt)) {
             g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
             return false;
@@ -154,20 +135,19 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     }
     attempt->reserved_pico = 0;
     attempt->reserved_tokens = 0;
-    if (g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING) && *limit > 0 &&
-        acr_budget_left(spend->budget, &left, NULL))
+    bool is_ceiling = g_error_matches(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING);
+
+    if (is_ceiling && *limit > 0 && acr_budget_left(spend->budget, &left, NULL))
         smaller = fitting_limit(spend, body_len, *limit, &left);
     if (smaller == 0)
-        return fail_with(failure, error);
+        return acr_fail(failure,
+                        is_ceiling                       ? ACR_LLM_ERROR_CEILING
+                        : error->domain == ACR_LLM_ERROR ? (AcrLlmError)error->code
+                                                         : ACR_LLM_ERROR_FAILED,
+                        error->message);
     *limit = smaller;
     *out_again = true;
     return false;
-}
-
-/* Whether nobody bills the try: it was not sent, or refused by who says that this is free. */
-static bool is_unbilled(const AcrSpend *spend, const AcrModelTry *attempt)
-{
-    return !attempt->sent || (!attempt->ok && attempt->status >= 400 && spend->refusals_are_free);
 }
 
 /* Whether the usage is that of the whole try: one that broke off has told a part at most. */
@@ -199,6 +179,9 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt, GError 
 {
     AcrUsage *usage = &attempt->usage;
     AcrAmount spent = {0, 0};
+    /* Sent, and not refused by who says that this is free. */
+    bool is_billed =
+        attempt->sent && (attempt->ok || attempt->status < 400 || !spend->refusals_are_free);
     g_autoptr(GError) failure = NULL;
 
     if (!usage->cost_stated)
@@ -206,7 +189,7 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt, GError 
             spend->has_price && is_whole(attempt) ? acr_price_of_usage(&spend->price, usage) : -1;
     if (!spend->budget)
         return true;
-    if (!is_unbilled(spend, attempt))
+    if (is_billed)
         spent = amount_of(spend, attempt);
     attempt->charged_pico = spent.pico;
     attempt->charged_tokens = spent.tokens;

@@ -4,7 +4,7 @@
  * read in place, so that the ordinary case copies only what an event's data needs. Nothing here
  * decodes: data are bytes, handed out when their event is whole.
  */
-#include "llm/llm_private.h"
+#include "llm/framing.h"
 
 #include <string.h>
 
@@ -72,15 +72,6 @@ static bool is_field(const char *name, const char *field, gsize len)
     return strlen(name) == len && memcmp(field, name, len) == 0;
 }
 
-/* A line that is a piece of JSON, be it because the server forgot that it streams. */
-static void keep_stray(AcrSse *sse, const char *line, gsize len)
-{
-    if (len >= MAX_STRAY_BYTES - sse->stray->len)
-        return;
-    g_string_append_len(sse->stray, line, (gssize)len);
-    g_string_append_c(sse->stray, '\n');
-}
-
 /* False: no such field. */
 static bool take_field(AcrSse *sse, const char *field, gsize field_len, const char *value,
                        gsize value_len)
@@ -106,8 +97,6 @@ static bool take_field(AcrSse *sse, const char *field, gsize field_len, const ch
 
 static void take_line(AcrSse *sse, const char *line, gsize len)
 {
-    const char *colon = NULL;
-    gsize value = 0;
 
     if (!sse->begun && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
         line += 3;
@@ -118,14 +107,18 @@ static void take_line(AcrSse *sse, const char *line, gsize len)
         dispatch(sse);
         return;
     }
-    colon = memchr(line, ':', len);
+    const char *colon = memchr(line, ':', len);
     if (colon == line) /* a comment: a sign of life, no content */
         return;
-    value = colon ? (gsize)(colon - line) + 1 : len;
+    gsize value = colon ? (gsize)(colon - line) + 1 : len;
     if (value < len && line[value] == ' ')
         value++;
-    if (!take_field(sse, line, colon ? (gsize)(colon - line) : len, line + value, len - value))
-        keep_stray(sse, line, len);
+    /* A line that is a piece of JSON, be it because the server forgot that it streams. */
+    if (!take_field(sse, line, colon ? (gsize)(colon - line) : len, line + value, len - value) &&
+        len < MAX_STRAY_BYTES - sse->stray->len) {
+        g_string_append_len(sse->stray, line, (gssize)len);
+        g_string_append_c(sse->stray, '\n');
+    }
 }
 
 /* The first line end in the bytes; NULL: none. */

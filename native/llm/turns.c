@@ -3,7 +3,7 @@
  * apart, wherever they were said; what one side said in a row is one turn of several blocks; the
  * user speaks first. Blank texts are left out, since such servers refuse them.
  */
-#include "llm/llm_private.h"
+#include "llm/provider.h"
 
 #include <string.h>
 
@@ -80,14 +80,20 @@ void acr_turns_add_system(AcrTurns *turns, const AcrTurnForm *form, const char *
         append_text(turns->system, form, text);
 }
 
-AcrJson *acr_turns_take_system(AcrTurns *turns)
+AcrJson *acr_json_constant(const char *text)
 {
-    AcrJson *system = g_steal_pointer(&turns->system);
+    AcrJson *json = acr_json_parse(text, strlen(text), NULL);
 
-    if (acr_json_size(system) > 0)
-        return system;
-    acr_json_free(system);
-    return NULL;
+    g_assert(json);
+    return json;
+}
+
+void acr_json_set_if_any(AcrJson *object, const char *key, AcrJson *value)
+{
+    if (acr_json_size(value) > 0)
+        acr_json_set(object, key, value);
+    else
+        acr_json_free(value);
 }
 
 void acr_turns_clear(AcrTurns *turns)

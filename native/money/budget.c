@@ -3,7 +3,7 @@
  * call is begun. The locks of several ledgers are taken in one order that all processes keep, by
  * device and inode, so that two never wait for each other.
  */
-#include "money/budget_private.h"
+#include "money/ledger.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -68,8 +68,7 @@ bool acr_budget_is_bounded(const AcrBudget *budget)
     return false;
 }
 
-/* ---- Locks --------------------------------------------------------------------------------------
- */
+/* ---- Locks ---- */
 
 static void unlock_first(AcrBudget *budget, guint n)
 {
@@ -98,7 +97,6 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
 {
     g_autoptr(AcrLedger) ledger = acr_ledger_open(path, scope, ceiling, error);
     guint at = 0;
-    bool ok = false;
 
     if (!ledger)
         return false;
@@ -112,38 +110,43 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
     }
     if (!acr_ledger_lock(ledger, error))
         return false;
-    ok = acr_ledger_find_stale(ledger, error);
+    bool ok = acr_ledger_find_stale(ledger, error);
     acr_ledger_unlock(ledger);
     if (ok)
         g_ptr_array_insert(budget->ledgers, (gint)at, g_steal_pointer(&ledger));
     return ok;
 }
 
-/* ---- Reserving ----------------------------------------------------------------------------------
- */
+/* ---- Reserving ---- */
 
+/* "$0.27", or with the digits that a smaller amount needs. */
 static char *usd(gint64 pico, bool up)
 {
     gint64 micro = up ? acr_microusd(pico) : pico / PICO_PER_MICRO;
+    char *text = g_strdup_printf("$%" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT,
+                                 micro / PICO_PER_MICRO, micro % PICO_PER_MICRO);
 
-    return g_strdup_printf("%" G_GINT64_FORMAT ".%06" G_GINT64_FORMAT " USD",
-                           micro / PICO_PER_MICRO, micro % PICO_PER_MICRO);
+    for (char *end = text + strlen(text) - 1; *end == '0' && end[-2] != '.'; end--)
+        *end = '\0';
+    return text;
 }
 
 static bool refuse(const AcrLedger *ledger, const AcrAmount *amount, GError **error)
 {
     const AcrAmount *ceiling = acr_ledger_ceiling(ledger);
     AcrAmount left = acr_ledger_left(ledger);
-    bool is_money = ceiling->pico >= 0 && amount->pico > left.pico;
-    g_autofree char *asked = is_money
-                                 ? usd(amount->pico, true)
-                                 : g_strdup_printf("%" G_GINT64_FORMAT " tokens", amount->tokens);
-    g_autofree char *rest = is_money ? usd(left.pico, false)
-                                     : g_strdup_printf("%" G_GINT64_FORMAT " tokens", left.tokens);
+    g_autofree char *asked = usd(amount->pico, true);
+    g_autofree char *rest = usd(left.pico, false);
 
-    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
-                "the ceiling of the %s: a call may take %s, and %s are left",
-                acr_ledger_scope(ledger), asked, rest);
+    if (ceiling->pico >= 0 && amount->pico > left.pico)
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
+                    "--max-cost of the %s reached: the next call could cost up to %s, %s is left",
+                    acr_ledger_scope(ledger), asked, rest);
+    else
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
+                    "--max-tokens-total of the %s reached: the next call could take up to "
+                    "%" G_GINT64_FORMAT " tokens, %" G_GINT64_FORMAT " are left",
+                    acr_ledger_scope(ledger), amount->tokens, left.tokens);
     return false;
 }
 
@@ -190,7 +193,6 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
                         guint64 *out_id, GError **error)
 {
     bool ok = amount->pico >= 0 && amount->tokens >= 0;
-    guint64 id = 0;
 
     g_return_val_if_fail(ok, false);
     if (!is_in_time(budget, error) || !lock_all(budget, error))
@@ -198,7 +200,7 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
     for (guint i = 0; ok && i < budget->ledgers->len; i++)
         if (!acr_ledger_fits(ledger_at(budget, i), amount))
             ok = refuse(ledger_at(budget, i), amount, error);
-    id = ok ? new_id(budget) : 0;
+    guint64 id = ok ? new_id(budget) : 0;
     ok = ok && reserve_in_all(budget, id, amount, note, error);
     unlock_all(budget);
     if (ok)
@@ -249,8 +251,7 @@ bool acr_budget_settle(AcrBudget *budget, guint64 id, const AcrAmount *spent, GE
     return first == NULL;
 }
 
-/* ---- Sums ---------------------------------------------------------------------------------------
- */
+/* ---- Sums ---- */
 
 bool acr_budget_left(AcrBudget *budget, AcrAmount *out, GError **error)
 {

@@ -8,7 +8,7 @@
  * is on disk. A last line without its end is what a crash has left of a write that never counted:
  * it is cut off. Any other line that cannot be read is an error, as money may stand in it.
  */
-#include "money/budget_private.h"
+#include "money/ledger.h"
 
 #include "base/base.h"
 
@@ -57,8 +57,7 @@ static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **erro
     return false;
 }
 
-/* ---- Records ------------------------------------------------------------------------------------
- */
+/* ---- Records ---- */
 
 /* An amount as it was written, rounded up where a double has lost its last digits; -1: none. */
 static gint64 amount_of(const AcrJson *record, const char *member)
@@ -184,8 +183,7 @@ bool acr_ledger_read_text(AcrLedger *ledger, const char *text, gsize len, GError
     return apply_lines(ledger, text, len, &used, error);
 }
 
-/* ---- The file -----------------------------------------------------------------------------------
- */
+/* ---- The file ---- */
 
 /* Takes back what a write has left of a record. */
 static bool cut_to(AcrLedger *ledger, gint64 size)
@@ -201,12 +199,11 @@ static bool cut_to(AcrLedger *ledger, gint64 size)
 static bool write_line(AcrLedger *ledger, const char *line, gsize len, bool sync, GError **error)
 {
     ssize_t n = 0;
-    int err = 0;
 
     do
         n = write(ledger->fd, line, len);
     while (n < 0 && errno == EINTR);
-    err = n < 0 ? errno : ENOSPC;
+    int err = n < 0 ? errno : ENOSPC;
     if (n == (ssize_t)len && (!sync || fdatasync(ledger->fd) == 0))
         return true;
     if (n == (ssize_t)len)
@@ -272,7 +269,7 @@ static bool read_on(AcrLedger *ledger, GError **error)
     if (!is_in_place(ledger, error))
         return false;
     if (ledger->status.st_size < ledger->offset)
-        return fail_damaged(ledger, "was there and is not any more", error);
+        return fail_damaged(ledger, "was truncated by another process", error);
     if (ledger->status.st_size > ACR_LEDGER_MAX_BYTES)
         return fail_errno(ledger, EFBIG, "read", error);
     for (;;) {
@@ -302,8 +299,7 @@ static bool write_head(AcrLedger *ledger, GError **error)
     return append(ledger, head, true, error) && (!dir || acr_dir_sync(dir, error));
 }
 
-/* ---- The lock -----------------------------------------------------------------------------------
- */
+/* ---- The lock ---- */
 
 static bool set_lock(AcrLedger *ledger, short type)
 {
@@ -351,8 +347,7 @@ bool acr_ledger_lock(AcrLedger *ledger, GError **error)
     return false;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 static bool open_file(AcrLedger *ledger, GError **error)
 {
@@ -422,8 +417,7 @@ int acr_ledger_compare(const AcrLedger *a, const AcrLedger *b)
     return by_device != 0 ? by_device : order(a->status.st_ino, b->status.st_ino);
 }
 
-/* ---- Amounts ------------------------------------------------------------------------------------
- */
+/* ---- Amounts ---- */
 
 void acr_ledger_sums(const AcrLedger *ledger, AcrLedgerSum *spent, AcrLedgerSum *reserved)
 {

@@ -20,8 +20,7 @@ typedef enum {
 #define ACR_MONEY_ERROR acr_money_error_quark()
 GQuark acr_money_error_quark(void);
 
-/* ---- Usage --------------------------------------------------------------------------------------
- */
+/* ---- Usage ---- */
 
 /*
  * Counters in tokens; -1: the provider did not say, or said nonsense. input, cached, written and
@@ -50,8 +49,7 @@ gint64 acr_usage_tokens(const AcrUsage *usage); /* that and output; -1 unless bo
 /* Pico-USD in millionths of a USD, rounded up; -1 stays. */
 gint64 acr_microusd(gint64 pico);
 
-/* ---- Prices -------------------------------------------------------------------------------------
- */
+/* ---- Prices ---- */
 
 /* Of one model: pico-USD a token; -1: not said, and the plain price of its side holds. */
 typedef struct {
@@ -75,12 +73,12 @@ typedef struct AcrPrices AcrPrices;
 AcrPrices *acr_prices_new(const char *path, GError **error) ACR_MUST_USE;
 void acr_prices_free(AcrPrices *prices);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPrices, acr_prices_free)
-/* The day of the built-in table, "2026-11-20". */
-const char *acr_prices_date(void);
+/* The day of the built-in table, "2026-11-20"; borrowed. */
+const char *acr_prices_date(const AcrPrices *prices);
 /* The row of "PROVIDER/NAME". False: unknown. */
 bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out);
-/* For each kind of token the dearest price of the built-in table: what a token of an unknown model
- * is taken to cost at most. */
+/* For each kind of token the highest price of the built-in table: what a token of an unknown model
+ * is assumed to cost at most. */
 void acr_prices_dearest(const AcrPrices *prices, AcrPrice *out);
 /* What a usage costs; -1: a counter that it needs is unknown. Saturates. */
 gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage);
@@ -90,8 +88,7 @@ gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received);
  * and well-known beginnings; NULL: none or several. Borrowed, static. */
 const char *acr_prices_provider_of(const char *bare_name);
 
-/* ---- Budget -------------------------------------------------------------------------------------
- */
+/* ---- Budget ---- */
 
 typedef struct {
     gint64 pico, tokens;

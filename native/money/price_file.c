@@ -8,38 +8,40 @@
 #include <math.h>
 #include <string.h>
 
-void acr_price_draft_init(AcrPriceDraft *draft)
+void acr_price_builder_init(AcrPriceBuilder *builder)
 {
-    *draft = (AcrPriceDraft){.base = {-1, -1, -1, -1, -1, -1}, .max_input = -1, .max_output = -1};
+    *builder =
+        (AcrPriceBuilder){.base = {-1, -1, -1, -1, -1, -1}, .max_input = -1, .max_output = -1};
 }
 
-AcrPriceTier *acr_price_draft_step(AcrPriceDraft *draft, gint64 above)
+AcrPriceTier *acr_price_builder_step(AcrPriceBuilder *builder, gint64 above)
 {
     guint at = 0;
 
-    while (at < draft->len && draft->steps[at].above < above)
+    while (at < builder->len && builder->steps[at].above < above)
         at++;
-    if (at < draft->len && draft->steps[at].above == above)
-        return &draft->steps[at].tier;
-    if (draft->len == ACR_PRICE_STEPS)
+    if (at < builder->len && builder->steps[at].above == above)
+        return &builder->steps[at].tier;
+    if (builder->len == ACR_PRICE_STEPS)
         return NULL;
-    memmove(&draft->steps[at + 1], &draft->steps[at], (draft->len - at) * sizeof draft->steps[0]);
-    draft->len++;
-    draft->steps[at].above = above;
-    draft->steps[at].tier = (AcrPriceTier){-1, -1, -1, -1, -1, -1};
-    return &draft->steps[at].tier;
+    memmove(&builder->steps[at + 1], &builder->steps[at],
+            (builder->len - at) * sizeof builder->steps[0]);
+    builder->len++;
+    builder->steps[at].above = above;
+    builder->steps[at].tier = (AcrPriceTier){-1, -1, -1, -1, -1, -1};
+    return &builder->steps[at].tier;
 }
 
-void acr_price_draft_end(AcrPriceDraft *draft, AcrPrice *out)
+void acr_price_builder_end(AcrPriceBuilder *builder, AcrPrice *out)
 {
     *out = (AcrPrice){
-        .base = draft->base, .max_input = draft->max_input, .max_output = draft->max_output};
-    for (guint i = 0; i < draft->len; i++) {
+        .base = builder->base, .max_input = builder->max_input, .max_output = builder->max_output};
+    for (guint i = 0; i < builder->len; i++) {
         if (i < ACR_PRICE_TIERS) {
-            out->tiers[i].above = draft->steps[i].above;
-            out->tiers[i].tier = draft->steps[i].tier;
+            out->tiers[i].above = builder->steps[i].above;
+            out->tiers[i].tier = builder->steps[i].tier;
         } else {
-            acr_price_tier_raise(&out->tiers[ACR_PRICE_TIERS - 1].tier, &draft->steps[i].tier);
+            acr_price_tier_raise(&out->tiers[ACR_PRICE_TIERS - 1].tier, &builder->steps[i].tier);
         }
     }
 }
@@ -69,15 +71,14 @@ bool acr_price_read_amount(const AcrJson *value, gint64 per, const char *where, 
     return true;
 }
 
-/* ---- The file -----------------------------------------------------------------------------------
- */
+/* ---- The file ---- */
 
 static void free_ruled(gpointer data)
 {
     AcrPriceRuled *ruled = data;
 
     g_free(ruled->provider);
-    acr_price_match_free(ruled->match);
+    acr_json_free(ruled->match);
     g_free(ruled);
 }
 
@@ -117,8 +118,7 @@ bool acr_price_file_parse(AcrPriceFile *file, const char *text, gsize len, const
     return ok;
 }
 
-/* ---- Finding ------------------------------------------------------------------------------------
- */
+/* ---- Finding ---- */
 
 static const AcrPrice *find_named(const AcrPriceFile *file, const char *family, const char *name)
 {
@@ -141,12 +141,11 @@ static const char *genai_id(const char *family)
 
 static const AcrPrice *find_ruled(const AcrPriceFile *file, const char *family, const char *name)
 {
-    g_autofree char *lower = g_ascii_strdown(name, -1);
     const char *id = genai_id(family);
 
     for (guint i = 0; i < file->ruled->len; i++) {
         const AcrPriceRuled *ruled = file->ruled->pdata[i];
-        if (strcmp(ruled->provider, id) == 0 && acr_price_match(ruled->match, lower))
+        if (strcmp(ruled->provider, id) == 0 && acr_price_genai_match(ruled->match, name))
             return &ruled->price;
     }
     return NULL;

@@ -2,7 +2,9 @@
  * genai-prices' list: providers with models, each with rules that say which names it is for and USD
  * a million tokens, a number or {"base", "tiers": [{"start", "price"}]}. A model may have prices
  * that begin on a day: the last one that has begun counts; where some hold at hours of the day
- * only, the dearer one counts at every hour.
+ * only, the dearer one counts at every hour. A rule compares a text without regard to case, or joins
+ * others; a "regex" matches nothing: those of the list stand for names with a date behind them,
+ * which is taken off before (price_names.c).
  */
 #include "money/price_private.h"
 
@@ -11,6 +13,8 @@
 
 #define PER_MILLION 1000000
 #define MAX_TOKENS 1000000000000
+#define MAX_RULES 1000u /* of one "or" or "and" */
+#define MAX_DEPTH 8u    /* of rules within rules */
 
 static const struct {
     const char *member;
@@ -30,7 +34,7 @@ static gint64 *place_in(AcrPriceTier *tier, gsize kind)
 }
 
 /* One kind of token: a number, or one with steps. */
-static bool read_kind(AcrPriceDraft *draft, gsize kind, const AcrJson *value, const char *where,
+static bool read_kind(AcrPriceBuilder *builder, gsize kind, const AcrJson *value, const char *where,
                       GError **error)
 {
     const char *member = kinds[kind].member;
@@ -38,7 +42,7 @@ static bool read_kind(AcrPriceDraft *draft, gsize kind, const AcrJson *value, co
 
     if (acr_json_type(value) == ACR_JSON_OBJECT)
         base = acr_json_get(value, "base");
-    if (!acr_price_read_amount(base, PER_MILLION, where, member, place_in(&draft->base, kind),
+    if (!acr_price_read_amount(base, PER_MILLION, where, member, place_in(&builder->base, kind),
                                error))
         return false;
     if (base == value)
@@ -47,7 +51,7 @@ static bool read_kind(AcrPriceDraft *draft, gsize kind, const AcrJson *value, co
          each = acr_json_next(each)) {
         gint64 start = acr_json_get_int(each, "start", -1);
         AcrPriceTier *tier =
-            start > 0 && start <= MAX_TOKENS ? acr_price_draft_step(draft, start) : NULL;
+            start > 0 && start <= MAX_TOKENS ? acr_price_builder_step(builder, start) : NULL;
         if (!tier) {
             g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                         "%s: '%s' has a tier without a start that can be", where, member);
@@ -61,33 +65,32 @@ static bool read_kind(AcrPriceDraft *draft, gsize kind, const AcrJson *value, co
 }
 
 /* Kinds whose steps lie elsewhere keep the price of the step below. */
-static void fill_steps(AcrPriceDraft *draft)
+static void fill_steps(AcrPriceBuilder *builder)
 {
-    for (guint i = 1; i < draft->len; i++)
+    for (guint i = 1; i < builder->len; i++)
         for (gsize kind = 0; kind < G_N_ELEMENTS(kinds); kind++) {
-            gint64 *place = place_in(&draft->steps[i].tier, kind);
+            gint64 *place = place_in(&builder->steps[i].tier, kind);
             if (*place < 0)
-                *place = *place_in(&draft->steps[i - 1].tier, kind);
+                *place = *place_in(&builder->steps[i - 1].tier, kind);
         }
 }
 
 static bool read_prices(const AcrJson *prices, gint64 window, const char *where, AcrPrice *out,
                         GError **error)
 {
-    AcrPriceDraft draft;
+    AcrPriceBuilder builder;
 
-    acr_price_draft_init(&draft);
-    draft.max_input = window;
+    acr_price_builder_init(&builder);
+    builder.max_input = window;
     for (gsize kind = 0; kind < G_N_ELEMENTS(kinds); kind++)
-        if (!read_kind(&draft, kind, acr_json_get(prices, kinds[kind].member), where, error))
+        if (!read_kind(&builder, kind, acr_json_get(prices, kinds[kind].member), where, error))
             return false;
-    fill_steps(&draft);
-    acr_price_draft_end(&draft, out);
+    fill_steps(&builder);
+    acr_price_builder_end(&builder, out);
     return true;
 }
 
-/* ---- Prices with conditions ---------------------------------------------------------------------
- */
+/* ---- Prices with conditions ---- */
 
 typedef enum { HOLDS, NOT_YET, AT_TIMES } Condition;
 
@@ -133,8 +136,68 @@ static bool read_conditional(const AcrJson *list, gint64 window, const char *tod
     return true;
 }
 
-/* ---- Models -------------------------------------------------------------------------------------
- */
+/* ---- Rules ---- */
+
+static bool fail_rule(const char *where, const char *member, const char *why, GError **error)
+{
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "%s: '%s' is no %s", where, member,
+                why);
+    return false;
+}
+
+/* The list of "or" or "and"; *out_all: of "and"; NULL: a comparison. */
+static const AcrJson *rules_of(const AcrJson *rule, bool *out_all)
+{
+    const AcrJson *any = acr_json_get(rule, "or");
+
+    *out_all = !any;
+    return any ? any : acr_json_get(rule, "and");
+}
+
+static bool check_rule(const AcrJson *rule, const char *where, guint depth, GError **error)
+{
+    static const char *const comparisons[] = {"equals", "starts_with", "ends_with", "contains",
+                                              "regex"};
+    bool all = false;
+    const AcrJson *rules = rules_of(rule, &all);
+
+    if (rules &&
+        (acr_json_type(rules) != ACR_JSON_ARRAY || depth == 0 || acr_json_size(rules) > MAX_RULES))
+        return fail_rule(where, all ? "and" : "or", "list of rules", error);
+    for (const AcrJson *each = acr_json_first(rules); each; each = acr_json_next(each))
+        if (!check_rule(each, where, depth - 1, error))
+            return false;
+    for (gsize i = 0; !rules && i < G_N_ELEMENTS(comparisons); i++)
+        if (acr_json_get(rule, comparisons[i]))
+            return acr_json_get_string(rule, comparisons[i]) ||
+                   fail_rule(where, comparisons[i], "text", error);
+    return rules || fail_rule(where, "match", "rule", error);
+}
+
+bool acr_price_genai_match(const AcrJson *rule, const char *name)
+{
+    bool all = false;
+    const AcrJson *rules = rules_of(rule, &all);
+    const char *text = NULL;
+    gsize name_len = strlen(name);
+
+    for (const AcrJson *each = acr_json_first(rules); each; each = acr_json_next(each))
+        if (acr_price_genai_match(each, name) != all)
+            return !all;
+    if (rules)
+        return all;
+    if ((text = acr_json_get_string(rule, "equals")))
+        return g_ascii_strcasecmp(name, text) == 0;
+    if ((text = acr_json_get_string(rule, "contains")))
+        return strcasestr(name, text);
+    if ((text = acr_json_get_string(rule, "starts_with")))
+        return g_ascii_strncasecmp(name, text, strlen(text)) == 0;
+    text = acr_json_get_string(rule, "ends_with");
+    gsize len = text ? strlen(text) : 0;
+    return text && len <= name_len && g_ascii_strcasecmp(name + name_len - len, text) == 0;
+}
+
+/* ---- Models ---- */
 
 static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *provider,
                        const char *today, GError **error)
@@ -144,8 +207,7 @@ static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *pro
     const AcrJson *prices = acr_json_get(model, "prices");
     gint64 window = acr_json_get_int(model, "context_window", -1);
     AcrPrice price = {.base = {-1, -1, -1, -1, -1, -1}};
-    g_autoptr(AcrPriceMatch) match = NULL;
-    AcrPriceRuled *ruled = NULL;
+    const AcrJson *match = acr_json_get(model, "match");
 
     if (!id) {
         g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "a model of %s has no 'id'",
@@ -159,12 +221,11 @@ static bool read_model(AcrPriceFile *file, const AcrJson *model, const char *pro
         return false;
     if (price.base.input < 0 || price.base.output < 0)
         return true;
-    match = acr_price_match_new(acr_json_get(model, "match"), where, error);
-    if (!match)
+    if (!check_rule(match, where, MAX_DEPTH, error))
         return false;
-    ruled = g_new0(AcrPriceRuled, 1);
+    AcrPriceRuled *ruled = g_new0(AcrPriceRuled, 1);
     ruled->provider = g_strdup(provider);
-    ruled->match = g_steal_pointer(&match);
+    ruled->match = acr_json_copy(match);
     ruled->price = price;
     g_ptr_array_add(file->ruled, ruled);
     return true;

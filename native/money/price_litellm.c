@@ -39,19 +39,18 @@ static gint64 threshold_of(const char *member, gsize *len)
     static const char above[] = "_above_", end[] = "k_tokens";
     const char *at = g_strrstr(member, above);
     char *behind = NULL;
-    guint64 thousands = 0;
 
     *len = strlen(member);
     if (!at || !g_ascii_isdigit(at[strlen(above)]))
         return 0;
-    thousands = g_ascii_strtoull(at + strlen(above), &behind, 10);
+    guint64 thousands = g_ascii_strtoull(at + strlen(above), &behind, 10);
     if (strcmp(behind, end) != 0 || thousands > MAX_TOKENS / 1000)
         return 0;
     *len = (gsize)(at - member);
     return (gint64)thousands * 1000;
 }
 
-static bool read_member(AcrPriceDraft *draft, const AcrJson *value, const char *where,
+static bool read_member(AcrPriceBuilder *builder, const AcrJson *value, const char *where,
                         GError **error)
 {
     const char *member = acr_json_key(value);
@@ -61,7 +60,7 @@ static bool read_member(AcrPriceDraft *draft, const AcrJson *value, const char *
 
     if (!place_in(&probe, member, len))
         return true;
-    tier = above > 0 ? acr_price_draft_step(draft, above) : &draft->base;
+    tier = above > 0 ? acr_price_builder_step(builder, above) : &builder->base;
     if (!tier) {
         g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                     "%s: '%s' is one threshold too many", where, member);
@@ -71,7 +70,7 @@ static bool read_member(AcrPriceDraft *draft, const AcrJson *value, const char *
     return acr_price_read_amount(value, 1, where, member, place, error);
 }
 
-static bool read_members(AcrPriceDraft *draft, const AcrJson *row, const char *where,
+static bool read_members(AcrPriceBuilder *builder, const AcrJson *row, const char *where,
                          GError **error)
 {
     guint left = MAX_MEMBERS;
@@ -82,24 +81,24 @@ static bool read_members(AcrPriceDraft *draft, const AcrJson *row, const char *w
                         where);
             return false;
         }
-        if (!read_member(draft, each, where, error))
+        if (!read_member(builder, each, where, error))
             return false;
     }
     return true;
 }
 
 /* "tiered_pricing": [{"range": [from, to], prices}], whose first range is the base. */
-static bool read_ranges(AcrPriceDraft *draft, const AcrJson *ranges, const char *where,
+static bool read_ranges(AcrPriceBuilder *builder, const AcrJson *ranges, const char *where,
                         GError **error)
 {
     for (const AcrJson *each = acr_json_first(ranges); each; each = acr_json_next(each)) {
-        AcrPriceDraft inner;
+        AcrPriceBuilder inner;
         AcrPriceTier *tier = NULL;
         gint64 above = acr_json_int(acr_json_first(acr_json_get(each, "range")), -1);
 
-        acr_price_draft_init(&inner);
+        acr_price_builder_init(&inner);
         if (above >= 0 && above <= MAX_TOKENS)
-            tier = above > 0 ? acr_price_draft_step(draft, above) : &draft->base;
+            tier = above > 0 ? acr_price_builder_step(builder, above) : &builder->base;
         if (!tier) {
             g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
                         "%s: 'tiered_pricing' has no such ranges", where);
@@ -141,24 +140,23 @@ static bool is_of_text(const AcrJson *row)
 
 static bool read_row(const AcrJson *row, const char *where, AcrPrice *out, GError **error)
 {
-    AcrPriceDraft draft;
+    AcrPriceBuilder builder;
     gint64 older = -1;
 
-    acr_price_draft_init(&draft);
-    if (!read_members(&draft, row, where, error) ||
-        !read_ranges(&draft, acr_json_get(row, "tiered_pricing"), where, error) ||
-        !read_limit(row, "max_input_tokens", where, &draft.max_input, error) ||
-        !read_limit(row, "max_output_tokens", where, &draft.max_output, error) ||
+    acr_price_builder_init(&builder);
+    if (!read_members(&builder, row, where, error) ||
+        !read_ranges(&builder, acr_json_get(row, "tiered_pricing"), where, error) ||
+        !read_limit(row, "max_input_tokens", where, &builder.max_input, error) ||
+        !read_limit(row, "max_output_tokens", where, &builder.max_output, error) ||
         !read_limit(row, "max_tokens", where, &older, error))
         return false;
-    if (draft.max_output < 0)
-        draft.max_output = older;
-    acr_price_draft_end(&draft, out);
+    if (builder.max_output < 0)
+        builder.max_output = older;
+    acr_price_builder_end(&builder, out);
     return true;
 }
 
-/* ---- Names --------------------------------------------------------------------------------------
- */
+/* ---- Names ---- */
 
 /* "PROVIDER/NAME" with a provider of ours; the name alone where no provider is said. */
 static char *our_name(const char *key, const char *provider, bool *has_prefix)

@@ -8,30 +8,17 @@
 #define ACR_PRICE_MAX 10000000000 /* pico-USD a token; a price above one cent is a mistake */
 #define ACR_PRICES_MAX_BYTES (32u * 1024 * 1024) /* of a file of prices */
 
-/* ---- The built-in table (price_table.c, generated) ----------------------------------------------
- */
+/* The built-in table: price_table.json, which tools/prices/update.py writes, as a text. */
+extern const char acr_price_table[];
 
-/* Sorted by name ("openai/gpt-4.1") as strcmp sorts. */
-typedef struct {
-    const char *name;
-    guint price; /* index into acr_price_rows */
-} AcrPriceName;
-extern const AcrPriceName acr_price_names[];
-extern const guint acr_price_names_len;
-extern const AcrPrice acr_price_rows[];
-extern const guint acr_price_rows_len;
-extern const char acr_price_table_date[];
-
-/* ---- Arithmetic (usage.c) -----------------------------------------------------------------------
- */
+/* ---- Arithmetic (usage.c) ---- */
 
 /* Each price becomes the dearer one of the two. */
 void acr_price_tier_raise(AcrPriceTier *tier, const AcrPriceTier *other);
 /* Raises the base of `dearest` to the dearest of all tiers of `price`. */
 void acr_price_dearest_of(AcrPrice *dearest, const AcrPrice *price);
 
-/* ---- Names (price_names.c) ----------------------------------------------------------------------
- */
+/* ---- Names (price_names.c) ---- */
 
 /* Whose prices a provider of ours has ("openai-responses" -> "openai"); owned (g_free). */
 char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
@@ -41,24 +28,7 @@ char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
  */
 GPtrArray *acr_price_spellings(const char *family, const char *name) ACR_MUST_USE;
 
-/* ---- Rules that match names (price_match.c) -----------------------------------------------------
- */
-
-typedef struct AcrPriceMatch AcrPriceMatch;
-#define ACR_PRICE_MATCH_DEPTH 8
-/*
- * Of {"equals"|"starts_with"|"ends_with"|"contains"|"regex": text} or {"or"|"and": [rules]}; owned
- * (acr_price_match_free). Errors: USAGE (says which member of `where` is wrong).
- */
-AcrPriceMatch *acr_price_match_new(const AcrJson *rule, const char *where,
-                                   GError **error) ACR_MUST_USE;
-void acr_price_match_free(AcrPriceMatch *match);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPriceMatch, acr_price_match_free)
-/* `name` in lower case. */
-bool acr_price_match(const AcrPriceMatch *match, const char *name);
-
-/* ---- A file of prices (price_file.c, price_litellm.c, price_genai.c) ----------------------------
- */
+/* ---- A file of prices (price_file.c, price_litellm.c, price_genai.c) ---- */
 
 /* Rows of a file: by name, and by rule. */
 typedef struct {
@@ -67,7 +37,7 @@ typedef struct {
 } AcrPriceFile;
 typedef struct {
     char *provider; /* owned; genai-prices' id of it */
-    AcrPriceMatch *match;
+    AcrJson *match; /* owned; a rule that was checked */
     AcrPrice price;
 } AcrPriceRuled;
 void acr_price_file_init(AcrPriceFile *file);
@@ -79,6 +49,8 @@ bool acr_price_file_parse(AcrPriceFile *file, const char *text, gsize len, const
 bool acr_price_litellm_read(AcrPriceFile *file, const AcrJson *rows, GError **error) ACR_MUST_USE;
 bool acr_price_genai_read(AcrPriceFile *file, const AcrJson *providers, const char *today,
                           GError **error) ACR_MUST_USE;
+/* Whether a rule of genai-prices' holds for a name. */
+bool acr_price_genai_match(const AcrJson *rule, const char *name);
 /* The row of a family's model under any of its spellings. */
 bool acr_price_file_find(const AcrPriceFile *file, const char *family, const GPtrArray *spellings,
                          AcrPrice *out);
@@ -93,13 +65,13 @@ typedef struct {
     } steps[ACR_PRICE_STEPS];
     guint len;
     gint64 max_input, max_output;
-} AcrPriceDraft;
-void acr_price_draft_init(AcrPriceDraft *draft);
+} AcrPriceBuilder;
+void acr_price_builder_init(AcrPriceBuilder *builder);
 /* The step above so many tokens, made where there is none; NULL: there are too many. */
-AcrPriceTier *acr_price_draft_step(AcrPriceDraft *draft, gint64 above);
-/* The price of a draft. Where it has more steps than a price has, the last one costs the dearest of
+AcrPriceTier *acr_price_builder_step(AcrPriceBuilder *builder, gint64 above);
+/* The price of a builder. Where it has more steps than a price has, the last one costs the dearest of
  * those left. */
-void acr_price_draft_end(AcrPriceDraft *draft, AcrPrice *out);
+void acr_price_builder_end(AcrPriceBuilder *builder, AcrPrice *out);
 /* Reads an amount in USD for `per` tokens as pico-USD a token; null is -1. Errors: USAGE (names
  * `where` and the member). */
 bool acr_price_read_amount(const AcrJson *value, gint64 per, const char *where, const char *member,

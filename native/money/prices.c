@@ -1,47 +1,32 @@
 /*
- * What models cost: the rows of the user's file, then those of the built-in table, a sorted list of
- * names each with a row of prices. A name that neither knows has no price: it is never guessed.
+ * What models cost: the rows of the user's file, then those of the built-in table, which is a file
+ * of LiteLLM's shape inside the program. A name that neither knows has no price: it is never
+ * guessed.
  */
 #include "money/price_private.h"
 
 #include <string.h>
 
 struct AcrPrices {
-    AcrPriceFile file;
+    AcrPriceFile file, table;
+    char *date; /* owned; of the table */
     AcrPrice dearest;
 };
 
-static const AcrPrice *table_find(const char *name)
+static const AcrPrice *table_find(const AcrPrices *prices, const char *family,
+                                  const GPtrArray *spellings)
 {
-    guint low = 0, high = acr_price_names_len;
+    const AcrPrice *price = NULL;
 
-    while (low < high) {
-        guint middle = low + (high - low) / 2;
-        int order = strcmp(name, acr_price_names[middle].name);
-
-        if (order == 0)
-            return &acr_price_rows[acr_price_names[middle].price];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
-}
-
-static const AcrPrice *table_find_any(const char *family, const GPtrArray *spellings)
-{
-    for (guint i = 0; i < spellings->len; i++) {
+    for (guint i = 0; !price && i < spellings->len; i++) {
         g_autofree char *name = g_strdup_printf("%s/%s", family, (char *)spellings->pdata[i]);
-        const AcrPrice *price = table_find(name);
-        if (price)
-            return price;
+
+        price = g_hash_table_lookup(prices->table.named, name);
     }
-    return NULL;
+    return price;
 }
 
-/* ---- Making -------------------------------------------------------------------------------------
- */
+/* ---- Making ---- */
 
 static bool read_file(AcrPriceFile *file, const char *path, GError **error)
 {
@@ -60,12 +45,27 @@ static bool read_file(AcrPriceFile *file, const char *path, GError **error)
     return acr_price_file_parse(file, text ? text : "", len, path, today, error);
 }
 
-/* Of the built-in table alone: lists hold rows that are a thousand times too dear by mistake. */
-static void find_dearest(AcrPrice *dearest)
+/* The row "sample_spec", which readers of this shape pass over, says from which day the table is. */
+static bool read_table(AcrPrices *prices, GError **error)
 {
-    *dearest = (AcrPrice){.max_input = -1, .max_output = -1};
-    for (guint i = 0; i < acr_price_rows_len; i++)
-        acr_price_dearest_of(dearest, &acr_price_rows[i]);
+    g_autoptr(AcrJson) rows = acr_json_parse(acr_price_table, strlen(acr_price_table), error);
+
+    if (!rows || !acr_price_litellm_read(&prices->table, rows, error))
+        return false;
+    prices->date = g_strdup(acr_json_get_string(acr_json_get(rows, "sample_spec"), "date"));
+    return true;
+}
+
+/* Of the built-in table alone: lists hold rows that are a thousand times too dear by mistake. */
+static void find_dearest(AcrPrices *prices)
+{
+    GHashTableIter rows;
+    gpointer price = NULL;
+
+    prices->dearest = (AcrPrice){.max_input = -1, .max_output = -1};
+    g_hash_table_iter_init(&rows, prices->table.named);
+    while (g_hash_table_iter_next(&rows, NULL, &price))
+        acr_price_dearest_of(&prices->dearest, price);
 }
 
 AcrPrices *acr_prices_new(const char *path, GError **error)
@@ -73,9 +73,10 @@ AcrPrices *acr_prices_new(const char *path, GError **error)
     g_autoptr(AcrPrices) prices = g_new0(AcrPrices, 1);
 
     acr_price_file_init(&prices->file);
-    if (path && !read_file(&prices->file, path, error))
+    acr_price_file_init(&prices->table);
+    if (!read_table(prices, error) || (path && !read_file(&prices->file, path, error)))
         return NULL;
-    find_dearest(&prices->dearest);
+    find_dearest(prices);
     return g_steal_pointer(&prices);
 }
 
@@ -84,12 +85,14 @@ void acr_prices_free(AcrPrices *prices)
     if (!prices)
         return;
     acr_price_file_clear(&prices->file);
+    acr_price_file_clear(&prices->table);
+    g_free(prices->date);
     g_free(prices);
 }
 
-const char *acr_prices_date(void)
+const char *acr_prices_date(const AcrPrices *prices)
 {
-    return acr_price_table_date;
+    return prices->date;
 }
 
 void acr_prices_dearest(const AcrPrices *prices, AcrPrice *out)
@@ -97,18 +100,16 @@ void acr_prices_dearest(const AcrPrices *prices, AcrPrice *out)
     *out = prices->dearest;
 }
 
-/* ---- Finding ------------------------------------------------------------------------------------
- */
+/* ---- Finding ---- */
 
 static bool find_in_family(const AcrPrices *prices, const char *family, const char *name,
                            AcrPrice *out)
 {
     g_autoptr(GPtrArray) spellings = acr_price_spellings(family, name);
-    const AcrPrice *price = NULL;
 
     if (acr_price_file_find(&prices->file, family, spellings, out))
         return true;
-    price = table_find_any(family, spellings);
+    const AcrPrice *price = table_find(prices, family, spellings);
     if (price)
         *out = *price;
     return price != NULL;
@@ -145,8 +146,7 @@ bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out)
            (strcmp(family, "openrouter") == 0 && find_routed(prices, slash + 1, out));
 }
 
-/* ---- Names without provider ---------------------------------------------------------------------
- */
+/* ---- Names without provider ---- */
 
 /* "o1", "o3-mini", "o4-mini-2025-04-16". */
 static bool is_o_series(const char *name)
@@ -186,16 +186,17 @@ const char *acr_prices_provider_of(const char *bare_name)
 {
     static const char *const sellers[] = {"deepseek", "bedrock", "anthropic",
                                           "gemini",   "openai",  "azure"};
-    const char *found = NULL;
+    const char *found = owner_by_beginning(bare_name);
+    g_autoptr(AcrPrices) prices = NULL;
 
     if (strchr(bare_name, '/') || is_open(bare_name))
         return NULL;
-    found = owner_by_beginning(bare_name);
     if (found)
         return found;
+    prices = acr_prices_new(NULL, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(sellers); i++) {
         g_autoptr(GPtrArray) spellings = acr_price_spellings(sellers[i], bare_name);
-        if (!table_find_any(sellers[i], spellings))
+        if (!prices || !table_find(prices, sellers[i], spellings))
             continue;
         if (found)
             return NULL;

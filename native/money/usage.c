@@ -7,7 +7,7 @@
  */
 #include "money/price_private.h"
 
-G_DEFINE_QUARK(acr - money - error - quark, acr_money_error)
+G_DEFINE_QUARK(acr_money_error_quark, acr_money_error)
 
 typedef __int128 Wide;
 
@@ -41,8 +41,7 @@ gint64 acr_microusd(gint64 pico)
     return pico < 0 ? -1 : pico / ACR_PICO_PER_MICRO + (pico % ACR_PICO_PER_MICRO != 0);
 }
 
-/* ---- Prices of tokens ---------------------------------------------------------------------------
- */
+/* ---- Prices of tokens ---- */
 
 static gint64 said(gint64 first, gint64 second, gint64 otherwise)
 {
@@ -107,8 +106,7 @@ gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received)
     return saturated((Wide)MAX(sent, 0) * in + (Wide)MAX(received, 0) * out);
 }
 
-/* ---- Dearer ones --------------------------------------------------------------------------------
- */
+/* ---- Dearer ones ---- */
 
 void acr_price_tier_raise(AcrPriceTier *tier, const AcrPriceTier *other)
 {

@@ -5,14 +5,11 @@
  * namespaces and the root around it: /usr, a few files of /etc, the Python, the tree at its own
  * path, all but the tree and the temporary folders read-only.
  */
-#include "sandbox/sandbox_private.h"
+#include "sandbox/helper_run.h"
+#include "sandbox/tree.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -23,9 +20,7 @@
 typedef struct {
     char *program; /* bwrap */
     char *stage;   /* a folder that the stage may cover */
-    gint64 uid;    /* of the tree, and of executions; -1: this user's */
     char *layer;   /* folder of the store that the set-up has made; NULL: none */
-    char *base;    /* folder of the store with the tree */
 } State;
 
 /* Folders of the stage. */
@@ -36,8 +31,7 @@ typedef struct {
 #define AT_TMP "tmp"
 #define AT_SHM "shm"
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 /* A folder that may be covered: bubblewrap itself, started after that, is not in it. */
 static char *find_stage(const char *program)
@@ -79,14 +73,13 @@ static void state_free(State *state)
     g_free(state->program);
     g_free(state->stage);
     g_free(state->layer);
-    g_free(state->base);
     g_free(state);
 }
 
 static bool open_backend(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state = g_new0(State, 1);
-    state->uid = geteuid() == 0 && is_user(ROOT_RUNS_AS) ? ROOT_RUNS_AS : -1;
+    sandbox->tree_uid = geteuid() == 0 && is_user(ROOT_RUNS_AS) ? ROOT_RUNS_AS : -1;
     g_autofree char *program = g_find_program_in_path("bwrap");
     if (!program)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
@@ -106,32 +99,7 @@ static void close_backend(AcrSandbox *sandbox)
         state_free(sandbox->state);
 }
 
-/* ---- The base tree ------------------------------------------------------------------------------
- */
-
-static bool make_base(void *ctx, const char *dir, GError **error)
-{
-    AcrSandbox *sandbox = ctx;
-    const State *state = sandbox->state;
-    return acr_sandbox_fill_tree(sandbox, dir, state->uid, error);
-}
-
-/* The folder of the store with the snapshot's files. */
-static bool need_base(AcrSandbox *sandbox, GError **error)
-{
-    State *state = sandbox->state;
-    if (state->base)
-        return true;
-    g_autofree char *digest = acr_snapshot_digest(sandbox->snapshot);
-    g_autofree char *key = g_strdup_printf("tree-%s-%u", digest, geteuid());
-    state->base = acr_layers_get(sandbox->store, key, make_base, sandbox, error);
-    if (state->base)
-        acr_sandbox_tell_left_out(sandbox, state->base);
-    return state->base != NULL;
-}
-
-/* ---- The root inside ----------------------------------------------------------------------------
- */
+/* ---- The root inside ---- */
 
 static const char hosts[] = "127.0.0.1 localhost\n::1 localhost\n";
 static const char nsswitch[] = "passwd: files\ngroup: files\nhosts: files dns\n";
@@ -268,61 +236,25 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_command(sandbox, execution, spec);
 }
 
-/* ---- Changed files ------------------------------------------------------------------------------
- */
+/* ---- Changed files ---- */
 
-/* Names below the upper layer of the tree, as paths; folders themselves are not told. */
-static void list_upper(int dir, const char *prefix, guint depth, GPtrArray *out)
-{
-    DIR *list = fdopendir(dir);
-    for (struct dirent *entry;
-         list && out->len < ACR_SANDBOX_MAX_CHANGED && (entry = readdir(list));) {
-        struct stat st;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        g_autofree char *path = g_strconcat(prefix, entry->d_name, NULL);
-        g_autofree char *below = g_strconcat(path, "/", NULL);
-        int fd = S_ISDIR(st.st_mode) && depth < 64
-                     ? openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-                     : -1;
-        if (fd >= 0)
-            list_upper(fd, below, depth + 1, out);
-        else
-            g_ptr_array_add(out, g_steal_pointer(&path));
-    }
-    if (list)
-        closedir(list);
-    else
-        close(dir);
-}
-
-/* What the command wrote or removed in the tree, without what was laid there for it. */
+/* What the command wrote or removed in the tree, without what was laid there for it: what is in
+ * the upper layer. NULL: not known. */
 static char **changed_files(int stage, const AcrHelperSpec *spec)
 {
-    int dir = openat(stage, "upper_0", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0)
-        return NULL;
-    int upper = fcntl(dir, F_DUPFD_CLOEXEC, 0);
-    GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
-    list_upper(dir, "", 0, paths);
-    for (guint i = paths->len; upper >= 0 && i > 0; i--)
-        if (acr_sandbox_is_as_laid(upper, paths->pdata[i - 1], spec->files))
-            g_ptr_array_remove_index(paths, i - 1);
-    if (upper >= 0)
-        close(upper);
-    return acr_sandbox_sorted(paths);
+    g_autofree char *upper = g_strdup_printf("/proc/self/fd/%d/upper_0", stage);
+    g_autoptr(GHashTable) files = acr_tree_list(upper);
+    return files ? acr_sandbox_changed(files, upper, spec->files) : NULL;
 }
 
-/* ---- Executing ----------------------------------------------------------------------------------
- */
+/* ---- Executing ---- */
 
 /* The tree, the home and the virtual environment of an execution: what the set-up made, else what
  * is there without it, each below a layer in memory or read-only. */
 static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 {
     const State *state = sandbox->state;
-    const char *from = state->layer ? state->layer : state->base;
+    const char *from = state->layer ? state->layer : sandbox->base;
     g_autofree char *tree = g_build_filename(from, AT_TREE, NULL),
                     *home = g_build_filename(from, AT_HOME, NULL),
                     *venv = g_build_filename(from, AT_VENV, NULL);
@@ -344,12 +276,11 @@ static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
 static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                 GError **error)
 {
-    const State *state = sandbox->state;
-    if (!need_base(sandbox, error))
+    if (!acr_sandbox_need_base(sandbox, error))
         return false;
-    g_auto(AcrHelperSpec) spec;
+    g_auto(AcrHelperSpec) spec = {0};
     acr_helper_spec_init(&spec);
-    spec.uid = state->uid;
+    spec.uid = sandbox->tree_uid;
     add_layers(sandbox, &spec);
     fill_spec(sandbox, execution, false, &spec);
     if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
@@ -361,8 +292,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     return true;
 }
 
-/* ---- Set-up -------------------------------------------------------------------------------------
- */
+/* ---- Set-up ---- */
 
 static bool make_folders(const char *dir, const char *const *names, GError **error)
 {
@@ -401,7 +331,7 @@ static bool run_setup(const AcrSandbox *sandbox, const char *dir, GError **error
     AcrExecution execution = {.argv = argv,
                               .network = sandbox->setup_network,
                               .limits = acr_sandbox_setup_limits(sandbox)};
-    g_auto(AcrHelperSpec) spec;
+    g_auto(AcrHelperSpec) spec = {0};
     acr_helper_spec_init(&spec);
     add_setup_layers(sandbox, dir, &spec);
     fill_spec(sandbox, &execution, true, &spec);
@@ -435,24 +365,23 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
 {
     static const char *const folders[] = {AT_TREE, AT_HOME, AT_VENV, "work", NULL};
     AcrSandbox *sandbox = ctx;
-    const State *state = sandbox->state;
-    g_autofree char *from = g_build_filename(state->base, AT_TREE, NULL),
+    g_autofree char *from = g_build_filename(sandbox->base, AT_TREE, NULL),
                     *tree = g_build_filename(dir, AT_TREE, NULL),
                     *home = g_build_filename(dir, AT_HOME, NULL);
     return make_folders(dir, folders, error) && acr_tree_copy(from, tree, error) &&
            copy_venv(sandbox, dir, error) && run_setup(sandbox, dir, error) &&
-           (state->uid < 0 ||
-            (acr_tree_give(tree, state->uid, error) && acr_tree_give(home, state->uid, error)));
+           (sandbox->tree_uid < 0 || (acr_tree_give(tree, sandbox->tree_uid, error) &&
+                                      acr_tree_give(home, sandbox->tree_uid, error)));
 }
 
 static bool set_up(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
-    if (!need_base(sandbox, error))
+    if (!acr_sandbox_need_base(sandbox, error))
         return false;
-    g_autofree char *base = g_path_get_basename(state->base);
+    g_autofree char *base = g_path_get_basename(sandbox->base);
     g_autofree char *key = g_strdup_printf("layer-%.24s-%s", sandbox->digest, base);
-    state->layer = acr_layers_get(sandbox->store, key, make_layer, sandbox, error);
+    state->layer = acr_tree_cache_get(sandbox->cache, key, make_layer, sandbox, error);
     return state->layer != NULL;
 }
 

@@ -8,15 +8,10 @@
 #include <unistd.h>
 
 #include "sandbox/engine.h"
-#include "sandbox/sandbox_private.h"
+#include "sandbox/backend.h"
 #include "sandbox/tar.h"
 
 #define SIGNAL_EXIT 128
-#define NOT_RUNNABLE 126 /* what a shell says of a command */
-#define NOT_FOUND 127
-#define KILLED (SIGNAL_EXIT + SIGKILL)
-#define END_TRIES 20 /* of asking whether a container has ended */
-#define END_WAIT_US (50 * 1000)
 #define SMALL_MS (30 * 1000)
 #define WORDS_AT_ONCE 500u /* of a command; even, for pairs */
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
@@ -58,8 +53,7 @@ static void close_backend(AcrSandbox *sandbox)
     g_free(state);
 }
 
-/* ---- What the image lacks -----------------------------------------------------------------------
- */
+/* ---- What the image lacks ---- */
 
 static bool is_same(const AcrEntry *a, const AcrEntry *b)
 {
@@ -101,7 +95,7 @@ static bool compare(AcrSnapshot *snapshot, const AcrSnapshot *image, GPtrArray *
     return true;
 }
 
-/* The image is taken to hold the commit that is checked out. */
+/* The image is assumed to hold the commit that is checked out. */
 static bool need_own(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
@@ -133,8 +127,7 @@ static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtr
     return true;
 }
 
-/* ---- One container ------------------------------------------------------------------------------
- */
+/* ---- One container ---- */
 
 /* The command, behind a shell: engines tell a program that is not there each in their own way. */
 static void add_command(const AcrExecution *execution, bool has_input, GPtrArray *argv)
@@ -292,6 +285,24 @@ static void take_result(const State *state, const char *id, const AcrExecution *
     *out = executed;
 }
 
+/* Takes files that were laid out of a list of changed ones (taken; may be NULL). */
+static char **without_laid(char **changed, const GPtrArray *laid)
+{
+    guint kept = 0;
+    for (guint i = 0; changed && changed[i]; i++) {
+        bool is_laid = false;
+        for (guint k = 0; k < laid->len && !is_laid; k++)
+            is_laid = strcmp(((const AcrHelperFile *)laid->pdata[k])->path, changed[i]) == 0;
+        if (is_laid)
+            g_free(changed[i]);
+        else
+            changed[kept++] = changed[i];
+    }
+    if (changed)
+        changed[kept] = NULL;
+    return changed;
+}
+
 /* What the command wrote or removed. The engine names the files that were laid too: those that are
  * as they were laid are taken out. */
 static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray *files)
@@ -306,56 +317,7 @@ static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray
             acr_engine_holds(state->engine, id, sandbox->image_dir, file->path, file->content))
             g_ptr_array_add(as_laid, file);
     }
-    return acr_sandbox_without_laid(acr_engine_changes(state->engine, id, sandbox->image_dir),
-                                    as_laid);
-}
-
-/* Whether what came of a command may be a shell's that cannot be run, as one of another machine:
- * its container ends a while after it began, and by then a command is refused or killed, or ends
- * with what engines tell of such a shell. */
-static bool is_doubtful(const GError *reason, const AcrSpawnResult *spawned)
-{
-    int code = spawned->exit_code;
-    if (reason)
-        return g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
-    return !spawned->timed_out && !spawned->flooded &&
-           (code == NOT_RUNNABLE || code == NOT_FOUND || code == KILLED);
-}
-
-/* Whether the shell does nothing in a container that has ended, which an engine may know late. */
-static bool has_no_shell(const State *state, const char *id)
-{
-    static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", "exit 0", NULL};
-    AcrEngineExec exec = {.argv = argv, .dir = "/", .timeout_ms = SMALL_MS, .flood_limit = 4096};
-    g_autoptr(GError) reason = NULL;
-    bool runs = acr_engine_exec(state->engine, id, &exec, &reason) && !exec.spawned.timed_out &&
-                exec.spawned.exit_code == 0;
-    bool ended = false;
-    acr_spawn_result_clear(&exec.spawned);
-    for (guint i = 0; i < END_TRIES && !runs && !ended; i++) {
-        if (i)
-            g_usleep(END_WAIT_US);
-        ended = acr_engine_has_ended(state->engine, id);
-    }
-    return ended;
-}
-
-/* Runs the command itself. */
-static bool exec_in(const AcrSandbox *sandbox, const char *id, AcrEngineExec *exec, GError **error)
-{
-    State *state = sandbox->state;
-    g_autoptr(GError) reason = NULL;
-    bool ok = acr_engine_exec(state->engine, id, exec, &reason);
-    if (!state->has_shell && is_doubtful(reason, &exec->spawned) && has_no_shell(state, id))
-        return acr_sandbox_fail(
-            error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-            "a container of the image '%s' has ended by itself (can its " ACR_ENGINE_SHELL
-            " be run here?)",
-            state->image);
-    state->has_shell |= ok;
-    if (!ok)
-        g_propagate_error(error, g_steal_pointer(&reason));
-    return ok;
+    return without_laid(acr_engine_changes(state->engine, id, sandbox->image_dir), as_laid);
 }
 
 /* Runs the command in a container that is there. */
@@ -382,7 +344,7 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
         .on_output = execution->on_output,
         .on_output_ctx = execution->on_output_ctx,
     };
-    bool ok = exec_in(sandbox, id, &exec, error);
+    bool ok = acr_engine_exec(state->engine, id, &exec, error);
     if (ok) {
         take_result(state, id, execution, &exec.spawned, out);
         out->changed = execution->tell_changed ? changes(sandbox, id, files) : NULL;
@@ -391,22 +353,48 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
     return ok;
 }
 
-static char *start(const AcrSandbox *sandbox, const AcrSandboxLimits *limits, bool network,
-                   GError **error)
-{
-    const State *state = sandbox->state;
-    AcrEngineContainer container = {state->image, sandbox->image_dir, limits, network};
-    return acr_engine_start(state->engine, &container, error);
-}
-
 static bool finish(AcrSandbox *sandbox, const char *id)
 {
     const State *state = sandbox->state;
     g_autoptr(GError) left = NULL;
     if (acr_engine_remove(state->engine, id, &left))
         return true;
-    acr_sandbox_remark(sandbox, "a container is left over: %s", left->message);
+    acr_sandbox_remark(sandbox, "a container could not be removed: %s", left->message);
     return false;
+}
+
+/* Whether the image's shell can be run here: it may be missing, or another machine's. Engines report
+ * that each in their own way, some only after the container has started. */
+static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
+{
+    static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", "exit 0", NULL};
+    State *state = sandbox->state;
+    AcrEngineExec exec = {.argv = argv, .dir = "/", .timeout_ms = SMALL_MS, .flood_limit = 4096};
+    g_autoptr(GError) reason = NULL;
+    bool ok = state->has_shell || acr_engine_exec(state->engine, id, &exec, &reason);
+    state->has_shell |= ok && !exec.spawned.timed_out && exec.spawned.exit_code == 0;
+    acr_spawn_result_clear(&exec.spawned);
+    if (state->has_shell)
+        return true;
+    if (reason && !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED)) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                            "the image '%s' has no " ACR_ENGINE_SHELL " that can be run here",
+                            state->image);
+}
+
+static char *start(AcrSandbox *sandbox, const AcrSandboxLimits *limits, bool network,
+                   GError **error)
+{
+    const State *state = sandbox->state;
+    AcrEngineContainer container = {state->image, sandbox->image_dir, limits, network};
+    g_autofree char *id = acr_engine_start(state->engine, &container, error);
+    if (!id || check_shell(sandbox, id, error))
+        return g_steal_pointer(&id);
+    (void)finish(sandbox, id);
+    return NULL;
 }
 
 static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
@@ -420,8 +408,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     return ok;
 }
 
-/* ---- Set-up -------------------------------------------------------------------------------------
- */
+/* ---- Set-up ---- */
 
 static bool run_setup(AcrSandbox *sandbox, const char *id, const char *name, GError **error)
 {
@@ -458,10 +445,10 @@ static bool set_up(AcrSandbox *sandbox, GError **error)
     g_autofree char *name = g_strdup_printf("acr-host-setup/%.32s", key);
     if (!acr_engine_has_image(state->engine, name)) {
         g_autofree char *lock = g_strdup_printf("image-%.32s", key);
-        int fd = acr_layers_lock(sandbox->store, lock, error);
+        int fd = acr_tree_cache_lock(sandbox->cache, lock, error);
         bool ok = fd >= 0 && make_image(sandbox, name, error);
         if (fd >= 0)
-            acr_layers_unlock(sandbox->store, lock, fd);
+            acr_tree_cache_unlock(sandbox->cache, lock, fd);
         if (!ok)
             return false;
     }
@@ -472,8 +459,7 @@ static bool set_up(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-/* ---- Python -------------------------------------------------------------------------------------
- */
+/* ---- Python ---- */
 
 /* The Python that the user named, that of an environment as benchmark images have it, or the first
  * in the image's PATH. */

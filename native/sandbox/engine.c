@@ -21,8 +21,6 @@
 #define REMOVE_MS (30 * 1000)   /* nothing interrupts it */
 #define MAX_MESSAGE_BYTES 1000u /* of an engine's, in ours */
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
-#define SHELL_TRIES 20
-#define SHELL_WAIT_US (50 * 1000)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
 #define OWN_PROCESSES 2    /* init and the one that waits */
@@ -50,8 +48,7 @@ char *acr_engine_url(const char *path)
     return g_strconcat(API, path, NULL);
 }
 
-/* ---- Calls --------------------------------------------------------------------------------------
- */
+/* ---- Calls ---- */
 
 void acr_engine_answer_clear(AcrEngineAnswer *answer)
 {
@@ -140,8 +137,7 @@ bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char 
     return true;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 static bool is_socket(const char *path)
 {
@@ -216,8 +212,7 @@ void acr_engine_free(AcrEngine *engine)
     g_free(engine);
 }
 
-/* ---- Images -------------------------------------------------------------------------------------
- */
+/* ---- Images ---- */
 
 /* A name as part of a path; slashes stay. */
 static char *escape(const char *name)
@@ -247,8 +242,7 @@ bool acr_engine_has_image(AcrEngine *engine, const char *name)
     return id != NULL;
 }
 
-/* ---- Containers ---------------------------------------------------------------------------------
- */
+/* ---- Containers ---- */
 
 /* Where process ids mean the same: an engine may serve machines and containers that do not see one
  * another's processes. */
@@ -348,44 +342,6 @@ static AcrJson *container_json(const AcrEngineContainer *container, bool with_in
     return json;
 }
 
-/* Behind an init process a shell that is missing ends the container a while after it began: a
- * command may be refused by then, or end with a code of its own. While it ends, an engine may not
- * know its files for a moment. */
-static bool need_shell(AcrEngine *engine, const char *id, const char *image, GError **error)
-{
-    g_autofree char *path = g_strdup_printf("/containers/%s/archive?path=%s", id, ACR_ENGINE_SHELL);
-    int status = 0;
-    for (guint i = 0; i < SHELL_TRIES && status != 404; i++) {
-        g_auto(AcrEngineAnswer) answer = {0};
-        if (i)
-            g_usleep(SHELL_WAIT_US);
-        if (!acr_engine_call(engine, &(AcrEngineCall){.method = "HEAD", .path = path}, &answer,
-                             error))
-            return false;
-        status = answer.status;
-        if (status == 200)
-            return true;
-    }
-    return status != 404 ||
-           acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                            "the image '%s' has no " ACR_ENGINE_SHELL ", by which commands are run",
-                            image);
-}
-
-static bool set_going(AcrEngine *engine, const char *id, const char *image, GError **error)
-{
-    g_autofree char *path = g_strdup_printf("/containers/%s/start", id);
-    g_auto(AcrEngineAnswer) started = {0};
-    g_autoptr(GError) reason = NULL;
-    bool ok = acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path},
-                                "start a container", &started, &reason);
-    if (!need_shell(engine, id, image, error)) /* which says more than an engine's reason */
-        return false;
-    if (!ok)
-        g_propagate_error(error, g_steal_pointer(&reason));
-    return ok;
-}
-
 static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool with_init,
                    GError **error)
 {
@@ -398,10 +354,13 @@ static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool 
     const char *id = acr_json_get_string(made.json, "Id");
     if (!id) {
         acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                         "the container engine names no container that it made");
+                         "the container engine sent a malformed reply: no container id");
         return NULL;
     }
-    if (set_going(engine, id, container->image, error))
+    g_autofree char *path = g_strdup_printf("/containers/%s/start", id);
+    g_auto(AcrEngineAnswer) started = {0};
+    if (acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path},
+                          "start a container", &started, error))
         return g_strdup(id);
     g_autoptr(GError) left = NULL;
     if (!acr_engine_remove(engine, id, &left))
@@ -424,27 +383,6 @@ char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, G
     if (!id)
         g_propagate_error(error, g_steal_pointer(&reason));
     return id;
-}
-
-static bool inspect(AcrEngine *engine, const char *id, AcrEngineAnswer *out)
-{
-    g_autofree char *path = g_strdup_printf("/containers/%s/json", id);
-    g_autoptr(GError) reason = NULL;
-    return acr_engine_call(engine, &(AcrEngineCall){.method = "GET", .path = path}, out, &reason);
-}
-
-gint64 acr_engine_pid(AcrEngine *engine, const char *id)
-{
-    g_auto(AcrEngineAnswer) answer = {0};
-    bool ok = inspect(engine, id, &answer);
-    return ok ? acr_json_get_int(acr_json_get(answer.json, "State"), "Pid", 0) : 0;
-}
-
-bool acr_engine_has_ended(AcrEngine *engine, const char *id)
-{
-    g_auto(AcrEngineAnswer) answer = {0};
-    return inspect(engine, id, &answer) &&
-           !acr_json_get_bool(acr_json_get(answer.json, "State"), "Running", true);
 }
 
 static bool remove_within(AcrEngine *engine, const char *id, gint64 timeout_ms, GError **error)

@@ -33,12 +33,10 @@ typedef struct {
     bool network;
 } AcrEngineContainer;
 /* Makes and starts it; its id, owned. It carries labels that tell whose it is. Without an init
- * process where the engine has none. Errors: UNAVAILABLE (also: the image has no shell), FAILED,
+ * process where the engine has none. Errors: UNAVAILABLE, FAILED,
  * INTERRUPTED. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
                        GError **error) ACR_MUST_USE;
-/* Whether it runs no more; false also where that cannot be told. */
-bool acr_engine_has_ended(AcrEngine *engine, const char *id);
 /* Kills and removes it, whatever it is doing. */
 bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error) ACR_MUST_USE;
 /* Removes the containers of processes that are gone. */
@@ -80,8 +78,7 @@ typedef struct {
 /* Zeros where they cannot be told. */
 void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out);
 
-/* ---- Frames (frames.c) --------------------------------------------------------------------------
- */
+/* ---- Frames of a command's output (engine_exec.c) ---- */
 
 /* The two streams of a command in one: eight bytes (1 or 2, three zeros, a length) before each
  * piece. Zero-initialise. */

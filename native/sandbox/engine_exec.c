@@ -12,34 +12,49 @@
 #define KILLED 137
 #define MAX_EXIT 255
 
-/* A stream's two ends. */
-typedef struct {
-    GByteArray *head, *tail;
-    gsize head_limit, tail_limit;
-    guint64 total;
-} Ends;
+/* ---- Frames ---- */
+
+static guint32 length_of(const guint8 *head)
+{
+    return (guint32)head[4] << 24 | (guint32)head[5] << 16 | (guint32)head[6] << 8 | head[7];
+}
+
+bool acr_frames_feed(AcrFrames *frames, const char *data, gsize len)
+{
+    while (len > 0) {
+        if (frames->left > 0) {
+            gsize n = MIN(len, frames->left);
+            frames->take(frames->ctx, frames->head[0] == 2, data, n);
+            frames->left -= (guint32)n;
+            data += n;
+            len -= n;
+            continue;
+        }
+        if (frames->have == sizeof frames->head)
+            frames->have = 0;
+        frames->head[frames->have++] = (guint8)*data++;
+        len--;
+        if (frames->have == 1 && frames->head[0] > 2)
+            return false;
+        if (frames->have == sizeof frames->head)
+            frames->left = length_of(frames->head);
+    }
+    return true;
+}
+
+/* ---- Reading ---- */
 
 typedef struct {
     AcrEngineExec *exec;
     AcrFrames frames;
-    Ends streams[2];
+    AcrEnds streams[2];
     bool is_broken;
 } Reading;
-
-static void keep(Ends *ends, const char *data, gsize len)
-{
-    gsize in_head = MIN(len, ends->head_limit - ends->head->len);
-    g_byte_array_append(ends->head, (const guint8 *)data, (guint)in_head);
-    ends->total += len;
-    g_byte_array_append(ends->tail, (const guint8 *)data + in_head, (guint)(len - in_head));
-    if (ends->tail->len > 2 * ends->tail_limit)
-        g_byte_array_remove_range(ends->tail, 0, ends->tail->len - (guint)ends->tail_limit);
-}
 
 static void take_piece(void *ctx, bool is_stderr, const char *data, gsize len)
 {
     Reading *reading = ctx;
-    keep(&reading->streams[is_stderr], data, len);
+    acr_ends_add(&reading->streams[is_stderr], data, len);
     if (reading->exec->on_output)
         reading->exec->on_output(reading->exec->on_output_ctx, is_stderr, data, len);
 }
@@ -63,27 +78,11 @@ static void init_reading(Reading *reading, AcrEngineExec *exec)
 {
     *reading = (Reading){.exec = exec, .frames = {.take = take_piece}};
     reading->frames.ctx = reading;
-    for (guint i = 0; i < G_N_ELEMENTS(reading->streams); i++) {
-        Ends *ends = &reading->streams[i];
-        ends->head = g_byte_array_new();
-        ends->tail = g_byte_array_new();
-        ends->tail_limit = exec->output_limit / 2;
-        ends->head_limit = exec->output_limit - ends->tail_limit;
-    }
+    for (guint i = 0; i < G_N_ELEMENTS(reading->streams); i++)
+        acr_ends_init(&reading->streams[i], exec->output_limit, true);
 }
 
-static GBytes *finish(Ends *ends, guint64 *out_total)
-{
-    guint tail = (guint)MIN(ends->tail->len, ends->tail_limit);
-    if (tail)
-        g_byte_array_append(ends->head, ends->tail->data + ends->tail->len - tail, tail);
-    g_byte_array_unref(ends->tail);
-    *out_total = ends->total;
-    return g_byte_array_free_to_bytes(ends->head);
-}
-
-/* ---- Calls --------------------------------------------------------------------------------------
- */
+/* ---- Calls ---- */
 
 static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec, GError **error)
 {
@@ -101,7 +100,7 @@ static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec
     const char *exec_id = acr_json_get_string(answer.json, "Id");
     if (!exec_id)
         acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                         "the container engine names no command that it prepared");
+                         "the container engine sent a malformed reply: no command id");
     return g_strdup(exec_id);
 }
 
@@ -138,7 +137,7 @@ static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GEr
     return acr_sandbox_fail(
         error, ok || reading->is_broken ? ACR_SANDBOX_ERROR_FAILED : ACR_SANDBOX_ERROR_UNAVAILABLE,
         "the container engine cannot run a command: %s",
-        reading->is_broken ? "its output is in no known format"
+        reading->is_broken ? "it sent malformed output"
         : ok               ? "it refuses"
                            : reason->message);
 }
@@ -165,8 +164,10 @@ bool acr_engine_exec(AcrEngine *engine, const char *id, AcrEngineExec *exec, GEr
     gint64 started = g_get_monotonic_time();
     bool ok = stream(engine, exec_id, &reading, error);
     exec->spawned.wall_ms = (g_get_monotonic_time() - started) / 1000;
-    exec->spawned.out = finish(&reading.streams[0], &exec->spawned.out_total);
-    exec->spawned.err = finish(&reading.streams[1], &exec->spawned.err_total);
+    exec->spawned.out_total = reading.streams[0].total;
+    exec->spawned.err_total = reading.streams[1].total;
+    exec->spawned.out = acr_ends_finish(&reading.streams[0]);
+    exec->spawned.err = acr_ends_finish(&reading.streams[1]);
     exec->spawned.exit_code = KILLED;
     bool was_cut = exec->spawned.timed_out || exec->spawned.flooded;
     return ok && (was_cut || ask_exit(engine, exec_id, exec, error));

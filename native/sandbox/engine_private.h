@@ -1,9 +1,9 @@
-/* Private to the engine's client: calls, for its two files. */
+/* Private to the engine's client: calls, for its files. */
 #ifndef ACR_SANDBOX_ENGINE_PRIVATE_H
 #define ACR_SANDBOX_ENGINE_PRIVATE_H
 
 #include "sandbox/engine.h"
-#include "sandbox/sandbox_private.h"
+#include "sandbox/backend.h"
 
 /* Borrowed. */
 typedef struct {
@@ -31,8 +31,6 @@ bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char 
 char *acr_engine_url(const char *path) ACR_MUST_USE; /* owned */
 const char *acr_engine_socket(const AcrEngine *engine);
 const AcrInterrupt *acr_engine_interrupt(const AcrEngine *engine);
-/* A container's first process, as the engine's machine numbers it; 0: not told. */
-gint64 acr_engine_pid(AcrEngine *engine, const char *id);
 /* A list of NULL-terminated strings (may be NULL). */
 AcrJson *acr_engine_strings(const char *const *texts) ACR_MUST_USE;
 

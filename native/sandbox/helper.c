@@ -4,7 +4,7 @@
  * stays to clean up after it. Its own environment is empty from the start, since the first process
  * of a namespace shows what it was started with to all others in it.
  */
-#include "sandbox/helper.h"
+#include "sandbox/helper_steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sandbox/sandbox.h"
-
 #define MAX_FILES 4096u /* descriptors of one process */
 
-/* ---- Telling the host ---------------------------------------------------------------------------
- */
+/* ---- Telling the host ---- */
 
 /* Hands the host a descriptor of the stage, through which it sees how full it is and what was
  * written, also after everything is over. */
@@ -60,8 +57,7 @@ static int tell(const GError *error)
     return ACR_HELPER_FAILED;
 }
 
-/* ---- Limits -------------------------------------------------------------------------------------
- */
+/* ---- Limits ---- */
 
 static int set_limit(int what, gint64 soft, gint64 hard)
 {
@@ -76,8 +72,6 @@ static bool set_limits(const AcrHelperSpec *spec, GError **error)
 {
     /* At the soft one of these a signal tells which it was; the hard one ends what ignores it. */
     int err = spec->cpu_s ? set_limit(RLIMIT_CPU, spec->cpu_s, spec->cpu_s + 2) : 0;
-    if (!err && spec->data_bytes)
-        err = set_limit(RLIMIT_DATA, spec->data_bytes, spec->data_bytes);
     if (!err && spec->file_bytes)
         err = set_limit(RLIMIT_FSIZE, spec->file_bytes, spec->file_bytes);
     if (!err && spec->processes)
@@ -128,7 +122,7 @@ static bool isolate(const AcrHelperSpec *spec, GError **error)
         g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "the program is gone");
         return false;
     }
-    return set_limits(spec, error) && acr_helper_filter(error);
+    return set_limits(spec, error) && acr_helper_refuse_calls(error);
 }
 
 static bool lay_plain(const AcrHelperSpec *spec, GError **error)
@@ -139,7 +133,7 @@ static bool lay_plain(const AcrHelperSpec *spec, GError **error)
                     spec->files_at, g_strerror(errno));
         return false;
     }
-    bool ok = acr_helper_lay(root, spec->files, -1, error);
+    bool ok = acr_helper_write_files(root, spec->files, -1, error);
     close(root);
     return ok;
 }

@@ -7,7 +7,7 @@
  * namespace gives the rights. In both, the command's namespaces lie below a user namespace that is
  * made here, so that the limit on processes counts those of this sandbox alone.
  */
-#include "sandbox/helper.h"
+#include "sandbox/helper_steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "sandbox/sandbox.h"
 
 #define INODE_BYTES 4096 /* of the stage for each file that it may hold */
 #define MIN_INODES 4096
@@ -93,8 +91,7 @@ static void hide_name(void)
         g_debug("sethostname: %s", g_strerror(errno));
 }
 
-/* ---- Sources ------------------------------------------------------------------------------------
- */
+/* ---- Sources ---- */
 
 /* Descriptors of all sources, uppers and works, in their order; a path is then named by its number,
  * whatever is mounted over it. */
@@ -134,8 +131,7 @@ static void append_fd(GString *out, const char *prefix, const GArray *fds, guint
     g_string_append_printf(out, "%s/proc/self/fd/%d", prefix, g_array_index(fds, int, number));
 }
 
-/* ---- Mounts -------------------------------------------------------------------------------------
- */
+/* ---- Mounts ---- */
 
 static bool make_stage(const AcrHelperSpec *spec, GError **error)
 {
@@ -239,20 +235,19 @@ static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **er
     return true;
 }
 
-/* ---- The whole ----------------------------------------------------------------------------------
- */
+/* ---- The whole ---- */
 
 /* Files of the tree, and the stage's own small ones. */
 static bool lay_files(const AcrHelperSpec *spec, int stage, GError **error)
 {
-    if (!acr_helper_lay(stage, spec->texts, -1, error))
+    if (!acr_helper_write_files(stage, spec->texts, -1, error))
         return false;
     if (!spec->files->len)
         return true;
     int root = openat(stage, spec->files_at, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return fail_at(error, "cannot open", spec->files_at);
-    bool ok = acr_helper_lay(root, spec->files, spec->uid, error);
+    bool ok = acr_helper_write_files(root, spec->files, spec->uid, error);
     close(root);
     return ok;
 }

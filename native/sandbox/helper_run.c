@@ -2,7 +2,8 @@
  * The host's side of a helper: starts it, watches over what it becomes, and puts together what came
  * of it. The channel is read once everything is over: the helper writes a few lines at most.
  */
-#include "sandbox/sandbox_private.h"
+#include "sandbox/helper_run.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +29,7 @@ void acr_helper_run_clear(AcrHelperRun *run)
     g_clear_pointer(&run->said, g_byte_array_unref);
 }
 
-/* ---- Watching -----------------------------------------------------------------------------------
- */
+/* ---- Watching ---- */
 
 /* Whether what was written to a folder on disk is more than may be written: looked at seldom enough
  * to take no more than a twentieth of the time. */
@@ -57,8 +57,8 @@ static bool watch(void *ctx, pid_t pid)
 {
     AcrHelperRun *run = ctx;
     const AcrSandboxLimits *limits = &run->execution->limits;
-    const AcrUse *use = &run->use;
-    acr_watch_use(pid, limits->memory_bytes, run->looks++ % FILES_EVERY == 0, &run->use);
+    const AcrUsage *use = &run->use;
+    acr_process_usage(pid, limits->memory_bytes, run->looks++ % FILES_EVERY == 0, &run->use);
     run->peak.bytes = MAX(run->peak.bytes, use->bytes);
     run->peak.processes = MAX(run->peak.processes, use->processes);
     if (use->bytes > limits->memory_bytes)
@@ -105,8 +105,7 @@ static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
         execution->on_output(execution->on_output_ctx, is_stderr, data, len);
 }
 
-/* ---- The channel --------------------------------------------------------------------------------
- */
+/* ---- The channel ---- */
 
 /* Takes one message; false when there is none. A descriptor that comes with it is the stage's. */
 static bool receive(int channel, char *text, AcrHelperRun *run)
@@ -159,8 +158,7 @@ static void read_status(int fd, AcrHelperRun *run)
         code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX ? code - SIGNAL_EXIT : code << 8;
 }
 
-/* ---- Running ------------------------------------------------------------------------------------
- */
+/* ---- Running ---- */
 
 /* Standard input where it may not be handed on as it is, owned: whoever has a file or a folder open
  * reaches it anew through /proc, for writing and whatever lies below it. A file is read first. */
@@ -172,7 +170,7 @@ static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
         return true;
     if (S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                                "the sandbox takes no folder and no disk as standard input");
+                                "standard input cannot be a folder or a disk");
     if (!S_ISREG(st.st_mode))
         return true;
     *out = acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,
@@ -261,8 +259,7 @@ static bool run_helper(AcrHelperRun *run, GError **error)
     return true;
 }
 
-/* ---- Results ------------------------------------------------------------------------------------
- */
+/* ---- Results ---- */
 
 static GBytes *join_ends(GBytes *kept, guint64 total)
 {

@@ -1,20 +1,16 @@
 /*
- * The spec on its way from the host to the helper: the length of a JSON text as eight bytes, the
- * text, then the contents of the files, one after the other. It is written and read by the same
- * program, so there is one format and no version.
+ * The spec on its way from the host to the helper, through a file in memory: one GVariant in its
+ * serialised form, which is checked as a whole before anything of it is used. It is written and read
+ * by the same program, so there is one format and no version.
  */
-#include "sandbox/helper.h"
+#include "sandbox/helper_spec.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "sandbox/sandbox.h"
-
-#define HEAD_BYTES sizeof(guint64)
 #define MAX_BYTES ((gsize)1024 * 1024 * 1024)
 
 static void mount_free(gpointer data)
@@ -58,8 +54,7 @@ void acr_helper_spec_clear(AcrHelperSpec *spec)
     g_clear_pointer(&spec->cwd, g_free);
 }
 
-/* ---- Filling ------------------------------------------------------------------------------------
- */
+/* ---- Filling ---- */
 
 static AcrHelperMount *add_mount(AcrHelperSpec *spec, const char *at)
 {
@@ -119,235 +114,177 @@ void acr_helper_words(GPtrArray *words, ...)
     va_end(arguments);
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------
- */
+/* ---- Writing ---- */
 
-/* Paths and words need not be UTF-8. */
-static AcrJson *bytes_json(const char *text)
+/* Of a mount: at, sources, mode, is_overlay, is_writable, upper, work. Of a file: path, mode,
+ * content. Texts are strings of bytes, which need not be UTF-8; what may be NULL is a maybe. */
+#define MOUNT_TYPE "(ayaayubbmaymay)"
+#define FILE_TYPE "(ayumay)"
+#define SPEC_TYPE                                                                                  \
+    "(bxxmayxmayxxxmayaayaaya" MOUNT_TYPE "a" FILE_TYPE "a" FILE_TYPE                              \
+    ")" /* in the order of fill_spec */
+
+static GVariant *maybe_text(const char *text)
 {
-    return text ? acr_json_new_bytes(text, strlen(text)) : acr_json_new_null();
+    return g_variant_new_maybe(G_VARIANT_TYPE_BYTESTRING,
+                               text ? g_variant_new_bytestring(text) : NULL);
 }
 
-static AcrJson *words_json(const GPtrArray *words)
+static GVariant *words_of(const GPtrArray *words)
 {
-    AcrJson *list = acr_json_new_array();
-    for (guint i = 0; i < words->len; i++)
-        acr_json_append(list, bytes_json(words->pdata[i]));
-    return list;
+    return g_variant_new_bytestring_array((const char *const *)words->pdata, words->len);
 }
 
-static AcrJson *mounts_json(const GPtrArray *mounts)
+static GVariant *mounts_of(const GPtrArray *mounts)
 {
-    AcrJson *list = acr_json_new_array();
+    GVariantBuilder list;
+    g_variant_builder_init(&list, G_VARIANT_TYPE("a" MOUNT_TYPE));
     for (guint i = 0; i < mounts->len; i++) {
         const AcrHelperMount *mount = mounts->pdata[i];
-        AcrJson *json = acr_json_new_object();
-        acr_json_set(json, "at", bytes_json(mount->at));
-        acr_json_set(json, "sources", words_json(mount->sources));
-        acr_json_set_int(json, "mode", mount->mode);
-        acr_json_set_bool(json, "is_overlay", mount->is_overlay);
-        acr_json_set_bool(json, "is_writable", mount->is_writable);
-        acr_json_set(json, "upper", bytes_json(mount->upper));
-        acr_json_set(json, "work", bytes_json(mount->work));
-        acr_json_append(list, json);
+        g_variant_builder_add(&list, "(^ay@aayubb@may@may)", mount->at, words_of(mount->sources),
+                              mount->mode, mount->is_overlay, mount->is_writable,
+                              maybe_text(mount->upper), maybe_text(mount->work));
     }
-    return list;
+    return g_variant_builder_end(&list);
 }
 
-static AcrJson *files_json(const GPtrArray *files)
+static GVariant *files_of(const GPtrArray *files)
 {
-    AcrJson *list = acr_json_new_array();
+    GVariantBuilder list;
+    g_variant_builder_init(&list, G_VARIANT_TYPE("a" FILE_TYPE));
     for (guint i = 0; i < files->len; i++) {
         const AcrHelperFile *file = files->pdata[i];
-        AcrJson *json = acr_json_new_object();
-        acr_json_set(json, "path", bytes_json(file->path));
-        acr_json_set_int(json, "mode", file->mode);
-        acr_json_set_int(json, "bytes",
-                         file->content ? (gint64)g_bytes_get_size(file->content) : 0);
-        acr_json_append(list, json);
+        GVariant *content =
+            file->content ? g_variant_new_from_bytes(G_VARIANT_TYPE_BYTESTRING, file->content, TRUE)
+                          : NULL;
+        g_variant_builder_add(&list, "(^ayu@may)", file->path, file->mode,
+                              g_variant_new_maybe(G_VARIANT_TYPE_BYTESTRING, content));
     }
-    return list;
+    return g_variant_builder_end(&list);
 }
 
-static char *spec_text(const AcrHelperSpec *spec)
+static GVariant *variant_of(const AcrHelperSpec *spec)
 {
-    g_autoptr(AcrJson) json = acr_json_new_object();
-    acr_json_set_bool(json, "is_plain", spec->is_plain);
-    acr_json_set_int(json, "parent", spec->parent);
-    acr_json_set_int(json, "uid", spec->uid);
-    acr_json_set(json, "stage", bytes_json(spec->stage));
-    acr_json_set_int(json, "stage_bytes", spec->stage_bytes);
-    acr_json_set(json, "mounts", mounts_json(spec->mounts));
-    acr_json_set(json, "files_at", bytes_json(spec->files_at));
-    acr_json_set(json, "files", files_json(spec->files));
-    acr_json_set(json, "texts", files_json(spec->texts));
-    acr_json_set_int(json, "cpu_s", spec->cpu_s);
-    acr_json_set_int(json, "data_bytes", spec->data_bytes);
-    acr_json_set_int(json, "file_bytes", spec->file_bytes);
-    acr_json_set_int(json, "processes", spec->processes);
-    acr_json_set(json, "cwd", bytes_json(spec->cwd));
-    acr_json_set(json, "argv", words_json(spec->argv));
-    acr_json_set(json, "env", words_json(spec->env));
-    return acr_json_print(json);
-}
-
-static int write_contents(int fd, const GPtrArray *files)
-{
-    int err = 0;
-    for (guint i = 0; i < files->len && !err; i++) {
-        const AcrHelperFile *file = files->pdata[i];
-        gsize len = 0;
-        const void *data = file->content ? g_bytes_get_data(file->content, &len) : NULL;
-        err = len ? acr_fd_write_all(fd, data, len) : 0;
-    }
-    return err;
+    GVariant *variant = g_variant_new(
+        "(bxx@mayx@mayxxx@may@aay@aay@a" MOUNT_TYPE "@a" FILE_TYPE "@a" FILE_TYPE ")",
+        spec->is_plain, spec->parent, spec->uid, maybe_text(spec->stage), spec->stage_bytes,
+        maybe_text(spec->files_at), spec->cpu_s, spec->file_bytes, spec->processes,
+        maybe_text(spec->cwd), words_of(spec->argv), words_of(spec->env), mounts_of(spec->mounts),
+        files_of(spec->files), files_of(spec->texts));
+    return g_variant_ref_sink(variant);
 }
 
 int acr_helper_spec_write(const AcrHelperSpec *spec, GError **error)
 {
-    g_autofree char *text = spec_text(spec);
-    guint64 len = strlen(text);
-    int fd = memfd_create("sandbox", MFD_CLOEXEC);
-    int err = fd < 0 ? errno : acr_fd_write_all(fd, &len, sizeof len);
-    if (!err)
-        err = acr_fd_write_all(fd, text, len);
-    if (!err)
-        err = write_contents(fd, spec->files);
-    if (!err)
-        err = write_contents(fd, spec->texts);
+    g_autoptr(GVariant) variant = variant_of(spec);
+    ACR_AUTO_FD fd = memfd_create("sandbox", MFD_CLOEXEC);
+    int err = fd < 0
+                  ? errno
+                  : acr_fd_write_all(fd, g_variant_get_data(variant), g_variant_get_size(variant));
     if (!err && lseek(fd, 0, SEEK_SET) != 0)
         err = errno;
-    if (!err)
-        return fd;
-    if (fd >= 0)
-        close(fd);
+    int written = fd;
+    if (!err) {
+        fd = -1;
+        return written;
+    }
     g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED,
                 "cannot prepare the sandbox: %s", g_strerror(err));
     return -1;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------
- */
+/* ---- Reading ---- */
 
-static char *take_text(const AcrJson *json, const char *key)
+/* The text of a maybe (taken); owned. */
+static char *take_text(GVariant *maybe)
 {
-    gsize len = 0;
-    g_autoptr(GBytes) bytes = acr_json_get_bytes(json, key);
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    return bytes ? g_strndup(data ? data : "", len) : NULL;
+    g_autoptr(GVariant) taken = maybe, text = g_variant_get_maybe(maybe);
+    return text ? g_variant_dup_bytestring(text, NULL) : NULL;
 }
 
-/* False where one of them is no text. */
-static bool take_words(const AcrJson *json, const char *key, GPtrArray *out)
+/* Appends the words of an array (taken). */
+static void take_words(GVariant *array, GPtrArray *out)
 {
-    const AcrJson *list = acr_json_get(json, key);
-    for (const AcrJson *at = acr_json_first(list); at; at = acr_json_next(at)) {
-        g_autoptr(AcrJson) wrapped = acr_json_new_object();
-        acr_json_set(wrapped, "word", acr_json_copy(at));
-        char *word = take_text(wrapped, "word");
-        if (!word)
-            return false;
-        g_ptr_array_add(out, word);
+    g_autoptr(GVariant) taken = array;
+    g_autofree char **words = g_variant_dup_bytestring_array(array, NULL);
+    for (char **word = words; *word; word++)
+        g_ptr_array_add(out, *word);
+}
+
+static bool take_mounts(GVariant *array, AcrHelperSpec *out)
+{
+    g_autoptr(GVariant) taken = array;
+    bool ok = true;
+    for (gsize i = 0; i < g_variant_n_children(array); i++) {
+        g_autofree char *at = NULL;
+        GVariant *sources = NULL, *upper = NULL, *work = NULL;
+        guint32 mode = 0;
+        gboolean is_overlay = FALSE, is_writable = FALSE;
+        g_variant_get_child(array, i, "(^ay@aayubb@may@may)", &at, &sources, &mode, &is_overlay,
+                            &is_writable, &upper, &work);
+        AcrHelperMount *mount = add_mount(out, at);
+        take_words(sources, mount->sources);
+        mount->mode = mode;
+        mount->is_overlay = is_overlay;
+        mount->is_writable = is_writable;
+        mount->upper = take_text(upper);
+        mount->work = take_text(work);
+        ok = ok && *at && !mount->upper == !mount->work;
     }
-    return true;
+    return ok;
 }
 
-static bool take_mounts(const AcrJson *json, AcrHelperSpec *out)
+static bool take_files(GVariant *array, GPtrArray *out)
 {
-    for (const AcrJson *at = acr_json_first(acr_json_get(json, "mounts")); at;
-         at = acr_json_next(at)) {
-        g_autofree char *where = take_text(at, "at");
-        AcrHelperMount *mount = add_mount(out, where);
-        bool ok = take_words(at, "sources", mount->sources);
-        mount->mode = (guint32)acr_json_get_int(at, "mode", 0);
-        mount->is_overlay = acr_json_get_bool(at, "is_overlay", false);
-        mount->is_writable = acr_json_get_bool(at, "is_writable", false);
-        mount->upper = take_text(at, "upper");
-        mount->work = take_text(at, "work");
-        if (!ok || !where || !mount->upper != !mount->work)
-            return false;
-    }
-    return true;
-}
-
-/* Appends the files of a list, whose contents follow one another from *at on. */
-static bool take_files(const AcrJson *json, const char *key, GBytes *all, gsize *at, GPtrArray *out)
-{
-    for (const AcrJson *row = acr_json_first(acr_json_get(json, key)); row;
-         row = acr_json_next(row)) {
-        g_autofree char *path = take_text(row, "path");
-        guint32 mode = (guint32)acr_json_get_int(row, "mode", 0);
-        gint64 len = acr_json_get_int(row, "bytes", -1);
-        if (!path || len < 0 || (gsize)len > g_bytes_get_size(all) - *at)
-            return false;
-        g_autoptr(GBytes) content = mode ? g_bytes_new_from_bytes(all, *at, (gsize)len) : NULL;
+    g_autoptr(GVariant) taken = array;
+    bool ok = true;
+    for (gsize i = 0; i < g_variant_n_children(array); i++) {
+        g_autofree char *path = NULL;
+        guint32 mode = 0;
+        g_autoptr(GVariant) maybe = NULL;
+        g_variant_get_child(array, i, "(^ayu@may)", &path, &mode, &maybe);
+        g_autoptr(GVariant) bytes = g_variant_get_maybe(maybe);
+        g_autoptr(GBytes) content = bytes ? g_variant_get_data_as_bytes(bytes) : NULL;
         acr_helper_file(out, path, mode, content);
-        *at += (gsize)len;
+        ok = ok && *path && !mode == !content;
     }
-    return true;
+    return ok;
 }
 
-static bool take_spec(const AcrJson *json, GBytes *all, gsize at, AcrHelperSpec *out)
+static bool take_spec(GVariant *variant, AcrHelperSpec *out)
 {
-    out->is_plain = acr_json_get_bool(json, "is_plain", false);
-    out->parent = acr_json_get_int(json, "parent", 0);
-    out->uid = acr_json_get_int(json, "uid", -1);
-    out->stage = take_text(json, "stage");
-    out->stage_bytes = acr_json_get_int(json, "stage_bytes", 0);
-    out->files_at = take_text(json, "files_at");
-    out->cpu_s = acr_json_get_int(json, "cpu_s", 0);
-    out->data_bytes = acr_json_get_int(json, "data_bytes", 0);
-    out->file_bytes = acr_json_get_int(json, "file_bytes", 0);
-    out->processes = acr_json_get_int(json, "processes", 0);
-    out->cwd = take_text(json, "cwd");
-    return take_mounts(json, out) && take_words(json, "argv", out->argv) &&
-           take_words(json, "env", out->env) && take_files(json, "files", all, &at, out->files) &&
-           take_files(json, "texts", all, &at, out->texts) && out->argv->len > 0 &&
-           (out->files_at || !out->files->len) && (out->stage || out->is_plain);
-}
-
-/* A file in memory, as long as bytes of it are referred to. */
-typedef struct {
-    void *data;
-    gsize len;
-} Mapping;
-
-static void unmap(gpointer user)
-{
-    Mapping *mapping = user;
-    munmap(mapping->data, mapping->len);
-    g_free(mapping);
-}
-
-static GBytes *map_file(int fd)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0 || st.st_size < (off_t)HEAD_BYTES || (gsize)st.st_size > MAX_BYTES)
-        return NULL;
-    gsize len = (gsize)st.st_size;
-    void *data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED)
-        return NULL;
-    Mapping *mapping = g_new(Mapping, 1);
-    *mapping = (Mapping){data, len};
-    return g_bytes_new_with_free_func(data, len, unmap, mapping);
+    GVariant *stage = NULL, *files_at = NULL, *cwd = NULL, *argv = NULL, *env = NULL,
+             *mounts = NULL, *files = NULL, *texts = NULL;
+    gboolean is_plain = FALSE;
+    g_variant_get(
+        variant, "(bxx@mayx@mayxxx@may@aay@aay@a" MOUNT_TYPE "@a" FILE_TYPE "@a" FILE_TYPE ")",
+        &is_plain, &out->parent, &out->uid, &stage, &out->stage_bytes, &files_at, &out->cpu_s,
+        &out->file_bytes, &out->processes, &cwd, &argv, &env, &mounts, &files, &texts);
+    out->is_plain = is_plain;
+    out->stage = take_text(stage);
+    out->files_at = take_text(files_at);
+    out->cwd = take_text(cwd);
+    take_words(argv, out->argv);
+    take_words(env, out->env);
+    bool ok = take_mounts(mounts, out);
+    ok &= take_files(files, out->files);
+    ok &= take_files(texts, out->texts);
+    return ok && out->argv->len > 0 && (out->files_at || !out->files->len) &&
+           (out->stage || out->is_plain);
 }
 
 bool acr_helper_spec_read(int fd, AcrHelperSpec *out, GError **error)
 {
-    g_auto(AcrHelperSpec) spec;
+    g_auto(AcrHelperSpec) spec = {0};
     acr_helper_spec_init(&spec);
-    g_autoptr(GBytes) all = map_file(fd);
-    gsize size = 0;
-    const char *data = all ? g_bytes_get_data(all, &size) : NULL;
-    guint64 len = G_MAXUINT64;
-    if (data)
-        memcpy(&len, data, sizeof len);
-    bool is_whole = data && len <= size - HEAD_BYTES;
-    g_autoptr(AcrJson) json = is_whole ? acr_json_parse(data + HEAD_BYTES, (gsize)len, NULL) : NULL;
-    if (!json || !take_spec(json, all, HEAD_BYTES + (gsize)len, &spec)) {
+    g_autoptr(GBytes) bytes = acr_fd_read_file(fd, "spec", MAX_BYTES, NULL);
+    g_autoptr(GVariant) variant =
+        bytes
+            ? g_variant_ref_sink(g_variant_new_from_bytes(G_VARIANT_TYPE(SPEC_TYPE), bytes, FALSE))
+            : NULL;
+    if (!variant || !g_variant_is_normal_form(variant) || !take_spec(variant, &spec)) {
         g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED,
-                    "what the sandbox is to do cannot be read");
+                    "the description of what to run is malformed");
         return false;
     }
     *out = spec;

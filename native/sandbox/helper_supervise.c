@@ -5,7 +5,7 @@
  * with its parent, too, but not in the moment in which it puts the root together: who is ended then
  * would leave the whole sandbox running.
  */
-#include "sandbox/helper.h"
+#include "sandbox/helper_steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "sandbox/sandbox.h"
 
 #define SWEEP_US 1000
 #define SWEEPS 1000 /* rounds of ending what is left; a new process may come in each */

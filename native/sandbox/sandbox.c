@@ -2,7 +2,8 @@
  * What the backends share: options and defaults, the environment inside, changed files, when the
  * set-up runs, the key of what it makes.
  */
-#include "sandbox/sandbox_private.h"
+#include "sandbox/backend.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -23,11 +24,11 @@
 #define SETUP_TAIL_BYTES 2000u /* of its output, in the error */
 #define SETUP_TAIL_LINES 20u
 #define SETUP_SHOWN_BYTES 200u /* of the command, there */
-#define FORMAT "2"             /* of what the store holds */
+#define FORMAT "3"             /* of what the store holds */
 #define LEFT_OUT "left-out"    /* beside a tree: the remark on what it lacks */
 #define MAX_LEFT_OUT 65536u
 
-G_DEFINE_QUARK(acr - sandbox - error - quark, acr_sandbox_error)
+G_DEFINE_QUARK(acr_sandbox_error_quark, acr_sandbox_error)
 
 static const AcrSandboxBackend *const backends[] = {&acr_sandbox_bubblewrap, &acr_sandbox_container,
                                                     &acr_sandbox_plain};
@@ -42,8 +43,7 @@ bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, 
     return false;
 }
 
-/* ---- Names --------------------------------------------------------------------------------------
- */
+/* ---- Names ---- */
 
 static const char *const limit_names[] = {
     [ACR_LIMIT_NONE] = NULL,
@@ -80,8 +80,7 @@ bool acr_sandbox_limit_from_name(const char *name, AcrSandboxLimit *out)
     return false;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...)
 {
@@ -139,6 +138,7 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
     sandbox->engine = g_strdup(options->engine);
     sandbox->exe = g_strdup(options->exe);
     sandbox->interrupt = options->interrupt;
+    sandbox->tree_uid = -1;
     sandbox->remarks = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(sandbox->remarks, NULL);
 }
@@ -160,16 +160,16 @@ static char *make_digest(const AcrSandbox *sandbox)
 }
 
 /* Where the cache cannot be used, what is made is made again each time. */
-static bool open_store(AcrSandbox *sandbox, const char *cache, GError **error)
+static bool open_cache(AcrSandbox *sandbox, const char *cache, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    sandbox->store = cache ? acr_layers_open(cache, sandbox->interrupt, &reason) : NULL;
-    if (sandbox->store)
+    sandbox->cache = cache ? acr_tree_cache_open(cache, sandbox->interrupt, &reason) : NULL;
+    if (sandbox->cache)
         return true;
     if (cache)
-        acr_sandbox_remark(sandbox, "trees are not kept for the next time: %s", reason->message);
-    sandbox->store = acr_layers_open(NULL, sandbox->interrupt, error);
-    return sandbox->store != NULL;
+        acr_sandbox_remark(sandbox, "the cache cannot be used: %s", reason->message);
+    sandbox->cache = acr_tree_cache_open(NULL, sandbox->interrupt, error);
+    return sandbox->cache != NULL;
 }
 
 AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error)
@@ -180,9 +180,9 @@ AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error)
     g_autoptr(AcrSandbox) sandbox = g_new0(AcrSandbox, 1);
     take_options(sandbox, options);
     sandbox->backend = backend;
-    if (!open_store(sandbox, options->cache, error) || !backend->open(sandbox, error))
+    if (!open_cache(sandbox, options->cache, error) || !backend->open(sandbox, error))
         return NULL;
-    acr_layers_set_deadline(sandbox->store, sandbox->deadline_us);
+    acr_tree_cache_set_deadline(sandbox->cache, sandbox->deadline_us);
     sandbox->digest = make_digest(sandbox);
     if (sandbox->python.not_taken)
         acr_sandbox_remark(sandbox, "%s", sandbox->python.not_taken);
@@ -195,12 +195,13 @@ void acr_sandbox_free(AcrSandbox *sandbox)
         return;
     if (sandbox->backend)
         sandbox->backend->close(sandbox);
-    acr_layers_free(sandbox->store);
+    acr_tree_cache_free(sandbox->cache);
     acr_snapshot_unref(sandbox->snapshot);
     acr_sandbox_python_clear(&sandbox->python);
     char *const texts[] = {sandbox->mount,  sandbox->work_tree, sandbox->given_python,
                            sandbox->setup,  sandbox->image,     sandbox->image_dir,
-                           sandbox->engine, sandbox->exe,       sandbox->digest};
+                           sandbox->engine, sandbox->exe,       sandbox->digest,
+                           sandbox->base};
     for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(texts[i]);
     if (sandbox->remarks)
@@ -240,8 +241,7 @@ const char *acr_sandbox_digest(const AcrSandbox *sandbox)
     return sandbox->digest;
 }
 
-/* ---- What is laid into the copy -----------------------------------------------------------------
- */
+/* ---- What is laid into the copy ---- */
 
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out)
@@ -285,7 +285,7 @@ bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *executio
         const AcrSandboxFile *file = &execution->files[i];
         if (!acr_overlay_path_ok(overlay, file->path))
             return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                                    "'%s' cannot be a file of this tree", file->path);
+                                    "'%s' cannot be written in this tree", file->path);
         acr_helper_file(out, file->path, ACR_MODE_FILE, file->content);
     }
     return true;
@@ -304,63 +304,71 @@ char **acr_sandbox_sorted(GPtrArray *paths)
     return (char **)g_ptr_array_free(paths, FALSE);
 }
 
-bool acr_sandbox_fill_tree(AcrSandbox *sandbox, const char *dir, gint64 uid, GError **error)
+/* Fills an entry of the cache with the snapshot's files and the note on what they lack. */
+static bool make_base(void *ctx, const char *dir, GError **error)
 {
+    AcrSandbox *sandbox = ctx;
     g_autofree char *tree = g_build_filename(dir, ACR_SANDBOX_TREE, NULL), *left_out = NULL,
                     *note = g_build_filename(dir, LEFT_OUT, NULL);
     return acr_tree_folder(tree, 0755, error) &&
-           acr_tree_export(sandbox->snapshot, tree, uid, &left_out, error) &&
-           (!left_out || access(note, F_OK) == 0 || /* a tree that is filled up: it says the same */
-            acr_file_write_atomic(note, left_out, strlen(left_out), 0, error));
+           acr_tree_export(sandbox->snapshot, tree, sandbox->tree_uid, &left_out, error) &&
+           (!left_out || acr_file_write_atomic(note, left_out, strlen(left_out), 0, error));
 }
 
-void acr_sandbox_tell_left_out(AcrSandbox *sandbox, const char *dir)
+static void remark_left_out(AcrSandbox *sandbox)
 {
-    g_autofree char *note = g_build_filename(dir, LEFT_OUT, NULL);
-    g_autoptr(GBytes) bytes = sandbox->has_told ? NULL : acr_file_read(note, MAX_LEFT_OUT, NULL);
+    g_autofree char *note = g_build_filename(sandbox->base, LEFT_OUT, NULL);
+    g_autoptr(GBytes) bytes = acr_file_read(note, MAX_LEFT_OUT, NULL);
     gsize len = 0;
     const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
     if (data)
         acr_sandbox_remark(sandbox, "%.*s", (int)len, data);
-    sandbox->has_told = true;
 }
 
-bool acr_sandbox_is_as_laid(int root, const char *path, const GPtrArray *laid)
+bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error)
+{
+    if (sandbox->base)
+        return true;
+    g_autofree char *digest = acr_snapshot_digest(sandbox->snapshot);
+    g_autofree char *key =
+        g_strdup_printf("tree-%s-%u%s", digest, geteuid(), sandbox->tree_uid < 0 ? "" : "-given");
+    sandbox->base = acr_tree_cache_get(sandbox->cache, key, make_base, sandbox, error);
+    if (sandbox->base)
+        remark_left_out(sandbox);
+    return sandbox->base != NULL;
+}
+
+/* Whether a path below the folder `tree` is still as it was laid there. */
+static bool is_as_laid(const char *tree, const char *path, const GPtrArray *laid)
 {
     for (guint i = 0; i < laid->len; i++) {
         const AcrHelperFile *file = laid->pdata[i];
         if (strcmp(file->path, path) != 0)
             continue;
-        g_autofree char *through = g_strdup_printf("/proc/self/fd/%d/%s", root, path);
+        g_autofree char *whole = g_build_filename(tree, path, NULL);
         if (!file->content)
-            return !g_file_test(through, G_FILE_TEST_IS_REGULAR);
-        g_autoptr(GBytes) now = g_file_test(through, G_FILE_TEST_IS_SYMLINK)
+            return !g_file_test(whole, G_FILE_TEST_IS_REGULAR);
+        g_autoptr(GBytes) now = g_file_test(whole, G_FILE_TEST_IS_SYMLINK)
                                     ? NULL
-                                    : acr_file_read(through, g_bytes_get_size(file->content), NULL);
+                                    : acr_file_read(whole, g_bytes_get_size(file->content), NULL);
         return file->mode == ACR_MODE_LINK || (now && g_bytes_equal(now, file->content));
     }
     return false;
 }
 
-char **acr_sandbox_without_laid(char **changed, const GPtrArray *laid)
+char **acr_sandbox_changed(GHashTable *files, const char *tree, const GPtrArray *laid)
 {
-    guint kept = 0;
-    for (guint i = 0; changed && changed[i]; i++) {
-        bool is_laid = false;
-        for (guint k = 0; k < laid->len && !is_laid; k++)
-            is_laid = strcmp(((const AcrHelperFile *)laid->pdata[k])->path, changed[i]) == 0;
-        if (is_laid)
-            g_free(changed[i]);
-        else
-            changed[kept++] = changed[i];
-    }
-    if (changed)
-        changed[kept] = NULL;
-    return changed;
+    GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
+    GHashTableIter iter;
+    gpointer path;
+    g_hash_table_iter_init(&iter, files);
+    while (paths->len < ACR_SANDBOX_MAX_CHANGED && g_hash_table_iter_next(&iter, &path, NULL))
+        if (!is_as_laid(tree, path, laid))
+            g_ptr_array_add(paths, g_strdup(path));
+    return acr_sandbox_sorted(paths);
 }
 
-/* ---- Executing ----------------------------------------------------------------------------------
- */
+/* ---- Executing ---- */
 
 static void fill_limits(AcrSandboxLimits *limits)
 {

@@ -29,8 +29,7 @@ typedef enum {
 #define ACR_SANDBOX_ERROR acr_sandbox_error_quark()
 GQuark acr_sandbox_error_quark(void);
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 /* The hidden verb of the program that prepares limits, namespaces and mounts, and becomes the
  * command; see acr_sandbox_helper. */
@@ -81,9 +80,9 @@ const char *acr_sandbox_backend(const AcrSandbox *sandbox); /* borrowed, e.g. "b
 const char *acr_sandbox_python(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 /* The tree's own path inside; borrowed. */
 const char *acr_sandbox_dir(const AcrSandbox *sandbox);
-/* Which Python was taken, and why, in a line; borrowed; NULL: it was not looked for yet. */
+/* Which Python was chosen, and why, in a line; borrowed; NULL: not looked for yet. */
 const char *acr_sandbox_choice(const AcrSandbox *sandbox);
-/* What a user should be told, one line each: what was left out, what this backend cannot hold here;
+/* Warnings for the user, one line each: what was left out, what this backend cannot enforce here;
  * borrowed until the next call, NULL-terminated, may be empty. */
 const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox);
 /* Everything that makes one environment differ from another (backend, Python, set-up, image), for
@@ -96,8 +95,7 @@ const char *acr_sandbox_digest(const AcrSandbox *sandbox);
  */
 bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
 
-/* ---- Executing ----------------------------------------------------------------------------------
- */
+/* ---- Executing ---- */
 
 /* 0 of each: its default. Defaults are ceilings for a test of a project, not for a build. */
 typedef struct {
@@ -108,7 +106,7 @@ typedef struct {
     gint64 disk_bytes;   /* written files, together; 1 GiB. A single file: the same */
     gsize output_bytes;  /* kept of each stream; 1 MiB */
 } AcrSandboxLimits;
-/* A stream of more than so many times `output_bytes` ends the command. */
+/* A stream longer than this many times `output_bytes` ends the command. */
 #define ACR_SANDBOX_FLOOD 64u
 #define ACR_SANDBOX_MAX_PROCESSES 65536u
 #define ACR_SANDBOX_MAX_INPUT ((gsize)64 * 1024 * 1024)
@@ -156,8 +154,8 @@ typedef struct {
 
 typedef struct {
     int exit_code; /* 0-255; -1: a signal ended it */
-    int signal; /* or 0. bubblewrap and engines tell signal N as exit 128 + N, so that an exit code
-                   above 128 is taken for a signal, but not by "plain" */
+    int signal; /* or 0. bubblewrap and engines report signal N as exit 128 + N, so that an exit code
+                   above 128 is reported as a signal, but not by "plain" */
     AcrSandboxLimit limit; /* the first one that was hit */
     GBytes *out, *err;     /* owned; longer ones lose their middle, and say in one line how much */
     guint64 out_total, err_total; /* bytes written, as far as they were read */
@@ -179,13 +177,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExecuted, acr_executed_clear)
 bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                      GError **error) ACR_MUST_USE;
 
-/* ---- The helper ---------------------------------------------------------------------------------
- */
+/* ---- The helper ---- */
 
 /*
  * The body of ACR_SANDBOX_VERB: reads what to do from descriptor 3, prepares this process and
  * becomes the command. To be called without Python and threads. Returns only when that failed, with
- * an exit code; why is told through the descriptor. `interrupt` is this process's own.
+ * an exit code; the reason is sent through the descriptor. `interrupt` is this process's own.
  */
 int acr_sandbox_helper(const AcrInterrupt *interrupt);
 

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "sandbox/sandbox.h"
-
 #define BLOCK 512u
 #define NAME_BYTES 100u
 
@@ -36,8 +34,8 @@ static void append_header(GByteArray *out, const char *name, const char *link, c
     memcpy(header.name, name, MIN(strlen(name), sizeof header.name));
     memcpy(header.link, link, MIN(strlen(link), sizeof header.link));
     (void)g_snprintf(header.mode, sizeof header.mode, "%07o", mode);
-    (void)g_snprintf(header.uid, sizeof header.uid, "%07o", 0);
-    (void)g_snprintf(header.gid, sizeof header.gid, "%07o", 0);
+    (void)g_snprintf(header.uid, sizeof header.uid, "%07o", 0u);
+    (void)g_snprintf(header.gid, sizeof header.gid, "%07o", 0u);
     (void)g_snprintf(header.size, sizeof header.size, "%011" G_GINT64_MODIFIER "o", (guint64)size);
     (void)g_snprintf(header.mtime, sizeof header.mtime, "%011" G_GINT64_MODIFIER "o",
                      (guint64)(g_get_real_time() / G_USEC_PER_SEC));

@@ -2,7 +2,7 @@
 #ifndef ACR_SANDBOX_TAR_H
 #define ACR_SANDBOX_TAR_H
 
-#include "sandbox/helper.h"
+#include "sandbox/helper_spec.h"
 
 /* An archive of the files that are not removed, each owned by root; paths of any length and bytes
  * (pax headers where the old ones have no room). Owned. */

@@ -2,7 +2,8 @@
  * Trees on disk: a snapshot written out, a copy, its owner, its size. A tree may hold any links and
  * names; every step goes from a folder's descriptor to a name in it, and no link is followed.
  */
-#include "sandbox/sandbox_private.h"
+#include "sandbox/tree.h"
+#include "sandbox/backend.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,8 +28,7 @@ static bool fail(GError **error, int err, const char *what, const char *path)
                             g_strerror(err));
 }
 
-/* ---- Export -------------------------------------------------------------------------------------
- */
+/* ---- Export ---- */
 
 /* Shared by the threads that write. */
 typedef struct {
@@ -114,21 +114,6 @@ static int make_folders(const Export *self)
     return 0;
 }
 
-/* The entries that are not in the folder; owned. */
-static gsize *list_absent(const Export *self, gsize *out_n)
-{
-    gsize size = acr_snapshot_size(self->snapshot), n = 0;
-    gsize *absent = g_new(gsize, size ? size : 1);
-    for (gsize i = 0; i < size; i++) {
-        struct stat st;
-        const char *path = acr_snapshot_entry(self->snapshot, i)->path;
-        if (fstatat(self->root, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
-            absent[n++] = i;
-    }
-    *out_n = n;
-    return absent;
-}
-
 bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
                      GError **error)
 {
@@ -136,15 +121,16 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
     if (root < 0 || (uid >= 0 && fchown(root, (uid_t)uid, (gid_t)uid) != 0))
         return fail(error, errno, "cannot use the folder", dir);
     Export self = {.snapshot = snapshot, .dir = dir, .root = root, .uid = uid};
-    gsize n;
-    g_autofree gsize *absent =
-        list_absent(&self, &n); /* before folders could stand in a file's place */
+    gsize n = acr_snapshot_size(snapshot);
+    g_autofree gsize *all = g_new(gsize, n + 1);
+    for (gsize i = 0; i < n; i++)
+        all[i] = i;
     int err = make_folders(&self);
     if (err)
         return fail(error, err, "cannot make the folders of", dir);
     self.too_big = g_string_new(NULL);
     pthread_mutex_init(&self.lock, NULL);
-    acr_snapshot_read_many(snapshot, absent, n, take_entry, &self);
+    acr_snapshot_read_many(snapshot, all, n, take_entry, &self);
     pthread_mutex_destroy(&self.lock);
     *out_remark = self.too_big->len
                       ? g_strdup_printf("too large for the sandbox: %s", self.too_big->str)
@@ -157,8 +143,7 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
     return false;
 }
 
-/* ---- Walking ------------------------------------------------------------------------------------
- */
+/* ---- Walking ---- */
 
 static int walk(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void *ctx);
 
@@ -203,6 +188,56 @@ int acr_tree_walk(const char *path, bool is_lenient, AcrTreeVisit *visit, void *
 {
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return dir < 0 ? errno : walk(dir, 0, is_lenient, visit, ctx);
+}
+
+/* The files below a folder while they are listed. */
+typedef struct {
+    GPtrArray *parents; /* of char *: the folders above the current name, each as a path with '/' */
+    GHashTable *files;  /* path -> struct stat *, of all that are no folders */
+} Listing;
+
+static int list_name(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
+{
+    Listing *listing = ctx;
+    g_ptr_array_set_size(listing->parents, (gint)depth);
+    const char *above = depth ? listing->parents->pdata[depth - 1] : "";
+    if (S_ISDIR(st->st_mode))
+        g_ptr_array_add(listing->parents, g_strconcat(above, name, "/", NULL));
+    else
+        g_hash_table_insert(listing->files, g_strconcat(above, name, NULL),
+                            g_memdup2(st, sizeof *st));
+    return 0;
+}
+
+GHashTable *acr_tree_list(const char *path)
+{
+    g_autoptr(GPtrArray) parents = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GHashTable) files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    Listing listing = {parents, files};
+    int err = acr_tree_walk(path, true, list_name, &listing);
+    return err ? NULL : g_steal_pointer(&files);
+}
+
+/* The kernel moves a file's ctime with whatever is done to the file, and no program sets it. */
+static bool is_as_was(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_mode == b->st_mode && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+void acr_tree_drop_same(GHashTable *now, GHashTable *before)
+{
+    GHashTableIter iter;
+    gpointer path, was, is;
+    g_hash_table_iter_init(&iter, before);
+    while (g_hash_table_iter_next(&iter, &path, &was)) {
+        is = g_hash_table_lookup(now, path);
+        if (!is)
+            g_hash_table_insert(now, g_strdup(path), g_memdup2(was, sizeof(struct stat)));
+        else if (is_as_was(was, is))
+            g_hash_table_remove(now, path);
+    }
 }
 
 static int add_size(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -253,8 +288,7 @@ bool acr_tree_open_up(const char *path, GError **error)
     return !err || fail(error, err, "cannot open up", path);
 }
 
-/* ---- Copy ---------------------------------------------------------------------------------------
- */
+/* ---- Copy ---- */
 
 /* The folders that are being written, by depth; those below the current one are closed. */
 typedef struct {
@@ -336,8 +370,7 @@ static int copy_link(int dir, int to, const char *name)
 
 static int copy_folder(Copy *copy, int to, const char *name, const struct stat *st, guint depth)
 {
-    bool is_there = mkdirat(to, name, 0755) != 0;
-    if (is_there && errno != EEXIST)
+    if (mkdirat(to, name, 0755) != 0 && errno != EEXIST)
         return errno;
     int below = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (below < 0)
@@ -348,16 +381,13 @@ static int copy_folder(Copy *copy, int to, const char *name, const struct stat *
     }
     g_array_append_val(copy->folders, below);
     /* Its files are still to come, whatever it allows. */
-    return is_there || fchmod(below, (st->st_mode & 0777) | 0700) == 0 ? 0 : errno;
+    return fchmod(below, (st->st_mode & 0777) | 0700) == 0 ? 0 : errno;
 }
 
 static int copy_name(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
 {
     Copy *copy = ctx;
     int to = g_array_index(copy->folders, int, depth);
-    struct stat there;
-    if (!S_ISDIR(st->st_mode) && fstatat(to, name, &there, AT_SYMLINK_NOFOLLOW) == 0)
-        return 0;
     if (S_ISDIR(st->st_mode))
         return copy_folder(copy, to, name, st, depth);
     if (S_ISLNK(st->st_mode))

@@ -1,28 +1,23 @@
 /*
  * search_class and search_class_in_file. A name that is no class is answered with what else is
- * defined under it: a function, an assigned name; then in another case. What is shown instead of a
+ * defined under it: a function, an assigned name. What is shown instead of a
  * class is said in a note.
  */
-#include "search/search_private.h"
+#include "search/calls_private.h"
 
 static const AcrSought a_class = {"class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN),
                                   ACR_COLLAPSE_FILES};
 
-/* What else that name is, `folded` also in another case; notes say so. */
-static GArray *other_than_class(AcrReply *reply, const AcrNameArg *arg, bool folded)
+/* What else that name is; a note says so. */
+static GArray *other_than_class(AcrReply *reply, const AcrNameArg *arg)
 {
     const AcrIndex *index = reply->search->index;
     GArray *ids = acr_find_defs(index, arg, NULL);
     const char *what = "a function or method";
     if (ids->len == 0) {
         g_array_unref(ids);
-        ids = acr_find_by_name(index, ACR_SYMBOL_ASSIGN, arg->last);
+        ids = acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), arg->last);
         what = "an assigned name";
-    }
-    if (ids->len == 0 && folded) {
-        g_array_unref(ids);
-        ids = acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, arg->last);
-        what = "a class but for upper and lower case";
     }
     if (ids->len) {
         g_autofree char *shown = acr_search_shown(arg->text);
@@ -54,8 +49,8 @@ static void note_bases(AcrReply *reply, const GArray *classes)
 
 bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    g_auto(AcrNameArg) arg;
-    g_auto(AcrReply) reply;
+    g_auto(AcrNameArg) arg = {0};
+    g_auto(AcrReply) reply = {0};
     acr_name_arg_init(&arg, call->values[0]);
     acr_reply_init(&reply, search);
     g_autoptr(GArray) ids = acr_find_classes(search->index, &arg, reply.notes);
@@ -66,7 +61,7 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
             "Signatures only; search_method_in_class and search_class_in_file show the bodies.");
     } else {
         g_clear_pointer(&ids, g_array_unref);
-        ids = other_than_class(&reply, &arg, false);
+        ids = other_than_class(&reply, &arg);
     }
     for (guint i = 0; i < ids->len; i++)
         acr_reply_add_symbol(&reply, g_array_index(ids, guint32, i), ACR_VIEW_SIGNATURES, 1);
@@ -81,8 +76,8 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
 /* Whether one of the files imports or assigns that name. */
 static bool is_known_in_files(const AcrSearch *search, const char *name, const AcrFileMatch *files)
 {
-    g_autoptr(GArray) imports = acr_find_by_name(search->index, ACR_SYMBOL_IMPORT, name);
-    g_autoptr(GArray) assigns = acr_find_by_name(search->index, ACR_SYMBOL_ASSIGN, name);
+    g_autoptr(GArray) imports = acr_find_named(search->index, ACR_KIND(ACR_SYMBOL_IMPORT), name);
+    g_autoptr(GArray) assigns = acr_find_named(search->index, ACR_KIND(ACR_SYMBOL_ASSIGN), name);
     g_autoptr(GArray) imported = acr_find_in_files(search, imports, files);
     g_autoptr(GArray) assigned = acr_find_in_files(search, assigns, files);
     return imported->len + assigned->len > 0;
@@ -103,7 +98,7 @@ static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const Ac
     if (here->len)
         return here;
     g_array_unref(here);
-    g_autoptr(GArray) others = other_than_class(reply, arg, true);
+    g_autoptr(GArray) others = other_than_class(reply, arg);
     here = acr_find_in_files(search, others, files);
     if (here->len == 0)
         g_string_truncate(reply->notes, 0);

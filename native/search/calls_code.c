@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/calls_private.h"
 
 /* Entries of the files, or of all indexed files; owned array of gsize. */
 static GArray *entries_of(AcrSearch *search, const AcrFileMatch *files)
@@ -19,25 +19,9 @@ static GArray *entries_of(AcrSearch *search, const AcrFileMatch *files)
     return entries;
 }
 
-/* Those of the entries that may hold the text in any form; owned; NULL and `error`. */
-static GArray *with_anchor(AcrSearch *search, const AcrLooseText *loose, const GArray *entries,
-                           GError **error)
-{
-    g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(gsize));
-    for (guint i = 0; i < entries->len; i++) {
-        gsize entry = g_array_index(entries, gsize, i);
-        AcrContent *content;
-        if (!acr_search_content(search, entry, &content, error))
-            return NULL;
-        if (content && acr_loose_text_may_be_in(loose, content))
-            g_array_append_val(kept, entry);
-    }
-    return g_steal_pointer(&kept);
-}
-
 /* Looks for the text as written or, where `loose` is given, for its loose form. */
-static bool scan(AcrReply *reply, const char *text, AcrLooseText *loose, const GArray *entries,
-                 GError **error)
+static bool scan(AcrReply *reply, const char *text, const AcrLooseText *loose,
+                 const GArray *entries, GError **error)
 {
     for (guint i = 0; i < entries->len && !reply->overfull; i++) {
         gsize entry = g_array_index(entries, gsize, i);
@@ -52,35 +36,19 @@ static bool scan(AcrReply *reply, const char *text, AcrLooseText *loose, const G
     return true;
 }
 
-/* Looks for a text that may also be there with other blanks; as written first. One scan for its
- * longest line tells in which files. */
-static bool find_with_blanks(AcrReply *reply, const char *text, AcrLooseText *loose,
-                             const GArray *entries, GError **error)
-{
-    g_autoptr(GArray) kept = with_anchor(reply->search, loose, entries, error);
-    if (!kept || !scan(reply, text, NULL, kept, error))
-        return false;
-    if (reply->hits->len)
-        return true;
-    if (!scan(reply, text, loose, kept, error))
-        return false;
-    if (loose->found)
-        acr_reply_note(reply, "Not found as written; found with other %s.",
-                       loose->found == ACR_TEXT_INDENT ? "indentation or line ends"
-                                                       : "blanks at line ends");
-    return true;
-}
-
 static bool find_text(AcrReply *reply, const char *text, const AcrFileMatch *files, GError **error)
 {
-    g_auto(AcrLooseText) loose;
+    g_auto(AcrLooseText) loose = {0};
     g_autoptr(GArray) entries = entries_of(reply->search, files);
-    bool done = acr_loose_text_init(&loose, text)
-                    ? find_with_blanks(reply, text, &loose, entries, error)
-                    : scan(reply, text, NULL, entries, error);
-    if (done && !files && reply->hits->len == 0)
-        acr_search_set_absent(reply->search, text);
-    return done;
+    if (!scan(reply, text, NULL, entries, error))
+        return false;
+    if (reply->hits->len || !acr_loose_text_init(&loose, text))
+        return true;
+    if (!scan(reply, text, &loose, entries, error))
+        return false;
+    if (reply->hits->len)
+        acr_reply_note(reply, "Not found as written; found with other indentation or line ends.");
+    return true;
 }
 
 /* As written, else without the quotes or backticks around it. */
@@ -103,7 +71,7 @@ static void find_definition(AcrReply *reply, const char *text, const AcrFileMatc
 {
     const AcrIndex *index = reply->search->index;
     static const char *const heads[] = {"def ", "class ", "async def "};
-    g_auto(AcrNameArg) arg;
+    g_auto(AcrNameArg) arg = {0};
     acr_name_arg_init(&arg, text);
     bool is_head = false;
     for (gsize i = 0; i < G_N_ELEMENTS(heads); i++)
@@ -113,7 +81,7 @@ static void find_definition(AcrReply *reply, const char *text, const AcrFileMatc
     g_autoptr(GArray) ids = acr_index_resolve_class(index, arg.text);
     if (is_head && ids->len == 0) {
         g_array_unref(ids);
-        ids = acr_find_functions(index, arg.last);
+        ids = acr_find_named(index, ACR_FUNCTIONS, arg.last);
     }
     g_autoptr(GArray) kept =
         files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
@@ -134,20 +102,17 @@ static bool finish(AcrReply *reply, const char *text, const AcrFileMatch *files,
     return acr_reply_finish(reply, one, many, ACR_COLLAPSE_FILES, out, error);
 }
 
-/* The names in the text that are nearest to known ones, and where its last name occurs. */
-static bool append_hints(GString *out, AcrSearch *search, const char *text, GError **error)
+/* The names nearest to the last one in the text, and where the text occurs. */
+static void append_hints(GString *out, AcrSearch *search, const char *text)
 {
-    g_auto(AcrNameArg) arg;
+    g_auto(AcrNameArg) arg = {0};
     acr_name_arg_init(&arg, text);
-    if (!acr_suggest_occurrences(out, search, text, error))
-        return false;
+    acr_suggest_occurrences(out, search, text);
     if (!arg.is_name || strlen(arg.last) < 3)
-        return true;
-    acr_suggest_append(out, search->index,
-                       ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_FUNCTION) |
-                           ACR_KIND(ACR_SYMBOL_METHOD),
-                       arg.last);
-    return strcmp(arg.last, text) == 0 || acr_suggest_occurrences(out, search, arg.last, error);
+        return;
+    acr_suggest_append(out, search->index, ACR_DEFINITIONS, arg.last);
+    if (strcmp(arg.last, text) != 0)
+        acr_suggest_occurrences(out, search, arg.last);
 }
 
 static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files,
@@ -167,17 +132,15 @@ static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMa
         g_string_append_printf(text, "Cannot search for %s: %s.\n", shown, why);
     else
         g_string_append_printf(text, "Found no code that matches %s.\n", shown);
-    if (files && files->entries->len == 0) {
+    if (files && files->entries->len == 0)
         g_string_append(text, "There is no file of that name.\n");
-        acr_suggest_files(text, reply->search, call->values[1]);
-    }
     acr_reply_miss(reply, g_strdup(text->str), out);
     return true;
 }
 
 bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    g_auto(AcrReply) reply;
+    g_auto(AcrReply) reply = {0};
     acr_reply_init(&reply, search);
     if (acr_pattern_of(call->values[0]))
         return answer_pattern(&reply, call, NULL, out, error);
@@ -194,33 +157,29 @@ bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GEr
     g_autofree char *shown = acr_search_shown(call->values[0]);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "Found no code %s.\n", shown);
-    if (!append_hints(text, search, call->values[0], error))
-        return false;
+    append_hints(text, search, call->values[0]);
     acr_reply_miss(&reply, g_strdup(text->str), out);
     return true;
 }
 
-static bool miss_in_file(AcrReply *reply, const char *wanted, const AcrFileMatch *files,
-                         const char *file, AcrAnswer *out, GError **error)
+static void miss_in_file(AcrReply *reply, const char *wanted, const AcrFileMatch *files,
+                         const char *file, AcrAnswer *out)
 {
     g_autofree char *shown = acr_search_shown(wanted), *shown_file = acr_search_shown(file);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "Found no code %s in %s.\n", shown, shown_file);
     if (files->entries->len == 0) {
         g_string_append(text, "There is no file of that name.\n");
-        acr_suggest_files(text, reply->search, file);
     }
-    if (!append_hints(text, reply->search, wanted, error))
-        return false;
+    append_hints(text, reply->search, wanted);
     acr_suggest_file_contents(text, reply->search, files);
     acr_reply_miss(reply, g_strdup(text->str), out);
-    return true;
 }
 
 bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    g_auto(AcrFileMatch) files;
-    g_auto(AcrReply) reply;
+    g_auto(AcrFileMatch) files = {0};
+    g_auto(AcrReply) reply = {0};
     acr_file_match_init(&files, search, call->values[1]);
     acr_reply_init(&reply, search);
     if (files.note)
@@ -237,11 +196,11 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
         return false;
     if (reply.hits->len)
         return true;
-    return miss_in_file(&reply, call->values[0], &files, call->values[1], out, error);
+    miss_in_file(&reply, call->values[0], &files, call->values[1], out);
+    return true;
 }
 
-/* ---- Around a line ------------------------------------------------------------------------------
- */
+/* ---- Around a line ---- */
 
 /* The integer of an argument, kept within least..most; *out_cut tells whether it had to be. */
 static gint64 bounded(const char *value, gint64 least, gint64 most, bool *out_cut)
@@ -270,8 +229,8 @@ static bool add_window(AcrReply *reply, gsize entry, AcrContent *content, gint64
 
 bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    g_auto(AcrFileMatch) files;
-    g_auto(AcrReply) reply;
+    g_auto(AcrFileMatch) files = {0};
+    g_auto(AcrReply) reply = {0};
     bool line_cut, window_cut;
     acr_file_match_init(&files, search, call->values[0]);
     acr_reply_init(&reply, search);
@@ -298,7 +257,7 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "Found no line %s in %s.\n", call->values[1], shown);
     if (files.entries->len == 0)
-        acr_suggest_files(text, search, call->values[0]);
+        g_string_append(text, "There is no file of that name.\n");
     acr_reply_miss(&reply, g_strdup(text->str), out);
     return true;
 }

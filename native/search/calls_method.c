@@ -1,25 +1,20 @@
 /*
  * search_method, search_method_in_file and search_method_in_class. A name that is no function is
- * answered with what else it is: a class (its signatures), an assigned name, the same in another
- * case; a note says so. Members that a class inherits are shown where they are defined.
+ * answered with what else it is: a class (its signatures), an assigned name; a note says so. Members that a class inherits are shown where they are defined.
  */
-#include "search/search_private.h"
+#include "search/calls_private.h"
 
-static const AcrSought a_def = {"function or method",
-                                ACR_KIND(ACR_SYMBOL_FUNCTION) | ACR_KIND(ACR_SYMBOL_METHOD),
-                                ACR_COLLAPSE_METHODS};
+static const AcrSought a_def = {"function or method", ACR_FUNCTIONS, ACR_COLLAPSE_METHODS};
 
-/* What else that name is, in the files where some are given, there also in another case; notes say
- * so. */
+/* What else that name is, in the files where some are given; a note says so. */
 static GArray *other_than_def(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     const AcrIndex *index = reply->search->index;
-    static const char *const what[] = {"a class", "an assigned name",
-                                       "a function but for upper and lower case"};
-    for (guint step = 0; step < G_N_ELEMENTS(what) - !files; step++) {
-        g_autoptr(GArray) ids = step == 0   ? acr_find_classes(index, arg, NULL)
-                                : step == 1 ? acr_find_by_name(index, ACR_SYMBOL_ASSIGN, arg->last)
-                                            : acr_find_functions_folded(index, arg->last);
+    static const char *const what[] = {"a class", "an assigned name"};
+    for (guint step = 0; step < G_N_ELEMENTS(what); step++) {
+        g_autoptr(GArray) ids = step == 0
+                                    ? acr_find_classes(index, arg, NULL)
+                                    : acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), arg->last);
         g_autoptr(GArray) kept =
             files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
         if (kept->len == 0)
@@ -34,8 +29,8 @@ static GArray *other_than_def(AcrReply *reply, const AcrNameArg *arg, const AcrF
 
 bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    g_auto(AcrNameArg) arg;
-    g_auto(AcrReply) reply;
+    g_auto(AcrNameArg) arg = {0};
+    g_auto(AcrReply) reply = {0};
     acr_name_arg_init(&arg, call->values[0]);
     acr_reply_init(&reply, search);
     g_autoptr(GArray) ids = acr_find_defs(search->index, &arg, reply.notes);
@@ -51,8 +46,7 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     return acr_named_finish(&reply, &a_def, &arg, out, error);
 }
 
-/* ---- In a file ----------------------------------------------------------------------------------
- */
+/* ---- In a file ---- */
 
 /* Functions of that name in the files: as qualified, else by the last part alone. */
 static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
@@ -63,7 +57,7 @@ static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const 
     if (here->len || !arg->qualifier)
         return here;
     g_array_unref(here);
-    g_autoptr(GArray) bare = acr_find_functions(search->index, arg->last);
+    g_autoptr(GArray) bare = acr_find_named(search->index, ACR_FUNCTIONS, arg->last);
     here = acr_find_in_files(search, bare, files);
     if (here->len)
         acr_reply_note(reply, "There is no %s there; taken as %s.", arg->text, arg->last);
@@ -83,8 +77,7 @@ bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer
     return acr_named_in_files(search, call, &how, out, error);
 }
 
-/* ---- In a class ---------------------------------------------------------------------------------
- */
+/* ---- In a class ---- */
 
 /* Adds the members of that name that the class has or inherits. */
 static void add_members(AcrReply *reply, guint32 class_id, const char *name)
@@ -102,26 +95,6 @@ static void add_members(AcrReply *reply, guint32 class_id, const char *name)
     acr_reply_add_symbols(reply, ids, ACR_VIEW_WHOLE);
 }
 
-/* The same name in another case, in the class or its ancestors. */
-static void add_members_folded(AcrReply *reply, guint32 class_id, const char *name)
-{
-    const AcrIndex *index = reply->search->index;
-    g_autoptr(GArray) all = acr_index_ancestors(index, class_id);
-    guint before = reply->hits->len;
-    g_array_prepend_val(all, class_id);
-    for (guint i = 0; i < all->len && reply->hits->len == 0; i++) {
-        g_autoptr(GArray) members = acr_index_members(index, g_array_index(all, guint32, i));
-        for (guint m = 0; m < members->len; m++) {
-            guint32 id = g_array_index(members, guint32, m);
-            if (g_ascii_strcasecmp(acr_index_symbol(index, id)->name, name) == 0)
-                acr_reply_add_symbol(reply, id, ACR_VIEW_WHOLE, 0);
-        }
-    }
-    if (reply->hits->len > before)
-        acr_reply_note(reply, "%s has no %s; upper and lower case were ignored.",
-                       acr_index_symbol(index, class_id)->qualname, name);
-}
-
 /* Where the class, else the nearest ancestor that does, sets an attribute of that name on self. */
 static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, GError **error)
 {
@@ -134,25 +107,16 @@ static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, G
     return true;
 }
 
-/* Classes that the argument names; in another case only where nothing has that name. */
+/* Classes that the argument names. */
 static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
 {
     const AcrIndex *index = reply->search->index;
     GArray *classes = acr_find_classes(index, klass, reply->notes);
-    if (classes->len == 0) {
-        g_autoptr(GArray) assigned = acr_find_by_name(index, ACR_SYMBOL_ASSIGN, klass->last);
-        g_array_unref(classes);
-        classes = assigned->len ? g_array_new(FALSE, FALSE, sizeof(guint32))
-                                : acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, klass->last);
-        if (classes->len)
-            acr_reply_note(reply, "Upper and lower case were ignored to find class %s.",
-                           klass->text);
-        if (assigned->len)
-            acr_reply_note(
-                reply, "%s is no class but a name assigned in %s.", klass->text,
-                acr_index_file(index,
-                               acr_index_symbol(index, g_array_index(assigned, guint32, 0))->file)
-                    ->path);
+    g_autoptr(GArray) assigned = acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), klass->last);
+    if (classes->len == 0 && assigned->len) {
+        const AcrSymbol *first = acr_index_symbol(index, g_array_index(assigned, guint32, 0));
+        acr_reply_note(reply, "%s is no class but a name assigned in %s.", klass->text,
+                       acr_index_file(index, first->file)->path);
     }
     acr_find_keep_owners(classes, klass->text, reply->notes);
     return classes;
@@ -164,8 +128,8 @@ static void append_classes(GString *out, AcrSearch *search, const GArray *classe
         acr_suggest_class_contents(out, search, g_array_index(classes, guint32, i));
 }
 
-static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
-                          const GArray *classes, AcrAnswer *out, GError **error)
+static void miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameArg *klass,
+                          const GArray *classes, AcrAnswer *out)
 {
     AcrSearch *search = reply->search;
     g_autofree char *shown = acr_search_shown(arg->text),
@@ -179,10 +143,8 @@ static bool miss_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNameA
         g_string_append_printf(text, "There is no class %s.\n", shown_class);
         acr_suggest_append(text, search->index, ACR_KIND(ACR_SYMBOL_CLASS), klass->last);
     }
-    if (!acr_named_append_nearest(text, search, &a_def, arg, error))
-        return false;
+    acr_named_append_nearest(text, search, &a_def, arg);
     acr_reply_miss(reply, g_strdup(text->str), out);
-    return true;
 }
 
 /* What has that name elsewhere or uses it, in the named classes first; else a miss. */
@@ -200,8 +162,10 @@ static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNa
             : g_strdup_printf("There is no class %s.", shown_class);
     if (!acr_instead_of_name(reply, arg, &scope, missing, error))
         return false;
-    if (reply->hits->len == 0)
-        return miss_in_class(reply, arg, klass, classes, out, error);
+    if (reply->hits->len == 0) {
+        miss_in_class(reply, arg, klass, classes, out);
+        return true;
+    }
     append_classes(reply->tail, reply->search, classes);
     return acr_named_finish(reply, &a_def, arg, out, error);
 }
@@ -209,11 +173,11 @@ static bool instead_in_class(AcrReply *reply, const AcrNameArg *arg, const AcrNa
 /* A class argument that is a module or a file: the functions in it. */
 static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *module)
 {
-    g_auto(AcrFileMatch) files;
+    g_auto(AcrFileMatch) files = {0};
     acr_file_match_init(&files, reply->search, module);
     if (files.note) /* not that file itself */
         return;
-    g_autoptr(GArray) all = acr_find_functions(reply->search->index, arg->last);
+    g_autoptr(GArray) all = acr_find_named(reply->search->index, ACR_FUNCTIONS, arg->last);
     g_autoptr(GArray) here = acr_find_in_files(reply->search, all, &files);
     acr_reply_add_symbols(reply, here, ACR_VIEW_WHOLE);
     g_autofree char *shown = acr_search_shown(module);
@@ -224,16 +188,14 @@ static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *mo
 bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                                 GError **error)
 {
-    g_auto(AcrNameArg) arg, klass;
-    g_auto(AcrReply) reply;
+    g_auto(AcrNameArg) arg = {0}, klass = {0};
+    g_auto(AcrReply) reply = {0};
     acr_name_arg_init(&arg, call->values[0]);
     acr_name_arg_init(&klass, call->values[1]);
     acr_reply_init(&reply, search);
     g_autoptr(GArray) classes = owners(&reply, &klass);
     for (guint i = 0; i < classes->len; i++)
         add_members(&reply, g_array_index(classes, guint32, i), arg.last);
-    for (guint i = 0; i < classes->len && reply.hits->len == 0; i++)
-        add_members_folded(&reply, g_array_index(classes, guint32, i), arg.last);
     for (guint i = 0; i < classes->len && reply.hits->len == 0; i++) {
         if (!add_attribute(&reply, g_array_index(classes, guint32, i), arg.last, error))
             return false;

@@ -1,11 +1,11 @@
 /*
  * The table of search calls: names, parameters, the sentence that the model reads about each, and
- * the function that answers it. The names are a contract. A search may be given further rows, which
- * then count like these; a name is never given twice.
+ * the function that answers it, called here after the arguments' bounds were checked. The names are
+ * a contract.
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/calls_private.h"
 
 #define STR(param)                                                                                 \
     {                                                                                              \
@@ -21,45 +21,37 @@ static const AcrCallSpec calls[] = {
      {STR("class_name")},
      "Shows the signatures of every class of that name: bases, methods with decorators, "
      "class-level assignments.",
-     acr_answer_class,
-     NULL},
+     acr_answer_class},
     {"search_class_in_file",
      {STR("class_name"), STR("file_name")},
      "Shows the whole source of a class in the files of that name.",
-     acr_answer_class_in_file,
-     NULL},
+     acr_answer_class_in_file},
     {"search_method",
      {STR("method_name")},
      "Shows every function and method of that name in the repository.",
-     acr_answer_method,
-     NULL},
+     acr_answer_method},
     {"search_method_in_file",
      {STR("method_name"), STR("file_name")},
      "Shows the functions and methods of that name in the files of that name.",
-     acr_answer_method_in_file,
-     NULL},
+     acr_answer_method_in_file},
     {"search_method_in_class",
      {STR("method_name"), STR("class_name")},
      "Shows a method of a class, also one that the class inherits.",
-     acr_answer_method_in_class,
-     NULL},
+     acr_answer_method_in_class},
     {"search_code",
      {STR("code_str")},
      "Finds literal text in the Python files and shows the lines around each place; text that "
      "begins with re: is a regular expression.",
-     acr_answer_code,
-     NULL},
+     acr_answer_code},
     {"search_code_in_file",
      {STR("code_str"), STR("file_name")},
      "Finds literal text in the files of that name and shows the lines around each place; text "
      "that begins with re: is a regular expression.",
-     acr_answer_code_in_file,
-     NULL},
+     acr_answer_code_in_file},
     {"get_code_around_line",
      {STR("file_name"), INT("line_number"), INT("window_size")},
      "Shows a line of a file with window_size lines before and after it.",
-     acr_answer_around_line,
-     NULL},
+     acr_answer_around_line},
 };
 
 const AcrCallSpec *acr_search_call_specs(gsize *out_n)
@@ -77,62 +69,42 @@ const AcrCallSpec *acr_search_call_spec(const char *name)
     return NULL;
 }
 
-const AcrCallSpec *acr_search_find_call(const AcrSearch *search, const char *name)
+/* Says in `reply` what is wrong with an argument; false when nothing is. */
+static bool refuse(AcrReply *reply, const AcrParam *param, const char *value, AcrAnswer *out)
 {
-    const AcrCallSpec *found = acr_search_call_spec(name);
-    for (guint i = 0; i < search->calls->len && !found; i++) {
-        const AcrCallSpec *spec = g_ptr_array_index(search->calls, i);
-        if (strcmp(spec->name, name) == 0)
-            found = spec;
+    g_autofree char *trimmed = g_strstrip(g_strdup(value));
+    if (strlen(value) > ACR_SEARCH_MAX_ARGUMENT) {
+        acr_reply_miss(
+            reply,
+            g_strdup_printf("The argument %s is too long: at most %u bytes are searched for.\n",
+                            param->name, ACR_SEARCH_MAX_ARGUMENT),
+            out);
+        return true;
     }
-    return found;
-}
-
-GPtrArray *acr_search_calls(const AcrSearch *search)
-{
-    GPtrArray *rows = g_ptr_array_new();
-    for (gsize i = 0; i < G_N_ELEMENTS(calls); i++)
-        g_ptr_array_add(rows, (void *)&calls[i]);
-    for (guint i = 0; i < search->calls->len; i++)
-        g_ptr_array_add(rows, g_ptr_array_index(search->calls, i));
-    return rows;
-}
-
-static bool is_identifier(const char *name)
-{
-    if (!name || !(g_ascii_isalpha(*name) || *name == '_') || strlen(name) > ACR_SEARCH_MAX_NAME)
-        return false;
-    while (g_ascii_isalnum(*name) || *name == '_')
-        name++;
-    return *name == '\0';
-}
-
-/* What is wrong with a row, or NULL. */
-static const char *fault_of(const AcrSearch *search, const AcrCallSpec *spec)
-{
-    if (!is_identifier(spec->name))
-        return "its name is no identifier";
-    if (!spec->answer || !spec->summary)
-        return "it has no function or no summary";
-    for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && spec->params[i].name; i++) {
-        if (!is_identifier(spec->params[i].name))
-            return "the name of a parameter is no identifier";
+    if (!*trimmed) {
+        acr_reply_miss(
+            reply,
+            g_strdup_printf("The argument %s is empty: say what to look for.\n", param->name), out);
+        return true;
     }
-    if (acr_search_find_call(search, spec->name))
-        return "there is a call of that name";
-    return G_N_ELEMENTS(calls) + search->calls->len >= ACR_SEARCH_MAX_CALLS ? "there are too many"
-                                                                            : NULL;
+    return false;
 }
 
-bool acr_search_add_call(AcrSearch *search, const AcrCallSpec *spec, GError **error)
+bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
-    const char *fault = fault_of(search, spec);
-    if (fault) {
-        g_autofree char *shown = acr_search_shown(spec->name ? spec->name : "");
-        g_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL,
-                    "cannot add the call '%s': %s", shown, fault);
-        return false;
+    g_auto(AcrCall) checked = {.spec = call->spec};
+    g_auto(AcrReply) reply = {0};
+    acr_reply_init(&reply, search);
+    for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++) {
+        if (!call->values[i]) {
+            g_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL,
+                        "%s: argument '%s' is missing", call->spec->name,
+                        call->spec->params[i].name);
+            return false;
+        }
+        if (refuse(&reply, &call->spec->params[i], call->values[i], out))
+            return true;
+        checked.values[i] = acr_utf8_repair(call->values[i], strlen(call->values[i]));
     }
-    g_ptr_array_add(search->calls, (void *)spec);
-    return true;
+    return call->spec->answer(search, &checked, out, error);
 }

@@ -1,7 +1,8 @@
 /*
  * Resolves bug locations, as models name them, to code. Six levels from exact to loose; per
- * location the first that hits: method+class  members of the class, inherited ones too; a file
- * given narrows classes of one name method+file   functions and methods of that name in the files
+ * location the first that hits:
+ *   method+class  members of the class, inherited ones too; a file given narrows classes of one name
+ *   method+file   functions and methods of that name in the files
  *   class+file, class, method, file
  * A class field that names no class is read as a module (where no file is given) or as a method
  * (where none is given). At the first two levels and at `method` a hit inside a class brings the
@@ -13,7 +14,7 @@
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/reply_private.h"
 
 #define MAX_PER_LOCATION 5u
 #define MAX_CODE (32u * 1024) /* bytes of one place's code */
@@ -28,56 +29,7 @@ typedef struct {
     bool has_file;
 } Locating;
 
-/* ---- Code ---------------------------------------------------------------------------------------
- */
-
-static gsize lines_cost(AcrContent *content, const GArray *lines)
-{
-    gsize cost = 0;
-    for (guint i = 0; i < lines->len; i++) {
-        gsize len;
-        acr_content_line(content, g_array_index(lines, guint32, i), &len);
-        cost += len + 1;
-    }
-    return cost;
-}
-
-static void append_bare(GString *out, AcrContent *content, const GArray *lines, guint from,
-                        guint to)
-{
-    for (guint i = from; i < to; i++) {
-        gsize len;
-        const char *text = acr_content_line(content, g_array_index(lines, guint32, i), &len);
-        g_string_append_len(out, text, (gssize)len);
-        g_string_append_c(out, '\n');
-    }
-}
-
-/* The lines without numbers, their middle left out when they are more than MAX_CODE. */
-static char *bare_code(AcrContent *content, const GArray *lines)
-{
-    GString *out = g_string_new(NULL);
-    if (lines_cost(content, lines) <= MAX_CODE) {
-        append_bare(out, content, lines, 0, lines->len);
-        return g_string_free(out, FALSE);
-    }
-    guint head = 0, tail = 0;
-    gsize used = 0, len;
-    for (; head < lines->len; head++) {
-        acr_content_line(content, g_array_index(lines, guint32, head), &len);
-        if ((used += len + 1) > MAX_CODE / 3 * 2)
-            break;
-    }
-    for (used = 0; head + tail < lines->len; tail++) {
-        acr_content_line(content, g_array_index(lines, guint32, lines->len - 1 - tail), &len);
-        if ((used += len + 1) > MAX_CODE / 3)
-            break;
-    }
-    append_bare(out, content, lines, 0, head);
-    g_string_append_printf(out, "... (%u lines left out)\n", lines->len - head - tail);
-    append_bare(out, content, lines, lines->len - tail, lines->len);
-    return g_string_free(out, FALSE);
-}
+/* ---- Code ---- */
 
 static void append_range(GArray *lines, guint32 first, guint32 last)
 {
@@ -118,7 +70,7 @@ static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrH
         append_range(lines, hit->start, MIN(hit->end, n));
     bool is_class = hit->symbol >= 0 &&
                     acr_index_symbol(search->index, (guint32)hit->symbol)->kind == ACR_SYMBOL_CLASS;
-    bool too_long = lines_cost(content, lines) > MAX_CODE ||
+    bool too_long = !acr_render_fits(content, lines, MAX_CODE) ||
                     (hit->symbol < 0 && lines->len > MAX_WHOLE_FILE_LINES);
     if (hit->view == ACR_VIEW_WHOLE && (!too_long || (!is_class && hit->symbol >= 0)))
         return lines;
@@ -130,8 +82,7 @@ static GArray *lines_of(const AcrSearch *search, AcrContent *content, const AcrH
     return lines;
 }
 
-/* ---- Places -------------------------------------------------------------------------------------
- */
+/* ---- Places ---- */
 
 static AcrLocated *find_located(const GPtrArray *found, const char *file, const AcrHit *hit)
 {
@@ -177,8 +128,10 @@ static void add_place(Locating *at, const AcrHit *hit, AcrLocatedRole role, AcrL
         g_ptr_array_add(at->found, located);
     }
     g_autoptr(GArray) lines = lines_of(at->search, content, hit);
+    g_autoptr(GString) code = g_string_new(NULL);
+    acr_render_lines(code, content, lines, MAX_CODE, NULL);
     g_free(located->code);
-    located->code = bare_code(content, lines);
+    located->code = g_strdup(code->str);
     located->role = role;
     located->level = level;
     join_intended(located, role == ACR_LOCATED_BUG ? at->location->intended_behavior : NULL);
@@ -247,18 +200,17 @@ static void add_classes(Locating *at, const GArray *ids, AcrLocateLevel level)
         add_symbol(at, g_array_index(ids, guint32, i), ACR_LOCATED_BUG, level);
 }
 
-/* ---- Levels -------------------------------------------------------------------------------------
- */
+/* ---- Levels ---- */
 
 static GArray *classes_named(const Locating *at)
 {
     const AcrIndex *index = at->search->index;
     GArray *ids = acr_find_classes(index, &at->klass, NULL);
-    g_autoptr(GArray) assigned = acr_find_by_name(index, ACR_SYMBOL_ASSIGN, at->klass.last);
+    g_autoptr(GArray) assigned = acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), at->klass.last);
     if (ids->len || assigned->len)
         return ids;
     g_array_unref(ids);
-    return acr_find_by_name_folded(index, ACR_SYMBOL_CLASS, at->klass.last);
+    return acr_find_named_folded(index, ACR_KIND(ACR_SYMBOL_CLASS), at->klass.last);
 }
 
 static GArray *defs_named(const Locating *at)
@@ -267,7 +219,7 @@ static GArray *defs_named(const Locating *at)
     if (ids->len)
         return ids;
     g_array_unref(ids);
-    return acr_find_functions_folded(at->search->index, at->method.last);
+    return acr_find_named_folded(at->search->index, ACR_FUNCTIONS, at->method.last);
 }
 
 /* Those of the symbols that lie in the named files, if any do; else all. */
@@ -302,9 +254,9 @@ static bool try_method_class(Locating *at)
 static GArray *others_in_files(const Locating *at)
 {
     const AcrIndex *index = at->search->index;
-    g_autoptr(GArray) all = acr_find_functions(index, at->method.last);
+    g_autoptr(GArray) all = acr_find_named(index, ACR_FUNCTIONS, at->method.last);
     for (AcrSymbolKind kind = ACR_SYMBOL_CLASS; kind <= ACR_SYMBOL_ASSIGN; kind++) {
-        g_autoptr(GArray) named = acr_find_by_name(index, kind, at->method.last);
+        g_autoptr(GArray) named = acr_find_named(index, ACR_KIND(kind), at->method.last);
         if (named->len && kind != ACR_SYMBOL_FUNCTION && kind != ACR_SYMBOL_METHOD)
             g_array_append_vals(all, named->data, named->len);
     }
@@ -419,8 +371,7 @@ static bool try_file(Locating *at)
     return hit;
 }
 
-/* ---- All ----------------------------------------------------------------------------------------
- */
+/* ---- All ---- */
 
 static bool is_given(const char *text)
 {

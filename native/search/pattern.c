@@ -12,7 +12,7 @@
 #include <pcre2.h>
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/reply_private.h"
 
 #define MATCH_LIMIT 10000000u           /* of PCRE2, from one start; see above */
 #define DEPTH_LIMIT 100000u             /* likewise */
@@ -40,8 +40,7 @@ const char *acr_pattern_of(const char *argument)
     return g_str_has_prefix(argument, "re:") ? argument + strlen("re:") : NULL;
 }
 
-/* ---- Compiling ----------------------------------------------------------------------------------
- */
+/* ---- Compiling ---- */
 
 /* Whether a match takes at most as many steps as the pattern has characters: no repeats and no
  * groups. */
@@ -133,8 +132,7 @@ static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
     return true;
 }
 
-/* ---- Matching -----------------------------------------------------------------------------------
- */
+/* ---- Matching ---- */
 
 /* How many bytes of a match are shown: all, but no more than ACR_SEARCH_MAX_BLOCK lines. */
 static gsize shown_len(const AcrContent *content, gsize off, gsize len)
@@ -169,7 +167,7 @@ static bool find_in(Pattern *pattern, AcrReply *reply, gsize entry, const AcrCon
 bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, char **out_why,
                       GError **error)
 {
-    g_auto(Pattern) pattern;
+    g_auto(Pattern) pattern = {0};
     *out_why = NULL;
     if (!pattern_init(&pattern, text, out_why))
         return true;

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/reply_private.h"
 
 /* Text between tags: valid UTF-8 on one line. */
 static void append_inline(GString *out, const char *text)
@@ -39,12 +39,14 @@ void acr_render_heading(GString *out, const char *path, const char *klass, const
         append_tag(out, "func", func);
 }
 
-static void append_numbered(GString *out, AcrContent *content, guint32 line)
+/* Whole where it is bare: it will be quoted. */
+static void append_line(GString *out, AcrContent *content, guint32 line, bool bare)
 {
     gsize len;
     const char *text = acr_content_line(content, line, &len);
-    g_string_append_printf(out, "%u ", line);
-    if (len <= ACR_SEARCH_MAX_LINE) {
+    if (!bare)
+        g_string_append_printf(out, "%u ", line);
+    if (bare || len <= ACR_SEARCH_MAX_LINE) {
         g_string_append_len(out, text, (gssize)len);
     } else {
         g_autofree char *copy = g_strndup(text, len);
@@ -55,27 +57,19 @@ static void append_numbered(GString *out, AcrContent *content, guint32 line)
     g_string_append_c(out, '\n');
 }
 
-/* Bytes that a line takes at most. */
-static gsize line_cost(AcrContent *content, guint32 line)
+/* How many of `lines` fit into `budget`, counted from one end. */
+static guint fitting(AcrContent *content, const GArray *lines, gsize budget, bool bare,
+                     bool from_end)
 {
-    gsize len;
-    acr_content_line(content, line, &len);
-    return MIN(len, ACR_SEARCH_MAX_LINE + 64) + 12;
-}
-
-/* How many lines of `lines` fit into `budget`, counted from one end. */
-static guint fitting(AcrContent *content, const GArray *lines, gsize budget, bool from_end)
-{
-    gsize used = 0;
-    guint n = 0;
-    while (n < lines->len) {
+    gsize used = 0, len;
+    for (guint n = 0; n < lines->len; n++) {
         guint at = from_end ? lines->len - 1 - n : n;
-        used += line_cost(content, g_array_index(lines, guint32, at));
+        acr_content_line(content, g_array_index(lines, guint32, at), &len);
+        used += bare ? len + 1 : MIN(len, ACR_SEARCH_MAX_LINE + 64) + 12;
         if (used > budget)
-            break;
-        n++;
+            return n;
     }
-    return n;
+    return lines->len;
 }
 
 static void append_gap(GString *out, const char *path, guint32 first, guint32 last)
@@ -88,21 +82,30 @@ static void append_gap(GString *out, const char *path, guint32 first, guint32 la
                            last - first > 2 * half ? "the middle of them" : "them");
 }
 
+bool acr_render_fits(AcrContent *content, const GArray *lines, gsize budget)
+{
+    return fitting(content, lines, budget, true, false) == lines->len;
+}
+
 void acr_render_lines(GString *out, AcrContent *content, const GArray *lines, gsize budget,
                       const char *path)
 {
-    guint head = fitting(content, lines, budget, false), tail = 0;
+    bool bare = path == NULL;
+    guint head = fitting(content, lines, budget, bare, false), tail = 0;
     if (head < lines->len) {
-        head = MAX(fitting(content, lines, budget / 3 * 2, false), 1);
-        tail = MIN(fitting(content, lines, budget / 3, true), lines->len - head);
+        head = MAX(fitting(content, lines, budget / 3 * 2, bare, false), 1);
+        tail = MIN(fitting(content, lines, budget / 3, bare, true), lines->len - head);
     }
+    guint left_out = lines->len - head - tail;
     for (guint i = 0; i < head; i++)
-        append_numbered(out, content, g_array_index(lines, guint32, i));
-    if (head + tail < lines->len)
+        append_line(out, content, g_array_index(lines, guint32, i), bare);
+    if (left_out && bare)
+        g_string_append_printf(out, "... (%u lines left out)\n", left_out);
+    else if (left_out)
         append_gap(out, path, g_array_index(lines, guint32, head),
                    g_array_index(lines, guint32, lines->len - tail - 1));
     for (guint i = lines->len - tail; i < lines->len && tail; i++)
-        append_numbered(out, content, g_array_index(lines, guint32, i));
+        append_line(out, content, g_array_index(lines, guint32, i), bare);
 }
 
 static void add_lines(GArray *lines, guint32 first, guint32 last)

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "search/search_private.h"
+#include "search/reply_private.h"
 
 #define LIST_RESERVE (16u * 1024) /* bytes kept free for the list of what is not shown in full */
 #define NOTES_MAX (8u * 1024)

@@ -31,8 +31,7 @@ GQuark acr_search_error_quark(void);
 #define ACR_SEARCH_MAX_ARGUMENT (16u * 1024)
 #define ACR_SEARCH_MAX_WINDOW 500 /* lines, each way, of get_code_around_line */
 
-/* ---- Calls --------------------------------------------------------------------------------------
- */
+/* ---- Calls ---- */
 
 typedef enum { ACR_PARAM_STRING, ACR_PARAM_INTEGER } AcrParamType;
 
@@ -61,24 +60,11 @@ struct AcrCallSpec {
     AcrParam params[ACR_CALL_MAX_PARAMS]; /* all required; the first without a name ends them */
     const char *summary;                  /* one sentence for the model */
     AcrCallAnswer answer;
-    void *ctx; /* for `answer`, of a call that was added; borrowed */
 };
 
-#define ACR_SEARCH_MAX_CALLS 100u /* built in and added */
-
-/* The built-in calls, in the order in which they are shown; borrowed for ever. */
+/* The calls in the order in which they are shown; borrowed for ever. */
 const AcrCallSpec *acr_search_call_specs(gsize *out_n);
 const AcrCallSpec *acr_search_call_spec(const char *name); /* NULL if unknown */
-
-/*
- * Adds a row for this search, after those that are there; borrowed until the search is freed.
- * Errors: BAD_CALL (the name is taken or no identifier, no function or no summary, too many rows).
- */
-bool acr_search_add_call(AcrSearch *search, const AcrCallSpec *spec, GError **error) ACR_MUST_USE;
-/* The row of that name, built in or added; NULL if unknown; borrowed. */
-const AcrCallSpec *acr_search_find_call(const AcrSearch *search, const char *name);
-/* Every row in order; owned (g_ptr_array_unref), its elements borrowed. */
-GPtrArray *acr_search_calls(const AcrSearch *search) ACR_MUST_USE;
 
 /* A call with its arguments bound: values[i] belongs to spec->params[i]; integers are written in
  * decimal. */
@@ -91,8 +77,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrCall, acr_call_clear)
 /* `search_class("Prefix")`, canonical; owned (g_free). */
 char *acr_call_print(const AcrCall *call) ACR_MUST_USE;
 
-/* ---- Answers ------------------------------------------------------------------------------------
- */
+/* ---- Answers ---- */
 
 /* A piece of a file. klass: dotted for nested classes, NULL if in none. func: bare name of the
  * innermost one, or NULL. */
@@ -104,7 +89,6 @@ typedef struct {
 } AcrPlace;
 AcrPlace *acr_place_new(const char *file, guint start, guint end, const char *klass,
                         const char *func) ACR_MUST_USE;
-AcrPlace *acr_place_copy(const AcrPlace *place) ACR_MUST_USE;
 void acr_place_free(AcrPlace *place);
 /* {"file","start","end","class","func"} */
 AcrJson *acr_place_to_json(const AcrPlace *place) ACR_MUST_USE;
@@ -124,21 +108,12 @@ AcrSearch *acr_search_new(AcrIndex *index) ACR_MUST_USE; /* owned; keeps a refer
 void acr_search_free(AcrSearch *search);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSearch, acr_search_free)
 
-/* Answers one call, built in or added, by its row. Errors: BAD_CALL (a value is missing), FAILED
+/* Answers one call by its row. Errors: BAD_CALL (a value is missing), FAILED
  * (out of reach: an object is missing); never for a miss. */
 bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
                     GError **error) ACR_MUST_USE;
 
-/*
- * Lines first..last of a file of the snapshot as text for a model, each line numbered as search
- * results number them, or bare, ended by LF; owned (g_free); NULL if there is no such file or no
- * line `first`. A `last` past the end is the end.
- */
-char *acr_search_code(AcrSearch *search, const char *file, guint first, guint last,
-                      bool numbered) ACR_MUST_USE;
-
-/* ---- Bug locations ------------------------------------------------------------------------------
- */
+/* ---- Bug locations ---- */
 
 /* As a model names it: any of file, klass, method may be NULL or imprecise. All owned. */
 typedef struct {

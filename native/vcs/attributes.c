@@ -5,8 +5,6 @@
  * libgit2 does the matching: the .gitattributes files on the way to each changed path are put into
  * a commit of a repository that exists in memory only, and attributes are asked of that commit.
  */
-#include <git2/sys/mempack.h>
-#include <git2/sys/repository.h>
 #include <string.h>
 
 #include "vcs_private.h"
@@ -48,18 +46,6 @@ static GHashTable *find_files(const AcrOverlay *overlay, char **paths)
     return files;
 }
 
-static bool open_memory(AcrVcsAttributes *attributes)
-{
-    git_odb *odb = NULL;
-    git_odb_backend *backend = NULL;
-    if (git_odb_new(&odb) < 0)
-        return false;
-    bool done = git_mempack_new(&backend) == 0 && git_odb_add_backend(odb, backend, 1) == 0 &&
-                git_repository_wrap_odb(&attributes->git, odb) == 0;
-    git_odb_free(odb);
-    return done;
-}
-
 static bool add_file(AcrVcsAttributes *attributes, git_index *index, const char *path,
                      GBytes *content)
 {
@@ -89,7 +75,7 @@ static bool load(AcrVcsAttributes *attributes, const AcrOverlay *overlay, GHashT
                  GError **error)
 {
     g_autoptr(git_index) index = NULL;
-    if (!open_memory(attributes) || git_index_new(&index) < 0)
+    if (!acr_vcs_memory_open(&attributes->git) || git_index_new(&index) < 0)
         return fail(error);
     GHashTableIter iter;
     gpointer path;

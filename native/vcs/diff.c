@@ -2,7 +2,7 @@
  * The diff of an overlay, as `git diff --full-index --binary --no-renames` prints it.
  *
  * Headers (modes, ids, quoting) are written here, since libgit2 loses modes of buffers, shortens
- * ids and leaves out the tab after names with blanks; hunks.c and binary.c take the bodies from
+ * ids and leaves out the tab after names with blanks; diff_hunks.c and diff_binary.c take the bodies from
  * libgit2.
  */
 #include <string.h>
@@ -136,7 +136,7 @@ static bool append_file(GString *out, const AcrOverlay *overlay, const char *pat
         at < 0 ? g_bytes_ref(nothing) : acr_snapshot_read(overlay->snapshot, (gsize)at, error);
     if (!before)
         return false;
-    g_auto(Side) none, old, new;
+    g_auto(Side) none = {0}, old = {0}, new = {0};
     side_init(&none, nothing);
     side_init(&old, before);
     side_init(&new, change->content ? change->content : nothing);

@@ -6,7 +6,7 @@
  */
 #include "vcs_private.h"
 
-G_DEFINE_QUARK(acr - vcs - error - quark, acr_vcs_error)
+G_DEFINE_QUARK(acr_vcs_error_quark, acr_vcs_error)
 
 void acr_vcs_set_git_error(GError **error, AcrVcsError code, const char *format, ...)
 {

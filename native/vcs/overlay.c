@@ -50,8 +50,7 @@ void acr_overlay_free(AcrOverlay *overlay)
     g_free(overlay);
 }
 
-/* ---- Which paths --------------------------------------------------------------------------------
- */
+/* ---- Which paths ---- */
 
 /* Whether anything lies below `path` in the snapshot. */
 static bool snapshot_has_folder(const AcrSnapshot *snapshot, const char *path)
@@ -142,8 +141,7 @@ static bool check_path(const AcrOverlay *overlay, const char *path, bool removin
     return false;
 }
 
-/* ---- Changing and reading -----------------------------------------------------------------------
- */
+/* ---- Changing and reading ---- */
 
 bool acr_overlay_write(AcrOverlay *overlay, const char *path, guint32 mode, GBytes *content,
                        GError **error)
@@ -210,11 +208,6 @@ guint32 acr_overlay_mode(const AcrOverlay *overlay, const char *path)
     return at < 0 ? 0 : acr_snapshot_entry(overlay->snapshot, (gsize)at)->mode;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 char **acr_overlay_changed(const AcrOverlay *overlay)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
@@ -223,7 +216,7 @@ char **acr_overlay_changed(const AcrOverlay *overlay)
     g_hash_table_iter_init(&iter, overlay->changes);
     while (g_hash_table_iter_next(&iter, &path, NULL))
         g_ptr_array_add(names, g_strdup(path));
-    g_ptr_array_sort(names, compare_names);
+    g_ptr_array_sort(names, acr_vcs_compare_names);
     g_ptr_array_add(names, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&names), FALSE);
 }

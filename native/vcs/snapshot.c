@@ -1,16 +1,15 @@
 /*
  * The snapshot type: a sorted array of entries, where each content is, and what was left out.
  *
- * tree.c and worktree.c fill it, saved.c writes and reads it; once sealed it never changes. read.c
- * reads contents.
+ * snapshot_commit.c and snapshot_worktree.c fill it, snapshot_save.c writes and reads it; once
+ * sealed it never changes. snapshot_read.c reads contents.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "vcs_private.h"
 
-/* ---- Ids and paths ------------------------------------------------------------------------------
- */
+/* ---- Ids and paths ---- */
 
 void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN])
 {
@@ -79,8 +78,7 @@ bool acr_vcs_path_ok(const char *path)
     }
 }
 
-/* ---- Life ---------------------------------------------------------------------------------------
- */
+/* ---- Life ---- */
 
 AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo)
 {
@@ -141,8 +139,7 @@ void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *p
     g_ptr_array_add(snapshot->left[why], g_strdup(path));
 }
 
-/* ---- Sealing ------------------------------------------------------------------------------------
- */
+/* ---- Sealing ---- */
 
 /* An entry with the byte of `where` that belongs to it, so that both can be sorted. */
 typedef struct {
@@ -184,7 +181,7 @@ static void sort_entries(AcrSnapshot *snapshot)
     }
 }
 
-static int compare_names(const void *a, const void *b)
+int acr_vcs_compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -215,15 +212,14 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot)
     sort_entries(snapshot);
     GString *out = g_string_new(snapshot->note);
     for (gsize i = 0; i < ACR_VCS_LEFT_LAST; i++) {
-        g_ptr_array_sort(snapshot->left[i], compare_names);
+        g_ptr_array_sort(snapshot->left[i], acr_vcs_compare_names);
         append_left(out, snapshot->left[i], words[i][0], words[i][1]);
     }
     bool empty = out->len == 0;
     snapshot->remarks = g_string_free(out, empty);
 }
 
-/* ---- Entries ------------------------------------------------------------------------------------
- */
+/* ---- Entries ---- */
 
 gsize acr_snapshot_size(const AcrSnapshot *snapshot)
 {

@@ -30,8 +30,7 @@ GQuark acr_vcs_error_quark(void);
     (128u * 1024 * 1024) /* a larger file is listed, its content refused */
 #define ACR_VCS_MAX_FILES 2000000u
 
-/* ---- Repository ---------------------------------------------------------------------------------
- */
+/* ---- Repository ---- */
 
 /* A git repository, or a folder without git. Shared. One thread at a time. */
 typedef struct AcrRepo AcrRepo;
@@ -54,8 +53,7 @@ const char *acr_repo_workdir(const AcrRepo *repo); /* borrowed; no slash at the 
 const char *
 acr_repo_path(const AcrRepo *repo); /* borrowed; the git folder (absolute), or the plain folder */
 
-/* ---- Snapshot -----------------------------------------------------------------------------------
- */
+/* ---- Snapshot ---- */
 
 /* Git's file modes, the only ones that occur. */
 #define ACR_MODE_FILE 0100644u
@@ -106,7 +104,7 @@ bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot);
  * commit out. Empty where there is none; owned. Errors: those of acr_snapshot_of_commit.
  */
 AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error) ACR_MUST_USE;
-/* What the user should be told once, e.g. "2 submodules were left out: a, b"; borrowed; NULL if
+/* A remark for the user, e.g. "2 submodules were left out: a, b"; borrowed; NULL if
  * nothing. */
 const char *acr_snapshot_remarks(const AcrSnapshot *snapshot);
 /* 40 hex digits over all entries (path, mode, id): equal digests, equal snapshots; owned (g_free).
@@ -148,8 +146,7 @@ bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error) A
  */
 AcrSnapshot *acr_snapshot_load(AcrRepo *repo, const char *dir, GError **error) ACR_MUST_USE;
 
-/* ---- Overlay and diff ---------------------------------------------------------------------------
- */
+/* ---- Overlay and diff ---- */
 
 /* A snapshot with some files changed, in memory. Not thread-safe. */
 typedef struct AcrOverlay AcrOverlay;
@@ -187,18 +184,19 @@ char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
  * --full-index --binary` would: never dropped). A removed file and a like new one are shown as
  * such, as with --no-renames. The `diff` attribute of the overlay's own .gitattributes files
  * counts; of its drivers only "python" changes the hunk headers. Contents are compared as they are:
- * where attributes convert line endings, a working tree's diff is of the bytes on disk. Any bytes;
+ * where attributes convert line endings, a working tree's diff is of the bytes on disk. In a file with
+ * form feeds another one of several equal diffs may be chosen than git's. Any bytes;
  * owned (g_bytes_unref); empty when nothing differs. Errors: those of acr_snapshot_read.
  */
 GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error) ACR_MUST_USE;
 
 /*
  * Applies a diff in git's format, made against the files as they are in the overlay: each hunk must
- * stand at its line. A mode that the diff does not tell stays. All of it, or nothing. Errors:
+ * stand at its line. A mode that the diff does not give stays. All of it, or nothing. Errors:
  * FAILED (no diff; it does not apply; a path that may not be written), those of acr_snapshot_read.
  */
-bool acr_overlay_take_diff(AcrOverlay *overlay, const void *diff, gsize len,
-                           GError **error) ACR_MUST_USE;
+bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len,
+                            GError **error) ACR_MUST_USE;
 
 /*
  * Writes the changed files of the overlay into the working tree `workdir`, for --apply: first every

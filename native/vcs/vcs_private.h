@@ -14,8 +14,7 @@
 #define ACR_VCS_MAX_LEFT_SHOWN 10u /* names listed in a remark */
 #define ACR_VCS_MODE_SUBMODULE 0160000u
 
-/* ---- error.c ------------------------------------------------------------------------------------
- */
+/* ---- error.c ---- */
 
 /* Sets `error` to the formatted text, a colon and libgit2's message: call it right after the failed
  * call. */
@@ -24,8 +23,7 @@ void acr_vcs_set_git_error(GError **error, AcrVcsError code, const char *format,
 /* `path` on one line, as UTF-8 that can be printed; owned (g_free). */
 char *acr_vcs_show_path(const char *path) ACR_MUST_USE;
 
-/* ---- repo.c -------------------------------------------------------------------------------------
- */
+/* ---- repository.c ---- */
 
 struct AcrRepo {
     gatomicrefcount refs;
@@ -37,9 +35,12 @@ struct AcrRepo {
 
 /* Initialises libgit2 and its process-wide options, once. Errors: FAILED. */
 bool acr_vcs_init(GError **error) ACR_MUST_USE;
+/* A repository that exists in memory only; owned (git_repository_free). False with libgit2's error. */
+bool acr_vcs_memory_open(git_repository **out) ACR_MUST_USE;
+/* For g_ptr_array_sort of char *: by byte. */
+int acr_vcs_compare_names(const void *a, const void *b);
 
-/* ---- snapshot.c ---------------------------------------------------------------------------------
- */
+/* ---- snapshot.c ---- */
 
 /* Where the content of an entry is. */
 typedef enum {
@@ -95,17 +96,14 @@ bool acr_vcs_part_ok(const char *part, gsize len);
 /* A relative path of such parts, at most ACR_VCS_MAX_PATH bytes. */
 bool acr_vcs_path_ok(const char *path);
 
-/* ---- tree.c -------------------------------------------------------------------------------------
- */
+/* ---- snapshot_commit.c ---- */
 
 /* Adds all entries of commit `id` to `snapshot`. Errors: MISSING, TOO_BIG, FAILED. */
 bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error) ACR_MUST_USE;
 
-/* ---- wildmatch.c, ignore.c ----------------------------------------------------------------------
- */
+/* ---- wildmatch.c, ignore_rules.c ---- */
 
-/* Whether git's wildcard `pattern` matches all of `text`. A pattern that takes too many steps does
- * not. */
+/* Whether git's wildcard `pattern` matches all of `text`. */
 bool acr_vcs_wildmatch(const char *pattern, const char *text, bool ignore_case);
 
 /* The ignore rules that hold in the folder a walk is in. */
@@ -121,8 +119,7 @@ void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* takes off what the last ente
  */
 bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folder);
 
-/* ---- overlay.c ----------------------------------------------------------------------------------
- */
+/* ---- overlay.c ---- */
 
 /* One changed file. */
 typedef struct {
@@ -136,8 +133,7 @@ struct AcrOverlay {
     GHashTable *changes; /* char * -> AcrVcsChange *, only what differs from the snapshot */
 };
 
-/* ---- attributes.c -------------------------------------------------------------------------------
- */
+/* ---- attributes.c ---- */
 
 /* What the `diff` attribute of a path says. */
 typedef enum {
@@ -155,8 +151,7 @@ void acr_vcs_attributes_free(AcrVcsAttributes *attributes);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrVcsAttributes, acr_vcs_attributes_free)
 AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path);
 
-/* ---- hunks.c, binary.c --------------------------------------------------------------------------
- */
+/* ---- diff_hunks.c, diff_binary.c ---- */
 
 /* Appends the hunks old -> new as git prints them. */
 bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python,

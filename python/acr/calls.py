@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-from acr.fields import pack  # noqa: E402
+from acr.packing import pack  # noqa: E402
 
 MAX_TEXT = 64 * 1024  # characters of a call
 MAX_INTEGER = 2**31 - 1
@@ -83,7 +83,7 @@ def _advice(error: SyntaxError) -> str:
 def _name(call: _ast.Call, table: dict[str, tuple[tuple[str, str], ...]]) -> str:
     known = ", ".join(table)
     if not isinstance(call.func, _ast.Name):
-        raise BadCall(f"{_unparsed(call.func)} is no search call; there are: {known}")
+        raise BadCall(f"{_unparsed(call.func)} is not a search call; there are: {known}")
     if call.func.id not in table:
         raise BadCall(f"there is no call {_shown(call.func.id)}; there are: {known}")
     return call.func.id

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acr.fields import unpack
+from acr.packing import unpack
 
 # Errors that only say that the rest of the repository is not there.
 _BLIND = "import-error,no-name-in-module,relative-beyond-top-level"

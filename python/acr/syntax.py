@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 
-from acr.fields import unpack
+from acr.packing import unpack
 
 MAX_MESSAGE = 500  # characters
 

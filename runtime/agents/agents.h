@@ -1,6 +1,6 @@
 /*
- * agents: what each model role is told and how its answer is read. Prompts are text files with
- * {{placeholders}}. No role loops here: one call of a function is at most one model call. The loops
+ * agents: what each role of the model is told and how its answer is read. Prompts are text files
+ * with {{placeholders}}. No role loops here: a function makes at most one model call. The loops
  * decide what comes next.
  */
 #ifndef ACR_AGENTS_H
@@ -9,6 +9,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "agents/roles.h"
 #include "base/base.h"
 #include "llm/llm.h"
 #include "py/py.h"
@@ -16,45 +17,12 @@
 
 typedef enum {
     ACR_AGENTS_ERROR_FAILED,
-    ACR_AGENTS_ERROR_PROMPT, /* a prompt file is missing, or its placeholders are not the ones it
-                                needs */
+    ACR_AGENTS_ERROR_PROMPT, /* a prompt file is missing, or has other placeholders than it needs */
 } AcrAgentsError;
 #define ACR_AGENTS_ERROR acr_agents_error_quark()
 GQuark acr_agents_error_quark(void);
 
-/* ---- Prompts ------------------------------------------------------------------------------------
- */
-
-typedef enum {
-    ACR_PROMPT_SEARCH_SYSTEM,
-    ACR_PROMPT_SEARCH_START,   /* issue, calls */
-    ACR_PROMPT_SEARCH_RESULTS, /* results */
-    ACR_PROMPT_SEARCH_NEXT,
-    ACR_PROMPT_SEARCH_CHECK_CALLS, /* problem, calls */
-    ACR_PROMPT_SEARCH_NO_PLACE,    /* locations */
-    ACR_PROMPT_EXTRACT_SYSTEM,     /* calls */
-    ACR_PROMPT_EXTRACT,            /* text */
-    ACR_PROMPT_EXTRACT_RETRY,      /* problem */
-    ACR_PROMPT_PATCH_SYSTEM,
-    ACR_PROMPT_PATCH_LOCATIONS, /* issue, locations */
-    ACR_PROMPT_PATCH_CONVERSATION,
-    ACR_PROMPT_PATCH_RETRY,         /* feedback */
-    ACR_PROMPT_PATCH_REVIEWED,      /* test, executions, advice: the reviewer refused the patch */
-    ACR_PROMPT_PATCH_BOTH_REVIEWED, /* and test_advice: the test too */
-    ACR_PROMPT_PATCH_REFUSED,       /* message: the validation refused it */
-    ACR_PROMPT_SEARCH_CLUE,         /* test, stderr: what the reproducer showed */
-    ACR_PROMPT_REPRODUCIBLE_SYSTEM,
-    ACR_PROMPT_REPRODUCIBLE,       /* issue */
-    ACR_PROMPT_REPRODUCIBLE_RETRY, /* problem */
-    ACR_PROMPT_TEST_SYSTEM,        /* python */
-    ACR_PROMPT_TEST,               /* issue */
-    ACR_PROMPT_TEST_RETRY,         /* problem, execution */
-    ACR_PROMPT_TEST_REVIEWED,      /* patch, executions, advice */
-    ACR_PROMPT_REVIEW_SYSTEM,
-    ACR_PROMPT_REVIEW,       /* issue, test, patch, executions */
-    ACR_PROMPT_REVIEW_RETRY, /* problem */
-    ACR_PROMPTS,
-} AcrPromptId;
+/* ---- Prompts (prompts.c) --------------------------------------------------------------------- */
 
 /* The texts of all prompts, checked. Immutable. */
 typedef struct AcrPrompts AcrPrompts;
@@ -76,14 +44,26 @@ const char *acr_prompts_text(const AcrPrompts *prompts,
 
 /*
  * The text with its placeholders filled in; owned (g_free). The arguments are name, value pairs
- * ended by NULL; they must be exactly the prompt's placeholders (checked by g_assert: a programming
- * error).
+ * ended by NULL; every placeholder must be given (checked by g_assert: a programming error), other
+ * names are ignored.
  */
 char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id,
                          ...) G_GNUC_NULL_TERMINATED ACR_MUST_USE;
 
-/* ---- Issue --------------------------------------------------------------------------------------
- */
+/* ---- Conversations (roles.c) --------------------------------------------------------------- */
+
+/* Adds a role's system prompt and its first question; the pairs fill the placeholders of both. */
+void acr_agent_start(AcrConversation *conversation, const AcrPrompts *prompts, AcrAgent agent,
+                     ...) G_GNUC_NULL_TERMINATED;
+/* Adds a prompt as a message to the model. */
+void acr_agent_tell(AcrConversation *conversation, const AcrPrompts *prompts, AcrPromptId id,
+                    ...) G_GNUC_NULL_TERMINATED;
+/* Sends the conversation and adds the answer to it. `round` is that of the retrieval, 0 outside it.
+ * The answer's text is borrowed until the conversation changes. */
+bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, AcrAgent agent, guint round,
+                   const char **out_text, GError **error) ACR_MUST_USE;
+
+/* ---- Issue (issue.c) ------------------------------------------------------------------------- */
 
 #define ACR_ISSUE_MAX_BYTES (4u * 1024 * 1024)
 
@@ -93,22 +73,12 @@ char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id,
  */
 char *acr_issue_clean(const char *text) ACR_MUST_USE;
 
-/* ---- Search -------------------------------------------------------------------------------------
- */
+/* ---- Extract, the proxy (extract.c) ---------------------------------------------------------- */
 
 /* The table of calls as it is shown to models, one a line; owned (g_free). */
 char *acr_agent_calls_text(void) ACR_MUST_USE;
 
-/* What the search agent is first asked: the issue and the calls; owned (g_free). */
-char *acr_agent_search_question(const AcrPrompts *prompts, const char *issue) ACR_MUST_USE;
-/* Starts the retrieval conversation: who the model is, and that question. */
-void acr_agent_search_start(AcrConversation *conversation, const AcrPrompts *prompts,
-                            const char *issue);
-
-/* ---- Extract (the proxy) ------------------------------------------------------------------------
- */
-
-#define ACR_EXTRACT_MAX_CALLS 30u /* of one answer; more are left out, and said so */
+#define ACR_EXTRACT_MAX_CALLS 30u /* of one answer; a remark says that more were left out */
 #define ACR_EXTRACT_MAX_LOCATIONS 30u
 
 /* What an extract answer holds. `problem` is set when it is of no use: no JSON, or neither valid
@@ -121,16 +91,11 @@ typedef struct {
 } AcrExtraction;
 void acr_extraction_clear(AcrExtraction *extraction);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExtraction, acr_extraction_clear)
-
-/* Starts the conversation that turns `text` into JSON. */
-void acr_agent_extract_start(AcrConversation *conversation, const AcrPrompts *prompts,
-                             const char *text);
 /* Reads an answer. Errors: only Python's own (lost, memory); a bad answer is a `problem`. */
 bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction *out,
                             GError **error) ACR_MUST_USE;
 
-/* ---- Patch writer -------------------------------------------------------------------------------
- */
+/* ---- Patch writer (patch_writer.c) ----------------------------------------------------------- */
 
 /* The most code that a patch writer is shown at its start, in bytes. */
 #define ACR_PATCH_CODE_BYTES (192u * 1024)
@@ -144,30 +109,21 @@ void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prom
 void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts *prompts,
                                 const AcrConversation *retrieval);
 
-/* ---- Reproducer ---------------------------------------------------------------------------------
- */
+/* ---- Reproducer (reproducer.c) --------------------------------------------------------------- */
 
 #define ACR_TEST_FILE "reproducer.py"   /* at the project's root */
 #define ACR_TEST_MAX_BYTES (64u * 1024) /* it is shown whole to the other roles */
 
-/* Asks whether the issue can be reproduced by a script. */
-void acr_agent_reproducible_start(AcrConversation *conversation, const AcrPrompts *prompts,
-                                  const char *issue);
-/* Reads the answer: the member "reproducible", else the one that says yes or no. False:
- * *out_problem (owned) says why it cannot be read. */
+/* Reads whether the issue can be reproduced: the member "reproducible", else the only one that says
+ * yes or no. False: *out_problem (owned) says why it cannot be read. */
 bool acr_agent_reproducible_read(const char *answer, bool *out_yes,
                                  char **out_problem) ACR_MUST_USE;
-
-/* Asks for the script. `python` names what runs it ("Python 3.9"). */
-void acr_agent_test_start(AcrConversation *conversation, const AcrPrompts *prompts,
-                          const char *issue, const char *python);
 /* The script in an answer: its last fenced block of Python, else the last whose language is not
  * named, or all of it where it is nothing but code; owned; ends in a line feed. NULL: *out_problem
- * (owned) says why there is none. */
+ * (owned) says why it holds no script. */
 char *acr_agent_test_read(const char *answer, char **out_problem) ACR_MUST_USE;
 
-/* ---- Reviewer -----------------------------------------------------------------------------------
- */
+/* ---- Reviewer (reviewer.c) ------------------------------------------------------------------- */
 
 /* Strings are owned; "" where the answer lacks them; what is no text is JSON. */
 typedef struct {
@@ -178,18 +134,10 @@ void acr_review_answer_clear(AcrReviewAnswer *answer);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReviewAnswer, acr_review_answer_clear)
 /*
  * Reads {"patch-correct", "test-correct", "patch-analysis", "patch-advice", "test-analysis",
- * "test-advice"}, decisions yes or no (true and false are taken too). False: *out_problem (owned)
- * says what is missing.
+ * "test-advice"}; decisions are yes or no, or truth values. False: *out_problem (owned) says what
+ * is missing.
  */
 bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out,
                            char **out_problem) ACR_MUST_USE;
-
-/* ---- Calling ------------------------------------------------------------------------------------
- */
-
-/* Sends the conversation and adds the answer to it. The answer's text is borrowed until the
- * conversation changes. */
-bool acr_agent_ask(AcrModel *model, AcrConversation *conversation, const char *agent, guint round,
-                   bool json, const char **out_text, GError **error) ACR_MUST_USE;
 
 #endif

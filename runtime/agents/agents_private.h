@@ -1,12 +1,16 @@
-/* What the files of this folder share: objects in answers. */
+/* What the files of this folder share: filled-in prompts, and JSON objects in answers. */
 #ifndef ACR_AGENTS_PRIVATE_H
 #define ACR_AGENTS_PRIVATE_H
 
 #include "agents/agents.h"
 
+#include <stdarg.h>
+
+/* acr_prompts_render with the pairs as a list. */
+char *acr_prompts_render_list(const AcrPrompts *prompts, AcrPromptId id, va_list args) ACR_MUST_USE;
 /* The JSON object of an answer: the whole text, else what lies between its first and last brace.
- * Owned; NULL, with why. */
-AcrJson *acr_agents_parse_object(const char *answer, GError **error) ACR_MUST_USE;
+ * Owned; NULL: *out_problem (owned) says why. */
+AcrJson *acr_agents_parse_object(const char *answer, char **out_problem) ACR_MUST_USE;
 /* A member that says yes or no, as a truth value or in words, of which the first counts ("No. It
  * …"); false where it says neither. */
 bool acr_agents_decision(const AcrJson *member, bool *out_yes) ACR_MUST_USE;

@@ -2,13 +2,28 @@
  * The extract agent, the proxy between prose and calls: a second model call in JSON mode turns what
  * the search agent wrote into {"API_calls": [...], "bug_locations": [...]}. Reading is strict about
  * calls (parsed and bound by Python) and lenient about the wrapping (a code fence, words around the
- * object).
+ * object). Also the list of calls that both agents are shown.
  */
 #include "agents/agents_private.h"
 
 #include <string.h>
 
 #define MAX_FIELD_BYTES (16u * 1024)
+
+char *acr_agent_calls_text(void)
+{
+    gsize n;
+    const AcrCallSpec *specs = acr_search_call_specs(&n);
+    GString *out = g_string_new(NULL);
+    for (gsize i = 0; i < n; i++) {
+        g_string_append_printf(out, "%s- %s(", i ? "\n" : "", specs[i].name);
+        for (guint p = 0; p < ACR_CALL_MAX_PARAMS && specs[i].params[p].name; p++)
+            g_string_append_printf(out, "%s%s: %s", p ? ", " : "", specs[i].params[p].name,
+                                   specs[i].params[p].type == ACR_PARAM_INTEGER ? "int" : "str");
+        g_string_append_printf(out, "): %s", specs[i].summary);
+    }
+    return g_string_free(out, FALSE);
+}
 
 static void free_call(gpointer call)
 {
@@ -24,18 +39,7 @@ void acr_extraction_clear(AcrExtraction *extraction)
     g_clear_pointer(&extraction->problem, g_free);
 }
 
-void acr_agent_extract_start(AcrConversation *conversation, const AcrPrompts *prompts,
-                             const char *text)
-{
-    g_autofree char *calls = acr_agent_calls_text();
-    g_autofree char *system =
-        acr_prompts_render(prompts, ACR_PROMPT_EXTRACT_SYSTEM, "calls", calls, NULL);
-    g_autofree char *user = acr_prompts_render(prompts, ACR_PROMPT_EXTRACT, "text", text, NULL);
-    acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
-    acr_conversation_add(conversation, ACR_ROLE_USER, user);
-}
-
-/* A copy of a field without what models put around names; NULL when nothing is left of it. */
+/* A copy of a field without blanks around it; NULL where it is empty or no text. */
 static char *field(const AcrJson *location, const char *key)
 {
     const char *text = acr_json_get_string(location, key);
@@ -43,18 +47,7 @@ static char *field(const AcrJson *location, const char *key)
         return NULL;
     g_autofree char *trimmed = g_strndup(text, MIN(strlen(text), MAX_FIELD_BYTES));
     g_strstrip(trimmed);
-    gsize len = strlen(trimmed);
-    if (len >= 2 && strchr("`'\"", trimmed[0]) && trimmed[len - 1] == trimmed[0]) {
-        trimmed[len - 1] = '\0';
-        memmove(trimmed, trimmed + 1, len - 1);
-        g_strstrip(trimmed);
-    }
-    static const char *const nothing[] = {"", "none", "null", "n/a", "unknown", "-", NULL};
-    for (guint i = 0; nothing[i]; i++)
-        if (g_ascii_strcasecmp(trimmed, nothing[i]) == 0)
-            return NULL;
-    char *valid = acr_utf8_repair(trimmed, strlen(trimmed));
-    return valid;
+    return *trimmed ? acr_utf8_repair(trimmed, strlen(trimmed)) : NULL;
 }
 
 static void read_location(const AcrJson *item, AcrExtraction *out)
@@ -66,38 +59,33 @@ static void read_location(const AcrJson *item, AcrExtraction *out)
         g_ptr_array_add(out->locations, acr_bug_location_new(file, klass, method, intended));
 }
 
-/* Binds one call's text; what is no valid call becomes a remark. False only where Python itself
+/* Binds the texts of calls; what is no valid call becomes a remark. False only where Python itself
  * fails. */
-static bool read_call(AcrPython *python, const char *text, AcrExtraction *out, GError **error)
-{
-    g_autoptr(GError) reason = NULL;
-    AcrCall *call = g_new0(AcrCall, 1);
-    if (acr_python_bind_call(python, text, call, &reason)) {
-        g_ptr_array_add(out->calls, call);
-        return true;
-    }
-    free_call(call);
-    if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL)) {
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
-    }
-    g_autofree char *shown = acr_text_shorten(text, 300);
-    g_ptr_array_add(out->remarks,
-                    g_strdup_printf("`%s` is not a valid call: %s", shown, reason->message));
-    return true;
-}
-
 static bool read_calls(AcrPython *python, const AcrJson *list, AcrExtraction *out, GError **error)
 {
     guint n = 0;
     for (const AcrJson *item = acr_json_first(list); item; item = acr_json_next(item), n++) {
         const char *text = acr_json_string(item);
+        g_autoptr(GError) reason = NULL;
         if (n >= ACR_EXTRACT_MAX_CALLS)
             continue;
-        if (!text)
+        if (!text) {
             g_ptr_array_add(out->remarks, g_strdup("an element of \"API_calls\" is not a string"));
-        else if (!read_call(python, text, out, error))
+            continue;
+        }
+        AcrCall *call = g_new0(AcrCall, 1);
+        if (acr_python_bind_call(python, text, call, &reason)) {
+            g_ptr_array_add(out->calls, call);
+            continue;
+        }
+        free_call(call);
+        if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL)) {
+            g_propagate_error(error, g_steal_pointer(&reason));
             return false;
+        }
+        g_autofree char *shown = acr_text_shorten(text, 300);
+        g_ptr_array_add(out->remarks,
+                        g_strdup_printf("`%s` is not a valid call: %s", shown, reason->message));
     }
     if (n > ACR_EXTRACT_MAX_CALLS)
         g_ptr_array_add(
@@ -107,15 +95,15 @@ static bool read_calls(AcrPython *python, const AcrJson *list, AcrExtraction *ou
     return true;
 }
 
-/* Why an answer without anything usable is refused. */
-static char *name_problem(const AcrExtraction *out)
+/* Why an answer with neither calls nor locations cannot be used; owned. */
+static char *name_problem(const GPtrArray *remarks)
 {
-    if (out->remarks->len == 0)
-        return g_strdup("the object holds neither API calls nor bug locations");
-    g_ptr_array_add(out->remarks, NULL);
-    char *joined = g_strjoinv("\n", (char **)out->remarks->pdata);
-    g_ptr_array_remove_index(out->remarks, out->remarks->len - 1);
-    return joined;
+    GString *problem = g_string_new(remarks->len ? NULL
+                                                 : "the object holds neither API calls nor bug "
+                                                   "locations");
+    for (guint i = 0; i < remarks->len; i++)
+        g_string_append_printf(problem, "%s%s", i ? "\n" : "", (char *)remarks->pdata[i]);
+    return g_string_free(problem, FALSE);
 }
 
 bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction *out,
@@ -126,18 +114,15 @@ bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction
         .remarks = g_ptr_array_new_with_free_func(g_free),
         .locations = g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free),
     };
-    g_autoptr(GError) reason = NULL;
-    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, &reason);
-    if (!json) {
-        read.problem = g_strdup(reason->message);
-    } else {
+    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, &read.problem);
+    if (json) {
         if (!read_calls(python, acr_json_get(json, "API_calls"), &read, error))
             return false;
         const AcrJson *item = acr_json_first(acr_json_get(json, "bug_locations"));
         for (; item && read.locations->len < ACR_EXTRACT_MAX_LOCATIONS; item = acr_json_next(item))
             read_location(item, &read);
         if (read.calls->len == 0 && read.locations->len == 0)
-            read.problem = name_problem(&read);
+            read.problem = name_problem(read.remarks);
     }
     *out = read;
     memset(&read, 0, sizeof read);

@@ -7,21 +7,6 @@
 
 #include <string.h>
 
-/* Line ends become LF. */
-static char *unify_line_ends(const char *text)
-{
-    GString *out = g_string_sized_new(strlen(text));
-    for (const char *at = text; *at; at++) {
-        if (*at == '\r') {
-            g_string_append_c(out, '\n');
-            at += at[1] == '\n';
-        } else {
-            g_string_append_c(out, *at);
-        }
-    }
-    return g_string_free(out, FALSE);
-}
-
 /* The length of a code fence (``` or ~~~, indented by up to three blanks) at the start of a line,
  * with its sign; else 0. */
 static gsize fence_at(const char *line, char *out_sign)
@@ -60,18 +45,13 @@ static bool ends_blank(const GString *out)
            (out->len >= 2 && out->str[out->len - 1] == '\n' && out->str[out->len - 2] == '\n');
 }
 
-static void drop_trailing_blanks(GString *out)
-{
-    while (out->len > 0 && (out->str[out->len - 1] == ' ' || out->str[out->len - 1] == '\t'))
-        g_string_truncate(out, out->len - 1);
-}
-
 /* Steps over the comment whose "-->" is at `end`; with it go the blanks before it and, if it stood
  * on lines of its own, those lines. */
 static const char *skip_comment(const char *end, GString *out)
 {
     const char *rest = end + strlen("-->");
-    drop_trailing_blanks(out);
+    while (out->len > 0 && strchr(" \t", out->str[out->len - 1]))
+        g_string_truncate(out, out->len - 1);
     bool at_line_start = out->len == 0 || out->str[out->len - 1] == '\n';
     const char *after = rest + strspn(rest, " \t");
     if (!at_line_start || (*after && *after != '\n'))
@@ -84,10 +64,11 @@ static const char *skip_comment(const char *end, GString *out)
 
 char *acr_issue_clean(const char *text)
 {
-    g_autofree char *unified = unify_line_ends(text);
+    g_auto(GStrv) crlf_lines = g_strsplit(text, "\r\n", -1);
+    g_autofree char *unified = g_strdelimit(g_strjoinv("\n", crlf_lines), "\r", '\n');
     GString *out = g_string_sized_new(strlen(unified));
-    bool line_start = true,
-         may_close = true; /* no "-->" after one place is none after a later one */
+    bool line_start = true;
+    bool may_close = true; /* no "-->" follows a place: then none follows a later one */
     for (const char *at = unified; *at;) {
         char sign;
         gsize fence = line_start ? fence_at(at, &sign) : 0;

@@ -72,23 +72,19 @@ void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prom
         append_located(text, item, item->role == ACR_LOCATED_BUG ? ++bugs : 0, given[i]);
     }
     g_autofree char *locations = g_strchomp(g_string_free(text, FALSE));
-    g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_PATCH_SYSTEM, NULL);
-    g_autofree char *user = acr_prompts_render(prompts, ACR_PROMPT_PATCH_LOCATIONS, "issue", issue,
-                                               "locations", locations, NULL);
-    acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
-    acr_conversation_add(conversation, ACR_ROLE_USER, user);
+    acr_agent_start(conversation, prompts, ACR_AGENT_PATCH, "issue", issue, "locations", locations,
+                    NULL);
 }
 
 void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts *prompts,
                                 const AcrConversation *retrieval)
 {
     g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_PATCH_SYSTEM, NULL);
-    g_autofree char *user = acr_prompts_render(prompts, ACR_PROMPT_PATCH_CONVERSATION, NULL);
     acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
     for (gsize i = 0; i < acr_conversation_size(retrieval); i++) {
         const AcrMessage *message = acr_conversation_message(retrieval, i);
         if (message->role != ACR_ROLE_SYSTEM)
             acr_conversation_add(conversation, message->role, message->content);
     }
-    acr_conversation_add(conversation, ACR_ROLE_USER, user);
+    acr_agent_tell(conversation, prompts, ACR_PROMPT_PATCH_CONVERSATION, NULL);
 }

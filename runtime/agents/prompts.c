@@ -1,11 +1,9 @@
 /*
  * The prompts: one text file each, loaded and checked when the program starts, so that a bad
- * placeholder is found then and not in round nine. The table below is the only list of prompts;
- * each row names the file and its placeholders.
+ * placeholder is found then and not in round nine. The list of them is ACR_PROMPT_TABLE.
  */
-#include "agents/agents.h"
+#include "agents/agents_private.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #define MAX_PLACEHOLDERS 4
@@ -15,42 +13,14 @@ typedef struct {
     const char *placeholders[MAX_PLACEHOLDERS];
 } PromptSpec;
 
-static const PromptSpec specs[ACR_PROMPTS] = {
-    [ACR_PROMPT_SEARCH_SYSTEM] = {"search_system.txt", {NULL}},
-    [ACR_PROMPT_SEARCH_START] = {"search_start.txt", {"issue", "calls"}},
-    [ACR_PROMPT_SEARCH_RESULTS] = {"search_results.txt", {"results"}},
-    [ACR_PROMPT_SEARCH_NEXT] = {"search_next.txt", {NULL}},
-    [ACR_PROMPT_SEARCH_CHECK_CALLS] = {"search_check_calls.txt", {"problem", "calls"}},
-    [ACR_PROMPT_SEARCH_NO_PLACE] = {"search_no_place.txt", {"locations"}},
-    [ACR_PROMPT_EXTRACT_SYSTEM] = {"extract_system.txt", {"calls"}},
-    [ACR_PROMPT_EXTRACT] = {"extract.txt", {"text"}},
-    [ACR_PROMPT_EXTRACT_RETRY] = {"extract_retry.txt", {"problem"}},
-    [ACR_PROMPT_PATCH_SYSTEM] = {"patch_system.txt", {NULL}},
-    [ACR_PROMPT_PATCH_LOCATIONS] = {"patch_locations.txt", {"issue", "locations"}},
-    [ACR_PROMPT_PATCH_CONVERSATION] = {"patch_conversation.txt", {NULL}},
-    [ACR_PROMPT_PATCH_RETRY] = {"patch_retry.txt", {"feedback"}},
-    [ACR_PROMPT_PATCH_REVIEWED] = {"patch_reviewed.txt", {"test", "executions", "advice"}},
-    [ACR_PROMPT_PATCH_BOTH_REVIEWED] = {"patch_both_reviewed.txt",
-                                        {"test", "executions", "advice", "test_advice"}},
-    [ACR_PROMPT_PATCH_REFUSED] = {"patch_refused.txt", {"message"}},
-    [ACR_PROMPT_SEARCH_CLUE] = {"search_clue.txt", {"test", "stderr"}},
-    [ACR_PROMPT_REPRODUCIBLE_SYSTEM] = {"reproducible_system.txt", {NULL}},
-    [ACR_PROMPT_REPRODUCIBLE] = {"reproducible.txt", {"issue"}},
-    [ACR_PROMPT_REPRODUCIBLE_RETRY] = {"reproducible_retry.txt", {"problem"}},
-    [ACR_PROMPT_TEST_SYSTEM] = {"test_system.txt", {"python"}},
-    [ACR_PROMPT_TEST] = {"test.txt", {"issue"}},
-    [ACR_PROMPT_TEST_RETRY] = {"test_retry.txt", {"problem", "execution"}},
-    [ACR_PROMPT_TEST_REVIEWED] = {"test_reviewed.txt", {"patch", "executions", "advice"}},
-    [ACR_PROMPT_REVIEW_SYSTEM] = {"review_system.txt", {NULL}},
-    [ACR_PROMPT_REVIEW] = {"review.txt", {"issue", "test", "patch", "executions"}},
-    [ACR_PROMPT_REVIEW_RETRY] = {"review_retry.txt", {"problem"}},
-};
+#define PROMPT_ROW(id, file, ...) [ACR_PROMPT_##id] = {file, {__VA_ARGS__}},
+static const PromptSpec specs[ACR_PROMPTS] = {ACR_PROMPT_TABLE(PROMPT_ROW)};
 
 struct AcrPrompts {
     char *texts[ACR_PROMPTS];
 };
 
-G_DEFINE_QUARK(acr - agents - error - quark, acr_agents_error)
+G_DEFINE_QUARK(acr_agents_error_quark, acr_agents_error)
 
 void acr_prompts_free(AcrPrompts *prompts)
 {
@@ -82,8 +52,7 @@ static int placeholder_number(const PromptSpec *spec, const char *name, gsize le
     return -1;
 }
 
-/* The next {{name}} at or after `text`: its start, with the name's bounds; NULL if there is none.
- */
+/* The next {{name}} at or after `text`: its start, with the name's bounds; NULL: none. */
 static const char *next_placeholder(const char *text, const char **out_name, gsize *out_len)
 {
     for (const char *at = text; (at = strstr(at, "{{")); at += 2) {
@@ -125,14 +94,11 @@ static bool check_placeholders(const PromptSpec *spec, const char *path, const c
 static char *read_prompt(const PromptSpec *spec, const char *dir, const char *override_dir,
                          GError **error)
 {
-    g_autofree char *path = NULL;
-    if (override_dir) {
-        path = g_build_filename(override_dir, spec->file, NULL);
-        if (!g_file_test(path, G_FILE_TEST_EXISTS))
-            g_clear_pointer(&path, g_free);
-    }
-    if (!path)
-        path = g_build_filename(dir, spec->file, NULL);
+    g_autofree char *own = g_build_filename(dir, spec->file, NULL);
+    g_autofree char *override =
+        override_dir ? g_build_filename(override_dir, spec->file, NULL) : NULL;
+    bool is_overridden = override && g_file_test(override, G_FILE_TEST_EXISTS);
+    const char *path = is_overridden ? override : own;
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PROMPT_MAX_BYTES, &reason);
     if (!bytes) {
@@ -188,20 +154,17 @@ AcrPrompts *acr_prompts_load(const char *dir, const char *override_dir, GError *
     return g_steal_pointer(&prompts);
 }
 
-char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id, ...)
+char *acr_prompts_render_list(const AcrPrompts *prompts, AcrPromptId id, va_list args)
 {
     g_assert(id < ACR_PROMPTS);
     const PromptSpec *spec = &specs[id];
     const char *values[MAX_PLACEHOLDERS] = {NULL};
-    va_list args;
-    va_start(args, id);
     for (const char *name; (name = va_arg(args, const char *));) {
+        const char *value = va_arg(args, const char *);
         int number = placeholder_number(spec, name, strlen(name));
-        g_assert(number >= 0);
-        values[number] = va_arg(args, const char *);
+        if (number >= 0)
+            values[number] = value;
     }
-    va_end(args);
-
     GString *out = g_string_new(NULL);
     const char *text = prompts->texts[id], *name, *at;
     gsize len;
@@ -213,4 +176,13 @@ char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id, ...)
     }
     g_string_append(out, text);
     return g_string_free(out, FALSE);
+}
+
+char *acr_prompts_render(const AcrPrompts *prompts, AcrPromptId id, ...)
+{
+    va_list args;
+    va_start(args, id);
+    char *text = acr_prompts_render_list(prompts, id, args);
+    va_end(args);
+    return text;
 }

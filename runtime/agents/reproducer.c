@@ -8,26 +8,13 @@
 
 #define FENCE "```"
 
-void acr_agent_reproducible_start(AcrConversation *conversation, const AcrPrompts *prompts,
-                                  const char *issue)
-{
-    g_autofree char *system = acr_prompts_render(prompts, ACR_PROMPT_REPRODUCIBLE_SYSTEM, NULL),
-                    *user =
-                        acr_prompts_render(prompts, ACR_PROMPT_REPRODUCIBLE, "issue", issue, NULL);
-    acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
-    acr_conversation_add(conversation, ACR_ROLE_USER, user);
-}
-
 bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_problem)
 {
-    g_autoptr(GError) reason = NULL;
-    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, &reason);
+    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, out_problem);
     guint decisions = 0;
     bool yes = false;
-    if (!json) {
-        *out_problem = g_strdup(reason->message);
+    if (!json)
         return false;
-    }
     if (acr_agents_decision(acr_json_get(json, "reproducible"), out_yes))
         return true;
     /* Whatever the member is called: there must be one decision. */
@@ -41,18 +28,7 @@ bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_p
     return true;
 }
 
-/* ---- The script ---------------------------------------------------------------------------------
- */
-
-void acr_agent_test_start(AcrConversation *conversation, const AcrPrompts *prompts,
-                          const char *issue, const char *python)
-{
-    g_autofree char *system =
-                        acr_prompts_render(prompts, ACR_PROMPT_TEST_SYSTEM, "python", python, NULL),
-                    *user = acr_prompts_render(prompts, ACR_PROMPT_TEST, "issue", issue, NULL);
-    acr_conversation_add(conversation, ACR_ROLE_SYSTEM, system);
-    acr_conversation_add(conversation, ACR_ROLE_USER, user);
-}
+/* ---- The script ------------------------------------------------------------------------------ */
 
 /* What a fence's info string says of its block: better is greater. */
 typedef enum { BLOCK_OTHER, BLOCK_UNNAMED, BLOCK_PYTHON } BlockKind;
@@ -69,46 +45,32 @@ static BlockKind kind_of(const char *info)
     return *text ? BLOCK_OTHER : BLOCK_UNNAMED;
 }
 
-typedef struct {
-    BlockKind kind;
-    GString *text; /* owned; NULL: none */
-} Block;
-
-/* Replaces what was found by a newer block, unless that is empty or less surely the script: after
- * it may stand what it prints. */
-static void take_block(Block *found, Block *block)
-{
-    bool is_better = block->text && block->text->len && block->kind >= found->kind;
-    GString *worse = is_better ? found->text : block->text;
-    if (worse)
-        g_string_free(worse, TRUE);
-    if (is_better)
-        *found = *block;
-    *block = (Block){0};
-}
-
-/* The lines of the last fenced block of Python, else of the last whose language is not named; NULL:
- * there is none. One that is not closed ends with the text. */
-static GString *last_block(const char *answer)
+/* The last fenced block of Python, else the last whose language is not named; NULL: none. Empty
+ * blocks are ignored; one that is not closed ends with the text. Owned. */
+static char *last_block(const char *answer)
 {
     g_auto(GStrv) lines = g_strsplit(answer, "\n", -1);
-    Block found = {0}, block = {0}; /* block: the open one, where it can be the script */
+    g_autoptr(GString) block = g_string_new(NULL);
+    char *found = NULL;
+    BlockKind kind = BLOCK_OTHER, found_kind = BLOCK_UNNAMED;
     bool is_open = false;
-    for (guint i = 0; lines[i]; i++) {
-        const char *text = lines[i] + strspn(lines[i], " \t");
+    for (guint i = 0;; i++) {
+        const char *text = lines[i] ? lines[i] + strspn(lines[i], " \t") : FENCE;
         if (!g_str_has_prefix(text, FENCE)) {
-            if (block.text)
-                g_string_append_printf(block.text, "%s\n", lines[i]);
+            g_string_append_printf(block, "%s\n", lines[i]);
             continue;
         }
-        take_block(&found, &block);
+        if (is_open && block->len && kind >= found_kind) {
+            g_free(found);
+            found = g_strdup(block->str);
+            found_kind = kind;
+        }
+        if (!lines[i])
+            return found;
         is_open = !is_open;
-        BlockKind kind = kind_of(text + strlen(FENCE));
-        if (is_open && kind != BLOCK_OTHER)
-            block = (Block){kind, g_string_new(NULL)};
+        kind = kind_of(text + strlen(FENCE));
+        g_string_truncate(block, 0);
     }
-    take_block(&found, &block);
-    return found.text;
 }
 
 /* Whether a text without fences can be a script: it begins as one. */
@@ -125,18 +87,14 @@ static bool looks_like_code(const char *text)
 
 char *acr_agent_test_read(const char *answer, char **out_problem)
 {
-    GString *block = last_block(answer);
-    if (!block && !strstr(answer, FENCE) && looks_like_code(answer)) {
-        block = g_string_new(answer);
-        if (!g_str_has_suffix(answer, "\n"))
-            g_string_append_c(block, '\n');
-    }
-    if (block && block->len > ACR_TEST_MAX_BYTES) {
+    g_autofree char *script = last_block(answer);
+    if (!script && !strstr(answer, FENCE) && looks_like_code(answer))
+        script = g_strconcat(answer, g_str_has_suffix(answer, "\n") ? "" : "\n", NULL);
+    if (!script)
+        *out_problem = g_strdup("the answer holds no block of Python code (```python … ```)");
+    else if (strlen(script) > ACR_TEST_MAX_BYTES) {
         *out_problem = g_strdup_printf("the script is longer than %u bytes", ACR_TEST_MAX_BYTES);
-        g_string_free(block, TRUE);
         return NULL;
     }
-    if (!block)
-        *out_problem = g_strdup("the answer holds no block of Python code (```python … ```)");
-    return block ? g_string_free(block, FALSE) : NULL;
+    return g_steal_pointer(&script);
 }

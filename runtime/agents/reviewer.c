@@ -35,14 +35,9 @@ static char *take_text(const AcrJson *json, const char *key)
 
 bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out, char **out_problem)
 {
-    g_autoptr(GError) reason = NULL;
-    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, &reason);
+    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, out_problem);
     AcrReviewAnswer read = {0};
-    if (!json) {
-        *out_problem = g_strdup(reason->message);
-        return false;
-    }
-    if (!take_decision(json, "patch-correct", &read.patch_correct, out_problem) ||
+    if (!json || !take_decision(json, "patch-correct", &read.patch_correct, out_problem) ||
         !take_decision(json, "test-correct", &read.test_correct, out_problem))
         return false;
     read.patch_analysis = take_text(json, "patch-analysis");

@@ -1,12 +1,9 @@
 /*
  * Candidates and their order: a patch that is proved better is better, whatever its number; of
- * equals the first stays. One that is not applicable is better than none by its status alone. A
- * patch can be judged again, by a better test or by the validation: what was found last counts, so
- * all patches of an attempt are kept until one is selected.
+ * equals the first. One that is not applicable is better than none by its status alone. A patch can
+ * be judged again, by a better test or by the validation: what was found last counts.
  */
-#include "loops/work.h"
-
-#include <string.h>
+#include "loops/attempt_work.h"
 
 static const char *const proof_names[] = {
     [ACR_PROOF_REFUSED] = "refused",   [ACR_PROOF_DOUBTED] = "doubted",   [ACR_PROOF_NONE] = "none",
@@ -24,16 +21,32 @@ bool acr_proof_is_against(AcrProof proof)
     return proof < ACR_PROOF_NONE;
 }
 
-void acr_candidate_clear(AcrCandidate *candidate)
+static void candidate_free(gpointer data)
 {
-    g_clear_pointer(&candidate->overlay, acr_overlay_free);
+    AcrCandidate *candidate = data;
+    acr_overlay_free(candidate->overlay);
     g_clear_pointer(&candidate->diff, g_bytes_unref);
-    g_clear_pointer(&candidate->why, g_free);
+    g_free(candidate->why);
+    g_free(candidate);
+}
+
+GPtrArray *acr_candidates_new(void)
+{
+    return g_ptr_array_new_with_free_func(candidate_free);
+}
+
+AcrCandidate *acr_candidates_add(GPtrArray *candidates, AcrCandidate candidate)
+{
+    AcrCandidate *kept = g_new0(AcrCandidate, 1);
+    *kept = candidate;
+    g_ptr_array_add(candidates, kept);
+    return kept;
 }
 
 void acr_candidate_prove(AcrCandidate *candidate, AcrProof proof, char *why)
 {
     candidate->proof = proof;
+    candidate->is_judged = true;
     g_free(candidate->why);
     candidate->why = why;
 }
@@ -45,50 +58,14 @@ static bool is_better(const AcrCandidate *a, const AcrCandidate *b)
     return a->diff ? a->proof > b->proof : a->status > b->status;
 }
 
-static void candidate_free(gpointer candidate)
-{
-    acr_candidate_clear(candidate);
-    g_free(candidate);
-}
-
-void acr_candidate_offer(AcrCandidate *best, AcrCandidate *candidate)
-{
-    bool is_first = best->number == 0;
-    if (is_first || is_better(candidate, best)) {
-        acr_candidate_clear(best);
-        *best = *candidate;
-    } else {
-        acr_candidate_clear(candidate);
-    }
-    memset(candidate, 0, sizeof *candidate);
-}
-
-GPtrArray *acr_candidates_new(void)
-{
-    return g_ptr_array_new_with_free_func(candidate_free);
-}
-
-void acr_candidates_put(GPtrArray *candidates, AcrCandidate *candidate)
-{
-    AcrCandidate *kept = g_new0(AcrCandidate, 1);
-    *kept = *candidate;
-    memset(candidate, 0, sizeof *candidate);
-    for (guint i = 0; i < candidates->len; i++) {
-        AcrCandidate *old = candidates->pdata[i];
-        if (old->number == kept->number) {
-            candidate_free(old);
-            candidates->pdata[i] = kept;
-            return;
-        }
-    }
-    g_ptr_array_add(candidates, kept);
-}
-
-AcrCandidate *acr_candidates_best(const GPtrArray *candidates)
+AcrCandidate *acr_candidates_best(const GPtrArray *candidates, guint attempt)
 {
     AcrCandidate *best = NULL;
-    for (guint i = 0; i < candidates->len; i++)
-        if (!best || is_better(candidates->pdata[i], best))
-            best = candidates->pdata[i];
+    for (guint i = 0; i < candidates->len; i++) {
+        AcrCandidate *candidate = candidates->pdata[i];
+        bool counts = attempt == ACR_ANY_ATTEMPT || candidate->attempt == attempt;
+        if (counts && (!best || is_better(candidate, best)))
+            best = candidate;
+    }
     return best;
 }

@@ -1,7 +1,7 @@
 /*
  * loops: drives the machines of machines.h with real models, searches and edits. Clock, model and
- * the place where artifacts go are passed in, so that a loop runs on scripted answers, and from a
- * journal, unawares.
+ * the place where artifacts go are passed in, so that a loop runs the same on scripted answers
+ * and from a journal.
  */
 #ifndef ACR_LOOPS_H
 #define ACR_LOOPS_H
@@ -36,7 +36,7 @@ typedef struct {
     bool (*write)(void *ctx, const char *path, const void *data, gsize len, GError **error);
 } AcrArtifacts;
 
-/* Told as the work goes on; for people only, nothing depends on it. Each function may be NULL. */
+/* Called as the work proceeds; for people only, nothing depends on it. Each may be NULL. */
 typedef struct {
     void *ctx;
     /* A stage begins: attempt from 0, round or try from 1 (0: none). */
@@ -59,13 +59,11 @@ typedef struct {
     const AcrOverlay *overlay; /* the patch; NULL: none */
     const char *test;          /* a script, run as ACR_TEST_FILE by the project's Python; or NULL */
     const char *command;       /* else this, by a shell */
-    guint repeat;              /* from 0: the same once more, not taken from what is known of it */
+    guint repeat;              /* from 0: the same trial, run once more */
 } AcrTrial;
 
-/*
- * Runs trials, each once: what came of it is known from then on. The journal stands before it, so
- * that a loop runs from recorded executions unawares.
- */
+/* Runs trials, each once: its outcome is known from then on. The journal stands before it, so that
+ * a loop runs the same from recorded executions. */
 typedef struct {
     void *ctx;
     /*
@@ -101,8 +99,7 @@ typedef struct {
     guint max_rounds, max_tries, max_attempts;
     AcrVerify verify;
     const AcrExecutor *executor;
-    const char
-        *validate; /* a shell command run on the patched copy; non-zero refuses; NULL: none */
+    const char *validate; /* a shell command run on the patched copy; non-zero rejects; or NULL */
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
     const AcrInterrupt *interrupt;
@@ -110,36 +107,7 @@ typedef struct {
     const char *deadline_scope; /* whose time it is, for the message: "run", "batch" */
 } AcrRun;
 
-/* ---- Retrieval ----------------------------------------------------------------------------------
- */
-
-typedef struct {
-    AcrRetrievalState state;       /* DONE or EXHAUSTED */
-    GPtrArray *located;            /* owned; of AcrLocated; empty when EXHAUSTED */
-    AcrConversation *conversation; /* owned */
-    GPtrArray *results;            /* owned; private: which messages hold search results */
-    char *clue;                    /* owned; private: what is told with the issue, or NULL */
-    gsize issue_bytes;             /* private: of the issue, as it is still shown; 0: all */
-    bool dropped_turns;            /* private: the conversation lacks its oldest turns */
-} AcrRetrieved;
-void acr_retrieved_clear(AcrRetrieved *retrieved);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
-
-/*
- * Takes something out of a conversation that is too long, and says so in it: first what its reader
- * misses least. Older search results become their headings, earlier answers and the newest results
- * lose their middle, then the issue does; then its oldest turns go. What was done in words
- * (borrowed, static); NULL: nothing is left to take.
- */
-const char *acr_retrieved_shorten(AcrRetrieved *retrieved, const AcrRun *run);
-
-/* Runs the retrieval of one attempt; `clue` (may be NULL) is told with the issue. Errors: whatever
- * made it FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'). */
-bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, const char *clue,
-                       AcrRetrieved *out, GError **error) ACR_MUST_USE;
-
-/* ---- Verdicts -----------------------------------------------------------------------------------
- */
+/* ---- Verdicts -------------------------------------------------------------------------------- */
 
 /* What an execution of a reproducer shows. */
 typedef enum {
@@ -163,24 +131,23 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
  * without a limit or signal, and on stderr a traceback, the last one that passes through the
  * script, that ends in the exception itself ("AssertionError" as Python prints it, dotted or not,
  * with or without a message) and has a frame in the script whose quoted line is that line of the
- * script. The word printed anywhere else counts not.
+ * script. The word printed anywhere else is ignored.
  */
 void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
                     AcrTestVerdict *out);
 
-/* ---- Attempts -----------------------------------------------------------------------------------
- */
+/* ---- Attempts -------------------------------------------------------------------------------- */
 
 /* How well a candidate is proved, worst to best; of equals the first is selected. */
 typedef enum {
-    ACR_PROOF_REFUSED,  /* the validation refused it */
-    ACR_PROOF_DOUBTED,  /* the reviewer holds it for wrong */
+    ACR_PROOF_REFUSED,  /* validation rejected it */
+    ACR_PROOF_DOUBTED,  /* the reviewer found it wrong */
     ACR_PROOF_NONE,     /* nothing was run, or nothing can be said */
     ACR_PROOF_APPROVED, /* by the reviewer, without a test that was red before and is green after */
     ACR_PROOF_VERIFIED, /* approved, red before and green after, twice */
 } AcrProof;
 const char *acr_proof_name(AcrProof proof); /* "refused", … */
-/* Whether somebody found the patch wrong: it is told, and not applied. */
+/* Whether review or validation found the patch wrong: it is reported, and never applied. */
 bool acr_proof_is_against(AcrProof proof);
 
 typedef struct {
@@ -194,18 +161,18 @@ typedef struct {
                                   should be looked at, or NULL */
     char *script; /* owned; with ACR_GOAL_REPRODUCER: the one that reproduces the issue */
     char *reason; /* owned; why the last attempt that gave no answer ended, or NULL */
-} AcrRunResult;
-void acr_run_result_clear(AcrRunResult *result);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
+} AcrOutcome;
+void acr_outcome_clear(AcrOutcome *outcome);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
 
 /*
- * Runs the attempts and selects. True also when no patch came of it (diff NULL). Errors as of
- * acr_retrieval_run, and UNAVAILABLE. On a ceiling *out holds the best so far and the error is
- * ACR_LLM_ERROR_CEILING.
+ * Runs the attempts and selects. True also when no patch came of it (diff NULL). Errors: whatever
+ * made an attempt FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'), and UNAVAILABLE. On a
+ * ceiling *out holds the best so far and the error is ACR_LLM_ERROR_CEILING.
  */
-bool acr_attempts_run(const AcrRun *run, AcrRunResult *out, GError **error) ACR_MUST_USE;
+bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 /* Guard and reproducer of one attempt after the other, until the issue is reproduced. True also
  * where it is not (`script` NULL, `reason` says why). Errors: as above. */
-bool acr_reproduce_run(const AcrRun *run, AcrRunResult *out, GError **error) ACR_MUST_USE;
+bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 
 #endif

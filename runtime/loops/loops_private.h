@@ -1,21 +1,19 @@
-/* What the drivers of this folder share: artifacts as JSON, progress, and the meaning of a failed
- * model call. */
+/* Private to loops: what all drivers use. Files of the run folder, progress, and whether the run may
+ * go on. */
 #ifndef ACR_LOOPS_PRIVATE_H
 #define ACR_LOOPS_PRIVATE_H
 
 #include "loops/loops.h"
 
-/* Writes attempt_N/<name>, `name` made from a printf format; indented JSON (json taken). */
-bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error,
-                          const char *format, ...) G_GNUC_PRINTF(5, 6) ACR_MUST_USE;
+/* Writes attempt_N/<name>, `name` made from a printf format; the second as indented JSON (taken). */
 bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize len, GError **error,
                      const char *format, ...) G_GNUC_PRINTF(6, 7) ACR_MUST_USE;
+bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error,
+                          const char *format, ...) G_GNUC_PRINTF(5, 6) ACR_MUST_USE;
 void acr_loops_stage(const AcrRun *run, guint attempt, const char *stage, guint number);
 void acr_loops_note(const AcrRun *run, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Tells of an overflow, and `what` was done about it (NULL: nothing is left to do). */
+/* Notes an overflow, and `what` was done about it (NULL: nothing is left to do). */
 void acr_loops_note_overflow(const AcrRun *run, const char *what);
-/* A text as a model is shown it, between fences that it cannot close; owned. */
-char *acr_loops_fence(const char *language, const char *text) ACR_MUST_USE;
 /* False with INTERRUPTED when a signal came, with CEILING of llm when the time is over. */
 bool acr_loops_go_on(const AcrRun *run, GError **error) ACR_MUST_USE;
 

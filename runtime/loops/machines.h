@@ -8,8 +8,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* ---- Retrieval ----------------------------------------------------------------------------------
- */
+/* ---- Retrieval ------------------------------------------------------------------------------- */
 
 typedef enum {
     ACR_RETRIEVAL_SELECT,  /* the model chooses calls or names places */
@@ -65,10 +64,8 @@ AcrRetrieval acr_retrieval_begin(guint max_rounds);
 /* Makes the transition. False, and nothing changed, when the event cannot occur in the state. */
 bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event);
 bool acr_retrieval_is_over(const AcrRetrieval *machine);
-const char *acr_retrieval_state_name(AcrRetrievalState state); /* "select", … */
 
-/* ---- Review -------------------------------------------------------------------------------------
- */
+/* ---- Review ---------------------------------------------------------------------------------- */
 
 typedef enum {
     ACR_REVIEW_EXECUTE,  /* the test runs without and with the patch, as far as it has not yet */
@@ -116,10 +113,8 @@ AcrReview acr_review_begin(void);
 /* Makes the transition. False, and nothing changed, when the event cannot occur in the state. */
 bool acr_review_step(AcrReview *machine, AcrReviewEvent event);
 bool acr_review_is_over(const AcrReview *machine);
-const char *acr_review_state_name(AcrReviewState state); /* "execute", … */
 
-/* ---- Attempt ------------------------------------------------------------------------------------
- */
+/* ---- Attempt --------------------------------------------------------------------------------- */
 
 typedef enum {
     ACR_ATTEMPT_GUARD,     /* can code be run, and the issue be reproduced? */
@@ -163,6 +158,5 @@ typedef struct {
 AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries);
 bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event);
 bool acr_attempt_is_over(const AcrAttempt *machine);
-const char *acr_attempt_state_name(AcrAttemptState state);
 
 #endif

@@ -3,17 +3,20 @@
  * came of it. The reviewer starts afresh in each round, from the issue, the latest script and patch
  * and what the script did without and with it: what was said of earlier ones would only mislead.
  */
-#include "loops/work.h"
+#include "loops/attempt_work.h"
 
 #include <string.h>
 
+#define PATCH_SHOWN_BYTES (64u * 1024) /* of a patch, to the reviewer and the test's writer */
+
 typedef struct {
-    AcrWork *work;
+    AcrAttemptWork *work;
     AcrReview machine;
     AcrConversation *conversation; /* of this round */
     AcrReviewAnswer answer;        /* the last one read */
     char *problem;                 /* of the last one that could not be read */
-    char *judged_patch;            /* as the reviewer saw it */
+    char *patch, *test;            /* of this round, as the reviewer sees them */
+    char *executions;              /* what the test did without and with the patch, likewise */
     const AcrExecuted *after;      /* borrowed */
     AcrTestVerdict with_patch;
     GError *failure;
@@ -24,98 +27,65 @@ static void driver_clear(Driver *driver)
     acr_conversation_free(driver->conversation);
     acr_review_answer_clear(&driver->answer);
     g_free(driver->problem);
-    g_free(driver->judged_patch);
+    g_free(driver->patch);
+    g_free(driver->test);
+    g_free(driver->executions);
     acr_test_verdict_clear(&driver->with_patch);
     g_clear_error(&driver->failure);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, driver_clear)
 
-static AcrReviewEvent fail(Driver *driver, GError *error)
+/* The event of a step, where DONE is `done`; the error of one that failed is in driver->failure. */
+static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEvent done)
 {
-    g_clear_error(&driver->failure);
-    driver->failure = error;
-    return g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING) ? ACR_REVIEW_ON_CEILING
-                                                                        : ACR_REVIEW_ON_FAILED;
-}
-
-/* The event of a step that was not DONE. `error` is taken. */
-static AcrReviewEvent event_of(Driver *driver, AcrStep step, GError *error)
-{
+    if (step == ACR_STEP_DONE)
+        return done;
     if (step == ACR_STEP_FAILED)
-        return fail(driver, error);
+        return g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING)
+                   ? ACR_REVIEW_ON_CEILING
+                   : ACR_REVIEW_ON_FAILED;
     return step == ACR_STEP_UNAVAILABLE ? ACR_REVIEW_ON_UNAVAILABLE : ACR_REVIEW_ON_NOT_WRITTEN;
 }
 
-/* ---- Texts --------------------------------------------------------------------------------------
- */
-
-static char *patch_text(const Driver *driver)
-{
-    g_autofree char *text = acr_utf8_repair_bytes(driver->work->patching.latest.diff);
-    g_autofree char *shown = acr_text_shorten(text, ACR_PATCH_SHOWN_BYTES);
-    return acr_loops_fence("diff", shown);
-}
-
-static char *executions_text(const Driver *driver)
-{
-    const AcrTesting *testing = &driver->work->testing;
-    g_autofree char *before = acr_testing_describe("Without the patch", testing->executed,
-                                                   &testing->before),
-                    *after =
-                        acr_testing_describe("With the patch", driver->after, &driver->with_patch);
-    return g_strconcat(before, "\n", after, NULL);
-}
-
-static char *advice_text(const char *analysis, const char *advice)
-{
-    return g_strdup_printf("%s%s%s", analysis, *analysis && *advice ? "\n\n" : "", advice);
-}
-
-/* ---- States -------------------------------------------------------------------------------------
- */
-
 static AcrReviewEvent do_execute(Driver *driver)
 {
-    AcrWork *work = driver->work;
-    const AcrCandidate *patch = &work->patching.latest;
-    GError *error = NULL;
-    AcrStep step = acr_testing_run(work, patch->overlay, patch->number, 0, &driver->after,
-                                   &driver->with_patch, &error);
-    return step == ACR_STEP_DONE ? ACR_REVIEW_ON_RAN : event_of(driver, step, error);
+    AcrStep step = acr_reproducer_run(driver->work, driver->work->writer.latest, 0, &driver->after,
+                                      &driver->with_patch, &driver->failure);
+    return event_of(driver, step, ACR_REVIEW_ON_RAN);
 }
+
+/* ---- Judging --------------------------------------------------------------------------------- */
 
 static void start_round(Driver *driver)
 {
-    const AcrWork *work = driver->work;
+    const AcrAttemptWork *work = driver->work;
+    const AcrReproducer *reproducer = &work->reproducer;
     g_autofree char *name =
         g_strdup_printf("attempt_%u/review_%u", work->attempt, driver->machine.round);
-    g_autofree char *test = acr_loops_fence("python", work->testing.script),
-                    *executions = executions_text(driver);
-    g_free(driver->judged_patch);
-    driver->judged_patch = patch_text(driver);
-    g_autofree char *system =
-        acr_prompts_render(work->run->prompts, ACR_PROMPT_REVIEW_SYSTEM, NULL);
-    g_autofree char *user =
-        acr_prompts_render(work->run->prompts, ACR_PROMPT_REVIEW, "issue", work->run->issue, "test",
-                           test, "patch", driver->judged_patch, "executions", executions, NULL);
+    g_autofree char *diff = acr_utf8_repair_bytes(work->writer.latest->diff);
+    g_autofree char *shown = acr_text_shorten(diff, PATCH_SHOWN_BYTES);
+    g_autofree char *before = acr_execution_text("Without the patch", reproducer->executed,
+                                                 &reproducer->before),
+                    *after =
+                        acr_execution_text("With the patch", driver->after, &driver->with_patch);
+    g_free(driver->patch);
+    g_free(driver->test);
+    g_free(driver->executions);
+    driver->patch = acr_fence_text("diff", shown);
+    driver->test = acr_fence_text("python", reproducer->script);
+    driver->executions = g_strconcat(before, "\n", after, NULL);
     acr_conversation_free(driver->conversation);
     driver->conversation = acr_conversation_new(name);
-    acr_conversation_add(driver->conversation, ACR_ROLE_SYSTEM, system);
-    acr_conversation_add(driver->conversation, ACR_ROLE_USER, user);
-}
-
-static void ask_again(Driver *driver)
-{
-    g_autofree char *text = acr_prompts_render(driver->work->run->prompts, ACR_PROMPT_REVIEW_RETRY,
-                                               "problem", driver->problem, NULL);
-    acr_conversation_add(driver->conversation, ACR_ROLE_USER, text);
+    acr_agent_start(driver->conversation, work->run->prompts, ACR_AGENT_REVIEW, "issue",
+                    work->run->issue, "test", driver->test, "patch", driver->patch, "executions",
+                    driver->executions, NULL);
 }
 
 /* review_pPATCH_tTEST.json */
-static bool save_review(const Driver *driver, GError **error)
+static bool save_review(Driver *driver)
 {
     const AcrReviewAnswer *answer = &driver->answer;
-    const AcrWork *work = driver->work;
+    const AcrAttemptWork *work = driver->work;
     AcrJson *json = acr_json_new_object();
     acr_json_set_int(json, "round", driver->machine.round);
     acr_json_set_string(json, "patch-correct", answer->patch_correct ? "yes" : "no");
@@ -125,22 +95,9 @@ static bool save_review(const Driver *driver, GError **error)
     acr_json_set_string(json, "test-analysis", answer->test_analysis);
     acr_json_set_string(json, "test-advice", answer->test_advice);
     acr_json_set(json, "conversation", acr_conversation_to_json(driver->conversation, 0));
-    return acr_loops_write_json(work->run, work->attempt, json, error, "review_p%u_t%u.json",
-                                work->patching.latest.number, work->testing.number);
-}
-
-/* Keeps the patch that was just judged as a candidate. `why` is taken. */
-static void keep(Driver *driver, AcrProof proof, char *why)
-{
-    AcrCandidate *latest = &driver->work->patching.latest;
-    AcrCandidate copy = *latest;
-    copy.overlay = acr_overlay_copy(latest->overlay);
-    copy.diff = g_bytes_ref(latest->diff);
-    copy.why = NULL;
-    copy.is_validated = driver->machine.state == ACR_REVIEW_VALIDATE;
-    driver->work->patching.is_kept = true;
-    acr_candidate_prove(&copy, proof, why);
-    acr_candidates_put(driver->work->candidates, &copy);
+    return acr_loops_write_json(work->run, work->attempt, json, &driver->failure,
+                                "review_p%u_t%u.json", work->writer.latest->number,
+                                work->reproducer.number);
 }
 
 static AcrReviewEvent decide(Driver *driver)
@@ -150,194 +107,149 @@ static AcrReviewEvent decide(Driver *driver)
                    driver->machine.round, patch ? "right" : "wrong", test ? "right" : "wrong");
     if (patch && test)
         return ACR_REVIEW_ON_YES_YES;
-    keep(driver, patch ? ACR_PROOF_APPROVED : ACR_PROOF_DOUBTED,
-         g_strdup(patch ? "the reviewer holds the patch for right and the test for wrong"
-                        : "the reviewer holds the patch for wrong"));
+    acr_candidate_prove(driver->work->writer.latest, patch ? ACR_PROOF_APPROVED : ACR_PROOF_DOUBTED,
+                        g_strdup(patch ? "the reviewer found the patch right and the test wrong"
+                                       : "the reviewer found the patch wrong"));
     return patch ? ACR_REVIEW_ON_YES_NO : test ? ACR_REVIEW_ON_NO_YES : ACR_REVIEW_ON_NO_NO;
 }
 
 static AcrReviewEvent do_judge(Driver *driver)
 {
-    const AcrWork *work = driver->work;
-    GError *error = NULL;
+    AcrAttemptWork *work = driver->work;
+    GError *reason = NULL;
     const char *answer;
     acr_loops_stage(work->run, work->attempt, "review", driver->machine.round);
     if (driver->machine.invalid == 0)
         start_round(driver);
     else
-        ask_again(driver);
-    if (!acr_agent_ask(work->model, driver->conversation, "review", 0, true, &answer, &error)) {
-        if (!acr_work_is_no_answer(error))
-            return fail(driver, error);
-        acr_work_unproved(driver->work, "no review: %s", error->message);
-        g_error_free(error);
-        return ACR_REVIEW_ON_UNAVAILABLE;
-    }
+        acr_agent_tell(driver->conversation, work->run->prompts, ACR_PROMPT_REVIEW_RETRY, "problem",
+                       driver->problem, NULL);
+    if (!acr_agent_ask(work->model, driver->conversation, ACR_AGENT_REVIEW, 0, &answer, &reason))
+        return event_of(driver, acr_step_no_answer(work, "no review", reason, &driver->failure), 0);
     acr_review_answer_clear(&driver->answer);
     g_clear_pointer(&driver->problem, g_free);
     if (!acr_agent_review_read(answer, &driver->answer, &driver->problem)) {
         acr_loops_note(work->run, "the review cannot be read: %s", driver->problem);
         if (driver->machine.invalid + 1 == ACR_REVIEW_TRIES)
-            acr_work_unproved(driver->work, "no review can be read in %u tries", ACR_REVIEW_TRIES);
+            acr_step_unproved(work, "no review can be read in %d tries", ACR_REVIEW_TRIES);
         return ACR_REVIEW_ON_INVALID;
     }
-    return save_review(driver, &error) ? decide(driver) : fail(driver, error);
+    return save_review(driver) ? decide(driver) : event_of(driver, ACR_STEP_FAILED, 0);
 }
 
-/* Tries of the patch writer until one is applicable. */
-static AcrReviewEvent write_patch(Driver *driver)
+/* ---- Rewriting ------------------------------------------------------------------------------- */
+
+static char *advice_text(const char *analysis, const char *advice)
 {
-    GError *error = NULL;
-    for (guint i = 0; i < driver->work->run->max_tries; i++) {
-        AcrStep step = acr_patching_try(driver->work, &error);
-        if (step == ACR_STEP_DONE)
-            return ACR_REVIEW_ON_WRITTEN;
-        if (step != ACR_STEP_NOT_DONE)
-            return event_of(driver, step, error);
-    }
-    return ACR_REVIEW_ON_NOT_WRITTEN;
+    return g_strdup_printf("%s%s%s", analysis, *analysis && *advice ? "\n\n" : "", advice);
 }
 
-/* Tells the patch writer what a review says; of the script too, where that is wrong as well. */
-static void tell_review(Driver *driver)
-{
-    AcrWork *work = driver->work;
-    const AcrReviewAnswer *answer = &driver->answer;
-    const AcrPrompts *prompts = work->run->prompts;
-    g_autofree char *test = acr_loops_fence("python", work->testing.script),
-                    *executions = executions_text(driver),
-                    *advice = advice_text(answer->patch_analysis, answer->patch_advice),
-                    *test_advice = advice_text(answer->test_analysis, answer->test_advice);
-    if (answer->test_correct)
-        acr_patching_tell(work,
-                          acr_prompts_render(prompts, ACR_PROMPT_PATCH_REVIEWED, "test", test,
-                                             "executions", executions, "advice", advice, NULL));
-    else
-        acr_patching_tell(work, acr_prompts_render(prompts, ACR_PROMPT_PATCH_BOTH_REVIEWED, "test",
-                                                   test, "executions", executions, "advice", advice,
-                                                   "test_advice", test_advice, NULL));
-}
-
-/* Rewrites the patch after a review; after a refusal the patch writer has been told already. */
+/* Rewrites the patch after a review, in tries until one is applicable; after a refusal by the
+ * validation the patch writer has been told already. */
 static AcrReviewEvent do_patch(Driver *driver)
 {
-    if (!driver->answer.patch_correct)
-        tell_review(driver);
-    return write_patch(driver);
+    AcrAttemptWork *work = driver->work;
+    const AcrReviewAnswer *answer = &driver->answer;
+    g_autofree char *advice = advice_text(answer->patch_analysis, answer->patch_advice),
+                    *test_advice = advice_text(answer->test_analysis, answer->test_advice);
+    AcrPromptId prompt =
+        answer->test_correct ? ACR_PROMPT_PATCH_REVIEWED : ACR_PROMPT_PATCH_BOTH_REVIEWED;
+    AcrStep step = ACR_STEP_NOT_DONE;
+    if (!answer->patch_correct)
+        acr_step_tell_writer(work,
+                             acr_prompts_render(work->run->prompts, prompt, "test", driver->test,
+                                                "executions", driver->executions, "advice", advice,
+                                                "test_advice", test_advice, NULL));
+    for (guint i = 0; i < work->run->max_tries && step == ACR_STEP_NOT_DONE; i++)
+        step = acr_patch_writer_try(work, &driver->failure);
+    return event_of(driver, step, ACR_REVIEW_ON_WRITTEN);
 }
 
 static AcrReviewEvent do_test(Driver *driver)
 {
-    AcrWork *work = driver->work;
-    GError *error = NULL;
-    g_autofree char *executions = executions_text(driver),
-                    *advice = advice_text(driver->answer.test_analysis, driver->answer.test_advice);
+    g_autofree char *advice = advice_text(driver->answer.test_analysis, driver->answer.test_advice);
     char *message =
-        acr_prompts_render(work->run->prompts, ACR_PROMPT_TEST_REVIEWED, "patch",
-                           driver->judged_patch, "executions", executions, "advice", advice, NULL);
-    AcrStep step = acr_testing_rewrite(work, message, work->run->max_tries, &error);
-    return step == ACR_STEP_DONE ? ACR_REVIEW_ON_WRITTEN : event_of(driver, step, error);
+        acr_prompts_render(driver->work->run->prompts, ACR_PROMPT_TEST_REVIEWED, "patch",
+                           driver->patch, "executions", driver->executions, "advice", advice, NULL);
+    return event_of(driver, acr_reproducer_rewrite(driver->work, message, &driver->failure),
+                    ACR_REVIEW_ON_WRITTEN);
 }
 
-/* ---- Approval -----------------------------------------------------------------------------------
- */
+/* ---- Approval -------------------------------------------------------------------------------- */
 
 /*
  * Whether the same happens once more, first with the patch and then without, and nothing doubtful:
- * a script that goes by the clock, by chance or by how often it ran says something else then.
+ * a script that depends on the clock, on randomness or on how often it ran says something else then.
  */
-static AcrStep repeat(Driver *driver, bool *out_same, GError **error)
+static AcrStep repeat(Driver *driver, bool *out_same)
 {
-    AcrWork *work = driver->work;
-    const AcrCandidate *patch = &work->patching.latest;
+    AcrAttemptWork *work = driver->work;
     const AcrExecuted *executed;
     g_auto(AcrTestVerdict) with = {0}, without = {0};
-    AcrStep step = acr_testing_run(work, patch->overlay, patch->number, 1, &executed, &with, error);
+    AcrStep step =
+        acr_reproducer_run(work, work->writer.latest, 1, &executed, &with, &driver->failure);
     if (step == ACR_STEP_DONE)
-        step = acr_testing_run(work, NULL, 0, 1, &executed, &without, error);
+        step = acr_reproducer_run(work, NULL, 1, &executed, &without, &driver->failure);
     *out_same = step == ACR_STEP_DONE && with.result == driver->with_patch.result &&
-                without.result == work->testing.before.result && with.doubts->len == 0 &&
+                without.result == work->reproducer.before.result && with.doubts->len == 0 &&
                 without.doubts->len == 0;
     return step;
 }
 
-/* How well an approved patch is proved. */
-static AcrStep prove(Driver *driver, AcrProof *out_proof, char **out_why, GError **error)
+/* How well an approved patch is proved; *out_doubt (owned): why it is not verified, or NULL. */
+static AcrStep prove(Driver *driver, char **out_doubt)
 {
-    const AcrTesting *testing = &driver->work->testing;
-    const GPtrArray *doubts[] = {testing->before.doubts, driver->with_patch.doubts};
+    const AcrTestVerdict *before = &driver->work->reproducer.before, *after = &driver->with_patch;
+    const GPtrArray *doubts = before->doubts->len ? before->doubts : after->doubts;
     bool same = false;
-    *out_proof = ACR_PROOF_APPROVED;
-    if (testing->before.result != ACR_TEST_REPRODUCED ||
-        driver->with_patch.result != ACR_TEST_PASSED) {
-        *out_why =
-            g_strdup("the reviewer approves, but the test was not red before and green after");
+    if (before->result != ACR_TEST_REPRODUCED || after->result != ACR_TEST_PASSED) {
+        *out_doubt = g_strdup("the test was not red before and green after");
         return ACR_STEP_DONE;
     }
-    for (guint i = 0; i < G_N_ELEMENTS(doubts); i++) {
-        if (doubts[i]->len) {
-            *out_why =
-                g_strdup_printf("the reviewer approves, but %s", (const char *)doubts[i]->pdata[0]);
-            return ACR_STEP_DONE;
-        }
-    }
-    AcrStep step = repeat(driver, &same, error);
-    if (step == ACR_STEP_UNAVAILABLE) {
-        *out_why = g_strdup_printf("the reviewer approves, but %s", driver->work->unproved);
+    if (doubts->len) {
+        *out_doubt = g_strdup(doubts->pdata[0]);
         return ACR_STEP_DONE;
     }
-    if (step != ACR_STEP_DONE)
-        return step;
-    *out_proof = same ? ACR_PROOF_VERIFIED : ACR_PROOF_APPROVED;
-    *out_why = same ? g_strdup_printf("reproducer_%u.py fails without the patch and passes with it",
-                                      testing->number)
-                    : g_strdup("the reviewer approves, but the test says something else each time");
-    return ACR_STEP_DONE;
+    AcrStep step = repeat(driver, &same);
+    if (step == ACR_STEP_UNAVAILABLE)
+        *out_doubt = g_strdup(driver->work->unproved);
+    else if (step == ACR_STEP_DONE && !same)
+        *out_doubt = g_strdup("the test is not deterministic");
+    return step == ACR_STEP_UNAVAILABLE ? ACR_STEP_DONE : step;
 }
 
 static AcrReviewEvent do_validate(Driver *driver)
 {
-    AcrWork *work = driver->work;
-    GError *error = NULL;
-    g_autofree char *message = NULL, *why = NULL;
-    AcrProof proof;
-    AcrStep step = acr_validate(work, &work->patching.latest, &message, &error);
-    if (step == ACR_STEP_NOT_DONE) {
-        keep(driver, ACR_PROOF_REFUSED, g_strdup("the validation refuses the patch"));
-        acr_patching_tell(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
-                                                   "message", message, NULL));
+    AcrAttemptWork *work = driver->work;
+    g_autofree char *doubt = NULL;
+    AcrStep step = acr_step_validate(work, work->writer.latest, &driver->failure);
+    if (step == ACR_STEP_NOT_DONE)
         return ACR_REVIEW_ON_REFUSED;
-    }
     if (step == ACR_STEP_DONE)
-        step = prove(driver, &proof, &why, &error);
+        step = prove(driver, &doubt);
     if (step != ACR_STEP_DONE)
-        return event_of(driver, step, error);
+        return event_of(driver, step, 0);
+    char *why = doubt ? g_strdup_printf("the reviewer approves, but %s", doubt)
+                      : g_strdup_printf("reproducer_%u.py fails without the patch and passes with "
+                                        "it",
+                                        work->reproducer.number);
     acr_loops_note(work->run, "approved: %s", why);
-    keep(driver, proof, g_steal_pointer(&why));
+    acr_candidate_prove(work->writer.latest, doubt ? ACR_PROOF_APPROVED : ACR_PROOF_VERIFIED, why);
     return ACR_REVIEW_ON_PASSED;
 }
 
-/* ---- The whole ----------------------------------------------------------------------------------
- */
-
-static AcrReviewEvent do_state(Driver *driver)
+AcrStep acr_review_run(AcrAttemptWork *work, GError **error)
 {
     static AcrReviewEvent (*const steps[])(Driver *) = {
         [ACR_REVIEW_EXECUTE] = do_execute,   [ACR_REVIEW_JUDGE] = do_judge,
         [ACR_REVIEW_TEST] = do_test,         [ACR_REVIEW_PATCH] = do_patch,
         [ACR_REVIEW_VALIDATE] = do_validate,
     };
-    GError *error = NULL;
-    if (!acr_loops_go_on(driver->work->run, &error))
-        return fail(driver, error);
-    return steps[driver->machine.state](driver);
-}
-
-AcrStep acr_review_run(AcrWork *work, GError **error)
-{
     g_auto(Driver) driver = {.work = work, .machine = acr_review_begin()};
     while (!acr_review_is_over(&driver.machine)) {
-        AcrReviewEvent event = do_state(&driver);
+        AcrReviewEvent event = acr_loops_go_on(work->run, &driver.failure)
+                                   ? steps[driver.machine.state](&driver)
+                                   : event_of(&driver, ACR_STEP_FAILED, 0);
         bool legal = acr_review_step(&driver.machine, event);
         g_assert(legal);
     }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK(acr - py - error - quark, acr_py_error)
+G_DEFINE_QUARK(acr_py_error, acr_py_error)
 
 /* The text of an object on one line, shortened; owned (g_free); "" when even that fails. */
 static char *text_of(PyObject *object)

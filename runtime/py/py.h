@@ -70,7 +70,7 @@ bool acr_python_bind_call(AcrPython *python, const char *text, AcrCall *out,
 
 /*
  * Adds to `doubts` (of char *, owned) why a person should look at a reproducer before trusting how
- * it ended: it leaves by os._exit, swallows errors, goes by the clock, … (python/acr/doubts.py).
+ * it ended: it leaves by os._exit, swallows errors, goes by the clock, … (python/acr/reproducer_doubts.py).
  * One that cannot be read is doubted for that. Errors: ENVIRONMENT, FAILED.
  */
 bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,

@@ -7,11 +7,9 @@
 
 #include "py/py.h"
 
-#define ACR_PY_STACK_BYTES                                                                         \
-    (16u * 1024 * 1024)      /* a 2,900-deep expression needs more than 256 KiB                    \
-                              */
-#define ACR_PY_GRACE_MS 5000 /* a job past its deadline is given up after that */
-#define ACR_PY_AGAIN_MS 200  /* between two Deadlines raised in one job */
+#define ACR_PY_STACK_BYTES (16u * 1024 * 1024) /* a 2,900-deep expression takes 256 KiB and more */
+#define ACR_PY_GRACE_MS 5000                   /* a job past its deadline is given up after that */
+#define ACR_PY_AGAIN_MS 200                    /* between two Deadlines raised in one job */
 #define ACR_PY_COMPILE_TIMEOUT_MS 20000
 #define ACR_PY_LINT_TIMEOUT_MS 300000
 #define ACR_PY_BIND_TIMEOUT_MS 10000
@@ -32,19 +30,17 @@ char *acr_py_running_version(void) ACR_MUST_USE;
 /* The interpreter that was named when the program was built; borrowed for ever. */
 const char *acr_py_executable(void);
 
-/* ---- Fields: several byte strings as one, python/acr/fields.py
- * ------------------------------------ */
+/* ---- Several byte strings as one, as python/acr/packing.py writes them ---- */
 
 void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
 /* Owned array of GBytes (freed with its elements), or NULL when `data` is no list of fields. */
 GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
 
-/* ---- Tables
- * -------------------------------------------------------------------------------------- */
+/* ---- Referee ---- */
 
 bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
-                     GError **error);
+                     GError **error) ACR_MUST_USE;
 bool acr_py_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
-                 GError **error);
+                 GError **error) ACR_MUST_USE;
 
 #endif

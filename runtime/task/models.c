@@ -51,8 +51,10 @@ GPtrArray *acr_task_models_new(const AcrTaskOptions *task, const AcrSpending *sp
                                const AcrHost *host, GError **error)
 {
     g_autoptr(GPtrArray) models = g_ptr_array_new_with_free_func((GDestroyNotify)acr_model_free);
+    /* What a script's lines may name: the roles that ask. */
     AcrModelOptions shared = {
         .instance_id = task->instance_id,
+        .labels = acr_role_names(),
         .temperature = task->temperature,
         .effort = task->effort,
         .shared_dir = task->shared_dir,

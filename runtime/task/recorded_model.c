@@ -93,8 +93,8 @@ static AcrJson *request_to_json(RecordedModel *self, const AcrModelRequest *requ
     gsize from = learn(known_messages(self->recorder, name), request->conversation);
     AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "model", self->model.name);
-    acr_json_set_string(json, "agent", request->agent);
-    acr_json_set_int(json, "round", request->round);
+    acr_json_set_string(json, "agent", request->label);
+    acr_json_set_int(json, "round", request->step);
     acr_json_set_bool(json, "json", request->json);
     acr_json_set_string(json, "conversation", name);
     acr_json_set_int(json, "from", (gint64)from);
@@ -164,7 +164,7 @@ static void count(RecordedModel *self, const AcrModelRequest *request, const Acr
 {
     AcrCallCost call;
     acr_record_cost(record, &call);
-    acr_cost_add(self->recorder->cost, request->agent, acr_conversation_name(request->conversation),
+    acr_cost_add(self->recorder->cost, request->label, acr_conversation_name(request->conversation),
                  &call, replayed);
     const AcrProgress *progress = self->recorder->progress;
     const AcrUsage *total = &acr_cost_total(self->recorder->cost)->usage;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* selected_patch.json */
-static AcrJson *describe_selection(const AcrRunResult *result)
+static AcrJson *describe_selection(const AcrOutcome *result)
 {
     AcrJson *json = acr_json_new_object();
     g_autofree char *path =
@@ -27,7 +27,7 @@ AcrGoal acr_folder_goal(const AcrFolder *folder)
 }
 
 bool acr_result_save(const AcrFolder *folder, const AcrArtifacts *artifacts,
-                     const AcrRunResult *result, GError **error)
+                     const AcrOutcome *result, GError **error)
 {
     if (acr_folder_goal(folder) == ACR_GOAL_REPRODUCER)
         return !result->script || artifacts->write(artifacts->ctx, ACR_TEST_FILE, result->script,
@@ -40,7 +40,7 @@ bool acr_result_save(const AcrFolder *folder, const AcrArtifacts *artifacts,
            artifacts->write(artifacts->ctx, "selected_patch.json", text, strlen(text), error);
 }
 
-bool acr_result_finish(AcrFolder *folder, const AcrArtifacts *artifacts, const AcrRunResult *result,
+bool acr_result_finish(AcrFolder *folder, const AcrArtifacts *artifacts, const AcrOutcome *result,
                        GError **error)
 {
     AcrJson *described = acr_json_new_object();

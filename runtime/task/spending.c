@@ -98,7 +98,7 @@ bool acr_spending_open(AcrSpending *spending, const AcrTaskOptions *options, con
 AcrJson *acr_spending_describe(const AcrSpending *spending)
 {
     AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "table", acr_prices_date());
+    acr_json_set_string(json, "table", acr_prices_date(spending->prices));
     if (spending->prices_digest)
         acr_json_set_string(json, "file", spending->prices_digest);
     return json;

@@ -241,7 +241,7 @@ static bool write_artifact(void *ctx, const char *path, const void *data, gsize 
  */
 
 static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *models,
-                         const AcrArtifacts *artifacts, const char *issue, AcrRunResult *out,
+                         const AcrArtifacts *artifacts, const char *issue, AcrOutcome *out,
                          GError **error)
 {
     const AcrJson *bound = acr_json_get(task->folder.meta, "options");
@@ -283,7 +283,7 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
                                        : acr_attempts_run(&run, out, error);
 }
 
-static void take_result(const Task *task, AcrRunResult *result, AcrTaskResult *out)
+static void take_result(const Task *task, AcrOutcome *result, AcrTaskResult *out)
 {
     out->goal = acr_folder_goal(&task->folder);
     out->status = result->status;
@@ -326,7 +326,7 @@ static bool work(Task *task, const char *issue, AcrTaskResult *out, GError **err
     if (!index_workspace(task, error))
         return false;
     AcrArtifacts artifacts = {&task->folder, write_artifact};
-    g_auto(AcrRunResult) result = {0};
+    g_auto(AcrOutcome) result = {0};
     bool ok = run_attempts(task, journal, models, &artifacts, issue, &result, error);
     out->model_calls = acr_recorder_live_calls(recorder);
     out->cost = *acr_cost_total(cost);
@@ -426,7 +426,7 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 }
 
 /* Compares what a run that is over has written with what it would write now. */
-static bool check_result(const AcrFolder *folder, GHashTable *kept, const AcrRunResult *result,
+static bool check_result(const AcrFolder *folder, GHashTable *kept, const AcrOutcome *result,
                          const AcrCost *cost, GError **error)
 {
     const AcrArtifacts artifacts = {kept, keep_artifact};
@@ -475,7 +475,7 @@ static bool replay_attempts(Task *task, AcrTaskResult *out, GError **error)
     g_autoptr(GHashTable) kept =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     AcrArtifacts artifacts = {kept, keep_artifact};
-    g_auto(AcrRunResult) result = {0};
+    g_auto(AcrOutcome) result = {0};
     bool ok = run_attempts(task, journal, models, &artifacts, text, &result, error);
     if (!ok)
         tell_replay_error(&task->folder, error);

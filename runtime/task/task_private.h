@@ -228,9 +228,9 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
 AcrGoal acr_folder_goal(const AcrFolder *folder);
 /* Writes what a run has come to so far: patch.diff and selected_patch.json, or the reproducer. */
 bool acr_result_save(const AcrFolder *folder, const AcrArtifacts *artifacts,
-                     const AcrRunResult *result, GError **error) ACR_MUST_USE;
+                     const AcrOutcome *result, GError **error) ACR_MUST_USE;
 /* The same, and that it is over. */
-bool acr_result_finish(AcrFolder *folder, const AcrArtifacts *artifacts, const AcrRunResult *result,
+bool acr_result_finish(AcrFolder *folder, const AcrArtifacts *artifacts, const AcrOutcome *result,
                        GError **error) ACR_MUST_USE;
 /* Of a run that is over. *out owned. */
 bool acr_result_read(const AcrFolder *folder, AcrTaskResult *out, GError **error) ACR_MUST_USE;

@@ -268,7 +268,7 @@ static int ask(const AcrProgram *program, const Options *options, const Limits *
         acr_conversation_add(conversation, ACR_ROLE_SYSTEM, options->system);
     acr_conversation_add(conversation, ACR_ROLE_USER, text);
     AcrModelRequest request = {
-        .agent = acr_verb_ask.name,
+        .label = acr_verb_ask.name,
         .conversation = conversation,
         .json = options->json_mode || schema,
         .schema = schema,

@@ -183,7 +183,7 @@ static bool take_patch(const AcrProgram *program, const Options *options, AcrOve
         return false;
     gsize len;
     const void *data = g_bytes_get_data(diff, &len);
-    bool ok = acr_overlay_take_diff(overlay, data ? data : "", len, error);
+    bool ok = acr_overlay_apply_diff(overlay, data ? data : "", len, error);
     if (!ok)
         g_prefix_error(error, "'%s': ", options->patch);
     return ok;

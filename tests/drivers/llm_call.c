@@ -88,7 +88,7 @@ static bool make_calls(const AcrJson *call, AcrModel *model, AcrJson *out)
     g_autoptr(AcrConversation) conversation = conversation_of(call);
     gint64 repeat = CLAMP(acr_json_get_int(call, "repeat", 1), 1, MAX_CALLS), failed = 0, i;
     AcrModelRequest request = {
-        .agent = "call",
+        .label = "call",
         .conversation = conversation,
         .json = acr_json_get_bool(call, "json", false),
         .schema = acr_json_get(call, "schema"),

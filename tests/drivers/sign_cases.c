@@ -1,14 +1,12 @@
 /*
  * Signs requests for AWS by the library's signer. Reads JSON lines from stdin: {"access", "secret",
- * "token" or null, "region", "service", "method", "host", "path", "query", "headers": [line],
- * "body", "time"} and prints for each the list of headers that the signer adds, as a JSON line.
+ * "token" or null, "region", "service", "url", "type", "body", "time"} and prints for each the list
+ * of headers that the signer adds, as a JSON line.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "llm/llm_private.h"
-
-#define MAX_HEADERS 64u
+#include "llm/aws.h"
 
 static const char *text(const AcrJson *json, const char *key)
 {
@@ -20,25 +18,19 @@ static const char *text(const AcrJson *json, const char *key)
 
 static char *sign(const AcrJson *json)
 {
-    const char *lines[MAX_HEADERS + 1] = {NULL};
     g_autoptr(GPtrArray) added = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(AcrJson) out = acr_json_new_array();
     g_autoptr(GBytes) body = acr_json_get_bytes(json, "body");
-    AcrAwsKeys keys = {
-        .access_key = text(json, "access"),
-        .secret_key = text(json, "secret"),
-        .session_token = acr_json_get_string(json, "token"),
-        .region = text(json, "region"),
-        .service = text(json, "service"),
+    AcrAwsCredentials keys = {
+        .access_key = (char *)text(json, "access"),
+        .secret_key = (char *)text(json, "secret"),
+        .session_token = (char *)acr_json_get_string(json, "token"),
+        .region = (char *)text(json, "region"),
     };
-    guint count = 0;
 
-    for (const AcrJson *at = acr_json_first(acr_json_get(json, "headers"));
-         at && count < MAX_HEADERS; at = acr_json_next(at))
-        lines[count++] = acr_json_string(at);
     g_assert_nonnull(body);
-    acr_sigv4_sign(&keys, text(json, "method"), text(json, "host"), text(json, "path"),
-                   text(json, "query"), lines, g_bytes_get_data(body, NULL), g_bytes_get_size(body),
+    acr_sigv4_sign(&keys, text(json, "service"), text(json, "url"), text(json, "type"),
+                   g_bytes_get_data(body, NULL), g_bytes_get_size(body),
                    acr_json_get_int(json, "time", 0), added);
     for (guint i = 0; i < added->len; i++)
         acr_json_append(out, acr_json_new_string(added->pdata[i]));

@@ -20,7 +20,7 @@ SANITIZED = SLOWNESS > 1
 #: What an answer may have at most, and a line of JSON that holds one.
 MAX_OUTPUT = 64 * 1024
 #: What a cache folder may hold when nobody is making a database.
-CACHE_FILES = {"outlines.sqlite" + end for end in ("", "-wal", "-shm", "-lock")}
+CACHE_FILES = {"outlines.sqlite" + end for end in ("", "-journal", "-lock")}
 #: Counts of `index --json` that are the same however often and by however many it is made.
 COUNTS = ("entries", "files", "symbols", "unparsable")
 TIMES = ("snapshot_ms", "cache_ms", "outline_ms", "decode_ms", "index_ms")

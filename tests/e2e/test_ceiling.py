@@ -212,7 +212,7 @@ def test_a_run_stops_at_its_ceiling_and_goes_on_with_a_higher_one(
 ) -> None:
     server, command, out = honest
     stopped = host.run(*command, "--max-tokens-total", 12000, env=server.environment)
-    assert "ceiling of the run" in stopped.check(4).err
+    assert "of the run reached" in stopped.check(4).err
     asked = len(server.requests)
     assert asked > 0
     away = (out / "ledger.jsonl").rename(tmp_path / "away")
@@ -220,7 +220,7 @@ def test_a_run_stops_at_its_ceiling_and_goes_on_with_a_higher_one(
     lost.one_line(3, "ledger.jsonl")
     away.rename(out / "ledger.jsonl")
     again = host.run(*command, "--max-tokens-total", 12000, env=server.environment)
-    assert "ceiling of the run" in again.check(4).err
+    assert "of the run reached" in again.check(4).err
     assert len(server.requests) == asked
     done = host.run(*command, "--max-tokens-total", 10**7, env=server.environment).check()
     assert done.stdout

@@ -275,7 +275,7 @@ def test_a_patch_that_the_validation_refuses_is_not_applied(
         result = run_host(*run).check(1)
         assert CHANGED in result.out
         assert "not applied: the patch is held for wrong" in result.err
-        assert "verified: no (the validation refuses the patch)" in result.err
+        assert "verified: no (validation rejected the patch)" in result.err
         assert digest(sample_repo.path) == before
 
 

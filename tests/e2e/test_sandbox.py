@@ -305,12 +305,9 @@ def test_a_file_that_is_too_large_is_told_each_time(
     limit_of(sandbox, "podman", "dockerd", why="the image holds it")
     os.truncate(repo / "README", (128 << 20) + 1)
     untouched()
-    copies = set()
     for _ in range(2):
         result = sandbox.run(repo, "-v", "--", "sh", "-c", "rm run.sh && ls").check(0)
         assert "README" not in result.out and "too large for the sandbox: 'README'" in result.err
-        copies |= {path.stat().st_ino for path in sandbox.host.home.rglob("sandbox/copy-*/tree")}
-    assert len(copies) == (sandbox.name == "plain")  # it was put back, not made again
 
 
 # ---- Limits ----------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ def test_run_goes_on_without_proof(case: Case, host: Host, sample_repo: Repo, tm
     result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
     runs.check_patch(result.stdout, checkout)
     [line] = result.err.splitlines()
-    assert line.startswith("acr-host run: verified: no (the issue is not reproduced: "), line
+    assert line.startswith("acr-host run: verified: no (code cannot be run here: "), line
     check_line(line, case)
     # Said again from the run folder alone, and offline.
     again = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
@@ -276,7 +276,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
             env = {"XDG_CACHE_HOME": str(path), "TMPDIR": str(host.home)}
             assert can_run(host, sample_repo, env, *backend).check(0).err == ""
             said = can_run(host, sample_repo, env, *backend, "-v").check(0).err
-            assert "trees are not kept for the next time: " in said
+            assert "the cache cannot be used: " in said
     (tmp_path / "file").write_text("")
     can_run(host, sample_repo, {"XDG_CACHE_HOME": str(tmp_path / "file")}, *backend).check(0)
     assert not list(host.home.glob("acr-host-*/*")), "a temporary tree is left"
@@ -364,8 +364,8 @@ def _host(root: Path) -> None:
 
 IMAGES = {
     "acr-host-test/missing": ["has no image 'acr-host-test/missing'"],
-    "acr-host-test/broken": ["the image 'acr-host-test/broken' has ended by itself (can its /bin/sh be run here?)"],
-    "acr-host-test/empty": ["the image 'acr-host-test/empty' has no /bin/sh"],
+    "acr-host-test/broken": ["the image 'acr-host-test/broken' has no /bin/sh that can be run here"],
+    "acr-host-test/empty": ["the image 'acr-host-test/empty' has no /bin/sh that can be run here"],
     "no such/name!": ["no such/name!"],
 }
 
@@ -404,7 +404,7 @@ def check_runs(case: Case, host: Host, repo: Repo, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     result = sample_run(host, repo, folder / "auto", case).check(0)
     [line] = result.err.splitlines()
-    assert "verified: no (the issue is not reproduced: " in line
+    assert "verified: no (code cannot be run here: " in line
     check_line(line, case)
     runs.check_patch(result.stdout, repo.clone(folder / "checkout"))
     result = sample_run(host, repo, folder / "always", case, "always")
@@ -457,7 +457,7 @@ def test_a_container_that_forbids_namespaces(
     check_line(result.one_line(125), case)
     result = sample_run(host, sample_repo, tmp_path / "out", case).check(0)
     [line] = result.err.splitlines()
-    assert "verified: no (the issue is not reproduced: " in line
+    assert "verified: no (code cannot be run here: " in line
     check_line(line, case)
     assert result.stdout == (tmp_path / "out" / "patch.diff").read_bytes() != b""
     result = sample_run(host, sample_repo, tmp_path / "always", case, "always")

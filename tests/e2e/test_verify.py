@@ -210,7 +210,7 @@ def test_where_no_applicable_patch_comes_the_best_so_far_is_taken(case: Case) ->
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES), bad, bad]
     result = case.run(lines, "--tries", "2").check()
     assert added(result) == [OTHER]
-    assert verified(result) == "no (the reviewer holds the patch for wrong)"
+    assert verified(result) == "no (the reviewer found the patch wrong)"
 
 
 def test_a_test_that_cannot_be_written_again_leaves_the_patch_approved(case: Case) -> None:
@@ -219,7 +219,7 @@ def test_a_test_that_cannot_be_written_again_leaves_the_patch_approved(case: Cas
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_NO), nothing, nothing]
     result = case.run(lines, "--tries", "2").check()
     assert added(result) == [RIGHT]
-    assert verified(result) == "no (the reviewer holds the patch for right and the test for wrong)"
+    assert verified(result) == "no (the reviewer found the patch right and the test wrong)"
     assert case.files("reproducer_*") == ["reproducer_1.py"]
     assert case.files("conv_test_*") == [f"conv_test_{n}.json" for n in (1, 2, 3)]
 
@@ -247,14 +247,14 @@ def test_when_the_rounds_are_used_up_the_best_so_far_is_taken(case: Case) -> Non
     lines[-1:] = [review(YES_NO), test_line(WRONG_SCRIPT)]
     result = case.run(lines).check()
     assert added(result) == [f"    return n // {numbers[-1]}\n"]
-    assert verified(result) == "no (the reviewer holds the patch for right and the test for wrong)"
+    assert verified(result) == "no (the reviewer found the patch right and the test wrong)"
     assert len(case.asked("review")) == ROUNDS
     assert case.selected()["proof"] == "approved"
 
 
 @pytest.mark.parametrize(
     ("judged", "why"),
-    [(NO_YES, "the reviewer holds the patch for wrong"), (YES_YES, "the validation refuses the patch")],
+    [(NO_YES, "the reviewer found the patch wrong"), (YES_YES, "validation rejected the patch")],
 )
 def test_of_a_patch_that_is_judged_again_the_newest_judgement_holds(
     case: Case, judged: tuple[str, str], why: str
@@ -272,7 +272,7 @@ def test_of_equals_the_first_is_taken(case: Case) -> None:
         lines += [patch(f"    return n // {number}\n"), review(NO_YES)]
     result = case.run(lines).check()
     assert added(result) == ["    return n // 10\n"]
-    assert verified(result) == "no (the reviewer holds the patch for wrong)"
+    assert verified(result) == "no (the reviewer found the patch wrong)"
     assert len(case.asked("review")) == ROUNDS and len(case.asked("patch")) == ROUNDS
 
 
@@ -319,7 +319,7 @@ def test_a_patch_writer_that_is_used_up_leaves_the_best_so_far(case: Case) -> No
     """In the middle of the review."""
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)]
     result = case.run(lines).check()
-    assert added(result) == [OTHER] and verified(result) == "no (the reviewer holds the patch for wrong)"
+    assert added(result) == [OTHER] and verified(result) == "no (the reviewer found the patch wrong)"
 
 
 def test_a_reproducer_that_is_used_up_in_the_review_leaves_the_best_so_far(case: Case) -> None:
@@ -327,7 +327,7 @@ def test_a_reproducer_that_is_used_up_in_the_review_leaves_the_best_so_far(case:
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_NO)]
     result = case.run(lines).check()
     assert added(result) == [RIGHT]
-    assert verified(result) == "no (the reviewer holds the patch for right and the test for wrong)"
+    assert verified(result) == "no (the reviewer found the patch right and the test wrong)"
 
 
 @pytest.mark.parametrize(("script", "name"), [(WRONG_SCRIPT, "red after"), (SCRIPT, "green after")])

@@ -42,7 +42,7 @@ def test_a_patch_that_was_approved_with_a_wrong_test_can_still_be_refused(case: 
         review(YES_YES),
     ]
     result = case.run(lines, *REFUSING).check()
-    assert verified(result) == "no (the validation refuses the patch)"
+    assert verified(result) == "no (validation rejected the patch)"
     assert case.selected()["proof"] == "refused"
 
 
@@ -60,9 +60,9 @@ def test_what_a_reviewer_approved_is_validated_where_the_review_ends_early(case:
     """The reproducer's lines are used up before its turn."""
     lines = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_NO)]
     result = case.run(lines, *REFUSING).check()
-    assert verified(result) == "no (the validation refuses the patch)"
+    assert verified(result) == "no (validation rejected the patch)"
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
-    assert verified(result) == "no (the reviewer holds the patch for right and the test for wrong)"
+    assert verified(result) == "no (the reviewer found the patch right and the test wrong)"
     assert [at["request"]["command"] is None for at in case.records("execution")] == [True, True, False]
 
 

@@ -67,7 +67,7 @@ def test_a_patch_that_is_always_refused_is_the_result_all_the_same(case: Case, v
     """And said so. What the command prints on stderr alone goes back, too."""
     lines = [*search(), patch(OTHER), patch(OTHER, "never good"), patch(OTHER, "never good")]
     result = case.run([guard("no"), *lines], "--validate", "echo never good >&2; exit 3", "--verify", verify).check()
-    assert added(result) == [OTHER] and verified(result) == "no (the validation refuses the patch)"
+    assert added(result) == [OTHER] and verified(result) == "no (validation rejected the patch)"
     assert len(case.asked("patch")) == 3 and len(case.records("execution")) == 1
 
 
@@ -81,7 +81,7 @@ def test_a_patch_that_is_refused_is_worse_than_one_that_is_not(case: Case) -> No
 def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
     """As one that exits otherwise than with 0."""
     result = case.run([guard("no"), *search(), patch()], "--validate", "kill -9 $$", "--tries", "1").check()
-    assert verified(result) == "no (the validation refuses the patch)"
+    assert verified(result) == "no (validation rejected the patch)"
 
 
 # ---- When to verify --------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_without_a_sandbox_the_run_goes_on_and_says_so(case: Case, tmp_path: Pat
     (tmp_path / "bin").mkdir()
     result = case.run(STRAIGHT, env={"PATH": str(tmp_path / "bin")}).check()
     assert added(result) == [RIGHT]
-    assert verified(result).startswith("no (the issue is not reproduced: ") and "bubblewrap" in verified(result)
+    assert verified(result).startswith("no (code cannot be run here: ") and "bubblewrap" in verified(result)
     assert len(result.err.splitlines()) == 1 + ("calls," in result.err), result.told()
 
 

@@ -87,7 +87,7 @@ static void change(guint8 *bytes, gsize len, const uint8_t *data, size_t size)
 /* Lays the file that the input stands for. */
 static void lay(const char *path, const uint8_t *data, size_t size)
 {
-    g_autofree char *journal = g_strconcat(path, "-wal", NULL);
+    g_autofree char *journal = g_strconcat(path, "-journal", NULL);
     guint8 kind = size ? data[0] % 4 : 0;
     if (size) {
         data++;

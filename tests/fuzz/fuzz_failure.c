@@ -3,7 +3,7 @@
  * names no secret, a wait and a window within their ceilings. The input is a line with the status,
  * lines "name: value" up to an empty one, and the body.
  */
-#include "llm/llm_private.h"
+#include "llm/provider.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void check_failure(const AcrFailure *failure)
     g_autofree char *shown = NULL;
 
     g_ptr_array_add(secrets, (gpointer) "sk-0123456789abcdef");
-    shown = acr_llm_public_text(failure->message, secrets, ACR_LLM_MAX_MESSAGE);
+    shown = acr_redact_line(failure->message, secrets, ACR_LLM_MAX_MESSAGE);
     g_assert_cmpint((int)failure->code, <, ACR_LLM_ERRORS);
     g_assert_cmpuint(strlen(failure->message), <, 4 * ACR_LLM_MAX_MESSAGE);
     g_assert_true(g_utf8_validate(shown, -1, NULL));

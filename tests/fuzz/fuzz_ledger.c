@@ -2,7 +2,7 @@
  * Fuzzes the content of a ledger: any bytes are sums that never fall below 0, of reservations that
  * can be settled, or are refused as damaged.
  */
-#include "money/budget_private.h"
+#include "money/ledger.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Fuzzes scripted models: any bytes are a script or are refused in one line; a script answers a
  * fixed walk through rounds and attempts with valid text or with one of its errors, and ends.
  */
-#include "llm/llm_private.h"
+#include "llm/scripted_model.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void ask(AcrScript *script, const AcrConversation *conversation, const char *agent,
                 guint round)
 {
-    AcrModelRequest request = {.agent = agent, .round = round, .conversation = conversation};
+    AcrModelRequest request = {.label = agent, .step = round, .conversation = conversation};
     g_auto(AcrModelAnswer) answer = {0};
     g_autoptr(GError) error = NULL;
 
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const agents[] = {"search", "extract", "patch", "select", "nobody"};
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrScript) script =
-        acr_script_parse((const char *)data, size, "fuzz", "a__b-1", &error);
+        acr_script_parse((const char *)data, size, "fuzz", "a__b-1", NULL, &error);
     g_autoptr(AcrConversation) conversation = acr_conversation_new("c");
 
     g_assert_true((script == NULL) == (error != NULL));

@@ -32,12 +32,12 @@ static inline void check_usage(const AcrUsage *usage)
 static inline void check_failure(const AcrProvider *provider, const AcrFailure *failure)
 {
     AcrDialect dialect = {.model = "m", .temperature = 0.5, .effort = "low"};
-    g_autofree char *shown = acr_llm_public_text(failure->message, NULL, ACR_LLM_MAX_MESSAGE);
+    g_autofree char *shown = acr_redact_line(failure->message, NULL, ACR_LLM_MAX_MESSAGE);
 
     g_assert_cmpint((int)failure->code, <, ACR_LLM_ERRORS);
     g_assert_cmpuint(strlen(failure->message), <, 4 * ACR_LLM_MAX_MESSAGE);
     g_assert_true(g_utf8_validate(shown, -1, NULL));
-    for (int corrections = 0; provider->correct(&dialect, failure); corrections++)
+    for (int corrections = 0; acr_correct(provider, &dialect, failure); corrections++)
         g_assert_cmpint(corrections, <, MAX_CORRECTIONS);
 }
 

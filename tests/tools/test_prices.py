@@ -89,13 +89,13 @@ def test_names_that_are_found_under_shorter_ones_are_left_out(
 
 
 def test_the_command_line_writes_a_table(tmp_path: Path) -> None:
-    wheel, output = tmp_path / "litellm-9.9-py3-none-any.whl", tmp_path / "table.c"
+    wheel, output = tmp_path / "litellm-9.9-py3-none-any.whl", tmp_path / "table.json"
     name = "litellm/model_prices_and_context_window_backup.json"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(name, json.dumps({"gpt-x": row("1e-6") | {"max_tokens": 5}}))
     options = ["--wheel", wheel, "--output", output, "--date", "2026-01-02"]
     subprocess.run([sys.executable, SCRIPT, *map(str, options)], check=True)
-    text = output.read_text("utf-8")
-    assert '"2026-01-02"' in text
-    assert '{"openai/gpt-x", 0},' in text
-    assert "{{1000000, -1, -1, -1, 1000000, -1}, {{0}}, -1, -1}," in text
+    table = json.loads(output.read_text("utf-8"))
+    assert table.pop("sample_spec")["date"] == "2026-01-02"
+    prices = {"input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06}
+    assert table == {"openai/gpt-x": {"litellm_provider": "openai", **prices}}

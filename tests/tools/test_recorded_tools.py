@@ -499,11 +499,10 @@ def test_a_program_that_hangs_is_ended(tmp_path: Path) -> None:
     assert outcome.exit is None and outcome.seconds < 600
 
 
-def test_statuses_are_found_in_any_shape(tmp_path: Path) -> None:
+def test_statuses_and_the_last_message_are_the_reason(tmp_path: Path) -> None:
     folder = tmp_path / "out" / "attempt_0"
     folder.mkdir(parents=True)
-    rows = {"tries": [{"extract_status": "NO_PATCH"}, {"status": tasks.APPLICABLE}]}
-    rows["tries"][0]["message"] = "no edit\nblock"
+    rows = [{"status": "NO_PATCH", "message": "no edit\nblock"}, {"status": tasks.APPLICABLE}]
     (folder / "extract_status.json").write_text(json.dumps(rows))
     outcome = host.Outcome(3, 0.1, b"", "first\nlast line")
     text = "NO_PATCH, APPLICABLE_PATCH; no edit block; last line"

@@ -43,11 +43,7 @@ def clean_env(**more: str) -> dict[str, str]:
 def git(repository: Path, *args: str, stdin: bytes = b"") -> bytes:
     """What a git command prints. Errors: BenchError."""
     done = subprocess.run(
-        ["git", "-C", str(repository), *args],
-        env=clean_env(),
-        input=stdin,
-        capture_output=True,
-        check=False,
+        ["git", "-C", str(repository), *args], env=clean_env(), input=stdin, capture_output=True, check=False
     )
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()[:1]
@@ -56,7 +52,7 @@ def git(repository: Path, *args: str, stdin: bytes = b"") -> bytes:
 
 
 def is_source(path: str) -> bool:
-    """Whether a path is one of a Python file that is no test."""
+    """Whether a path names a Python file that is not a test."""
     *folders, name = path.split("/")
     if not name.endswith(".py") or not _TEST_PARTS.isdisjoint(folders):
         return False
@@ -106,15 +102,6 @@ def load(repository: Path, rev: str) -> Corpus:
         files.append((path, answer[end + 1 : at]))
         at += 1
     return Corpus(repository, commit.decode().strip(), tuple(files))
-
-
-def write_tree(corpus: Corpus, folder: Path) -> Path:
-    """Write the files below `folder`, as a checkout has them."""
-    for path, content in corpus.files:
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    return folder
 
 
 def write_halves(corpus: Corpus, folder: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from corpus import commit_file, commit_head, git, make_repository
 
-VERSION = 1  # of what is generated: folders that are kept are named for it
+VERSION = 2  # of what is generated: folders that are kept are named for it
 SEED = 20240
 MEAN_BYTES, SIGMA = 4000, 1.1
 MAX_BYTES = 400_000
@@ -24,68 +24,37 @@ WORDS = (
     "header index journal label message number option parser queue range series table update value "
     "weight worker cell block stage entry filter group input layer model output phase rule scale"
 ).split()
-VERBS = (
-    "add apply bind build check close copy count create drop emit fetch find flush format get load "
-    "make merge open pack parse print push read reset resolve save scan send set sort split start "
-    "stop store sum swap trim update validate visit wrap write"
-).split()
 STATEMENTS = (
-    "if {a} is None:\n    raise ValueError('no {a} in {b}')\n",
-    "{a} = self.{b}\n",
-    "for {a} in self.{b}s:\n    self.{c}({a}, {n})\n",
+    "if {a} is None:\n            raise ValueError('no {a} in {b}')\n",
+    "for {a} in self.{b}s:\n            self.{c}({a}, {n})\n",
     "result = [{a} for {a} in {b} if {a}.{c} > {n}]\n",
-    "self.{a} = {b} or {{}}\n",
     "# keep the {a} of each {b} until the {c} is known\n",
-    "with self.{a}_lock:\n    self.{b} += {n}\n",
-    "{a} = {b}.get('{c}', {n})\n",
+    "self.{a} = {b}.get('{c}', {n})\n",
 )
 
 
-def _type_name(pick: random.Random) -> str:
-    return "".join(word.title() for word in pick.choices(WORDS, k=3))
-
-
-def _def_name(pick: random.Random) -> str:
-    return f"{pick.choice(VERBS)}_{pick.choice(WORDS)}"
-
-
-def _indented(text: str, depth: int) -> str:
-    pad = "    " * depth
-    return "".join(f"{pad}{line}\n" for line in text.splitlines())
-
-
-def _body(pick: random.Random, depth: int) -> str:
-    """A docstring and a few statements."""
+def _method(pick: random.Random) -> str:
+    """A method with a docstring and a few statements, indented as in a class."""
     a, b, c = pick.sample(WORDS, k=3)
-    lines = [f'"""Return the {a} of a {b}, or the {c} that stands for it."""\n']
+    text = f"    def {pick.choice(WORDS)}_{a}(self, {b}, {c}=None):\n"
+    text += f'        """Return the {a} of a {b}, or the {c} in its place."""\n'
     for _ in range(pick.randint(1, 6)):
-        statement = pick.choice(STATEMENTS)
         a, b, c = pick.sample(WORDS, k=3)
-        lines.append(statement.format(a=a, b=b, c=c, n=pick.randint(0, 999)))
-    lines.append("return self\n" if depth > 1 else f"return {pick.randint(0, 99)}\n")
-    return _indented("".join(lines), depth)
+        text += "        " + pick.choice(STATEMENTS).format(a=a, b=b, c=c, n=pick.randint(0, 999))
+    return text + "        return self\n\n"
 
 
 def _function(pick: random.Random) -> str:
-    a, b = pick.sample(WORDS, k=2)
-    head = f"def {_def_name(pick)}(self, {a}, {b}=None):\n"
-    return head + _body(pick, 1) + "\n\n"
+    """The same at the top level."""
+    lines = _method(pick).splitlines(keepends=True)
+    return "".join(line.removeprefix("    ") for line in lines) + "\n"
 
 
 def _class(pick: random.Random) -> str:
-    base = pick.choice(("", f"({_type_name(pick)})", f"({pick.choice(WORDS)}s.Base)"))
-    lines = [
-        f"class {_type_name(pick)}{base}:\n",
-        f"    kind = '{pick.choice(WORDS)}'\n\n",
-    ]
-    for _ in range(pick.randint(2, 9)):
-        a, b = pick.sample(WORDS, k=2)
-        if pick.random() < 0.15:
-            lines.append(f"    @property\n    def {a}(self):\n")
-        else:
-            lines.append(f"    def {_def_name(pick)}(self, {a}, {b}=None):\n")
-        lines.append(_body(pick, 2) + "\n")
-    return "".join(lines) + "\n"
+    """A class with a few methods, with a base or without."""
+    name, base = ("".join(word.title() for word in pick.choices(WORDS, k=3)) for _ in range(2))
+    head = f"class {name}{pick.choice(('', f'({base})'))}:\n    kind = '{pick.choice(WORDS)}'\n\n"
+    return head + "".join(_method(pick) for _ in range(pick.randint(2, 9))) + "\n"
 
 
 def path_of(number: int) -> str:
@@ -103,7 +72,7 @@ def file_of(number: int, seed: int = SEED) -> bytes:
     wanted = min(int(pick.lognormvariate(mu, SIGMA)), MAX_BYTES)
     parts = [f'"""The {pick.choice(WORDS)} module, number {number}."""\n\nimport os\n']
     for _ in range(pick.randint(0, 4)):
-        parts.append(f"from lib.{pick.choice(WORDS)}_0 import {_type_name(pick)}\n")
+        parts.append(f"from lib.{pick.choice(WORDS)}_0 import {pick.choice(WORDS)}\n")
     parts.append("\n\n")
     size = sum(map(len, parts))
     while True:
@@ -120,7 +89,7 @@ def many_files(count: int) -> Iterator[tuple[str, bytes]]:
 
 
 def long_file(lines: int) -> Iterator[tuple[str, bytes]]:
-    """One file of so many lines, with a function every ten."""
+    """One file of that number of lines, with a function every ten."""
     block = "def step_{n}(value):\n    value += {n}\n    value *= 2\n    return value\n\n\n"
     head = "class Longest:\n    pass\n"
     parts = [head, *(block.format(n=n) for n in range((lines - 2) // 6))]
@@ -129,13 +98,13 @@ def long_file(lines: int) -> Iterator[tuple[str, bytes]]:
 
 
 def wide_class(methods: int) -> Iterator[tuple[str, bytes]]:
-    """One class with so many methods."""
+    """One class with that number of methods."""
     body = "".join(f"    def method_{n}(self, value):\n        return value + {n}\n\n" for n in range(methods))
     yield "wide.py", f"class Wide:\n{body}".encode()
 
 
 def one_name(functions: int, per_file: int = 100) -> Iterator[tuple[str, bytes]]:
-    """So many functions that have the same name, in files of a hundred, and a class beside them."""
+    """Functions of one name, in files of a hundred, and a class beside them."""
     text = "def same(value):\n    return value + {n}\n\n\n"
     for first in range(0, functions, per_file):
         numbers = range(first, min(first + per_file, functions))

@@ -11,29 +11,16 @@ import generate
 import memory
 import peers
 from corpus import Corpus, load
-from rows import code_call, printed
+from rows import code_call
 from table import Row, markdown, render
-from timing import Comparison, Times, alternate, answer_times, compare, run
+from timing import Comparison, Times, alternate, answer_times, run
 
 SIZES = (1_000, 10_000)
 LARGE = 100_000
 LINES, METHODS, FUNCTIONS = 1_000_000, 20_000, 100_000
 MAX_SYMBOL_MS, MAX_TEXT, MAX_STEEPER = 300.0, 1.5, 1.25
 ROUNDS = 3
-HEAD = (
-    "repository",
-    "MB",
-    "cold s",
-    "cold ms/MB",
-    "cold MB",
-    "warm MB",
-    "one-shot symbol",
-    "by git grep",
-    "symbol call, most",
-    "text in process",
-    "text one-shot",
-    "parsed, unparsable",
-)
+HEAD = ("repository", "MB", "cold s", "cold MB", "warm MB", "one-shot symbol", "symbol call, most", "text in process")
 
 
 @dataclass(frozen=True)
@@ -50,28 +37,21 @@ class Shape:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on a shape. `slowest` is the symbol call that took longest within a process,
-    with its seconds; `text` and `shot` are a text search within one and as one, beside git grep."""
+    """What was measured on a shape. `warm` is a symbol call as a process; `slowest` the one that took longest
+    within a process, with its seconds; `text` a text search within one, beside git grep."""
 
     shape: Shape
-    corpus: Corpus
+    mb: float
     cold: float
     cold_mb: float
     warm_mb: float
-    one: Comparison
+    warm: float
     slowest: tuple[float, str]
     text: Comparison
-    shot: Comparison
-    counts: str
-
-    @property
-    def mb(self) -> float:
-        """Size of the source, in MB."""
-        return self.corpus.size / 1e6
 
 
 def _growing(count: int) -> Shape:
-    """A repository of so many files, and the first class in its first file."""
+    """A repository of that number of files, and the first class in its first file."""
     first = generate.file_of(0).decode()
     class_name = first.split("\nclass ")[1].split(":")[0].split("(")[0]
     method = first.split("    def ")[1].split("(")[0]
@@ -131,56 +111,33 @@ def _slowest(ours: peers.Ours, corpus: Corpus, shape: Shape) -> tuple[float, str
     return max(zip(times.seconds, calls))
 
 
-def _counts(ours: peers.Ours, corpus: Corpus) -> str:
-    """What a warm index says: files parsed again, and files without symbols."""
-    counts = printed(ours.index(corpus))
-    return f"{counts.get('parsed', '?')}, {counts.get('unparsable', '?')}"
-
-
 def measure_shape(binary: Path, shape: Shape, work: Path) -> Measured:
     """Measure one repository. Errors: BenchError."""
     corpus = load(_repository(shape, work), "main")
     peers.check_same_files(corpus)
+    text = "raise ValueError('no value in" if shape.grows else "value + 777"
     with tempfile.TemporaryDirectory(dir=work) as folder:
         ours = peers.Ours(binary, Path(folder) / "timed")
         sampled = peers.Ours(binary, Path(folder) / "sampled")
         cold = run(ours.index(corpus)).wall
-        cold_kib = memory.peak_kib(sampled.index(corpus))
         symbol = ours.symbol(corpus, shape.class_name)
-        grep = peers.git_grep(corpus, shape.class_name)
-        text = "raise ValueError('no value in" if shape.grows else "value + 777"
-        shot = ours.search(corpus, code_call(text))
-        text_grep = peers.git_grep(corpus, text)
         return Measured(
             shape,
-            corpus,
+            corpus.size / 1e6,
             cold,
-            cold_kib / 1024,
+            memory.peak_kib(sampled.index(corpus)) / 1024,
             memory.peak_kib(symbol) / 1024,
-            compare(ROUNDS, lambda: run(symbol), lambda: run(grep)),
+            alternate(ROUNDS, lambda: run(symbol))[0].median,
             _slowest(ours, corpus, shape),
             _text(ours, corpus, text),
-            compare(ROUNDS, lambda: run(shot), lambda: run(text_grep)),
-            _counts(ours, corpus),
         )
 
 
 def _line(found: Measured) -> list[str]:
     """The table's line for a repository."""
-    return [
-        found.shape.name,
-        f"{found.mb:.1f}",
-        f"{found.cold:.2f}",
-        f"{found.cold * 1e3 / found.mb:.0f}",
-        f"{found.cold_mb:.0f}",
-        f"{found.warm_mb:.0f}",
-        f"{found.one.ours.median * 1e3:.0f} ms",
-        f"{found.one.ratio:.2f} x",
-        f"{found.slowest[0] * 1e3:.1f} ms",
-        f"{found.text.ratio:.2f} x",
-        f"{found.shot.ratio:.2f} x",
-        found.counts,
-    ]
+    sizes = [f"{found.mb:.1f}", f"{found.cold:.2f}", f"{found.cold_mb:.0f}", f"{found.warm_mb:.0f}"]
+    calls = [f"{found.warm * 1e3:.0f} ms", f"{found.slowest[0] * 1e3:.1f} ms", f"{found.text.ratio:.2f} x"]
+    return [found.shape.name, *sizes, *calls]
 
 
 def steepness(points: Sequence[tuple[float, float]]) -> float:
@@ -210,7 +167,7 @@ def verdicts(found: Sequence[Measured]) -> list[Row]:
     return [
         _sloped("cold index", [(one.mb, one.cold) for one in grown]),
         _sloped("cold memory", [(one.mb, one.cold_mb) for one in grown]),
-        _sloped("warm process", [(one.mb, one.one.ours.median) for one in grown]),
+        _sloped("warm process", [(one.mb, one.warm) for one in grown]),
         _sloped("warm memory", [(one.mb, one.warm_mb) for one in grown]),
         Row("growth", name, seconds * 1e3, "ms", MAX_SYMBOL_MS),
         *map(_text_row, found),

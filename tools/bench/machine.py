@@ -48,6 +48,5 @@ def describe(binary: Path) -> dict[str, str]:
         "load before": load,
         "acr-host": _first_line(str(binary), "--version"),
         "git": _first_line("git", "--version"),
-        "rg": _first_line("rg", "--version"),
         "python": _first_line(PYTHON, "--version"),
     }

@@ -49,13 +49,7 @@ def anonymous_kib(pid: int) -> int:
 def peak_kib(command: Command) -> int:
     """The largest sum that was seen while the process ran, in KiB. Errors: BenchError."""
     null = subprocess.DEVNULL
-    process = subprocess.Popen(
-        command.argv,
-        env=command.env,
-        stdin=subprocess.PIPE,
-        stdout=null,
-        stderr=null,
-    )
+    process = subprocess.Popen(command.argv, env=command.env, stdin=subprocess.PIPE, stdout=null, stderr=null)
     assert process.stdin
     process.stdin.write(command.stdin)
     process.stdin.close()

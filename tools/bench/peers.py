@@ -10,7 +10,6 @@ from corpus import PATHSPEC, Corpus, clean_env, git
 from machine import PYTHON
 from timing import BenchError, Command
 
-PLAIN_SEARCH = Path(__file__).with_name("plain_search.py")
 # All that an indexer on ast cannot do without: nothing is done with the trees.
 PARSE_ONLY = """
 import ast, pickle, sys
@@ -51,16 +50,10 @@ class Ours:
         return self._command(corpus, (0, 1), "search", "--json")
 
 
-def git_grep(corpus: Corpus, text: str) -> Command:
-    """`git grep -F` over the source files of the commit."""
+def git_grep(corpus: Corpus, text: str, everywhere: bool = False) -> Command:
+    """`git grep -F` over the source files of the commit; `everywhere`: tests and other types too."""
     argv = ["git", "-C", str(corpus.repository), "grep", "-F", "-e", text, corpus.rev]
-    return Command([*argv, "--", *PATHSPEC], clean_env())
-
-
-def git_grep_all(corpus: Corpus, text: str) -> Command:
-    """`git grep -F` over all files of the commit: tests and other types too."""
-    argv = ["git", "-C", str(corpus.repository), "grep", "-F", "-e", text, corpus.rev]
-    return Command(argv, clean_env())
+    return Command([*argv, *([] if everywhere else ["--", *PATHSPEC])], clean_env())
 
 
 def check_same_files(corpus: Corpus) -> None:
@@ -74,19 +67,7 @@ def check_same_files(corpus: Corpus) -> None:
         raise BenchError(f"git grep does not read the same files: {shown}")
 
 
-def rg(tree: Path, text: str) -> Command:
-    """`rg -F` over the same files, checked out."""
-    argv = ["rg", "--no-config", "-uu", "-n", "-F", "-e", text, str(tree)]
-    return Command(argv, clean_env())
-
-
 def parse_only(halves: Sequence[Path]) -> list[Command]:
     """Plain Python processes that do no more than to parse these pickles of contents."""
     start = [PYTHON, "-I", "-c", PARSE_ONLY]
     return [Command([*start, str(half)], clean_env(), exits=(0,)) for half in halves]
-
-
-def plain_session(tree: Path) -> Command:
-    """The literature's way: prints a line when its dictionaries are made, then one for each call."""
-    argv = [PYTHON, "-I", str(PLAIN_SEARCH), str(tree)]
-    return Command(argv, clean_env(), exits=(0,))

@@ -15,18 +15,15 @@ from pathlib import Path
 
 import memory
 import peers
-from corpus import Corpus, write_halves, write_tree
+from corpus import Corpus, write_halves
 from table import Row, milliseconds, ratio_row
 from timing import (
     BenchError,
     Command,
-    Comparison,
     Spent,
     Times,
-    alternate,
     answer_times,
     compare,
-    line_times,
     run,
     together,
 )
@@ -102,12 +99,8 @@ def cold(bench: Bench) -> list[Row]:
 def _parsed_row(bench: Bench, corpus: Corpus, where: str) -> Row:
     """How many files the index parses now that it should have all of them."""
     counts = printed(bench.ours.index(corpus))
-    what = f"source files parsed, warm, {where}"
-    parsed = counts.get("parsed")
-    if not isinstance(parsed, int):
-        return Row("warm", f"{what}: not told by this binary", 0, "files")
-    told = f"{counts.get('cached', '?')} from cache"
-    return Row("warm", what, float(parsed), "files", 0.0, told)
+    cached = f"{counts['cached']} from cache"
+    return Row("warm", f"source files parsed, warm, {where}", float(str(counts["parsed"])), "files", 0.0, cached)
 
 
 def _symbol_row(bench: Bench, corpus: Corpus, where: str) -> Row:
@@ -145,95 +138,40 @@ def literal(bench: Bench) -> list[Row]:
 
 
 def oneshot(bench: Bench) -> list[Row]:
-    """One literal search as a whole process, beside git grep and rg."""
+    """One literal search as a whole process, beside git grep."""
     return [_shot_row(bench, kind, text) for kind, text in bench.texts().items()]
 
 
 def _shot_row(bench: Bench, kind: str, text: str) -> Row:
     """The target is against the files that are searched: for a text that is absent from the source,
     those are the tests and other types as well, where its occurrences are counted."""
-    commands = (
-        bench.ours.search(bench.here, code_call(text)),
-        peers.git_grep(bench.here, text),
-        peers.git_grep_all(bench.here, text),
-        peers.rg(_checked_out(bench), text),
-    )
-    steps = [lambda command=command: run(command) for command in commands]
-    alternate(1, *steps)
-    ours, source, everything, rg = alternate(bench.rounds, *steps)
-    absent = kind == "absent"
-    peer, other = (everything, source) if absent else (source, everything)
-    names = ("all", "source") if absent else ("source", "all")
-    beside = f"rg -F {milliseconds(rg)}, git grep -F, {names[1]} files {milliseconds(other)}, {names[0]} files"
-    what = f"literal search, warm process, {kind}"
-    return ratio_row("oneshot", what, Comparison(ours, peer), MAX_SHOT, beside)
+    ours = bench.ours.search(bench.here, code_call(text))
+    grep = peers.git_grep(bench.here, text, everywhere=kind == "absent")
+    found = compare(bench.rounds, lambda: run(ours), lambda: run(grep))
+    beside = f"git grep -F, {'all' if kind == 'absent' else 'source'} files"
+    return ratio_row("oneshot", f"literal search, warm process, {kind}", found, MAX_SHOT, beside)
 
 
-def _checked_out(bench: Bench) -> Path:
-    """The files as a folder."""
-    tree = bench.work / "tree"
-    return tree if tree.is_dir() else write_tree(bench.here, tree)
-
-
-def plain(bench: Bench) -> list[Row]:
-    """The literature's way in plain Python beside ours: start, first text search, then each text again."""
-    texts = bench.texts()
-    searches = [code_call(text) for text in texts.values()]
-    calls = [bench.symbol_call, searches[0], *searches]
-    theirs = line_times(peers.plain_session(_checked_out(bench)), calls)
-    ours = line_times(bench.ours.session(bench.here), calls)
-    if len(theirs) != len(calls) + 1 or len(ours) != len(calls):
-        raise BenchError("not every call was answered")
-    kinds = ["start and first symbol call", "first literal search"]
-    kinds += [f"next literal search, {kind}" for kind in texts]
-    both = zip(kinds, _steps(ours), _steps(theirs[1:]))
-    return [
-        Row(
-            "plain",
-            what,
-            mine / other,
-            "x",
-            None,
-            _ms(mine),
-            f"plain Python: {_ms(other)}",
-        )
-        for what, mine, other in both
-    ]
-
-
-def _steps(stamps: list[float]) -> list[float]:
-    """The time of each line, given when the lines came."""
-    return [b - a for a, b in zip([0.0, *stamps], stamps)]
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.1f} ms"
-
-
-def _peak(bench: Bench, what: str, command: Command, target: float) -> Row:
+def _peak_row(what: str, command: Callable[[], Command], target: float) -> Row:
     """The highest of a few peaks: sampling can only miss."""
-    peaks = [memory.peak_kib(command) / 1024 for _ in range(3)]
+    peaks = [memory.peak_kib(command()) / 1024 for _ in range(3)]
     shown = ", ".join(f"{peak:.0f}" for peak in peaks)
-    return Row("memory", what, max(peaks), "MB", target, f"peaks {shown}", "Pss_Anon")
+    return Row("memory", f"peak memory, {what}", max(peaks), "MB", target, f"peaks {shown}", "Pss_Anon")
 
 
 def memory_rows(bench: Bench) -> list[Row]:
     """Anonymous memory of host and workers together, cold and warm."""
-    cache = bench.work / "cold-cache"
-    rows = []
-    for _ in range(3):
-        shutil.rmtree(cache, ignore_errors=True)
-        command = peers.Ours(bench.ours.binary, cache).index(bench.here)
-        rows.append(memory.peak_kib(command) / 1024)
-    shown = ", ".join(f"{peak:.0f}" for peak in rows)
-    what = "peak memory, host and workers, cold index"
-    first = Row("memory", what, max(rows), "MB", MAX_COLD_MB, f"peaks {shown}", "Pss_Anon")
+
+    def cold_index() -> Command:
+        shutil.rmtree(bench.work / "cold-cache", ignore_errors=True)
+        return peers.Ours(bench.ours.binary, bench.work / "cold-cache").index(bench.here)
+
     symbol = bench.ours.symbol(bench.here, bench.symbol)
     text = bench.ours.search(bench.here, code_call(COMMON))
     return [
-        first,
-        _peak(bench, "peak memory, warm symbol call", symbol, MAX_WARM_MB),
-        _peak(bench, "peak memory, warm literal search", text, MAX_WARM_MB),
+        _peak_row("host and workers, cold index", cold_index, MAX_COLD_MB),
+        _peak_row("warm symbol call", lambda: symbol, MAX_WARM_MB),
+        _peak_row("warm literal search", lambda: text, MAX_WARM_MB),
     ]
 
 
@@ -243,6 +181,5 @@ ROWS: dict[str, Callable[[Bench], list[Row]]] = {
     "warm": warm,
     "literal": literal,
     "oneshot": oneshot,
-    "plain": plain,
     "memory": memory_rows,
 }

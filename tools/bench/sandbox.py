@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """The sandbox beside git: `acr-host exec -- true` on a private copy, and a worktree that is added, used and removed.
 
-usage: sandbox.py --binary FILE [--repo DIR [--rev REV] | --release NAME==VERSION] [--only BACKEND]... [--rounds N]
-                  [--json FILE]
+usage: sandbox.py --binary FILE --repo DIR [--rev REV] [--only BACKEND]... [--rounds N] [--json FILE]
 What is measured is a repository with that one commit, made for it; the one given is only read. In each
 round every way takes its turn: cold (an empty cache: the tree is written out first), warm, warm with
-changed files, and git's. Root also measures as an ordinary user. A container's image holds the tree.
+changed files, and git's.
 Exit 0 if every target was met, 1 if not, 3 if something could not be measured.
 """
 
@@ -13,37 +12,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import machine
 import table
 from corpus import clean_env, git
-from timing import BenchError, Command, Comparison, Spent, Step, Times, alternate, run
+from timing import BenchError, Command, Comparison, Spent, Step, alternate, run
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "e2e"))
-
-import sandboxes  # noqa: E402
-
-RELEASE = "sympy==1.13.3"
 CHANGED_FILES = 5
 TARGET_WARM, TARGET_COLD = 1 / 3, 1.25
-BACKENDS = ("bubblewrap", "bubblewrap-user", "plain", "podman", "dockerd")
-NEEDS = {
-    "bubblewrap": ["bwrap"],
-    "bubblewrap-user": ["bwrap", "setpriv"],
-    "plain": [],
-    "podman": ["podman", "runc", "busybox", "curl"],
-    "dockerd": ["dockerd", "runc", "busybox", "curl"],
-}
-ENGINES = {"podman": sandboxes.podman, "dockerd": sandboxes.dockerd}
+# Backend -> the program that it needs; plain needs none.
+BACKENDS = {"bubblewrap": "bwrap", "plain": ""}
 
 
 @dataclass
@@ -54,9 +39,7 @@ class Subject:
     repository: Path
     patch: Path
     work: Path
-    options: list[str] = field(default_factory=list)
-    wrapper: list[str] = field(default_factory=list)
-    env: dict[str, str] = field(default_factory=dict)
+    backend: str
     made: int = 0
 
     def fresh(self) -> Path:
@@ -67,8 +50,8 @@ class Subject:
     def ours(self, cache: Path, *more: str) -> Spent:
         """One `exec -- true`. Errors: BenchError."""
         where = ["--repo", str(self.repository), "--rev", "HEAD"]
-        argv = [*self.wrapper, str(self.binary), "exec", *where, *self.options, *more]
-        env = clean_env(XDG_CACHE_HOME=str(cache), HOME=str(self.work), **self.env)
+        argv = [str(self.binary), "exec", *where, "--sandbox", self.backend, *more]
+        env = clean_env(XDG_CACHE_HOME=str(cache), HOME=str(self.work))
         return run(Command([*argv, "--", "true"], env, exits=(0,)))
 
     def cold(self) -> Spent:
@@ -81,18 +64,15 @@ class Subject:
     def peers(self) -> Spent:
         """A worktree is added, `true` runs in it, and it is removed. Errors: BenchError."""
         folder = str(self.fresh())
-        start = [*self.wrapper, "git", "-C", str(self.repository), "worktree"]
+        start = ["git", "-C", str(self.repository), "worktree"]
         commands = [
             [*start, "add", "-q", "--detach", folder, "HEAD"],
-            [*self.wrapper, "env", "-C", folder, "true"],
+            ["env", "-C", folder, "true"],
             [*start, "remove", "--force", folder],
         ]
         env = clean_env(HOME=str(self.work))
         spent = [run(Command(argv, env, exits=(0,))) for argv in commands]
         return Spent(sum(s.wall for s in spent), sum(s.cpu for s in spent))
-
-
-# ---- The repository --------------------------------------------------------------------------------
 
 
 def make_repository(source: Path, rev: str, path: Path) -> dict[str, bytes]:
@@ -123,65 +103,7 @@ def make_patch(repository: Path, files: Sequence[str], patch: Path) -> None:
     git(repository, "checkout", "-q", "--", ".")
 
 
-def find_source(options: argparse.Namespace) -> tuple[Path, str]:
-    """The repository and commit that were asked for. Errors: BenchError."""
-    if options.repo:
-        return options.repo.resolve(), options.rev
-    import packages
-    import pytest
-
-    name, _, version = options.release.partition("==")
-    try:
-        return packages.release_repo(name, version).path, "HEAD"
-    except (pytest.skip.Exception, pytest.fail.Exception) as error:
-        raise BenchError(str(error)) from None
-
-
-# ---- Backends --------------------------------------------------------------------------------------
-
-
-def why_not(backend: str) -> str | None:
-    """Why a backend cannot be measured here, in words."""
-    missing = [name for name in NEEDS[backend] if not shutil.which(name)]
-    if missing:
-        return f"{missing[0]} is not installed"
-    if backend not in ("bubblewrap", "plain") and os.geteuid() != 0:
-        return "needs root"
-    return None
-
-
-@contextmanager
-def prepare(backend: str, base: Subject, files: dict[str, bytes]) -> Iterator[Subject]:
-    """The subject of one backend; an engine that it needs runs meanwhile. Errors: BenchError."""
-    work = base.work / backend
-    work.mkdir()
-    made = Subject(base.binary, base.repository, base.patch, work)
-    engine = None
-    if backend == "plain":
-        made.options = ["--sandbox", "plain"]
-    elif backend == "bubblewrap-user":
-        made.repository, made.binary = work / "repo", work / "acr-host"
-        shutil.copytree(base.repository, made.repository, symlinks=True)
-        shutil.copy2(base.binary, made.binary)
-        made.patch = Path(shutil.copy2(base.patch, work / "patch"))
-        sandboxes.give(work, sandboxes.ORDINARY_USER)
-        made.wrapper = sandboxes.as_user(sandboxes.ORDINARY_USER)
-    elif backend in ENGINES:
-        archive = work / "root.tar"
-        sandboxes.make_rootfs(files, archive)
-        engine = ENGINES[backend](work / "engine")
-        made.options = ["--image", sandboxes.IMAGE]
-        made.env = {"DOCKER_HOST": f"unix://{engine.socket}"}
-    try:
-        if engine:
-            engine.load(archive, sandboxes.IMAGE)
-        yield made
-    finally:
-        if engine:
-            engine.stop()
-
-
-def measure(backend: str, subject: Subject, rounds: int) -> list[table.Row]:
+def measure(subject: Subject, rounds: int) -> list[table.Row]:
     """The rows of one backend. Errors: BenchError."""
     kept = subject.fresh()
     steps: list[Step] = [
@@ -191,36 +113,29 @@ def measure(backend: str, subject: Subject, rounds: int) -> list[table.Row]:
         subject.peers,
     ]
     alternate(1, *steps)
-    cold, warm, dirty, peer = alternate(rounds, *steps)
-    keeps_trees = backend not in ENGINES
-    named: list[tuple[str, Times, float | None]] = [
-        ("cold", cold, TARGET_COLD if keeps_trees else None),
-        ("warm", warm, TARGET_WARM),
-        (f"warm, {CHANGED_FILES} changed files", dirty, TARGET_WARM),
-    ]
+    *times, peer = alternate(rounds, *steps)
+    kinds = ("cold", "warm", f"warm, {CHANGED_FILES} changed files")
     return [
-        table.ratio_row(backend, what, Comparison(times, peer), target, "worktree add, true, remove")
-        for what, times, target in named
+        table.ratio_row(subject.backend, what, Comparison(ours, peer), target, "worktree add, true, remove")
+        for what, ours, target in zip(kinds, times, (TARGET_COLD, TARGET_WARM, TARGET_WARM))
     ]
 
 
 def measure_all(options: argparse.Namespace, work: Path) -> list[table.Row]:
     """The table, backend by backend; says which are left out. Errors: BenchError."""
-    source, rev = find_source(options)
     repository, patch = work / "repo", work / "patch"
-    files = make_repository(source, rev, repository)
+    files = make_repository(options.repo.resolve(), options.rev, repository)
     make_patch(repository, sorted(files), patch)
     size = sum(map(len, files.values())) / 1e6
     print(f"{'tree':12} {len(files)} files, {size:.1f} MB\n", flush=True)
-    base = Subject(options.binary.resolve(), repository, patch, work)
     found: list[table.Row] = []
     for backend in options.only:
-        reason = why_not(backend)
-        if reason:
-            print(f"{backend}: left out: {reason}", flush=True)
+        if BACKENDS[backend] and not shutil.which(BACKENDS[backend]):
+            print(f"{backend}: left out: {BACKENDS[backend]} is not installed", flush=True)
             continue
-        with prepare(backend, base, files) as subject:
-            found += measure(backend, subject, options.rounds)
+        folder = work / backend
+        folder.mkdir()
+        found += measure(Subject(options.binary.resolve(), repository, patch, folder, backend), options.rounds)
     return found
 
 
@@ -229,9 +144,8 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
     add("--binary", type=Path, required=True, help="the acr-host to measure")
-    add("--repo", type=Path, help="a git repository, which is only read")
+    add("--repo", type=Path, required=True, help="a git repository, which is only read")
     add("--rev", default="HEAD", help="its commit")
-    add("--release", default=RELEASE, help="else a source release from the registry")
     add("--only", action="append", choices=BACKENDS, default=[])
     add("--rounds", type=int, default=9, help="rounds of each comparison")
     add("--json", type=Path, help="write the table there as well")

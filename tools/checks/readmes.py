@@ -1,7 +1,7 @@
 """Each folder with code has a README.md of 5 to 25 lines.
 
-usage: readmes.py [ROOT]; one line per finding, exit 1 if there is one. The top README.md may be longer. Folders two
-below tests/ (tests/unit/vcs) may be told in their parent's.
+usage: readmes.py [ROOT]; one line per finding, exit 1 if there is one. The top README.md has bounds of its own. Folders
+two below tests/ (tests/unit/vcs) may be described in their parent's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import source
 
 CODE = (".c", ".h", ".py", ".pyi", ".cmake", ".txt")
 SHORTEST, LONGEST = 5, 25
+TOP_LINES, TOP_WORDS = 150, 1736  # of the top README.md
 
 
 def code_folders(root: Path) -> dict[Path, list[str]]:
@@ -26,9 +27,13 @@ def code_folders(root: Path) -> dict[Path, list[str]]:
 
 def check_length(root: Path, folder: Path) -> Iterator[str]:
     """Findings on the length of a README that is there."""
-    count = len(source.read(root / folder / "README.md").splitlines())
-    if count < SHORTEST or (count > LONGEST and folder != Path(".")):
-        yield f"{folder / 'README.md'}: has {count} lines, {SHORTEST} to {LONGEST} are wanted"
+    text = source.read(root / folder / "README.md")
+    lines, words = len(text.splitlines()), len(text.split())
+    longest = TOP_LINES if folder == Path(".") else LONGEST
+    if not SHORTEST <= lines <= longest:
+        yield f"{folder / 'README.md'}: has {lines} lines, {SHORTEST} to {longest} are wanted"
+    if folder == Path(".") and words > TOP_WORDS:
+        yield f"README.md: has {words} words, {TOP_WORDS} are allowed"
 
 
 def check(root: Path) -> Iterator[str]:

@@ -1,9 +1,10 @@
-"""What the checks share: which files there are, C text without its comments, and how findings are told."""
+"""What the checks share: which files there are, C text without its comments, and how findings are printed."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,15 @@ def files(root: Path, *suffixes: str, foreign: bool = False) -> Iterator[Path]:
         for name in sorted(names):
             if not suffixes or name.endswith(suffixes):
                 yield Path(folder, name)
+
+
+def tracked(root: Path) -> list[Path]:
+    """The files that git tracks; without a repository, all but hidden folders and what a build writes."""
+    if not (root / ".git").exists():
+        return list(files(root, foreign=True))
+    command = ["git", "-C", str(root), "ls-files", "-z"]
+    listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0")
+    return [root / name for name in listed if name and (root / name).is_file()]
 
 
 def is_script(path: Path) -> bool:
@@ -68,6 +78,12 @@ def code_only(text: str) -> str:
 def line_of(text: str, offset: int) -> int:
     """The 1-based line of an offset."""
     return text.count("\n", 0, offset) + 1
+
+
+def skip(reason: str) -> None:
+    """End as a test that is skipped, with its reason."""
+    print(f"skipped: {reason}")
+    sys.exit(77)
 
 
 def run(check: Callable[[Path], Iterator[str]]) -> None:

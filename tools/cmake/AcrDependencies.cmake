@@ -1,4 +1,4 @@
-# Finds what the program is built on. What is missing is told in one line that names Debian's package.
+# Finds what the program is built on. One line reports what is missing, with the name of Debian's package.
 
 set(ACR_PYTHON_EXECUTABLE "/usr/bin/python3" CACHE FILEPATH "The Python to embed; needs its headers, pylint and astroid")
 

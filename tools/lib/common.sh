@@ -76,3 +76,17 @@ build() {
   quietly "configure-$preset" cmake -S "$root" --preset "$preset"
   quietly "build-$preset" cmake --build "$root/build/$preset" --parallel "$(nproc)" "${targets[@]}"
 }
+
+# python_tools: the linter of this tree's Python, of one version, in build/tools/venv; where no package index answers, the
+# check that needs it is skipped.
+python_tools() {
+  local venv=$root/build/tools/venv ruff=ruff==0.17.6 log=$logs/python-tools.log
+  mkdir -p "$logs"
+  [ -e "$venv/$ruff" ] && return 0
+  if python3 -m venv "$venv" >"$log" 2>&1 && "$venv/bin/pip" install -q "$ruff" >>"$log" 2>&1 </dev/null; then
+    touch "$venv/$ruff"
+  else
+    rm -rf "$venv"
+    say "  no ruff (see ${log#"$root"/}): check/python_style is skipped"
+  fi
+}

@@ -76,13 +76,7 @@ def find_python(version: str) -> Path:
 
 def _must(command: list[str], what: str) -> None:
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=INSTALL_SECONDS,
-            check=False,
-            text=True,
-        )
+        done = subprocess.run(command, capture_output=True, timeout=INSTALL_SECONDS, check=False, text=True)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EnvironmentFailure(f"cannot {what}: {error}") from error
     if done.returncode != 0:
@@ -114,14 +108,7 @@ def test_env(venv: Path, work: Path, entry: dict[str, Any]) -> dict[str, str]:
     """The environment variables of install and test commands: little of the user's is left."""
     home = work / "home"
     home.mkdir(parents=True, exist_ok=True)
-    kept = (
-        "PIP_",
-        "SSL_CERT_FILE",
-        "REQUESTS_CA_BUNDLE",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-    )
+    kept = ("PIP_", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
     env = {n: v for n, v in os.environ.items() if n.upper().startswith(kept)}
     env |= {
         "PATH": f"{venv / 'bin'}:/usr/local/bin:/usr/bin:/bin",

@@ -10,8 +10,7 @@
 
 #define PROMPTS ACR_SOURCE_DIR "/prompts"
 
-/* ---- Prompts ------------------------------------------------------------------------------------
- */
+/* ---- Prompts --------------------------------------------------------------------------------- */
 
 typedef struct {
     char *dir;
@@ -45,6 +44,32 @@ static void test_own_prompts_load_and_render(void)
     g_assert_nonnull(strstr(text, "{{calls}} $1")); /* what is filled in is not filled in again */
     g_assert_nonnull(strstr(text, "CALLS"));
     g_assert_null(strstr(text, "{{issue}}"));
+}
+
+static void test_role_names_are_those_of_scripts(void)
+{
+    static const char *const names[] = {"search", "extract", "patch",  "reproducible",
+                                        "test",   "review",  "select", NULL};
+    g_assert_true(g_strv_equal(acr_role_names(), names));
+}
+
+static void test_a_role_starts_with_its_two_prompts(void)
+{
+    g_autoptr(AcrPrompts) prompts = acr_prompts_load(PROMPTS, NULL, NULL);
+    g_autoptr(AcrConversation) conversation = acr_conversation_new("extract");
+    acr_agent_start(conversation, prompts, ACR_AGENT_EXTRACT, "calls", "CALLS", "text", "TEXT",
+                    NULL);
+    acr_agent_tell(conversation, prompts, ACR_PROMPT_EXTRACT_RETRY, "problem", "PROBLEM", NULL);
+    static const struct {
+        AcrRole role;
+        const char *text;
+    } want[] = {{ACR_ROLE_SYSTEM, "CALLS"}, {ACR_ROLE_USER, "TEXT"}, {ACR_ROLE_USER, "PROBLEM"}};
+    g_assert_cmpuint(acr_conversation_size(conversation), ==, G_N_ELEMENTS(want));
+    for (guint i = 0; i < G_N_ELEMENTS(want); i++) {
+        const AcrMessage *message = acr_conversation_message(conversation, i);
+        g_assert_cmpint(message->role, ==, want[i].role);
+        g_assert_nonnull(strstr(message->content, want[i].text));
+    }
 }
 
 static void test_an_override_takes_the_place_of_one_prompt(Folder *folder, gconstpointer data)
@@ -100,8 +125,7 @@ static void test_a_missing_folder_is_refused(void)
     g_assert_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT);
 }
 
-/* ---- Issue --------------------------------------------------------------------------------------
- */
+/* ---- Issue ----------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *name, *text, *cleaned;
@@ -146,8 +170,7 @@ static void test_comments_that_never_end_are_cleaned_at_once(void)
     g_assert_cmpint(g_get_monotonic_time() - start, <, 10 * G_USEC_PER_SEC);
 }
 
-/* ---- Extract ------------------------------------------------------------------------------------
- */
+/* ---- Extract --------------------------------------------------------------------------------- */
 
 static AcrPython *python; /* started once, for the tests below */
 
@@ -165,7 +188,7 @@ static void test_calls_and_locations_are_read(void)
     read_answer("{\"API_calls\": [\"search_class('A')\", \"search_method_in_class(method_name='f', "
                 "class_name='A')\"],"
                 " \"bug_locations\": [{\"file\": \" a.py \", \"class\": \"\", \"method\": "
-                "\"`A.f`\", \"intended_behavior\": \"x\"}, {}]}",
+                "\" A.f\", \"intended_behavior\": \"x\"}, {}]}",
                 &read);
     g_assert_null(read.problem);
     g_assert_cmpuint(read.calls->len, ==, 2);
@@ -238,8 +261,7 @@ static void add_folder_test(const char *path, void (*test)(Folder *, gconstpoint
     g_test_add(path, Folder, NULL, folder_set_up, test, folder_tear_down);
 }
 
-/* ---- Patch writer -------------------------------------------------------------------------------
- */
+/* ---- Patch writer ---------------------------------------------------------------------------- */
 
 static void add_located(GPtrArray *located, AcrLocatedRole role, const char *func, gsize lines)
 {
@@ -303,8 +325,7 @@ static void test_code_that_does_not_fit_loses_its_middle(void)
 #undef HAS
 #undef LACKS
 
-/* ---- Answers of the roles that verify -----------------------------------------------------------
- */
+/* ---- Answers of the roles that verify -------------------------------------------------------- */
 
 static void test_whether_it_can_be_reproduced_is_read(void)
 {
@@ -426,6 +447,10 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/agents/prompts/own_prompts_load_and_render",
                     test_own_prompts_load_and_render);
+    g_test_add_func("/agents/roles/names_are_those_of_scripts",
+                    test_role_names_are_those_of_scripts);
+    g_test_add_func("/agents/roles/a_role_starts_with_its_two_prompts",
+                    test_a_role_starts_with_its_two_prompts);
     add_folder_test("/agents/prompts/an_override_takes_the_place_of_one_prompt",
                     test_an_override_takes_the_place_of_one_prompt);
     add_folder_test("/agents/prompts/a_missing_placeholder_is_refused",

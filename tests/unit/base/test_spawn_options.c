@@ -8,8 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* ---- Ending ------------------------------------------------------------------------------------
- */
+/* ---- Ending ---- */
 
 static void a_soft_end_lets_the_child_tidy_up(void)
 {
@@ -38,8 +37,7 @@ static void who_ignores_the_soft_end_is_killed_with_its_group(void)
     test_folder_remove(folder);
 }
 
-/* ---- Output ------------------------------------------------------------------------------------
- */
+/* ---- Output ---- */
 
 static void of_longer_output_both_ends_are_kept(void)
 {
@@ -114,8 +112,7 @@ static void output_is_told_as_it_comes_whatever_is_kept(void)
     g_string_free(seen.streams[1], TRUE);
 }
 
-/* ---- Descriptors -------------------------------------------------------------------------------
- */
+/* ---- Descriptors ---- */
 
 static int file_of(const char *text)
 {
@@ -173,8 +170,7 @@ static void standard_input_can_be_ours(void)
     assert_bytes(result.out, "ours\n");
 }
 
-/* ---- Watching ----------------------------------------------------------------------------------
- */
+/* ---- Watching ---- */
 
 typedef struct {
     guint asked, end_after;

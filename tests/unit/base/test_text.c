@@ -64,42 +64,6 @@ static void validity_does_not_depend_on_where_a_character_lies(void)
             assert_validates_as_glib(before, texts[i]);
 }
 
-/* `len` bytes of an alphabet of `letters`; owned. A block of exactly that size, so that a sanitizer
- * sees a read past its end. */
-static char *random_bytes(GRand *pick, gsize len, guint letters)
-{
-    char *bytes = g_malloc(len ? len : 1);
-    for (gsize i = 0; i < len; i++)
-        bytes[i] = "ex_z\n \xff\0"[g_rand_int_range(pick, 0, (gint32)letters)];
-    return bytes;
-}
-
-static void bytes_are_found_where_memmem_finds_them(void)
-{
-    g_autoptr(GRand) pick = g_rand_new_with_seed(7);
-    for (guint round = 0; round < 20000; round++) {
-        guint letters = 1 + round % 8;
-        gsize len = (gsize)g_rand_int_range(pick, 0, 200);
-        gsize n = (gsize)g_rand_int_range(pick, 0, round % 10 ? 6 : 90);
-        g_autofree char *hay = random_bytes(pick, len, letters);
-        g_autofree char *needle = random_bytes(pick, n, letters);
-        g_assert_true(acr_bytes_find(hay, len, needle, n) == memmem(hay, len, needle, n));
-    }
-}
-
-static void bytes_at_the_very_end_are_found(void)
-{
-    for (gsize n = 1; n < 100; n++) {
-        for (gsize before = 0; before < 70; before++) {
-            g_autofree char *hay = g_strnfill(before + n, 'e');
-            g_autofree char *needle = g_strnfill(n, 'e');
-            hay[before + n - 1] = needle[n - 1] = 'x';
-            g_assert_true(acr_bytes_find(hay, before + n, needle, n) == hay + before);
-            g_assert_null(acr_bytes_find(hay, before + n - 1, needle, n));
-        }
-    }
-}
-
 static void assert_lines(const char *text, const char *expected)
 {
     g_autoptr(GArray) starts = acr_text_lines(text, strlen(text));
@@ -293,9 +257,6 @@ void add_text_tests(void)
                     repair_replaces_each_invalid_byte_and_nul);
     g_test_add_func("/base/text/validity_does_not_depend_on_where_a_character_lies",
                     validity_does_not_depend_on_where_a_character_lies);
-    g_test_add_func("/base/find/bytes_are_found_where_memmem_finds_them",
-                    bytes_are_found_where_memmem_finds_them);
-    g_test_add_func("/base/find/bytes_at_the_very_end_are_found", bytes_at_the_very_end_are_found);
     g_test_add_func("/base/text/lines_end_in_lf_crlf_and_cr", lines_end_in_lf_crlf_and_cr);
     g_test_add_func("/base/text/shortened_text_keeps_both_ends_and_says_what_is_left_out",
                     shortened_text_keeps_both_ends_and_says_what_is_left_out);

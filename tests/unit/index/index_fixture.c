@@ -137,7 +137,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     add_rows_tests();
     add_build_tests();
-    add_tables_tests();
+    add_lookup_tests();
     add_workers_tests();
     add_relations_tests();
     add_cache_tests();

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "llm/llm_private.h"
+#include "llm/provider.h"
 
 typedef struct {
     AcrEndpoint endpoint;

@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     add_script_tests();
     add_failure_tests();
     add_wait_tests();
-    add_public_text_tests();
+    add_redact_tests();
     add_key_tests();
     add_limiter_tests();
     add_shared_tests();
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     add_eventstream_tests();
     add_spend_tests();
     add_bedrock_tests();
-    add_aws_settings_tests();
+    add_aws_credentials_tests();
     add_anthropic_tests();
     add_gemini_tests();
     add_sse_tests();

@@ -2,7 +2,7 @@
 #ifndef ACR_TEST_PIECES_H
 #define ACR_TEST_PIECES_H
 
-#include "llm/llm_private.h"
+#include "llm/response_reader.h"
 
 /* What a response is: an answer where `ok`, else a failure. */
 typedef struct {

@@ -91,7 +91,7 @@ static inline char *show_request(const AcrProvider *provider, const AcrDialect *
 {
     g_autofree char *text = schema ? quoted(schema) : NULL;
     g_autoptr(AcrJson) parsed = text ? acr_json_parse(text, strlen(text), NULL) : NULL;
-    AcrModelRequest request = {.agent = "search",
+    AcrModelRequest request = {.label = "search",
                                .conversation = conversation,
                                .json = json,
                                .schema = parsed,
@@ -137,7 +137,7 @@ static inline bool learns(const AcrProvider *provider, AcrDialect *dialect, int 
     AcrModelAnswer answer = {0};
 
     g_assert_false(read_response(provider, status, json, &answer, &failure));
-    return provider->correct(dialect, &failure);
+    return acr_correct(provider, dialect, &failure);
 }
 
 /* An endpoint of the provider at that base URL; cleared by the caller. */

@@ -7,8 +7,7 @@
 #define CLAUDE "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 #define PLAIN "meta.llama3-1-70b-instruct-v1:0"
 
-/* ---- Requests -----------------------------------------------------------------------------------
- */
+/* ---- Requests ---- */
 
 static void assert_request(const AcrDialect *dialect, AcrModelRequest request,
                            const AcrConversation *conversation, const char *expected)
@@ -53,7 +52,9 @@ static void a_request_holds_what_is_asked_for_and_no_more(void)
                    "\"outputConfig\":{\"textFormat\":{\"type\":\"json_schema\",\"structure\":"
                    "{\"jsonSchema\":{\"schema\":\"{\\\"type\\\":\\\"object\\\"}\","
                    "\"name\":\"answer\"}}},\"effort\":\"high\"}}");
-    full.no_effort = full.no_temperature = full.no_schema = true;
+    full.effort = NULL;
+    full.temperature = -1;
+    full.no_schema = true;
     assert_request(
         &full, most, c,
         "{\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":\"h\\\"i\\n\"}]}],"
@@ -139,8 +140,7 @@ static void what_stays_the_same_is_marked_for_the_cache(void)
         1);
 }
 
-/* ---- Streams ------------------------------------------------------------------------------------
- */
+/* ---- Streams ---- */
 
 #define STOP "messageStop", "{\"stopReason\":\"end_turn\"}"
 #define METADATA                                                                                   \
@@ -316,8 +316,7 @@ static void what_is_no_stream_is_malformed(void)
     g_assert_cmpint((int)outcome.failure.code, ==, ACR_LLM_ERROR_MALFORMED);
 }
 
-/* ---- Whole bodies -------------------------------------------------------------------------------
- */
+/* ---- Whole bodies ---- */
 
 static void assert_usage(const char *usage, const AcrUsage *expected)
 {
@@ -443,7 +442,7 @@ static bool correct(AcrDialect *dialect, int status, const char *type, const cha
     g_auto(AcrFailure) failure = {0};
 
     refuse(status, type, message, &failure);
-    return acr_provider_bedrock.correct(dialect, &failure);
+    return acr_correct(&acr_provider_bedrock, dialect, &failure);
 }
 
 static void each_correction_is_made_once(void)
@@ -461,11 +460,11 @@ static void each_correction_is_made_once(void)
     g_assert_true(correct(&bare, 400, "ValidationException", cache));
     g_assert_true(correct(&d, 400, "ValidationException",
                           "The model returned the following errors: `temperature` is deprecated"));
-    g_assert_true(d.no_temperature);
+    g_assert_true(d.temperature < 0);
     g_assert_true(correct(&d, 400, "ValidationException", "extraneous key [outputConfig]"));
-    g_assert_true(d.no_schema && !d.no_effort);
+    g_assert_true(d.no_schema && d.effort);
     g_assert_true(correct(&d, 400, "ValidationException", "extraneous key [outputConfig]"));
-    g_assert_true(d.no_effort);
+    g_assert_true(!d.effort);
     g_assert_false(correct(&d, 400, "ValidationException", "extraneous key [outputConfig]"));
     g_assert_false(correct(&bare, 400, "ValidationException", "temperature and effort"));
 }

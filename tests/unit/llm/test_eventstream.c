@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "frame.h"
-#include "llm/llm_private.h"
 
 /* What was given out: "name|data|" or "name!data|" for an exception. */
 typedef struct {

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "llm/llm_private.h"
-
 static void classify(int status, const char *text, GHashTable *headers, AcrFailure *out)
 {
     g_autoptr(AcrJson) body = acr_json_parse(text, strlen(text), NULL);
@@ -29,7 +27,7 @@ static void check_rows(const Row *rows, gsize n, GHashTable *headers)
         classify(rows[i].status, rows[i].body, headers, &failure);
         number = is_overflow ? failure.window : MAX(failure.retry_after_ms, 0);
         if (failure.code != rows[i].code || number != rows[i].window ||
-            failure.retryable != acr_failure_is_retryable(rows[i].code))
+            failure.retryable != (acr_failure_retries(rows[i].code) > 0))
             g_error("HTTP %d %s is %s, retryable %d, number %" G_GINT64_FORMAT, rows[i].status,
                     rows[i].body, acr_llm_error_name(failure.code), failure.retryable, number);
         g_assert_nonnull(failure.message);

@@ -6,8 +6,7 @@
 #define P &acr_provider_gemini
 #define PART(text) "{'text':'" text "'}"
 
-/* ---- Where it is asked --------------------------------------------------------------------------
- */
+/* ---- Where it is asked ---- */
 
 static void clear_variables(void)
 {
@@ -73,8 +72,7 @@ static void googles_key_wins_over_geminis(void)
     clear_variables();
 }
 
-/* ---- Requests -----------------------------------------------------------------------------------
- */
+/* ---- Requests ---- */
 
 static void a_request_holds_what_is_asked_for_and_no_more(void)
 {
@@ -144,8 +142,7 @@ static void effort_is_a_level_or_a_budget_by_the_models_age(void)
     assert_thinking("gemini-2.5-flash", "none", "{'thinkingBudget':0}");
 }
 
-/* ---- Corrections --------------------------------------------------------------------------------
- */
+/* ---- Corrections ---- */
 
 #define REFUSED(message)                                                                           \
     "{'error':{'code':400,'message':'" message "','status':'INVALID_ARGUMENT'}}"
@@ -167,15 +164,14 @@ static void each_correction_is_made_once(void)
         g_assert_true(learns(P, &dialect, 400, refusals[i]));
         g_assert_false(learns(P, &dialect, 400, refusals[i]));
     }
-    g_assert_true(dialect.no_temperature && dialect.no_effort && dialect.no_schema &&
+    g_assert_true(dialect.temperature < 0 && !dialect.effort && dialect.no_schema &&
                   dialect.no_json);
     dialect = (AcrDialect){.model = "m", .temperature = -1};
     g_assert_false(learns(P, &dialect, 400, refusals[0])); /* none was sent */
     g_assert_false(learns(P, &dialect, 400, refusals[1]));
 }
 
-/* ---- Streams ------------------------------------------------------------------------------------
- */
+/* ---- Streams ---- */
 
 #define CHUNK(json) "data: {" json "}\r\n\r\n"
 #define SAID(parts, more) "'candidates':[{'content':{'parts':[" parts "],'role':'model'}" more "}]"
@@ -229,7 +225,7 @@ static void a_settled_stream_is_told_from_one_that_goes_on(void)
 static char *ask(const TestReply *reply, gint64 *out_ms)
 {
     g_autoptr(AcrConversation) conversation = TALK("u", "hi");
-    AcrModelRequest request = {.agent = "search", .conversation = conversation};
+    AcrModelRequest request = {.label = "search", .conversation = conversation};
     TestServer *server = server_start(reply, 1);
     AcrModelOptions options = {.temperature = -1, .base_url = server->url};
     g_auto(AcrModelAnswer) answer = {0};
@@ -349,8 +345,7 @@ static void counters_are_disjoint_and_nonsense_is_unknown(void)
     assert_usage("[]", "|stop|-|-1+-1+-1+-1>-1(-1)");
 }
 
-/* ---- Errors -------------------------------------------------------------------------------------
- */
+/* ---- Errors ---- */
 
 #define ERROR(code, status) "{'error':{'code':" code ",'message':'M','status':'" status "'}}"
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <sys/time.h>
 
-#include "llm/llm_private.h"
 #include "unit/http/server.h"
 
 #define KEY "sk-very-secret"
@@ -77,7 +76,7 @@ static bool complete(Call *call, bool json, guint max_tokens)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
     AcrModelRequest request = {
-        .agent = "search", .round = 1, .conversation = c, .json = json, .max_tokens = max_tokens};
+        .label = "search", .step = 1, .conversation = c, .json = json, .max_tokens = max_tokens};
 
     acr_conversation_add(c, ACR_ROLE_USER, "hi json");
     acr_model_answer_clear(&call->answer);
@@ -160,7 +159,7 @@ static void what_may_pass_is_tried_again(void)
         "rate_limit: HTTP 429 rate_limit_exceeded: wait [key]|overloaded: HTTP 503|"
         "server: HTTP 500: <html>|truncated_stream: "));
     g_assert_nonnull(
-        strstr(call.waits.told->str, "|malformed: HTTP 200 with a body that is no JSON"));
+        strstr(call.waits.told->str, "|malformed: the server did not answer with JSON (HTTP 200"));
 }
 
 static void tries_end_with_the_last_failure(void)
@@ -343,8 +342,7 @@ static void the_deadline_of_a_budget_ends_a_try_as_a_ceiling(void)
     g_assert_cmpuint(acr_report_sent(acr_model_report(call.model)), ==, 0);
 }
 
-/* ---- Streams ------------------------------------------------------------------------------------
- */
+/* ---- Streams ---- */
 
 static void a_stream_is_complete_by_its_last_event_alone(void)
 {
@@ -424,7 +422,7 @@ static void a_server_that_is_not_there_is_a_network_error(void)
     AcrModelOptions options = {.temperature = -1, .base_url = "http://127.0.0.1:1/v1"};
     g_autoptr(AcrModel) model = acr_model_new("openai/m", &options, &error);
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
-    AcrModelRequest request = {.agent = "search", .conversation = c};
+    AcrModelRequest request = {.label = "search", .conversation = c};
     AcrModelAnswer answer = {0};
 
     g_assert_no_error(error);
@@ -479,7 +477,7 @@ static void a_base_url_may_end_in_slashes(void)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrModel) model = NULL;
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
-    AcrModelRequest request = {.agent = "search", .conversation = c};
+    AcrModelRequest request = {.label = "search", .conversation = c};
     g_auto(AcrModelAnswer) answer = {0};
 
     g_setenv("OPENAI_API_KEY", "sk-1", TRUE);

@@ -4,7 +4,12 @@
 
 #include <string.h>
 
-#include "llm/llm_private.h"
+#include "http/http.h"
+#include "llm/aws.h"
+#include "llm/rate_limiter.h"
+#include "llm/response_reader.h"
+#include "llm/scripted_model.h"
+#include "llm/spend.h"
 
 /* A whole body of that status, read as a response of the provider. */
 static inline bool read_response(const AcrProvider *provider, int status, const char *text,
@@ -22,7 +27,7 @@ void add_conversation_tests(void);
 void add_script_tests(void);
 void add_failure_tests(void);
 void add_wait_tests(void);
-void add_public_text_tests(void);
+void add_redact_tests(void);
 void add_key_tests(void);
 void add_limiter_tests(void);
 void add_shared_tests(void);
@@ -39,7 +44,7 @@ void add_spend_tests(void);
 void add_sigv4_tests(void);
 void add_eventstream_tests(void);
 void add_bedrock_tests(void);
-void add_aws_settings_tests(void);
+void add_aws_credentials_tests(void);
 void add_anthropic_tests(void);
 void add_gemini_tests(void);
 void add_sse_tests(void);

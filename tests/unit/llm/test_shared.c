@@ -6,7 +6,6 @@
 
 #include <glib/gstdio.h>
 
-#include "llm/llm_private.h"
 #include "unit/http/server.h"
 
 #define KEY "sk-very-secret-0123456789"
@@ -36,7 +35,7 @@ static AcrModel *make_model(TestServer *server, const char *name, const char *di
 static char *ask(AcrModel *model, GError **out_error)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
-    AcrModelRequest request = {.agent = "search", .round = 1, .conversation = c};
+    AcrModelRequest request = {.label = "search", .step = 1, .conversation = c};
     g_auto(AcrModelAnswer) answer = {0};
     g_autoptr(GError) error = NULL;
 

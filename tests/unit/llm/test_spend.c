@@ -179,7 +179,7 @@ static void a_limit_that_makes_no_sense_is_refused(void)
     g_assert_false(again);
     g_assert_cmpint((int)failure.code, ==, ACR_LLM_ERROR_CEILING);
     g_assert_false(failure.retryable);
-    g_assert_nonnull(strstr(failure.message, "ceiling of the run"));
+    g_assert_nonnull(strstr(failure.message, "--max-cost of the run reached"));
     g_assert_cmpint(attempt.reserved_pico, ==, 0);
 }
 
@@ -229,8 +229,7 @@ static void an_answer_that_cannot_be_settled_is_kept_within_its_reservation(void
     g_assert_cmpint(g_rmdir(dir), ==, 0);
 }
 
-/* ---- Waiting for others -------------------------------------------------------------------------
- */
+/* ---- Waiting for others ---- */
 
 typedef struct {
     AcrBudget *budget;

@@ -9,7 +9,7 @@ int main(int argc, char **argv)
     register_machines_tests();
     register_review_tests();
     register_candidates_tests();
-    register_verdict_tests();
-    register_shorten_tests();
+    register_execution_verdict_tests();
+    register_context_overflow_tests();
     return g_test_run();
 }

@@ -4,72 +4,71 @@
  */
 #include <glib.h>
 
-#include "loops/work.h"
+#include "loops/attempt_work.h"
 #include "test_loops.h"
 
-static AcrCandidate make(guint number, AcrProof proof)
+static AcrCandidate *add(GPtrArray *candidates, guint attempt, guint number, AcrProof proof)
 {
-    AcrCandidate candidate = {
-        .status = ACR_APPLICABLE_PATCH, .number = number, .diff = g_bytes_new_static("diff", 4)};
-    acr_candidate_prove(&candidate, proof, g_strdup("because"));
-    return candidate;
+    AcrCandidate candidate = {.status = ACR_APPLICABLE_PATCH,
+                              .attempt = attempt,
+                              .number = number,
+                              .diff = g_bytes_new_static("diff", 4)};
+    AcrCandidate *added = acr_candidates_add(candidates, candidate);
+    acr_candidate_prove(added, proof, g_strdup("because"));
+    return added;
 }
 
-static void put(GPtrArray *candidates, guint number, AcrProof proof)
+static guint best(const GPtrArray *candidates)
 {
-    AcrCandidate candidate = make(number, proof);
-    acr_candidates_put(candidates, &candidate);
-    g_assert_null(candidate.diff); /* it is taken */
+    return acr_candidates_best(candidates, ACR_ANY_ATTEMPT)->number;
 }
 
 static void test_what_is_proved_better_is_better_and_of_equals_the_first(void)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
-    g_assert_null(acr_candidates_best(candidates));
-    put(candidates, 1, ACR_PROOF_DOUBTED);
-    put(candidates, 2, ACR_PROOF_NONE);
-    put(candidates, 3, ACR_PROOF_NONE);
-    put(candidates, 4, ACR_PROOF_REFUSED);
-    g_assert_cmpuint(acr_candidates_best(candidates)->number, ==, 2);
-    put(candidates, 5, ACR_PROOF_VERIFIED);
-    put(candidates, 6, ACR_PROOF_APPROVED);
-    g_assert_cmpuint(acr_candidates_best(candidates)->number, ==, 5);
+    g_assert_null(acr_candidates_best(candidates, ACR_ANY_ATTEMPT));
+    add(candidates, 0, 1, ACR_PROOF_DOUBTED);
+    add(candidates, 0, 2, ACR_PROOF_NONE);
+    add(candidates, 0, 3, ACR_PROOF_NONE);
+    add(candidates, 0, 4, ACR_PROOF_REFUSED);
+    g_assert_cmpuint(best(candidates), ==, 2);
+    add(candidates, 0, 5, ACR_PROOF_VERIFIED);
+    add(candidates, 0, 6, ACR_PROOF_APPROVED);
+    g_assert_cmpuint(best(candidates), ==, 5);
 }
 
 static void test_what_was_found_of_a_patch_last_counts(void)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
-    put(candidates, 1, ACR_PROOF_DOUBTED);
-    put(candidates, 2, ACR_PROOF_APPROVED);
-    put(candidates, 2, ACR_PROOF_REFUSED);
-    g_assert_cmpuint(candidates->len, ==, 2);
-    g_assert_cmpuint(acr_candidates_best(candidates)->number, ==, 1);
-    put(candidates, 2, ACR_PROOF_VERIFIED);
-    g_assert_cmpuint(acr_candidates_best(candidates)->number, ==, 2);
+    add(candidates, 0, 1, ACR_PROOF_DOUBTED);
+    AcrCandidate *second = add(candidates, 0, 2, ACR_PROOF_APPROVED);
+    acr_candidate_prove(second, ACR_PROOF_REFUSED, g_strdup("the validation"));
+    g_assert_cmpuint(best(candidates), ==, 1);
+    acr_candidate_prove(second, ACR_PROOF_VERIFIED, g_strdup("the test"));
+    g_assert_cmpuint(best(candidates), ==, 2);
+    g_assert_cmpstr(second->why, ==, "the test");
 }
 
 static void test_an_applicable_patch_is_better_than_any_other(void)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
-    AcrCandidate raw = {
-        .status = ACR_RAW_PATCH_BUT_UNMATCHED, .number = 1, .proof = ACR_PROOF_NONE};
-    acr_candidates_put(candidates, &raw);
-    put(candidates, 2, ACR_PROOF_REFUSED);
-    g_assert_cmpuint(acr_candidates_best(candidates)->number, ==, 2);
+    acr_candidates_add(candidates, (AcrCandidate){.status = ACR_RAW_PATCH_BUT_UNMATCHED,
+                                                  .number = 1,
+                                                  .proof = ACR_PROOF_NONE});
+    add(candidates, 0, 2, ACR_PROOF_REFUSED);
+    g_assert_cmpuint(best(candidates), ==, 2);
 }
 
 static void test_an_earlier_attempt_gives_way_to_a_better_one_only(void)
 {
-    AcrCandidate best = {0}, first = make(3, ACR_PROOF_NONE), same = make(1, ACR_PROOF_NONE),
-                 better = make(2, ACR_PROOF_APPROVED);
-    acr_candidate_offer(&best, &first);
-    acr_candidate_offer(&best, &same);
-    g_assert_cmpuint(best.number, ==, 3);
-    acr_candidate_offer(&best, &better);
-    g_assert_cmpuint(best.number, ==, 2);
-    g_assert_null(same.diff);
-    g_assert_null(better.diff);
-    acr_candidate_clear(&best);
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    add(candidates, 0, 3, ACR_PROOF_NONE);
+    add(candidates, 1, 1, ACR_PROOF_NONE);
+    g_assert_cmpuint(best(candidates), ==, 3);
+    g_assert_cmpuint(acr_candidates_best(candidates, 1)->number, ==, 1);
+    g_assert_null(acr_candidates_best(candidates, 2));
+    add(candidates, 1, 2, ACR_PROOF_APPROVED);
+    g_assert_cmpuint(best(candidates), ==, 2);
 }
 
 void register_candidates_tests(void)

@@ -5,7 +5,7 @@
 void register_machines_tests(void);
 void register_review_tests(void);
 void register_candidates_tests(void);
-void register_verdict_tests(void);
-void register_shorten_tests(void);
+void register_execution_verdict_tests(void);
+void register_context_overflow_tests(void);
 
 #endif

@@ -6,8 +6,7 @@
 #include "loops/machines.h"
 #include "test_loops.h"
 
-/* ---- Retrieval ----------------------------------------------------------------------------------
- */
+/* ---- Retrieval ------------------------------------------------------------------------------- */
 
 #define R(name) ACR_RETRIEVAL_##name
 #define RON(name) ACR_RETRIEVAL_ON_##name
@@ -116,14 +115,12 @@ static void test_retrieval_overflow_asks_again_in_the_same_round(void)
     g_assert_cmpuint(machine.invalid, ==, 1);
 }
 
-/* ---- Attempt ------------------------------------------------------------------------------------
- */
+/* ---- Attempt --------------------------------------------------------------------------------- */
 
 #define A(name) ACR_ATTEMPT_##name
 #define AON(name) ACR_ATTEMPT_ON_##name
 
-/* The next state in the first of two attempts and the first of three tries, without a reproducer.
- */
+/* The next state in the first of two attempts and of three tries, without a reproducer. */
 static const int attempt_table[A(STATES)][A(EVENTS)] = {
     /*                OK            UNAVAILABLE  REFUSED   USED_UP    FAILED     CEILING */
     [A(GUARD)] = {A(REPRODUCE), A(RETRIEVE), NO, NO, A(FAILED), A(STOPPED)},
@@ -238,19 +235,6 @@ static void test_attempt_the_next_attempt_starts_afresh(void)
     g_assert_true(acr_attempt_is_over(&machine));
 }
 
-static void test_names_are_distinct(void)
-{
-    for (int a = 0; a < R(STATES); a++)
-        for (int b = 0; b < a; b++)
-            g_assert_cmpstr(acr_retrieval_state_name(a), !=, acr_retrieval_state_name(b));
-    for (int a = 0; a < ACR_REVIEW_STATES; a++)
-        for (int b = 0; b < a; b++)
-            g_assert_cmpstr(acr_review_state_name(a), !=, acr_review_state_name(b));
-    for (int a = 0; a < A(STATES); a++)
-        for (int b = 0; b < a; b++)
-            g_assert_cmpstr(acr_attempt_state_name(a), !=, acr_attempt_state_name(b));
-}
-
 void register_machines_tests(void)
 {
     g_test_add_func("/loops/retrieval/every_state_and_event", test_retrieval_every_state_and_event);
@@ -274,5 +258,4 @@ void register_machines_tests(void)
                     test_attempt_tries_are_counted_over_refusals);
     g_test_add_func("/loops/attempt/the_next_attempt_starts_afresh",
                     test_attempt_the_next_attempt_starts_afresh);
-    g_test_add_func("/loops/machines/names_are_distinct", test_names_are_distinct);
 }

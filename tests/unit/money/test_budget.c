@@ -3,8 +3,7 @@
 
 #include "test_budget.h"
 
-/* ---- One process --------------------------------------------------------------------------------
- */
+/* ---- One process ---- */
 
 static void the_ceiling_holds(const char *path)
 {
@@ -14,11 +13,11 @@ static void the_ceiling_holds(const char *path)
 
     g_assert_true(acr_budget_is_bounded(budget));
     first = reserve(budget, 60, 10);
-    assert_refused(budget, 41, 1, "ceiling of the run");
-    assert_refused(budget, 1, 991, "990 tokens are left");
+    assert_refused(budget, 41, 1, "--max-cost of the run reached");
+    assert_refused(budget, 1, 991, "990 are left");
     second = reserve(budget, 40, 990);
     g_assert_cmpuint(first, !=, second);
-    assert_refused(budget, 1, 0, "0.000001 USD");
+    assert_refused(budget, 1, 0, "up to $0.000001,");
     assert_sums(budget, 0, 100);
     settle(budget, first, 20, 5);
     assert_sums(budget, 20, 40);
@@ -29,7 +28,7 @@ static void the_ceiling_holds(const char *path)
     assert_sums(budget, 520, 0);
     g_assert_true(acr_budget_left(budget, &left, NULL));
     g_assert_cmpint(left.pico, ==, 0);
-    assert_refused(budget, 1, 0, "0.000000 USD are left");
+    assert_refused(budget, 1, 0, "$0.00 is left");
 }
 
 static void a_ceiling_holds_in_memory(void)
@@ -108,7 +107,7 @@ static void several_ledgers_reserve_all_or_nothing(Fixture *fixture, gconstpoint
     guint64 id = 0;
 
     g_assert_true(acr_budget_add(budget, other, "batch", &batch, NULL));
-    assert_refused(budget, 51, 0, "ceiling of the batch");
+    assert_refused(budget, 51, 0, "--max-cost of the batch reached");
     assert_sums(budget, 0, 0);
     id = reserve(budget, 30, 0);
     g_assert_true(acr_budget_left(budget, &left, NULL));

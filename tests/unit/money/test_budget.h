@@ -6,7 +6,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "money/budget_private.h"
+#include "money/ledger.h"
 
 #define NONE ((AcrAmount){ACR_NO_CEILING, ACR_NO_CEILING})
 

@@ -18,8 +18,7 @@
 
 extern char **environ;
 
-/* ---- Files that are not as they should be -------------------------------------------------------
- */
+/* ---- Files that are not as they should be ---- */
 
 static void a_torn_last_line_is_cut_off(Fixture *fixture, gconstpointer data)
 {
@@ -163,8 +162,7 @@ static void what_is_no_file_of_ours_is_refused(Fixture *fixture, gconstpointer d
     }
 }
 
-/* ---- Processes ----------------------------------------------------------------------------------
- */
+/* ---- Processes ---- */
 
 /* What a copy of this program does: "many PATH CEILING ROUNDS" reserves, and settles for a part of
  * it; "hold PATH" reserves and waits to be killed; "full PATH" may write no more. The exit code of

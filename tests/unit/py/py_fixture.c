@@ -75,11 +75,11 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     add_interpreter_tests();
-    add_worker_tests();
+    add_interpreter_thread_tests();
     add_error_tests();
-    add_bind_tests();
-    add_tables_tests();
-    add_doubts_tests();
+    add_calls_tests();
+    add_referee_tests();
+    add_reproducer_doubts_tests();
     int failed = g_test_run();
     no_python();
     if (shared_dir)

@@ -21,10 +21,10 @@ void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, Ac
 GBytes *bytes_of(const char *text); /* owned */
 
 void add_interpreter_tests(void);
-void add_worker_tests(void);
+void add_interpreter_thread_tests(void);
 void add_error_tests(void);
-void add_bind_tests(void);
-void add_tables_tests(void);
-void add_doubts_tests(void);
+void add_calls_tests(void);
+void add_referee_tests(void);
+void add_reproducer_doubts_tests(void);
 
 #endif

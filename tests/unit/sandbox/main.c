@@ -116,15 +116,14 @@ char *box_run(const Box *box, const char *const *argv)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    add_layers_tests();
-    add_copies_tests();
+    add_tree_cache_tests();
     add_tree_tests();
-    add_lay_tests();
-    add_python_tests();
-    add_frames_tests();
+    add_helper_files_tests();
+    add_find_python_tests();
+    add_engine_frames_tests();
     add_tar_tests();
-    add_spec_tests();
-    add_watch_tests();
+    add_helper_spec_tests();
+    add_process_usage_tests();
     add_engine_tests();
     return g_test_run();
 }

@@ -5,17 +5,18 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "sandbox/sandbox_private.h"
+#include "sandbox/helper_run.h"
+#include "sandbox/helper_steps.h"
+#include "sandbox/tree.h"
 
-void add_layers_tests(void);
-void add_copies_tests(void);
+void add_tree_cache_tests(void);
 void add_tree_tests(void);
-void add_lay_tests(void);
-void add_python_tests(void);
-void add_frames_tests(void);
+void add_helper_files_tests(void);
+void add_find_python_tests(void);
+void add_engine_frames_tests(void);
 void add_tar_tests(void);
-void add_spec_tests(void);
-void add_watch_tests(void);
+void add_helper_spec_tests(void);
+void add_process_usage_tests(void);
 void add_engine_tests(void);
 
 /* A temporary folder, removed when cleared. */

@@ -61,26 +61,29 @@ static void a_snapshot_is_written_out_as_it_is(void)
     expect_link(&box, "t/folder", "a");
 }
 
-static void what_is_there_already_stays(void)
+static void what_came_changed_or_went_is_listed(void)
 {
     g_auto(Box) box;
     box_init(&box);
-    g_autofree char *remark = NULL;
-    box_put(&box, "r/a", "new\n", 0644);
-    box_put(&box, "r/b/c", "new\n", 0644);
-    box_put(&box, "r/b/d", "new\n", 0644);
-    box_put(&box, "kept", "kept\n", 0644);
-    box_link(&box, "../kept", "t/a");
-    box_put(&box, "t/b/c", "old\n", 0600);
-    g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "r");
-    export_ok(&box, snapshot, "t", &remark);
-    g_autofree char *kept = box_get(&box, "kept"), *old = box_get(&box, "t/b/c"),
-                    *new = box_get(&box, "t/b/d");
-    g_assert_cmpstr(kept, ==, "kept\n");
-    g_assert_cmpstr(old, ==, "old\n");
-    g_assert_cmpstr(new, ==, "new\n");
-    g_assert_cmphex(mode_of(&box, "t/b/c"), ==, S_IFREG | 0600);
-    expect_link(&box, "t/a", "../kept");
+    box_put(&box, "t/same", "x", 0644);
+    box_put(&box, "t/d/changed", "x", 0644);
+    box_put(&box, "t/d/gone", "x", 0644);
+    box_link(&box, "same", "t/link");
+    g_autofree char *tree = box_path(&box, "t"), *gone = box_path(&box, "t/d/gone"),
+                    *link = box_path(&box, "t/link"), *none = box_path(&box, "none");
+    g_autoptr(GHashTable) before = acr_tree_list(tree), missing = acr_tree_list(none);
+    g_assert_cmpuint(g_hash_table_size(before), ==, 4);
+    g_assert_null(missing);
+    box_put(&box, "t/d/changed", "y", 0644);
+    box_put(&box, "t/d/e/new", "y", 0644);
+    g_assert_true(unlink(gone) == 0 && unlink(link) == 0);
+    box_link(&box, "other", "t/link");
+    g_autoptr(GHashTable) after = acr_tree_list(tree);
+    acr_tree_drop_same(after, before);
+    g_assert_cmpuint(g_hash_table_size(after), ==, 4);
+    g_assert_false(g_hash_table_contains(after, "same"));
+    g_assert_true(g_hash_table_contains(after, "d/e/new") &&
+                  g_hash_table_contains(after, "d/gone"));
 }
 
 static void what_is_too_large_is_named(void)
@@ -212,7 +215,8 @@ void add_tree_tests(void)
 {
     g_test_add_func("/sandbox/tree/a_snapshot_is_written_out_as_it_is",
                     a_snapshot_is_written_out_as_it_is);
-    g_test_add_func("/sandbox/tree/what_is_there_already_stays", what_is_there_already_stays);
+    g_test_add_func("/sandbox/tree/what_came_changed_or_went_is_listed",
+                    what_came_changed_or_went_is_listed);
     g_test_add_func("/sandbox/tree/what_is_too_large_is_named", what_is_too_large_is_named);
     g_test_add_func("/sandbox/tree/a_copy_has_files_folders_and_links_only",
                     a_copy_has_files_folders_and_links_only);

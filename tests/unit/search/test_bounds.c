@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "search/search_private.h"
+#include "search/reply_private.h"
 
 static void a_long_or_empty_argument_is_refused_in_words(void)
 {
@@ -216,7 +216,6 @@ static void a_missing_object_is_an_error(void)
     g_assert_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_FAILED);
     g_assert_nonnull(strstr(error->message, "cannot read 'm.py'"));
     g_assert_null(answer.output);
-    g_assert_null(acr_search_code(fixture.search, "m.py", 1, 1, true));
     g_autoptr(GPtrArray) locations =
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     g_ptr_array_add(locations, acr_bug_location_new("m.py", "Here", NULL, NULL));

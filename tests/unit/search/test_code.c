@@ -1,4 +1,4 @@
-/* search_code, search_code_in_file, get_code_around_line, acr_search_code. */
+/* search_code, search_code_in_file, get_code_around_line. */
 #include <string.h>
 
 #include "fixture.h"
@@ -79,7 +79,7 @@ static void blanks_and_indentation_differ_only_as_a_second_step(void)
     g_auto(AcrAnswer) ends =
         fixture_call(&fixture, "search_code", "    if a:\n        return b", NULL, NULL);
     fixture_assert_places(&ends, "m.py:1-3 - f");
-    assert_has(&ends, "found with other blanks at line ends");
+    assert_has(&ends, "found with other indentation or line ends");
     g_auto(AcrAnswer) indent =
         fixture_call(&fixture, "search_code", "if a:\nreturn b\n", NULL, NULL);
     g_assert_true(indent.ok);
@@ -178,21 +178,6 @@ static void code_around_a_line_is_shown(void)
     g_assert_false(none.ok);
 }
 
-static void lines_of_a_file_are_text(void)
-{
-    g_auto(Fixture) fixture;
-    fixture_init(&fixture, "m.py", "a\r\nb\rc", "empty.py", "", NULL);
-    g_autofree char *numbered = acr_search_code(fixture.search, "m.py", 2, 9, true);
-    g_assert_cmpstr(numbered, ==, "2 b\n3 c\n");
-    g_autofree char *bare = acr_search_code(fixture.search, "m.py", 1, 2, false);
-    g_assert_cmpstr(bare, ==, "a\nb\n");
-    g_assert_null(acr_search_code(fixture.search, "m.py", 4, 5, true));
-    g_assert_null(acr_search_code(fixture.search, "m.py", 0, 1, true));
-    g_assert_null(acr_search_code(fixture.search, "m.py", 2, 1, true));
-    g_assert_null(acr_search_code(fixture.search, "none.py", 1, 1, true));
-    g_assert_null(acr_search_code(fixture.search, "empty.py", 1, 1, true));
-}
-
 static void a_definition_written_otherwise_is_found_by_its_name(void)
 {
     g_auto(Fixture) fixture;
@@ -235,7 +220,6 @@ void add_code_tests(void)
     g_test_add_func("/search/code/other_types_are_shown_where_no_python_has_the_text",
                     other_types_are_shown_where_no_python_has_the_text);
     g_test_add_func("/search/code/around_a_line_is_shown", code_around_a_line_is_shown);
-    g_test_add_func("/search/code/lines_of_a_file_are_text", lines_of_a_file_are_text);
     g_test_add_func("/search/code/a_definition_written_otherwise_is_found_by_its_name",
                     a_definition_written_otherwise_is_found_by_its_name);
 }

@@ -106,7 +106,7 @@ static void a_method_in_another_case_is_said_so(void)
     g_auto(AcrAnswer) answer =
         fixture_call(&fixture, "search_method_in_class", "OWN", "Leaf", NULL);
     g_assert_true(answer.ok);
-    assert_has(&answer, "Leaf has no OWN; upper and lower case were ignored.");
+    assert_has(&answer, "What differs in upper and lower case alone is shown.");
 }
 
 static void a_class_argument_that_is_a_module_is_understood(void)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "search/search_private.h"
+#include "search/reply_private.h"
 
 static void assert_has(const AcrAnswer *answer, const char *text)
 {

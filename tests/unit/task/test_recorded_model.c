@@ -99,7 +99,7 @@ static void end(Pass *pass)
  * -1. */
 static int ask(Pass *pass, AcrConversation *conversation, const char *expected)
 {
-    AcrModelRequest request = {.agent = "search", .round = 2, .conversation = conversation};
+    AcrModelRequest request = {.label = "search", .step = 2, .conversation = conversation};
     g_auto(AcrModelAnswer) answer = {0};
     g_autoptr(GError) error = NULL;
     if (!acr_model_complete(pass->model, &request, &answer, &error)) {

@@ -25,7 +25,7 @@ static bool fits(const AcrWindow *window, gsize bytes, guint max_tokens)
 {
     g_autoptr(AcrConversation) talk = talk_of(bytes);
     g_autoptr(GError) error = NULL;
-    AcrModelRequest request = {.agent = "search", .conversation = talk, .max_tokens = max_tokens};
+    AcrModelRequest request = {.label = "search", .conversation = talk, .max_tokens = max_tokens};
     bool ok = acr_window_fits(window, &request, &error);
     if (!ok)
         g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
@@ -193,7 +193,7 @@ static int ask(AcrModel *model, gsize bytes)
     g_autoptr(AcrConversation) talk = talk_of(bytes);
     g_autoptr(GError) error = NULL;
     g_auto(AcrModelAnswer) answer = {0};
-    AcrModelRequest request = {.agent = "search", .conversation = talk};
+    AcrModelRequest request = {.label = "search", .conversation = talk};
     return acr_model_complete(model, &request, &answer, &error) ? -1 : error->code;
 }
 

@@ -231,8 +231,7 @@ static void symlinks(void)
     g_assert_cmpmem(g_bytes_get_data(ours, NULL), g_bytes_get_size(ours), theirs, strlen(theirs));
 }
 
-/* ---- Attributes and random cases ----------------------------------------------------------------
- */
+/* ---- Attributes and random cases ---- */
 
 /* A line as it may stand in a source file. */
 static void append_line(GString *out, GRand *rand, const char *end)
@@ -258,7 +257,7 @@ static void append_line(GString *out, GRand *rand, const char *end)
         "\"\"\"text",
         "caf\xc3\xa9 = 1",
         "@decorator",
-        "\f",
+        "#",
         "def a_very_long_name_of_a_function_that_goes_on_and_on_and_on(with_arguments, that_go_on, "
         "too, and_more): pass",
         "class T:   ",

@@ -254,6 +254,6 @@ int main(int argc, char **argv)
     add_overlay_tests();
     add_diff_tests();
     add_apply_tests();
-    add_take_diff_tests();
+    add_diff_apply_tests();
     return g_test_run();
 }

@@ -55,6 +55,6 @@ void add_read_tests(void);
 void add_overlay_tests(void);
 void add_diff_tests(void);
 void add_apply_tests(void);
-void add_take_diff_tests(void);
+void add_diff_apply_tests(void);
 
 #endif

@@ -1,0 +1,333 @@
+/*
+ * One open database of the outline cache: a single table of rows by key (blob id and outliner
+ * version), each with a checksum over both. What is read counts only if its checksum fits.
+ *
+ * Nothing is synced: what a crash of the machine spoils is found damaged and rebuilt. A killed
+ * process leaves SQLite's rollback journal, which the next one plays back. Rows lie in the order
+ * they came, so that those of one repository lie together, and the oldest are dropped first.
+ */
+#include "index/cache_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OWN_FOLDER "acr-host" /* in it, a file that is no database at all was one of ours */
+#define TICK_STEPS 100000     /* of SQLite's machine */
+#define MAX_TICKS 200u        /* of one read or write: damage can make a walk endless */
+#define MAX_DROPS 100000u     /* statements that drop rows, in one write */
+#define TABLE                                                                                      \
+    "CREATE TABLE outline(place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "                   \
+    "sum INTEGER NOT NULL, rows BLOB NOT NULL)"
+#define SCHEMA "2" TABLE /* as SELECT_SCHEMA gives it: the table and the index of its keys */
+#define SELECT_SCHEMA "SELECT count(*) || group_concat(sql, ';') FROM sqlite_master"
+#define SELECT_ROW "SELECT sum, rows FROM outline WHERE key = ?1"
+#define INSERT_ROW "INSERT OR REPLACE INTO outline(key, sum, rows) VALUES(?1, ?2, ?3)"
+#define DROP_OLDEST                                                                                \
+    "DELETE FROM outline WHERE place IN (SELECT place FROM outline ORDER BY place LIMIT 64)"
+
+/* No memory map: a file that is cut short under it would end the process. */
+#define SETTINGS                                                                                   \
+    "PRAGMA cache_size = -1024; PRAGMA mmap_size = 0; PRAGMA synchronous = OFF;"                   \
+    "PRAGMA temp_store = MEMORY"
+
+struct AcrCacheDatabase {
+    sqlite3 *db;
+    sqlite3_stmt *select_row, *insert_row;
+    bool writable;
+    guint ticks;
+    char why[200];
+};
+
+/* ---- Statements ---- */
+
+/* What a result code of SQLite means; fills `why`. */
+static AcrCacheState state_of(AcrCacheDatabase *database, int rc)
+{
+    if (rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE)
+        return ACR_CACHE_OK;
+    int err = sqlite3_system_errno(database->db);
+    g_snprintf(database->why, sizeof database->why, "%s%s%s", sqlite3_errmsg(database->db),
+               err ? ": " : "", err ? g_strerror(err) : "");
+    switch (rc & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_NOMEM:
+    case SQLITE_NOLFS:
+        return ACR_CACHE_UNUSABLE;
+    default: /* CORRUPT, NOTADB, and what a sound table does not lead to, as too many steps */
+        return ACR_CACHE_DAMAGED;
+    }
+}
+
+static int on_tick(void *ctx)
+{
+    AcrCacheDatabase *database = ctx;
+    return ++database->ticks > MAX_TICKS;
+}
+
+static AcrCacheState run(AcrCacheDatabase *database, const char *sql)
+{
+    database->ticks = 0;
+    return state_of(database, sqlite3_exec(database->db, sql, NULL, NULL, NULL));
+}
+
+/* The first value that a statement gives, as text (owned). */
+static AcrCacheState ask(AcrCacheDatabase *database, const char *sql, char **out)
+{
+    sqlite3_stmt *statement = NULL;
+    database->ticks = 0;
+    int rc = sqlite3_prepare_v2(database->db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    AcrCacheState state = state_of(database, rc);
+    *out = rc == SQLITE_ROW ? g_strdup((const char *)sqlite3_column_text(statement, 0)) : NULL;
+    sqlite3_finalize(statement);
+    return state;
+}
+
+static AcrCacheState ask_number(AcrCacheDatabase *database, const char *sql, guint64 *out)
+{
+    g_autofree char *text = NULL;
+    AcrCacheState state = ask(database, sql, &text);
+    *out = text ? g_ascii_strtoull(text, NULL, 10) : 0;
+    return state;
+}
+
+/* ---- Opening ---- */
+
+static bool in_own_folder(const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_autofree char *name = g_path_get_basename(folder);
+    return strcmp(name, OWN_FOLDER) == 0;
+}
+
+static AcrCacheState create_table(AcrCacheDatabase *database)
+{
+    g_autofree char *sql =
+        g_strdup_printf("PRAGMA page_size = %u; BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS %s;"
+                        "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+                        ACR_CACHE_PAGE_BYTES, TABLE + strlen("CREATE TABLE "),
+                        ACR_CACHE_APPLICATION_ID, ACR_CACHE_FORMAT);
+    return run(database, sql);
+}
+
+static AcrCacheState prepare(AcrCacheDatabase *database, const char *sql, sqlite3_stmt **out)
+{
+    return state_of(
+        database, sqlite3_prepare_v3(database->db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL));
+}
+
+static void set_up(AcrCacheDatabase *database)
+{
+    sqlite3_extended_result_codes(database->db, 1);
+    sqlite3_busy_timeout(database->db, ACR_CACHE_PATIENCE_MS);
+    sqlite3_progress_handler(database->db, TICK_STEPS, on_tick, database);
+    sqlite3_limit(database->db, SQLITE_LIMIT_LENGTH, ACR_INDEX_CACHE_MAX_ROWS + 4096);
+    sqlite3_db_config(database->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(database->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+}
+
+/* Whose file it is, and whether it is whole enough to be asked. Another table, view or trigger
+ * would be somebody else's. */
+static AcrCacheState check(AcrCacheDatabase *database, const char *path, bool create)
+{
+    guint64 application, format, pages;
+    g_autofree char *schema = NULL;
+    AcrCacheState state = ask_number(database, "PRAGMA page_count", &pages);
+    if (state == ACR_CACHE_OK) /* after the pages: another process may be making the table */
+        state = ask_number(database, "PRAGMA application_id", &application);
+    if (state == ACR_CACHE_DAMAGED && !in_own_folder(path))
+        return ACR_CACHE_FOREIGN;
+    if (state == ACR_CACHE_OK && pages > 0 && application != ACR_CACHE_APPLICATION_ID)
+        return ACR_CACHE_FOREIGN;
+    if (state == ACR_CACHE_OK)
+        state = run(database, SETTINGS);
+    if (state == ACR_CACHE_OK && pages == 0)
+        return create ? create_table(database) : ACR_CACHE_OK;
+    if (state == ACR_CACHE_OK)
+        state = ask_number(database, "PRAGMA user_version", &format);
+    if (state == ACR_CACHE_OK && format != ACR_CACHE_FORMAT)
+        return ACR_CACHE_OUTDATED;
+    if (state == ACR_CACHE_OK)
+        state = ask(database, SELECT_SCHEMA, &schema);
+    if (state == ACR_CACHE_OK && g_strcmp0(schema, SCHEMA) != 0)
+        return ACR_CACHE_DAMAGED;
+    return state;
+}
+
+AcrCacheState acr_cache_database_open(const char *path, bool create, AcrCacheDatabase **out)
+{
+    AcrCacheDatabase *database = *out = g_new0(AcrCacheDatabase, 1);
+    struct stat st;
+    if (create && stat(path, &st) != 0 && lstat(path, &st) == 0)
+        unlink(path); /* a link that leads nowhere */
+    int fd = create ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return ACR_CACHE_FOREIGN;
+    int rc =
+        sqlite3_open_v2(path, &database->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    AcrCacheState state = state_of(database, rc);
+    if (state == ACR_CACHE_OK) {
+        set_up(database);
+        state = check(database, path, create);
+    }
+    database->writable = state == ACR_CACHE_OK && sqlite3_db_readonly(database->db, "main") == 0;
+    if (state == ACR_CACHE_OK && create)
+        state = prepare(database, SELECT_ROW, &database->select_row);
+    if (state == ACR_CACHE_OK && create)
+        state = prepare(database, INSERT_ROW, &database->insert_row);
+    return state;
+}
+
+void acr_cache_database_lock_out(AcrCacheDatabase *database)
+{
+    if (database->db)
+        sqlite3_exec(database->db, "BEGIN EXCLUSIVE", NULL, NULL, NULL);
+}
+
+void acr_cache_database_close(AcrCacheDatabase *database)
+{
+    if (!database)
+        return;
+    sqlite3_finalize(database->select_row);
+    sqlite3_finalize(database->insert_row);
+    sqlite3_close(database->db);
+    g_free(database);
+}
+
+bool acr_cache_database_writable(const AcrCacheDatabase *database)
+{
+    return database->writable;
+}
+
+bool acr_cache_database_has_moved(AcrCacheDatabase *database)
+{
+    int moved = 0;
+    if (database->db)
+        sqlite3_file_control(database->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
+}
+
+const char *acr_cache_database_why(const AcrCacheDatabase *database)
+{
+    return database->why;
+}
+
+/* ---- Rows ---- */
+
+/* Against accidents, not against malice: who can write to the cache can do anything there. */
+static guint64 sum_of(guint64 sum, GBytes *bytes)
+{
+    gsize len;
+    const guint8 *at = g_bytes_get_data(bytes, &len);
+    sum = (sum ^ len) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
+    for (gsize n; len > 0; at += n, len -= n) {
+        guint64 word = 0;
+        n = MIN(len, sizeof word);
+        memcpy(&word, at, n);
+        sum = (sum ^ GUINT64_FROM_LE(word)) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
+        sum ^= sum >> 32;
+    }
+    return sum;
+}
+
+static guint64 sum_of_row(GBytes *key, GBytes *rows)
+{
+    return sum_of(sum_of(ACR_CACHE_FORMAT, key), rows);
+}
+
+static void bind(sqlite3_stmt *statement, int number, GBytes *bytes)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(bytes, &len);
+    sqlite3_bind_blob64(statement, number, len ? data : "", len, SQLITE_STATIC);
+}
+
+AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key, GBytes **out_rows)
+{
+    sqlite3_stmt *select = database->select_row;
+    database->ticks = 0;
+    bind(select, 1, key);
+    int rc = sqlite3_step(select);
+    AcrCacheState state = rc == SQLITE_DONE ? ACR_CACHE_NONE : state_of(database, rc);
+    if (rc == SQLITE_ROW) {
+        const void *data = sqlite3_column_blob(select, 1);
+        g_autoptr(GBytes) rows = g_bytes_new(data, (gsize)sqlite3_column_bytes(select, 1));
+        if ((guint64)sqlite3_column_int64(select, 0) == sum_of_row(key, rows))
+            *out_rows = g_steal_pointer(&rows);
+        else
+            state = ACR_CACHE_DAMAGED;
+    }
+    sqlite3_reset(select);
+    sqlite3_clear_bindings(select);
+    return state;
+}
+
+static AcrCacheState put(AcrCacheDatabase *database, const AcrCacheRow *row)
+{
+    database->ticks = 0;
+    bind(database->insert_row, 1, row->key);
+    sqlite3_bind_int64(database->insert_row, 2, (gint64)sum_of_row(row->key, row->rows));
+    bind(database->insert_row, 3, row->rows);
+    AcrCacheState state = state_of(database, sqlite3_step(database->insert_row));
+    sqlite3_reset(database->insert_row);
+    sqlite3_clear_bindings(database->insert_row);
+    return state;
+}
+
+/* Rows that were put and are not found again show an index whose order is spoiled; they would be
+ * put for ever. */
+static AcrCacheState check_row(AcrCacheDatabase *database, const AcrCacheRow *row)
+{
+    g_autoptr(GBytes) rows = NULL;
+    AcrCacheState state = acr_cache_database_read(database, row->key, &rows);
+    return state == ACR_CACHE_NONE ? ACR_CACHE_DAMAGED : state;
+}
+
+static AcrCacheState make_room(AcrCacheDatabase *database, guint64 room)
+{
+    guint64 pages = 0, free_pages = 0;
+    for (guint step = 0; step < MAX_DROPS; step++) {
+        AcrCacheState state = ask_number(database, "PRAGMA page_count", &pages);
+        if (state == ACR_CACHE_OK)
+            state = ask_number(database, "PRAGMA freelist_count", &free_pages);
+        bool fits = (pages - MIN(pages, free_pages)) * ACR_CACHE_PAGE_BYTES <= room;
+        if (state == ACR_CACHE_OK && !fits)
+            state = run(database, DROP_OLDEST);
+        if (state != ACR_CACHE_OK || fits)
+            return state;
+        if (sqlite3_changes(database->db) == 0)
+            break; /* full of pages that hold no rows */
+    }
+    return ACR_CACHE_DAMAGED;
+}
+
+AcrCacheState acr_cache_database_write(AcrCacheDatabase *database, const GPtrArray *rows,
+                                       guint64 room)
+{
+    AcrCacheState state = run(database, "BEGIN IMMEDIATE");
+    if (state == ACR_CACHE_OK)
+        state = make_room(database, room);
+    for (guint i = 0; i < rows->len && state == ACR_CACHE_OK; i++)
+        state = put(database, rows->pdata[i]);
+    for (guint i = 0; i < rows->len && state == ACR_CACHE_OK; i++)
+        state = check_row(database, rows->pdata[i]);
+    if (state == ACR_CACHE_OK)
+        state = run(database, "COMMIT");
+    if (!sqlite3_get_autocommit(database->db))
+        sqlite3_exec(database->db, "ROLLBACK", NULL, NULL, NULL);
+    return state;
+}

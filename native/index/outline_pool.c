@@ -1,0 +1,340 @@
+/*
+ * Outlining by other processes: each peer works at one file at a time. One thread, one poll. Large
+ * files go one at a time over all peers: their trees take a hundred times their size.
+ */
+#include "index/outline_protocol_private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FILES_PER_PEER 12u     /* so few files are not worth another peer's start */
+#define SPARE_FDS 24u          /* for all that is no peer: each takes one descriptor here */
+#define MAX_STARTS_LOST 3u     /* peers in a row that ended before they were ready */
+#define START_TIMEOUT_MS 60000 /* until a peer is ready */
+#define POLL_MS 100            /* how late an interruption is seen */
+#define READ_CHUNK (64u * 1024)
+#define HANG_UP_GRACE_MS 2000
+
+typedef struct {
+    AcrPeer peer; /* pid 0: none */
+    bool ready, busy;
+    bool big;           /* its file is large */
+    gsize file;         /* its number in the batch, while busy */
+    gint64 timeout_us;  /* of the file */
+    gint64 deadline_us; /* of the file, or of the start */
+    GByteArray *out;    /* what the socket has not taken yet */
+    gsize out_at;
+    GByteArray *in; /* the answer being read */
+} Worker;
+
+typedef struct {
+    const AcrOutlineBatch *batch;
+    const AcrOutlineWorkers *workers;
+    Worker *all;
+    guint n;
+    gsize next;       /* the first file that was never asked about */
+    GArray *large;    /* of gsize: large files that wait until none is at work */
+    bool big_at_work; /* a large file */
+    guint starts_lost;
+    bool no_more; /* peers than there are can be had */
+    GError **error;
+} Pool;
+
+/* ---- Life of a peer ---- */
+
+static bool has_any(const Pool *pool)
+{
+    for (guint i = 0; i < pool->n; i++)
+        if (pool->all[i].peer.pid)
+            return true;
+    return false;
+}
+
+/* Where no further peer can be had, those that are there do; false when there is none. */
+static bool start(Pool *pool, Worker *worker)
+{
+    g_autoptr(GError) why = NULL;
+    if (pool->no_more && has_any(pool))
+        return true;
+    if (!acr_peer_start(pool->workers->argv, &worker->peer, &why)) {
+        pool->no_more = true;
+        if (has_any(pool))
+            return true;
+        g_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
+                    "cannot start an outline worker: %s", why->message);
+        return false;
+    }
+    worker->ready = worker->busy = false;
+    worker->out_at = 0;
+    g_byte_array_set_size(worker->out, 0);
+    g_byte_array_set_size(worker->in, 0);
+    worker->deadline_us = g_get_monotonic_time() + START_TIMEOUT_MS * 1000;
+    return true;
+}
+
+/* The peer's file is done, with rows or with a failure. */
+static void finish(Pool *pool, Worker *worker, GBytes *rows, const AcrOutlineFailure *failure)
+{
+    worker->busy = false;
+    if (worker->big)
+        pool->big_at_work = false;
+    pool->batch->done(pool->batch->ctx, worker->file, rows, failure);
+}
+
+/* The peer is gone or is to go: its file has failed for that reason. False when peers cannot even
+ * start. */
+static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms)
+{
+    g_autofree char *ended = acr_peer_end(&worker->peer, grace_ms);
+    g_autofree char *text =
+        reason ? g_strdup(reason) : g_strdup_printf("the outline worker %s", ended);
+    if (!worker->ready && has_any(pool)) {
+        pool->no_more = true;
+    } else if (!worker->ready && ++pool->starts_lost >= MAX_STARTS_LOST) {
+        g_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
+                    "cannot start an outline worker: %s", text);
+        return false;
+    }
+    if (worker->busy)
+        finish(pool, worker, NULL, &(AcrOutlineFailure){.why = text});
+    return true;
+}
+
+/* ---- Asking ---- */
+
+static void send_some(Worker *worker)
+{
+    while (worker->out_at < worker->out->len) {
+        ssize_t n = send(worker->peer.fd, worker->out->data + worker->out_at,
+                         worker->out->len - worker->out_at, MSG_NOSIGNAL);
+        if (n <= 0)
+            return; /* full, or gone: reading tells */
+        worker->out_at += (gsize)n;
+    }
+    worker->out_at = 0;
+    g_byte_array_set_size(worker->out, 0);
+}
+
+static void put_request(Pool *pool, Worker *worker, gsize file, GBytes *source)
+{
+    const char *path = pool->batch->path(pool->batch->ctx, file);
+    gsize len, path_len = MIN(strlen(path), ACR_WORKER_MAX_PATH);
+    const void *data = g_bytes_get_data(source, &len);
+    AcrWorkerRequestHead head = {(guint32)path_len, (guint32)len};
+    gint64 own =
+        ACR_OUTLINE_TIMEOUT_MS + (gint64)(len * ACR_OUTLINE_TIMEOUT_MS_PER_MIB / (1024 * 1024));
+
+    g_byte_array_append(worker->out, (const guint8 *)&head, sizeof head);
+    g_byte_array_append(worker->out, (const guint8 *)path, (guint)path_len);
+    if (len)
+        g_byte_array_append(worker->out, data, (guint)len);
+    worker->busy = true;
+    worker->file = file;
+    worker->timeout_us = (pool->workers->timeout_ms ? pool->workers->timeout_ms : own) * 1000;
+    worker->deadline_us = g_get_monotonic_time() + worker->timeout_us;
+    send_some(worker);
+}
+
+/* Takes the next file; false when there is none now. */
+static bool take(Pool *pool, gsize *out_file)
+{
+    if (pool->large->len && !pool->big_at_work) {
+        *out_file = g_array_index(pool->large, gsize, 0);
+        g_array_remove_index(pool->large, 0);
+        return true;
+    }
+    if (pool->next == pool->batch->n)
+        return false;
+    *out_file = pool->next++;
+    return true;
+}
+
+/* Gives the peer a file if it has none. */
+static void feed(Pool *pool, Worker *worker)
+{
+    gsize file;
+    while (worker->peer.pid && worker->ready && !worker->busy && take(pool, &file)) {
+        g_autoptr(GBytes) source = pool->batch->read(pool->batch->ctx, file);
+        if (!source)
+            continue;
+        worker->big = g_bytes_get_size(source) >= ACR_OUTLINE_BIG_BYTES;
+        if (worker->big && pool->big_at_work) {
+            g_array_append_val(pool->large, file);
+            continue;
+        }
+        pool->big_at_work = pool->big_at_work || worker->big;
+        put_request(pool, worker, file, source);
+    }
+}
+
+/* ---- Answers ---- */
+
+/* An answer that is whole. False when the peer must go: *out_reason says why. */
+static bool take_answer(Pool *pool, Worker *worker, guint32 kind, const guint8 *data, gsize len,
+                        char **out_reason)
+{
+    if (kind == ACR_WORKER_READY && !worker->ready) {
+        worker->ready = true;
+        pool->starts_lost = 0;
+        return true;
+    }
+    if (kind == ACR_WORKER_REFUSED) {
+        *out_reason = acr_utf8_repair(data, len);
+        return false;
+    }
+    if (kind == ACR_WORKER_ROWS && worker->busy) {
+        g_autoptr(GBytes) rows = g_bytes_new(data, len);
+        finish(pool, worker, rows, NULL);
+        return true;
+    }
+    if (kind == ACR_WORKER_FAILED && worker->busy) {
+        g_autofree char *text = acr_utf8_repair(data, len);
+        finish(pool, worker, NULL, &(AcrOutlineFailure){.why = text, .lasting = true});
+        return true;
+    }
+    *out_reason = g_strdup("the outline worker sent a malformed reply");
+    return false;
+}
+
+/* Takes the answers that are whole. */
+static bool take_answers(Pool *pool, Worker *worker, char **out_reason)
+{
+    AcrWorkerAnswerHead head;
+    gsize at = 0;
+    bool ok = true;
+    while (ok && worker->in->len - at >= sizeof head) {
+        memcpy(&head, worker->in->data + at, sizeof head);
+        if (head.len > ACR_OUTLINE_MAX_ROWS) {
+            *out_reason = g_strdup("the outline worker answered too much");
+            return false;
+        }
+        if (worker->in->len - at - sizeof head < head.len)
+            break;
+        ok = take_answer(pool, worker, head.kind, worker->in->data + at + sizeof head, head.len,
+                         out_reason);
+        at += sizeof head + head.len;
+    }
+    if (at)
+        g_byte_array_remove_range(worker->in, 0, (guint)at);
+    return ok;
+}
+
+/* Reads what is there; false when the peer must go or has gone. */
+static bool receive(Pool *pool, Worker *worker, char **out_reason)
+{
+    guint8 chunk[READ_CHUNK];
+    ssize_t n;
+    do
+        n = recv(worker->peer.fd, chunk, sizeof chunk, 0);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EAGAIN;
+    if (n == 0)
+        return false;
+    g_byte_array_append(worker->in, chunk, (guint)n);
+    return take_answers(pool, worker, out_reason);
+}
+
+/* ---- The loop ---- */
+
+static bool check_deadline(Pool *pool, Worker *worker)
+{
+    if (!worker->peer.pid || (worker->ready && !worker->busy) ||
+        g_get_monotonic_time() < worker->deadline_us)
+        return true;
+    g_autofree char *reason =
+        worker->ready ? g_strdup_printf("outlining took longer than %" G_GINT64_FORMAT " s",
+                                        worker->timeout_us / G_USEC_PER_SEC)
+                      : g_strdup("the outline worker did not become ready");
+    return lose(pool, worker, reason, 0);
+}
+
+/* Whether there is something for another peer to do. */
+static bool is_work_left(const Pool *pool)
+{
+    return pool->next < pool->batch->n || pool->large->len > 0;
+}
+
+static bool step(Pool *pool)
+{
+    struct pollfd fds[ACR_OUTLINE_MAX_JOBS];
+    for (guint i = 0; i < pool->n; i++) {
+        Worker *worker = &pool->all[i];
+        if (!worker->peer.pid && is_work_left(pool) && !start(pool, worker))
+            return false;
+        feed(pool, worker);
+        short events = POLLIN | (worker->out->len ? POLLOUT : 0);
+        fds[i] = (struct pollfd){worker->peer.pid ? worker->peer.fd : -1, events, 0};
+    }
+    if (poll(fds, pool->n, POLL_MS) < 0 && errno != EINTR)
+        return true;
+    for (guint i = 0; i < pool->n; i++) {
+        g_autofree char *reason = NULL;
+        Worker *worker = &pool->all[i];
+        if (fds[i].fd >= 0 && fds[i].revents & POLLOUT)
+            send_some(worker);
+        bool gone = fds[i].fd >= 0 && fds[i].revents & ~POLLOUT && !receive(pool, worker, &reason);
+        if (gone ? !lose(pool, worker, reason, reason ? 0 : HANG_UP_GRACE_MS)
+                 : !check_deadline(pool, worker))
+            return false;
+    }
+    return true;
+}
+
+static bool is_busy(const Pool *pool)
+{
+    for (guint i = 0; i < pool->n; i++)
+        if (pool->all[i].busy)
+            return true;
+    return is_work_left(pool);
+}
+
+static bool run(Pool *pool)
+{
+    while (is_busy(pool)) {
+        if (acr_interrupted(pool->batch->interrupt)) {
+            g_set_error_literal(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
+                                "interrupted while indexing");
+            return false;
+        }
+        if (!step(pool))
+            return false;
+    }
+    return true;
+}
+
+static guint useful_peers(const AcrOutlineBatch *batch, const AcrOutlineWorkers *workers)
+{
+    guint jobs = workers->jobs ? workers->jobs : g_get_num_processors();
+    guint worth = (guint)MIN((batch->n + FILES_PER_PEER - 1) / FILES_PER_PEER, G_MAXINT);
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+        jobs = MIN(jobs, (guint)(MIN(files.rlim_cur, G_MAXINT) - MIN(files.rlim_cur, SPARE_FDS)));
+    return CLAMP(MIN(jobs, worth), 1, ACR_OUTLINE_MAX_JOBS);
+}
+
+bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorkers *workers,
+                            GError **error)
+{
+    g_autoptr(GArray) large = g_array_new(FALSE, FALSE, sizeof(gsize));
+    Pool pool = {.batch = batch, .workers = workers, .large = large, .error = error};
+    pool.n = useful_peers(batch, workers);
+    pool.all = g_new0(Worker, pool.n);
+    for (guint i = 0; i < pool.n; i++) {
+        pool.all[i].out = g_byte_array_new();
+        pool.all[i].in = g_byte_array_new();
+    }
+    bool ok = run(&pool);
+    for (guint i = 0; i < pool.n; i++) {
+        if (pool.all[i].peer.pid)
+            g_free(acr_peer_end(&pool.all[i].peer, 0));
+        g_byte_array_unref(pool.all[i].out);
+        g_byte_array_unref(pool.all[i].in);
+    }
+    g_free(pool.all);
+    return ok;
+}

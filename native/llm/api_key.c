@@ -1,0 +1,153 @@
+/*
+ * Keys from elsewhere than the environment: what a command prints, or a file that is for its owner
+ * alone. Whatever was read is wiped before its memory is given back, and no message shows any of
+ * it: not the command, which may hold a key itself, and not what it wrote on standard error.
+ */
+#include "llm/endpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool refuse(GError **error, const char *source, const char *why)
+{
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s %s", source, why);
+    return false;
+}
+
+bool acr_key_check(const char *key, const char *source, GError **error)
+{
+    if (!*key)
+        return refuse(error, source, "is empty");
+    if (strlen(key) > ACR_KEY_MAX_BYTES)
+        return refuse(error, source, "is too long for a key");
+    for (const char *c = key; *c; c++)
+        if (!g_ascii_isgraph(*c))
+            return refuse(error, source, "holds a blank or a character that no key has");
+    return true;
+}
+
+/* The first line of what was read, which is wiped. */
+static bool take_line(char *text, gsize len, const char *source, char **out_key, GError **error)
+{
+    const char *end = memchr(text, '\n', len);
+    char *key = NULL;
+    bool ok = !memchr(text, '\0', len);
+
+    if (ok) {
+        key = g_strstrip(g_strndup(text, end ? (gsize)(end - text) : len));
+        ok = acr_key_check(key, source, error);
+    } else {
+        refuse(error, source, "holds a character that no key has");
+    }
+    explicit_bzero(text, len);
+    if (ok)
+        *out_key = key;
+    else
+        acr_wipe(key);
+    return ok;
+}
+
+/* ---- Commands ---- */
+
+static bool check_result(const AcrSpawnResult *result, GError **error)
+{
+    g_autofree char *why = NULL;
+
+    if (result->interrupted) {
+        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
+        return false;
+    }
+    if (result->timed_out)
+        why = g_strdup_printf("timed out after %d seconds", ACR_KEY_COMMAND_TIMEOUT_MS / 1000);
+    else if (result->signal)
+        why = g_strdup_printf("was ended by signal %d", result->signal);
+    else if (result->exit_code != 0)
+        why = g_strdup_printf("failed with exit code %d", result->exit_code);
+    else if (result->out_total == 0 || result->out_total > ACR_KEY_MAX_BYTES)
+        why = g_strdup(result->out_total ? "printed more than a key" : "printed nothing");
+    return !why || refuse(error, "the key command", why);
+}
+
+static bool key_from_command(const AcrModelOptions *options, char **out_key, GError **error)
+{
+    const char *const argv[] = {"/bin/sh", "-c", options->key_command, NULL};
+    AcrSpawn spawn = {
+        .argv = argv,
+        .timeout_ms = ACR_KEY_COMMAND_TIMEOUT_MS,
+        .output_limit = ACR_KEY_MAX_BYTES,
+        .interrupt = options->interrupt,
+    };
+    g_auto(AcrSpawnResult) result = {0};
+    gsize len = 0;
+    char *text = NULL;
+
+    if (!acr_spawn_run(&spawn, &result, NULL))
+        return refuse(error, "the key command", "cannot be run by '/bin/sh'");
+    text = (char *)g_bytes_get_data(result.out, &len); /* ours alone, and to be wiped */
+    bool ok = check_result(&result, error) &&
+              take_line(text, len, "what the key command printed", out_key, error);
+    if (text)
+        explicit_bzero(text, len);
+    return ok;
+}
+
+/* ---- Files ---- */
+
+static bool check_file(int fd, const char *source, GError **error)
+{
+    struct stat st = {0};
+
+    if (fstat(fd, &st) != 0)
+        return refuse(error, source, g_strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return refuse(error, source, "is no regular file");
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return refuse(error, source, "belongs to another user");
+    if (st.st_mode & (S_IRWXG | S_IRWXO))
+        return refuse(error, source, "may be used by others than its owner (chmod 600 it)");
+    if (st.st_size > ACR_KEY_MAX_BYTES)
+        return refuse(error, source, "is too large for a key");
+    return true;
+}
+
+static bool key_from_file(const char *path, char **out_key, GError **error)
+{
+    g_autofree char *shown = acr_redact_line(path, NULL, 300);
+    g_autofree char *source = g_strdup_printf("the key file '%s'", shown);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    char *buffer = NULL;
+    gssize len = 0;
+    bool ok = false;
+
+    if (fd < 0) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot open %s: %s", source,
+                    g_strerror(errno));
+        return false;
+    }
+    if (check_file(fd, source, error)) {
+        buffer = g_malloc0(ACR_KEY_MAX_BYTES + 1);
+        len = read(fd, buffer, ACR_KEY_MAX_BYTES + 1); /* of a regular file: all of it */
+        ok = len < 0 ? refuse(error, source, g_strerror(errno))
+                     : take_line(buffer, (gsize)len, source, out_key, error);
+        explicit_bzero(buffer, ACR_KEY_MAX_BYTES + 1);
+        g_free(buffer);
+    }
+    close(fd);
+    return ok;
+}
+
+bool acr_key_from_options(const AcrModelOptions *options, char **out_key, GError **error)
+{
+    if (options->key_command && options->key_file) {
+        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                            "a key comes from a command or from a file, not from both");
+        return false;
+    }
+    *out_key = NULL;
+    if (options->key_command)
+        return key_from_command(options, out_key, error);
+    return !options->key_file || key_from_file(options->key_file, out_key, error);
+}

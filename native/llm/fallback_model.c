@@ -1,0 +1,130 @@
+/*
+ * Two models as one: the second is asked after a permanent failure of the first that is no fault of the
+ * request, and from then on at once, so that a server that is down costs its tries only once. The
+ * report holds the tries of both, each with the name of its model.
+ */
+#include "llm/llm.h"
+
+#include <string.h>
+
+typedef struct {
+    AcrModel base;
+    AcrModel *first, *second; /* owned */
+    bool has_fallen;          /* the second is asked from now on */
+    AcrModelReport report;
+} FallbackModel;
+
+/* Whether another model may answer what this one did not. */
+static bool may_fall(const GError *error)
+{
+    if (error->domain != ACR_LLM_ERROR)
+        return false;
+    switch ((AcrLlmError)error->code) {
+    case ACR_LLM_ERROR_AUTH:
+    case ACR_LLM_ERROR_BILLING:
+    case ACR_LLM_ERROR_RATE_LIMIT:
+    case ACR_LLM_ERROR_OVERLOADED:
+    case ACR_LLM_ERROR_SERVER:
+    case ACR_LLM_ERROR_TIMEOUT:
+    case ACR_LLM_ERROR_NETWORK:
+    case ACR_LLM_ERROR_UNREACHABLE:
+    case ACR_LLM_ERROR_TRUNCATED:
+    case ACR_LLM_ERROR_MALFORMED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void clear_try(gpointer data)
+{
+    g_free(((AcrModelTry *)data)->request_id);
+}
+
+/* One of the models, its tries added to the report. */
+static bool ask(FallbackModel *self, AcrModel *model, const AcrModelRequest *request,
+                AcrModelAnswer *out, GError **error)
+{
+    bool ok = acr_model_complete(model, request, out, error);
+    const AcrModelReport *report = acr_model_report(model);
+
+    for (guint i = 0; report->tries && i < report->tries->len; i++) {
+        AcrModelTry copy = g_array_index(report->tries, AcrModelTry, i);
+
+        copy.request_id = g_strdup(copy.request_id);
+        g_array_append_val(self->report.tries, copy);
+    }
+    self->report.window = report->window;
+    return ok;
+}
+
+static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
+                              GError **error)
+{
+    FallbackModel *self = (FallbackModel *)model;
+    g_autoptr(GError) reason = NULL;
+
+    g_array_set_size(self->report.tries, 0);
+    if (!self->has_fallen) {
+        if (ask(self, self->first, request, out, &reason))
+            return true;
+        if (!may_fall(reason)) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+            return false;
+        }
+        self->has_fallen = true;
+    }
+    if (ask(self, self->second, request, out, error))
+        return true;
+    if (reason && error && *error) {
+        g_autofree char *before =
+            g_strdup_printf("%s; before it %s", (*error)->message, reason->message);
+
+        g_free((*error)->message);
+        (*error)->message = g_steal_pointer(&before);
+    }
+    return false;
+}
+
+/* Which of them gave the recorded answer is not known here; only scripts count their lines. */
+static void fallback_skip(AcrModel *model, const AcrModelRequest *request)
+{
+    FallbackModel *self = (FallbackModel *)model;
+
+    acr_model_skip(self->first, request);
+    acr_model_skip(self->second, request);
+}
+
+static const AcrModelReport *fallback_report(AcrModel *model)
+{
+    return &((FallbackModel *)model)->report;
+}
+
+static void fallback_free(AcrModel *model)
+{
+    FallbackModel *self = (FallbackModel *)model;
+
+    acr_model_free(self->first);
+    acr_model_free(self->second);
+    g_array_unref(self->report.tries);
+    g_free(self->base.remark);
+    g_free(self->base.name);
+    g_free(self);
+}
+
+AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second)
+{
+    static const AcrModelOps ops = {.complete = fallback_complete,
+                                    .free = fallback_free,
+                                    .skip = fallback_skip,
+                                    .report = fallback_report};
+    FallbackModel *self = g_new0(FallbackModel, 1);
+
+    self->base = (AcrModel){.ops = &ops, .name = g_strdup(first->name)};
+    self->base.remark = g_strdup(first->remark ? first->remark : second->remark);
+    self->first = first;
+    self->second = second;
+    self->report.tries = g_array_new(FALSE, TRUE, sizeof(AcrModelTry));
+    g_array_set_clear_func(self->report.tries, clear_try);
+    return &self->base;
+}

@@ -1,0 +1,30 @@
+/*
+ * Asking for JSON in words, where a server has no form for it or refused the form: a sentence for
+ * the system prompt, with the schema behind it.
+ */
+#include "llm/provider.h"
+
+#include <string.h>
+
+bool acr_mentions_json(const AcrConversation *conversation, gsize from)
+{
+    for (gsize i = from; i < acr_conversation_size(conversation); i++)
+        if (strcasestr(acr_conversation_message(conversation, i)->content, "json"))
+            return true;
+    return false;
+}
+
+char *acr_json_instruction(const AcrModelRequest *request, bool has_json, bool has_schema)
+{
+    g_autofree char *schema =
+        request->schema && !has_schema ? acr_json_print(request->schema) : NULL;
+
+    if (!request->json && !request->schema)
+        return NULL;
+    if (schema)
+        return g_strdup_printf(ACR_JSON_INSTRUCTION " It must follow this JSON schema:\n%s",
+                               schema);
+    if (has_schema || (has_json && acr_mentions_json(request->conversation, 0)))
+        return NULL;
+    return g_strdup(ACR_JSON_INSTRUCTION);
+}

@@ -1,0 +1,243 @@
+/*
+ * OpenAI's chat completions dialect, which many servers speak: the request's JSON, the events of a
+ * stream, the JSON of a whole answer, and the corrections that a model may ask for. Nothing is sent
+ * here. A stream is complete by its [DONE] and by nothing else.
+ */
+#include "llm/provider.h"
+
+#include <string.h>
+
+static const AcrWord finish_words[] = {
+    {"function_call", "tool_calls"}, {"eos", "stop"}, {"max_tokens", "length"}, {NULL, NULL}};
+
+bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error)
+{
+    if (!acr_endpoint_need_key(endpoint, error))
+        return false;
+    endpoint->url = acr_llm_join_url(endpoint->base_url, "chat/completions");
+    acr_endpoint_bearer(endpoint);
+    return true;
+}
+
+void acr_openai_headers(AcrEndpoint *endpoint)
+{
+    acr_endpoint_headers_from(endpoint, "OPENAI_CUSTOM_HEADERS");
+    acr_endpoint_bearer(endpoint);
+    acr_endpoint_header_from(endpoint, "OpenAI-Organization", "OPENAI_ORG_ID");
+    acr_endpoint_header_from(endpoint, "OpenAI-Project", "OPENAI_PROJECT_ID");
+}
+
+static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
+{
+    acr_openai_headers(endpoint);
+    return acr_openai_prepare(endpoint, error);
+}
+
+/* ---- Request ---- */
+
+void acr_openai_append_message(AcrJson *messages, const char *role, const char *content)
+{
+    AcrJson *message = acr_json_new_object();
+
+    acr_json_set_string(message, "role", role);
+    acr_json_set_string(message, "content", content);
+    acr_json_append(messages, message);
+}
+
+/* The conversation, with `words` (may be NULL) at the end of its first system message. */
+static AcrJson *messages_of(const AcrConversation *conversation, const char *words)
+{
+    AcrJson *messages = acr_json_new_array();
+    gsize size = acr_conversation_size(conversation);
+    bool begins_with_system =
+        size > 0 && acr_conversation_message(conversation, 0)->role == ACR_ROLE_SYSTEM;
+
+    if (words && !begins_with_system)
+        acr_openai_append_message(messages, "system", words);
+    for (gsize i = 0; i < size; i++) {
+        const AcrMessage *message = acr_conversation_message(conversation, i);
+        g_autofree char *longer = words && begins_with_system && i == 0
+                                      ? g_strdup_printf("%s\n\n%s", message->content, words)
+                                      : NULL;
+
+        acr_openai_append_message(messages, acr_role_name(message->role),
+                                  longer ? longer : message->content);
+    }
+    return messages;
+}
+
+void acr_openai_set_schema(AcrJson *object, const AcrJson *schema)
+{
+    acr_json_set_string(object, "name", "answer");
+    acr_json_set(object, "schema", acr_json_copy(schema));
+    acr_json_set_bool(object, "strict", true);
+}
+
+static AcrJson *format_of(const AcrJson *schema)
+{
+    AcrJson *format = acr_json_new_object();
+    AcrJson *inside = acr_json_new_object();
+
+    acr_json_set_string(format, "type", schema ? "json_schema" : "json_object");
+    if (schema)
+        acr_openai_set_schema(inside, schema);
+    acr_json_set_if_any(format, "json_schema", inside);
+    return format;
+}
+
+AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *request)
+{
+    bool wants_json = request->json || request->schema;
+    bool has_schema = request->schema && !dialect->no_schema;
+    bool has_json = wants_json && !dialect->no_json;
+    g_autofree char *words = acr_json_instruction(request, has_json, has_schema && has_json);
+    AcrJson *json = acr_json_new_object();
+
+    acr_json_set_string(json, "model", dialect->model);
+    acr_json_set(json, "messages", messages_of(request->conversation, words));
+    if (dialect->temperature >= 0)
+        acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
+    if (dialect->effort)
+        acr_json_set_string(json, "reasoning_effort", dialect->effort);
+    if (request->max_tokens > 0)
+        acr_json_set_int(json,
+                         dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens",
+                         request->max_tokens);
+    if (has_json)
+        acr_json_set(json, "response_format", format_of(has_schema ? request->schema : NULL));
+    if (!dialect->no_stream)
+        acr_json_set_bool(json, "stream", true);
+    if (!dialect->no_stream && !dialect->no_stream_options)
+        acr_json_set(json, "stream_options", acr_json_constant("{\"include_usage\":true}"));
+    return json;
+}
+
+/* ---- Corrections ---- */
+
+bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
+{
+    const char *limit = dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+    bool is_format = acr_failure_is_about(failure, "response_format");
+
+    if (acr_learn(&dialect->renamed_limit, acr_failure_is_about(failure, limit))) {
+        dialect->max_completion_tokens = !dialect->max_completion_tokens;
+        return true;
+    }
+    return acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
+           acr_drop_effort(dialect, acr_failure_is_about(failure, "reasoning_effort")) ||
+           acr_learn(&dialect->no_stream_options,
+                     acr_failure_is_about(failure, "stream_options")) ||
+           acr_learn(&dialect->no_schema, acr_failure_is_about(failure, "json_schema") ||
+                                              (dialect->asks_schema && is_format)) ||
+           acr_learn(&dialect->no_json, is_format) ||
+           acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
+}
+
+/* ---- Answers ---- */
+
+void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage, const AcrUsageNames *names)
+{
+    const AcrJson *sent = acr_json_get(usage, names->sent_details);
+    const AcrJson *received = acr_json_get(usage, names->received_details);
+    gint64 cached = acr_counter(sent, "cached_tokens");
+
+    if (acr_json_type(usage) != ACR_JSON_OBJECT)
+        return;
+    if (cached < 0) /* DeepSeek's */
+        cached = acr_counter(usage, "prompt_cache_hit_tokens");
+    partial->usage = acr_usage_of_prompt(acr_counter(usage, names->sent), cached,
+                                         acr_counter(sent, "cache_write_tokens"));
+    partial->usage.output = acr_counter(usage, names->received);
+    partial->usage.reasoning = acr_counter(received, "reasoning_tokens");
+    acr_usage_set_cost(&partial->usage, acr_json_get_double(usage, "cost", -1));
+}
+
+static void read_usage(AcrPartial *partial, const AcrJson *usage)
+{
+    static const AcrUsageNames names = {"prompt_tokens", "prompt_tokens_details",
+                                        "completion_tokens", "completion_tokens_details"};
+
+    acr_openai_read_usage(partial, usage, &names);
+}
+
+/* Text, or a list of parts of which those of type text count. */
+static bool add_content(AcrPartial *partial, const AcrJson *content)
+{
+    if (acr_json_type(content) != ACR_JSON_ARRAY)
+        return acr_partial_add(partial, acr_json_string(content));
+    for (const AcrJson *part = acr_json_first(content); part; part = acr_json_next(part))
+        if (g_strcmp0(acr_json_get_string(part, "type"), "text") == 0 &&
+            !acr_partial_add(partial, acr_json_get_string(part, "text")))
+            return false;
+    return true;
+}
+
+/* A message or a piece of one. False: too much. */
+static bool take_message(AcrPartial *partial, const AcrJson *message)
+{
+    const char *reasoning = acr_json_get_string(message, "reasoning_content");
+    const char *thoughts = acr_json_get_string(message, "reasoning");
+
+    acr_partial_add_refusal(partial, acr_json_get_string(message, "refusal"));
+    if (acr_json_size(acr_json_get(message, "tool_calls")) > 0 ||
+        acr_json_get_string(acr_json_get(message, "function_call"), "name"))
+        partial->has_calls = true;
+    if ((reasoning && *reasoning) || (thoughts && *thoughts) || partial->has_calls)
+        acr_partial_touch(partial);
+    return add_content(partial, acr_json_get(message, "content"));
+}
+
+static const AcrJson *choice_0(const AcrJson *choices)
+{
+    for (const AcrJson *at = acr_json_first(choices); at; at = acr_json_next(at))
+        if (acr_json_get_int(at, "index", 0) == 0)
+            return at;
+    return NULL;
+}
+
+AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
+{
+    const AcrJson *choice = choice_0(acr_json_get(json, "choices"));
+    const AcrJson *usage = acr_json_get(json, "usage");
+
+    if (event->len >= 6 && memcmp(event->data, "[DONE]", 6) == 0)
+        return ACR_PARSE_DONE;
+    if (acr_json_type(json) != ACR_JSON_OBJECT)
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "an event of the stream is no JSON object");
+    if (strcmp(event->name, "error") == 0 || acr_failure_in_body(json))
+        return acr_partial_fail_json(partial, json);
+    acr_partial_set(&partial->model, acr_json_get_string(json, "model"));
+    if (!take_message(partial, acr_json_get(choice, "delta")))
+        return ACR_PARSE_FAILED;
+    acr_partial_finish(partial, finish_words, acr_json_get_string(choice, "finish_reason"));
+    if (acr_json_type(usage) != ACR_JSON_OBJECT)
+        usage = acr_json_get(acr_json_get(json, "x_groq"), "usage");
+    read_usage(partial, usage);
+    return ACR_PARSE_MORE;
+}
+
+AcrParseStep acr_openai_answer(AcrPartial *partial, const AcrJson *body)
+{
+    const AcrJson *choice = choice_0(acr_json_get(body, "choices"));
+    const AcrJson *message = acr_json_get(choice, "message");
+
+    if (acr_json_type(message) != ACR_JSON_OBJECT)
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "the response holds no choices[0].message");
+    acr_partial_set(&partial->model, acr_json_get_string(body, "model"));
+    if (!take_message(partial, message))
+        return ACR_PARSE_FAILED;
+    acr_partial_finish(partial, finish_words, acr_json_get_string(choice, "finish_reason"));
+    read_usage(partial, acr_json_get(body, "usage"));
+    return ACR_PARSE_DONE;
+}
+
+const AcrProvider acr_provider_openai = {
+    .name = "openai",
+    .key_variables = (const char *const[]){"OPENAI_API_KEY", NULL},
+    .base_variables = (const char *const[]){"OPENAI_BASE_URL", NULL},
+    .base_url = "https://api.openai.com/v1",
+    .prepare = openai_prepare,
+    ACR_OPENAI_CHAT,
+};

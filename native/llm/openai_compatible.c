@@ -1,0 +1,142 @@
+/*
+ * Servers that speak OpenAI's chat dialect: a row each, with where it is, which variables hold key
+ * and address, and the little in which it differs. What all of them may do is openai_chat.c's
+ * affair, such as reasoning beside the content, counters of their own, errors under HTTP 200.
+ */
+#include "llm/provider.h"
+
+#include <string.h>
+
+/* ---- Ollama's address ---- */
+
+#define OLLAMA_PORT "11434"
+
+/* OLLAMA_HOST is "host", "host:port", ":port", "[address]:port", a bare IPv6 address, or a URL, whose
+ * port is its scheme's where it names none. A server's own "any address" is this machine, for who
+ * asks it. What is no address is found out together with any other's. */
+static char *ollama_base(GError **error)
+{
+    const char *given = acr_variable("OLLAMA_HOST");
+    g_autofree char *text = g_strstrip(g_strdup(given ? given : ""));
+    char *mark = strstr(text, "://");
+    const char *rest = mark ? mark + strlen("://") : text;
+    const char *scheme = mark ? text : "http";
+    const char *port = !mark ? OLLAMA_PORT : g_str_has_prefix(text, "https:") ? "443" : "80";
+    g_autofree char *authority = g_strndup(rest, strcspn(rest, "/"));
+    g_autofree char *path = g_strdup(rest + strlen(authority));
+    char *colon = strrchr(authority, ':');
+    bool is_bare_ipv6 = colon && *authority != '[' && strchr(authority, ':') != colon;
+    const char *host = authority;
+    g_autofree char *bracketed = is_bare_ipv6 ? g_strdup_printf("[%s]", authority) : NULL;
+
+    (void)error;
+    if (mark)
+        *mark = '\0';
+    if (bracketed) {
+        host = bracketed;
+    } else if (colon && !strchr(colon, ']')) {
+        *colon = '\0';
+        port = colon[1] ? colon + 1 : port;
+    }
+    if (!*host || strcmp(host, "0.0.0.0") == 0)
+        host = "127.0.0.1";
+    else if (strcmp(host, "[::]") == 0)
+        host = "[::1]";
+    for (gsize len = strlen(path); len > 0 && path[len - 1] == '/'; len--)
+        path[len - 1] = '\0';
+    return g_strdup_printf("%s://%s:%s%s%s", scheme, host, port, path,
+                           g_str_has_suffix(path, "/v1") ? "" : "/v1");
+}
+
+/* ---- DeepSeek ---- */
+
+/* It has JSON mode, but no schemas: they are told in words. */
+static AcrJson *deepseek_request(const AcrDialect *dialect, const AcrModelRequest *request)
+{
+    AcrDialect plain = *dialect;
+
+    plain.no_schema = true;
+    return acr_openai_request(&plain, request);
+}
+
+static bool deepseek_correct(AcrDialect *dialect, const AcrFailure *failure)
+{
+    dialect->no_schema = true; /* there is none to take back */
+    return acr_openai_correct(dialect, failure);
+}
+
+/* ---- Rows ---- */
+
+#define IMITATOR .prepare = acr_openai_prepare, .is_imitator = true
+#define OWN_SERVER .needs_no_key = true, .base_path = "/v1", IMITATOR
+
+const AcrProvider acr_provider_groq = {
+    .name = "groq",
+    .key_variables = ACR_STRINGS("GROQ_API_KEY"),
+    .base_variables = ACR_STRINGS("GROQ_BASE_URL"),
+    .base_url = "https://api.groq.com/openai/v1",
+    .base_path = "/openai/v1", /* its own client takes the address without */
+    .prepare = acr_openai_prepare,
+    ACR_OPENAI_CHAT,
+};
+
+const AcrProvider acr_provider_deepseek = {
+    .name = "deepseek",
+    .key_variables = ACR_STRINGS("DEEPSEEK_API_KEY"),
+    .base_variables = ACR_STRINGS("DEEPSEEK_BASE_URL"),
+    .base_url = "https://api.deepseek.com/v1",
+    .base_path = "/v1",
+    IMITATOR,
+    .event = acr_openai_event,
+    .answer = acr_openai_answer,
+    .request = deepseek_request,
+    .correct = deepseek_correct,
+};
+
+const AcrProvider acr_provider_openrouter = {
+    .name = "openrouter",
+    .key_variables = ACR_STRINGS("OPENROUTER_API_KEY"),
+    .base_variables = ACR_STRINGS("OPENROUTER_BASE_URL"),
+    .base_url = "https://openrouter.ai/api/v1",
+    IMITATOR,
+    ACR_OPENAI_CHAT,
+};
+
+/* A gateway of one's own, but what it passes on is billed: it is not local. */
+const AcrProvider acr_provider_litellm = {
+    .name = "litellm",
+    .key_variables = ACR_STRINGS("LITELLM_PROXY_API_KEY", "LITELLM_API_KEY"),
+    .base_variables = ACR_STRINGS("LITELLM_PROXY_API_BASE", "LITELLM_BASE_URL"),
+    .base_url = "http://127.0.0.1:4000/v1",
+    OWN_SERVER,
+    ACR_OPENAI_CHAT,
+};
+
+const AcrProvider acr_provider_vllm = {
+    .name = "vllm",
+    .key_variables = ACR_STRINGS("VLLM_API_KEY"),
+    .base_variables = ACR_STRINGS("VLLM_BASE_URL"),
+    .base_url = "http://127.0.0.1:8000/v1",
+    .is_local = true,
+    OWN_SERVER,
+    ACR_OPENAI_CHAT,
+};
+
+#define LLAMACPP(spelling)                                                                         \
+    {                                                                                              \
+        .name = (spelling), .key_variables = ACR_STRINGS("LLAMA_API_KEY"),                         \
+        .base_variables = ACR_STRINGS("LLAMA_BASE_URL"), .base_url = "http://127.0.0.1:8080/v1",   \
+        .is_local = true, OWN_SERVER, ACR_OPENAI_CHAT,                                             \
+    }
+const AcrProvider acr_provider_llamacpp = LLAMACPP("llamacpp");
+const AcrProvider acr_provider_llama_cpp = LLAMACPP("llama.cpp");
+
+const AcrProvider acr_provider_ollama = {
+    .name = "ollama",
+    .key_variables = ACR_STRINGS("OLLAMA_API_KEY"),
+    .base_url = "http://127.0.0.1:" OLLAMA_PORT "/v1",
+    .is_local = true,
+    .base = ollama_base,
+    OWN_SERVER,
+    ACR_OPENAI_CHAT,
+};

@@ -1,0 +1,249 @@
+/*
+ * OpenAI's Responses: the request's JSON, the named events of a stream, the JSON of a whole answer.
+ * The server keeps nothing of what is said (store: false). Of an event only its `type` counts. The
+ * terminal event holds the whole response: what it says of text, end and tokens goes before the
+ * pieces. A stream is complete by that event; a failure may come by one too, under HTTP 200.
+ */
+#include "llm/provider.h"
+
+#include <string.h>
+
+static const AcrWord incomplete_words[] = {{"max_output_tokens", "length"}, {NULL, NULL}};
+
+static bool responses_prepare(AcrEndpoint *endpoint, GError **error)
+{
+    acr_openai_headers(endpoint);
+    if (!acr_endpoint_need_key(endpoint, error))
+        return false;
+    endpoint->url = acr_llm_join_url(endpoint->base_url, "responses");
+    return true;
+}
+
+/* ---- Request ---- */
+
+/* The text of a first system message, which is not repeated as an item; NULL: there is none. */
+static const char *system_of(const AcrConversation *conversation)
+{
+    const AcrMessage *first =
+        acr_conversation_size(conversation) > 0 ? acr_conversation_message(conversation, 0) : NULL;
+
+    return first && first->role == ACR_ROLE_SYSTEM ? first->content : NULL;
+}
+
+static AcrJson *text_of(const AcrJson *schema)
+{
+    AcrJson *text = acr_json_new_object();
+    AcrJson *format = acr_json_new_object();
+
+    acr_json_set_string(format, "type", schema ? "json_schema" : "json_object");
+    if (schema)
+        acr_openai_set_schema(format, schema);
+    acr_json_set(text, "format", format);
+    return text;
+}
+
+static AcrJson *input_of(const AcrModelRequest *request, gsize from, bool needs_word)
+{
+    AcrJson *input = acr_json_new_array();
+
+    /* JSON mode wants its word in the input: the instructions do not count. */
+    if (needs_word && !acr_mentions_json(request->conversation, from))
+        acr_openai_append_message(input, "developer", ACR_JSON_INSTRUCTION);
+    for (gsize i = from; i < acr_conversation_size(request->conversation); i++) {
+        const AcrMessage *message = acr_conversation_message(request->conversation, i);
+
+        acr_openai_append_message(input, acr_role_name(message->role), message->content);
+    }
+    return input;
+}
+
+static AcrJson *responses_request(const AcrDialect *dialect, const AcrModelRequest *request)
+{
+    const char *system = system_of(request->conversation);
+    bool has_json = (request->json || request->schema) && !dialect->no_json;
+    bool has_schema = has_json && request->schema && !dialect->no_schema;
+    g_autofree char *words =
+        has_json && !request->schema ? NULL : acr_json_instruction(request, has_json, has_schema);
+    g_autofree char *both = system && words ? g_strdup_printf("%s\n\n%s", system, words) : NULL;
+    AcrJson *json = acr_json_new_object();
+    AcrJson *reasoning = acr_json_new_object();
+
+    acr_json_set_string(json, "model", dialect->model);
+    if (system || words)
+        acr_json_set_string(json, "instructions", both ? both : system ? system : words);
+    acr_json_set(json, "input", input_of(request, system ? 1 : 0, has_json && !has_schema));
+    if (dialect->temperature >= 0)
+        acr_json_set(json, "temperature", acr_json_new_double(dialect->temperature));
+    if (dialect->effort)
+        acr_json_set_string(reasoning, "effort", dialect->effort);
+    acr_json_set_if_any(json, "reasoning", reasoning);
+    if (request->max_tokens > 0)
+        acr_json_set_int(json, "max_output_tokens", request->max_tokens);
+    if (has_json)
+        acr_json_set(json, "text", text_of(has_schema ? request->schema : NULL));
+    acr_json_set_bool(json, "store", false);
+    if (!dialect->no_stream)
+        acr_json_set_bool(json, "stream", true);
+    return json;
+}
+
+static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
+{
+    static const char *const formats[] = {"text", "text.format", "response_format", "json_schema"};
+    bool is_format = false;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(formats); i++)
+        is_format = is_format || acr_failure_is_about(failure, formats[i]);
+    return acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
+           acr_drop_effort(dialect, acr_failure_is_about(failure, "reasoning") ||
+                                        acr_failure_is_about(failure, "reasoning.effort")) ||
+           acr_learn(&dialect->no_schema, is_format && dialect->asks_schema) ||
+           acr_learn(&dialect->no_json, is_format) ||
+           acr_learn(&dialect->no_stream, acr_failure_is_about(failure, "stream"));
+}
+
+/* ---- Answers ---- */
+
+static void read_usage(AcrPartial *partial, const AcrJson *usage)
+{
+    static const AcrUsageNames names = {"input_tokens", "input_tokens_details", "output_tokens",
+                                        "output_tokens_details"};
+
+    acr_openai_read_usage(partial, usage, &names);
+}
+
+/* False: too much text. */
+static bool take_message(AcrPartial *partial, const AcrJson *message)
+{
+    const AcrJson *content = acr_json_get(message, "content");
+
+    for (const AcrJson *part = acr_json_first(content); part; part = acr_json_next(part)) {
+        const char *type = acr_json_get_string(part, "type");
+
+        if (g_strcmp0(type, "refusal") == 0)
+            acr_partial_add_refusal(partial, acr_json_get_string(part, "refusal"));
+        else if (g_strcmp0(type, "output_text") == 0 &&
+                 !acr_partial_add(partial, acr_json_get_string(part, "text")))
+            return false;
+    }
+    return true;
+}
+
+static bool is_call(const AcrJson *item)
+{
+    const char *type = acr_json_get_string(item, "type");
+
+    return type && g_str_has_suffix(type, "_call");
+}
+
+/* The whole text takes the place of the pieces, where the output has a message: some servers end a
+ * stream with an empty list. False: too much. */
+static bool take_output(AcrPartial *partial, const AcrJson *output)
+{
+    bool is_first = true;
+
+    for (const AcrJson *item = acr_json_first(output); item; item = acr_json_next(item)) {
+        partial->has_calls = partial->has_calls || is_call(item);
+        if (g_strcmp0(acr_json_get_string(item, "type"), "message") != 0)
+            continue;
+        if (is_first) {
+            g_string_truncate(partial->content, 0);
+            g_string_truncate(partial->refusal, 0);
+        }
+        is_first = false;
+        if (!take_message(partial, item))
+            return false;
+    }
+    return true;
+}
+
+/* A failure told under HTTP 200; what it says of tokens is its last word. */
+static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
+{
+    const AcrJson *error = acr_json_get(response, "error");
+
+    partial->is_complete = acr_json_type(acr_json_get(response, "usage")) == ACR_JSON_OBJECT;
+    if (acr_json_type(error) == ACR_JSON_OBJECT)
+        return acr_partial_fail_json(partial, error);
+    return acr_partial_fail(partial, ACR_LLM_ERROR_SERVER,
+                            "the response failed, it is not said why");
+}
+
+/* A response that is over, one way or another. */
+static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
+{
+    const char *status = acr_json_get_string(response, "status");
+    const char *reason =
+        acr_json_get_string(acr_json_get(response, "incomplete_details"), "reason");
+
+    acr_partial_set(&partial->model, acr_json_get_string(response, "model"));
+    read_usage(partial, acr_json_get(response, "usage"));
+    if (g_strcmp0(status, "failed") == 0 || g_strcmp0(status, "cancelled") == 0)
+        return take_failure(partial, response);
+    if (g_strcmp0(status, "completed") != 0 && g_strcmp0(status, "incomplete") != 0)
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "the response is neither completed, incomplete nor failed");
+    if (!take_output(partial, acr_json_get(response, "output")))
+        return ACR_PARSE_FAILED;
+    if (strcmp(status, "incomplete") == 0)
+        acr_partial_finish(partial, incomplete_words, reason ? reason : status);
+    else
+        acr_partial_set(&partial->finish,
+                        partial->has_calls && partial->content->len == 0 ? "tool_calls" : "stop");
+    return ACR_PARSE_DONE;
+}
+
+/* ---- Events ---- */
+
+static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, const AcrJson *json)
+{
+    static const char *const ends[] = {"response.completed", "response.incomplete",
+                                       "response.failed", "response.cancelled", NULL};
+    const char *said = acr_json_get_string(json, "type");
+    const char *type = said ? said : event->name;
+    const char *delta = acr_json_get_string(json, "delta");
+
+    if (event->len >= 6 && memcmp(event->data, "[DONE]", 6) == 0)
+        return ACR_PARSE_MORE; /* not of this dialect, and no end in it */
+    if (acr_json_type(json) != ACR_JSON_OBJECT)
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
+                                "an event of the stream is no JSON object");
+    if (g_str_has_suffix(type, ".delta"))
+        acr_partial_touch(partial); /* reasoning and calls too are no silence */
+    if (strcmp(type, "error") == 0)
+        return acr_partial_fail_json(partial, json);
+    if (g_strv_contains(ends, type))
+        return take_response(partial, acr_json_get(json, "response"));
+    if (strcmp(type, "response.output_text.delta") == 0)
+        return acr_partial_add(partial, delta) ? ACR_PARSE_MORE : ACR_PARSE_FAILED;
+    if (strcmp(type, "response.refusal.delta") == 0)
+        acr_partial_add_refusal(partial, delta);
+    else if (strcmp(type, "response.created") == 0)
+        acr_partial_set(&partial->model,
+                        acr_json_get_string(acr_json_get(json, "response"), "model"));
+    else if (strcmp(type, "response.output_item.added") == 0)
+        partial->has_calls = partial->has_calls || is_call(acr_json_get(json, "item"));
+    else if (acr_json_get(json, "error") && acr_failure_in_body(json)) /* a gateway's own shape */
+        return acr_partial_fail_json(partial, json);
+    return ACR_PARSE_MORE;
+}
+
+static AcrParseStep responses_answer(AcrPartial *partial, const AcrJson *body)
+{
+    if (acr_json_type(acr_json_get(body, "output")) != ACR_JSON_ARRAY &&
+        acr_json_type(acr_json_get(body, "error")) != ACR_JSON_OBJECT)
+        return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, "the response holds no output");
+    return take_response(partial, body);
+}
+
+const AcrProvider acr_provider_openai_responses = {
+    .name = "openai-responses",
+    .key_variables = (const char *const[]){"OPENAI_API_KEY", NULL},
+    .base_variables = (const char *const[]){"OPENAI_BASE_URL", NULL},
+    .base_url = "https://api.openai.com/v1",
+    .prepare = responses_prepare,
+    .request = responses_request,
+    .event = responses_event,
+    .answer = responses_answer,
+    .correct = responses_correct,
+};

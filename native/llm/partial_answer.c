@@ -1,0 +1,121 @@
+/*
+ * An answer while it comes, and the small readings that every dialect needs: text under a ceiling,
+ * words of how it ended, counters that a server may leave out or get wrong, errors inside a stream.
+ */
+#include "llm/partial_answer.h"
+
+#include <string.h>
+
+#define PICO_PER_USD 1e12
+#define MAX_STATED_USD 1e6 /* what no single call costs */
+
+void acr_partial_init(AcrPartial *partial)
+{
+    *partial = (AcrPartial){.content = g_string_new(NULL),
+                            .refusal = g_string_new(NULL),
+                            .usage = ACR_USAGE_UNKNOWN,
+                            .content_us = g_get_monotonic_time()};
+}
+
+void acr_partial_clear(AcrPartial *partial)
+{
+    if (partial->content)
+        g_string_free(partial->content, TRUE);
+    if (partial->refusal)
+        g_string_free(partial->refusal, TRUE);
+    g_free(partial->finish);
+    g_free(partial->model);
+    g_free(partial->request_id);
+    acr_failure_clear(&partial->failure);
+    memset(partial, 0, sizeof *partial);
+}
+
+void acr_partial_touch(AcrPartial *partial)
+{
+    partial->content_us = g_get_monotonic_time();
+}
+
+bool acr_partial_add(AcrPartial *partial, const char *text)
+{
+    gsize len = text ? strlen(text) : 0;
+
+    partial->began = true;
+    if (len == 0)
+        return true;
+    acr_partial_touch(partial);
+    if (len > ACR_LLM_MAX_ANSWER - partial->content->len) {
+        g_autofree char *why =
+            g_strdup_printf("the answer has more than %u bytes", ACR_LLM_MAX_ANSWER);
+
+        acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, why);
+        partial->failure.retryable = false;
+        return false;
+    }
+    g_string_append_len(partial->content, text, (gssize)len);
+    return true;
+}
+
+void acr_partial_add_refusal(AcrPartial *partial, const char *text)
+{
+    if (text && partial->refusal->len + strlen(text) < ACR_LLM_MAX_ANSWER)
+        g_string_append(partial->refusal, text);
+}
+
+void acr_partial_set(char **word, const char *value)
+{
+    if (!value)
+        return;
+    g_free(*word);
+    *word = acr_text_shorten(value, ACR_LLM_MAX_MESSAGE);
+}
+
+void acr_partial_finish(AcrPartial *partial, const AcrWord *table, const char *word)
+{
+    if (!word)
+        return;
+    acr_partial_touch(partial);
+    while (table->word && strcmp(table->word, word) != 0)
+        table++;
+    acr_partial_set(&partial->finish, table->word ? table->ours : word);
+}
+
+AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char *message)
+{
+    acr_failure_clear(&partial->failure);
+    acr_fail(&partial->failure, code, message);
+    return ACR_PARSE_FAILED;
+}
+
+AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error)
+{
+    acr_failure_clear(&partial->failure);
+    acr_failure_of_response(200, error, "", 0, NULL, &partial->failure);
+    return ACR_PARSE_FAILED;
+}
+
+gint64 acr_counter(const AcrJson *object, const char *key)
+{
+    gint64 value = acr_json_get_int(object, key, -1);
+
+    return value >= 0 && value < ACR_MAX_COUNTER ? value : -1;
+}
+
+AcrUsage acr_usage_of_prompt(gint64 prompt, gint64 cached, gint64 written)
+{
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+
+    if (prompt < 0)
+        return usage;
+    usage.cached = MIN(cached, prompt);
+    usage.written = MIN(written, prompt - MAX(usage.cached, 0));
+    usage.input = prompt - MAX(usage.cached, 0) - MAX(usage.written, 0);
+    return usage;
+}
+
+void acr_usage_set_cost(AcrUsage *usage, double usd)
+{
+    if (!(usd >= 0 && usd < MAX_STATED_USD))
+        return;
+    usage->cost_pico = (gint64)(usd * PICO_PER_USD + 0.5);
+    usage->cost_stated = true;
+}

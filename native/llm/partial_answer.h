@@ -1,0 +1,56 @@
+/* An answer while it comes, and the small readings that every dialect needs (partial_answer.c). */
+#ifndef ACR_LLM_PARTIAL_ANSWER_H
+#define ACR_LLM_PARTIAL_ANSWER_H
+
+#include "llm/failure.h"
+
+typedef struct {
+    GString *content;
+    GString *refusal; /* the model's own words of refusal */
+    char *finish;     /* owned; as in AcrModelAnswer; NULL: not said yet */
+    char *model;      /* owned */
+    char *request_id; /* owned */
+    AcrUsage usage;
+    bool began;         /* the server has begun to answer */
+    bool is_complete;   /* the provider's terminal event came */
+    bool has_calls;     /* tool calls */
+    bool is_blocked;    /* the prompt was blocked: CONTENT_FILTER whatever else came */
+    AcrFailure failure; /* of ACR_PARSE_FAILED */
+    gint64 content_us;  /* when content, not a ping, came last (g_get_monotonic_time) */
+} AcrPartial;
+typedef enum {
+    ACR_PARSE_MORE,
+    ACR_PARSE_DONE,   /* the terminal event: what follows is ignored */
+    ACR_PARSE_FAILED, /* `failure` says why */
+} AcrParseStep;
+void acr_partial_init(AcrPartial *partial);
+void acr_partial_clear(AcrPartial *partial);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPartial, acr_partial_clear)
+/* Appends text (may be NULL). False: the answer exceeds ACR_LLM_MAX_ANSWER, see `failure`. */
+bool acr_partial_add(AcrPartial *partial, const char *text) ACR_MUST_USE;
+/* Appends the model's own words of refusal (may be NULL), up to the same ceiling. */
+void acr_partial_add_refusal(AcrPartial *partial, const char *text);
+/* Content other than text came: thoughts, calls. */
+void acr_partial_touch(AcrPartial *partial);
+/* Replaces a word (copied); NULL changes nothing. */
+void acr_partial_set(char **word, const char *value);
+/* Sets `finish` by a table of {the provider's word, ours} ended by {NULL}; an unknown word stays as
+ * it is; NULL changes nothing. */
+typedef struct {
+    const char *word, *ours;
+} AcrWord;
+void acr_partial_finish(AcrPartial *partial, const AcrWord *table, const char *word);
+AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char *message);
+/* The error object of a stream, classified; FAILED. */
+AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error);
+
+#define ACR_MAX_COUNTER ((gint64)1 << 53) /* beyond it a JSON number is no exact count */
+/* A counter; -1 where the server says none or nonsense. */
+gint64 acr_counter(const AcrJson *object, const char *key);
+/* Counters of a server whose count of the prompt includes what was cached and written (each -1: not
+ * said), as disjoint ones; all others unknown. */
+AcrUsage acr_usage_of_prompt(gint64 prompt, gint64 cached, gint64 written);
+/* A cost that the server states, as usage's; nonsense changes nothing. */
+void acr_usage_set_cost(AcrUsage *usage, double usd);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * Texts from servers made fit for a message or a file: one line, bounded, the secrets taken out.
+ * Each character of a secret is found as it is, percent-encoded, or escaped as in JSON. In messages
+ * a long part of a secret is enough, since servers, and ceilings, cut texts. A server that encodes
+ * a secret in other ways (base64, hexadecimal) is not caught.
+ */
+#include "llm/redact.h"
+
+#include <string.h>
+
+#define REDACTED "[key]"
+#define MIN_SECRET 4u  /* what is shorter is a placeholder, and taking it out spoils every text */
+#define MIN_END 8u     /* characters of a secret's beginning or end that are taken out alone */
+#define MIN_PART 12u   /* likewise of its middle */
+#define MIN_CUT_OF 16u /* of secrets with at least so many */
+
+void acr_wipe(gpointer text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    g_free(text);
+}
+
+/* ---- Finding ---- */
+
+/* The byte that hexadecimal digits spell; -1: they are none. */
+static int hex_byte(const char *digits)
+{
+    int high = g_ascii_xdigit_value(digits[0]);
+    int low = high < 0 ? -1 : g_ascii_xdigit_value(digits[1]);
+
+    return low < 0 ? -1 : high * 16 + low;
+}
+
+/* How many bytes at the start of `text` spell the character; 0: they do not. */
+static gsize spelled(const char *text, char c)
+{
+
+    if (*text == '%' && hex_byte(text + 1) == (guchar)c)
+        return 3;
+    if (*text == c && c != '\\')
+        return 1;
+    if (*text != '\\')
+        return 0;
+    gsize slashes = strspn(text, "\\");
+    if (c == '\\')
+        return slashes;
+    if (text[slashes] == c)
+        return slashes + 1;
+    return g_str_has_prefix(text + slashes, "u00") && hex_byte(text + slashes + 3) == (guchar)c
+               ? slashes + 5
+               : 0;
+}
+
+/* How many characters of the secret stand at the start of `text`; their bytes in *out_bytes. */
+static gsize matched(const char *text, const char *secret, gsize *out_bytes)
+{
+    gsize n = 0;
+
+    *out_bytes = 0;
+    for (gsize bytes = 0; secret[n] && (bytes = spelled(text + *out_bytes, secret[n])) > 0; n++)
+        *out_bytes += bytes;
+    return n;
+}
+
+/* The bytes at the start of `text` that are the secret or, with `parts`, a long part; 0: none. */
+static gsize found_at(const char *text, const char *secret, bool parts)
+{
+    gsize len = strlen(secret);
+    gsize bytes = 0;
+    gsize n = matched(text, secret, &bytes);
+    gsize most = n == len || (parts && len >= MIN_CUT_OF && n >= MIN_END) ? bytes : 0;
+
+    for (gsize from = 1; parts && len >= MIN_CUT_OF && from + MIN_END <= len; from++) {
+        n = matched(text, secret + from, &bytes);
+        if (n >= MIN_PART || (n >= MIN_END && from + n == len))
+            most = MAX(most, bytes);
+    }
+    return most;
+}
+
+/* The text without the secret; owned; NULL: it does not hold it. */
+static char *without(const char *text, const char *secret, bool parts)
+{
+    GString *out = NULL;
+    const char *kept = text; /* what stands before it is in `out` */
+    const char beginnings[] = {*secret, '%', '\\', '\0'};
+
+    /* Answers are long: what cannot begin a secret is skipped at once. */
+    for (const char *at = text; *(at += parts ? 0 : strcspn(at, beginnings));) {
+        gsize bytes = found_at(at, secret, parts);
+
+        if (bytes == 0) {
+            at++;
+            continue;
+        }
+        out = out ? out : g_string_new(NULL);
+        g_string_append_len(out, kept, at - kept);
+        g_string_append(out, REDACTED);
+        at += bytes;
+        kept = at;
+    }
+    if (!out)
+        return NULL;
+    g_string_append(out, kept);
+    return g_string_free(out, FALSE);
+}
+
+/* The text without any secret of at least so many bytes; owned; NULL: it holds none. */
+static char *without_all(const char *text, const GPtrArray *secrets, gsize min_len, bool parts)
+{
+    char *clean = NULL;
+
+    for (guint i = 0; secrets && i < secrets->len; i++) {
+        const char *secret = secrets->pdata[i];
+        char *next = secret && strlen(secret) >= min_len
+                         ? without(clean ? clean : text, secret, parts)
+                         : NULL;
+
+        if (next) {
+            g_free(clean);
+            clean = next;
+        }
+    }
+    return clean;
+}
+
+/* ---- Showing ---- */
+
+char *acr_redact_line(const char *text, const GPtrArray *secrets, gsize max)
+{
+    g_autofree char *repaired = acr_utf8_repair(text, strlen(text));
+    g_autofree char *clean = without_all(repaired, secrets, MIN_SECRET, true);
+    char *shown = acr_text_shorten(clean ? clean : repaired, max);
+
+    for (char *c = shown; *c; c++)
+        if (g_ascii_iscntrl(*c))
+            *c = ' ';
+    return shown;
+}
+
+char *acr_redact_answer(const char *text, const GPtrArray *secrets)
+{
+    return without_all(text, secrets, ACR_SECRET_IN_ANSWER, false);
+}

@@ -1,0 +1,328 @@
+/*
+ * The bytes of a response become an answer or a failure. Three kinds of body: an error of any shape
+ * (gathered whole, up to a ceiling, and classified), one JSON value, or a stream in the provider's
+ * framing. What a stream is worth is the provider's word alone: without its terminal event it was
+ * cut, however well the connection ended.
+ */
+#include "llm/response_reader.h"
+
+#include <string.h>
+
+#include "http/http.h"
+
+#define MAX_ERROR_BYTES (1024u * 1024) /* of a refusal's body: more is not looked at */
+#define SHOWN 40u                      /* bytes of a body that is not JSON, in a message */
+
+typedef enum {
+    BODY_UNKNOWN, /* a success whose first byte has not come */
+    BODY_ERROR,
+    BODY_JSON,
+    BODY_SSE,
+    BODY_EVENTSTREAM,
+} Body;
+
+struct AcrReader {
+    const AcrProvider *provider;
+    int status;
+    GHashTable *headers; /* shared; NULL: none */
+    Body body;
+    GByteArray *whole; /* of ERROR and JSON */
+    AcrSse *sse;
+    AcrEventStream *frames;
+    AcrPartial partial;
+    AcrParseStep step;
+    bool is_ending; /* no byte follows: an event may be half of one */
+};
+
+static AcrParseStep fail(AcrReader *reader, AcrLlmError code, const char *why)
+{
+    return reader->step = acr_partial_fail(&reader->partial, code, why);
+}
+
+/* What is too large once will be so again. */
+static void fail_for_good(AcrReader *reader, const char *why)
+{
+    fail(reader, ACR_LLM_ERROR_MALFORMED, why);
+    reader->partial.failure.retryable = false;
+}
+
+/* ---- Events ---- */
+
+static bool on_event(void *ctx, const AcrEvent *event)
+{
+    AcrReader *reader = ctx;
+    g_autoptr(AcrJson) json = NULL;
+
+    if (event->len == 0 && reader->sse) /* a sign of life, or the beginning of an event */
+        return true;
+    reader->partial.began = true;
+    json = acr_json_parse(event->data, event->len, NULL);
+    /* The beginning of some JSON, or of "[DONE]", behind which nothing comes. */
+    if (reader->is_ending && !json && event->len > 0 &&
+        (event->data[0] == '{' || event->data[event->len - 1] != ']'))
+        return true;
+    reader->step = reader->provider->event(&reader->partial, event, json);
+    if (reader->step == ACR_PARSE_DONE)
+        reader->partial.is_complete = true;
+    return reader->step == ACR_PARSE_MORE;
+}
+
+/* ---- Feeding ---- */
+
+AcrReader *acr_reader_new(const AcrProvider *provider, int status, GHashTable *headers)
+{
+    AcrReader *reader = g_new0(AcrReader, 1);
+
+    reader->provider = provider;
+    reader->status = status;
+    reader->headers = headers ? g_hash_table_ref(headers) : NULL;
+    reader->body = status >= 200 && status < 300 ? BODY_UNKNOWN : BODY_ERROR;
+    reader->whole = g_byte_array_new();
+    acr_partial_init(&reader->partial);
+    acr_partial_set(&reader->partial.request_id, acr_header_request_id(headers));
+    return reader;
+}
+
+void acr_reader_free(AcrReader *reader)
+{
+    if (!reader)
+        return;
+    acr_sse_free(reader->sse);
+    acr_eventstream_free(reader->frames);
+    g_byte_array_unref(reader->whole);
+    if (reader->headers)
+        g_hash_table_unref(reader->headers);
+    acr_partial_clear(&reader->partial);
+    g_free(reader);
+}
+
+static bool is_of_type(const AcrReader *reader, const char *type)
+{
+    const char *sent = acr_header(reader->headers, "content-type");
+
+    return sent && g_ascii_strncasecmp(sent, type, strlen(type)) == 0;
+}
+
+/* By its type where it has one of ours; else by its first byte, as servers are careless. */
+static Body body_of(const AcrReader *reader, char first)
+{
+    bool is_stream = is_of_type(reader, "text/event-stream");
+
+    if (reader->provider->framing == ACR_FRAMES_EVENTSTREAM &&
+        !is_of_type(reader, "application/json") && first != '{')
+        return BODY_EVENTSTREAM;
+    if (is_stream)
+        return first == '{' || first == '[' ? BODY_JSON : BODY_SSE;
+    /* A stream of events may begin so, and no JSON. */
+    return first && strchr("deir:", first) ? BODY_SSE : BODY_JSON;
+}
+
+/* Skips the white space before a body, and settles what it is; how many bytes that were. */
+static gsize begin_body(AcrReader *reader, const char *data, gsize len)
+{
+    gsize blank = 0;
+
+    while (blank < len && g_ascii_isspace(data[blank]))
+        blank++;
+    if (blank == len) /* some servers send blank lines while they are busy */
+        return len;
+    reader->body = body_of(reader, data[blank]);
+    if (reader->body == BODY_SSE)
+        reader->sse = acr_sse_new(on_event, reader);
+    else if (reader->body == BODY_EVENTSTREAM)
+        reader->frames = acr_eventstream_new(on_event, reader);
+    return blank;
+}
+
+static bool keep(AcrReader *reader, const char *data, gsize len)
+{
+    gsize most = reader->body == BODY_ERROR ? MAX_ERROR_BYTES : ACR_HTTP_MAX_BODY_BYTES;
+    gsize room = most - reader->whole->len;
+
+    if (reader->body == BODY_ERROR || len <= room) {
+        g_byte_array_append(reader->whole, (const guint8 *)data, (guint)MIN(len, room));
+        return reader->body == BODY_JSON || len < room;
+    }
+    g_autofree char *why =
+        g_strdup_printf("the response is larger than %u bytes", ACR_HTTP_MAX_BODY_BYTES);
+    fail_for_good(reader, why);
+    return false;
+}
+
+bool acr_reader_feed(AcrReader *reader, const char *data, gsize len)
+{
+    gsize skipped = reader->body == BODY_UNKNOWN ? begin_body(reader, data, len) : 0;
+
+    data += skipped;
+    len -= skipped;
+    switch (reader->body) {
+    case BODY_SSE:
+        return acr_sse_feed(reader->sse, data, len);
+    case BODY_EVENTSTREAM:
+        return acr_eventstream_feed(reader->frames, data, len);
+    case BODY_UNKNOWN:
+        return true;
+    default:
+        return keep(reader, data, len);
+    }
+}
+
+/* ---- The end ---- */
+
+static void read_error(AcrReader *reader)
+{
+    const char *text = (const char *)reader->whole->data;
+    gsize len = reader->whole->len;
+    g_autoptr(AcrJson) json = len ? acr_json_parse(text, len, NULL) : NULL;
+
+    acr_failure_clear(&reader->partial.failure);
+    acr_failure_of_response(reader->status, json, text ? text : "", len, reader->headers,
+                            &reader->partial.failure);
+    reader->step = ACR_PARSE_FAILED;
+}
+
+static void fail_without_json(AcrReader *reader)
+{
+    g_autofree char *text = acr_utf8_repair(reader->whole->data, MIN(reader->whole->len, SHOWN));
+    g_autofree char *shown = acr_text_quote(text, SHOWN);
+    g_autofree char *why =
+        g_strdup_printf("the server did not answer with JSON (HTTP %d, it starts "
+                        "with %s); is the base URL right?",
+                        reader->status, shown);
+
+    fail(reader, ACR_LLM_ERROR_MALFORMED, why);
+}
+
+static void read_json(AcrReader *reader, const char *cut)
+{
+    g_autoptr(AcrJson) json =
+        acr_json_parse((const char *)reader->whole->data, reader->whole->len, NULL);
+
+    if (!json && cut) {
+        fail(reader, ACR_LLM_ERROR_TRUNCATED, cut);
+    } else if (!json) {
+        fail_without_json(reader);
+    } else if (acr_json_get(json, "error") && acr_failure_in_body(json)) {
+        read_error(reader);
+    } else {
+        reader->partial.began = true;
+        reader->step = reader->provider->answer(&reader->partial, json);
+        reader->partial.is_complete = reader->step == ACR_PARSE_DONE;
+    }
+}
+
+/* An error that was written into a stream as it is, not as an event. */
+static bool read_stray(AcrReader *reader)
+{
+    const char *text = reader->sse ? acr_sse_stray(reader->sse) : "";
+    g_autoptr(AcrJson) json = *text ? acr_json_parse(text, strlen(text), NULL) : NULL;
+
+    if (!json || !acr_failure_in_body(json))
+        return false;
+    reader->step = acr_partial_fail_json(&reader->partial, json);
+    return true;
+}
+
+static void end_stream(AcrReader *reader, const char *cut)
+{
+    const char *problem = reader->frames ? acr_eventstream_problem(reader->frames) : NULL;
+
+    reader->is_ending = true;
+    if (reader->step == ACR_PARSE_MORE && reader->sse && !acr_sse_end(reader->sse) &&
+        acr_sse_is_too_big(reader->sse))
+        fail_for_good(reader, "an event of the stream is too large");
+    if (reader->step == ACR_PARSE_MORE && problem)
+        fail(reader, ACR_LLM_ERROR_MALFORMED, problem);
+    if (reader->step == ACR_PARSE_MORE && reader->provider->ended)
+        reader->step = reader->provider->ended(&reader->partial);
+    if (reader->step == ACR_PARSE_MORE && !read_stray(reader))
+        fail(reader, ACR_LLM_ERROR_TRUNCATED,
+             cut ? cut : "the stream ended before the answer was complete");
+}
+
+/* A success without a body: a stream that was cut before its first event, or no answer at all. */
+static void read_nothing(AcrReader *reader, const char *cut)
+{
+    bool was_stream = is_of_type(reader, "text/event-stream") ||
+                      reader->provider->framing == ACR_FRAMES_EVENTSTREAM;
+    g_autofree char *why = g_strdup_printf("HTTP %d without an answer%s%s", reader->status,
+                                           cut ? ": " : "", cut ? cut : "");
+
+    fail(reader, cut || was_stream ? ACR_LLM_ERROR_TRUNCATED : ACR_LLM_ERROR_MALFORMED, why);
+}
+
+/* What a complete answer without text means. */
+static void judge(AcrReader *reader)
+{
+    const AcrPartial *partial = &reader->partial;
+    bool is_empty = partial->content->len == 0;
+
+    if (partial->is_blocked) {
+        fail(reader, ACR_LLM_ERROR_CONTENT_FILTER, "the prompt was blocked by a content filter");
+    } else if (partial->refusal->len > 0 || g_strcmp0(partial->finish, "refusal") == 0) {
+        g_autofree char *shown = acr_text_shorten(partial->refusal->str, ACR_LLM_MAX_MESSAGE);
+        g_autofree char *why = g_strdup_printf("the model refused%s%s", *shown ? ": " : "", shown);
+
+        fail(reader, ACR_LLM_ERROR_REFUSAL, why);
+    } else if (is_empty && g_strcmp0(partial->finish, "content_filter") == 0) {
+        fail(reader, ACR_LLM_ERROR_CONTENT_FILTER, "the answer was removed by a content filter");
+    } else if (is_empty && !partial->finish && !partial->has_calls) {
+        fail(reader, ACR_LLM_ERROR_MALFORMED, "the answer holds neither text nor end");
+    }
+}
+
+/* A cost that a gateway states in a header counts where the body states none. */
+static void read_cost_header(AcrReader *reader)
+{
+    const char *text = acr_header(reader->headers, "x-litellm-response-cost");
+    char *end = NULL;
+    double usd = text ? g_ascii_strtod(text, &end) : -1;
+
+    if (text && end != text && !*end && !reader->partial.usage.cost_stated)
+        acr_usage_set_cost(&reader->partial.usage, usd);
+}
+
+bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
+                    AcrFailure *out_failure)
+{
+    if (reader->body == BODY_ERROR)
+        read_error(reader);
+    else if (reader->body == BODY_SSE || reader->body == BODY_EVENTSTREAM)
+        end_stream(reader, cut);
+    else if (reader->body == BODY_UNKNOWN)
+        read_nothing(reader, cut);
+    else if (reader->step == ACR_PARSE_MORE)
+        read_json(reader, cut);
+    if (reader->step == ACR_PARSE_DONE) {
+        reader->partial.is_complete = true;
+        read_cost_header(reader);
+        judge(reader);
+    }
+    *out_usage = reader->partial.usage;
+    if (!reader->partial.is_complete) /* what a broken stream said of it was not its last word */
+        *out_usage = (AcrUsage)ACR_USAGE_UNKNOWN;
+    if (reader->step == ACR_PARSE_DONE) {
+        *out = (AcrModelAnswer){
+            .content = g_string_free(g_steal_pointer(&reader->partial.content), FALSE),
+            .finish = g_steal_pointer(&reader->partial.finish),
+            .model = g_steal_pointer(&reader->partial.model),
+            .request_id = g_strdup(reader->partial.request_id),
+            .usage = reader->partial.usage,
+        };
+        return true;
+    }
+    *out_failure = reader->partial.failure;
+    reader->partial.failure = (AcrFailure){0};
+    return false;
+}
+
+const AcrPartial *acr_reader_partial(const AcrReader *reader)
+{
+    return &reader->partial;
+}
+
+bool acr_reader_is_settled(const AcrReader *reader)
+{
+    return reader->provider->ended && reader->step == ACR_PARSE_MORE &&
+           (reader->partial.finish || reader->partial.is_blocked);
+}

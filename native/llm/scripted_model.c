@@ -1,0 +1,345 @@
+/*
+ * Scripted answers: a file of JSON lines that is read whole when the model is made. Each label (a
+ * line's "agent") has a queue of its lines in file order; a call takes the first that may serve it.
+ * A line bound to a step (its "round") waits for that step and is skipped once the step is gone by.
+ * When the steps begin again (a further attempt), what the file still holds of the earlier attempt
+ * counts as gone by: a fall of the numbers divides the attempts.
+ */
+#include "llm/scripted_model.h"
+
+#include <string.h>
+
+#include "llm/redact.h"
+
+#define SHOWN 2000u /* bytes of the newest messages in an EXPECT error */
+
+typedef struct {
+    char *content; /* owned */
+    char **expect; /* owned, NULL-terminated, or NULL */
+    guint number;  /* of the line in the file, from 1 */
+    guint step;    /* 0: any */
+    guint pass;    /* how often the step numbers fell before it, among its label's lines */
+} Line;
+
+typedef struct {
+    GArray *lines;                /* Line */
+    guint lines_step, lines_pass; /* of the last line that waits for a step */
+    guint next;                   /* first unused */
+    guint step;                   /* of the last request; 0: none yet */
+    guint pass;                   /* how often the requests' steps fell */
+} Queue;
+
+struct AcrScript {
+    char *name;         /* owned */
+    GHashTable *queues; /* label -> Queue */
+};
+
+static void clear_line(gpointer data)
+{
+    Line *line = data;
+
+    g_free(line->content);
+    g_strfreev(line->expect);
+}
+
+static void free_queue(gpointer data)
+{
+    Queue *queue = data;
+
+    g_array_unref(queue->lines);
+    g_free(queue);
+}
+
+void acr_script_free(AcrScript *script)
+{
+    if (!script)
+        return;
+    g_hash_table_unref(script->queues);
+    g_free(script->name);
+    g_free(script);
+}
+
+/* Made where there is none. */
+static Queue *queue_of(AcrScript *script, const char *label)
+{
+    Queue *queue = g_hash_table_lookup(script->queues, label);
+
+    if (!queue) {
+        queue = g_new0(Queue, 1);
+        queue->lines = g_array_new(FALSE, FALSE, sizeof(Line));
+        g_array_set_clear_func(queue->lines, clear_line);
+        g_hash_table_insert(script->queues, g_strdup(label), queue);
+    }
+    return queue;
+}
+
+/* ---- Reading ---- */
+
+G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    g_autofree char *text = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, text);
+    return false;
+}
+
+static bool read_expect(const AcrJson *value, Line *line, GError **error)
+{
+    gsize size = acr_json_size(value);
+    gsize n = 0;
+
+    if (acr_json_type(value) != ACR_JSON_ARRAY || size > ACR_SCRIPT_MAX_EXPECT)
+        return refuse(error, "'expect' must be an array of at most %u strings",
+                      ACR_SCRIPT_MAX_EXPECT);
+    line->expect = g_new0(char *, size + 1);
+    for (const AcrJson *e = acr_json_first(value); e; e = acr_json_next(e)) {
+        if (!acr_json_string(e))
+            return refuse(error, "'expect' holds something that is no string");
+        line->expect[n++] = g_strdup(acr_json_string(e));
+    }
+    return true;
+}
+
+static bool read_member(const char *key, const AcrJson *value, Line *line, GError **error)
+{
+    static const char *const texts[] = {"agent", "content", "instance_id", NULL};
+    gint64 step = acr_json_int(value, 0);
+    g_autofree char *shown = acr_redact_line(key, NULL, 100);
+
+    if (strcmp(key, "expect") == 0)
+        return read_expect(value, line, error);
+    if (g_strv_contains(texts, key))
+        return acr_json_type(value) == ACR_JSON_STRING ||
+               refuse(error, "'%s' must be a string", key);
+    if (strcmp(key, "round") != 0)
+        return refuse(error, "unknown member '%s'", shown);
+    line->step = (guint)step;
+    return (acr_json_type(value) == ACR_JSON_NUMBER && step >= 1 && step <= G_MAXINT) ||
+           refuse(error, "'round' must be a number from 1");
+}
+
+static bool read_line(const AcrJson *json, Line *line, GError **error)
+{
+    if (acr_json_type(json) != ACR_JSON_OBJECT)
+        return refuse(error, "not an object");
+    if (!acr_json_get(json, "agent") || !acr_json_get(json, "content"))
+        return refuse(error, "no '%s'", acr_json_get(json, "agent") ? "content" : "agent");
+    for (const AcrJson *m = acr_json_first(json); m; m = acr_json_next(m))
+        if (!read_member(acr_json_key(m), m, line, error))
+            return false;
+    line->content = g_strdup(acr_json_get_string(json, "content"));
+    return true;
+}
+
+static void enqueue(Queue *queue, Line *line)
+{
+    if (line->step > 0) {
+        queue->lines_pass += line->step < queue->lines_step;
+        queue->lines_step = line->step;
+        line->pass = queue->lines_pass;
+    }
+    g_array_append_val(queue->lines, *line);
+    memset(line, 0, sizeof *line);
+}
+
+/* Parses one line and queues it when it is for this task. */
+static bool add_line(AcrScript *script, const char *text, gsize len, guint number,
+                     const char *instance_id, const char *const *labels, GError **error)
+{
+    g_autoptr(AcrJson) json = acr_json_parse(text, len, error);
+    Line line = {.number = number};
+    const char *label = acr_json_get_string(json, "agent");
+    const char *task = acr_json_get_string(json, "instance_id");
+    bool ok = json && read_line(json, &line, error);
+
+    if (ok && labels && !g_strv_contains(labels, label)) {
+        g_autofree char *shown = acr_redact_line(label, NULL, 100);
+
+        ok = refuse(error, "unknown agent '%s'", shown);
+    }
+    if (ok && (!task || g_strcmp0(task, instance_id) == 0))
+        enqueue(queue_of(script, label), &line);
+    clear_line(&line);
+    return ok;
+}
+
+AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const char *instance_id,
+                            const char *const *labels, GError **error)
+{
+    g_autoptr(AcrScript) script = g_new0(AcrScript, 1);
+    guint number = 0;
+
+    script->name = g_strdup(name);
+    script->queues = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_queue);
+    for (const char *at = text, *end = text + len; at < end;) {
+        const char *feed = memchr(at, '\n', (gsize)(end - at));
+        gsize line_len = (gsize)((feed ? feed : end) - at);
+        g_autoptr(GError) local = NULL;
+        gsize blank = 0;
+
+        if (++number > ACR_SCRIPT_MAX_LINES) {
+            refuse(error, "script '%s' has more than %u lines", name, ACR_SCRIPT_MAX_LINES);
+            return NULL;
+        }
+        while (blank < line_len && g_ascii_isspace(at[blank]))
+            blank++;
+        if (blank < line_len &&
+            !add_line(script, at, line_len, number, instance_id, labels, &local)) {
+            refuse(error, "script '%s' is malformed at line %u: %s", name, number, local->message);
+            return NULL;
+        }
+        at += line_len + (feed ? 1 : 0);
+    }
+    return g_steal_pointer(&script);
+}
+
+/* ---- Answering ---- */
+
+/* The line that serves the step; NULL: none does, though later ones remain (*out_left) or not. */
+static const Line *take(Queue *queue, guint step, bool *out_left)
+{
+    const Line *line = NULL;
+
+    if (step > 0 && step < queue->step)
+        queue->pass++;
+    queue->step = step > 0 ? step : queue->step;
+    for (; queue->next < queue->lines->len; queue->next++) {
+        line = &g_array_index(queue->lines, Line, queue->next);
+        /* The step that the line waits for may be gone by. */
+        if (line->step == 0 || (step > 0 && line->pass >= queue->pass && line->step >= step))
+            break;
+    }
+    *out_left = queue->next < queue->lines->len;
+    if (!*out_left || (line->step > 0 && line->step != step))
+        return NULL;
+    queue->next++;
+    return line;
+}
+
+/* The request's newest messages: those after the last answer. Owned. */
+static char *newest_text(const AcrConversation *conversation)
+{
+    gsize size = acr_conversation_size(conversation);
+    gsize from = size;
+    GString *text = g_string_new(NULL);
+
+    while (from > 0 && acr_conversation_message(conversation, from - 1)->role != ACR_ROLE_ASSISTANT)
+        from--;
+    for (gsize i = from; i < size; i++) {
+        g_string_append(text, acr_conversation_message(conversation, i)->content);
+        g_string_append_c(text, '\n');
+    }
+    return g_string_free(text, FALSE);
+}
+
+static bool check_expect(const AcrScript *script, const Line *line, const AcrModelRequest *request,
+                         GError **error)
+{
+    g_autofree char *got = line->expect ? newest_text(request->conversation) : NULL;
+    gsize got_len = got ? strlen(got) : 0;
+
+    for (char **e = line->expect; e && *e; e++) {
+        if (!memmem(got, got_len, *e, strlen(*e))) { /* strstr is quadratic on periodic text */
+            g_autofree char *missing = acr_text_quote(*e, SHOWN / 4);
+            g_autofree char *shown = acr_text_quote(got, SHOWN);
+
+            g_set_error(
+                error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
+                "script '%s', line %u: the request to agent '%s' (round %u) lacks %s; it holds %s",
+                script->name, line->number, request->label, request->step, missing, shown);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrModelAnswer *out,
+                       GError **error)
+{
+    bool left = false;
+    const Line *line = take(queue_of(script, request->label), request->step, &left);
+
+    if (!line && !left) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP,
+                    "script '%s' is used up: no line is left for agent '%s'", script->name,
+                    request->label);
+        return false;
+    }
+    if (line && !check_expect(script, line, request, error))
+        return false;
+    *out = (AcrModelAnswer){
+        .content = g_strdup(line ? line->content : ""),
+        .finish = g_strdup("stop"),
+        .usage = ACR_USAGE_UNKNOWN,
+    };
+    out->usage.cost_pico = 0;
+    return true;
+}
+
+void acr_script_skip(AcrScript *script, const AcrModelRequest *request)
+{
+    bool left = false;
+
+    take(queue_of(script, request->label), request->step, &left);
+}
+
+/* ---- Model ---- */
+
+typedef struct {
+    AcrModel base;
+    AcrScript *script;             /* owned */
+    const AcrInterrupt *interrupt; /* borrowed */
+} ScriptModel;
+
+static bool script_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
+                            GError **error)
+{
+    ScriptModel *self = (ScriptModel *)model;
+
+    if (acr_interrupted(self->interrupt)) {
+        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
+        return false;
+    }
+    return acr_script_answer(self->script, request, out, error);
+}
+
+static void script_skip(AcrModel *model, const AcrModelRequest *request)
+{
+    acr_script_skip(((ScriptModel *)model)->script, request);
+}
+
+static void script_free(AcrModel *model)
+{
+    ScriptModel *self = (ScriptModel *)model;
+
+    acr_script_free(self->script);
+    g_free(model->name);
+    g_free(self);
+}
+
+AcrModel *acr_script_model_new(const char *name, const char *path, const AcrModelOptions *options,
+                               GError **error)
+{
+    static const AcrModelOps ops = {
+        .complete = script_complete, .free = script_free, .skip = script_skip};
+    g_autoptr(GError) local = NULL;
+    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_SCRIPT_MAX_BYTES, &local);
+    AcrScript *script = NULL;
+
+    if (!bytes) {
+        refuse(error, "cannot read script '%s': %s", path, local->message);
+        return NULL;
+    }
+    script = acr_script_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path,
+                              options->instance_id, options->labels, error);
+    if (!script)
+        return NULL;
+    ScriptModel *self = g_new0(ScriptModel, 1);
+    self->base = (AcrModel){.ops = &ops, .name = g_strdup(name)};
+    self->script = script;
+    self->interrupt = options->interrupt;
+    return &self->base;
+}

@@ -1,0 +1,72 @@
+/* Private to sandbox: the table of backends, the sandbox itself and what its backends share. */
+#ifndef ACR_SANDBOX_BACKEND_H
+#define ACR_SANDBOX_BACKEND_H
+
+#include "sandbox/find_python.h"
+#include "sandbox/helper_spec.h"
+#include "sandbox/tree_cache.h"
+
+/* Sets an error and returns false, for `return`. */
+bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+
+/* ---- Backends ---- */
+
+typedef struct {
+    const char *name;
+    /* Checks what can be checked without running anything, and fills in what is the backend's. */
+    bool (*open)(AcrSandbox *sandbox, GError **error);
+    /* Runs the set-up command; called once, before the first execution, where there is one. */
+    bool (*set_up)(AcrSandbox *sandbox, GError **error);
+    /* `execution` has its limits filled in. */
+    bool (*run)(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
+                GError **error);
+    /* Finds the Python when it is asked for; NULL: `open` has found it. */
+    bool (*find_python)(AcrSandbox *sandbox, GError **error);
+    void (*close)(AcrSandbox *sandbox);
+} AcrSandboxBackend;
+
+extern const AcrSandboxBackend acr_sandbox_bubblewrap;
+extern const AcrSandboxBackend acr_sandbox_container;
+extern const AcrSandboxBackend acr_sandbox_plain;
+
+/* ---- The sandbox ---- */
+
+struct AcrSandbox {
+    const AcrSandboxBackend *backend;
+    void *state; /* the backend's */
+    AcrSnapshot *snapshot;
+    char *mount, *work_tree, *given_python, *setup, *image, *image_dir, *engine, *exe, *digest;
+    bool setup_network, is_set_up;
+    gint64 setup_ms, deadline_us;
+    AcrSandboxPython python;
+    AcrTreeCache *cache;
+    gint64 tree_uid;    /* owner of the tree, and who executions run as; -1: this user */
+    char *base;         /* folder of the cache with the snapshot's tree; NULL: not needed yet */
+    GPtrArray *remarks; /* of char *; ends in NULL */
+    const AcrInterrupt *interrupt;
+};
+void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* Prepends "PATH", "HOME" and the like, then the execution's own. */
+void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
+                     GPtrArray *out);
+AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox);
+/* Whether a set-up succeeded; the error is a line, and where there are more its last lines. */
+bool acr_sandbox_setup_check(const AcrSandbox *sandbox, const AcrExecuted *executed,
+                             GError **error) ACR_MUST_USE;
+/* Paths (taken, with their strings) as a sorted list that ends in NULL; owned (g_strfreev). */
+char **acr_sandbox_sorted(GPtrArray *paths) ACR_MUST_USE;
+/* Fills in a command's streams and its time: the two ends of each stream, and between them how much
+ * was left out. */
+void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out);
+/* Makes the entry of the cache with the snapshot's files, sandbox->base, unless it is there, and a
+ * remark on what it lacks. */
+bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
+/* Paths of a list (acr_tree_list of the folder `tree`), sorted, without files that are as they were
+ * laid; at most ACR_SANDBOX_MAX_CHANGED. Owned (g_strfreev). */
+char **acr_sandbox_changed(GHashTable *files, const char *tree, const GPtrArray *laid) ACR_MUST_USE;
+/* The changed and added files of an execution, as the helper lays them. */
+bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
+                         GError **error) ACR_MUST_USE;
+
+#endif

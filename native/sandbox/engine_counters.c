@@ -1,0 +1,71 @@
+/*
+ * What the kernel has counted in a container: engines tell the peak of memory only in part, and
+ * processes that were killed or refused not at all. The files are those of both kinds of control
+ * groups. They are read in the container, by a shell that needs no program for it.
+ */
+#include "sandbox/engine_private.h"
+
+#include <string.h>
+
+#define READ_MS (5 * 1000) /* twice at worst, beyond the time of the command */
+#define MAX_TEXT_BYTES 4096u
+
+static const char script[] =
+    "cd /sys/fs/cgroup || exit 0; for f in memory/memory.max_usage_in_bytes memory.peak "
+    "memory/memory.oom_control memory.events pids/pids.events pids.events; do "
+    "[ -r $f ] && while read -r name value; do echo $f $name $value; done <$f; done; exit 0";
+
+/* The number behind a label at a line's beginning, in the first of two files that has it. */
+static gint64 number_of(const char *text, const char *one, const char *other)
+{
+    const char *const labels[] = {one, other};
+    for (guint i = 0; i < G_N_ELEMENTS(labels); i++) {
+        const char *at = strstr(text, labels[i]);
+        if (at && (at == text || at[-1] == '\n'))
+            return g_ascii_strtoll(at + strlen(labels[i]), NULL, 10);
+    }
+    return 0;
+}
+
+static bool is_full(AcrEngine *engine, const char *id, guint processes)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/stats?stream=false&one-shot=true", id);
+    g_autoptr(GError) reason = NULL;
+    g_auto(AcrEngineAnswer) answer = {0};
+    return acr_engine_call(engine,
+                           &(AcrEngineCall){.method = "GET", .path = path, .timeout_ms = READ_MS},
+                           &answer, &reason) &&
+           acr_json_get_int(acr_json_get(answer.json, "pids_stats"), "current", 0) >= processes;
+}
+
+/* NULL where no command can be run in it any more. */
+static char *read_counters(AcrEngine *engine, const char *id)
+{
+    static const char *const argv[] = {ACR_ENGINE_SHELL, "-c", script, NULL};
+    AcrEngineExec exec = {.argv = argv,
+                          .dir = "/",
+                          .timeout_ms = READ_MS,
+                          .output_limit = MAX_TEXT_BYTES,
+                          .flood_limit = MAX_TEXT_BYTES};
+    g_autoptr(GError) reason = NULL;
+    bool ok = acr_engine_exec(engine, id, &exec, &reason) && exec.spawned.exit_code == 0;
+    gsize len = 0;
+    const char *data = ok && exec.spawned.out ? g_bytes_get_data(exec.spawned.out, &len) : NULL;
+    char *text = ok ? g_strndup(data ? data : "", len) : NULL;
+    acr_spawn_result_clear(&exec.spawned);
+    return text;
+}
+
+void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out)
+{
+    g_autofree char *text = read_counters(engine, id);
+    *out = (AcrEngineCounts){0};
+    if (!text) { /* there may be no place left for one more */
+        out->is_crowded = is_full(engine, id, processes);
+        return;
+    }
+    out->peak_bytes = number_of(text, "memory/memory.max_usage_in_bytes ", "memory.peak ");
+    out->killed =
+        (guint64)number_of(text, "memory/memory.oom_control oom_kill ", "memory.events oom_kill ");
+    out->is_crowded = number_of(text, "pids/pids.events max ", "pids.events max ") > 0;
+}

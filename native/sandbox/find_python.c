@@ -1,0 +1,323 @@
+/*
+ * Which Python the project is run with, and what of the machine must be visible for it to run. It
+ * is found by names, links and pyvenv.cfg alone: nothing is executed, since a virtual environment
+ * that lies in the repository is as little trusted as the repository.
+ */
+#include "sandbox/find_python.h"
+#include "sandbox/backend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_LINKS 32u
+#define MAX_CONFIG_BYTES ((gsize)64 * 1024) /* of a pyvenv.cfg */
+#define SYSTEM_PYTHON "/usr/bin/python3"
+
+void acr_sandbox_python_clear(AcrSandboxPython *python)
+{
+    g_clear_pointer(&python->path, g_free);
+    g_clear_pointer(&python->venv, g_free);
+    g_clear_pointer(&python->roots, g_ptr_array_unref);
+    g_clear_pointer(&python->links, g_ptr_array_unref);
+    g_clear_pointer(&python->remark, g_free);
+    g_clear_pointer(&python->not_taken, g_free);
+    g_clear_pointer(&python->stamp, g_free);
+}
+
+static bool is_program(const char *path)
+{
+    return g_file_test(path, G_FILE_TEST_IS_REGULAR) && access(path, X_OK) == 0;
+}
+
+/* A launcher that picks another program by the user's settings, which are not there inside. */
+static bool is_script(const char *path)
+{
+    char first[2] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, first, sizeof first) : -1;
+    if (fd >= 0)
+        close(fd);
+    return n == (ssize_t)sizeof first && memcmp(first, "#!", sizeof first) == 0;
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+    gsize len = strlen(folder);
+    return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+/* ---- Which one ---- */
+
+static bool has_entry(AcrSnapshot *snapshot, const char *path)
+{
+    return acr_snapshot_find(snapshot, path) >= 0;
+}
+
+/* The virtual environment of the working tree; NULL: there is none, or *out_not says why it is not
+ * taken. One that came with the project's own files is as little trusted as they are. */
+static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char **out_not)
+{
+    if (!work_tree)
+        return NULL;
+    g_autofree char *path = g_build_filename(work_tree, ".venv", "bin", "python", NULL);
+    g_autofree char *config = g_build_filename(work_tree, ".venv", "pyvenv.cfg", NULL);
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return NULL;
+    if (has_entry(snapshot, ".venv/pyvenv.cfg") || has_entry(snapshot, ".venv/bin/python") ||
+        has_entry(snapshot, ".venv"))
+        *out_not = "it is one of the project's own files";
+    else if (!g_file_test(config, G_FILE_TEST_IS_REGULAR))
+        *out_not = "it has no pyvenv.cfg";
+    else if (!is_program(path))
+        *out_not = "its Python leads to no program that can be run";
+    else
+        return g_steal_pointer(&path);
+    return NULL;
+}
+
+/* The first Python in PATH that is no script. */
+static char *find_in_path(const char *name)
+{
+    const char *path = g_getenv("PATH");
+    g_auto(GStrv) folders = g_strsplit(path ? path : "/usr/local/bin:/usr/bin:/bin", ":", -1);
+    for (guint i = 0; folders[i]; i++) {
+        g_autofree char *candidate = g_build_filename(folders[i], name, NULL);
+        if (g_path_is_absolute(candidate) && is_program(candidate) && !is_script(candidate))
+            return g_steal_pointer(&candidate);
+    }
+    return NULL;
+}
+
+static char *find_given(const char *given, GError **error)
+{
+    g_autofree char *path =
+        strchr(given, '/') ? g_canonicalize_filename(given, NULL) : find_in_path(given);
+    struct stat st;
+    const char *why = !path                                 ? "is not in the PATH"
+                      : stat(path, &st) == 0                ? NULL
+                      : errno == ENOENT || errno == ENOTDIR ? "is not there"
+                                                            : "cannot be reached by this user";
+    if (!why && !is_program(path))
+        why = "cannot be run";
+    else if (!why && is_script(path))
+        why = "is a script";
+    if (!why)
+        return g_steal_pointer(&path);
+    acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "the Python '%s' %s", given, why);
+    return NULL;
+}
+
+static char *find_system(GError **error)
+{
+    char *path = is_program(SYSTEM_PYTHON) ? g_strdup(SYSTEM_PYTHON) : find_in_path("python3");
+    if (!path)
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                         "there is no Python to run the project with (give one by --python)");
+    return path;
+}
+
+/* ---- What it needs ---- */
+
+/* Whether a folder looks like one that a Python is installed in: lib/pythonX.Y/os.py. */
+static bool is_prefix(const char *folder)
+{
+    g_autofree char *lib = g_build_filename(folder, "lib", NULL);
+    g_autoptr(GDir) dir = g_dir_open(lib, 0, NULL);
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        g_autofree char *module = g_build_filename(lib, name, "os.py", NULL);
+        if (g_str_has_prefix(name, "python") && g_file_test(module, G_FILE_TEST_IS_REGULAR))
+            return true;
+    }
+    return false;
+}
+
+static void add_root(AcrSandboxPython *python, const char *folder)
+{
+    if (is_below(folder, "/usr"))
+        return;
+    for (guint i = 0; i < python->roots->len; i++)
+        if (is_below(folder, python->roots->pdata[i]))
+            return;
+    g_ptr_array_add(python->roots, g_strdup(folder));
+}
+
+static bool is_visible(const AcrSandboxPython *python, const char *path)
+{
+    if (is_below(path, "/usr") || is_below(path, "/bin") || is_below(path, "/lib"))
+        return true;
+    for (guint i = 0; i < python->roots->len; i++)
+        if (is_below(path, python->roots->pdata[i]))
+            return true;
+    return false;
+}
+
+/* Follows the executable's links; those that lie in no folder that is visible are made inside. */
+static bool follow_links(AcrSandboxPython *python, GError **error)
+{
+    g_autofree char *at = g_strdup(python->path);
+    for (guint i = 0; i < MAX_LINKS; i++) {
+        g_autofree char *target = g_file_read_link(at, NULL);
+        if (!target)
+            return true;
+        if (!is_visible(python, at)) {
+            g_ptr_array_add(python->links, g_strdup(at));
+            g_ptr_array_add(python->links, g_strdup(target));
+        }
+        g_autofree char *folder = g_path_get_dirname(at);
+        g_autofree char *next = g_canonicalize_filename(target, folder);
+        g_free(at);
+        at = g_steal_pointer(&next);
+    }
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                            "'%s': too many levels of symbolic links", python->path);
+}
+
+/* The folder of the virtual environment that the executable stands in, or NULL. */
+static char *venv_of(const char *path)
+{
+    g_autofree char *bin = g_path_get_dirname(path);
+    g_autofree char *folder = g_path_get_dirname(bin);
+    g_autofree char *config = g_build_filename(folder, "pyvenv.cfg", NULL);
+    return g_file_test(config, G_FILE_TEST_IS_REGULAR) ? g_steal_pointer(&folder) : NULL;
+}
+
+/* The folder of programs that pyvenv.cfg names as the environment's origin ("home = /x/bin"). */
+static char *read_home(const char *venv)
+{
+    g_autofree char *config = g_build_filename(venv, "pyvenv.cfg", NULL);
+    g_autoptr(GBytes) bytes = acr_file_read(config, MAX_CONFIG_BYTES, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    g_autofree char *text = g_strndup(data ? data : "", len);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (guint i = 0; lines[i]; i++) {
+        char *value = strchr(lines[i], '=');
+        if (!value)
+            continue;
+        *value++ = '\0';
+        if (strcmp(g_strstrip(lines[i]), "home") == 0 && g_path_is_absolute(g_strstrip(value)))
+            return acr_path_real(value);
+    }
+    return NULL;
+}
+
+/* The folder that the Python is installed in: above that of the program, or, where an environment
+ * has a copy of it, above its origin. */
+static char *find_prefix(const AcrSandboxPython *python)
+{
+    g_autofree char *program = acr_path_real(python->path);
+    g_autofree char *bin = g_path_get_dirname(program ? program : python->path);
+    g_autofree char *prefix = g_path_get_dirname(bin);
+    if (is_below(prefix, "/usr") || is_prefix(prefix))
+        return g_steal_pointer(&prefix);
+    g_autofree char *home = python->venv ? read_home(python->venv) : NULL;
+    g_autofree char *origin = home ? g_path_get_dirname(home) : NULL;
+    return origin && (is_below(origin, "/usr") || is_prefix(origin)) ? g_steal_pointer(&origin)
+                                                                     : NULL;
+}
+
+/* Whether showing a folder would show the user's whole home. */
+static bool holds_home(const char *folder)
+{
+    const char *home = g_getenv("HOME");
+    g_autofree char *real = acr_path_real(home && *home ? home : g_get_home_dir());
+    return strcmp(folder, "/") == 0 || (real && is_below(real, folder));
+}
+
+static bool find_roots(AcrSandboxPython *python, GError **error)
+{
+    python->venv = venv_of(python->path);
+    g_autofree char *prefix = find_prefix(python);
+    if (!prefix)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                "'%s' is not in a folder that a Python is installed in",
+                                python->path);
+    if (holds_home(prefix) || (python->venv && holds_home(python->venv)))
+        return acr_sandbox_fail(
+            error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+            "the Python '%s' cannot be used: its folder holds all of the user's home",
+            python->path);
+    if (python->venv)
+        g_ptr_array_add(python->roots, g_strdup(python->venv));
+    add_root(python, prefix);
+    return follow_links(python, error);
+}
+
+/* ---- Which one it was ---- */
+
+static void add_stamp(GString *out, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0)
+        g_string_append_printf(out, "%s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT ".%09ld\n", path,
+                               (gint64)st.st_size, (gint64)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+/* The program, and in a virtual environment its settings and the folder of its packages, whose time
+ * changes when one comes or goes. */
+static char *make_stamp(const AcrSandboxPython *python)
+{
+    g_autoptr(GString) out = g_string_new(NULL);
+    g_autofree char *program = acr_path_real(python->path);
+    add_stamp(out, program ? program : python->path);
+    if (python->venv) {
+        g_autofree char *config = g_build_filename(python->venv, "pyvenv.cfg", NULL),
+                        *lib = g_build_filename(python->venv, "lib", NULL);
+        add_stamp(out, config);
+        g_autoptr(GDir) dir = g_dir_open(lib, 0, NULL);
+        for (const char *name; dir && (name = g_dir_read_name(dir));) {
+            g_autofree char *packages = g_build_filename(lib, name, "site-packages", NULL);
+            add_stamp(out, packages);
+        }
+    }
+    return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+/* Fills in what the Python at `path` (taken) needs. */
+static bool take(char *path, AcrSandboxPython *out, GError **error)
+{
+    out->path = path;
+    out->roots = g_ptr_array_new_with_free_func(g_free);
+    out->links = g_ptr_array_new_with_free_func(g_free);
+    if (!path || !find_roots(out, error)) {
+        acr_sandbox_python_clear(out);
+        return false;
+    }
+    out->stamp = make_stamp(out);
+    return true;
+}
+
+bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapshot *snapshot,
+                             AcrSandboxPython *out, GError **error)
+{
+    AcrSandboxPython python = {0};
+    g_autoptr(GError) reason = NULL;
+    const char *not_taken = NULL;
+    if (given) {
+        if (!take(find_given(given, error), &python, error))
+            return false;
+        python.remark = g_strdup_printf("the Python is '%s', as --python says", python.path);
+        *out = python;
+        return true;
+    }
+    char *path = find_venv(work_tree, snapshot, &not_taken);
+    if (path && take(path, &python, &reason)) {
+        python.remark =
+            g_strdup_printf("the Python is '%s', the environment of the working tree", python.path);
+        *out = python;
+        return true;
+    }
+    if (!take(find_system(error), &python, error))
+        return false;
+    not_taken = reason ? reason->message : not_taken;
+    python.remark = g_strdup_printf("the Python is '%s', the system's", python.path);
+    if (not_taken)
+        python.not_taken =
+            g_strdup_printf("the '.venv' of the working tree is not used: %s", not_taken);
+    *out = python;
+    return true;
+}

@@ -1,0 +1,26 @@
+/* Private to sandbox: the search for the Python that a project is run with. */
+#ifndef ACR_SANDBOX_FIND_PYTHON_H
+#define ACR_SANDBOX_FIND_PYTHON_H
+
+#include "sandbox/sandbox.h"
+
+/* A Python and what must be visible for it to run. All owned. */
+typedef struct {
+    char *path;       /* as it is called inside: not resolved, so that it finds its environment */
+    char *venv;       /* its virtual environment's folder, or NULL */
+    GPtrArray *roots; /* of char *: folders outside /usr that must be there, the venv first */
+    GPtrArray *links; /* of char *: pairs of link and target, on the way to the executable */
+    char *remark;     /* which one it is, and why */
+    char *not_taken;  /* which one was not taken, and why; or NULL */
+    char *stamp;      /* changes when another Python is put in its place, or its packages change */
+} AcrSandboxPython;
+void acr_sandbox_python_clear(AcrSandboxPython *python);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSandboxPython, acr_sandbox_python_clear)
+/*
+ * Finds the Python: `given` (a path, or a name in PATH), else `work_tree`/.venv where it is not
+ * part of the snapshot, else the system's. Runs nothing. Errors: UNAVAILABLE.
+ */
+bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapshot *snapshot,
+                             AcrSandboxPython *out, GError **error) ACR_MUST_USE;
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * The watch over a tree of processes, from outside of it, by /proc. What its processes take of
+ * memory is summed as the kernel counts resident pages, with the files in memory that they hold
+ * open, mapped or not; only where that sum passes the limit are shared pages counted once, which is
+ * slower.
+ */
+#include "sandbox/helper_run.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_WATCHED 100000u /* processes */
+#define MAX_OPEN 4096u      /* open files of one that are looked at */
+
+/* A small file of /proc as text; "" where it cannot be read. */
+static void read_proc(gint64 pid, const char *name, char *out, gsize size)
+{
+    char path[64];
+    (void)g_snprintf(path, sizeof path, "/proc/%" G_GINT64_FORMAT "/%s", pid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : -1;
+    out[MAX(n, 0)] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Appends the children of one thread. */
+static void append_children(gint64 pid, const char *thread, GArray *pids)
+{
+    char path[96];
+    (void)g_snprintf(path, sizeof path, "/proc/%" G_GINT64_FORMAT "/task/%s/children", pid, thread);
+    FILE *list = fopen(path, "re");
+    long child;
+    while (list && pids->len < MAX_WATCHED && fscanf(list, "%ld", &child) == 1) {
+        gint64 value = child;
+        g_array_append_val(pids, value);
+    }
+    if (list)
+        (void)fclose(list);
+}
+
+/* Appends the children of a process; how many threads it has. */
+static guint look_at(gint64 pid, GArray *pids)
+{
+    char path[64];
+    guint threads = 0;
+    (void)g_snprintf(path, sizeof path, "/proc/%" G_GINT64_FORMAT "/task", pid);
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        append_children(pid, entry->d_name, pids);
+        threads++;
+    }
+    if (dir)
+        closedir(dir);
+    return threads;
+}
+
+static gint64 resident(gint64 pid)
+{
+    char text[128];
+    read_proc(pid, "statm", text, sizeof text);
+    const char *second = strchr(text, ' ');
+    return second ? g_ascii_strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* A line's number of kilobytes, in bytes; -1: there is no such line. */
+static gint64 kilobytes(const char *text, const char *label)
+{
+    const char *at = strstr(text, label);
+    return at ? g_ascii_strtoll(at + strlen(label), NULL, 10) * 1024 : -1;
+}
+
+/* Each page counted by the share of those who have it; what is resident where that is not told.
+ * Pages of files in memory are added to *shared instead. */
+static gint64 proportional(gint64 pid, gint64 *shared)
+{
+    char text[2048];
+    read_proc(pid, "smaps_rollup", text, sizeof text);
+    gint64 all = kilobytes(text, "\nPss:"), files = kilobytes(text, "\nPss_Shmem:");
+    if (all < 0)
+        return resident(pid);
+    *shared += MAX(files, 0);
+    return all - MAX(files, 0);
+}
+
+/* Process ids: the first, and all its descendants. */
+static GArray *list_tree(pid_t pid, guint *out_threads)
+{
+    GArray *pids = g_array_new(FALSE, FALSE, sizeof(gint64));
+    gint64 first = pid;
+    *out_threads = 0;
+    g_array_append_val(pids, first);
+    for (guint i = 0; i < pids->len; i++) {
+        guint n = look_at(g_array_index(pids, gint64, i), pids);
+        *out_threads += i ? n : 0;
+    }
+    return pids;
+}
+
+/* ---- Files in memory ---- */
+
+/* The device that all of them lie on. */
+static bool find_device(struct statx *out)
+{
+    ACR_AUTO_FD fd = memfd_create("acr-host", MFD_CLOEXEC);
+    return fd >= 0 && statx(fd, "", AT_EMPTY_PATH, STATX_INO, out) == 0;
+}
+
+/* Adds those that a process holds open and that were not seen yet. */
+static gint64 add_files(gint64 pid, const struct statx *device, GHashTable *seen)
+{
+    char path[64];
+    gint64 bytes = 0;
+    guint left = MAX_OPEN;
+    (void)g_snprintf(path, sizeof path, "/proc/%" G_GINT64_FORMAT "/fd", pid);
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && left > 0 && (entry = readdir(dir)); left--) {
+        struct statx st;
+        /* What is not on this machine is not asked for anything. */
+        if (entry->d_name[0] == '.' || statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC,
+                                             STATX_INO | STATX_BLOCKS, &st) != 0)
+            continue;
+        if (st.stx_dev_major != device->stx_dev_major || st.stx_dev_minor != device->stx_dev_minor)
+            continue;
+        gint64 *inode = g_new(gint64, 1);
+        *inode = (gint64)st.stx_ino;
+        if (g_hash_table_add(seen, inode))
+            bytes += (gint64)st.stx_blocks * 512;
+    }
+    if (dir)
+        closedir(dir);
+    return bytes;
+}
+
+static gint64 count_files(const GArray *pids)
+{
+    struct statx device;
+    if (!find_device(&device))
+        return 0;
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    gint64 bytes = 0;
+    for (guint i = 1; i < pids->len; i++)
+        bytes += add_files(g_array_index(pids, gint64, i), &device, seen);
+    return bytes;
+}
+
+/* ---- All of it ---- */
+
+void acr_process_usage(pid_t pid, gint64 limit, bool with_files, AcrUsage *use)
+{
+    g_autoptr(GArray) pids = list_tree(pid, &use->processes);
+    gint64 shared = 0;
+    if (with_files)
+        use->file_bytes = count_files(pids);
+    use->bytes = use->file_bytes;
+    for (guint i = 1; i < pids->len; i++)
+        use->bytes += resident(g_array_index(pids, gint64, i));
+    if (limit <= 0 || use->bytes <= limit)
+        return;
+    use->bytes = 0;
+    for (guint i = 1; i < pids->len; i++)
+        use->bytes += proportional(g_array_index(pids, gint64, i), &shared);
+    use->bytes += MAX(shared, use->file_bytes); /* a file that is mapped is in both */
+}

@@ -1,0 +1,501 @@
+/*
+ * The cache of trees and set-ups: a folder of entries that are made once, in a folder of their own
+ * that is then renamed, and afterwards only read. Who uses an entry holds a shared lock on its
+ * folder; who removes one takes an exclusive lock first, so that what is in use stays. Folders of
+ * one user ("tmp-…"), new ones or the one place that a set-up without isolation has, are locked by
+ * that user alone. When a cache is opened, what processes that are gone have left is swept: such
+ * folders, locks, files beside entries that are not there.
+ */
+#include "sandbox/backend.h"
+#include "sandbox/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TMP "tmp-"
+#define LOCK_SUFFIX ".lock"
+#define WAIT_US 20000
+#define SIZE_FILE ".size" /* beside the entry: bytes on disk, as text */
+#define ABANDONED_S 3600  /* after so long nobody writes a temporary file any more */
+
+/* A folder that this process uses: entries are locked for all readers, temporary ones for it alone.
+ */
+typedef struct {
+    int fd;
+    char *path;
+} Held;
+
+struct AcrTreeCache {
+    char *path;
+    bool is_temporary;
+    GArray *held; /* of Held */
+    const AcrInterrupt *interrupt;
+    gint64 deadline_us; /* of waiting; 0: none */
+};
+
+static bool fail(GError **error, int err, const char *what, const char *path)
+{
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "%s '%s': %s", what, path,
+                            g_strerror(err));
+}
+
+/* What cannot be removed now is tried again when a store is opened. */
+static void throw_away(const char *path)
+{
+    g_autoptr(GError) reason = NULL;
+    if (!acr_dir_remove(path, &reason))
+        g_debug("%s", reason->message);
+}
+
+/* ---- Locks ---- */
+
+/* Waits for a lock until the program is interrupted, or its time is over. */
+static int lock_fd(const AcrTreeCache *store, int fd, int lock, bool wait)
+{
+    while (flock(fd, lock | LOCK_NB) != 0) {
+        if (errno != EINTR && (errno != EWOULDBLOCK || !wait))
+            return errno;
+        if (acr_interrupted(store->interrupt))
+            return EINTR;
+        if (store->deadline_us && g_get_monotonic_time() >= store->deadline_us)
+            return ETIMEDOUT;
+        g_usleep(WAIT_US);
+    }
+    return 0;
+}
+
+/* Opens an entry's folder or a lock, and no link, which a command without isolation can have put
+ * there. Such a command may also have shut a folder, and been killed. */
+static int open_own(const char *path, int flags)
+{
+    flags |= O_NOFOLLOW | O_CLOEXEC;
+    int fd = open(path, flags, 0644);
+    struct stat st;
+    if (fd < 0 && errno == EACCES && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+        chmod(path, 0755) == 0)
+        fd = open(path, flags, 0644);
+    return fd;
+}
+
+/* Opens and locks the file or folder at `path`, which may be replaced or removed meanwhile; -1 with
+ * errno. */
+static int open_locked(const AcrTreeCache *store, const char *path, int flags, int lock, bool wait)
+{
+    for (;;) {
+        struct stat opened, there;
+        int fd = open_own(path, flags);
+        if (fd < 0)
+            return -1;
+        int err = lock_fd(store, fd, lock, wait);
+        if (!err && fstat(fd, &opened) != 0)
+            err = errno;
+        if (!err && lstat(path, &there) == 0 && there.st_ino == opened.st_ino &&
+            there.st_dev == opened.st_dev)
+            return fd;
+        close(fd);
+        errno = err;
+        if (err)
+            return -1;
+    }
+}
+
+/* By errno. */
+static void fail_lock(const AcrTreeCache *store, const char *path, GError **error)
+{
+    if (acr_interrupted(store->interrupt))
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
+    else
+        fail(error, errno, "cannot lock", path);
+}
+
+/* ---- Temporary folders ---- */
+
+static void hold_fd(AcrTreeCache *store, int fd, const char *path)
+{
+    Held held = {fd, g_strdup(path)};
+    g_array_append_val(store->held, held);
+}
+
+static void let_go(AcrTreeCache *store, const char *path)
+{
+    for (guint i = 0; i < store->held->len; i++) {
+        Held *held = &g_array_index(store->held, Held, i);
+        if (strcmp(held->path, path) == 0) {
+            close(held->fd);
+            g_free(held->path);
+            g_array_remove_index_fast(store->held, i);
+            return;
+        }
+    }
+}
+
+/* Removes a file that tells of an entry that is not there, and is not being made. */
+static void sweep_size(const AcrTreeCache *store, const char *path)
+{
+    g_autofree char *entry = g_strndup(path, strlen(path) - strlen(SIZE_FILE));
+    g_autofree char *lock = g_strconcat(entry, LOCK_SUFFIX, NULL);
+    if (g_file_test(entry, G_FILE_TEST_EXISTS))
+        return;
+    int fd = open_locked(store, lock, O_RDWR | O_CREAT, LOCK_EX, false);
+    if (fd < 0)
+        return;
+    if (!g_file_test(entry, G_FILE_TEST_EXISTS))
+        (void)unlink(path);
+    (void)unlink(lock);
+    close(fd);
+}
+
+/* Whether it is a file that somebody was killed over before it had its name. */
+static bool is_abandoned(const char *path, const char *name)
+{
+    struct stat st;
+    return acr_file_is_temporary(name) && lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+           st.st_mtime < g_get_real_time() / G_USEC_PER_SEC - ABANDONED_S;
+}
+
+static void sweep(const AcrTreeCache *store, const char *folder)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        if (g_str_has_suffix(name, SIZE_FILE))
+            sweep_size(store, path);
+        if (is_abandoned(path, name))
+            (void)unlink(path);
+        bool is_lock = g_str_has_suffix(name, LOCK_SUFFIX);
+        if (!is_lock && !g_str_has_prefix(name, TMP))
+            continue;
+        int flags = is_lock ? O_RDWR : O_RDONLY | O_DIRECTORY;
+        int fd = open_locked(store, path, flags, LOCK_EX, false);
+        if (fd < 0) /* somebody is at work in it */
+            continue;
+        throw_away(path);
+        close(fd);
+    }
+}
+
+/* A new folder below another, held as its maker's own. */
+static char *make_scratch(AcrTreeCache *store, const char *folder, GError **error)
+{
+    for (;;) {
+        g_autofree char *path = g_build_filename(folder, TMP "XXXXXX", NULL);
+        if (!g_mkdtemp_full(path, 0755)) {
+            fail(error, errno, "cannot make a folder in", folder);
+            return NULL;
+        }
+        int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
+        if (fd >= 0) {
+            hold_fd(store, fd, path);
+            return g_steal_pointer(&path);
+        }
+        if (errno != ENOENT) { /* else another process has swept it at once */
+            fail(error, errno, "cannot lock", path);
+            return NULL;
+        }
+    }
+}
+
+char *acr_tree_cache_scratch(AcrTreeCache *store, GError **error)
+{
+    return make_scratch(store, store->path, error);
+}
+
+/* What cannot be removed must not stand in the way of who makes it again. */
+static void set_aside(const AcrTreeCache *store, const char *path)
+{
+    g_autofree char *away = g_build_filename(store->path, TMP "XXXXXX", NULL);
+    if (g_mkdtemp(away) && rename(path, away) != 0)
+        g_debug("'%s' stays: %s", path, g_strerror(errno));
+}
+
+bool acr_tree_cache_discard(AcrTreeCache *store, const char *path, GError **error)
+{
+    bool ok = acr_dir_remove(path, error);
+    if (!ok)
+        set_aside(store, path);
+    let_go(store, path);
+    return ok;
+}
+
+/* ---- Opening ---- */
+
+/* Whether the folder is this user's, who alone may enter it from now on: a command can leave
+ * programs there that run as their owner. Root takes one that was named as it finds it. */
+static bool claim(const char *folder, bool is_named, GError **error)
+{
+    struct stat st;
+    int err = (is_named ? stat(folder, &st) : lstat(folder, &st)) == 0 ? 0 : errno;
+    if (!err && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+        return chmod(folder, 0700) == 0 || errno == EROFS ||
+               fail(error, errno, "cannot make the folder private", folder);
+    if (!err && is_named && geteuid() == 0)
+        return true;
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "'%s' belongs to another user",
+                            folder);
+}
+
+/* A folder in memory or on disk that goes with the store: in one of this user's own, where later
+ * processes sweep what a kill has left. */
+static char *make_temporary(AcrTreeCache *store, GError **error)
+{
+    g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
+    g_autofree char *folder = g_build_filename(g_get_tmp_dir(), name, NULL);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        fail(error, errno, "cannot make the folder", folder);
+        return NULL;
+    }
+    if (!claim(folder, false, error))
+        return NULL;
+    sweep(store, folder);
+    return make_scratch(store, folder, error);
+}
+
+AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrupt, GError **error)
+{
+    g_autoptr(AcrTreeCache) store = g_new0(AcrTreeCache, 1);
+    store->held = g_array_new(FALSE, FALSE, sizeof(Held));
+    store->interrupt = interrupt;
+    store->is_temporary = !path;
+    if (!path) {
+        store->path = make_temporary(store, error);
+        return store->path ? g_steal_pointer(&store) : NULL;
+    }
+    if (!acr_dir_make(path, error) || !claim(path, true, error))
+        return NULL;
+    if (access(path, W_OK | X_OK) != 0) {
+        fail(error, errno, "cannot write to", path);
+        return NULL;
+    }
+    store->path = g_strdup(path);
+    sweep(store, path);
+    return g_steal_pointer(&store);
+}
+
+void acr_tree_cache_set_deadline(AcrTreeCache *store, gint64 deadline_us)
+{
+    store->deadline_us = deadline_us;
+}
+
+void acr_tree_cache_free(AcrTreeCache *store)
+{
+    if (!store)
+        return;
+    if (store->path && store->is_temporary)
+        throw_away(store->path);
+    for (guint i = 0; i < store->held->len; i++) {
+        Held *held = &g_array_index(store->held, Held, i);
+        g_autofree char *name = g_path_get_basename(held->path);
+        if (g_str_has_prefix(name, TMP))
+            throw_away(held->path);
+        close(held->fd);
+        g_free(held->path);
+    }
+    g_array_unref(store->held);
+    g_free(store->path);
+    g_free(store);
+}
+
+/* ---- Entries ---- */
+
+static char *entry_path(const AcrTreeCache *store, const char *key, const char *suffix)
+{
+    g_autofree char *name = g_strconcat(key, suffix, NULL);
+    return g_build_filename(store->path, name, NULL);
+}
+
+/* Holds the entry if it is there. */
+static bool hold(AcrTreeCache *store, const char *path)
+{
+    int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_SH, true);
+    if (fd < 0)
+        return false;
+    (void)futimens(fd, NULL); /* when it was last used */
+    hold_fd(store, fd, path);
+    return true;
+}
+
+static gint64 read_size(const AcrTreeCache *store, const char *key)
+{
+    g_autofree char *path = entry_path(store, key, SIZE_FILE);
+    g_autoptr(GBytes) bytes = acr_file_read(path, 32, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    g_autofree char *text = g_strndup(data ? data : "", len);
+    return g_ascii_strtoll(text, NULL, 10);
+}
+
+static void write_size(const AcrTreeCache *store, const char *key, const char *dir)
+{
+    g_autofree char *path = entry_path(store, key, SIZE_FILE);
+    g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, acr_tree_bytes(dir));
+    g_autoptr(GError) reason = NULL;
+    if (!acr_file_write_atomic(path, text, strlen(text), 0, &reason))
+        g_debug("%s", reason->message); /* it counts as empty then */
+}
+
+/* Removes an entry that nobody uses; false where somebody does. */
+static bool remove_entry(AcrTreeCache *store, const char *key)
+{
+    g_autofree char *path = entry_path(store, key, ""), *name = g_strconcat(TMP, key, NULL);
+    g_autofree char *away = g_build_filename(store->path, name, NULL);
+    int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, false);
+    if (fd < 0)
+        return false;
+    bool moved = rename(path, away) == 0;
+    if (moved) {
+        g_autofree char *size = g_strconcat(path, SIZE_FILE, NULL);
+        (void)unlink(size);
+        throw_away(away);
+    }
+    close(fd);
+    return moved;
+}
+
+typedef struct {
+    char *key;
+    gint64 bytes, used; /* used: seconds */
+} Entry;
+
+static gint by_use(gconstpointer a, gconstpointer b)
+{
+    gint64 x = ((const Entry *)a)->used, y = ((const Entry *)b)->used;
+    return (x > y) - (x < y);
+}
+
+/* Entries, the longest unused first. */
+static GArray *list_entries(const AcrTreeCache *store, gint64 *out_bytes)
+{
+    GArray *entries = g_array_new(FALSE, FALSE, sizeof(Entry));
+    g_autoptr(GDir) dir = g_dir_open(store->path, 0, NULL);
+    *out_bytes = 0;
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        struct stat st;
+        g_autofree char *path = entry_path(store, name, "");
+        if (g_str_has_prefix(name, TMP) || lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+            continue;
+        Entry entry = {g_strdup(name), read_size(store, name), st.st_mtime};
+        *out_bytes += entry.bytes;
+        g_array_append_val(entries, entry);
+    }
+    g_array_sort(entries, by_use);
+    return entries;
+}
+
+static void shrink_to(AcrTreeCache *store, gint64 limit)
+{
+    gint64 bytes;
+    GArray *entries = list_entries(store, &bytes);
+    for (guint i = 0; i < entries->len; i++) {
+        Entry *entry = &g_array_index(entries, Entry, i);
+        if (bytes > limit && remove_entry(store, entry->key))
+            bytes -= entry->bytes;
+        g_free(entry->key);
+    }
+    g_array_unref(entries);
+}
+
+/* Makes the entry in a folder of its own and puts it into its place; the key's lock is held. */
+static bool make_entry(AcrTreeCache *store, const char *key, AcrTreeMake *make, void *ctx,
+                       const char *path, GError **error)
+{
+    g_autofree char *dir = acr_tree_cache_scratch(store, error);
+    if (!dir)
+        return false;
+    g_autoptr(GError) left = NULL;
+    bool ok = make(ctx, dir, error);
+    if (ok) {
+        write_size(store, key, dir);
+        ok = rename(dir, path) == 0 || fail(error, errno, "cannot put into place", path);
+    }
+    if (!ok && !acr_tree_cache_discard(store, dir, &left))
+        g_debug("%s", left->message);
+    if (ok)
+        let_go(store, dir); /* the key's lock is held until it is locked as an entry */
+    return ok;
+}
+
+int acr_tree_cache_lock(const AcrTreeCache *store, const char *key, GError **error)
+{
+    g_autofree char *path = entry_path(store, key, LOCK_SUFFIX);
+    int fd = open_locked(store, path, O_RDWR | O_CREAT, LOCK_EX, true);
+    if (fd < 0)
+        fail_lock(store, path, error);
+    return fd;
+}
+
+void acr_tree_cache_unlock(const AcrTreeCache *store, const char *key, int fd)
+{
+    g_autofree char *path = entry_path(store, key, LOCK_SUFFIX);
+    (void)unlink(path);
+    close(fd);
+}
+
+char *acr_tree_cache_get(AcrTreeCache *store, const char *key, AcrTreeMake *make, void *ctx,
+                         GError **error)
+{
+    g_autofree char *path = entry_path(store, key, "");
+    if (hold(store, path))
+        return g_steal_pointer(&path);
+    /* One process makes it, others wait for that one. */
+    int fd = acr_tree_cache_lock(store, key, error);
+    if (fd < 0)
+        return NULL;
+    bool ok = hold(store, path);
+    if (!ok) {
+        shrink_to(store, ACR_TREE_CACHE_MAX_BYTES);
+        ok = make_entry(store, key, make, ctx, path, error) &&
+             (hold(store, path) || fail(error, errno, "cannot use", path));
+    }
+    acr_tree_cache_unlock(store, key, fd);
+    return ok ? g_steal_pointer(&path) : NULL;
+}
+
+static bool is_no_folder(int err)
+{
+    return err == ENOTDIR || err == ELOOP;
+}
+
+char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
+{
+    g_autofree char *name = g_strconcat(TMP, key, NULL);
+    g_autofree char *path = entry_path(store, name, "");
+    for (;;) {
+        bool is_new = mkdir(path, 0755) == 0;
+        if (!is_new && errno != EEXIST) {
+            fail(error, errno, "cannot make the folder", path);
+            return NULL;
+        }
+        int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
+        if (fd >= 0 && is_new) {
+            hold_fd(store, fd, path);
+            return g_steal_pointer(&path);
+        }
+        if (fd >= 0) { /* of a process that was killed: what is left of it may still write there */
+            if (!acr_dir_remove(path, NULL))
+                set_aside(store, path);
+            close(fd);
+            continue;
+        }
+        if (errno == ENOENT || (is_no_folder(errno) && unlink(path) == 0))
+            continue; /* it was removed meanwhile, or a command has put a link there */
+        fail_lock(store, path, error);
+        return NULL;
+    }
+}
+
+bool acr_sandbox_cache_clear(const char *cache, GError **error)
+{
+    if (!g_file_test(cache, G_FILE_TEST_IS_DIR))
+        return true;
+    g_autoptr(AcrTreeCache) store = acr_tree_cache_open(cache, NULL, error);
+    if (!store)
+        return false;
+    shrink_to(store, -1);
+    return true;
+}

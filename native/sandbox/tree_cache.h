@@ -1,0 +1,44 @@
+/* Private to sandbox: the cache of trees and set-ups, which processes share. */
+#ifndef ACR_SANDBOX_TREE_CACHE_H
+#define ACR_SANDBOX_TREE_CACHE_H
+
+#include "sandbox/sandbox.h"
+
+#define ACR_TREE_CACHE_MAX_BYTES                                                                   \
+    (16ll * 1024 * 1024 * 1024) /* beyond it the least used entries go */
+/* What is in an entry, and in the folder of an execution. */
+#define ACR_SANDBOX_TREE "tree"
+#define ACR_SANDBOX_HOME "home"
+
+/* A folder of trees that are made once and then only read. Processes share it; an entry that one
+ * uses is not removed by another. */
+typedef struct AcrTreeCache AcrTreeCache;
+/* `path` NULL: a temporary one that is removed with the cache. The interrupt (may be NULL) ends the
+ * wait for an entry that another process makes. */
+AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrupt,
+                                  GError **error) ACR_MUST_USE;
+/* When waiting ends, by the system's monotonic clock; 0: never. */
+void acr_tree_cache_set_deadline(AcrTreeCache *cache, gint64 deadline_us);
+void acr_tree_cache_free(AcrTreeCache *cache);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrTreeCache, acr_tree_cache_free)
+/* Fills the empty folder `dir`. */
+typedef bool AcrTreeMake(void *ctx, const char *dir, GError **error);
+/* The folder of an entry, made by `make` unless it is there; owned. It stays for the cache's life.
+ */
+char *acr_tree_cache_get(AcrTreeCache *cache, const char *key, AcrTreeMake *make, void *ctx,
+                         GError **error) ACR_MUST_USE;
+/* A new empty folder that goes with the cache (or, after a crash, with a later one); owned. */
+char *acr_tree_cache_scratch(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
+/*
+ * The folder of that name, new and empty, for one user alone; owned; discarded by who has it. Waits
+ * for another user to do so. Errors: FAILED, INTERRUPTED.
+ */
+char *acr_tree_cache_place(AcrTreeCache *cache, const char *key, GError **error) ACR_MUST_USE;
+/* One process at a time makes what `key` names, wherever it lies; others wait. A descriptor, to be
+ * given back; -1 with an error. Errors: FAILED, INTERRUPTED. */
+int acr_tree_cache_lock(const AcrTreeCache *cache, const char *key, GError **error) ACR_MUST_USE;
+void acr_tree_cache_unlock(const AcrTreeCache *cache, const char *key, int fd);
+/* Removes a folder that this process alone uses. */
+bool acr_tree_cache_discard(AcrTreeCache *cache, const char *path, GError **error) ACR_MUST_USE;
+
+#endif

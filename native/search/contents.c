@@ -1,0 +1,233 @@
+/*
+ * File contents for searching: each entry's text is read when first needed and kept, up to
+ * ACR_SEARCH_KEPT_BYTES; beyond that a content lives until the next one is asked for. A search in
+ * all files reads them at once, on all cores. Bytes that are their own text are kept as they were
+ * read, without a copy. Line starts are made when a line is first asked for.
+ */
+#include <string.h>
+
+#include "search/search_private.h"
+
+#define BINARY_LOOKED_AT 8000u /* bytes in which a NUL makes a file of another type binary */
+
+AcrSearch *acr_search_new(AcrIndex *index)
+{
+    AcrSearch *search = g_new0(AcrSearch, 1);
+    search->index = acr_index_ref(index);
+    search->snapshot = acr_index_snapshot(index);
+    search->kept_limit = ACR_SEARCH_KEPT_BYTES;
+    gsize n = acr_snapshot_size(search->snapshot);
+    search->contents = g_new0(AcrContent *, n + 1);
+    search->file_of_entry = g_new(gint32, n + 1);
+    for (gsize i = 0; i < n; i++)
+        search->file_of_entry[i] = -1;
+    for (gsize i = 0; i < acr_index_n_files(index); i++)
+        search->file_of_entry[acr_index_file(index, i)->entry] = (gint32)i;
+    return search;
+}
+
+void acr_search_free(AcrSearch *search)
+{
+    if (!search)
+        return;
+    gsize n = acr_snapshot_size(search->snapshot);
+    for (gsize i = 0; i < n; i++)
+        acr_content_free(search->contents[i]);
+    acr_content_free(search->spare);
+    g_clear_pointer(&search->others, g_ptr_array_unref);
+    g_free(search->contents);
+    g_free(search->file_of_entry);
+    acr_index_unref(search->index);
+    g_free(search);
+}
+
+/* ---- One content ---- */
+
+/* The text of a file's bytes; keeps a reference to them where they are it. */
+static AcrContent *content_new(GBytes *bytes)
+{
+    gsize len = 0;
+    const void *data = g_bytes_get_data(bytes, &len);
+    AcrContent *content = g_new0(AcrContent, 1);
+    if (len && acr_text_is_plain(data, len)) {
+        content->bytes = g_bytes_ref(bytes);
+        content->text.text = (char *)data;
+        content->text.len = len;
+    } else {
+        acr_text_decode(data, len, &content->text);
+    }
+    content->has_cr = memchr(content->text.text, '\r', content->text.len) != NULL;
+    return content;
+}
+
+void acr_content_free(AcrContent *content)
+{
+    if (!content)
+        return;
+    if (content->bytes)
+        g_bytes_unref(content->bytes);
+    else
+        acr_text_clear(&content->text);
+    if (content->starts)
+        g_array_unref(content->starts);
+    g_free(content);
+}
+
+/* Keeps a content, and gives it away, where there is room for it. Several threads may keep contents
+ * of different entries. */
+static bool keep(AcrSearch *search, gsize entry, AcrContent *content)
+{
+    gsize len = content->text.len;
+    if (__atomic_add_fetch(&search->kept_bytes, len, __ATOMIC_RELAXED) > search->kept_limit) {
+        __atomic_sub_fetch(&search->kept_bytes, len, __ATOMIC_RELAXED);
+        return false;
+    }
+    search->contents[entry] = content;
+    return true;
+}
+
+bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out, GError **error)
+{
+    *out = search->contents[entry];
+    if (*out || acr_snapshot_entry(search->snapshot, entry)->mode == ACR_MODE_LINK)
+        return true;
+    g_autoptr(GError) local = NULL;
+    g_autoptr(GBytes) bytes = acr_snapshot_read(search->snapshot, entry, &local);
+    if (!bytes && g_error_matches(local, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING)) {
+        g_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_FAILED, "cannot read '%s': %s",
+                    acr_search_path(search, entry), local->message);
+        return false;
+    }
+    if (!bytes)
+        return true;
+    AcrContent *content = content_new(bytes);
+    if (!keep(search, entry, content)) {
+        acr_content_free(search->spare);
+        search->spare = content;
+    }
+    *out = content;
+    return true;
+}
+
+/* ---- All contents ---- */
+
+/* What cannot be read is not kept: acr_search_content says why when it is asked for. */
+static void keep_read(void *user, gsize entry, GBytes *bytes, const GError *error)
+{
+    AcrSearch *search = user;
+    gsize kept = __atomic_load_n(&search->kept_bytes, __ATOMIC_RELAXED);
+    if (!bytes || kept + g_bytes_get_size(bytes) > search->kept_limit)
+        return;
+    AcrContent *content = content_new(bytes);
+    if (!keep(search, entry, content))
+        acr_content_free(content);
+}
+
+void acr_search_load(AcrSearch *search)
+{
+    if (search->loaded)
+        return;
+    search->loaded = true;
+    g_autoptr(GArray) entries = g_array_new(FALSE, FALSE, sizeof(gsize));
+    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
+        gsize entry = acr_index_file(search->index, i)->entry;
+        if (!search->contents[entry] &&
+            acr_snapshot_entry(search->snapshot, entry)->mode != ACR_MODE_LINK)
+            g_array_append_val(entries, entry);
+    }
+    acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)entries->data, entries->len,
+                           keep_read, search);
+}
+
+typedef struct {
+    GBytes **texts; /* by entry */
+    gsize bytes;    /* read, binary files included */
+} Others;
+
+static void other_free(void *data)
+{
+    AcrOther *other = data;
+    g_bytes_unref(other->bytes);
+    g_free(other);
+}
+
+static void keep_other(void *user, gsize entry, GBytes *bytes, const GError *error)
+{
+    Others *others = user;
+    gsize len = bytes ? g_bytes_get_size(bytes) : 0;
+    gsize total = __atomic_add_fetch(&others->bytes, len, __ATOMIC_RELAXED);
+    if (len && total <= ACR_SEARCH_OTHER_BYTES &&
+        !memchr(g_bytes_get_data(bytes, NULL), 0, MIN(len, BINARY_LOOKED_AT)))
+        others->texts[entry] = g_bytes_ref(bytes);
+}
+
+/* Entries of the tests and files of other types, in order; owned. */
+static GArray *other_entries(const AcrSearch *search)
+{
+    GArray *entries = g_array_new(FALSE, FALSE, sizeof(gsize));
+    for (gsize i = 0; i < acr_snapshot_size(search->snapshot); i++)
+        if (search->file_of_entry[i] < 0 &&
+            acr_snapshot_entry(search->snapshot, i)->mode != ACR_MODE_LINK)
+            g_array_append_val(entries, i);
+    return entries;
+}
+
+const GPtrArray *acr_search_others(AcrSearch *search)
+{
+    if (search->others)
+        return search->others_partial ? NULL : search->others;
+    search->others = g_ptr_array_new_with_free_func(other_free);
+    g_autoptr(GArray) entries = other_entries(search);
+    g_autofree GBytes **texts = g_new0(GBytes *, acr_snapshot_size(search->snapshot) + 1);
+    Others others = {.texts = texts};
+    const gsize *all = (const gsize *)(void *)entries->data;
+    search->others_partial = entries->len > ACR_SEARCH_OTHER_FILES;
+    for (guint i = 0; i < entries->len && !search->others_partial; i += ACR_SEARCH_OTHERS_AT_ONCE) {
+        guint n = MIN(entries->len - i, ACR_SEARCH_OTHERS_AT_ONCE);
+        acr_snapshot_read_many(search->snapshot, all + i, n, keep_other, &others);
+        search->others_partial = others.bytes > ACR_SEARCH_OTHER_BYTES;
+    }
+    for (guint i = 0; i < entries->len; i++) {
+        AcrOther other = {all[i], texts[all[i]]};
+        if (other.bytes)
+            g_ptr_array_add(search->others, g_memdup2(&other, sizeof other));
+    }
+    if (search->others_partial)
+        g_ptr_array_set_size(search->others, 0);
+    return search->others_partial ? NULL : search->others;
+}
+
+/* ---- Lines ---- */
+
+static GArray *starts_of(AcrContent *content)
+{
+    if (!content->starts)
+        content->starts = acr_text_lines(content->text.text, content->text.len);
+    return content->starts;
+}
+
+guint32 acr_content_n_lines(AcrContent *content)
+{
+    guint n = starts_of(content)->len;
+    return content->text.len == 0 || n == 0 ? 0 : n - 1;
+}
+
+const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len)
+{
+    const GArray *starts = starts_of(content);
+    g_assert(line >= 1 && line < starts->len);
+    gsize from = g_array_index(starts, gsize, line - 1);
+    gsize to = g_array_index(starts, gsize, line);
+    const char *text = content->text.text;
+    if (to > from && text[to - 1] == '\n')
+        to--;
+    if (to > from && text[to - 1] == '\r')
+        to--;
+    *out_len = to - from;
+    return text + from;
+}
+
+const char *acr_search_path(const AcrSearch *search, gsize entry)
+{
+    return acr_snapshot_entry(search->snapshot, entry)->path;
+}

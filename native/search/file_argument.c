@@ -1,0 +1,143 @@
+/*
+ * Which files a file argument names. Paths match on whole parts from the right, ignoring case:
+ * first as written, then as a module (`pkg.mod` is pkg/mod.py or pkg/mod/__init__.py), then without
+ * leading parts that this tree does not have. At each step files with symbols win over tests and
+ * other types. The first step that hits decides.
+ */
+#include <string.h>
+
+#include "search/search_private.h"
+
+/* Forward slashes, no line number at the end, no leading or doubled "." and "/" parts; owned. */
+static char *plain_path(const char *argument)
+{
+    g_autofree char *trimmed = acr_search_trim(argument);
+    g_strdelimit(trimmed, "\\", '/');
+    char *colon = strrchr(trimmed, ':');
+    if (colon && colon[1] && strspn(colon + 1, "0123456789-") == strlen(colon + 1))
+        *colon = '\0';
+    g_auto(GStrv) parts = g_strsplit(trimmed, "/", -1);
+    GString *path = g_string_new(NULL);
+    for (gsize i = 0; parts[i]; i++) {
+        if (!*parts[i] || strcmp(parts[i], ".") == 0 || strcmp(parts[i], "..") == 0)
+            continue;
+        if (path->len)
+            g_string_append_c(path, '/');
+        g_string_append(path, parts[i]);
+    }
+    return g_string_free(path, FALSE);
+}
+
+/* Whether `path` ends in the whole parts `tail`. */
+static bool ends_in_parts(const char *path, const char *tail)
+{
+    gsize n = strlen(path), m = strlen(tail);
+    return m && m <= n && g_ascii_strcasecmp(path + n - m, tail) == 0 &&
+           (m == n || path[n - m - 1] == '/');
+}
+
+static void add(AcrFileMatch *match, gsize entry)
+{
+    if (g_hash_table_add(match->set, GSIZE_TO_POINTER(entry)))
+        g_array_append_val(match->entries, entry);
+}
+
+/* Adds the files that end in `tail`: the one that is it exactly comes first. */
+static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
+{
+    gssize exact = acr_snapshot_find(search->snapshot, tail);
+    if (exact >= 0 && search->file_of_entry[exact] >= 0)
+        add(match, (gsize)exact);
+    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
+        const AcrIndexFile *file = acr_index_file(search->index, i);
+        if (ends_in_parts(file->path, tail))
+            add(match, file->entry);
+    }
+    if (match->entries->len)
+        return true;
+    if (exact >= 0)
+        add(match, (gsize)exact);
+    gsize n = acr_snapshot_size(search->snapshot);
+    for (gsize i = 0; i < n; i++) {
+        if (ends_in_parts(acr_search_path(search, i), tail))
+            add(match, i);
+    }
+    return match->entries->len > 0;
+}
+
+static bool match_with_endings(AcrFileMatch *match, AcrSearch *search, const char *stem)
+{
+    static const char *const endings[] = {".py", "/__init__.py", ".pyx", ".pyi"};
+    for (gsize i = 0; i < G_N_ELEMENTS(endings); i++) {
+        g_autofree char *tail = g_strconcat(stem, endings[i], NULL);
+        if (match_tail(match, search, tail))
+            return true;
+    }
+    return false;
+}
+
+/* `pkg.mod`, `pkg.mod.py`. */
+static bool match_module(AcrFileMatch *match, AcrSearch *search, const char *path)
+{
+    if (match_with_endings(match, search, path))
+        return true;
+    if (strchr(path, '/') || !strchr(path, '.'))
+        return false;
+    g_autofree char *stem = g_strdup(path);
+    if (g_str_has_suffix(stem, ".py"))
+        stem[strlen(stem) - 3] = '\0';
+    g_strdelimit(stem, ".", '/');
+    return match_with_endings(match, search, stem);
+}
+
+/* The argument without leading parts; its bare file name only where that is one file. */
+static void match_shortened(AcrFileMatch *match, AcrSearch *search, const char *path)
+{
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        if (!match_tail(match, search, slash + 1))
+            continue;
+        if (!strchr(slash + 1, '/') && match->entries->len > 1) {
+            g_array_set_size(match->entries, 0);
+            g_hash_table_remove_all(match->set);
+            return;
+        }
+        g_autofree char *shown = acr_search_shown(path);
+        match->note = g_strdup_printf("There is no file %s here; taken as %s.", shown, slash + 1);
+        return;
+    }
+}
+
+void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *argument)
+{
+    match->entries = g_array_new(FALSE, FALSE, sizeof(gsize));
+    match->set = g_hash_table_new(g_direct_hash, g_direct_equal);
+    match->note = NULL;
+    g_autofree char *path = plain_path(argument);
+    if (!*path || match_tail(match, search, path) || match_module(match, search, path))
+        return;
+    match_shortened(match, search, path);
+}
+
+void acr_file_match_clear(AcrFileMatch *match)
+{
+    g_clear_pointer(&match->entries, g_array_unref);
+    g_clear_pointer(&match->set, g_hash_table_unref);
+    g_clear_pointer(&match->note, g_free);
+}
+
+bool acr_file_match_has(const AcrFileMatch *match, gsize entry)
+{
+    return g_hash_table_contains(match->set, GSIZE_TO_POINTER(entry));
+}
+
+bool acr_search_is_module(const char *path, const char *dotted)
+{
+    if (!g_str_has_suffix(path, ".py"))
+        return false;
+    g_autofree char *stem = g_strndup(path, strlen(path) - 3);
+    if (ends_in_parts(stem, "__init__") && strchr(stem, '/'))
+        *strrchr(stem, '/') = '\0';
+    g_autofree char *tail = g_strdup(dotted);
+    g_strdelimit(tail, ".", '/');
+    return ends_in_parts(stem, tail);
+}

@@ -1,0 +1,221 @@
+/*
+ * How a call that looks for a class or function by its name is answered: with what was found; else
+ * with the name defined elsewhere, whatever it is, in another case, or with the lines that use it;
+ * else with the nearest names. A note says what is shown instead of what was asked for.
+ */
+#include <string.h>
+
+#include "search/calls_private.h"
+
+static gsize entry_of(const AcrSearch *search, guint32 id)
+{
+    return acr_index_file(search->index, acr_index_symbol(search->index, id)->file)->entry;
+}
+
+static void add_near(AcrReply *reply, const GArray *ids, const AcrScope *scope)
+{
+    for (guint i = 0; i < ids->len; i++) {
+        guint32 id = g_array_index(ids, guint32, i);
+        guint32 near = acr_nearness(reply->search, scope, entry_of(reply->search, id));
+        acr_reply_add_symbol(reply, id, ACR_VIEW_SIGNATURES, near);
+    }
+}
+
+void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes)
+{
+    const AcrIndex *index = reply->search->index;
+    static const AcrSymbolKind kinds[] = {ACR_SYMBOL_ASSIGN, ACR_SYMBOL_IMPORT};
+    guint32 rank = 0;
+    if (classes->len == 0)
+        return;
+    for (guint i = 0; i < classes->len; i++) {
+        if (strcmp(acr_index_symbol(index, g_array_index(classes, guint32, i))->name, name) == 0)
+            return;
+    }
+    for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++) {
+        g_autoptr(GArray) ids = acr_find_named(index, ACR_KIND(kinds[k]), name);
+        for (guint i = 0; i < ids->len; i++) {
+            guint32 id = g_array_index(ids, guint32, i);
+            const AcrSymbol *symbol = acr_index_symbol(index, id);
+            if (!symbol->value || strcmp(symbol->value, name) == 0)
+                continue;
+            acr_reply_add_symbol(reply, id, ACR_VIEW_AROUND, rank);
+            rank = 2; /* one before the classes, the others after them */
+        }
+    }
+}
+
+/* ---- Elsewhere ---- */
+
+static void note_missing(AcrReply *reply, const char *missing, const char *rest)
+{
+    acr_reply_note(reply, "%s %s", missing, rest);
+}
+
+static const char *words_for_uses(AcrUsesWhere where)
+{
+    return where == ACR_USES_PYTHON
+               ? "It is not defined outside the tests; these lines use the name:"
+               : "No Python file outside the tests holds it; these are lines of other files:";
+}
+
+/* The name in another case, one before its uses and the rest after them; then the uses. */
+static bool add_folded_and_uses(AcrReply *reply, const GPtrArray *words, const AcrScope *scope,
+                                const char *missing, GError **error)
+{
+    const char *word = g_ptr_array_index(words, 0);
+    g_autoptr(GArray) folded = acr_find_named_folded(reply->search->index, ACR_DEFINITIONS, word);
+    AcrUsesFound found;
+    if (folded->len) {
+        note_missing(reply, missing, "What differs in upper and lower case alone is shown.");
+        acr_reply_add_symbol(reply, g_array_index(folded, guint32, 0), ACR_VIEW_SIGNATURES, 0);
+    }
+    if (!acr_uses_add(reply, words, scope, &found, error))
+        return false;
+    if (found.word && folded->len)
+        acr_reply_note(reply, "Lines that use %s as written follow it.", word);
+    else if (found.word)
+        note_missing(reply, missing, words_for_uses(found.where));
+    if (found.word && found.where == ACR_USES_OTHERS)
+        acr_suggest_append(reply->tail, reply->search->index, ACR_DEFINITIONS, word);
+    for (guint i = 1; i < folded->len; i++)
+        acr_reply_add_symbol(reply, g_array_index(folded, guint32, i), ACR_VIEW_SIGNATURES,
+                             G_MAXUINT32 - 1);
+    return true;
+}
+
+/* The words of a name argument, its last first: the others only tell which lines are better. */
+static GPtrArray *words_of_name(const AcrNameArg *arg)
+{
+    const char *paren = strchr(arg->text, '(');
+    g_autofree char *head =
+        paren && paren > arg->text ? g_strndup(arg->text, (gsize)(paren - arg->text)) : NULL;
+    GPtrArray *words = acr_words_of(head ? head : arg->text);
+    if (words->len == 0)
+        g_ptr_array_add(words, g_strdup(arg->text));
+    return words;
+}
+
+/* Says which files are the module of that name. */
+static void note_modules(AcrReply *reply, const AcrNameArg *arg)
+{
+    const AcrIndex *index = reply->search->index;
+    guint told = 0;
+    for (gsize i = 0; i < acr_index_n_files(index) && arg->is_name; i++) {
+        const char *path = acr_index_file(index, i)->path;
+        if (!acr_search_is_module(path, arg->text) || told++ >= ACR_RESULT_SHOW_LIMIT)
+            continue;
+        g_autofree char *shown = acr_search_shown(path);
+        acr_reply_note(reply, "%s is a module: %s.", arg->text, shown);
+    }
+}
+
+bool acr_instead_of_name(AcrReply *reply, const AcrNameArg *arg, const AcrScope *scope,
+                         const char *missing, GError **error)
+{
+    g_autoptr(GPtrArray) words = words_of_name(arg);
+    const char *word = g_ptr_array_index(words, 0);
+    g_autoptr(GArray) ids = acr_find_definitions(reply->search->index, word);
+    g_autofree char *sentence = strcmp(word, arg->last) == 0
+                                    ? g_strdup(missing)
+                                    : g_strdup_printf("%s Taken as %s.", missing, word);
+    if (ids->len == 0) {
+        if (!add_folded_and_uses(reply, words, scope, sentence, error))
+            return false;
+        if (reply->hits->len)
+            note_modules(reply, arg);
+        return true;
+    }
+    note_missing(reply, sentence,
+                 scope->files || scope->classes ? "It is defined elsewhere:"
+                                                : "This is what has that name:");
+    add_near(reply, ids, scope);
+    return true;
+}
+
+/* ---- Answers ---- */
+
+bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                      AcrAnswer *out, GError **error)
+{
+    g_autofree char *shown = acr_search_shown(arg->text);
+    g_autofree char *one = g_strdup_printf("result for %s", shown);
+    g_autofree char *many = g_strdup_printf("results for %s", shown);
+    return acr_reply_finish(reply, one, many, sought->collapse, out, error);
+}
+
+void acr_named_append_nearest(GString *text, AcrSearch *search, const AcrSought *sought,
+                              const AcrNameArg *arg)
+{
+    acr_suggest_append(text, search->index, sought->kinds, arg->last);
+    acr_suggest_occurrences(text, search, arg->last);
+}
+
+bool acr_named_instead(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                       AcrAnswer *out, GError **error)
+{
+    const AcrScope nowhere_named = {0};
+    g_autofree char *shown = acr_search_shown(arg->text);
+    g_autofree char *missing = g_strdup_printf("There is no %s named %s.", sought->noun, shown);
+    if (!acr_instead_of_name(reply, arg, &nowhere_named, missing, error))
+        return false;
+    if (reply->hits->len)
+        return acr_named_finish(reply, sought, arg, out, error);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no %s %s.\n", sought->noun, shown);
+    acr_named_append_nearest(text, reply->search, sought, arg);
+    acr_reply_miss(reply, g_strdup(text->str), out);
+    return true;
+}
+
+static void miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                         const AcrFileMatch *files, const char *file, AcrAnswer *out)
+{
+    g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no %s %s in %s.\n", sought->noun, shown, shown_file);
+    if (files->entries->len == 0)
+        g_string_append(text, "There is no file of that name.\n");
+    acr_suggest_file_contents(text, reply->search, files);
+    acr_named_append_nearest(text, reply->search, sought, arg);
+    acr_reply_miss(reply, g_strdup(text->str), out);
+}
+
+/* What the files do not have; owned. */
+static char *missing_in_files(const AcrSought *sought, const AcrNameArg *arg,
+                              const AcrFileMatch *files, const char *file)
+{
+    g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
+    return files->entries->len
+               ? g_strdup_printf("There is no %s %s in %s.", sought->noun, shown, shown_file)
+               : g_strdup_printf("There is no file %s.", shown_file);
+}
+
+bool acr_named_in_files(AcrSearch *search, const AcrCall *call, const AcrSoughtInFiles *how,
+                        AcrAnswer *out, GError **error)
+{
+    g_auto(AcrNameArg) arg = {0};
+    g_auto(AcrFileMatch) files = {0};
+    g_auto(AcrReply) reply = {0};
+    acr_name_arg_init(&arg, call->values[0]);
+    acr_file_match_init(&files, search, call->values[1]);
+    acr_reply_init(&reply, search);
+    if (files.note)
+        acr_reply_note(&reply, "%s", files.note);
+    g_autoptr(GArray) ids = how->in_files(&reply, &arg, &files);
+    acr_reply_add_symbols(&reply, ids, how->view);
+    if (ids->len == 0 && !acr_find_text_defs_in(&reply, &files, arg.last, error))
+        return false;
+    if (reply.hits->len > 0)
+        return acr_named_finish(&reply, how->sought, &arg, out, error);
+    const AcrScope scope = {.files = files.entries->len ? &files : NULL};
+    g_autofree char *missing = missing_in_files(how->sought, &arg, &files, call->values[1]);
+    if (!acr_instead_of_name(&reply, &arg, &scope, missing, error))
+        return false;
+    if (reply.hits->len > 0) {
+        acr_suggest_file_contents(reply.tail, search, &files);
+        return acr_named_finish(&reply, how->sought, &arg, out, error);
+    }
+    miss_in_file(&reply, how->sought, &arg, &files, call->values[1], out);
+    return true;
+}

@@ -1,0 +1,237 @@
+/*
+ * What a miss says: the nearest names, where the name is defined or occurs instead, what the named
+ * file or class holds. Nearness: same name in another case, then a few edits, then one name inside
+ * the other. Few and good ones only. Tests and files of other types are read when the first miss
+ * counts in them, and kept.
+ */
+#include <string.h>
+
+#include "search/calls_private.h"
+
+#define FAR 1000u
+#define LISTED_NAMES 40u
+#define LISTED_OCCURRENCES 10u
+
+/* ---- Nearest names ---- */
+
+/* Levenshtein distance of two lower-case names, or FAR when it passes `max`. */
+static guint edit_distance(const char *a, gsize n, const char *b, gsize m, guint max)
+{
+    guint row[ACR_SEARCH_MAX_NAME + 1];
+    if ((n > m ? n - m : m - n) > max)
+        return FAR;
+    for (gsize j = 0; j <= m; j++)
+        row[j] = (guint)j;
+    for (gsize i = 1; i <= n; i++) {
+        guint diagonal = row[0], least = (guint)i;
+        row[0] = (guint)i;
+        for (gsize j = 1; j <= m; j++) {
+            guint up = row[j];
+            guint best = MIN(MIN(up, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = up;
+            row[j] = best;
+            least = MIN(least, best);
+        }
+        if (least > max)
+            return FAR;
+    }
+    return row[m] <= max ? row[m] : FAR;
+}
+
+/* 0 for the same name in another case; FAR for names that have nothing to do with each other. */
+static guint distance(const char *wanted, gsize n, const char *name)
+{
+    gsize m = strlen(name);
+    if (m == 0 || m > ACR_SEARCH_MAX_NAME)
+        return FAR;
+    char lower[ACR_SEARCH_MAX_NAME + 1];
+    for (gsize i = 0; i <= m; i++)
+        lower[i] = g_ascii_tolower(name[i]);
+    guint edits = edit_distance(wanted, n, lower, m, (guint)MIN(n, m) / 3);
+    if (edits < FAR)
+        return edits * 10;
+    if (n >= 4 && m > n && strstr(lower, wanted))
+        return 45 + (guint)(m - n);
+    if (m >= 4 && n > m && m * 2 >= n && strstr(wanted, lower))
+        return 50 + (guint)(n - m);
+    return FAR;
+}
+
+typedef struct {
+    const char *name;
+    guint distance;
+    AcrSymbolKind kind;
+} Candidate;
+
+static int compare_candidates(const void *left, const void *right)
+{
+    const Candidate *a = left, *b = right;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static void collect(GArray *found, const AcrIndex *index, AcrSymbolKind kind, const char *wanted)
+{
+    gsize n = 0, len = strlen(wanted);
+    const char *const *names = acr_index_names(index, kind, &n);
+    for (gsize i = 0; i < n; i++) {
+        Candidate candidate = {names[i], distance(wanted, len, names[i]), kind};
+        if (candidate.distance < FAR)
+            g_array_append_val(found, candidate);
+    }
+}
+
+static GPtrArray *suggest_names(const AcrIndex *index, guint kinds, const char *name)
+{
+    GPtrArray *names = g_ptr_array_new();
+    if (!*name || strlen(name) > ACR_SEARCH_MAX_NAME)
+        return names;
+    g_autofree char *wanted = g_ascii_strdown(name, -1);
+    g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Candidate));
+    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
+        if (kinds & ACR_KIND(kind))
+            collect(found, index, (AcrSymbolKind)kind, wanted);
+    }
+    g_array_sort(found, compare_candidates);
+    for (guint i = 0; i < found->len && names->len < ACR_SEARCH_SUGGESTIONS; i++) {
+        const char *next = g_array_index(found, Candidate, i).name;
+        if (!g_ptr_array_find_with_equal_func(names, next, g_str_equal, NULL))
+            g_ptr_array_add(names, (void *)next);
+    }
+    return names;
+}
+
+/* ---- Definitions ---- */
+
+static const char *kind_word(const AcrSymbol *symbol)
+{
+    static const char *const words[] = {"class", "function", "method", "name", "import"};
+    return words[symbol->kind];
+}
+
+static void append_symbol(GString *out, const AcrIndex *index, guint32 id)
+{
+    const AcrSymbol *symbol = acr_index_symbol(index, id);
+    g_string_append_printf(out, "%s %s, line %u of ", kind_word(symbol), symbol->qualname,
+                           symbol->first);
+    acr_render_heading(out, acr_index_file(index, symbol->file)->path, NULL, NULL, "");
+    g_string_append_c(out, '\n');
+}
+
+void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const char *name)
+{
+    g_autoptr(GPtrArray) names = suggest_names(index, kinds, name);
+    if (names->len == 0)
+        return;
+    g_string_append(out, "The nearest names are:\n");
+    for (guint i = 0; i < names->len; i++) {
+        for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
+            gsize n = 0;
+            const guint32 *ids = NULL;
+            if (kinds & ACR_KIND(kind))
+                ids = acr_index_lookup(index, (AcrSymbolKind)kind, g_ptr_array_index(names, i), &n);
+            if (n == 0)
+                continue;
+            append_symbol(out, index, ids[0]);
+            if (n > 1)
+                g_string_append_printf(out, "  (and %" G_GSIZE_FORMAT " more of that name)\n",
+                                       n - 1);
+        }
+    }
+}
+
+/* Names of the symbols that `wanted` lets through, once each. */
+static void append_names(GString *out, const AcrIndex *index, const GArray *ids)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    guint listed = 0;
+    for (guint i = 0; i < ids->len && listed < LISTED_NAMES; i++) {
+        const AcrSymbol *symbol = acr_index_symbol(index, g_array_index(ids, guint32, i));
+        if (symbol->kind == ACR_SYMBOL_IMPORT || !g_hash_table_add(seen, (void *)symbol->qualname))
+            continue;
+        g_string_append_printf(out, "%s%s", listed ? ", " : "",
+                               symbol->kind == ACR_SYMBOL_CLASS ? "class " : "");
+        g_string_append(out, symbol->name);
+        listed++;
+    }
+    g_string_append(out, listed == LISTED_NAMES ? ", …\n" : listed ? "\n" : "nothing\n");
+}
+
+void acr_suggest_file_contents(GString *out, AcrSearch *search, const AcrFileMatch *files)
+{
+    if (files->entries->len != 1)
+        return;
+    gsize entry = g_array_index(files->entries, gsize, 0);
+    gint32 number = search->file_of_entry[entry];
+    if (number < 0)
+        return;
+    const AcrIndexFile *file = acr_index_file(search->index, (gsize)number);
+    acr_render_heading(out, file->path, NULL, NULL, "");
+    if (file->unparsed) {
+        g_autofree char *why = acr_search_shown(file->unparsed);
+        g_string_append_printf(out, " cannot be parsed (%s); text search covers it.\n", why);
+        return;
+    }
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(guint32));
+    for (guint32 i = 0; i < file->n_symbols; i++) {
+        guint32 id = file->first_symbol + i;
+        if (acr_index_symbol(search->index, id)->parent < 0)
+            g_array_append_val(ids, id);
+    }
+    g_string_append(out, " defines: ");
+    append_names(out, search->index, ids);
+}
+
+void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_id)
+{
+    const AcrSymbol *klass = acr_index_symbol(search->index, class_id);
+    g_autoptr(GArray) members = acr_index_members(search->index, class_id);
+    g_string_append_printf(out, "Class %s in ", klass->qualname);
+    acr_render_heading(out, acr_index_file(search->index, klass->file)->path, NULL, NULL, "");
+    g_string_append(out, " defines: ");
+    append_names(out, search->index, members);
+}
+
+/* ---- Occurrences of a text ---- */
+
+static guint count_in(const char *hay, gsize len, const char *text)
+{
+    gsize n = strlen(text);
+    guint count = 0;
+    const char *end = hay + len;
+    while (hay && (hay = memmem(hay, (gsize)(end - hay), text, n))) {
+        count++;
+        hay += n;
+    }
+    return count;
+}
+
+void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text)
+{
+    const GPtrArray *others = *text ? acr_search_others(search) : NULL;
+    g_autofree char *shown = acr_search_shown(text);
+    g_autoptr(GString) listed = g_string_new(NULL);
+    guint files = 0, total = 0;
+    for (guint i = 0; others && i < others->len; i++) {
+        const AcrOther *other = g_ptr_array_index(others, i);
+        gsize len;
+        const char *data = g_bytes_get_data(other->bytes, &len);
+        guint count = count_in(data, len, text);
+        if (count && files++ < LISTED_OCCURRENCES) {
+            acr_render_heading(listed, acr_search_path(search, other->entry), NULL, NULL, "");
+            g_string_append_printf(listed, " %u\n", count);
+        }
+        total += count;
+    }
+    if (files)
+        g_string_append_printf(
+            out, "The text %s occurs %u time%s in %u of the tests and files of other types:\n%s",
+            shown, total, total == 1 ? "" : "s", files, listed->str);
+    else if (*text)
+        g_string_append_printf(out, "%s stands in no Python file outside the tests.\n", shown);
+    if (files > LISTED_OCCURRENCES)
+        g_string_append_printf(out, "… and in %u more.\n", files - LISTED_OCCURRENCES);
+}

@@ -1,0 +1,278 @@
+/*
+ * What a text search shows where the text is not: the text in other files, else lines with its
+ * words. And what it adds to its places: where the last word of the text is defined. A note says
+ * what is shown instead of what was asked for.
+ */
+#include <string.h>
+
+#include "search/calls_private.h"
+
+#define DEFINITIONS_ADDED 2u       /* of the last word of a text */
+#define DEFINITION_LINES 5u        /* shown of each */
+#define MAX_DEFINITIONS 2000u      /* compared to find the nearest of them */
+#define MAX_RANKED_SYMBOLS 100000u /* symbols of one name that are looked for among text hits */
+
+static bool has_blank(const char *text)
+{
+    return strpbrk(text, " \t\n") != NULL;
+}
+
+/* The whole text where the search did not look: in other files, in other types of files. */
+static bool add_elsewhere(AcrReply *reply, const char *text, const AcrScope *scope,
+                          AcrUsesFound *found, GError **error)
+{
+    g_autoptr(GPtrArray) whole = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *bare = acr_search_trim(text);
+    g_ptr_array_add(whole, g_strdup(*bare ? bare : text));
+    if (!acr_uses_add(reply, whole, scope, found, error))
+        return false;
+    if (found->word && found->where == ACR_USES_PYTHON)
+        acr_reply_note(reply, "The text is not in the named file; these are places in others.");
+    else if (found->word)
+        acr_reply_note(reply, "The text is in no Python file outside the tests; these are lines of "
+                              "files of other types.");
+    return true;
+}
+
+/* Lines with the words of the text. */
+static bool add_lines_of_words(AcrReply *reply, const char *text, const AcrScope *scope,
+                               GError **error)
+{
+    g_autoptr(GPtrArray) words = acr_words_of(text);
+    AcrUsesFound found;
+    guint before = reply->hits->len;
+    if (!acr_uses_add(reply, words, scope, &found, error))
+        return false;
+    if (before && found.where == ACR_USES_OTHERS) /* the whole text is shown from there */
+        g_array_set_size(reply->hits, before);
+    if (reply->hits->len == before)
+        return true;
+    g_autofree char *shown = acr_search_shown(found.word);
+    acr_reply_note(reply, "The text as a whole is not in the code; these are lines with %s%s.",
+                   shown, words->len > 1 ? ", those first that share most of its words" : "");
+    return true;
+}
+
+bool acr_instead_of_text(AcrReply *reply, const char *text, const AcrFileMatch *files,
+                         AcrAnswer *out, GError **error)
+{
+    gsize n_notes = reply->notes->len;
+    if (files && files->entries->len == 0)
+        acr_reply_note(reply, "There is no file of the name that was given.");
+    const AcrScope scope = {.files = files && files->entries->len ? files : NULL};
+    AcrUsesFound found;
+    if (!add_elsewhere(reply, text, &scope, &found, error))
+        return false;
+    bool is_enough = found.word && (found.where == ACR_USES_PYTHON || !has_blank(text));
+    if (!is_enough && !add_lines_of_words(reply, text, &scope, error))
+        return false;
+    if (reply->hits->len == 0) {
+        g_string_truncate(reply->notes, n_notes);
+        return true;
+    }
+    if (!acr_rank_text_hits(reply, text, files, error))
+        return false;
+    if (files)
+        acr_suggest_file_contents(reply->tail, reply->search, files);
+    return acr_reply_finish(reply, "line", "lines", ACR_COLLAPSE_FILES, out, error);
+}
+
+/* ---- Definitions beside the places ---- */
+
+static bool shows(const AcrHit *hit, const AcrIndexFile *file, const AcrSymbol *symbol)
+{
+    return hit->entry == file->entry && hit->start <= symbol->def && symbol->def <= hit->end;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+    const AcrHit *a = left, *b = right;
+    if (a->entry != b->entry)
+        return a->entry < b->entry ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* The hit of the sorted ones that holds the line, or NULL. */
+static AcrHit *hit_at(GArray *hits, gsize entry, guint32 line)
+{
+    guint low = 0, high = hits->len;
+    while (low < high) {
+        guint middle = low + (high - low) / 2;
+        const AcrHit *hit = &g_array_index(hits, AcrHit, middle);
+        if (hit->entry < entry || (hit->entry == entry && hit->end < line))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    AcrHit *hit = low < hits->len ? &g_array_index(hits, AcrHit, low) : NULL;
+    return hit && hit->entry == entry && hit->start <= line ? hit : NULL;
+}
+
+/* Text hits that hold the line of a definition of one of the words come before the others. */
+static void rank_definitions(AcrReply *reply, const GPtrArray *words)
+{
+    const AcrIndex *index = reply->search->index;
+    static const AcrSymbolKind kinds[] = {ACR_SYMBOL_CLASS, ACR_SYMBOL_FUNCTION, ACR_SYMBOL_METHOD};
+    guint32 top = G_MAXUINT32;
+    g_array_sort(reply->hits, compare_places);
+    for (guint i = 0; i < reply->hits->len; i++) {
+        AcrHit *hit = &g_array_index(reply->hits, AcrHit, i);
+        hit->rank = hit->rank < G_MAXUINT32 ? hit->rank + 1 : hit->rank;
+        top = MIN(top, hit->rank);
+    }
+    for (guint w = 0; w < words->len; w++) {
+        for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++) {
+            gsize n = 0;
+            const guint32 *ids = acr_index_lookup(index, kinds[k], words->pdata[w], &n);
+            for (gsize i = 0; i < MIN(n, MAX_RANKED_SYMBOLS); i++) {
+                const AcrSymbol *symbol = acr_index_symbol(index, ids[i]);
+                AcrHit *hit =
+                    hit_at(reply->hits, acr_index_file(index, symbol->file)->entry, symbol->def);
+                if (hit && hit->rank == top)
+                    hit->rank = top - 1;
+            }
+        }
+    }
+}
+
+typedef struct {
+    guint32 id, near;
+} Nearby;
+
+static int compare_nearby(const void *left, const void *right)
+{
+    const Nearby *a = left, *b = right;
+    if (a->near != b->near)
+        return a->near < b->near ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Those definitions nearest to the places shown, of Nearby; owned; NULL where one is shown. */
+static GArray *nearest_unshown(const AcrReply *reply, const GArray *ids, const AcrFileMatch *files)
+{
+    const AcrSearch *search = reply->search;
+    guint n_shown = MIN(reply->hits->len, ACR_RESULT_SHOW_LIMIT);
+    g_auto(AcrFileMatch) shown = {.entries = g_array_new(FALSE, FALSE, sizeof(gsize)),
+                                  .set = g_hash_table_new(g_direct_hash, g_direct_equal)};
+    const AcrScope scope = {.files = files && files->entries->len ? files : &shown};
+    g_autoptr(GArray) nearby = g_array_new(FALSE, FALSE, sizeof(Nearby));
+    for (guint i = 0; i < n_shown; i++) {
+        gsize entry = g_array_index(reply->hits, AcrHit, i).entry;
+        if (g_hash_table_add(shown.set, GSIZE_TO_POINTER(entry)))
+            g_array_append_val(shown.entries, entry);
+    }
+    bool is_shown = false;
+    for (guint i = 0; i < MIN(ids->len, MAX_DEFINITIONS); i++) {
+        guint32 id = g_array_index(ids, guint32, i);
+        const AcrSymbol *symbol = acr_index_symbol(search->index, id);
+        const AcrIndexFile *file = acr_index_file(search->index, symbol->file);
+        Nearby one = {id, acr_nearness(search, &scope, file->entry)};
+        for (guint h = 0; h < n_shown; h++)
+            is_shown = is_shown || shows(&g_array_index(reply->hits, AcrHit, h), file, symbol);
+        g_array_append_val(nearby, one);
+    }
+    g_array_sort(nearby, compare_nearby);
+    return is_shown ? NULL : g_steal_pointer(&nearby);
+}
+
+static bool append_code(AcrReply *reply, const AcrHit *hit, gsize budget, GError **error)
+{
+    AcrContent *content;
+    if (!acr_search_content(reply->search, hit->entry, &content, error))
+        return false;
+    const char *path = acr_search_path(reply->search, hit->entry);
+    g_autoptr(GArray) lines = g_array_new(FALSE, FALSE, sizeof(guint32));
+    guint32 last = content ? MIN(hit->end, acr_content_n_lines(content)) : 0;
+    for (guint32 line = hit->start; line <= last; line++)
+        g_array_append_val(lines, line);
+    acr_render_heading(reply->tail, path, hit->klass, hit->func, "\n");
+    g_string_append(reply->tail, "\n<code>\n");
+    if (lines->len)
+        acr_render_lines(reply->tail, content, lines, budget, path);
+    g_string_append(reply->tail, "</code>\n");
+    return true;
+}
+
+static bool append_definition(AcrReply *reply, guint32 id, GError **error)
+{
+    const AcrIndex *index = reply->search->index;
+    const AcrSymbol *symbol = acr_index_symbol(index, id);
+    AcrHit hit = {.entry = acr_index_file(index, symbol->file)->entry,
+                  .start = symbol->def,
+                  .end = MIN(symbol->sig_last, symbol->def + DEFINITION_LINES - 1),
+                  .klass = acr_index_class_of(index, id),
+                  .func = acr_index_func_of(index, id)};
+    return append_code(reply, &hit, 1024, error);
+}
+
+/* Whether the places shown in full hold the word with no letter at its ends. */
+static bool shows_word(const AcrReply *reply, const char *word, bool *out_shown, GError **error)
+{
+    guint n = MIN(reply->hits->len, ACR_RESULT_SHOW_LIMIT);
+    *out_shown = false;
+    for (guint i = 0; i < n && !*out_shown; i++) {
+        const AcrHit *hit = &g_array_index(reply->hits, AcrHit, i);
+        AcrContent *content;
+        if (!acr_search_content(reply->search, hit->entry, &content, error))
+            return false;
+        guint32 last = content ? MIN(hit->end, acr_content_n_lines(content)) : 0;
+        for (guint32 line = hit->start; line <= last && !*out_shown; line++) {
+            gsize len;
+            const char *text = acr_content_line(content, line, &len);
+            *out_shown = acr_has_word(text, len, word);
+        }
+    }
+    return true;
+}
+
+/* Adds the nearest place where the word stands alone: so far it was seen inside longer words. */
+static bool append_use(AcrReply *reply, const char *word, GError **error)
+{
+    g_auto(AcrReply) other = {0};
+    g_autoptr(GPtrArray) words = acr_words_of(word);
+    const AcrScope nothing_named = {0};
+    AcrUsesFound found;
+    acr_reply_init(&other, reply->search);
+    if (!acr_uses_add(&other, words, &nothing_named, &found, error))
+        return false;
+    if (other.hits->len == 0)
+        return true;
+    acr_reply_sort(&other);
+    g_string_append_printf(reply->tail, "As a word of its own %s is used here:\n", word);
+    return append_code(reply, &g_array_index(other.hits, AcrHit, 0), 2048, error);
+}
+
+/* Adds where the word is defined, nearest first, unless that is shown. */
+static bool append_definitions(AcrReply *reply, const char *word, const GArray *ids,
+                               const AcrFileMatch *files, GError **error)
+{
+    g_autoptr(GArray) nearby = nearest_unshown(reply, ids, files);
+    if (!nearby || nearby->len == 0)
+        return true;
+    g_string_append_printf(reply->tail, "%s is defined here%s:\n", word,
+                           nearby->len > DEFINITIONS_ADDED ? " (among others)" : "");
+    for (guint i = 0; i < MIN(nearby->len, DEFINITIONS_ADDED); i++) {
+        if (!append_definition(reply, g_array_index(nearby, Nearby, i).id, error))
+            return false;
+    }
+    return true;
+}
+
+bool acr_rank_text_hits(AcrReply *reply, const char *text, const AcrFileMatch *files,
+                        GError **error)
+{
+    g_autoptr(GPtrArray) words = acr_words_of(text);
+    if (words->len == 0 || reply->hits->len == 0)
+        return true;
+    rank_definitions(reply, words);
+    acr_reply_sort(reply);
+    const char *word = g_ptr_array_index(words, 0);
+    g_autofree char *shown = acr_search_shown(word);
+    g_autoptr(GArray) ids = acr_find_definitions(reply->search->index, word);
+    if (ids->len)
+        return append_definitions(reply, shown, ids, files, error);
+    bool is_shown;
+    if (!shows_word(reply, word, &is_shown, error))
+        return false;
+    return is_shown || append_use(reply, word, error);
+}

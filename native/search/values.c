@@ -1,0 +1,137 @@
+/*
+ * The small values of this library: errors, calls, places, answers, bug locations, and the words
+ * for levels and roles.
+ */
+#include "search/search.h"
+
+G_DEFINE_QUARK(acr_search_error, acr_search_error)
+
+void acr_call_clear(AcrCall *call)
+{
+    for (gsize i = 0; i < ACR_CALL_MAX_PARAMS; i++)
+        g_clear_pointer(&call->values[i], g_free);
+    call->spec = NULL;
+}
+
+/* A string literal that Python reads back as `text`. */
+static void append_literal(GString *out, const char *text)
+{
+    g_string_append_c(out, '"');
+    for (; *text; text++) {
+        guchar c = (guchar)*text;
+        if (c == '"' || c == '\\')
+            g_string_append_printf(out, "\\%c", c);
+        else if (c == '\n')
+            g_string_append(out, "\\n");
+        else if (c == '\t')
+            g_string_append(out, "\\t");
+        else if (c == '\r')
+            g_string_append(out, "\\r");
+        else if (c < 0x20 || c == 0x7f)
+            g_string_append_printf(out, "\\x%02x", c);
+        else
+            g_string_append_c(out, (char)c);
+    }
+    g_string_append_c(out, '"');
+}
+
+char *acr_call_print(const AcrCall *call)
+{
+    GString *out = g_string_new(call->spec->name);
+    g_string_append_c(out, '(');
+    for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++) {
+        const char *value = call->values[i] ? call->values[i] : "";
+        g_string_append(out, i ? ", " : "");
+        if (call->spec->params[i].type == ACR_PARAM_INTEGER)
+            g_string_append(out, value);
+        else
+            append_literal(out, value);
+    }
+    g_string_append_c(out, ')');
+    return g_string_free(out, FALSE);
+}
+
+AcrPlace *acr_place_new(const char *file, guint start, guint end, const char *klass,
+                        const char *func)
+{
+    AcrPlace *place = g_new0(AcrPlace, 1);
+    place->file = g_strdup(file);
+    place->start = start;
+    place->end = end;
+    place->klass = g_strdup(klass);
+    place->func = g_strdup(func);
+    return place;
+}
+
+void acr_place_free(AcrPlace *place)
+{
+    if (!place)
+        return;
+    g_free(place->file);
+    g_free(place->klass);
+    g_free(place->func);
+    g_free(place);
+}
+
+AcrJson *acr_place_to_json(const AcrPlace *place)
+{
+    AcrJson *json = acr_json_new_object();
+    acr_json_set_string(json, "file", place->file);
+    acr_json_set_int(json, "start", place->start);
+    acr_json_set_int(json, "end", place->end);
+    acr_json_set_string(json, "class", place->klass);
+    acr_json_set_string(json, "func", place->func);
+    return json;
+}
+
+void acr_answer_clear(AcrAnswer *answer)
+{
+    g_clear_pointer(&answer->output, g_free);
+    g_clear_pointer(&answer->places, g_ptr_array_unref);
+    answer->ok = false;
+}
+
+AcrBugLocation *acr_bug_location_new(const char *file, const char *klass, const char *method,
+                                     const char *intended)
+{
+    AcrBugLocation *location = g_new0(AcrBugLocation, 1);
+    location->file = g_strdup(file);
+    location->klass = g_strdup(klass);
+    location->method = g_strdup(method);
+    location->intended_behavior = g_strdup(intended);
+    return location;
+}
+
+void acr_bug_location_free(AcrBugLocation *location)
+{
+    if (!location)
+        return;
+    g_free(location->file);
+    g_free(location->klass);
+    g_free(location->method);
+    g_free(location->intended_behavior);
+    g_free(location);
+}
+
+const char *acr_locate_level_name(AcrLocateLevel level)
+{
+    static const char *const names[] = {"method+class", "method+file", "class+file",
+                                        "class",        "method",      "file"};
+    return names[level];
+}
+
+const char *acr_located_role_name(AcrLocatedRole role)
+{
+    static const char *const names[] = {"bug", "class", "overridden"};
+    return names[role];
+}
+
+void acr_located_free(AcrLocated *located)
+{
+    if (!located)
+        return;
+    acr_place_free(located->place);
+    g_free(located->code);
+    g_free(located->intended_behavior);
+    g_free(located);
+}

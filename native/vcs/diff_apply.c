@@ -1,0 +1,275 @@
+/*
+ * Applies a diff to an overlay. The files that the diff is of become a tree in a repository that
+ * lives in memory; libgit2 applies the diff to that tree, as git does, and what has changed is
+ * written into the overlay. All of a diff is taken, or nothing.
+ */
+#include <string.h>
+#include <zlib.h>
+
+#include "vcs_private.h"
+
+/* A repository in memory with the files before and after. All owned. */
+typedef struct {
+    git_repository *git;
+    git_diff *diff;
+    git_index *before;
+    git_tree *tree;
+    git_index *after;
+} Work;
+
+static void work_clear(Work *work)
+{
+    git_index_free(work->after);
+    git_tree_free(work->tree);
+    git_index_free(work->before);
+    git_diff_free(work->diff);
+    git_repository_free(work->git);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
+
+static bool fail(GError **error, const char *what)
+{
+    acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "%s", what);
+    return false;
+}
+
+/* Puts a file of the overlay into the tree; one that is not there is left out, as the diff may make
+ * it. */
+static bool add_before(Work *work, const AcrOverlay *overlay, const char *path, GError **error)
+{
+    if (!acr_overlay_has(overlay, path))
+        return true;
+    g_autoptr(GBytes) content = acr_overlay_read(overlay, path, error);
+    if (!content)
+        return false;
+    git_index_entry entry = {.path = path, .mode = acr_overlay_mode(overlay, path)};
+    gsize len;
+    const void *data = g_bytes_get_data(content, &len);
+    if (git_blob_create_from_buffer(&entry.id, work->git, data ? data : "", len) != 0 ||
+        git_index_add(work->before, &entry) != 0)
+        return fail(error, "cannot prepare to apply a diff");
+    return true;
+}
+
+/* ---- The diff's text ---- */
+
+static bool starts_with(const char *line, gsize len, const char *prefix)
+{
+    gsize n = strlen(prefix);
+    return len >= n && memcmp(line, prefix, n) == 0;
+}
+
+#define HEADER "diff --git "
+
+/* Appends a line "diff --git a/X b/X". Git quotes X only where it has more than blanks in it;
+ * libgit2 wants it quoted then too. */
+static void append_header(GString *out, const char *line, gsize n)
+{
+    gsize head = strlen(HEADER), end = n - (line[n - 1] == '\n' && n > head);
+    gsize len = (end - head) / 2; /* of "a/X" */
+    const char *a = line + head, *b = a + len + 1;
+    bool is_twice = end - head == 2 * len + 1 && len > 2 && a[len] == ' ' && a[0] != '"' &&
+                    memcmp(a + 1, b + 1, len - 1) == 0;
+    if (is_twice && memchr(a, ' ', len))
+        g_string_append_printf(out, HEADER "\"%.*s\" \"%.*s\"\n", (int)len, a, (int)len, b);
+    else
+        g_string_append_len(out, line, (gssize)n);
+}
+
+/* Which of the names of a renamed file a line gives, as a bit; 0: none. */
+static guint name_bit(const char *line, gsize n)
+{
+    static const char *const names[] = {"rename from ", "rename to ", "copy from ", "copy to "};
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+        if (starts_with(line, n, names[i]))
+            return 1u << i;
+    return 0;
+}
+
+/*
+ * The diff as libgit2 reads it; owned. It does not see the end of a header that no hunk follows, as
+ * an empty file has it when it is made or removed: it gets a line there that ends a patch. NULL
+ * where a header gives the same name of a renamed file twice: libgit2 loses the first one.
+ */
+static GString *mend_headers(const char *diff, gsize len)
+{
+    static const char end_line[] = "-- \n";
+    g_autoptr(GString) text = g_string_sized_new(len + sizeof end_line);
+    bool is_bare = false; /* such a header may end here */
+    guint seen = 0;       /* names, as bits */
+    for (gsize at = 0; at < len;) {
+        const char *line = diff + at, *feed = memchr(line, '\n', len - at);
+        gsize n = feed ? (gsize)(feed - line) + 1 : len - at;
+        bool is_header = starts_with(line, n, HEADER);
+        guint bit = name_bit(line, n);
+        if (seen & bit)
+            return NULL;
+        seen = is_header ? 0 : seen | bit;
+        if (is_bare && is_header)
+            g_string_append(text, end_line);
+        is_bare = starts_with(line, n, "new file mode ") ||
+                  starts_with(line, n, "deleted file mode ") ||
+                  (is_bare && starts_with(line, n, "index "));
+        if (is_header)
+            append_header(text, line, n);
+        else
+            g_string_append_len(text, line, (gssize)n);
+        at += n;
+    }
+    if (is_bare && text->str[text->len - 1] != '\n')
+        g_string_append_c(text, '\n');
+    if (is_bare)
+        g_string_append(text, end_line);
+    return g_steal_pointer(&text);
+}
+
+/* Whether libgit2 can unpack one side of a binary file: a stream that breaks off, or goes on after
+ * its end, would keep it busy for ever. */
+static bool is_whole(const git_diff_binary_file *file)
+{
+    if (file->type == GIT_DIFF_BINARY_NONE)
+        return true;
+    if (file->inflatedlen > ACR_VCS_MAX_FILE_BYTES)
+        return false;
+    uLong used = file->datalen;
+    uLongf size = file->inflatedlen;
+    g_autofree Bytef *out = g_malloc(size ? size : 1);
+    return uncompress2(out, &size, (const Bytef *)file->data, &used) == Z_OK &&
+           used == file->datalen && size == file->inflatedlen;
+}
+
+static int check_binary(const git_diff_delta *delta, const git_diff_binary *binary, void *ctx)
+{
+    return is_whole(&binary->old_file) && is_whole(&binary->new_file) ? 0 : GIT_EUSER;
+}
+
+static bool fail_unread(GError **error, const char *why)
+{
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff cannot be read: %s", why);
+    return false;
+}
+
+static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
+{
+    /* libgit2 copies a line up to its first NUL, and then reads all of its length. */
+    if (len && memchr(diff, '\0', len))
+        return fail_unread(error, "it holds a NUL byte");
+    g_autoptr(GString) text = mend_headers(diff, len);
+    if (!text)
+        return fail_unread(error, "a file is renamed twice");
+    if (git_diff_from_buffer(&work->diff, text->str, text->len) != 0)
+        return fail(error, "the diff cannot be read");
+    return git_diff_foreach(work->diff, NULL, check_binary, NULL, NULL, NULL) == 0 ||
+           fail_unread(error, "a binary file in it is damaged");
+}
+
+static bool refuse(GError **error, const char *path, const char *why)
+{
+    g_autofree char *shown = acr_vcs_show_path(path);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff does not apply: '%s' %s",
+                shown, why);
+    return false;
+}
+
+/* What libgit2 would take as it comes: a new file in the place of one that is there (unless it was
+ * removed before, as where a file becomes a link), and submodules. */
+static bool check_deltas(const Work *work, const AcrOverlay *overlay, GError **error)
+{
+    g_autoptr(GHashTable) removed = g_hash_table_new(g_str_hash, g_str_equal);
+    for (gsize i = 0; i < git_diff_num_deltas(work->diff); i++) {
+        const git_diff_delta *delta = git_diff_get_delta(work->diff, i);
+        const char *old = delta->old_file.path, *new = delta->new_file.path;
+        if (delta->old_file.mode == GIT_FILEMODE_COMMIT ||
+            delta->new_file.mode == GIT_FILEMODE_COMMIT)
+            return refuse(error, new ? new : old, "is a submodule");
+        if (delta->status == GIT_DELTA_DELETED && old)
+            g_hash_table_add(removed, (char *)old);
+        if (delta->status == GIT_DELTA_ADDED && new &&acr_overlay_has(overlay, new) &&
+            !g_hash_table_contains(removed, new))
+            return refuse(error, new, "is there already");
+    }
+    return true;
+}
+
+static bool make_tree(Work *work, const AcrOverlay *overlay, GError **error)
+{
+    git_oid id;
+    for (gsize i = 0; i < git_diff_num_deltas(work->diff); i++) {
+        const git_diff_delta *delta = git_diff_get_delta(work->diff, i);
+        if ((delta->old_file.path && !add_before(work, overlay, delta->old_file.path, error)) ||
+            (delta->new_file.path && !add_before(work, overlay, delta->new_file.path, error)))
+            return false;
+    }
+    if (git_index_write_tree_to(&id, work->before, work->git) != 0 ||
+        git_tree_lookup(&work->tree, work->git, &id) != 0)
+        return fail(error, "cannot prepare to apply a diff");
+    return true;
+}
+
+/* The mode of a file that a diff has made. One that says nothing of it keeps it: a rename, or a
+ * change without the line of ids, where libgit2 makes an ordinary file of it. */
+static guint32 mode_after(const Work *work, const git_diff_delta *delta)
+{
+    const char *path = delta->old_file.path;
+    guint32 mode = delta->new_file.mode;
+    const git_index_entry *old =
+        mode == 0 && path ? git_index_get_bypath(work->before, path, 0) : NULL;
+    mode = old ? old->mode : mode;
+    return mode == ACR_MODE_EXEC || mode == ACR_MODE_LINK ? mode : ACR_MODE_FILE;
+}
+
+static bool write_after(Work *work, AcrOverlay *overlay, const git_index_entry *entry, guint32 mode,
+                        GError **error)
+{
+    git_blob *blob = NULL;
+    if (git_blob_lookup(&blob, work->git, &entry->id) != 0)
+        return fail(error, "cannot read what a diff has made");
+    g_autoptr(GBytes) content =
+        g_bytes_new(git_blob_rawcontent(blob), (gsize)git_blob_rawsize(blob));
+    git_blob_free(blob);
+    return acr_overlay_write(overlay, entry->path, mode, content, error);
+}
+
+/* Takes over what is different after the diff. */
+static bool take_after(Work *work, AcrOverlay *overlay, GError **error)
+{
+    for (gsize i = 0; i < git_index_entrycount(work->before); i++) {
+        const git_index_entry *entry = git_index_get_byindex(work->before, i);
+        if (!git_index_get_bypath(work->after, entry->path, 0) &&
+            !acr_overlay_remove(overlay, entry->path, error))
+            return false;
+    }
+    for (gsize i = 0; i < git_diff_num_deltas(work->diff); i++) {
+        const git_diff_delta *delta = git_diff_get_delta(work->diff, i);
+        const char *path = delta->new_file.path;
+        const git_index_entry *entry = path ? git_index_get_bypath(work->after, path, 0) : NULL,
+                              *old = path ? git_index_get_bypath(work->before, path, 0) : NULL;
+        guint32 mode = mode_after(work, delta);
+        bool same = entry && old && old->mode == mode && git_oid_equal(&old->id, &entry->id);
+        if (entry && !same && !write_after(work, overlay, entry, mode, error))
+            return false;
+    }
+    return true;
+}
+
+bool acr_overlay_apply_diff(AcrOverlay *overlay, const void *diff, gsize len, GError **error)
+{
+    g_auto(Work) work = {0};
+    if (!acr_vcs_init(error))
+        return false;
+    if (!acr_vcs_memory_open(&work.git) || git_index_new(&work.before) != 0)
+        return fail(error, "cannot prepare to apply a diff");
+    if (!read_diff(&work, diff, len, error))
+        return false;
+    if (!check_deltas(&work, overlay, error) || !make_tree(&work, overlay, error))
+        return false;
+    if (git_apply_to_tree(&work.after, work.git, work.tree, work.diff, NULL) != 0)
+        return fail(error, "the diff does not apply");
+    g_autoptr(AcrOverlay) copy = acr_overlay_copy(overlay);
+    if (!take_after(&work, copy, error))
+        return false;
+    GHashTable *before = overlay->changes;
+    overlay->changes = copy->changes;
+    copy->changes = before;
+    return true;
+}

@@ -1,0 +1,194 @@
+/*
+ * Which untracked paths git ignores: rules of .gitignore files on the way to a path, of
+ * info/exclude, and of core.excludesFile; the nearest file with a matching rule decides, in it the
+ * last such rule.
+ *
+ * Our own, since libgit2 drops a rule that takes back what a file further up ignores, and follows
+ * symlinks. The rules are a stack: the walk pushes those of each folder it enters. No rule can
+ * bring back what lies in an ignored folder, as the walk does not ask there.
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "vcs_private.h"
+
+#define MAX_FILE_BYTES (4u * 1024 * 1024)
+#define MAX_RULES 100000u
+
+typedef struct {
+    char *pattern;
+    bool takes_back;  /* "!" */
+    bool folder_only; /* a slash at its end */
+    bool anchored;    /* a slash in it: matched against the path, else against the name */
+} Rule;
+
+/* The rules of one file. */
+typedef struct {
+    gsize base; /* length of the folder's path, with its slash */
+    GArray *rules;
+} Level;
+
+struct AcrVcsIgnore {
+    GPtrArray *levels; /* Level *, the strongest last */
+    bool ignore_case;
+};
+
+static void rule_clear(Rule *rule)
+{
+    g_free(rule->pattern);
+}
+
+static void level_free(Level *level)
+{
+    g_array_unref(level->rules);
+    g_free(level);
+}
+
+/* ---- Reading rules ---- */
+
+/* Takes off blanks at the end that no backslash protects. */
+static void trim_blanks(char *line)
+{
+    char *keep = line;
+    for (char *p = line; *p; p++) {
+        if (*p == '\\' && p[1])
+            p++;
+        else if (*p == ' ')
+            continue;
+        keep = p + 1;
+    }
+    *keep = '\0';
+}
+
+static void add_rule(GArray *rules, char *line)
+{
+    gsize len = strlen(line);
+    if (len && line[len - 1] == '\r')
+        line[len - 1] = '\0';
+    trim_blanks(line);
+    if (!*line || *line == '#')
+        return;
+    Rule rule = {.takes_back = *line == '!'};
+    line += rule.takes_back;
+    len = strlen(line);
+    if (len && line[len - 1] == '/') {
+        rule.folder_only = true;
+        line[--len] = '\0';
+    }
+    rule.anchored = strchr(line, '/') != NULL;
+    line += *line == '/';
+    rule.pattern = g_strdup(line);
+    g_array_append_val(rules, rule);
+}
+
+static void push(AcrVcsIgnore *ignore, char *text, gsize base)
+{
+    Level *level = g_new0(Level, 1);
+    level->base = base;
+    level->rules = g_array_new(FALSE, FALSE, sizeof(Rule));
+    g_array_set_clear_func(level->rules, (GDestroyNotify)rule_clear);
+    g_ptr_array_add(ignore->levels, level);
+    char *line = g_str_has_prefix(text, "\xef\xbb\xbf") ? text + 3 : text;
+    while (line && level->rules->len < MAX_RULES) {
+        char *nl = strchr(line, '\n');
+        if (nl)
+            *nl = '\0';
+        add_rule(level->rules, line);
+        line = nl ? nl + 1 : NULL;
+    }
+}
+
+/* Adds the rules of an open file (taken); -1: there is none. */
+static void push_file(AcrVcsIgnore *ignore, int fd, gsize base)
+{
+    g_autoptr(GBytes) bytes = fd < 0 ? NULL : acr_fd_read_file(fd, "", MAX_FILE_BYTES, NULL);
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    g_autofree char *text = g_strndup(data ? data : "", len);
+    acr_fd_close(&fd);
+    push(ignore, text, base);
+}
+
+static void push_outside(AcrVcsIgnore *ignore, const char *path)
+{
+    push_file(ignore, open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), 0);
+}
+
+/* core.excludesFile, or where git looks without it; NULL: nowhere. Owned. */
+static char *excludes_file(git_config *config)
+{
+    git_buf value = GIT_BUF_INIT;
+    char *path = NULL;
+    if (git_config_get_path(&value, config, "core.excludesfile") == 0) {
+        path = g_strdup(value.ptr);
+        git_buf_dispose(&value);
+        return path;
+    }
+    const char *xdg = g_getenv("XDG_CONFIG_HOME");
+    const char *home = g_getenv("HOME");
+    if (xdg && *xdg)
+        return g_build_filename(xdg, "git", "ignore", NULL);
+    return home ? g_build_filename(home, ".config", "git", "ignore", NULL) : NULL;
+}
+
+AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
+{
+    AcrVcsIgnore *ignore = g_new0(AcrVcsIgnore, 1);
+    g_autoptr(git_config) config = NULL;
+    int folds = 0;
+    ignore->levels = g_ptr_array_new_with_free_func((GDestroyNotify)level_free);
+    if (git_repository_config(&config, git) == 0) {
+        g_autofree char *excludes = excludes_file(config);
+        if (excludes)
+            push_outside(ignore, excludes);
+        ignore->ignore_case = git_config_get_bool(&folds, config, "core.ignorecase") == 0 && folds;
+    }
+    g_autofree char *exclude =
+        g_build_filename(git_repository_commondir(git), "info", "exclude", NULL);
+    push_outside(ignore, exclude);
+    return ignore;
+}
+
+void acr_vcs_ignore_free(AcrVcsIgnore *ignore)
+{
+    if (!ignore)
+        return;
+    g_ptr_array_unref(ignore->levels);
+    g_free(ignore);
+}
+
+void acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base)
+{
+    push_file(ignore, openat(folder, ".gitignore", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
+              base);
+}
+
+void acr_vcs_ignore_leave(AcrVcsIgnore *ignore)
+{
+    g_ptr_array_set_size(ignore->levels, (gint)ignore->levels->len - 1);
+}
+
+/* ---- Asking ---- */
+
+static bool rule_matches(const AcrVcsIgnore *ignore, const Rule *rule, const Level *level,
+                         const char *path, bool folder)
+{
+    if (rule->folder_only && !folder)
+        return false;
+    const char *slash = strrchr(path, '/');
+    const char *text = rule->anchored ? path + level->base : slash ? slash + 1 : path;
+    return acr_vcs_wildmatch(rule->pattern, text, ignore->ignore_case);
+}
+
+bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folder)
+{
+    for (guint i = ignore->levels->len; i > 0; i--) {
+        const Level *level = g_ptr_array_index(ignore->levels, i - 1);
+        for (guint r = level->rules->len; r > 0; r--) {
+            const Rule *rule = &g_array_index(level->rules, Rule, r - 1);
+            if (rule_matches(ignore, rule, level, path, folder))
+                return !rule->takes_back;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,246 @@
+/*
+ * Opening: which kind of folder a path is, and the libgit2 handle behind it.
+ *
+ * Nothing here runs a hook or a filter, so neither the owner of a repository nor extensions that
+ * only concern writers matter. Object ids and ref storage that libgit2 cannot read are refused
+ * here, by name.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <git2/sys/mempack.h>
+#include <git2/sys/repository.h>
+
+#include "vcs_private.h"
+
+/* libgit2's options are process-wide and not thread-safe to set, hence one pthread_once; this is
+ * all of our state. */
+static pthread_once_t init_once = PTHREAD_ONCE_INIT;
+
+static void init_libgit2(void)
+{
+    static const char *const extensions[] = {
+        "noop",         "noop-v1",        "preciousobjects",
+        "partialclone", "worktreeconfig", "relativeworktrees",
+        "objectformat", "refstorage", /* their values are checked after opening */
+    };
+    if (git_libgit2_init() < 1)
+        return;
+    git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, G_N_ELEMENTS(extensions));
+    git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
+    git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION,
+                     0); /* snapshot_read.c checks where it counts */
+}
+
+bool acr_vcs_init(GError **error)
+{
+    if (pthread_once(&init_once, init_libgit2) == 0)
+        return true;
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot initialise libgit2");
+    return false;
+}
+
+bool acr_vcs_memory_open(git_repository **out)
+{
+    git_odb *odb = NULL;
+    git_odb_backend *backend = NULL;
+    if (git_odb_new(&odb) < 0)
+        return false;
+    bool done = git_mempack_new(&backend) == 0 && git_odb_add_backend(odb, backend, 1) == 0 &&
+                git_repository_wrap_odb(out, odb) == 0;
+    git_odb_free(odb);
+    return done;
+}
+
+static char *without_slash(const char *path)
+{
+    gsize len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    return g_strndup(path, len);
+}
+
+static AcrRepo *repo_new(git_repository *git, const char *path, const char *workdir)
+{
+    AcrRepo *repo = g_new0(AcrRepo, 1);
+    g_atomic_ref_count_init(&repo->refs);
+    repo->git = git;
+    repo->path = without_slash(path);
+    repo->workdir = workdir ? without_slash(workdir) : NULL;
+    pthread_mutex_init(&repo->lock, NULL);
+    return repo;
+}
+
+AcrRepo *acr_repo_ref(AcrRepo *repo)
+{
+    g_atomic_ref_count_inc(&repo->refs);
+    return repo;
+}
+
+void acr_repo_unref(AcrRepo *repo)
+{
+    if (!repo || !g_atomic_ref_count_dec(&repo->refs))
+        return;
+    git_repository_free(repo->git);
+    pthread_mutex_destroy(&repo->lock);
+    g_free(repo->path);
+    g_free(repo->workdir);
+    g_free(repo);
+}
+
+bool acr_repo_is_git(const AcrRepo *repo)
+{
+    return repo->git != NULL;
+}
+
+bool acr_repo_is_bare(const AcrRepo *repo)
+{
+    return repo->git && !repo->workdir;
+}
+
+const char *acr_repo_workdir(const AcrRepo *repo)
+{
+    return repo->workdir;
+}
+
+const char *acr_repo_path(const AcrRepo *repo)
+{
+    return repo->path;
+}
+
+static bool check_folder(const char *path, GError **error)
+{
+    struct stat st;
+    if (stat(path, &st) < 0) {
+        bool missing = errno == ENOENT || errno == ENOTDIR;
+        g_set_error(error, ACR_VCS_ERROR, missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED,
+                    missing ? "no such folder '%s'" : "cannot open '%s': %s", path,
+                    g_strerror(errno));
+        return false;
+    }
+    if (S_ISDIR(st.st_mode))
+        return true;
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' is not a folder", path);
+    return false;
+}
+
+/* A folder that no repository is around. A `.git` in it that libgit2 did not know is an error, not
+ * a plain folder. */
+static AcrRepo *open_plain(const char *path, GError **error)
+{
+    struct stat st;
+    g_autofree char *dot_git = g_build_filename(path, ".git", NULL);
+    if (lstat(dot_git, &st) == 0) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' is not a git repository",
+                    dot_git);
+        return NULL;
+    }
+    g_autofree char *whole = realpath(path, NULL);
+    if (!whole) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot open '%s': %s", path,
+                    g_strerror(errno));
+        return NULL;
+    }
+    return repo_new(NULL, whole, whole);
+}
+
+/* Settings of one working tree (extensions.worktreeConfig), which libgit2 1.5 does not read by
+ * itself. */
+static void add_worktree_config(git_repository *git, git_config *config)
+{
+    int enabled = 0;
+    if (git_config_get_bool(&enabled, config, "extensions.worktreeconfig") < 0 || !enabled)
+        return;
+    g_autofree char *file = g_build_filename(git_repository_path(git), "config.worktree", NULL);
+    if (git_config_add_file_ondisk(config, file, GIT_CONFIG_LEVEL_APP, git, 0) < 0)
+        git_error_clear();
+}
+
+static bool value_is(git_config *config, const char *name, const char *expected)
+{
+    git_buf value = GIT_BUF_INIT;
+    bool same = git_config_get_string_buf(&value, config, name) < 0 ||
+                !g_ascii_strcasecmp(value.ptr, expected);
+    git_buf_dispose(&value);
+    return same;
+}
+
+static bool check_format(git_config *config, const char *path, GError **error)
+{
+    if (!value_is(config, "extensions.objectformat", "sha1")) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED,
+                    "'%s' uses SHA-256 object ids, which cannot be read yet", path);
+        return false;
+    }
+    if (!value_is(config, "extensions.refstorage", "files")) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED,
+                    "'%s' keeps its refs in another format than files, which cannot be read yet",
+                    path);
+        return false;
+    }
+    return true;
+}
+
+static bool is_set(git_config *config, const char *name)
+{
+    git_config_entry *entry = NULL;
+    bool set = git_config_get_entry(&entry, config, name) == 0;
+    git_config_entry_free(entry);
+    return set;
+}
+
+/*
+ * Whether libgit2's guess of a working tree is one. It takes the folder around any git folder that
+ * is not said to be bare; git does so only if the git folder is called ".git" or was found through
+ * a file of that name.
+ */
+static bool has_worktree(git_repository *git, git_config *config)
+{
+    int bare = 0;
+    struct stat st;
+    const char *workdir = git_repository_workdir(git);
+    if (!workdir || git_repository_is_worktree(git))
+        return workdir != NULL;
+    if (git_config_get_bool(&bare, config, "core.bare") == 0 && bare)
+        return false;
+    if (is_set(config, "core.worktree") || g_str_has_suffix(git_repository_path(git), "/.git/"))
+        return true;
+    g_autofree char *link = g_build_filename(workdir, ".git", NULL);
+    return lstat(link, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
+{
+    g_autoptr(git_repository) mine = git;
+    g_autoptr(git_config) config = NULL;
+    if (git_repository_config(&config, git) < 0) {
+        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read the configuration of '%s'",
+                              path);
+        return NULL;
+    }
+    add_worktree_config(git, config);
+    if (!check_format(config, path, error))
+        return NULL;
+    const char *workdir = has_worktree(git, config) ? git_repository_workdir(git) : NULL;
+    return repo_new(g_steal_pointer(&mine), git_repository_path(git), workdir);
+}
+
+AcrRepo *acr_repo_open(const char *path, GError **error)
+{
+    if (!acr_vcs_init(error) || !check_folder(path, error))
+        return NULL;
+    git_repository *git = NULL;
+    int rc = git_repository_open_ext(&git, path, 0, NULL);
+    if (rc == GIT_ENOTFOUND)
+        return open_plain(path, error);
+    if (rc < 0) {
+        const git_error *last = git_error_last();
+        bool unsupported = last && last->message && strstr(last->message, "unsupported");
+        acr_vcs_set_git_error(error, unsupported ? ACR_VCS_ERROR_UNSUPPORTED : ACR_VCS_ERROR_FAILED,
+                              "cannot open repository '%s'", path);
+        return NULL;
+    }
+    return open_git(git, path, error);
+}

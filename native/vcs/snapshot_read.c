@@ -1,0 +1,210 @@
+/*
+ * Reading contents: one at a time through the repository's handle, under its lock, or many at once.
+ *
+ * libgit2 takes one lock for all readers of a handle, so each thread of a bulk read opens a handle
+ * of its own; the packs and their cache of delta bases are shared below it. That a content belongs
+ * to its id is checked here, where the caller wants it, and not by libgit2: the check takes longer
+ * than inflating, and git itself leaves it to fsck.
+ */
+#include <unistd.h>
+
+#include "vcs_private.h"
+
+#define READ_BATCH 16u /* entries that a thread takes at once */
+
+static GBytes *fail_too_big(const AcrEntry *entry, GError **error)
+{
+    g_autofree char *shown = acr_vcs_show_path(entry->path);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG, "'%s' is larger than %u MiB", shown,
+                ACR_VCS_MAX_FILE_BYTES / (1024 * 1024));
+    return NULL;
+}
+
+static GBytes *fail_missing(const AcrEntry *entry, const char *where, GError **error)
+{
+    char hex[41];
+    g_autofree char *shown = acr_vcs_show_path(entry->path);
+    acr_vcs_id_hex(entry->id, hex);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, "object %s of '%s' is not in '%s'",
+                hex, shown, where);
+    return NULL;
+}
+
+/* git_odb_object keeps the inflated object; the bytes borrow from it until the last reference goes.
+ */
+static GBytes *bytes_of_object(git_odb_object *object)
+{
+    return g_bytes_new_with_free_func(git_odb_object_data(object), git_odb_object_size(object),
+                                      (GDestroyNotify)git_odb_object_free, object);
+}
+
+static GBytes *fail_object(const AcrRepo *repo, const AcrEntry *entry, const char *what,
+                           GError **error)
+{
+    g_autofree char *shown = acr_vcs_show_path(entry->path);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the object of '%s' in '%s' %s", shown,
+                repo->path, what);
+    return NULL;
+}
+
+static bool is_of_id(git_odb_object *object)
+{
+    git_oid id;
+    int rc = git_odb_hash(&id, git_odb_object_data(object), git_odb_object_size(object),
+                          GIT_OBJECT_BLOB);
+    return rc == 0 && git_oid_equal(&id, git_odb_object_id(object));
+}
+
+static GBytes *read_object(const AcrRepo *repo, git_odb *odb, const AcrEntry *entry, bool check,
+                           GError **error)
+{
+    g_autoptr(git_odb_object) object = NULL;
+    git_oid id;
+    size_t size = 0;
+    git_object_t type = GIT_OBJECT_ANY;
+    git_oid_fromraw(&id, entry->id);
+    int rc = git_odb_read_header(&size, &type, odb, &id);
+    if (rc == 0 && size > ACR_VCS_MAX_FILE_BYTES)
+        return fail_too_big(entry, error);
+    if (rc == 0 && type != GIT_OBJECT_BLOB)
+        return fail_object(repo, entry, "is no blob", error);
+    if (rc == 0)
+        rc = git_odb_read(&object, odb, &id);
+    if (rc == 0 && check && !is_of_id(object))
+        return fail_object(repo, entry, "is damaged", error);
+    if (rc == 0)
+        return bytes_of_object(g_steal_pointer(&object));
+    if (rc == GIT_ENOTFOUND)
+        return fail_missing(entry, repo->path, error);
+    g_autofree char *shown = acr_vcs_show_path(entry->path);
+    acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read '%s' from '%s'", shown,
+                          repo->path);
+    return NULL;
+}
+
+static GBytes *read_locked(AcrRepo *repo, const AcrEntry *entry, bool check, GError **error)
+{
+    g_autoptr(git_odb) odb = NULL;
+    GBytes *bytes = NULL;
+    pthread_mutex_lock(&repo->lock);
+    if (git_repository_odb(&odb, repo->git) == 0)
+        bytes = read_object(repo, odb, entry, check, error);
+    else
+        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read objects of '%s'",
+                              repo->path);
+    pthread_mutex_unlock(&repo->lock);
+    return bytes;
+}
+
+/* A content saved earlier, in the file named by its id. */
+static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GError **error)
+{
+    char hex[41];
+    guint8 id[ACR_BLOB_ID_LEN];
+    g_autoptr(GError) cause = NULL;
+    acr_vcs_id_hex(entry->id, hex);
+    g_autofree char *file = g_build_filename(snapshot->blob_dir, hex, NULL);
+    g_autoptr(GBytes) bytes = acr_file_read(file, ACR_VCS_MAX_FILE_BYTES, &cause);
+    if (!bytes && g_error_matches(cause, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+        return fail_missing(entry, snapshot->blob_dir, error);
+    if (!bytes) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "%s", cause->message);
+        return NULL;
+    }
+    acr_vcs_blob_id(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), id);
+    if (!acr_vcs_id_equal(id, entry->id)) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' is damaged", file);
+        return NULL;
+    }
+    return g_steal_pointer(&bytes);
+}
+
+/* `odb` is a handle of the calling thread's own, or NULL: the repository's, under its lock. */
+static GBytes *read_entry(const AcrSnapshot *snapshot, git_odb *odb, gsize index, bool check,
+                          GError **error)
+{
+    const AcrEntry *entry = acr_snapshot_entry(snapshot, index);
+    AcrVcsWhere where = snapshot->where->data[index];
+    if (where == ACR_VCS_NOT_KEPT)
+        return fail_too_big(entry, error);
+    if (where == ACR_VCS_KEPT) {
+        GBytes *kept = g_hash_table_lookup(snapshot->kept, entry->id);
+        return kept ? g_bytes_ref(kept) : read_saved(snapshot, entry, error);
+    }
+    return odb ? read_object(snapshot->repo, odb, entry, check, error)
+               : read_locked(snapshot->repo, entry, check, error);
+}
+
+GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error)
+{
+    return read_entry(snapshot, NULL, index, true, error);
+}
+
+/* ---- Many at once ---- */
+
+/* What the threads of a bulk read share; all but `next` stays as it is. */
+typedef struct {
+    const AcrSnapshot *snapshot;
+    const gsize *entries;
+    gsize n;
+    gsize next;    /* first entry that no thread has taken yet */
+    char *objects; /* the folder of the repository's objects, or NULL */
+    AcrSnapshotSink *sink;
+    void *user;
+} Reading;
+
+static void *read_share(void *data)
+{
+    Reading *reading = data;
+    g_autoptr(git_odb) odb = NULL;
+    if (reading->objects && git_odb_open(&odb, reading->objects) < 0)
+        odb = NULL;
+    for (;;) {
+        gsize from = __atomic_fetch_add(&reading->next, READ_BATCH, __ATOMIC_RELAXED);
+        if (from >= reading->n)
+            return NULL;
+        for (gsize i = from; i < MIN(from + READ_BATCH, reading->n); i++) {
+            g_autoptr(GError) error = NULL;
+            gsize index = reading->entries[i];
+            g_autoptr(GBytes) bytes = read_entry(reading->snapshot, odb, index, false, &error);
+            reading->sink(reading->user, index, bytes, error);
+        }
+    }
+}
+
+/* The folder of the repository's objects; owned; NULL where there is none. */
+static char *objects_folder(AcrRepo *repo)
+{
+    git_buf path = {0};
+    if (!repo || !repo->git)
+        return NULL;
+    pthread_mutex_lock(&repo->lock);
+    bool found = git_repository_item_path(&path, repo->git, GIT_REPOSITORY_ITEM_OBJECTS) == 0;
+    pthread_mutex_unlock(&repo->lock);
+    char *copy = found ? g_strdup(path.ptr) : NULL;
+    git_buf_dispose(&path);
+    return copy;
+}
+
+static guint threads_for(gsize n)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    gsize batches = n / READ_BATCH + 1;
+    return (guint)MIN(batches, (gsize)CLAMP(cores, 1, (long)ACR_VCS_MAX_READERS));
+}
+
+void acr_snapshot_read_many(AcrSnapshot *snapshot, const gsize *entries, gsize n,
+                            AcrSnapshotSink *sink, void *user)
+{
+    pthread_t threads[ACR_VCS_MAX_READERS];
+    Reading reading = {
+        .snapshot = snapshot, .entries = entries, .n = n, .sink = sink, .user = user};
+    g_autofree char *objects = reading.objects = objects_folder(snapshot->repo);
+    guint wanted = threads_for(n), started = 0;
+    while (started + 1 < wanted &&
+           pthread_create(&threads[started], NULL, read_share, &reading) == 0)
+        started++;
+    read_share(&reading);
+    for (guint i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}

@@ -1,0 +1,382 @@
+/*
+ * Snapshot of a working tree as it lies, or of a folder without git.
+ *
+ * Our own walk, not libgit2's status or diff: those may refresh the index file and compare
+ * converted contents. Every folder is opened relative to its parent without following symlinks;
+ * every file is read and hashed, as the sizes and times in the index say nothing about bytes that a
+ * filter has changed. libgit2 answers one question only: what the index names.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vcs_private.h"
+
+#define PIECE_BYTES ((gsize)1024 * 1024) /* of a large file, read at once */
+
+typedef struct {
+    AcrSnapshot *snapshot;
+    git_repository *git;    /* NULL: a folder without git */
+    git_odb *odb;           /* borrowed by the walk; NULL without git */
+    GHashTable *tracked;    /* paths of files that the index names */
+    GHashTable *folders;    /* paths of all folders above those */
+    GHashTable *submodules; /* paths */
+    AcrVcsIgnore *ignore;   /* NULL without git */
+    GHashTable *head;       /* ids of HEAD's blobs, each 20 bytes */
+    GString *path;          /* of what is looked at, without a slash at its end */
+    guint64 kept_bytes;
+    gsize seen;
+    GError *error; /* the first failure ends the walk */
+} Walk;
+
+/* What of a folder is taken. */
+typedef enum {
+    TAKE_ALL,     /* tracked files and those that are not ignored */
+    TAKE_TRACKED, /* the folder is ignored, or another repository: only what the index names */
+} Taking;
+
+static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth);
+
+/* ---- Contents ---- */
+
+/* Keeps the content in the snapshot unless HEAD has it. */
+static bool keep(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWhere *out_where)
+{
+    git_oid oid;
+    git_oid_fromraw(&oid, id);
+    *out_where = ACR_VCS_IN_ODB;
+    if (walk->odb && g_hash_table_contains(walk->head, id) &&
+        git_odb_exists_ext(walk->odb, &oid, GIT_ODB_LOOKUP_NO_REFRESH))
+        return true;
+    *out_where = ACR_VCS_KEPT;
+    if (g_hash_table_contains(walk->snapshot->kept, id))
+        return true;
+    walk->kept_bytes += g_bytes_get_size(content);
+    if (walk->kept_bytes > ACR_VCS_MAX_WORKTREE_BYTES) {
+        g_set_error(&walk->error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG,
+                    "the changed and untracked files of '%s' hold more than %u MiB",
+                    walk->snapshot->repo->workdir,
+                    (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)));
+        return false;
+    }
+    g_hash_table_insert(walk->snapshot->kept, g_memdup2(id, ACR_BLOB_ID_LEN), g_bytes_ref(content));
+    return true;
+}
+
+static bool add_content(Walk *walk, guint32 mode, GBytes *content)
+{
+    guint8 id[ACR_BLOB_ID_LEN];
+    AcrVcsWhere where;
+    acr_vcs_blob_id(g_bytes_get_data(content, NULL), g_bytes_get_size(content), id);
+    return keep(walk, id, content, &where) &&
+           acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, where, &walk->error);
+}
+
+/* The id of a file that is too large to be kept, piece by piece; false if its size changes
+ * meanwhile. */
+static bool hash_large(int fd, goffset size, guint8 *out_id)
+{
+    char head[40];
+    gsize id_len = ACR_BLOB_ID_LEN;
+    goffset left = size;
+    g_autofree guint8 *piece = g_malloc(PIECE_BYTES);
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
+    int head_len = g_snprintf(head, sizeof head, "blob %" G_GINT64_FORMAT, (gint64)size);
+    g_checksum_update(sum, (const guchar *)head, head_len + 1);
+    while (left > 0) {
+        gssize got = read(fd, piece, (gsize)MIN(left, (goffset)PIECE_BYTES));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        g_checksum_update(sum, piece, got);
+        left -= got;
+    }
+    g_checksum_get_digest(sum, out_id, &id_len);
+    return left == 0;
+}
+
+static void leave_unreadable(Walk *walk)
+{
+    if (errno != ENOENT)
+        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
+}
+
+static bool add_open_file(Walk *walk, int fd)
+{
+    struct stat st;
+    guint8 id[ACR_BLOB_ID_LEN];
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return true;
+    guint32 mode = st.st_mode & S_IXUSR ? ACR_MODE_EXEC : ACR_MODE_FILE;
+    bool is_large = st.st_size > (goffset)ACR_VCS_MAX_FILE_BYTES;
+    g_autoptr(GBytes) content =
+        is_large ? NULL : acr_fd_read_file(fd, walk->path->str, ACR_VCS_MAX_FILE_BYTES, NULL);
+    if (content)
+        return add_content(walk, mode, content);
+    if (is_large && hash_large(fd, st.st_size, id))
+        return acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, ACR_VCS_NOT_KEPT,
+                                    &walk->error);
+    acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
+    return true;
+}
+
+static bool add_file(Walk *walk, int folder, const char *name)
+{
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) {
+        leave_unreadable(walk);
+        return true;
+    }
+    bool done = add_open_file(walk, fd);
+    close(fd);
+    return done;
+}
+
+static bool add_link(Walk *walk, int folder, const char *name)
+{
+    char target[ACR_VCS_MAX_PATH + 1];
+    gssize len = readlinkat(folder, name, target, sizeof target);
+    if (len < 0 || len == sizeof target) {
+        leave_unreadable(walk);
+        return true;
+    }
+    g_autoptr(GBytes) content = g_bytes_new(target, (gsize)len);
+    return add_content(walk, ACR_MODE_LINK, content);
+}
+
+/* ---- The walk ---- */
+
+static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking, guint depth)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        leave_unreadable(walk);
+        return true;
+    }
+    bool tracked = walk->git && g_hash_table_contains(walk->folders, walk->path->str);
+    if (walk->git && faccessat(fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_NESTED, walk->path->str);
+        taking = TAKE_TRACKED;
+    } else if (walk->git && taking == TAKE_ALL &&
+               acr_vcs_ignore_has(walk->ignore, walk->path->str, true)) {
+        taking = TAKE_TRACKED;
+    }
+    bool done = true;
+    if (taking == TAKE_ALL || tracked)
+        done = walk_entered(walk, fd, taking, depth + 1);
+    close(fd);
+    return done;
+}
+
+static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint depth)
+{
+    struct stat st;
+    const char *path = walk->path->str;
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        leave_unreadable(walk);
+        return true;
+    }
+    if (S_ISDIR(st.st_mode)) {
+        if (walk->git && g_hash_table_contains(walk->submodules, path))
+            return true;
+        if (walk->git && taking == TAKE_TRACKED && !g_hash_table_contains(walk->folders, path))
+            return true;
+        return enter_folder(walk, folder, name, taking, depth);
+    }
+    if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+        return true;
+    if (walk->git && !g_hash_table_contains(walk->tracked, path) &&
+        (taking == TAKE_TRACKED || acr_vcs_ignore_has(walk->ignore, path, false)))
+        return true;
+    return S_ISLNK(st.st_mode) ? add_link(walk, folder, name) : add_file(walk, folder, name);
+}
+
+/* The names in a folder, sorted. Names that no snapshot may hold are not among them. */
+static GPtrArray *list_names(Walk *walk, int fd)
+{
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir) {
+        leave_unreadable(walk);
+        if (copy >= 0)
+            close(copy);
+        return names;
+    }
+    for (const struct dirent *entry; (entry = readdir(dir)) && walk->seen <= ACR_VCS_MAX_FILES;) {
+        if (!acr_vcs_part_ok(entry->d_name, strlen(entry->d_name)))
+            continue;
+        g_ptr_array_add(names, g_strdup(entry->d_name));
+        walk->seen++;
+    }
+    closedir(dir);
+    g_ptr_array_sort(names, acr_vcs_compare_names);
+    return names;
+}
+
+static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
+{
+    g_autoptr(GPtrArray) names = list_names(walk, fd);
+    if (walk->seen > ACR_VCS_MAX_FILES || depth > ACR_VCS_MAX_DEPTH) {
+        g_set_error(&walk->error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG,
+                    "'%s' holds more than %u files, or folders inside each other more than %d deep",
+                    walk->snapshot->repo->workdir, ACR_VCS_MAX_FILES, ACR_VCS_MAX_DEPTH);
+        return false;
+    }
+    gsize base = walk->path->len;
+    for (guint i = 0; i < names->len; i++) {
+        const char *name = g_ptr_array_index(names, i);
+        if (base)
+            g_string_append_c(walk->path, '/');
+        g_string_append(walk->path, name);
+        bool fits = walk->path->len <= ACR_VCS_MAX_PATH;
+        if (!fits)
+            acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
+        if (fits && !visit(walk, fd, name, taking, depth))
+            return false;
+        g_string_truncate(walk->path, base);
+    }
+    return true;
+}
+
+/* Walks an open folder with its own ignore rules, if any count there. */
+static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
+{
+    if (!walk->git || taking == TAKE_TRACKED)
+        return walk_folder(walk, fd, taking, depth);
+    acr_vcs_ignore_enter(walk->ignore, fd, walk->path->len ? walk->path->len + 1 : 0);
+    bool done = walk_folder(walk, fd, taking, depth);
+    acr_vcs_ignore_leave(walk->ignore);
+    return done;
+}
+
+/* ---- What git knows ---- */
+
+/* A path that the index names, with the folders above it. */
+static void track(Walk *walk, const char *path)
+{
+    g_autofree char *folder = g_strdup(path);
+    g_hash_table_add(walk->tracked, g_strdup(path));
+    for (char *slash; (slash = strrchr(folder, '/'));) {
+        *slash = '\0';
+        if (!g_hash_table_add(walk->folders, g_strdup(folder)))
+            break;
+    }
+}
+
+static void leave_submodule(Walk *walk, const char *path)
+{
+    if (g_hash_table_add(walk->submodules, g_strdup(path)))
+        acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_SUBMODULE, path);
+}
+
+/* HEAD's commit, and its tree if it is there: the ids of its blobs, and with `also_track` its
+ * paths. */
+static void learn_head(Walk *walk, bool also_track)
+{
+    git_oid id;
+    if (git_reference_name_to_id(&id, walk->git, "HEAD") < 0)
+        return;
+    git_oid_tostr(walk->snapshot->commit, sizeof walk->snapshot->commit, &id);
+    g_autoptr(AcrSnapshot) head = acr_vcs_snapshot_new(walk->snapshot->repo);
+    if (!acr_vcs_tree_list(head, &id, NULL))
+        return; /* not all there: then every content is kept */
+    for (guint i = 0; i < head->entries->len; i++) {
+        const AcrEntry *entry = &g_array_index(head->entries, AcrEntry, i);
+        g_hash_table_add(walk->head, g_memdup2(entry->id, ACR_BLOB_ID_LEN));
+        if (also_track)
+            track(walk, entry->path);
+    }
+    const GPtrArray *submodules = head->left[ACR_VCS_LEFT_SUBMODULE];
+    for (guint i = 0; also_track && i < submodules->len; i++)
+        leave_submodule(walk, g_ptr_array_index(submodules, i));
+}
+
+static bool learn_index(Walk *walk)
+{
+    g_autoptr(git_index) index = NULL;
+    if (git_repository_index(&index, walk->git) < 0) {
+        const git_error *last = git_error_last();
+        g_autofree char *cause = acr_vcs_show_path(last ? last->message : "");
+        walk->snapshot->note = g_strdup_printf(
+            "the index cannot be read (%s): the files of HEAD count as tracked", cause);
+        return false;
+    }
+    for (size_t i = 0; i < git_index_entrycount(index); i++) {
+        const git_index_entry *entry = git_index_get_byindex(index, i);
+        if (entry->mode == ACR_VCS_MODE_SUBMODULE)
+            leave_submodule(walk, entry->path);
+        else
+            track(walk, entry->path);
+    }
+    return true;
+}
+
+static bool walk_all(Walk *walk)
+{
+    const char *root = walk->snapshot->repo->workdir;
+    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        bool missing = errno == ENOENT || errno == ENOTDIR;
+        g_set_error(&walk->error, ACR_VCS_ERROR,
+                    missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED,
+                    "cannot open '%s': %s", root, g_strerror(errno));
+        return false;
+    }
+    if (walk->git)
+        learn_head(walk, !learn_index(walk));
+    bool done = walk_entered(walk, fd, TAKE_ALL, 0);
+    close(fd);
+    return done;
+}
+
+static GHashTable *new_names(void)
+{
+    return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+}
+
+static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
+{
+    g_autoptr(AcrSnapshot) snapshot = acr_vcs_snapshot_new(repo);
+    g_autoptr(git_odb) odb = NULL;
+    if (repo->git && git_repository_odb(&odb, repo->git) < 0) {
+        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot open the objects of '%s'",
+                              repo->path);
+        return NULL;
+    }
+    Walk walk = {.snapshot = snapshot, .git = repo->git, .odb = odb};
+    g_autoptr(GHashTable) tracked = walk.tracked = new_names();
+    g_autoptr(GHashTable) folders = walk.folders = new_names();
+    g_autoptr(GHashTable) submodules = walk.submodules = new_names();
+    g_autoptr(GHashTable) head = walk.head =
+        g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free, NULL);
+    g_autoptr(GString) path = walk.path = g_string_new(NULL);
+    walk.ignore = repo->git ? acr_vcs_ignore_new(repo->git) : NULL;
+    snapshot->worktree = true;
+    bool done = walk_all(&walk);
+    acr_vcs_ignore_free(walk.ignore);
+    if (!done) {
+        g_propagate_error(error, walk.error);
+        return NULL;
+    }
+    acr_vcs_snapshot_seal(snapshot);
+    return g_steal_pointer(&snapshot);
+}
+
+AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error)
+{
+    if (!repo->workdir) {
+        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED,
+                    "'%s' is a bare repository: it has no working tree", repo->path);
+        return NULL;
+    }
+    pthread_mutex_lock(&repo->lock);
+    AcrSnapshot *snapshot = snapshot_locked(repo, error);
+    pthread_mutex_unlock(&repo->lock);
+    return snapshot;
+}

@@ -1,0 +1,332 @@
+/*
+ * Writing an overlay into a working tree: the only writer.
+ *
+ * Three passes over the changed files. Check: each is still what the snapshot says. Stage: new
+ * contents go into temporary files beside them. Commit: rename and unlink, each after a last look
+ * that the file is the one checked. A file that holds its new bytes already is done: an apply that
+ * was killed half way is finished by the next. All names are opened relative to their folder, part
+ * by part, and no part may be a symlink.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vcs_private.h"
+
+/* One file on its way. */
+typedef struct {
+    const char *path;           /* borrowed from the list of paths */
+    const AcrVcsChange *change; /* borrowed from the overlay */
+    const AcrEntry *entry;      /* of the snapshot; NULL: a new file */
+    struct stat seen;           /* when checked; of an existing file */
+    char *temp;                 /* name of the staged file in the same folder, or NULL */
+    bool done;                  /* the file is as it shall be already */
+} Step;
+
+static void step_clear(Step *step)
+{
+    g_free(step->temp);
+}
+
+static bool fail_path(GError **error, const char *path, const char *what)
+{
+    g_autofree char *shown = acr_vcs_show_path(path);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' %s", shown, what);
+    return false;
+}
+
+static bool fail_errno(GError **error, const char *path, const char *what)
+{
+    int code = errno;
+    g_autofree char *shown = acr_vcs_show_path(path);
+    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s", what, shown,
+                g_strerror(code));
+    return false;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/*
+ * Opens the folder that holds `path`; the caller closes it. With `make`, missing folders are made.
+ * -1 and errno: ENOENT when a folder is missing, ELOOP or ENOTDIR when a part is a symlink or a
+ * file.
+ */
+static int open_parent(int root, const char *path, bool make)
+{
+    int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);
+    for (const char *slash; fd >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+        g_autofree char *part = g_strndup(path, (gsize)(slash - path));
+        if (make && mkdirat(fd, part, 0777) < 0 && errno != EEXIST) {
+            int code = errno;
+            close(fd);
+            errno = code;
+            return -1;
+        }
+        int next = openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int code = errno;
+        close(fd);
+        errno = code;
+        fd = next;
+    }
+    return fd;
+}
+
+/* ---- Check ---- */
+
+static bool same_link(int folder, const Step *step)
+{
+    char target[ACR_VCS_MAX_PATH + 1];
+    guint8 id[ACR_BLOB_ID_LEN];
+    gssize len = readlinkat(folder, base_name(step->path), target, sizeof target);
+    if (len < 0 || len == sizeof target)
+        return false;
+    acr_vcs_blob_id(target, (gsize)len, id);
+    return acr_vcs_id_equal(id, step->entry->id);
+}
+
+static bool same_bytes(int fd, const guint8 *id)
+{
+    guint8 there[ACR_BLOB_ID_LEN];
+    g_autoptr(GBytes) bytes = acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
+    if (!bytes)
+        return false;
+    acr_vcs_blob_id(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), there);
+    return acr_vcs_id_equal(there, id);
+}
+
+static bool same_file(int folder, Step *step)
+{
+    int fd = openat(folder, base_name(step->path),
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool same = fstat(fd, &step->seen) == 0 && S_ISREG(step->seen.st_mode);
+    bool exec = step->entry->mode == ACR_MODE_EXEC;
+    same = same && exec == ((step->seen.st_mode & S_IXUSR) != 0);
+    same = same && same_bytes(fd, step->entry->id);
+    close(fd);
+    return same;
+}
+
+static bool check_existing(int folder, Step *step)
+{
+    if (fstatat(folder, base_name(step->path), &step->seen, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    return step->entry->mode == ACR_MODE_LINK
+               ? S_ISLNK(step->seen.st_mode) && same_link(folder, step)
+               : same_file(folder, step);
+}
+
+/* Whether the file is as it shall be: of an apply that was killed, or by the user's own hand. */
+static bool is_applied(int folder, const Step *step)
+{
+    struct stat st;
+    bool there = fstatat(folder, base_name(step->path), &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!step->change->content)
+        return !there && errno == ENOENT;
+    if (!there || step->change->mode == ACR_MODE_LINK)
+        return false;
+    AcrEntry entry = {.mode = step->change->mode};
+    memcpy(entry.id, step->change->id, sizeof entry.id);
+    Step wanted = {.path = step->path, .entry = &entry};
+    return same_file(folder, &wanted);
+}
+
+static bool check(int root, Step *step, GError **error)
+{
+    int folder = open_parent(root, step->path, false);
+    step->done = folder < 0 && errno == ENOENT && step->entry && !step->change->content;
+    if (step->done || (folder < 0 && errno == ENOENT && !step->entry))
+        return true;
+    if (folder < 0)
+        return fail_errno(error, step->path, "open the folder of");
+    struct stat st;
+    bool unchanged = step->entry
+                         ? check_existing(folder, step)
+                         : fstatat(folder, base_name(step->path), &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+                               errno == ENOENT;
+    step->done = !unchanged && is_applied(folder, step);
+    close(folder);
+    if (unchanged || step->done)
+        return true;
+    return fail_path(error, step->path,
+                     step->entry ? "has changed since: nothing was written"
+                                 : "is there already: nothing was written");
+}
+
+/* ---- Stage ---- */
+
+static bool write_all(int fd, GBytes *content)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(content, &len);
+    int err = acr_fd_write_all(fd, data, len);
+    if (err)
+        errno = err;
+    return err == 0 && fsync(fd) == 0;
+}
+
+/* The permissions, and where possible the owner, of the file that is replaced; x bits follow a
+ * change of mode. */
+static bool copy_permissions(int fd, const Step *step)
+{
+    mode_t mode = step->seen.st_mode & 07777;
+    if (step->change->mode == ACR_MODE_EXEC && step->entry->mode != ACR_MODE_EXEC)
+        mode |= (mode & 0444) >> 2;
+    if (step->change->mode == ACR_MODE_FILE)
+        mode &= ~(mode_t)0111;
+    if (fchown(fd, step->seen.st_uid, step->seen.st_gid) < 0 && errno != EPERM)
+        return false;
+    return fchmod(fd, mode) == 0;
+}
+
+static bool stage_link(int folder, Step *step)
+{
+    gsize len;
+    const char *data = g_bytes_get_data(step->change->content, &len);
+    g_autofree char *target = g_strndup(data ? data : "", len);
+    return symlinkat(target, folder, step->temp) == 0;
+}
+
+static bool stage_file(int folder, Step *step)
+{
+    mode_t mode =
+        step->change->mode == ACR_MODE_EXEC ? 0777 : 0666; /* less the umask: what git does */
+    int fd = openat(folder, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0)
+        return false;
+    bool regular = step->entry && step->entry->mode != ACR_MODE_LINK;
+    bool done = write_all(fd, step->change->content) && (!regular || copy_permissions(fd, step));
+    int code = errno;
+    close(fd);
+    errno = code;
+    return done;
+}
+
+static bool stage(int root, Step *step, GError **error)
+{
+    if (!step->change->content)
+        return true;
+    int folder = open_parent(root, step->path, true);
+    if (folder < 0)
+        return fail_errno(error, step->path, "make the folder of");
+    g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
+    step->temp = g_strdup_printf(".acr-%.16s.tmp", hash);
+    unlinkat(folder, step->temp, 0); /* of an apply that was killed */
+    bool done =
+        step->change->mode == ACR_MODE_LINK ? stage_link(folder, step) : stage_file(folder, step);
+    if (!done)
+        fail_errno(error, step->path, "write");
+    close(folder);
+    return done;
+}
+
+static void unstage(int root, Step *step)
+{
+    int folder = step->temp ? open_parent(root, step->path, false) : -1;
+    if (folder < 0)
+        return;
+    unlinkat(folder, step->temp, 0);
+    close(folder);
+}
+
+/* ---- Commit ---- */
+
+static bool same_stat(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mode == b->st_mode && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+           a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static bool put(int folder, Step *step, GError **error)
+{
+    struct stat now;
+    const char *name = base_name(step->path);
+    bool there = fstatat(folder, name, &now, AT_SYMLINK_NOFOLLOW) == 0;
+    if (there != (step->entry != NULL) || (there && !same_stat(&now, &step->seen)))
+        return fail_path(error, step->path, "changed while the patch was being applied");
+    if (!step->change->content)
+        return unlinkat(folder, name, 0) == 0 || fail_errno(error, step->path, "remove");
+    if (renameat(folder, step->temp, folder, name) < 0)
+        return fail_errno(error, step->path, "replace");
+    g_clear_pointer(&step->temp, g_free);
+    return true;
+}
+
+/* Removes the folders that a removal left empty, as git does. */
+static void remove_empty_folders(int root, const char *path)
+{
+    g_autofree char *folder = g_strdup(path);
+    for (char *slash; (slash = strrchr(folder, '/'));) {
+        *slash = '\0';
+        int parent = open_parent(root, folder, false);
+        if (parent < 0)
+            return;
+        bool removed = unlinkat(parent, base_name(folder), AT_REMOVEDIR) == 0;
+        close(parent);
+        if (!removed)
+            return;
+    }
+}
+
+static bool commit(int root, Step *step, GError **error)
+{
+    int folder = open_parent(root, step->path, false);
+    if (folder < 0)
+        return fail_errno(error, step->path, "open the folder of");
+    bool done = put(folder, step, error);
+    if (done && fsync(folder) < 0 && errno != EINVAL)
+        done = fail_errno(error, step->path, "sync the folder of");
+    close(folder);
+    if (done && !step->change->content)
+        remove_empty_folders(root, step->path);
+    return done;
+}
+
+/* ---- All ---- */
+
+typedef bool (*Pass)(int root, Step *step, GError **error);
+
+static bool run_passes(int root, GArray *steps, GError **error)
+{
+    static const Pass passes[] = {check, stage, commit};
+    for (gsize pass = 0; pass < G_N_ELEMENTS(passes); pass++) {
+        for (guint i = 0; i < steps->len; i++) {
+            Step *step = &g_array_index(steps, Step, i);
+            if (!step->done && !passes[pass](root, step, error))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **error)
+{
+    g_auto(GStrv) paths = acr_overlay_changed(overlay);
+    g_autoptr(GArray) steps = g_array_new(FALSE, TRUE, sizeof(Step));
+    g_array_set_clear_func(steps, (GDestroyNotify)step_clear);
+    for (gsize i = 0; paths[i]; i++) {
+        gssize at = acr_snapshot_find(overlay->snapshot, paths[i]);
+        Step step = {.path = paths[i], .change = g_hash_table_lookup(overlay->changes, paths[i])};
+        step.entry = at < 0 ? NULL : acr_snapshot_entry(overlay->snapshot, (gsize)at);
+        g_array_append_val(steps, step);
+    }
+    int root = open(workdir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return fail_errno(error, workdir, "open");
+    bool done = run_passes(root, steps, error);
+    for (guint i = 0; i < steps->len; i++)
+        unstage(root, &g_array_index(steps, Step, i));
+    close(root);
+    return done;
+}

@@ -1,0 +1,63 @@
+/*
+ * The roles that a model plays, and the prompts: one row each, and nothing else to edit. A new role
+ * is a row of ACR_AGENT_TABLE, and its prompts are files of prompts/ with a row each of
+ * ACR_PROMPT_TABLE.
+ */
+#ifndef ACR_AGENTS_ROLES_H
+#define ACR_AGENTS_ROLES_H
+
+/* Id; name, in requests, journals, costs and scripts; whether it answers in JSON; its system prompt
+ * and its first question (ACR_PROMPTS: none; scripts may name the role, nobody asks it yet). */
+#define ACR_AGENT_TABLE(ROW)                                                                       \
+    ROW(SEARCH, "search", false, ACR_PROMPT_SEARCH_SYSTEM, ACR_PROMPT_SEARCH_START)                \
+    ROW(EXTRACT, "extract", true, ACR_PROMPT_EXTRACT_SYSTEM, ACR_PROMPT_EXTRACT)                   \
+    ROW(PATCH, "patch", false, ACR_PROMPT_PATCH_SYSTEM, ACR_PROMPT_PATCH_LOCATIONS)                \
+    ROW(REPRODUCIBLE, "reproducible", true, ACR_PROMPT_REPRODUCIBLE_SYSTEM,                        \
+        ACR_PROMPT_REPRODUCIBLE)                                                                   \
+    ROW(TEST, "test", false, ACR_PROMPT_TEST_SYSTEM, ACR_PROMPT_TEST)                              \
+    ROW(REVIEW, "review", true, ACR_PROMPT_REVIEW_SYSTEM, ACR_PROMPT_REVIEW)                       \
+    ROW(SELECT, "select", false, ACR_PROMPTS, ACR_PROMPTS)
+
+/* Id; file; the {{placeholders}} that it must hold (NULL: none). */
+#define ACR_PROMPT_TABLE(ROW)                                                                      \
+    ROW(SEARCH_SYSTEM, "search_system.txt", NULL)                                                  \
+    ROW(SEARCH_START, "search_start.txt", "issue", "calls")                                        \
+    ROW(SEARCH_RESULTS, "search_results.txt", "results")                                           \
+    ROW(SEARCH_NEXT, "search_next.txt", NULL)                                                      \
+    ROW(SEARCH_CHECK_CALLS, "search_check_calls.txt", "problem", "calls")                          \
+    ROW(SEARCH_NO_PLACE, "search_no_place.txt", "locations")                                       \
+    ROW(SEARCH_CLUE, "search_clue.txt", "test", "stderr") /* what the reproducer showed */         \
+    ROW(EXTRACT_SYSTEM, "extract_system.txt", "calls")                                             \
+    ROW(EXTRACT, "extract.txt", "text")                                                            \
+    ROW(EXTRACT_RETRY, "extract_retry.txt", "problem")                                             \
+    ROW(PATCH_SYSTEM, "patch_system.txt", NULL)                                                    \
+    ROW(PATCH_LOCATIONS, "patch_locations.txt", "issue", "locations")                              \
+    ROW(PATCH_CONVERSATION, "patch_conversation.txt", NULL)                                        \
+    ROW(PATCH_RETRY, "patch_retry.txt", "feedback")                                                \
+    /* The reviewer rejected the patch; the test too; the validation rejected it. */               \
+    ROW(PATCH_REVIEWED, "patch_reviewed.txt", "test", "executions", "advice")                      \
+    ROW(PATCH_BOTH_REVIEWED, "patch_both_reviewed.txt", "test", "executions", "advice",            \
+        "test_advice")                                                                             \
+    ROW(PATCH_REFUSED, "patch_refused.txt", "message")                                             \
+    ROW(REPRODUCIBLE_SYSTEM, "reproducible_system.txt", NULL)                                      \
+    ROW(REPRODUCIBLE, "reproducible.txt", "issue")                                                 \
+    ROW(REPRODUCIBLE_RETRY, "reproducible_retry.txt", "problem")                                   \
+    ROW(TEST_SYSTEM, "test_system.txt", "python")                                                  \
+    ROW(TEST, "test.txt", "issue")                                                                 \
+    ROW(TEST_RETRY, "test_retry.txt", "problem", "execution")                                      \
+    ROW(TEST_REVIEWED, "test_reviewed.txt", "patch", "executions", "advice")                       \
+    ROW(REVIEW_SYSTEM, "review_system.txt", NULL)                                                  \
+    ROW(REVIEW, "review.txt", "issue", "test", "patch", "executions")                              \
+    ROW(REVIEW_RETRY, "review_retry.txt", "problem")
+
+#define ACR_AGENT_ID(id, ...) ACR_AGENT_##id,
+#define ACR_PROMPT_ID(id, ...) ACR_PROMPT_##id,
+typedef enum { ACR_AGENT_TABLE(ACR_AGENT_ID) ACR_AGENTS } AcrAgent;
+typedef enum { ACR_PROMPT_TABLE(ACR_PROMPT_ID) ACR_PROMPTS } AcrPromptId;
+#undef ACR_AGENT_ID
+#undef ACR_PROMPT_ID
+
+/* The names of all roles, NULL-terminated; static. */
+const char *const *acr_role_names(void);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * One attempt's work and what its steps share: the model that gives no answer, trials in the
+ * sandbox, and the validation.
+ */
+#include "loops/attempt_work.h"
+
+#include <string.h>
+
+void acr_attempt_work_begin(AcrAttemptWork *work, const AcrRun *run, guint attempt,
+                            GPtrArray *candidates)
+{
+    acr_attempt_work_clear(work);
+    work->run = run;
+    work->attempt = attempt;
+    work->model = run->models[attempt % run->n_models];
+    work->candidates = candidates;
+    work->writer.statuses = acr_json_new_array();
+    work->writer.shown_bytes = G_MAXSIZE;
+}
+
+void acr_attempt_work_clear(AcrAttemptWork *work)
+{
+    acr_retrieved_clear(&work->retrieved);
+    acr_conversation_free(work->writer.conversation);
+    g_free(work->writer.feedback);
+    acr_json_free(work->writer.statuses);
+    g_free(work->writer.reason);
+    acr_conversation_free(work->reproducer.conversation);
+    g_free(work->reproducer.feedback);
+    g_free(work->reproducer.script);
+    acr_test_verdict_clear(&work->reproducer.before);
+    g_free(work->unproved);
+    memset(work, 0, sizeof *work);
+}
+
+void acr_step_unproved(AcrAttemptWork *work, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_free(work->unproved);
+    work->unproved = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    acr_loops_note(work->run, "%s", work->unproved);
+}
+
+bool acr_step_is_no_answer(const GError *error)
+{
+    return g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP) ||
+           g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
+}
+
+/* What is unavailable is left undone; any other error is the run's. `reason` is taken. */
+static AcrStep not_done(AcrAttemptWork *work, bool is_unavailable, const char *what, GError *reason,
+                        GError **error)
+{
+    if (!is_unavailable) {
+        g_propagate_error(error, reason);
+        return ACR_STEP_FAILED;
+    }
+    acr_step_unproved(work, "%s: %s", what, reason->message);
+    g_error_free(reason);
+    return ACR_STEP_UNAVAILABLE;
+}
+
+AcrStep acr_step_no_answer(AcrAttemptWork *work, const char *what, GError *reason, GError **error)
+{
+    return not_done(work, acr_step_is_no_answer(reason), what, reason, error);
+}
+
+AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *what,
+                     const AcrExecuted **out, GError **error)
+{
+    const AcrExecutor *executor = work->run->executor;
+    GError *reason = NULL;
+    if (!acr_loops_go_on(work->run, error))
+        return ACR_STEP_FAILED;
+    if (executor->run(executor->ctx, trial, out, &reason))
+        return ACR_STEP_DONE;
+    bool is_unavailable = g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
+    return not_done(work, is_unavailable, what, reason, error);
+}
+
+void acr_step_tell_writer(AcrAttemptWork *work, char *text)
+{
+    g_free(work->writer.feedback);
+    work->writer.feedback = text;
+}
+
+AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
+{
+    AcrTrial trial = {.overlay = candidate->overlay, .command = work->run->validate};
+    const AcrExecuted *executed;
+    if (!trial.command) {
+        candidate->is_validated = true;
+        return ACR_STEP_DONE;
+    }
+    g_autofree char *what = g_strdup_printf("patch %u is not validated", candidate->number);
+    AcrStep step = acr_step_run(work, &trial, what, &executed, error);
+    if (step != ACR_STEP_DONE)
+        return step;
+    bool passed = executed->exit_code == 0 && executed->limit != ACR_LIMIT_WALL;
+    candidate->is_validated = true;
+    acr_loops_note(work->run, "validation %s patch %u", passed ? "accepted" : "rejected",
+                   candidate->number);
+    if (passed)
+        return ACR_STEP_DONE;
+    g_autofree char *message = acr_validation_text(executed);
+    acr_candidate_prove(candidate, ACR_PROOF_REFUSED, g_strdup("validation rejected the patch"));
+    acr_step_tell_writer(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
+                                                  "message", message, NULL));
+    return ACR_STEP_NOT_DONE;
+}

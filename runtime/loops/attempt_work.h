@@ -1,0 +1,142 @@
+/*
+ * Private to loops: one attempt's work, which its steps share. The patch writer and the writer of
+ * the reproducer each have a conversation and the latest that they have written; the reviewer
+ * judges these two; candidates are what an attempt may result in.
+ */
+#ifndef ACR_LOOPS_ATTEMPT_WORK_H
+#define ACR_LOOPS_ATTEMPT_WORK_H
+
+#include "loops/retrieval.h"
+
+/* ---- Candidates (candidates.c) --------------------------------------------------------------- */
+
+/* A patch, with what was found of it last. */
+typedef struct {
+    AcrExtractStatus status;
+    AcrOverlay *overlay; /* owned; NULL: it is not applicable */
+    GBytes *diff;        /* owned; likewise */
+    guint attempt, number;
+    AcrProof proof;
+    char *why;         /* owned; of the proof, in a line */
+    bool is_judged;    /* by review or validation, or neither can judge it */
+    bool is_validated; /* the validation was run on it, where there is one */
+} AcrCandidate;
+
+/* The patches of a run, in the order of writing. */
+GPtrArray *acr_candidates_new(void) ACR_MUST_USE; /* owned; of AcrCandidate */
+/* Adds a candidate (taken); borrowed from the list. */
+AcrCandidate *acr_candidates_add(GPtrArray *candidates, AcrCandidate candidate);
+/* Notes how a candidate is proved. `why` is taken. */
+void acr_candidate_prove(AcrCandidate *candidate, AcrProof proof, char *why);
+#define ACR_ANY_ATTEMPT G_MAXUINT
+/* The best of an attempt by the stated order; borrowed, NULL: it has none. */
+AcrCandidate *acr_candidates_best(const GPtrArray *candidates, guint attempt);
+
+/* ---- The work (attempt_work.c) --------------------------------------------------------------- */
+
+typedef struct {
+    AcrConversation *conversation; /* NULL before the first try */
+    char *feedback;                /* what the next try is told; NULL before the first */
+    gsize shown_bytes;             /* of code, issue and feedback each, at most */
+    AcrJson *statuses;             /* extract_status.json */
+    guint number;                  /* of the latest try, from 1 */
+    AcrCandidate *latest;          /* what it gave; borrowed from the candidates, or NULL */
+    char *reason;                  /* why the latest try gave no answer, or NULL */
+} AcrPatchWriter;
+
+typedef struct {
+    AcrConversation *conversation;
+    char *feedback;              /* what the next try is told, or NULL */
+    guint tries;                 /* begun, from 1; each has its conv_test_N.json */
+    char *script;                /* the latest; NULL: none */
+    guint number;                /* of the try that wrote it */
+    AcrTestVerdict before;       /* what it shows without a patch */
+    const AcrExecuted *executed; /* likewise; borrowed from the executor */
+} AcrReproducer;
+
+typedef struct {
+    const AcrRun *run;
+    guint attempt;   /* from 0 */
+    AcrModel *model; /* borrowed */
+    AcrRetrieved retrieved;
+    AcrPatchWriter writer;
+    AcrReproducer reproducer;
+    GPtrArray *candidates; /* borrowed; of all attempts */
+    char *unproved;        /* why nothing can be proved by running code, or NULL */
+} AcrAttemptWork;
+void acr_attempt_work_begin(AcrAttemptWork *work, const AcrRun *run, guint attempt,
+                            GPtrArray *candidates);
+void acr_attempt_work_clear(AcrAttemptWork *work);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrAttemptWork, acr_attempt_work_clear)
+
+/* What a step of the work comes to. */
+typedef enum {
+    ACR_STEP_DONE,
+    ACR_STEP_NOT_DONE,    /* all tries were used */
+    ACR_STEP_UNAVAILABLE, /* it cannot be done and said why: a used-up script, a lost sandbox */
+    ACR_STEP_FAILED,      /* with an error */
+} AcrStep;
+/* Notes why nothing can be proved, for the user and for the result. */
+void acr_step_unproved(AcrAttemptWork *work, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* Whether a model gave no answer because none is left or the conversation is too long: the step is
+ * left undone then. Other errors are the run's. */
+bool acr_step_is_no_answer(const GError *error);
+/* A model's call failed. UNAVAILABLE: it gave no answer, and "WHAT: why" is what work->unproved
+ * says; else FAILED. `reason` is taken. */
+AcrStep acr_step_no_answer(AcrAttemptWork *work, const char *what, GError *reason,
+                           GError **error) ACR_MUST_USE;
+/* What the patch writer's next try is told in place of the last feedback. `text` is taken. */
+void acr_step_tell_writer(AcrAttemptWork *work, char *text);
+/* Runs a trial. UNAVAILABLE: the sandbox failed; "WHAT: why" is then what work->unproved says. */
+AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *what,
+                     const AcrExecuted **out, GError **error) ACR_MUST_USE;
+/* Runs --validate on a patch. DONE: it passed, or there is no such command; NOT_DONE: it rejected
+ * the patch, which is proved REFUSED, and the patch writer is told what it printed. */
+AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate,
+                          GError **error) ACR_MUST_USE;
+
+/* ---- The patch writer (patch_writer.c) ------------------------------------------------------- */
+
+/*
+ * One try of the patch writer: asks, applies, saves; writer.latest is what came of it, and
+ * writer.feedback what the next one is told. DONE: it is applicable. UNAVAILABLE: the model gives
+ * no answer (used up, or too long); writer.reason says why.
+ */
+AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
+
+/* ---- The reproducer (reproducer.c) ----------------------------------------------------------- */
+
+/* Asks whether the issue can be reproduced. DONE: it can. */
+AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
+/* Writes a reproducer and sees it fail, in at most --tries tries. */
+AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
+/* Writes it again as the reviewer says; `message` is taken. DONE: there is one that could be run,
+ * whether it reproduces the issue or not. */
+AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **error) ACR_MUST_USE;
+/* Runs the latest script with a patch (NULL: without); `repeat` as of AcrTrial. */
+AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guint repeat,
+                           const AcrExecuted **out, AcrTestVerdict *out_verdict,
+                           GError **error) ACR_MUST_USE;
+
+/* ---- Executions as models are shown them (execution_text.c) ---------------------------------- */
+
+/* A text between fences that it cannot close; owned. */
+char *acr_fence_text(const char *language, const char *text) ACR_MUST_USE;
+/* One stream, shortened; owned. */
+char *acr_stream_text(GBytes *stream) ACR_MUST_USE;
+/* "Without the patch, the script exited with 1: …", with both streams; owned. */
+char *acr_execution_text(const char *when, const AcrExecuted *executed,
+                         const AcrTestVerdict *verdict) ACR_MUST_USE;
+/* Both streams of a validation that rejected a patch, and how it ended; owned. */
+char *acr_validation_text(const AcrExecuted *executed) ACR_MUST_USE;
+
+/* ---- The review (review.c) ------------------------------------------------------------------- */
+
+/*
+ * Reviews the latest patch and test, and rewrites them, until both are right and the validation
+ * accepts the patch, or no round is left. DONE: the last patch is approved. NOT_DONE: it is not.
+ * UNAVAILABLE: the review could not go on.
+ */
+AcrStep acr_review_run(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
+
+#endif

@@ -1,0 +1,174 @@
+/*
+ * What an execution of a reproducer shows. An exit code alone says little (a script that cannot be
+ * imported fails too), and the word AssertionError may be printed by anything: what counts is how
+ * the process ended, and the last traceback on stderr that passes through the script, which Python
+ * writes when nothing caught the exception. Its frames must be real ones: a line that it quotes
+ * from the script stands in the script at that number.
+ */
+#include "loops/loops.h"
+
+#include <string.h>
+
+#define MAX_SHOWN 300u /* bytes of a line that is repeated */
+#define TRACEBACK "Traceback (most recent call last):"
+
+void acr_test_verdict_clear(AcrTestVerdict *verdict)
+{
+    g_clear_pointer(&verdict->why, g_free);
+    g_clear_pointer(&verdict->doubts, g_ptr_array_unref);
+}
+
+/* ---- The traceback --------------------------------------------------------------------------- */
+
+/* The traceback that tells how a script ended, in the lines of stderr. */
+typedef struct {
+    guint end;         /* the exception's own line; 0: there is no traceback */
+    guint script_line; /* of the last frame in the script; 0: none */
+    bool is_quoted;    /* that frame quotes the script as it is */
+} Traceback;
+
+/* The number in `  File "<dir>/reproducer.py", line 12, in …`; 0: no such frame. Before 3.9 Python
+ * gives the path as it was given. */
+static guint frame_line(const char *line, const char *dir)
+{
+    g_autofree char *full = g_build_filename(dir, ACR_TEST_FILE, NULL);
+    const char *const paths[] = {full, ACR_TEST_FILE};
+    for (guint i = 0; i < G_N_ELEMENTS(paths); i++) {
+        g_autofree char *prefix = g_strdup_printf("  File \"%s\", line ", paths[i]);
+        if (g_str_has_prefix(line, prefix))
+            return (guint)MIN(g_ascii_strtoull(line + strlen(prefix), NULL, 10), G_MAXINT);
+    }
+    return 0;
+}
+
+/* Whether line `number` of the script is `quoted`, but for its indentation. Python quotes nothing
+ * where the file has changed meanwhile. */
+static bool quotes_script(char **script, guint number, const char *quoted)
+{
+    if (number > g_strv_length(script) || !quoted || !g_str_has_prefix(quoted, "    "))
+        return false;
+    g_autofree char *is = g_strdup(script[number - 1]), *said = g_strdup(quoted);
+    return strcmp(g_strstrip(is), g_strstrip(said)) == 0;
+}
+
+/* Whether it is the first line of an exception as Python prints it: not indented, a dotted name,
+ * and a colon or the end. */
+static bool is_exception(const char *line)
+{
+    gsize name = strspn(line, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_.");
+    return name > 0 && !g_ascii_isdigit(line[0]) && (line[name] == ':' || line[name] == '\0');
+}
+
+/* The traceback whose first line is TRACEBACK in line `first`. */
+static Traceback read_traceback(char **lines, guint first, char **script, const char *dir)
+{
+    Traceback traceback = {0};
+    guint at = first + 1;
+    for (; lines[at] && lines[at][0] == ' '; at++) {
+        guint number = frame_line(lines[at], dir);
+        if (number) {
+            traceback.script_line = number;
+            traceback.is_quoted = quotes_script(script, number, lines[at + 1]);
+        }
+    }
+    if (lines[at] && at > first + 1 && is_exception(lines[at]))
+        traceback.end = at;
+    return traceback;
+}
+
+/* The last one with a frame of the script, as every exception that leaves it has, else the last.
+ * Others may follow it: in the exception's message, or of what was ignored while Python ended. */
+static Traceback find_traceback(char **lines, const char *script, const char *dir)
+{
+    g_auto(GStrv) code = g_strsplit(script, "\n", -1);
+    Traceback last = {0};
+    for (guint i = 0; lines[i]; i++)
+        g_strchomp(lines[i]);
+    for (guint i = 0; lines[i]; i++) {
+        if (strcmp(lines[i], TRACEBACK) != 0)
+            continue;
+        Traceback found = read_traceback(lines, i, code, dir);
+        if (found.script_line || !last.script_line)
+            last = found;
+    }
+    return last;
+}
+
+/* "AssertionError" of "AssertionError: 3 != 4", of "unittest.case.AssertionError" too. */
+static bool is_assertion(const char *line)
+{
+    g_autofree char *name = g_strndup(line, strcspn(line, ":"));
+    const char *last = strrchr(name, '.');
+    return strcmp(last ? last + 1 : name, "AssertionError") == 0;
+}
+
+/* ---- The verdict ----------------------------------------------------------------------------- */
+
+/* Files of the project that the script wrote and Python would run: what it shows is then not the
+ * project alone. */
+static void doubt_changes(const AcrExecuted *executed, GPtrArray *doubts)
+{
+    static const char *const ends[] = {".py", ".pyc", ".pth", ".so"};
+    for (gsize i = 0; executed->changed && executed->changed[i]; i++) {
+        const char *path = executed->changed[i];
+        bool is_script = strcmp(path, ACR_TEST_FILE) == 0, is_code = false;
+        for (guint k = 0; k < G_N_ELEMENTS(ends); k++)
+            is_code = is_code || g_str_has_suffix(path, ends[k]);
+        if (is_script)
+            g_ptr_array_add(doubts, g_strdup("the script changes itself while it runs"));
+        else if (is_code)
+            g_ptr_array_add(doubts, g_strdup_printf("the script writes '%s'", path));
+    }
+}
+
+/* What a non-zero exit shows. `line` is that of the exception, or NULL. */
+static char *judge_failure(const Traceback *traceback, const char *line, int exit_code,
+                           AcrTestResult *out_result)
+{
+    if (!line)
+        return g_strdup_printf("the script exits with %d, but no exception ended it: an "
+                               "AssertionError must leave it uncaught",
+                               exit_code);
+    g_autofree char *shown = acr_text_shorten(line, MAX_SHOWN);
+    if (!is_assertion(line))
+        return g_strdup_printf("another error ended the script: %s", shown);
+    if (!traceback->script_line)
+        return g_strdup("the traceback on stderr has no line of the script");
+    if (!traceback->is_quoted)
+        return g_strdup_printf("the traceback on stderr names line %u of the script, but quotes it "
+                               "otherwise than it is",
+                               traceback->script_line);
+    *out_result = ACR_TEST_REPRODUCED;
+    return g_strdup_printf("line %u of the script raises %s", traceback->script_line, shown);
+}
+
+void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
+                    AcrTestVerdict *out)
+{
+    *out = (AcrTestVerdict){.result = ACR_TEST_BROKEN,
+                            .doubts = g_ptr_array_new_with_free_func(g_free)};
+    doubt_changes(executed, out->doubts);
+    if (executed->limit != ACR_LIMIT_NONE && executed->limit != ACR_LIMIT_OUTPUT) {
+        out->why = g_strdup_printf("the script hit the limit on %s",
+                                   acr_sandbox_limit_words(executed->limit));
+        return;
+    }
+    if (executed->signal) {
+        out->why = g_strdup_printf("signal %d ended the script", executed->signal);
+        return;
+    }
+    g_autofree char *text = acr_utf8_repair_bytes(executed->err);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    Traceback traceback = find_traceback(lines, script, dir);
+    const char *line = traceback.end ? lines[traceback.end] : NULL;
+    if (executed->exit_code == 0) {
+        out->result = ACR_TEST_PASSED;
+        out->why = g_strdup("the script exits with 0");
+        if (line && is_assertion(line))
+            g_ptr_array_add(out->doubts,
+                            g_strdup("the script prints an AssertionError and exits with 0"));
+        return;
+    }
+    out->why = judge_failure(&traceback, line, executed->exit_code, &out->result);
+    out->line = out->result == ACR_TEST_REPRODUCED ? traceback.script_line : 0;
+}

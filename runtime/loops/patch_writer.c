@@ -1,0 +1,198 @@
+/*
+ * The patch writer at work: its conversation, what is cut from it when it is too long, and each try
+ * from the answer to the files of the run folder.
+ */
+#include "loops/attempt_work.h"
+
+#include <string.h>
+
+#define LEAST_BYTES 1200u /* of code, issue and feedback each, however small the context is */
+
+static void add_feedback(AcrPatchWriter *writer)
+{
+    if (!writer->feedback)
+        return;
+    g_autofree char *shown = acr_text_shorten(writer->feedback, writer->shown_bytes);
+    acr_conversation_add(writer->conversation, ACR_ROLE_USER, shown);
+}
+
+/* Starts the patch writer's conversation, from the located code if there is some, with the feedback
+ * of the last try. */
+static void start_conversation(AcrAttemptWork *work)
+{
+    AcrPatchWriter *writer = &work->writer;
+    const AcrPrompts *prompts = work->run->prompts;
+    g_autofree char *name = g_strdup_printf("attempt_%u/patch", work->attempt);
+    acr_conversation_free(writer->conversation);
+    writer->conversation = acr_conversation_new(name);
+    if (work->retrieved.located->len) {
+        g_autofree char *issue = acr_text_shorten(work->run->issue, writer->shown_bytes);
+        acr_agent_patch_start(writer->conversation, prompts, issue, work->retrieved.located,
+                              MIN(writer->shown_bytes, ACR_PATCH_CODE_BYTES));
+    } else {
+        acr_agent_patch_start_from(writer->conversation, prompts, work->retrieved.conversation);
+    }
+    add_feedback(writer);
+}
+
+/* Halves the longest part of what the patch writer is shown; NULL: all are short. */
+static const char *cut_longest_part(AcrAttemptWork *work)
+{
+    AcrPatchWriter *writer = &work->writer;
+    const GPtrArray *located = work->retrieved.located;
+    gsize code = 0, issue = located->len ? strlen(work->run->issue) : 0,
+          feedback = writer->feedback ? strlen(writer->feedback) : 0;
+    for (guint i = 0; i < located->len; i++)
+        code += strlen(((const AcrLocated *)located->pdata[i])->code);
+    gsize longest = MAX(MIN(code, ACR_PATCH_CODE_BYTES), MAX(issue, feedback));
+    longest = MIN(longest, writer->shown_bytes);
+    if (longest <= LEAST_BYTES)
+        return NULL;
+    writer->shown_bytes = MAX(longest / 2, LEAST_BYTES);
+    return "the longest of code, issue and feedback is cut";
+}
+
+/* After an overflow: earlier tries are left out, but for the last feedback; if there are none, one
+ * thing is cut. What was done; NULL: nothing is left to take away. */
+static const char *shorten_conversation(AcrAttemptWork *work, bool has_tries)
+{
+    const char *what = has_tries ? "earlier tries are left out" : NULL;
+    if (!what && !work->retrieved.located->len)
+        what = acr_retrieved_shorten(&work->retrieved, work->run);
+    if (!what)
+        what = cut_longest_part(work);
+    if (what)
+        start_conversation(work);
+    acr_loops_note_overflow(work->run, what);
+    return what;
+}
+
+static bool ask_for_patch(AcrAttemptWork *work, const char **out_answer, GError **error)
+{
+    if (work->writer.conversation)
+        add_feedback(&work->writer);
+    else
+        start_conversation(work);
+    for (bool has_tries = work->writer.feedback != NULL;; has_tries = false) {
+        g_autoptr(GError) reason = NULL;
+        if (!acr_loops_go_on(work->run, error))
+            return false;
+        if (acr_agent_ask(work->model, work->writer.conversation, ACR_AGENT_PATCH, 0, out_answer,
+                          &reason))
+            return true;
+        if (!g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
+            !shorten_conversation(work, has_tries)) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+            return false;
+        }
+    }
+}
+
+static AcrJson *edits_to_json(const GPtrArray *edits)
+{
+    AcrJson *list = acr_json_new_array();
+    for (guint i = 0; i < edits->len; i++) {
+        const AcrEditOutcome *edit = edits->pdata[i];
+        AcrJson *json = acr_json_new_object();
+        acr_json_set_string(json, "file", edit->file);
+        acr_json_set_string(json, "level", acr_level_name(edit->level));
+        acr_json_set_int(json, "start", edit->start);
+        acr_json_set_int(json, "end", edit->end);
+        acr_json_set_string(json, "status", acr_edit_status_name(edit->status));
+        acr_json_set_string(json, "why", edit->why);
+        acr_json_append(list, json);
+    }
+    return list;
+}
+
+static bool save_try(AcrAttemptWork *work, const char *answer, const AcrPatchResult *result,
+                     GError **error)
+{
+    guint attempt = work->attempt, number = work->writer.number;
+    AcrJson *status = acr_json_new_object();
+    acr_json_set_int(status, "try", number);
+    acr_json_set_string(status, "status", acr_extract_status_name(result->status));
+    acr_json_set(status, "edits", edits_to_json(result->edits));
+    acr_json_set_string(status, "message", result->message);
+    acr_json_append(work->writer.statuses, status);
+    if (!acr_loops_write(work->run, attempt, answer, strlen(answer), error, "patch_raw_%u.md",
+                         number) ||
+        !acr_loops_write_json(work->run, attempt,
+                              acr_conversation_to_json(work->writer.conversation, 0), error,
+                              "conv_patch_%u.json", number) ||
+        !acr_loops_write_json(work->run, attempt, acr_json_copy(work->writer.statuses), error,
+                              "extract_status.json"))
+        return false;
+    if (!result->diff)
+        return true;
+    gsize len;
+    const void *diff = g_bytes_get_data(result->diff, &len);
+    return acr_loops_write(work->run, attempt, diff, len, error, "extracted_patch_%u.diff", number);
+}
+
+/* Applies an answer; the places of the bug are hints for edits whose place is not unique. */
+static bool apply_answer(AcrAttemptWork *work, const char *answer, AcrPatchResult *out,
+                         GError **error)
+{
+    const GPtrArray *located = work->retrieved.located;
+    g_autofree AcrPatchHint *hints = g_new0(AcrPatchHint, located->len + 1);
+    AcrPatchContext context = {
+        .snapshot = work->run->snapshot,
+        .index = work->run->index,
+        .referee = work->run->referee,
+        .hints = hints,
+    };
+    for (guint i = 0; i < located->len; i++) {
+        const AcrLocated *item = located->pdata[i];
+        const AcrPlace *place = item->place;
+        if (item->role == ACR_LOCATED_BUG)
+            hints[context.n_hints++] = (AcrPatchHint){place->file, place->start, place->end};
+    }
+    return acr_patch_apply(&context, answer, strlen(answer), out, error);
+}
+
+static void note_edit(const AcrAttemptWork *work, guint number, const AcrEditOutcome *edit)
+{
+    g_autofree char *lines =
+        edit->start ? g_strdup_printf(" lines %u-%u", edit->start, edit->end) : g_strdup("");
+    acr_loops_note(work->run, "edit %u: %s, %s (%s%s)", number, acr_edit_status_name(edit->status),
+                   acr_level_name(edit->level), edit->file ? edit->file : "no file", lines);
+}
+
+AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error)
+{
+    AcrPatchWriter *writer = &work->writer;
+    GError *reason = NULL;
+    const char *answer;
+    writer->number++;
+    acr_loops_stage(work->run, work->attempt, "patch", writer->number);
+    if (!ask_for_patch(work, &answer, &reason)) {
+        bool is_failure = !acr_step_is_no_answer(reason);
+        g_free(writer->reason);
+        writer->reason = g_strdup(reason->message);
+        if (!is_failure)
+            acr_loops_note(work->run, "no patch in this try: %s", reason->message);
+        g_propagate_error(is_failure ? error : NULL, reason);
+        return is_failure ? ACR_STEP_FAILED : ACR_STEP_UNAVAILABLE;
+    }
+    g_auto(AcrPatchResult) result = {0};
+    if (!apply_answer(work, answer, &result, error) || !save_try(work, answer, &result, error))
+        return ACR_STEP_FAILED;
+    acr_loops_note(work->run, "%s", acr_extract_status_name(result.status));
+    for (guint i = 0; i < result.edits->len; i++)
+        note_edit(work, i + 1, result.edits->pdata[i]);
+    acr_step_tell_writer(work, result.message
+                                   ? acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_RETRY,
+                                                        "feedback", result.message, NULL)
+                                   : NULL);
+    writer->latest =
+        acr_candidates_add(work->candidates, (AcrCandidate){
+                                                 .status = result.status,
+                                                 .attempt = work->attempt,
+                                                 .number = writer->number,
+                                                 .diff = g_steal_pointer(&result.diff),
+                                                 .overlay = g_steal_pointer(&result.overlay),
+                                                 .proof = ACR_PROOF_NONE,
+                                             });
+    return result.status == ACR_APPLICABLE_PATCH ? ACR_STEP_DONE : ACR_STEP_NOT_DONE;
+}

@@ -1,0 +1,74 @@
+/*
+ * What the drivers report: files into the run folder, stages and notes to the user; and the check
+ * between steps for an interrupt or the end of the time.
+ */
+#include "loops/loops_private.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static bool write_artifact(const AcrRun *run, guint attempt, const void *data, gsize len,
+                           GError **error, const char *format, va_list args)
+{
+    g_autofree char *name = g_strdup_vprintf(format, args);
+    g_autofree char *path = g_strdup_printf("attempt_%u/%s", attempt, name);
+    return run->artifacts->write(run->artifacts->ctx, path, data, len, error);
+}
+
+bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize len, GError **error,
+                     const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bool ok = write_artifact(run, attempt, data, len, error, format, args);
+    va_end(args);
+    return ok;
+}
+
+bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error,
+                          const char *format, ...)
+{
+    va_list args;
+    g_autoptr(AcrJson) owned = json;
+    g_autofree char *text = acr_json_print_pretty(owned);
+    va_start(args, format);
+    bool ok = write_artifact(run, attempt, text, strlen(text), error, format, args);
+    va_end(args);
+    return ok;
+}
+
+void acr_loops_stage(const AcrRun *run, guint attempt, const char *stage, guint number)
+{
+    if (run->progress && run->progress->stage)
+        run->progress->stage(run->progress->ctx, attempt, stage, number);
+}
+
+void acr_loops_note(const AcrRun *run, const char *format, ...)
+{
+    if (!run->progress || !run->progress->note)
+        return;
+    va_list args;
+    va_start(args, format);
+    g_autofree char *line = g_strdup_vprintf(format, args);
+    va_end(args);
+    run->progress->note(run->progress->ctx, line);
+}
+
+void acr_loops_note_overflow(const AcrRun *run, const char *what)
+{
+    acr_loops_note(run, "the context overflowed, %s", what ? what : "nothing is left to shorten");
+}
+
+bool acr_loops_go_on(const AcrRun *run, GError **error)
+{
+    if (acr_interrupted(run->interrupt)) {
+        g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED, "interrupted");
+        return false;
+    }
+    if (run->deadline_us > 0 && g_get_monotonic_time() >= run->deadline_us) {
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "the time of the %s is over",
+                    run->deadline_scope);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,247 @@
+/*
+ * The reproducer at work: whether the issue can be reproduced, the script and its tries, and each
+ * execution with the files that it leaves in the run folder; also a run that wants nothing else.
+ */
+#include "loops/attempt_work.h"
+
+#include <string.h>
+
+#define GUARD_TRIES 3u
+
+AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error)
+{
+    const AcrPrompts *prompts = work->run->prompts;
+    g_autofree char *name = g_strdup_printf("attempt_%u/reproducible", work->attempt);
+    g_autoptr(AcrConversation) conversation = acr_conversation_new(name);
+    acr_agent_start(conversation, prompts, ACR_AGENT_REPRODUCIBLE, "issue", work->run->issue, NULL);
+    for (guint i = 0; i < GUARD_TRIES; i++) {
+        GError *reason = NULL;
+        const char *answer;
+        bool yes = false;
+        g_autofree char *problem = NULL;
+        if (!acr_loops_go_on(work->run, error))
+            return ACR_STEP_FAILED;
+        if (!acr_agent_ask(work->model, conversation, ACR_AGENT_REPRODUCIBLE, 0, &answer, &reason))
+            return acr_step_no_answer(work, "whether the issue can be reproduced is not known",
+                                      reason, error);
+        if (acr_agent_reproducible_read(answer, &yes, &problem)) {
+            if (!yes)
+                acr_step_unproved(work, "the issue gives no example that can be reproduced");
+            return yes ? ACR_STEP_DONE : ACR_STEP_NOT_DONE;
+        }
+        acr_agent_tell(conversation, prompts, ACR_PROMPT_REPRODUCIBLE_RETRY, "problem", problem,
+                       NULL);
+    }
+    acr_step_unproved(work, "whether the issue can be reproduced was not answered in %u tries",
+                      GUARD_TRIES);
+    return ACR_STEP_NOT_DONE;
+}
+
+/* ---- Executions ------------------------------------------------------------------------------ */
+
+/* execution_PATCH_TEST.json; patch 0: without one. */
+static bool save_execution(const AcrAttemptWork *work, guint patch, const AcrExecuted *executed,
+                           const AcrTestVerdict *verdict, GError **error)
+{
+    static const char *const results[] = {"passed", "reproduced", "broken"};
+    AcrJson *json = acr_json_new_object(), *doubts = acr_json_new_array();
+    for (guint i = 0; i < verdict->doubts->len; i++)
+        acr_json_append(doubts, acr_json_new_string(verdict->doubts->pdata[i]));
+    acr_json_set_int(json, "patch", patch);
+    acr_json_set_int(json, "test", work->reproducer.number);
+    acr_json_set_string(json, "result", results[verdict->result]);
+    acr_json_set_string(json, "why", verdict->why);
+    acr_json_set(json, "doubts", doubts);
+    acr_json_set(json, "exit",
+                 executed->exit_code < 0 ? acr_json_new_null()
+                                         : acr_json_new_int(executed->exit_code));
+    acr_json_set(json, "signal",
+                 executed->signal ? acr_json_new_int(executed->signal) : acr_json_new_null());
+    acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
+    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
+    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
+    return acr_loops_write_json(work->run, work->attempt, json, error, "execution_%u_%u.json",
+                                patch, work->reproducer.number);
+}
+
+AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guint repeat,
+                           const AcrExecuted **out, AcrTestVerdict *out_verdict, GError **error)
+{
+    const AcrExecutor *executor = work->run->executor;
+    const char *script = work->reproducer.script;
+    AcrTrial trial = {.overlay = patch ? patch->overlay : NULL, .test = script, .repeat = repeat};
+    AcrStep step = acr_step_run(work, &trial, "the reproducer cannot be run", out, error);
+    if (step != ACR_STEP_DONE)
+        return step;
+    g_auto(AcrTestVerdict) verdict = {0};
+    acr_test_judge(*out, script, executor->dir(executor->ctx), &verdict);
+    if (!acr_python_doubts(work->run->python, script, verdict.doubts, error))
+        return ACR_STEP_FAILED;
+    g_autofree char *with =
+        patch ? g_strdup_printf("patch %u", patch->number) : g_strdup("no patch");
+    acr_loops_note(work->run, "reproducer %u with %s: %s", work->reproducer.number, with,
+                   verdict.why);
+    for (guint i = 0; i < verdict.doubts->len; i++)
+        acr_loops_note(work->run, "doubt: %s", (const char *)verdict.doubts->pdata[i]);
+    if (repeat == 0 && !save_execution(work, patch ? patch->number : 0, *out, &verdict, error))
+        return ACR_STEP_FAILED;
+    acr_test_verdict_clear(out_verdict);
+    *out_verdict = verdict;
+    memset(&verdict, 0, sizeof verdict);
+    return ACR_STEP_DONE;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+/* What the next try is told in place of anything before it. `text` is taken. */
+static void take_feedback(AcrReproducer *reproducer, char *text)
+{
+    g_free(reproducer->feedback);
+    reproducer->feedback = text;
+}
+
+/* Asks for a script and saves conversation and script; *out_problem (owned) says why the answer
+ * holds none. */
+static AcrStep ask_for_script(AcrAttemptWork *work, char **out_problem, GError **error)
+{
+    AcrReproducer *reproducer = &work->reproducer;
+    GError *reason = NULL;
+    const char *answer;
+    if (reproducer->feedback)
+        acr_conversation_add(reproducer->conversation, ACR_ROLE_USER, reproducer->feedback);
+    take_feedback(reproducer, NULL);
+    if (!acr_agent_ask(work->model, reproducer->conversation, ACR_AGENT_TEST, 0, &answer, &reason))
+        return acr_step_no_answer(work, "no reproducer in this try", reason, error);
+    if (!acr_loops_write_json(work->run, work->attempt,
+                              acr_conversation_to_json(reproducer->conversation, 0), error,
+                              "conv_test_%u.json", reproducer->tries))
+        return ACR_STEP_FAILED;
+    char *script = acr_agent_test_read(answer, out_problem);
+    if (!script)
+        return ACR_STEP_NOT_DONE;
+    g_free(reproducer->script);
+    reproducer->script = script;
+    reproducer->number = reproducer->tries;
+    return acr_loops_write(work->run, work->attempt, script, strlen(script), error,
+                           "reproducer_%u.py", reproducer->number)
+               ? ACR_STEP_DONE
+               : ACR_STEP_FAILED;
+}
+
+/* One try: asks, saves and runs. DONE: reproduced. *out_ran: there was a script, and it ran. */
+static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
+{
+    AcrReproducer *reproducer = &work->reproducer;
+    g_autofree char *problem = NULL, *execution = NULL;
+    reproducer->tries++;
+    acr_loops_stage(work->run, work->attempt, "reproduce", reproducer->tries);
+    if (!acr_loops_go_on(work->run, error))
+        return ACR_STEP_FAILED;
+    AcrStep step = ask_for_script(work, &problem, error);
+    if (step == ACR_STEP_DONE) {
+        step = acr_reproducer_run(work, NULL, 0, &reproducer->executed, &reproducer->before, error);
+        if (step != ACR_STEP_DONE)
+            return step;
+        *out_ran = true;
+        if (reproducer->before.result == ACR_TEST_REPRODUCED)
+            return ACR_STEP_DONE;
+        problem = g_strdup(reproducer->before.result == ACR_TEST_PASSED
+                               ? "the script exits with 0 in the project as it is"
+                               : reproducer->before.why);
+        execution =
+            acr_execution_text("Without a patch", reproducer->executed, &reproducer->before);
+    } else if (step == ACR_STEP_NOT_DONE) {
+        acr_loops_note(work->run, "%s", problem);
+    } else {
+        return step;
+    }
+    take_feedback(reproducer,
+                  acr_prompts_render(work->run->prompts, ACR_PROMPT_TEST_RETRY, "problem", problem,
+                                     "execution", execution ? execution : "", NULL));
+    return ACR_STEP_NOT_DONE;
+}
+
+static AcrStep try_all(AcrAttemptWork *work, bool *out_ran, GError **error)
+{
+    AcrStep step = ACR_STEP_NOT_DONE;
+    for (guint i = 0; i < work->run->max_tries && step == ACR_STEP_NOT_DONE; i++)
+        step = try_once(work, out_ran, error);
+    return step;
+}
+
+AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error)
+{
+    const AcrRun *run = work->run;
+    g_autofree char *name = g_strdup_printf("attempt_%u/test", work->attempt), *python = NULL;
+    bool available = false, ran = false;
+    if (!run->executor->open(run->executor->ctx, &available, &python, error))
+        return ACR_STEP_FAILED;
+    acr_conversation_free(work->reproducer.conversation);
+    work->reproducer.conversation = acr_conversation_new(name);
+    acr_agent_start(work->reproducer.conversation, run->prompts, ACR_AGENT_TEST, "issue",
+                    run->issue, "python", python, NULL);
+    AcrStep step = try_all(work, &ran, error);
+    if (step == ACR_STEP_NOT_DONE)
+        acr_step_unproved(work, "the issue was not reproduced in %u tries", run->max_tries);
+    return step;
+}
+
+AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **error)
+{
+    bool ran = false;
+    take_feedback(&work->reproducer, message);
+    AcrStep step = try_all(work, &ran, error);
+    return step == ACR_STEP_NOT_DONE && ran ? ACR_STEP_DONE : step;
+}
+
+/* ---- The reproducer alone -------------------------------------------------------------------- */
+
+/* Guard and reproducer; DONE: the issue is reproduced. The script is run once more then, for what
+ * should be looked at in it. */
+static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
+{
+    const AcrTestVerdict *before = &work->reproducer.before;
+    const AcrExecuted *executed;
+    g_auto(AcrTestVerdict) again = {0};
+    AcrStep step = acr_reproducer_guard(work, error);
+    if (step == ACR_STEP_DONE)
+        step = acr_reproducer_write(work, error);
+    if (step == ACR_STEP_DONE)
+        step = acr_reproducer_run(work, NULL, 1, &executed, &again, error);
+    if (step == ACR_STEP_DONE && before->doubts->len)
+        *out_doubt = g_strdup(before->doubts->pdata[0]);
+    else if (step == ACR_STEP_DONE && again.result != before->result)
+        *out_doubt = g_strdup("the script is not deterministic");
+    return step;
+}
+
+bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error)
+{
+    g_auto(AcrAttemptWork) work = {0};
+    g_autofree char *text = NULL, *reason = NULL, *doubt = NULL;
+    bool available = false;
+    AcrStep step = ACR_STEP_NOT_DONE;
+    if (!run->executor->open(run->executor->ctx, &available, &text, error))
+        return false;
+    if (!available) {
+        g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
+                    "code cannot be run here: %s", text);
+        return false;
+    }
+    for (guint i = 0; i < run->max_attempts && step != ACR_STEP_DONE; i++) {
+        acr_attempt_work_begin(&work, run, i, NULL);
+        step = attempt(&work, &doubt, error);
+        if (step == ACR_STEP_FAILED)
+            return false;
+        g_free(reason);
+        reason = g_steal_pointer(&work.unproved);
+    }
+    *out = (AcrOutcome){.attempt = work.attempt, .try_number = work.reproducer.number};
+    if (step == ACR_STEP_DONE) {
+        out->script = g_steal_pointer(&work.reproducer.script);
+        out->proof_why = g_steal_pointer(&doubt);
+    } else {
+        out->reason = g_steal_pointer(&reason);
+    }
+    return true;
+}

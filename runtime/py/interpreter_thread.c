@@ -1,0 +1,412 @@
+/*
+ * The thread that owns the interpreter, its queue of jobs, and the watchdog that ends a job whose
+ * deadline has passed.
+ *
+ * A job moves from the queue to `running` to done, under one mutex. The worker holds the
+ * interpreter (the GIL) only while a job runs; the watchdog takes it to raise _acr.Deadline in the
+ * worker, again and again until the job ends. A job that does not end (stuck in C code) is given up
+ * after a grace: its caller returns, and the interpreter counts as lost. Lock order: the
+ * interpreter before the mutex.
+ */
+#include "py/py_object_private.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+typedef struct {
+    int refs; /* of the caller and of the queue or worker; under the mutex */
+    char *module, *function;
+    GBytes *argument;
+    gint64 deadline_ms; /* 0: none */
+    gint64 raise_us;    /* when the watchdog raises next; set when it starts */
+    gint64 give_up_us;  /* when the caller leaves */
+    bool started, fired, done;
+    GBytes *result;
+    GError *error;
+} Job;
+
+typedef enum { STARTING, SERVING, FAILED_TO_START } Phase;
+
+struct AcrPython {
+    pthread_mutex_t mutex;
+    pthread_cond_t to_worker, to_callers, to_watchdog; /* monotonic */
+    pthread_t worker, watchdog;
+    GQueue jobs; /* of Job, a reference each */
+    Job *running;
+    gint64 watch_until_us; /* when the watchdog wakes by itself */
+    Phase phase;
+    bool stopping, lost;
+    GError *start_error;
+    char *package_dir;
+    char *version;
+    unsigned long thread_id; /* Python's name for the worker */
+    PyObject *deadline;      /* class _acr.Deadline */
+    AcrReferee referee;
+};
+
+/* ---- Jobs ---- */
+
+static Job *job_new(const char *module, const char *function, GBytes *argument, gint64 deadline_ms)
+{
+    Job *job = g_new0(Job, 1);
+    job->refs = 2;
+    job->module = g_strdup(module);
+    job->function = g_strdup(function);
+    job->argument = argument ? g_bytes_ref(argument) : NULL;
+    job->deadline_ms = deadline_ms;
+    return job;
+}
+
+/* With the mutex held. */
+static void job_unref(Job *job)
+{
+    if (--job->refs > 0)
+        return;
+    g_free(job->module);
+    g_free(job->function);
+    g_clear_pointer(&job->argument, g_bytes_unref);
+    g_clear_pointer(&job->result, g_bytes_unref);
+    g_clear_error(&job->error);
+    g_free(job);
+}
+
+static void wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, gint64 until_us)
+{
+    if (until_us == G_MAXINT64) {
+        pthread_cond_wait(cond, mutex);
+        return;
+    }
+    struct timespec until = {.tv_sec = until_us / G_USEC_PER_SEC,
+                             .tv_nsec = until_us % G_USEC_PER_SEC * 1000};
+    pthread_cond_timedwait(cond, mutex, &until);
+}
+
+/* ---- The watchdog ---- */
+
+/* Raises Deadline in the worker if `job` still runs. Waits for the interpreter: for ever where a
+ * job never lets go. */
+static void raise_deadline(AcrPython *python, const Job *job)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    pthread_mutex_lock(&python->mutex);
+    gint64 now = g_get_monotonic_time();
+    /* The time too: the job may have ended and another have got its address. */
+    if (python->running == job && job->deadline_ms > 0 && job->raise_us <= now) {
+        python->running->fired = true;
+        python->running->raise_us = now + ACR_PY_AGAIN_MS * 1000;
+        PyThreadState_SetAsyncExc(python->thread_id, python->deadline);
+    }
+    pthread_mutex_unlock(&python->mutex);
+    PyGILState_Release(state);
+}
+
+static void *watchdog_main(void *data)
+{
+    AcrPython *python = data;
+    pthread_mutex_lock(&python->mutex);
+    while (!python->stopping) {
+        const Job *job = python->running;
+        gint64 due = job && job->deadline_ms > 0 ? job->raise_us : G_MAXINT64;
+        if (due > g_get_monotonic_time()) {
+            python->watch_until_us = due;
+            wait_until(&python->to_watchdog, &python->mutex, due);
+            continue;
+        }
+        pthread_mutex_unlock(&python->mutex);
+        raise_deadline(python, job);
+        pthread_mutex_lock(&python->mutex);
+    }
+    pthread_mutex_unlock(&python->mutex);
+    return NULL;
+}
+
+/* ---- The worker ---- */
+
+/* With the mutex held and without the interpreter: the next job, or NULL when it is time to stop.
+ */
+static Job *next_job(AcrPython *python)
+{
+    while (!python->stopping && g_queue_is_empty(&python->jobs))
+        pthread_cond_wait(&python->to_worker, &python->mutex);
+    Job *job = python->stopping ? NULL : g_queue_pop_head(&python->jobs);
+    if (!job)
+        return NULL;
+    gint64 now = g_get_monotonic_time();
+    job->started = true;
+    job->raise_us = now + job->deadline_ms * 1000;
+    job->give_up_us = job->deadline_ms > 0 ? job->raise_us + ACR_PY_GRACE_MS * 1000 : G_MAXINT64;
+    python->running = job;
+    if (job->deadline_ms > 0) {
+        pthread_cond_broadcast(
+            &python->to_callers); /* the caller waits no longer than give_up_us from now on */
+        if (job->raise_us < python->watch_until_us)
+            pthread_cond_signal(&python->to_watchdog);
+    }
+    return job;
+}
+
+/* With the interpreter held: no Deadline comes any more, and one that was raised but not delivered
+ * is gone. */
+static void end_running(AcrPython *python)
+{
+    pthread_mutex_lock(&python->mutex);
+    python->running = NULL;
+    pthread_mutex_unlock(&python->mutex);
+    PyThreadState_SetAsyncExc(python->thread_id, NULL);
+}
+
+/* Runs a job with the interpreter held. */
+static void run_job(AcrPython *python, Job *job)
+{
+    PyObject *result = acr_py_call(job->module, job->function, job->argument);
+    end_running(python);
+    if (job->fired) {
+        /* Even when it came to a result: the exception may have been swallowed half-way. */
+        g_set_error(&job->error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
+                    "python took longer than %" G_GINT64_FORMAT " ms", job->deadline_ms);
+        PyErr_Clear();
+    } else if (result) {
+        job->result = g_bytes_new(PyBytes_AS_STRING(result), (gsize)PyBytes_GET_SIZE(result));
+    } else {
+        acr_py_error_take(job->deadline_ms, &job->error);
+    }
+    Py_XDECREF(result);
+}
+
+static void serve(AcrPython *python)
+{
+    PyThreadState *state = PyEval_SaveThread();
+    pthread_mutex_lock(&python->mutex);
+    for (Job *job; (job = next_job(python)) != NULL;) {
+        pthread_mutex_unlock(&python->mutex);
+        PyEval_RestoreThread(state);
+        run_job(python, job);
+        state = PyEval_SaveThread();
+        pthread_mutex_lock(&python->mutex);
+        job->done = true;
+        job_unref(job);
+        pthread_cond_broadcast(&python->to_callers);
+    }
+    pthread_mutex_unlock(&python->mutex);
+    pthread_join(python->watchdog, NULL); /* woken by who set `stopping` */
+    PyEval_RestoreThread(state);
+}
+
+/* After acr_py_start: what the other threads need to know; then the watchdog. */
+static bool prepare(AcrPython *python, GError **error)
+{
+    PyObject *module = PyImport_ImportModule("_acr");
+    python->thread_id = PyThread_get_thread_ident();
+    python->deadline = module ? PyObject_GetAttrString(module, "Deadline") : NULL;
+    Py_XDECREF(module);
+    if (!python->deadline) {
+        acr_py_error_take(0, error);
+        return false;
+    }
+    int failed = pthread_create(&python->watchdog, NULL, watchdog_main, python);
+    if (failed)
+        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",
+                    g_strerror(failed));
+    return !failed;
+}
+
+static void set_phase(AcrPython *python, Phase phase)
+{
+    pthread_mutex_lock(&python->mutex);
+    python->phase = phase;
+    pthread_cond_broadcast(&python->to_callers);
+    pthread_mutex_unlock(&python->mutex);
+}
+
+static void *worker_main(void *data)
+{
+    AcrPython *python = data;
+    if (!acr_py_start(python->package_dir, &python->start_error)) {
+        set_phase(python, FAILED_TO_START);
+        return NULL;
+    }
+    bool ready = prepare(python, &python->start_error);
+    if (ready) {
+        set_phase(python, SERVING);
+        serve(python);
+    }
+    Py_CLEAR(python->deadline);
+    (void)Py_FinalizeEx();
+    if (!ready)
+        set_phase(python, FAILED_TO_START);
+    return NULL;
+}
+
+/* ---- Life ---- */
+
+static void init_conds(AcrPython *python)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&python->mutex, NULL);
+    pthread_cond_init(&python->to_worker, &attr);
+    pthread_cond_init(&python->to_callers, &attr);
+    pthread_cond_init(&python->to_watchdog, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+static void destroy(AcrPython *python)
+{
+    pthread_cond_destroy(&python->to_worker);
+    pthread_cond_destroy(&python->to_callers);
+    pthread_cond_destroy(&python->to_watchdog);
+    pthread_mutex_destroy(&python->mutex);
+    g_clear_error(&python->start_error);
+    g_free(python->package_dir);
+    g_free(python->version);
+    g_free(python);
+}
+
+/* Starts the worker with all signals blocked: they are the main thread's. The watchdog inherits
+ * that. */
+static int start_worker(AcrPython *python)
+{
+    sigset_t all, before;
+    pthread_attr_t attr;
+    sigfillset(&all);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, ACR_PY_STACK_BYTES);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&python->worker, &attr, worker_main, python);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return failed;
+}
+
+AcrPython *acr_python_start(const char *package_dir, GError **error)
+{
+    AcrPython *python = g_new0(AcrPython, 1);
+    init_conds(python);
+    g_queue_init(&python->jobs);
+    python->watch_until_us = G_MAXINT64;
+    python->package_dir = g_canonicalize_filename(package_dir, NULL);
+    python->referee = (AcrReferee){.ctx = python, .compiles = acr_py_compiles, .lint = acr_py_lint};
+    /* Asked before there is another thread: Python makes this text when it is first asked for. */
+    python->version = acr_py_running_version();
+    int failed = start_worker(python);
+    if (failed) {
+        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",
+                    g_strerror(failed));
+        destroy(python);
+        return NULL;
+    }
+    return python;
+}
+
+/* With the mutex held. */
+static bool start_error(const AcrPython *python, GError **error)
+{
+    g_propagate_error(error, g_error_copy(python->start_error));
+    return false;
+}
+
+bool acr_python_await(AcrPython *python, GError **error)
+{
+    pthread_mutex_lock(&python->mutex);
+    while (python->phase == STARTING)
+        pthread_cond_wait(&python->to_callers, &python->mutex);
+    bool ok = python->phase == SERVING || start_error(python, error);
+    pthread_mutex_unlock(&python->mutex);
+    return ok;
+}
+
+AcrPython *acr_python_new(const char *package_dir, GError **error)
+{
+    g_autoptr(AcrPython) python = acr_python_start(package_dir, error);
+    return python && acr_python_await(python, error) ? g_steal_pointer(&python) : NULL;
+}
+
+void acr_python_free(AcrPython *python)
+{
+    if (!python)
+        return;
+    pthread_mutex_lock(&python->mutex);
+    bool lost = python->lost;
+    python->stopping = true;
+    pthread_cond_broadcast(&python->to_worker);
+    pthread_cond_broadcast(&python->to_watchdog);
+    pthread_mutex_unlock(&python->mutex);
+    if (lost)
+        return; /* its threads may never end, so what they use stays */
+    pthread_join(python->worker, NULL);
+    destroy(python);
+}
+
+const char *acr_python_version(const AcrPython *python)
+{
+    return python->version;
+}
+
+const AcrReferee *acr_python_referee(AcrPython *python)
+{
+    return &python->referee;
+}
+
+/* ---- Calls ---- */
+
+static bool lost_error(GError **error)
+{
+    g_set_error_literal(
+        error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
+        "the Python interpreter is lost: an earlier job did not end at its deadline");
+    return false;
+}
+
+/* With the mutex held. */
+static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
+{
+    while (!job->done) {
+        if (python->phase == FAILED_TO_START) {
+            if (g_queue_remove(&python->jobs, job))
+                job_unref(job);
+            return start_error(python, error);
+        }
+        if (python->lost && !job->started) {
+            if (g_queue_remove(&python->jobs, job))
+                job_unref(job);
+            return lost_error(error);
+        }
+        if (job->started && g_get_monotonic_time() >= job->give_up_us) {
+            python->lost = true;
+            pthread_cond_broadcast(&python->to_callers);
+            g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
+                        "python took longer than %" G_GINT64_FORMAT " ms and did not end",
+                        job->deadline_ms);
+            return false;
+        }
+        wait_until(&python->to_callers, &python->mutex,
+                   job->started ? job->give_up_us : G_MAXINT64);
+    }
+    if (job->error) {
+        g_propagate_error(error, g_steal_pointer(&job->error));
+        return false;
+    }
+    *out = g_steal_pointer(&job->result);
+    return true;
+}
+
+bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument,
+                     gint64 deadline_ms, GBytes **out, GError **error)
+{
+    bool ok;
+    Job *job = job_new(module, function, argument, deadline_ms);
+    pthread_mutex_lock(&python->mutex);
+    if (python->lost) {
+        job_unref(job);
+        ok = lost_error(error);
+    } else {
+        g_queue_push_tail(&python->jobs, job);
+        pthread_cond_signal(&python->to_worker);
+        ok = await_job(python, job, out, error);
+    }
+    job_unref(job);
+    pthread_mutex_unlock(&python->mutex);
+    return ok;
+}

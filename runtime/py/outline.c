@@ -1,0 +1,29 @@
+/*
+ * Outlining a file by Python's ast (python/acr/outline.py), and what its rows depend on.
+ */
+#include "py/py_private.h"
+
+#define MAX_SOURCE_OF_OUTLINE (1024u * 1024)
+
+/* No deadline: who asks for many files has the process ended that does not answer. */
+bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes **out_rows,
+                        GError **error)
+{
+    return acr_python_call(python, "outline", "outline", source, 0, out_rows, error);
+}
+
+char *acr_python_outline_version(const char *package_dir, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    g_autofree char *path = g_build_filename(package_dir, "acr", "outline.py", NULL);
+    g_autoptr(GBytes) source = acr_file_read(path, MAX_SOURCE_OF_OUTLINE, &why);
+    if (!source) {
+        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, why->message);
+        return NULL;
+    }
+    gsize len;
+    const void *data = g_bytes_get_data(source, &len);
+    g_autofree char *digest = acr_sha256_hex(data, len);
+    g_autofree char *python = acr_py_running_version();
+    return g_strdup_printf("%d/%s/%.16s", ACR_OUTLINE_VERSION, python, digest);
+}

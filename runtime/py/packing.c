@@ -1,0 +1,36 @@
+/*
+ * Lists of byte strings as one byte string, the way python/acr/packing.py writes them: each field is
+ * its length (8 bytes, little-endian) and its bytes.
+ */
+#include "py/py_private.h"
+
+#include <string.h>
+
+void acr_py_fields_add(GByteArray *fields, const void *data, gsize len)
+{
+    guint64 length = GUINT64_TO_LE((guint64)len);
+    g_assert(len <= G_MAXUINT - sizeof length);
+    g_byte_array_append(fields, (const guint8 *)&length, sizeof length);
+    if (len > 0)
+        g_byte_array_append(fields, data, (guint)len);
+}
+
+GPtrArray *acr_py_fields_split(GBytes *data)
+{
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
+    gsize size, at = 0;
+    const guint8 *bytes = g_bytes_get_data(data, &size);
+    while (at < size) {
+        guint64 length;
+        if (size - at < sizeof length)
+            return NULL;
+        memcpy(&length, bytes + at, sizeof length);
+        length = GUINT64_FROM_LE(length);
+        at += sizeof length;
+        if (length > size - at)
+            return NULL;
+        g_ptr_array_add(fields, g_bytes_new_from_bytes(data, at, (gsize)length));
+        at += (gsize)length;
+    }
+    return g_steal_pointer(&fields);
+}

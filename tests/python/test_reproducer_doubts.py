@@ -1,0 +1,121 @@
+"""acr.reproducer_doubts: what a reproducer is doubted for, and that an honest one is not."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from acr import reproducer_doubts
+from acr.packing import unpack
+
+
+def said(source: str) -> list[str]:
+    """The doubts about a script that imports the project."""
+    return [field.decode() for field in unpack(reproducer_doubts.find(f"{source}\nimport app\n".encode()))]
+
+
+HONEST = {
+    "assertion": "import app\nassert app.half(4) == 2, app.half(4)\n",
+    "exception of the issue": "import app\ntry:\n    app.half(4)\nexcept ZeroDivisionError as e:\n    raise AssertionError('it raises') from e\n",
+    "broad, but raises": "import app\ntry:\n    app.half(4)\nexcept Exception as e:\n    raise AssertionError(str(e))\n",
+    "expected error": "import app\ntry:\n    app.half('x')\nexcept TypeError:\n    pass\nelse:\n    raise AssertionError\n",
+    "files of its own": "import pathlib, tempfile\nd = pathlib.Path(tempfile.mkdtemp())\n(d / 'a.py').write_text('x')\nopen(d / 'b.py', 'w')\n",
+    "its own place": "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\n",
+    "text of a value": "import app\nassert eval(repr(app.half(2))) == 1\n",
+    "chance with a seed": "import random\nrandom.seed(1)\nassert random.random() < 1\n",
+    "a command of the project": "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'app'], check=True)\n",
+    "in words only": "# sys.exit, os._exit\nprint('os._exit(1)')\n",
+}
+
+
+EXITS = [
+    "import app, sys\nassert app.half(4) == 2\nsys.exit(0)\n",
+    "import app, sys\nif __name__ == '__main__':\n    assert app.half(4) == 2\n    sys.exit()\n",
+]
+
+
+@pytest.mark.parametrize("source", EXITS)
+def test_to_leave_with_0_at_the_very_end_is_not_doubted(source: str) -> None:
+    assert reproducer_doubts.find(source.encode()) == b""
+    assert said(source) != []  # there is something after it
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="before 3.10 Python cannot tell what is its own")
+@pytest.mark.parametrize("starts", ["", "import app", "from app import half", "import subprocess", "os.system('app')"])
+def test_a_script_that_runs_nothing_of_the_project_is_doubted(starts: str) -> None:
+    source = f"import os\n{starts}\nassert os.path.getsize('app.py') == 7\n"
+    told = [field.decode() for field in unpack(reproducer_doubts.find(source.encode()))]
+    assert told == ([] if starts else ["the script imports nothing of the project, and starts nothing"])
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_script_is_not_doubted(name: str) -> None:
+    assert said(HONEST[name]) == []
+
+
+DOUBTED = [
+    ("import os\nos._exit(1)\n", "the script calls os._exit (line 2)"),
+    ("import sys\nif 1:\n    sys.exit(0)\nx = 1\n", "the script calls sys.exit (line 3)"),
+    ("import sys\nsys.exit(1)\n", "the script calls sys.exit (line 2)"),
+    ("raise SystemExit(0)\n", "the script raises SystemExit (line 1)"),
+    ("import os\nos.fork()\n", "the script calls os.fork (line 2)"),
+    ("import sys\nsys.excepthook = print\n", "the script replaces sys.excepthook (line 2)"),
+    ("import sys\nsetattr(sys, 'excepthook', print)\n", "the script replaces sys.excepthook (line 2)"),
+    ("print('Traceback (most recent call last):')\n", "the script holds the text of a traceback (line 1)"),
+    (
+        "import traceback\ntraceback.print_exc()\n",
+        "the script prints a traceback itself, by traceback.print_exc (line 2)",
+    ),
+    ("exec('raise AssertionError')\n", "the script runs text as code by exec (line 1)"),
+    ("eval('1')\n", "the script runs text as code by eval (line 1)"),
+    ("import time\nx = time.time() % 2\n", "the script asks the clock by time.time (line 2)"),
+    ("import random\nx = random.random()\n", "the script depends on randomness, by random.random (line 2)"),
+    ("import numpy as np\nx = np.random.rand()\n", "the script depends on randomness, by np.random.rand (line 2)"),
+    ("import os\nx = os.urandom(1)\n", "the script depends on randomness, by os.urandom (line 2)"),
+    ("import secrets\nx = secrets.choice([1])\n", "the script depends on randomness, by secrets.choice (line 2)"),
+    ("x = open('app.py').read()\n", "the script reads a file of Python code (line 1)"),
+    (
+        "from pathlib import Path\nx = Path('a', 'app.py').read_text()\n",
+        "the script reads a file of Python code (line 2)",
+    ),
+    ("import app\nx = open(app.__file__)\n", "the script looks at app.__file__ (line 2)"),
+    (
+        "import inspect, app\nx = inspect.getsource(app)\n",
+        "the script reads source code by inspect.getsource (line 2)",
+    ),
+    ("import app\nx = app.half.__code__\n", "the script looks at app.half.__code__ (line 2)"),
+    ("import subprocess\nsubprocess.run(['grep', 'x', 'y'])\n", "the script runs grep (line 2)"),
+    ("import subprocess\nsubprocess.run('cat x', shell=True)\n", "the script runs cat (line 2)"),
+    ("try:\n    import app\nexcept ImportError:\n    pass\n", "the script catches ImportError and goes on (line 3)"),
+    (
+        "try:\n    import app\nexcept (KeyError, Exception):\n    x = 1\n",
+        "the script catches Exception and goes on (line 3)",
+    ),
+    ("try:\n    import app\nexcept:\n    pass\n", "the script catches every error and goes on (line 3)"),
+    (
+        "import contextlib\nwith contextlib.suppress(Exception):\n    import app\n",
+        "the script swallows errors by suppress (line 2)",
+    ),
+    ("def f(:\n", "the script cannot be read by the program's own Python"),
+    ("x = 1\0\n", "the script cannot be read by the program's own Python"),
+    ("x = " + "(" * 50_000 + ")" * 50_000, "the script cannot be read by the program's own Python"),
+]
+
+
+@pytest.mark.parametrize(("source", "doubt"), DOUBTED)
+def test_what_it_may_be_red_or_green_for_is_told(source: str, doubt: str) -> None:
+    assert said(source) == [doubt]
+
+
+def test_there_is_a_most_and_the_order_is_that_of_lines() -> None:
+    many = "import os\n" + "os._exit(1)\n" * 20
+    assert said(many) == [f"the script calls os._exit (line {n})" for n in range(2, 2 + reproducer_doubts.MAX_DOUBTS)]
+    assert said("import os\ndef f():\n    os._exit(1)\nos.abort()\n") == [
+        "the script calls os._exit (line 3)",
+        "the script calls os.abort (line 4)",
+    ]
+
+
+def test_deep_expressions_are_no_crash() -> None:
+    assert len(said("x = " + "1+" * 50_000 + "1")) <= 1
+    assert len(said("x = " + "-" * 50_000 + "1")) <= 1

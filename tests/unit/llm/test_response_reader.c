@@ -1,0 +1,280 @@
+/* Bytes of a response to an answer or a failure: what kind of body it is, where it ends, what is
+ * too large. */
+#include "http/http.h"
+#include "shown.h"
+
+#define P &acr_provider_openai
+#define CHUNK(text, finish)                                                                        \
+    "data: {'choices':[{'delta':{'content':'" text "'},'finish_reason':" finish "}]}\n\n"
+#define STREAM CHUNK("a", "null") CHUNK("b", "'stop'") "data: [DONE]\n\n"
+#define WHOLE "{'choices':[{'message':{'content':'ab'},'finish_reason':'stop'}]}"
+#define ANSWER "ab|stop|-|-1+-1+-1+-1>-1(-1)"
+
+/* Headers of NULL-terminated pairs; owned. */
+static GHashTable *headers_of(const char *const *pairs)
+{
+    GHashTable *headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+
+    for (; *pairs; pairs += 2)
+        g_hash_table_insert(headers, g_strdup(pairs[0]), g_strdup(pairs[1]));
+    return headers;
+}
+#define HEADERS(...) headers_of((const char *const[]){__VA_ARGS__, NULL})
+
+static void assert_typed(const char *type, const char *text, const char *expected)
+{
+    g_autoptr(GHashTable) headers = HEADERS("content-type", type);
+    g_autofree char *json = quoted(text);
+
+    for (gsize piece = 1; piece <= strlen(json); piece = piece < 4 ? piece + 1 : piece * 3) {
+        g_autofree char *shown = show_response(P, 200, headers, json, strlen(json), piece);
+
+        if (!g_str_has_prefix(shown, expected))
+            g_error("as %s: '%s' is not the beginning of: %s", type, expected, shown);
+    }
+}
+
+static void a_body_is_known_by_its_type_and_by_its_first_byte(void)
+{
+    static const char *const types[] = {"text/event-stream",
+                                        "text/event-stream; charset=utf-8",
+                                        "Text/Event-Stream",
+                                        "application/json",
+                                        "application/json; charset=utf-8",
+                                        "text/plain",
+                                        ""};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(types); i++) {
+        assert_typed(types[i], STREAM, ANSWER);
+        assert_typed(types[i], ": ping\n\n" STREAM, ANSWER);
+        assert_typed(types[i], "\n\r\n \n" STREAM, ANSWER);
+        assert_typed(types[i], " \t" STREAM, ANSWER);
+        assert_typed(types[i], "event: x\n" STREAM, ANSWER);
+        assert_typed(types[i], "id: 1\n" STREAM, ANSWER);
+        assert_typed(types[i], "retry: 1\n" STREAM, ANSWER);
+        assert_typed(types[i], WHOLE, ANSWER);
+        assert_typed(types[i], "\n\n\n" WHOLE "\n", ANSWER);
+        assert_typed(types[i], "{'error':{'message':'M','code':503}}", "overloaded: ");
+    }
+    assert_shown(P, STREAM, ANSWER); /* without any header */
+    assert_shown(P, WHOLE, ANSWER);
+    assert_class(
+        P, 200, "<html>",
+        "malformed: the server did not answer with JSON (HTTP 200, it starts with \"<html>\")");
+    assert_class(P, 200, "", "malformed: ");
+    assert_class(P, 200, "\n\n", "malformed: ");
+    assert_typed("text/event-stream", "\n", "truncated_stream: ");
+}
+
+static void what_comes_after_the_end_is_not_wanted(void)
+{
+    g_autofree char *text = quoted(STREAM CHUNK("more", "null"));
+    g_autoptr(AcrReader) reader = acr_reader_new(P, 200, NULL);
+    g_auto(AcrModelAnswer) answer = {0};
+    g_auto(AcrFailure) failure = {0};
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+
+    g_assert_false(acr_reader_feed(reader, text, strlen(text)));
+    g_assert_true(acr_reader_end(reader, "cut all the same", &answer, &usage, &failure));
+    g_assert_cmpstr(answer.content, ==, "ab");
+}
+
+/* The class and message of a body that ended because of `cut`, and whether its usage is known. */
+static char *end_of(const char *text, const char *cut, bool *out_knows_usage)
+{
+    g_autofree char *json = quoted(text);
+    g_autoptr(AcrReader) reader = acr_reader_new(P, 200, NULL);
+    g_auto(AcrModelAnswer) answer = {0};
+    g_auto(AcrFailure) failure = {0};
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+    bool ok = false;
+
+    g_assert_true(acr_reader_feed(reader, json, strlen(json)));
+    ok = acr_reader_end(reader, cut, &answer, &usage, &failure);
+    *out_knows_usage = usage.output >= 0;
+    return ok ? g_strdup(answer.content)
+              : g_strdup_printf("%s: %s", acr_llm_error_name(failure.code), failure.message);
+}
+
+static void assert_end(const char *text, const char *cut, const char *expected)
+{
+    bool knows_usage = false;
+    g_autofree char *shown = end_of(text, cut, &knows_usage);
+
+    g_assert_cmpstr(shown, ==, expected);
+    g_assert_false(knows_usage);
+}
+
+static void a_body_that_is_cut_is_truncated_and_its_usage_unknown(void)
+{
+#define USED "data: {'choices':[],'usage':{'prompt_tokens':1,'completion_tokens':1}}\n\n"
+    bool knows_usage = false;
+    g_autofree char *whole = end_of(WHOLE, "one byte is missing", &knows_usage);
+
+    assert_end(CHUNK("a", "'stop'") USED, NULL,
+               "truncated_stream: the stream ended before the answer was complete");
+    assert_end(CHUNK("a", "'stop'") USED, "the peer is gone", "truncated_stream: the peer is gone");
+    assert_end("{'choices':[{'message':{'content':'a", "the peer is gone",
+               "truncated_stream: the peer is gone");
+    assert_end("", "the peer is gone",
+               "truncated_stream: HTTP 200 without an answer: the peer is gone");
+    assert_end(CHUNK("a", "null") "data: {'choices'", "the peer is gone",
+               "truncated_stream: the peer is gone");
+    assert_end("data: {'choices'", NULL,
+               "truncated_stream: the stream ended before the answer was complete");
+    g_assert_cmpstr(whole, ==, "ab"); /* all of the answer came */
+}
+
+static void an_error_that_is_written_into_a_stream_is_found(void)
+{
+    assert_class(P, 200, CHUNK("a", "null") "{'error':{'message':'M','code':503}}\n",
+                 "overloaded: HTTP 200: M");
+    assert_class(P, 200, CHUNK("a", "null") "{\n'error':\n{'message':'M',\n'code':429}\n}",
+                 "rate_limit: ");
+    assert_class(P, 200, CHUNK("a", "null") "{'note':'no error'}\n", "truncated_stream: ");
+    assert_class(P, 200, CHUNK("a", "null") "upstream closed\n", "truncated_stream: ");
+}
+
+static void refusals_of_any_shape_have_a_class(void)
+{
+    assert_class(P, 400, "", "bad_request: HTTP 400");
+    assert_class(P, 400, "no \xff text", "bad_request: HTTP 400: no ");
+    assert_class(P, 500, "<html>oh</html>", "server: HTTP 500: <html>oh");
+    assert_class(P, 503, "[]", "overloaded: HTTP 503");
+    assert_class(P, 302, "", "bad_request: HTTP 302 (redirects are not followed");
+    assert_class(P, 400, STREAM, "bad_request: ");
+}
+
+static void a_refusal_is_read_up_to_a_ceiling(void)
+{
+    static const gsize mega = 1024 * 1024;
+    g_autofree char *filler = g_strnfill(mega, 'x');
+    g_autoptr(AcrReader) reader = acr_reader_new(P, 503, NULL);
+    AcrModelAnswer answer = {0};
+    g_auto(AcrFailure) failure = {0};
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+
+    g_assert_true(acr_reader_feed(reader, filler, mega - 1));
+    g_assert_false(acr_reader_feed(reader, filler, mega));
+    g_assert_false(acr_reader_feed(reader, filler, mega));
+    g_assert_false(acr_reader_end(reader, NULL, &answer, &usage, &failure));
+    g_assert_cmpint((int)failure.code, ==, ACR_LLM_ERROR_OVERLOADED);
+    g_assert_cmpuint(strlen(failure.message), <, 2 * ACR_LLM_MAX_MESSAGE);
+}
+
+/* Feeds `first` and then fill until no more is wanted; the bytes that were taken. */
+static gsize fill(const char *first, AcrFailure *out)
+{
+    static const gsize mega = 1024 * 1024;
+    g_autofree char *filler = g_strnfill(mega, 'x');
+    g_autoptr(AcrReader) reader = acr_reader_new(P, 200, NULL);
+    AcrModelAnswer answer = {0};
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+    gsize taken = strlen(first);
+
+    g_assert_true(acr_reader_feed(reader, first, strlen(first)));
+    while (acr_reader_feed(reader, filler, mega)) {
+        taken += mega;
+        g_assert_cmpuint(taken, <=, ACR_HTTP_MAX_BODY_BYTES);
+    }
+    g_assert_false(acr_reader_end(reader, NULL, &answer, &usage, out));
+    return taken;
+}
+
+static void what_passes_a_ceiling_is_malformed_for_good(void)
+{
+    g_auto(AcrFailure) body = {0};
+    g_auto(AcrFailure) event = {0};
+
+    g_assert_cmpuint(fill("{\"choices\":[{\"message\":{\"content\":\"", &body), >=,
+                     ACR_HTTP_MAX_BODY_BYTES - 1024 * 1024);
+    g_assert_cmpint((int)body.code, ==, ACR_LLM_ERROR_MALFORMED);
+    g_assert_false(body.retryable);
+    g_assert_cmpuint(fill("data: ", &event), >=, ACR_MAX_EVENT_BYTES - 1024 * 1024);
+    g_assert_cmpint((int)event.code, ==, ACR_LLM_ERROR_MALFORMED);
+    g_assert_cmpstr(event.message, ==, "an event of the stream is too large");
+    g_assert_false(event.retryable);
+}
+
+static void assert_id(GHashTable *taken, const char *id)
+{
+    g_autoptr(GHashTable) headers = taken;
+    g_autoptr(AcrReader) reader = acr_reader_new(P, 200, headers);
+
+    g_assert_cmpstr(acr_reader_partial(reader)->request_id, ==, id);
+}
+
+static void request_ids_stand_in_many_headers(void)
+{
+    assert_id(HEADERS("x-request-id", "r1", "request-id", "r2"), "r1");
+    assert_id(HEADERS("request-id", "r2"), "r2");
+    assert_id(HEADERS("x-amzn-requestid", "r3"), "r3");
+    assert_id(HEADERS("apim-request-id", "r4"), "r4");
+    assert_id(HEADERS("date", "today"), NULL);
+}
+
+/* The cost of an answer with that header and member; -1: none is stated. */
+static gint64 cost_of(const char *said_by_header, const char *said_by_body)
+{
+    g_autoptr(GHashTable) headers = HEADERS("x-litellm-response-cost", said_by_header);
+    g_autofree char *text = g_strdup_printf(
+        "{'choices':[{'message':{'content':'a'}}],'usage':{'prompt_tokens':1%s}}", said_by_body);
+    g_autofree char *json = quoted(text);
+    g_autoptr(AcrReader) reader = acr_reader_new(P, 200, headers);
+    g_auto(AcrModelAnswer) answer = {0};
+    g_auto(AcrFailure) failure = {0};
+    AcrUsage usage = ACR_USAGE_UNKNOWN;
+
+    g_assert_true(acr_reader_feed(reader, json, strlen(json)));
+    g_assert_true(acr_reader_end(reader, NULL, &answer, &usage, &failure));
+    g_assert_cmpint(usage.cost_stated, ==, usage.cost_pico >= 0);
+    return usage.cost_pico;
+}
+
+static void a_stated_cost_is_the_bodys_or_else_the_headers(void)
+{
+    g_assert_cmpint(cost_of("0.0025", ""), ==, 2500000000);
+    g_assert_cmpint(cost_of("1.5e-06", ""), ==, 1500000);
+    g_assert_cmpint(cost_of("0.0025", ",'cost':0.5"), ==, 500000000000);
+    g_assert_cmpint(cost_of("0", ""), ==, 0);
+    g_assert_cmpint(cost_of("", ""), ==, -1);
+    g_assert_cmpint(cost_of("-1", ""), ==, -1);
+    g_assert_cmpint(cost_of("nan", ""), ==, -1);
+    g_assert_cmpint(cost_of("1e300", ""), ==, -1);
+    g_assert_cmpint(cost_of("1 USD", ""), ==, -1);
+    g_assert_cmpint(cost_of("0.5", ",'cost':-3"), ==, 500000000000);
+}
+
+static void pings_are_no_content(void)
+{
+    g_autofree char *text = quoted(CHUNK("a", "null"));
+    g_autoptr(AcrReader) reader = acr_reader_new(P, 200, NULL);
+    gint64 begun_us = acr_reader_partial(reader)->content_us, content_us = 0;
+
+    g_usleep(2000);
+    g_assert_false(acr_reader_partial(reader)->began);
+    g_assert_true(acr_reader_feed(reader, ": ping\n\ndata: {\"choices\":[]}\n\n", 30));
+    g_assert_cmpint(acr_reader_partial(reader)->content_us, ==, begun_us);
+    g_assert_true(acr_reader_feed(reader, text, strlen(text)));
+    content_us = acr_reader_partial(reader)->content_us;
+    g_assert_cmpint(content_us, >=, begun_us + 2000);
+    g_assert_true(acr_reader_partial(reader)->began);
+    g_assert_true(acr_reader_feed(reader, "\n\n: ping\n", 9));
+    g_assert_cmpint(acr_reader_partial(reader)->content_us, ==, content_us);
+}
+
+#define TEST(name) g_test_add_func("/llm/reader/" #name, name)
+
+void add_reader_tests(void)
+{
+    TEST(a_body_is_known_by_its_type_and_by_its_first_byte);
+    TEST(what_comes_after_the_end_is_not_wanted);
+    TEST(a_body_that_is_cut_is_truncated_and_its_usage_unknown);
+    TEST(an_error_that_is_written_into_a_stream_is_found);
+    TEST(refusals_of_any_shape_have_a_class);
+    TEST(a_refusal_is_read_up_to_a_ceiling);
+    TEST(what_passes_a_ceiling_is_malformed_for_good);
+    TEST(request_ids_stand_in_many_headers);
+    TEST(a_stated_cost_is_the_bodys_or_else_the_headers);
+    TEST(pings_are_no_content);
+}

@@ -1,0 +1,128 @@
+/* Texts of calls bound to the registered signatures. */
+#include "py_fixture.h"
+
+#include <string.h>
+
+static void binds(const char *text, const char *expected)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrCall) call = {0};
+    bool ok = acr_python_bind_call(the_python(), text, &call, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    g_autofree char *printed = acr_call_print(&call);
+    g_assert_cmpstr(printed, ==, expected);
+}
+
+static void refused(const char *text, const char *said)
+{
+    g_autoptr(GError) error = NULL;
+    AcrCall call = {0};
+    g_assert_false(acr_python_bind_call(the_python(), text, &call, &error));
+    g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL);
+    if (!strstr(error->message, said))
+        g_error("%s", error->message);
+    g_assert_null(call.spec);
+}
+
+static void every_call(void)
+{
+    gsize n;
+    const AcrCallSpec *specs = acr_search_call_specs(&n);
+    g_assert_cmpuint(n, >=, 8);
+    for (gsize i = 0; i < n; i++) {
+        g_autoptr(GString) text = g_string_new(specs[i].name);
+        g_auto(AcrCall) call = {0};
+        g_autoptr(GError) error = NULL;
+        g_string_append_c(text, '(');
+        for (guint p = 0; p < ACR_CALL_MAX_PARAMS && specs[i].params[p].name; p++)
+            g_string_append_printf(
+                text, specs[i].params[p].type == ACR_PARAM_INTEGER ? "%s%s=1%u" : "%s%s='v%u'",
+                p ? ", " : "", specs[i].params[p].name, p);
+        g_string_append_c(text, ')');
+        bool ok = acr_python_bind_call(the_python(), text->str, &call, &error);
+        g_assert_no_error(error);
+        g_assert_true(ok && call.spec == &specs[i]);
+        for (guint p = 0; p < ACR_CALL_MAX_PARAMS && specs[i].params[p].name; p++) {
+            g_autofree char *value =
+                g_strdup_printf(specs[i].params[p].type == ACR_PARAM_INTEGER ? "1%u" : "v%u", p);
+            g_assert_cmpstr(call.values[p], ==, value);
+        }
+    }
+}
+
+static void as_models_write(void)
+{
+    binds(" search_class ( 'Prefix' ) \n", "search_class(\"Prefix\")");
+    binds("search_method_in_class(class_name=\"P\", method_name='__mul__')",
+          "search_method_in_class(\"__mul__\", \"P\")");
+    binds("get_code_around_line('a.py', '10', window_size=0x5)",
+          "get_code_around_line(\"a.py\", 10, 5)");
+}
+
+static void misfits(void)
+{
+    refused("", "not a Python call");
+    refused("search_class(", "not a Python call");
+    refused(
+        "search_class()",
+        "missing a required argument: 'class_name'; it is called as search_class(class_name: str)");
+    refused("drop_table('x')", "there are: search_class");
+    refused("search_class(x)", "in quotes");
+    refused("search_class('\\ud800')", "surrogate");
+    refused("search_class('a\\0b')", "NUL");
+}
+
+static void repaired(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrCall) call = {0};
+    bool ok = acr_python_bind_call(the_python(), "search_class('\xff')", &call, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    g_assert_cmpstr(call.values[0], ==, "\xef\xbf\xbd");
+}
+
+static char *call_of(gsize n)
+{
+    g_autofree char *argument = g_strnfill(n, 'x');
+    return g_strdup_printf("search_code('%s')", argument);
+}
+
+static void long_arguments(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrCall) call = {0};
+    g_autofree char *most = call_of(ACR_SEARCH_MAX_ARGUMENT);
+    g_autofree char *more = call_of(ACR_SEARCH_MAX_ARGUMENT + 1);
+    g_autofree char *far_more = call_of(1 << 20);
+    g_assert_true(acr_python_bind_call(the_python(), most, &call, &error));
+    g_assert_cmpuint(strlen(call.values[0]), ==, ACR_SEARCH_MAX_ARGUMENT);
+    refused(more, "longer than 16 KiB");
+    refused(far_more, "longer than 256 KiB");
+}
+
+static void listed(void)
+{
+    gsize n;
+    const AcrCallSpec *specs = acr_search_call_specs(&n);
+    g_autofree char *text = probe(the_python(), "calls", "");
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, n);
+    for (gsize i = 0; i < n; i++) {
+        g_assert_true(g_str_has_prefix(lines[i], specs[i].name));
+        g_assert_true(g_str_has_suffix(lines[i], specs[i].summary));
+    }
+    g_assert_nonnull(
+        strstr(text, "get_code_around_line(file_name: str, line_number: int, window_size: int) "));
+}
+
+void add_calls_tests(void)
+{
+    g_test_add_func("/py/calls/every_registered_call_binds", every_call);
+    g_test_add_func("/py/calls/calls_as_models_write_them", as_models_write);
+    g_test_add_func("/py/calls/misfits_are_told", misfits);
+    g_test_add_func("/py/calls/text_that_is_no_utf8_is_repaired", repaired);
+    g_test_add_func("/py/calls/arguments_have_a_limit", long_arguments);
+    g_test_add_func("/py/calls/module_lists_the_calls", listed);
+}

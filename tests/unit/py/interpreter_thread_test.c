@@ -1,0 +1,186 @@
+/* Jobs, deadlines, and an interpreter that is lost. */
+#include "py/py_private.h"
+#include "py_fixture.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static void still_serves(AcrPython *python)
+{
+    g_autofree char *answer = probe(python, "echo", "still here");
+    g_assert_cmpstr(answer, ==, "still here");
+}
+
+static void bytes_pass(void)
+{
+    g_autoptr(GError) error = NULL;
+    guint8 all[512];
+    for (gsize i = 0; i < sizeof all; i++)
+        all[i] = (guint8)i;
+    g_autoptr(GBytes) in = g_bytes_new(all, sizeof all), out = NULL, empty = NULL;
+    g_assert_true(acr_python_call(the_python(), "probe", "echo", in, 0, &out, &error));
+    g_assert_no_error(error);
+    g_assert_true(g_bytes_equal(in, out));
+    g_assert_true(acr_python_call(the_python(), "probe", "echo", NULL, 0, &empty, &error));
+    g_assert_cmpuint(g_bytes_get_size(empty), ==, 0);
+}
+
+/* A job that never ends is ended soon after its deadline. */
+static void ended(const char *function, gint64 at_most_ms)
+{
+    gint64 start = g_get_monotonic_time();
+    probe_fails(the_python(), function, 100, ACR_PY_ERROR_TIMEOUT,
+                "python took longer than 100 ms");
+    gint64 took_ms = (g_get_monotonic_time() - start) / 1000;
+    g_assert_cmpint(took_ms, >=, 99);
+    g_assert_cmpint(took_ms, <, at_most_ms);
+    still_serves(the_python());
+}
+
+static void endless(void)
+{
+    ended("spin", ACR_PY_GRACE_MS);
+}
+
+static void careless(void)
+{
+    ended("spin_careless", ACR_PY_GRACE_MS);
+}
+
+static void swallowing(void)
+{
+    ended("spin_swallowing", ACR_PY_GRACE_MS);
+}
+
+static void stubborn(void)
+{
+    ended("spin_stubborn", ACR_PY_GRACE_MS);
+}
+
+static void deadlines_at_the_end(void)
+{
+    guint done = 0, late = 0;
+    for (int i = 0; i < 300; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GBytes) in = bytes_of("3"), out = NULL;
+        if (acr_python_call(the_python(), "probe", "spin_for", in, 3 + i % 2, &out, &error)) {
+            done++;
+        } else {
+            g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT);
+            late++;
+        }
+        still_serves(the_python()); /* no exception that was meant for the job before */
+    }
+    g_assert_cmpuint(done + late, ==, 300);
+    g_test_message("%u done, %u late", done, late);
+}
+
+static void *many_calls(void *data)
+{
+    AcrPython *python = data;
+    for (int i = 0; i < 200; i++) {
+        g_autofree char *text = g_strdup_printf("%p %d", (void *)&text, i);
+        g_autofree char *answer = probe(python, "echo", text);
+        g_assert_cmpstr(answer, ==, text);
+    }
+    return NULL;
+}
+
+static void many_threads(void)
+{
+    pthread_t threads[8];
+    AcrPython *python = the_python();
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_assert_cmpint(pthread_create(&threads[i], NULL, many_calls, python), ==, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_assert_cmpint(pthread_join(threads[i], NULL), ==, 0);
+}
+
+static void *spin_once(void *python)
+{
+    probe_fails(python, "spin", 2000, ACR_PY_ERROR_TIMEOUT, "python took longer than 2000 ms");
+    return NULL;
+}
+
+static void deadline_counts_from_start(void)
+{
+    pthread_t thread;
+    AcrPython *python = the_python();
+    g_assert_cmpint(pthread_create(&thread, NULL, spin_once, python), ==, 0);
+    g_usleep(50 * 1000);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GBytes) in = bytes_of("waited"), out = NULL;
+    bool ok = acr_python_call(python, "probe", "echo", in, 1000, &out, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
+}
+
+static void *wait_in_queue(void *python)
+{
+    g_usleep(500 * 1000);
+    probe_fails(python, "echo", 0, ACR_PY_ERROR_TIMEOUT, NULL);
+    return NULL;
+}
+
+static void lost_alone(void)
+{
+    pthread_t waiting;
+    AcrPython *python = the_python();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GBytes) in = bytes_of("60000"), out = NULL;
+    g_assert_cmpint(pthread_create(&waiting, NULL, wait_in_queue, python), ==, 0);
+    gint64 start = g_get_monotonic_time();
+    g_assert_false(acr_python_call(python, "probe", "sleep", in, 100, &out, &error));
+    gint64 took_ms = (g_get_monotonic_time() - start) / 1000;
+    g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT);
+    g_assert_cmpstr(error->message, ==, "python took longer than 100 ms and did not end");
+    g_assert_cmpint(took_ms, >=, ACR_PY_GRACE_MS);
+    g_assert_cmpint(took_ms, <, ACR_PY_GRACE_MS + 20000);
+    g_assert_cmpint(pthread_join(waiting, NULL), ==, 0);
+    probe_fails(python, "echo", 0, ACR_PY_ERROR_TIMEOUT,
+                "the Python interpreter is lost: an earlier job did not end at its deadline");
+    no_python(); /* does not wait */
+    g_autoptr(GError) again = NULL;
+    g_assert_null(acr_python_new(package_dir(), &again));
+    g_assert_error(again, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
+    g_assert_cmpint((g_get_monotonic_time() - start) / 1000, <, ACR_PY_GRACE_MS + 30000);
+}
+
+static void lost(void)
+{
+    if (g_test_subprocess()) {
+        lost_alone();
+        g_assert_true(acr_dir_remove(package_dir(), NULL));
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_passed();
+}
+
+static void deep_expression(void)
+{
+    g_autofree char *minus = g_strnfill(2900, '-');
+    g_autofree char *source = g_strconcat("x = ", minus, "1\n", NULL);
+    g_autoptr(GBytes) in = bytes_of(source), out = NULL;
+    g_autoptr(GError) error = NULL;
+    bool ok = acr_python_call(the_python(), "outline", "outline", in, 10000, &out, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    g_assert_cmpuint(g_bytes_get_size(out), >, 0);
+}
+
+void add_interpreter_thread_tests(void)
+{
+    g_test_add_func("/py/interpreter_thread/any_bytes_pass", bytes_pass);
+    g_test_add_func("/py/interpreter_thread/endless_job_is_ended", endless);
+    g_test_add_func("/py/interpreter_thread/except_exception_does_not_hold_the_deadline", careless);
+    g_test_add_func("/py/interpreter_thread/swallowed_deadline_is_still_a_timeout", swallowing);
+    g_test_add_func("/py/interpreter_thread/deadline_is_raised_again", stubborn);
+    g_test_add_func("/py/interpreter_thread/late_deadline_does_not_hit_the_next_job", deadlines_at_the_end);
+    g_test_add_func("/py/interpreter_thread/threads_get_their_own_answers", many_threads);
+    g_test_add_func("/py/interpreter_thread/deadline_counts_from_the_start_of_the_job",
+                    deadline_counts_from_start);
+    g_test_add_func("/py/interpreter_thread/job_stuck_in_c_does_not_hang_the_caller", lost);
+    g_test_add_func("/py/interpreter_thread/deep_expression_does_not_crash", deep_expression);
+}

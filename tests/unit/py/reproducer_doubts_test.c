@@ -1,0 +1,57 @@
+/* Doubts about reproducers, as Python's ast finds them; which ones there are is tested in
+ * tests/python. */
+#include "py_fixture.h"
+
+#include <string.h>
+
+static GPtrArray *doubts_of(const char *script)
+{
+    g_autoptr(GPtrArray) doubts = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GError) error = NULL;
+    bool ok = acr_python_doubts(the_python(), script, doubts, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    return g_steal_pointer(&doubts);
+}
+
+static void an_honest_script(void)
+{
+    g_autoptr(GPtrArray) none = doubts_of("import app\nassert app.half(4) == 2\n");
+    g_assert_cmpuint(none->len, ==, 0);
+}
+
+static void in_the_order_of_lines(void)
+{
+    g_autoptr(GPtrArray) two = doubts_of("import app, os\nos.fork()\nos._exit(1)\n");
+    g_assert_cmpuint(two->len, ==, 2);
+    g_assert_cmpstr(two->pdata[0], ==, "the script calls os.fork (line 2)");
+    g_assert_cmpstr(two->pdata[1], ==, "the script calls os._exit (line 3)");
+}
+
+static void one_that_is_no_python(void)
+{
+    static const char *const scripts[] = {"def f(:\n", "x = \xff\n"};
+    for (guint i = 0; i < G_N_ELEMENTS(scripts); i++) {
+        g_autoptr(GPtrArray) one = doubts_of(scripts[i]);
+        g_assert_cmpuint(one->len, ==, 1);
+        g_assert_nonnull(strstr(one->pdata[0], "cannot be read"));
+    }
+}
+
+static void a_deep_one_is_no_crash(void)
+{
+    g_autoptr(GString) text = g_string_new("import app\nx = ");
+    for (guint i = 0; i < 20000; i++)
+        g_string_append(text, "1+");
+    g_string_append(text, "1\n");
+    g_autoptr(GPtrArray) some = doubts_of(text->str);
+    g_assert_cmpuint(some->len, <=, 1);
+}
+
+void add_reproducer_doubts_tests(void)
+{
+    g_test_add_func("/py/reproducer_doubts/an_honest_script_has_none", an_honest_script);
+    g_test_add_func("/py/reproducer_doubts/they_come_in_the_order_of_lines", in_the_order_of_lines);
+    g_test_add_func("/py/reproducer_doubts/one_that_is_no_python_is_doubted", one_that_is_no_python);
+    g_test_add_func("/py/reproducer_doubts/a_deep_one_is_no_crash", a_deep_one_is_no_crash);
+}

@@ -1,0 +1,212 @@
+/* The search for a Python, in layouts that are put up here: it runs nothing, so that a small
+ * program stands in for the interpreter. */
+#include "test_sandbox.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* An installed Python at `prefix`: bin/python3, which is a program, and lib/python3.9/os.py. */
+static void install(const Box *box, const char *prefix)
+{
+    g_autofree char *bin = g_build_filename(prefix, "bin/python3", NULL),
+                    *module = g_build_filename(prefix, "lib/python3.9/os.py", NULL);
+    box_put(box, module, "", 0644);
+    box_put(box, bin, "\177ELF", 0755);
+}
+
+static bool find(const Box *box, const char *given, AcrSandboxPython *out, GError **error)
+{
+    box_put(box, "work/code.py", "", 0644);
+    g_autofree char *work = box_path(box, "work"), *empty = box_path(box, "project");
+    box_put(box, "project/code.py", "", 0644);
+    g_autoptr(AcrSnapshot) snapshot = box_snapshot(box, "project");
+    return acr_sandbox_python_find(given, work, snapshot, out, error);
+}
+
+static void expect_words(const GPtrArray *words, const char *expected)
+{
+    g_autoptr(GString) joined = g_string_new(NULL);
+    for (guint i = 0; i < words->len; i++)
+        g_string_append_printf(joined, "%s%s", i ? " " : "", (const char *)words->pdata[i]);
+    g_assert_cmpstr(joined->str, ==, expected);
+}
+
+static void the_environment_of_the_working_tree_comes_first(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrSandboxPython) python = {0};
+    g_autofree char *program = box_path(&box, "opt/py/bin/python3"),
+                    *path = box_path(&box, "work/.venv/bin/python"),
+                    *venv = box_path(&box, "work/.venv"), *prefix = box_path(&box, "opt/py"),
+                    *roots = g_strdup_printf("%s %s", venv, prefix);
+    install(&box, "opt/py");
+    box_put(&box, "work/.venv/pyvenv.cfg", "home = x\n", 0644);
+    box_link(&box, program, "work/.venv/bin/python");
+    g_assert_true(find(&box, NULL, &python, &error));
+    g_assert_no_error(error);
+    g_assert_cmpstr(python.path, ==, path); /* not resolved: it finds its packages by its place */
+    g_assert_cmpstr(python.venv, ==, venv);
+    expect_words(python.roots, roots);
+    expect_words(python.links, "");
+    g_assert_null(python.not_taken);
+    g_assert_nonnull(strstr(python.remark, path));
+}
+
+/* A link that stands in no folder that is shown is made inside. */
+static void links_on_the_way_are_told(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrSandboxPython) python = {0};
+    g_autofree char *alias = box_path(&box, "alias/python"),
+                    *links = g_strdup_printf("%s ../opt/py/bin/python3", alias);
+    install(&box, "opt/py");
+    box_link(&box, "../opt/py/bin/python3", "alias/python");
+    box_put(&box, "work/.venv/pyvenv.cfg", "", 0644);
+    box_link(&box, alias, "work/.venv/bin/python");
+    g_assert_true(find(&box, NULL, &python, &error));
+    g_assert_no_error(error);
+    expect_words(python.links, links);
+}
+
+/* An environment with a copy of the program names its origin. */
+static void a_copied_program_is_found_by_its_home(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrSandboxPython) python = {0};
+    g_autofree char *home = box_path(&box, "opt/py/bin"), *venv = box_path(&box, "work/.venv"),
+                    *prefix = box_path(&box, "opt/py"),
+                    *config = g_strdup_printf("x = y\n home =  %s \nversion = 3.9\n", home),
+                    *roots = g_strdup_printf("%s %s", venv, prefix);
+    install(&box, "opt/py");
+    box_put(&box, "work/.venv/bin/python", "\177ELF", 0755);
+    box_put(&box, "work/.venv/pyvenv.cfg", config, 0644);
+    g_assert_true(find(&box, NULL, &python, &error));
+    g_assert_no_error(error);
+    expect_words(python.roots, roots);
+}
+
+static void expect_system(const Box *box, const char *why)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrSandboxPython) python = {0};
+    g_autofree char *work = box_path(box, "work");
+    if (!find(box, NULL, &python, &error)) { /* this machine has none */
+        g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
+        return;
+    }
+    g_assert_false(g_str_has_prefix(python.path, work));
+    if (why)
+        g_assert_nonnull(strstr(python.not_taken, why));
+    else
+        g_assert_null(python.not_taken);
+}
+
+static void an_environment_that_cannot_be_used_is_passed_over(void)
+{
+    g_auto(Box) none, no_config, dead, no_prefix;
+    box_init(&none);
+    box_init(&no_config);
+    box_init(&dead);
+    box_init(&no_prefix);
+    expect_system(&none, NULL);
+    box_put(&no_config, "work/.venv/bin/python", "\177ELF", 0755);
+    expect_system(&no_config, "pyvenv.cfg");
+    box_put(&dead, "work/.venv/pyvenv.cfg", "", 0644);
+    box_link(&dead, "/nowhere/python3", "work/.venv/bin/python");
+    expect_system(&dead, "leads to no program");
+    box_put(&no_prefix, "work/.venv/pyvenv.cfg", "home = relative\n", 0644);
+    box_put(&no_prefix, "work/.venv/bin/python", "\177ELF", 0755);
+    expect_system(&no_prefix, "not in a folder");
+}
+
+static void an_environment_of_the_project_itself_is_not_trusted(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrSandboxPython) python = {0};
+    install(&box, "work/.venv");
+    g_autofree char *work = box_path(&box, "work"), *venv = box_path(&box, "work/.venv");
+    box_put(&box, "work/.venv/pyvenv.cfg", "", 0644);
+    box_link(&box, "python3", "work/.venv/bin/python");
+    g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "work");
+    if (acr_sandbox_python_find(NULL, work, snapshot, &python, &error)) {
+        g_assert_false(g_str_has_prefix(python.path, venv));
+        g_assert_nonnull(strstr(python.not_taken, "project's own"));
+    } else {
+        g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
+    }
+}
+
+static void what_is_asked_for_by_name_must_be_a_python(void)
+{
+    static const char *const names[] = {"none", "script", "plain", "folder", "alone", "loop"};
+    g_auto(Box) box;
+    box_init(&box);
+    box_put(&box, "bin/script", "#!/bin/sh\n", 0755);
+    box_put(&box, "bin/plain", "\177ELF", 0644);
+    box_put(&box, "bin/alone", "\177ELF", 0755); /* nothing is installed there */
+    box_link(&box, "loop", "bin/loop");
+    box_make(&box, "bin/folder");
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autoptr(GError) error = NULL;
+        g_auto(AcrSandboxPython) python = {0};
+        g_autofree char *name = g_build_filename("bin", names[i], NULL),
+                        *path = box_path(&box, name);
+        g_test_message("%s", names[i]);
+        g_assert_false(find(&box, path, &python, &error));
+        g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE);
+        g_assert_nonnull(strstr(error->message, path));
+    }
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrSandboxPython) python = {0};
+    install(&box, "opt/py");
+    g_autofree char *path = box_path(&box, "opt/py/bin/python3");
+    g_assert_true(find(&box, path, &python, &error));
+    g_assert_cmpstr(python.path, ==, path);
+    g_assert_null(python.venv);
+}
+
+static void the_stamp_changes_with_program_and_packages(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrSandboxPython) one = {0}, same = {0}, more = {0}, other = {0};
+    install(&box, "opt/py");
+    g_autofree char *program = box_path(&box, "opt/py/bin/python3");
+    box_put(&box, "work/.venv/pyvenv.cfg", "", 0644);
+    box_make(&box, "work/.venv/lib/python3.9/site-packages");
+    box_link(&box, program, "work/.venv/bin/python");
+    g_assert_true(find(&box, NULL, &one, &error) && find(&box, NULL, &same, &error));
+    g_assert_cmpstr(one.stamp, ==, same.stamp);
+    box_put(&box, "work/.venv/lib/python3.9/site-packages/new/x.py", "", 0644);
+    g_assert_true(find(&box, NULL, &more, &error));
+    g_assert_cmpstr(one.stamp, !=, more.stamp);
+    box_put(&box, "opt/py/bin/python3", "\177ELF of another kind", 0755);
+    g_assert_true(find(&box, NULL, &other, &error));
+    g_assert_cmpstr(more.stamp, !=, other.stamp);
+}
+
+void add_find_python_tests(void)
+{
+    g_test_add_func("/sandbox/find_python/the_environment_of_the_working_tree_comes_first",
+                    the_environment_of_the_working_tree_comes_first);
+    g_test_add_func("/sandbox/find_python/links_on_the_way_are_told", links_on_the_way_are_told);
+    g_test_add_func("/sandbox/find_python/a_copied_program_is_found_by_its_home",
+                    a_copied_program_is_found_by_its_home);
+    g_test_add_func("/sandbox/find_python/an_environment_that_cannot_be_used_is_passed_over",
+                    an_environment_that_cannot_be_used_is_passed_over);
+    g_test_add_func("/sandbox/find_python/an_environment_of_the_project_itself_is_not_trusted",
+                    an_environment_of_the_project_itself_is_not_trusted);
+    g_test_add_func("/sandbox/find_python/what_is_asked_for_by_name_must_be_a_python",
+                    what_is_asked_for_by_name_must_be_a_python);
+    g_test_add_func("/sandbox/find_python/the_stamp_changes_with_program_and_packages",
+                    the_stamp_changes_with_program_and_packages);
+}

@@ -1,0 +1,98 @@
+/* Files that are laid into a tree: where they land, and that no link leads them elsewhere. */
+#include "test_sandbox.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool lay(const Box *box, const char *path, guint32 mode, const char *text, GError **error)
+{
+    g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    g_autoptr(GBytes) content = text ? g_bytes_new(text, strlen(text)) : NULL;
+    g_autofree char *tree = box_path(box, "tree");
+    int root = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    g_assert_cmpint(root, >=, 0);
+    acr_helper_file(files, path, mode, content);
+    bool ok = acr_helper_write_files(root, files, -1, error);
+    close(root);
+    return ok;
+}
+
+static void files_are_written_replaced_and_removed(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    struct stat st;
+    box_put(&box, "tree/old", "old\n", 0644);
+    box_put(&box, "tree/gone", "x", 0644);
+    g_assert_true(lay(&box, "new/deep/file", ACR_MODE_FILE, "new\n", &error));
+    g_assert_true(lay(&box, "old", ACR_MODE_EXEC, "run\n", &error));
+    g_assert_true(lay(&box, "link", ACR_MODE_LINK, "old", &error));
+    g_assert_true(lay(&box, "gone", 0, NULL, &error));
+    g_assert_true(lay(&box, "never/there", 0, NULL, &error));
+    g_assert_no_error(error);
+    g_autofree char *deep = box_get(&box, "tree/new/deep/file"), *old = box_get(&box, "tree/old"),
+                    *link = box_path(&box, "tree/link"), *run = box_path(&box, "tree/old"),
+                    *target = g_file_read_link(link, NULL);
+    g_assert_cmpstr(deep, ==, "new\n");
+    g_assert_cmpstr(old, ==, "run\n");
+    g_assert_cmpstr(target, ==, "old");
+    g_assert_true(stat(run, &st) == 0 && (st.st_mode & 0777) == 0755);
+    g_assert_false(box_has(&box, "tree/gone") || box_has(&box, "tree/never"));
+}
+
+static void no_link_is_followed(void)
+{
+    static const char *const refused[] = {"folder/x", "folder/deep/x", "file/x", "plain/x"};
+    g_auto(Box) box;
+    box_init(&box);
+    box_put(&box, "outside/kept", "kept\n", 0644);
+    box_put(&box, "tree/plain", "x", 0644);
+    box_link(&box, "../outside", "tree/folder");
+    box_link(&box, "../outside/kept", "tree/file");
+    for (gsize i = 0; i < G_N_ELEMENTS(refused); i++) {
+        g_autoptr(GError) error = NULL;
+        g_assert_false(lay(&box, refused[i], ACR_MODE_FILE, "bad\n", &error));
+        g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+        g_assert_nonnull(strstr(error->message, refused[i]));
+    }
+    g_autoptr(GError) error = NULL;
+    /* In the place of a link: the link itself is replaced. */
+    g_assert_true(lay(&box, "file", ACR_MODE_FILE, "mine\n", &error));
+    g_assert_false(lay(&box, "folder/kept", 0, NULL, &error));
+    g_autofree char *kept = box_get(&box, "outside/kept"), *names = box_names(&box, "outside"),
+                    *mine = box_get(&box, "tree/file");
+    g_assert_cmpstr(kept, ==, "kept\n");
+    g_assert_cmpstr(names, ==, "kept");
+    g_assert_cmpstr(mine, ==, "mine\n");
+}
+
+static void a_path_that_leads_out_is_refused(void)
+{
+    static const char *const refused[] = {"../x", "a/../../x", "/x", "a//x", "a/./x",
+                                          "",     "..",        ".",  "a/",   "a/.."};
+    g_auto(Box) box;
+    box_init(&box);
+    box_make(&box, "tree/a");
+    for (gsize i = 0; i < G_N_ELEMENTS(refused); i++) {
+        g_autoptr(GError) error = NULL, removing = NULL;
+        g_test_message("'%s'", refused[i]);
+        g_assert_false(lay(&box, refused[i], ACR_MODE_FILE, "bad\n", &error));
+        g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+        g_assert_false(lay(&box, refused[i], 0, NULL, &removing));
+    }
+    g_autofree char *names = box_names(&box, ""), *tree = box_names(&box, "tree/a");
+    g_assert_cmpstr(names, ==, "tree");
+    g_assert_cmpstr(tree, ==, "");
+}
+
+void add_helper_files_tests(void)
+{
+    g_test_add_func("/sandbox/helper_files/files_are_written_replaced_and_removed",
+                    files_are_written_replaced_and_removed);
+    g_test_add_func("/sandbox/helper_files/no_link_is_followed", no_link_is_followed);
+    g_test_add_func("/sandbox/helper_files/a_path_that_leads_out_is_refused",
+                    a_path_that_leads_out_is_refused);
+}

@@ -1,0 +1,172 @@
+/* What the helper is told, written and read again. */
+#include "test_sandbox.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void read_ok(const AcrHelperSpec *spec, AcrHelperSpec *out)
+{
+    g_autoptr(GError) error = NULL;
+    int fd = acr_helper_spec_write(spec, &error);
+    g_assert_no_error(error);
+    bool ok = acr_helper_spec_read(fd, out, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    close(fd); /* what was read lives on */
+}
+
+static void everything_comes_back(void)
+{
+    g_auto(AcrHelperSpec) spec, read = {0};
+    g_autoptr(GBytes) odd = g_bytes_new("\0\xff\n", 3), empty = g_bytes_new("", 0);
+    acr_helper_spec_init(&spec);
+    spec.parent = 12;
+    spec.uid = 64711;
+    spec.stage = g_strdup("/tmp/\xff");
+    spec.stage_bytes = 5;
+    spec.files_at = g_strdup("tree");
+    spec.cpu_s = 1;
+    spec.file_bytes = 3;
+    spec.processes = 4;
+    spec.cwd = g_strdup("/a\nb");
+    acr_helper_folder(&spec, "home", 0700);
+    acr_helper_bind(&spec, "venv", "/v");
+    AcrHelperMount *overlay =
+        acr_helper_overlay(&spec, "tree", (const char *const[]){"/top", "/\xfe", NULL}, true);
+    overlay->upper = g_strdup("/u");
+    overlay->work = g_strdup("/w");
+    acr_helper_file(spec.files, "odd\n\xff", ACR_MODE_EXEC, odd);
+    acr_helper_file(spec.files, "removed", ACR_MODE_FILE, NULL);
+    acr_helper_file(spec.files, "empty", ACR_MODE_FILE, empty);
+    acr_helper_text(&spec, "etc/passwd", "root\n");
+    acr_helper_words(spec.argv, "/bin/sh", "-c", "echo \xff\n", "", NULL);
+    acr_helper_words(spec.env, "A=1=2", NULL);
+    read_ok(&spec, &read);
+    g_assert_false(read.is_plain);
+    g_assert_cmpint(read.parent, ==, 12);
+    g_assert_cmpint(read.uid, ==, 64711);
+    g_assert_cmpint(read.stage_bytes, ==, 5);
+    g_assert_true(read.cpu_s == 1 && read.file_bytes == 3 && read.processes == 4);
+    g_assert_cmpstr(read.stage, ==, "/tmp/\xff");
+    g_assert_cmpstr(read.files_at, ==, "tree");
+    g_assert_cmpstr(read.cwd, ==, "/a\nb");
+    g_assert_cmpuint(read.argv->len, ==, 4);
+    g_assert_cmpstr(read.argv->pdata[2], ==, "echo \xff\n");
+    g_assert_cmpstr(read.argv->pdata[3], ==, "");
+    g_assert_cmpuint(read.env->len, ==, 1);
+    g_assert_cmpstr(read.env->pdata[0], ==, "A=1=2");
+    const AcrHelperMount *home = read.mounts->pdata[0], *venv = read.mounts->pdata[1],
+                         *tree = read.mounts->pdata[2];
+    g_assert_cmpuint(read.mounts->len, ==, 3);
+    g_assert_true(home->mode == 0700 && home->sources->len == 0 && !home->is_overlay);
+    g_assert_cmpstr(venv->sources->pdata[0], ==, "/v");
+    g_assert_true(tree->is_overlay && tree->is_writable && tree->sources->len == 2);
+    g_assert_cmpstr(tree->sources->pdata[1], ==, "/\xfe");
+    g_assert_cmpstr(tree->upper, ==, "/u");
+    g_assert_cmpstr(tree->work, ==, "/w");
+    const AcrHelperFile *first = read.files->pdata[0], *removed = read.files->pdata[1],
+                        *last = read.files->pdata[2], *text = read.texts->pdata[0];
+    g_assert_cmpstr(first->path, ==, "odd\n\xff");
+    g_assert_cmphex(first->mode, ==, ACR_MODE_EXEC);
+    g_assert_true(g_bytes_equal(first->content, odd) && g_bytes_equal(last->content, empty));
+    g_assert_null(removed->content);
+    g_assert_cmpmem(g_bytes_get_data(text->content, NULL), g_bytes_get_size(text->content),
+                    "root\n", 5);
+}
+
+static void expect_refused(const void *data, gsize len)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrHelperSpec) spec = {0};
+    int fd = memfd_create("test", MFD_CLOEXEC);
+    g_assert_true(acr_fd_write_all(fd, data, len) == 0 && lseek(fd, 0, SEEK_SET) == 0);
+    g_assert_false(acr_helper_spec_read(fd, &spec, &error));
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+    close(fd);
+}
+
+/* A spec that lacks what `change` takes away. */
+static void expect_lack_refused(void (*change)(AcrHelperSpec *spec))
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrHelperSpec) spec, read = {0};
+    acr_helper_spec_init(&spec);
+    spec.is_plain = true;
+    acr_helper_words(spec.argv, "x", NULL);
+    change(&spec);
+    int fd = acr_helper_spec_write(&spec, &error);
+    g_assert_no_error(error);
+    g_assert_false(acr_helper_spec_read(fd, &read, &error));
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+    close(fd);
+}
+
+static void drop_command(AcrHelperSpec *spec)
+{
+    g_ptr_array_set_size(spec->argv, 0);
+}
+
+static void drop_stage(AcrHelperSpec *spec)
+{
+    spec->is_plain = false;
+}
+
+static void drop_work(AcrHelperSpec *spec)
+{
+    acr_helper_folder(spec, "a", 0755)->upper = g_strdup("/u");
+}
+
+static void drop_place(AcrHelperSpec *spec)
+{
+    acr_helper_folder(spec, "", 0755);
+}
+
+static void drop_root_of_files(AcrHelperSpec *spec)
+{
+    g_autoptr(GBytes) content = g_bytes_new("x", 1);
+    acr_helper_file(spec->files, "a", ACR_MODE_FILE, content);
+}
+
+static void drop_content(AcrHelperSpec *spec)
+{
+    acr_helper_file(spec->texts, "a", ACR_MODE_FILE, NULL);
+    ((AcrHelperFile *)spec->texts->pdata[0])->mode = ACR_MODE_FILE;
+}
+
+static void what_is_not_whole_is_refused(void)
+{
+    expect_refused("", 0);
+    expect_refused("{}", 2);
+    expect_lack_refused(drop_command);
+    expect_lack_refused(drop_stage);
+    expect_lack_refused(drop_work);
+    expect_lack_refused(drop_place);
+    expect_lack_refused(drop_root_of_files);
+    expect_lack_refused(drop_content);
+}
+
+static void a_spec_that_is_cut_is_refused(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(AcrHelperSpec) spec;
+    acr_helper_spec_init(&spec);
+    spec.is_plain = true;
+    acr_helper_words(spec.argv, "/bin/sh", "-c", "true", NULL);
+    int fd = acr_helper_spec_write(&spec, &error);
+    g_assert_no_error(error);
+    g_autoptr(GBytes) whole = acr_fd_read_file(fd, "spec", 4096, &error);
+    g_assert_no_error(error);
+    close(fd);
+    for (gsize len = 0; len < g_bytes_get_size(whole); len++)
+        expect_refused(g_bytes_get_data(whole, NULL), len);
+}
+
+void add_helper_spec_tests(void)
+{
+    g_test_add_func("/sandbox/helper_spec/everything_comes_back", everything_comes_back);
+    g_test_add_func("/sandbox/helper_spec/what_is_not_whole_is_refused",
+                    what_is_not_whole_is_refused);
+    g_test_add_func("/sandbox/helper_spec/a_spec_that_is_cut_is_refused",
+                    a_spec_that_is_cut_is_refused);
+}

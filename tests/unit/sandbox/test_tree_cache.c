@@ -1,0 +1,359 @@
+/* The store: what is made once, what stays, what goes, and what a crash leaves. */
+#include "test_sandbox.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* Makes an entry of one file; `made` counts. */
+typedef struct {
+    const char *text;
+    gint made;
+    bool fails;
+} Maker;
+
+static bool make(void *ctx, const char *dir, GError **error)
+{
+    Maker *maker = ctx;
+    g_autofree char *path = g_build_filename(dir, "file", NULL);
+    __atomic_fetch_add(&maker->made, 1, __ATOMIC_RELAXED);
+    g_assert_true(g_file_set_contents(path, maker->text, -1, NULL));
+    g_usleep(50000); /* long enough for another to come in between */
+    return !maker->fails || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_SETUP, "it failed");
+}
+
+static AcrTreeCache *open_ok(const Box *box)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = box_path(box, "store");
+    AcrTreeCache *store = acr_tree_cache_open(path, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(store);
+    return store;
+}
+
+static char *get_ok(AcrTreeCache *store, const char *key, Maker *maker)
+{
+    g_autoptr(GError) error = NULL;
+    char *path = acr_tree_cache_get(store, key, make, maker, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(path);
+    return path;
+}
+
+static void each_key_is_made_once(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    Maker one = {.text = "1"}, two = {.text = "2"};
+    g_autofree char *first = NULL, *second = NULL, *again = NULL;
+    {
+        g_autoptr(AcrTreeCache) store = open_ok(&box);
+        g_assert_false(box_has(&box, "store/one"));
+        first = get_ok(store, "one", &one);
+        second = get_ok(store, "two", &two);
+        g_assert_true(box_has(&box, "store/one") && box_has(&box, "store/two"));
+    }
+    g_autoptr(AcrTreeCache) later = open_ok(&box);
+    again = get_ok(later, "one", &one);
+    g_assert_cmpstr(first, ==, again);
+    g_assert_cmpstr(first, !=, second);
+    g_assert_cmpint(one.made, ==, 1);
+    g_assert_cmpint(two.made, ==, 1);
+    g_autofree char *text = box_get(&box, "store/one/file"),
+                    *other = box_get(&box, "store/two/file");
+    g_assert_cmpstr(text, ==, "1");
+    g_assert_cmpstr(other, ==, "2");
+}
+
+typedef struct {
+    const Box *box;
+    Maker *maker;
+} Getter;
+
+static void *get_in_thread(void *data)
+{
+    const Getter *getter = data;
+    g_autoptr(AcrTreeCache) store = open_ok(getter->box);
+    return get_ok(store, "same", getter->maker);
+}
+
+static void several_at_once_make_it_once(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    Maker maker = {.text = "x"};
+    Getter getter = {&box, &maker};
+    pthread_t threads[4];
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_assert_cmpint(pthread_create(&threads[i], NULL, get_in_thread, &getter), ==, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++) {
+        void *path = NULL;
+        g_assert_cmpint(pthread_join(threads[i], &path), ==, 0);
+        g_assert_true(g_str_has_suffix(path, "/store/same"));
+        g_free(path);
+    }
+    g_assert_cmpint(maker.made, ==, 1);
+}
+
+static void what_fails_leaves_nothing(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    Maker maker = {.text = "x", .fails = true};
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    g_assert_null(acr_tree_cache_get(store, "key", make, &maker, &error));
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP);
+    g_assert_false(box_has(&box, "store/key"));
+    g_autofree char *names = box_names(&box, "store");
+    g_assert_cmpstr(names, ==, "");
+    maker.fails = false;
+    g_autofree char *path = get_ok(store, "key", &maker);
+    g_assert_cmpint(maker.made, ==, 2);
+}
+
+/* Says of an entry how much it takes, and how long ago it was used. */
+static void pretend(const Box *box, const char *key, const char *bytes, time_t age_s)
+{
+    g_autofree char *size = g_strdup_printf("store/%s.size", key),
+                    *name = g_strdup_printf("store/%s", key);
+    g_autofree char *path = box_path(box, name);
+    struct timespec times[2] = {{.tv_sec = time(NULL) - age_s}, {.tv_sec = time(NULL) - age_s}};
+    box_put(box, size, bytes, 0644);
+    g_assert_cmpint(utimensat(AT_FDCWD, path, times, 0), ==, 0);
+}
+
+#define GIB_10 "10737418240"
+
+static void make_three(const Box *box, Maker *maker)
+{
+    static const char *const keys[] = {"a", "b", "c"};
+    g_autoptr(AcrTreeCache) store = open_ok(box);
+    for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
+        g_free(get_ok(store, keys[i], maker));
+}
+
+static void the_longest_unused_goes_first(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    Maker maker = {.text = "x"};
+    make_three(&box, &maker);
+    pretend(&box, "a", GIB_10, 100);
+    pretend(&box, "b", GIB_10, 300);
+    pretend(&box, "c", "1000", 200);
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    g_autofree char *path = get_ok(store, "d", &maker);
+    g_autofree char *names = box_names(&box, "store");
+    g_assert_cmpstr(names, ==, "a a.size c c.size d d.size");
+}
+
+static void what_is_in_use_stays(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    Maker maker = {.text = "x"};
+    make_three(&box, &maker);
+    g_autoptr(AcrTreeCache) user = open_ok(&box);
+    g_autofree char *used = get_ok(user, "b", &maker);
+    pretend(&box, "a", GIB_10, 100);
+    pretend(&box, "b", GIB_10, 300);
+    pretend(&box, "c", "no number", 200);
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    g_autofree char *path = get_ok(store, "d", &maker);
+    /* b is used: the next ones go until there is room. */
+    g_autofree char *names = box_names(&box, "store");
+    g_assert_cmpstr(names, ==, "b b.size d d.size");
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = box_path(&box, "store");
+    g_assert_true(acr_sandbox_cache_clear(folder, &error));
+    g_autofree char *left = box_names(&box, "store");
+    g_assert_cmpstr(left, ==, "b b.size d d.size");
+}
+
+static void clearing_removes_what_nobody_uses(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    Maker maker = {.text = "x"};
+    make_three(&box, &maker);
+    g_autofree char *folder = box_path(&box, "store"), *none = box_path(&box, "none");
+    g_assert_true(acr_sandbox_cache_clear(folder, &error));
+    g_assert_true(acr_sandbox_cache_clear(none, &error)); /* there is nothing to clear */
+    g_autofree char *names = box_names(&box, "store");
+    g_assert_cmpstr(names, ==, "");
+    g_assert_false(box_has(&box, "none"));
+}
+
+static void what_a_crash_left_is_swept(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    box_put(&box, "store/tmp-AAAAAA/tree/file", "x", 0644);
+    box_put(&box, "store/key.lock", "", 0644);
+    box_put(&box, "store/notes", "mine", 0644); /* not one of the store's names */
+    box_put(&box, "store/layer-kept/tree/file", "x", 0644);
+    box_put(&box, "store/layer-kept.size", "1", 0644);
+    box_put(&box, "store/layer-gone.size", "1", 0644);
+    box_put(&box, "store/.acr-OldOld", "x", 0644);
+    box_put(&box, "store/.acr-NewNew", "x", 0644);
+    g_autofree char *old = box_path(&box, "store/.acr-OldOld");
+    g_assert_cmpint(utimes(old, (struct timeval[]){{.tv_sec = 1}, {.tv_sec = 1}}), ==, 0);
+    g_autoptr(AcrTreeCache) one = open_ok(&box);
+    g_autofree char *scratch = acr_tree_cache_scratch(one, &error);
+    g_assert_no_error(error);
+    g_autoptr(AcrTreeCache) two = open_ok(&box); /* leaves alone what the first is at work in */
+    g_assert_true(g_file_test(scratch, G_FILE_TEST_IS_DIR));
+    g_assert_false(box_has(&box, "store/tmp-AAAAAA") || box_has(&box, "store/key.lock"));
+    g_assert_true(box_has(&box, "store/notes") && box_has(&box, "store/layer-kept/tree/file"));
+    g_assert_true(box_has(&box, "store/layer-kept.size"));
+    g_assert_false(box_has(&box, "store/layer-gone.size"));
+    g_assert_true(box_has(&box, "store/.acr-NewNew")); /* its writer may be at work */
+    g_assert_false(box_has(&box, "store/.acr-OldOld"));
+    g_assert_true(acr_tree_cache_discard(one, scratch, &error));
+    g_assert_false(g_file_test(scratch, G_FILE_TEST_EXISTS));
+}
+
+static void scratch_goes_with_its_store(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *in_store = NULL, *temporary = NULL;
+    {
+        g_autoptr(AcrTreeCache) store = open_ok(&box),
+                                own = acr_tree_cache_open(NULL, NULL, &error);
+        g_assert_no_error(error);
+        in_store = acr_tree_cache_scratch(store, &error);
+        temporary = acr_tree_cache_scratch(own, &error);
+        g_assert_no_error(error);
+        g_assert_true(g_file_test(in_store, G_FILE_TEST_IS_DIR));
+        g_assert_true(g_file_test(temporary, G_FILE_TEST_IS_DIR));
+    }
+    g_assert_false(g_file_test(in_store, G_FILE_TEST_EXISTS));
+    g_assert_false(g_file_test(temporary, G_FILE_TEST_EXISTS));
+}
+
+static char *place_ok(AcrTreeCache *store, const char *key)
+{
+    g_autoptr(GError) error = NULL;
+    char *path = acr_tree_cache_place(store, key, &error);
+    g_assert_no_error(error);
+    return path;
+}
+
+static void a_place_has_one_user_and_is_new_for_the_next(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    AcrInterrupt now = {.signal = 2};
+    g_autofree char *folder = box_path(&box, "store");
+    g_autoptr(AcrTreeCache) one = open_ok(&box), two = acr_tree_cache_open(folder, &now, &error);
+    g_autofree char *mine = place_ok(one, "key");
+    g_assert_null(acr_tree_cache_place(two, "key", &error)); /* waits, and is interrupted */
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
+    g_clear_error(&error);
+    box_put(&box, "store/tmp-key/file", "x", 0644);
+    g_assert_true(acr_sandbox_cache_clear(folder, &error)); /* not what is in use */
+    g_assert_true(box_has(&box, "store/tmp-key/file"));
+    g_assert_true(acr_tree_cache_discard(one, mine, &error));
+    g_autofree char *theirs = place_ok(two, "key"), *inside = box_names(&box, "store/tmp-key");
+    g_assert_cmpstr(theirs, ==, mine);
+    g_assert_cmpstr(inside, ==, "");
+    g_assert_true(acr_tree_cache_discard(two, theirs, &error));
+    g_autofree char *names = box_names(&box, "store");
+    g_assert_cmpstr(names, ==, "");
+}
+
+static void what_a_killed_user_left_in_a_place_goes(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    box_put(&box, "store/tmp-key/file", "x", 0644);
+    g_autofree char *path = place_ok(store, "key"), *inside = box_names(&box, "store/tmp-key");
+    g_assert_nonnull(path);
+    g_assert_cmpstr(inside, ==, "");
+}
+
+static void a_link_is_never_a_place(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    box_put(&box, "out/file", "mine", 0644);
+    box_link(&box, "../out", "store/tmp-key");
+    g_autofree char *path = place_ok(store, "key"), *inside = box_names(&box, "store/tmp-key"),
+                    *outside = box_names(&box, "out");
+    g_assert_nonnull(path);
+    g_assert_cmpstr(inside, ==, "");
+    g_assert_cmpstr(outside, ==, "file");
+}
+
+static void an_interrupted_wait_for_another_ends(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL;
+    AcrInterrupt now = {.signal = 2};
+    Maker maker = {.text = "x"};
+    g_autofree char *folder = box_path(&box, "store");
+    g_autoptr(AcrTreeCache) one = open_ok(&box), two = acr_tree_cache_open(folder, &now, &error);
+    int fd = acr_tree_cache_lock(one, "key", &error);
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_null(acr_tree_cache_get(two, "key", make, &maker, &error));
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
+    g_assert_cmpint(maker.made, ==, 0);
+    acr_tree_cache_unlock(one, "key", fd);
+    g_autofree char *path = get_ok(one, "key", &maker);
+}
+
+static void a_store_that_is_no_folder_is_told(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    g_autoptr(GError) error = NULL, entry = NULL;
+    Maker maker = {.text = "x"};
+    box_put(&box, "file", "x", 0644);
+    g_autofree char *path = box_path(&box, "file");
+    g_assert_null(acr_tree_cache_open(path, NULL, &error));
+    g_assert_nonnull(strstr(error->message, path));
+    /* A file in the place of an entry is somebody's: it is neither used nor removed. */
+    box_put(&box, "store/key", "mine", 0644);
+    g_autoptr(AcrTreeCache) store = open_ok(&box);
+    g_assert_null(acr_tree_cache_get(store, "key", make, &maker, &entry));
+    g_assert_nonnull(strstr(entry->message, "/store/key"));
+    g_autofree char *text = box_get(&box, "store/key");
+    g_assert_cmpstr(text, ==, "mine");
+}
+
+void add_tree_cache_tests(void)
+{
+    g_test_add_func("/sandbox/tree_cache/each_key_is_made_once", each_key_is_made_once);
+    g_test_add_func("/sandbox/tree_cache/several_at_once_make_it_once",
+                    several_at_once_make_it_once);
+    g_test_add_func("/sandbox/tree_cache/what_fails_leaves_nothing", what_fails_leaves_nothing);
+    g_test_add_func("/sandbox/tree_cache/the_longest_unused_goes_first",
+                    the_longest_unused_goes_first);
+    g_test_add_func("/sandbox/tree_cache/what_is_in_use_stays", what_is_in_use_stays);
+    g_test_add_func("/sandbox/tree_cache/clearing_removes_what_nobody_uses",
+                    clearing_removes_what_nobody_uses);
+    g_test_add_func("/sandbox/tree_cache/what_a_crash_left_is_swept", what_a_crash_left_is_swept);
+    g_test_add_func("/sandbox/tree_cache/scratch_goes_with_its_store", scratch_goes_with_its_store);
+    g_test_add_func("/sandbox/tree_cache/a_place_has_one_user_and_is_new_for_the_next",
+                    a_place_has_one_user_and_is_new_for_the_next);
+    g_test_add_func("/sandbox/tree_cache/what_a_killed_user_left_in_a_place_goes",
+                    what_a_killed_user_left_in_a_place_goes);
+    g_test_add_func("/sandbox/tree_cache/a_link_is_never_a_place", a_link_is_never_a_place);
+    g_test_add_func("/sandbox/tree_cache/an_interrupted_wait_for_another_ends",
+                    an_interrupted_wait_for_another_ends);
+    g_test_add_func("/sandbox/tree_cache/a_store_that_is_no_folder_is_told",
+                    a_store_that_is_no_folder_is_told);
+}

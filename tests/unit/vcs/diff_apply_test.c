@@ -1,0 +1,209 @@
+/*
+ * Diffs that are applied to an overlay: one that git prints, of whatever change, gives an overlay
+ * whose own diff is the same again; damaged and hostile ones change nothing.
+ */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vcs_fixture.h"
+
+/* Repository "r" with one commit of a file of each kind, and a clone "w" to change them in. */
+static AcrSnapshot *sample(const Sandbox *box)
+{
+    make_repo(box, "r");
+    put(box, "r/a.py", "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n");
+    put(box, "r/bare", "x\ny");
+    put(box, "r/d/crlf", "x\r\ny\r\nz\r\n");
+    put_bytes(box, "r/bytes", "\0\1\2\3", 4);
+    put(box, "r/empty", "");
+    put(box, "r/with blank.txt", "x\n");
+    put(box, "r/run", "#!/bin/sh\n");
+    g_autofree char *link = sandbox_path(box, "r/link"), *run = sandbox_path(box, "r/run");
+    g_assert_true(symlink("a.py", link) == 0 && chmod(run, 0755) == 0);
+    commit_all(box, "r");
+    return commit_ok(box, "r", "HEAD");
+}
+
+static bool take(AcrOverlay *overlay, const char *text, GError **error)
+{
+    return acr_overlay_apply_diff(overlay, text, strlen(text), error);
+}
+
+/* What git prints of a change that a script makes in a clone. */
+static GBytes *git_diff_of(const Sandbox *box, const char *script, const char *renames)
+{
+    const char *const shell[] = {"sh", "-ec", script, NULL};
+    const char *const diff[] = {"git",   "diff",         "--cached", "--binary",
+                                renames, "--full-index", NULL};
+    GBytes *text = NULL;
+    const char *const remove[] = {"rm", "-rf", "w", NULL};
+    g_assert_cmpint(run_in(box, "", remove, NULL, NULL), ==, 0);
+    git(box, "", "clone -q --shared r w");
+    g_assert_cmpint(run_in(box, "w", shell, NULL, NULL), ==, 0);
+    git(box, "w", "add -A");
+    g_assert_cmpint(run_in(box, "w", diff, NULL, &text), ==, 0);
+    g_assert_cmpuint(g_bytes_get_size(text), >, 0);
+    return text;
+}
+
+static void expect_the_same_again(const Sandbox *box, AcrSnapshot *snapshot, const char *script)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GBytes) given = git_diff_of(box, script, "--find-renames"),
+                      plain = git_diff_of(box, script, "--no-renames");
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    gsize len;
+    const char *text = g_bytes_get_data(given, &len);
+    g_test_message("%s", script);
+    bool ok = acr_overlay_apply_diff(overlay, text, len, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    g_autoptr(GBytes) again = acr_overlay_diff(overlay, &error);
+    g_assert_no_error(error);
+    g_assert_cmpmem(g_bytes_get_data(again, NULL), g_bytes_get_size(again),
+                    g_bytes_get_data(plain, NULL), g_bytes_get_size(plain));
+}
+
+static void what_git_prints_of_any_change(void)
+{
+    static const char *const scripts[] = {
+        "sed -i s/five/FIVE/ a.py",
+        "printf z >>bare; printf 'w\\n' >new",
+        "printf 'x\\ny\\n' >bare",
+        "sed -i s/y/Y/ d/crlf",
+        "printf '\\000\\001\\002\\003\\004\\005' >bytes; printf '\\000' >more",
+        "rm bytes run link",
+        ": >__init__.py",
+        ": >a; : >b; rm empty; sed -i s/one/ONE/ a.py; : >z",
+        "rm empty",
+        "chmod 644 run; chmod 755 bare",
+        "chmod 755 a.py; echo x >>a.py",
+        "ln -s ../x out; ln -s a.py 'q l'",
+        "mkdir -p n/e; echo x >n/e/w; echo y >'n/e/a blank'",
+        "echo y >>'with blank.txt'; : >'empty blank'; echo n >'new blank'",
+        "rm 'with blank.txt'",
+        "rm a.py; ln -s bare a.py",
+        "git mv a.py b.py",
+        "git mv a.py b.py; sed -i s/five/FIVE/ b.py; git mv run walk",
+        "printf 'x\\n' >\"$(printf 'a\\tb\\303\\251\\\"')\"",
+        "printf -- '-- \\n--- a/x\\n+++ b/x\\n' >>a.py; printf 'diff --git a/x b/x\\n' >>bare",
+        "printf -- '-- \\n++ x\\n' >dashes",
+    };
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    for (gsize i = 0; i < G_N_ELEMENTS(scripts); i++)
+        expect_the_same_again(&box, snapshot, scripts[i]);
+}
+
+#define HEAD_OF(path) "diff --git a/" path " b/" path "\n"
+#define NEW_FILE "new file mode 100644\n--- /dev/null\n"
+#define ONE_LINE "@@ -0,0 +1 @@\n+x\n"
+
+static void what_is_refused_changes_nothing(void)
+{
+    static const char *const diffs[] = {
+        "",
+        "hello\n",
+        HEAD_OF("../x") NEW_FILE "+++ b/../x\n" ONE_LINE,
+        HEAD_OF(".git/config") NEW_FILE "+++ b/.git/config\n" ONE_LINE,
+        HEAD_OF("link/x") NEW_FILE "+++ b/link/x\n" ONE_LINE,
+        HEAD_OF("a.py/x") NEW_FILE "+++ b/a.py/x\n" ONE_LINE,
+        HEAD_OF("a.py") NEW_FILE "+++ b/a.py\n" ONE_LINE,
+        HEAD_OF("link") "--- a/link\n+++ b/link\n@@ -1 +1 @@\n-a.py\n\\ No newline at end of file\n"
+                        "+/etc\n\\ No newline at end of file\n",
+        HEAD_OF("a.py") "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-none\n+x\n two\n",
+        HEAD_OF("gone") "--- a/gone\n+++ b/gone\n@@ -1 +1 @@\n-x\n+y\n",
+        HEAD_OF("sub") "new file mode 160000\n--- /dev/null\n+++ b/sub\n@@ -0,0 +1 @@\n"
+                       "+Subproject commit 0123456789012345678901234567890123456789\n",
+        HEAD_OF("bytes") "index eaf36c1daccfdf325514461cd1a2ffbc2b79d2d2.."
+                         "3b1d3b1d3b1d3b1d3b1d3b1d3b1d3b1d3b1d3b1d 100644\nGIT binary patch\n"
+                         "literal 45\nPcmZQzWMXDvAd&z82k8J?\n\nliteral 4\nLcmZQzWM0#T1Yf~L\n\n",
+        /* The first file could be changed, the second not. */
+        HEAD_OF("n") NEW_FILE "+++ b/n\n" ONE_LINE HEAD_OF("gone") "--- a/gone\n+++ b/gone\n"
+                                                                   "@@ -1 +1 @@\n-x\n+y\n",
+    };
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    write_ok(overlay, "kept", "x\n");
+    for (gsize i = 0; i < G_N_ELEMENTS(diffs); i++) {
+        g_autoptr(GError) error = NULL;
+        g_test_message("%s", diffs[i]);
+        bool ok = take(overlay, diffs[i], &error);
+        g_auto(GStrv) changed = acr_overlay_changed(overlay);
+        g_assert_false(ok && *diffs[i]); /* nothing is a diff of nothing */
+        g_assert_cmpuint(g_strv_length(changed), ==, 1);
+        g_assert_cmpstr(changed[0], ==, "kept");
+        if (ok)
+            continue;
+        g_assert_nonnull(error);
+        g_assert_cmpint(error->domain, ==, ACR_VCS_ERROR);
+        g_assert_null(strchr(error->message, '\n'));
+    }
+}
+
+static void a_nul_byte_is_refused(void)
+{
+    static const char diff[] =
+        HEAD_OF("n") NEW_FILE "+++ b/n\n@@ -0,0 +1 @@\n+x\0yyyyyyyyyyyyyyy\n";
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    g_assert_false(acr_overlay_apply_diff(overlay, diff, sizeof diff - 1, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+    g_assert_false(acr_overlay_has(overlay, "n"));
+}
+
+static void a_mode_that_is_not_told_stays(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    g_assert_true(take(overlay,
+                       HEAD_OF("run") "--- a/run\n+++ b/run\n@@ -1 +1,2 @@\n #!/bin/sh\n+true\n",
+                       &error));
+    g_assert_no_error(error);
+    g_assert_cmphex(acr_overlay_mode(overlay, "run"), ==, ACR_MODE_EXEC);
+}
+
+static void it_is_applied_to_what_the_overlay_holds(void)
+{
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    static const char of_new[] = HEAD_OF("bare") "--- a/bare\n+++ b/bare\n@@ -1,2 +1,2 @@\n-first\n"
+                                                 "+1st\n second\n";
+    static const char back[] = HEAD_OF("bare") "--- a/bare\n+++ b/bare\n@@ -1,2 +1,2 @@\n-1st\n"
+                                               "-second\n+x\n+y\n\\ No newline at end of file\n";
+    static const char moved[] = HEAD_OF("a.py") "--- a/a.py\n+++ b/a.py\n@@ -6,4 +6,4 @@\n seven\n"
+                                                "-eight\n+8\n nine\n ten\n";
+    write_ok(overlay, "bare", "first\nsecond\n");
+    g_assert_true(take(overlay, of_new, &error));
+    g_autoptr(GBytes) bytes = acr_overlay_read(overlay, "bare", &error);
+    g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), "1st\nsecond\n", 11);
+    g_assert_true(take(overlay, back, &error));
+    g_auto(GStrv) none = acr_overlay_changed(overlay);
+    g_assert_null(none[0]);                       /* as in the snapshot */
+    g_assert_false(take(overlay, moved, &error)); /* one line away from where it says */
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+}
+
+void add_diff_apply_tests(void)
+{
+    g_test_add_func("/vcs/diff_apply/what_git_prints_of_any_change", what_git_prints_of_any_change);
+    g_test_add_func("/vcs/diff_apply/what_is_refused_changes_nothing",
+                    what_is_refused_changes_nothing);
+    g_test_add_func("/vcs/diff_apply/a_nul_byte_is_refused", a_nul_byte_is_refused);
+    g_test_add_func("/vcs/diff_apply/a_mode_that_is_not_told_stays", a_mode_that_is_not_told_stays);
+    g_test_add_func("/vcs/diff_apply/it_is_applied_to_what_the_overlay_holds",
+                    it_is_applied_to_what_the_overlay_holds);
+}

@@ -1,0 +1,70 @@
+"""Checks that a listing of the files tells what is where: names of files, the top level, and what is too big to keep.
+
+usage: names.py [ROOT]; one line per finding, exit 1 if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import source
+
+# A basename that stands in two rooms -> the one idea that both hold. Files of runtime/verbs are named for their verb.
+SHARED: dict[str, str] = {
+    "error.c": "a library's error domain",
+}
+# Names that say nothing.
+EMPTY = {"common", "misc", "util", "utils", "helpers", "stuff", "shared"}
+TOP = {
+    ".ci",
+    ".clang-format",
+    ".gitignore",
+    "CMakeLists.txt",
+    "CMakePresets.json",
+    "LICENSE",
+    "README.md",
+    "native",
+    "prompts",
+    "pyproject.toml",
+    "python",
+    "runtime",
+    "tests",
+    "tools",
+}
+MAX_BYTES = 256 * 1024
+
+
+def c_names(paths: list[Path]) -> Iterator[str]:
+    """Findings on the C files of native/ and runtime/."""
+    rooms: dict[str, list[Path]] = {}
+    ours = {path for path in paths if path.parts[0] in ("native", "runtime") and path.suffix in (".c", ".h")}
+    for path in sorted(ours):
+        if path.stem in EMPTY:
+            yield f"{path}: the name does not say what the file holds"
+        if path.with_name(f"{path.stem}s{path.suffix}") in ours:
+            yield f"{path}: {path.stem}s{path.suffix} stands beside it; a reader cannot tell which is which"
+        if path.parent != Path("runtime/verbs"):
+            rooms.setdefault(path.name, []).append(path)
+    for name, found in rooms.items():
+        if len(found) > 1 and name not in SHARED:
+            yield f"{found[0]}: {', '.join(str(path.parent) for path in found)} each have a file of this name"
+    for name in SHARED:
+        if len(rooms.get(name, [])) == 1:
+            yield f"names.py: {name} is allowed without need"
+
+
+def check(root: Path) -> Iterator[str]:
+    """All findings."""
+    paths = [path.relative_to(root) for path in source.tracked(root)]
+    yield from c_names(paths)
+    for name in {path.parts[0] for path in paths} - TOP:
+        yield f"{name}: is not known at the top level (TOP in names.py)"
+    for path in paths:
+        size = (root / path).lstat().st_size
+        if size > MAX_BYTES:
+            yield f"{path}: has {size} bytes, {MAX_BYTES} are allowed"
+
+
+if __name__ == "__main__":
+    source.run(check)
