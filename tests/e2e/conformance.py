@@ -46,12 +46,19 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def engines(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], sandboxes.Engine]]:
-    """engines("podman") -> the engine, started once, with the image."""
+    """engines("podman") -> the engine, started once, with the image; or skips, by one trial."""
     started: dict[str, sandboxes.Engine] = {}
+    missing: dict[str, str] = {}
 
     def get(name: str) -> sandboxes.Engine:
+        if name in missing:
+            pytest.skip(missing[name])
         if name not in started:
-            started[name] = sandboxes.start(name, tmp_path_factory.mktemp(name), {sandboxes.IMAGE: image})
+            try:
+                started[name] = sandboxes.start(name, tmp_path_factory.mktemp(name), {sandboxes.IMAGE: image})
+            except pytest.skip.Exception as skipped:
+                missing[name] = str(skipped)
+                raise
         return started[name]
 
     yield get
