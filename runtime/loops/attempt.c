@@ -24,7 +24,7 @@ static void driver_clear(Driver *driver)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Driver, driver_clear)
 
-void acr_run_result_clear(AcrRunResult *result)
+void acr_outcome_clear(AcrOutcome *result)
 {
     g_clear_pointer(&result->diff, g_bytes_unref);
     g_clear_pointer(&result->overlay, acr_overlay_free);
@@ -371,7 +371,7 @@ static AcrAttemptEvent do_state(Driver *driver)
 }
 
 /* What the run has come to; at a ceiling with what the attempt has so far. */
-static void take_result(Driver *driver, AcrRunResult *out)
+static void take_result(Driver *driver, AcrOutcome *out)
 {
     bool is_stopped = driver->machine.state == ACR_ATTEMPT_STOPPED;
     if (is_stopped && is_open(&driver->work) && !driver->work.unproved)
@@ -379,7 +379,7 @@ static void take_result(Driver *driver, AcrRunResult *out)
     keep_latest(driver);
     take_best(driver);
     AcrCandidate *best = &driver->best;
-    *out = (AcrRunResult){
+    *out = (AcrOutcome){
         .status = best->status,
         .diff = g_steal_pointer(&best->diff),
         .overlay = g_steal_pointer(&best->overlay),
@@ -387,11 +387,12 @@ static void take_result(Driver *driver, AcrRunResult *out)
         .try_number = best->number,
         .proof = best->proof,
         .proof_why = g_steal_pointer(&best->why),
+        .is_validated = driver->run->validate && best->is_validated,
         .reason = g_steal_pointer(&driver->reason),
     };
 }
 
-bool acr_attempts_run(const AcrRun *run, AcrRunResult *out, GError **error)
+bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error)
 {
     g_auto(Driver)
         driver = {.run = run, .machine = acr_attempt_begin(run->max_attempts, run->max_tries)};

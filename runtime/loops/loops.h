@@ -27,6 +27,8 @@ typedef enum {
 } AcrLoopsError;
 #define ACR_LOOPS_ERROR acr_loops_error_quark()
 GQuark acr_loops_error_quark(void);
+/* False with CEILING of llm after the budget's deadline. `budget` may be NULL. */
+bool acr_loops_in_time(const AcrBudget *budget, GError **error) ACR_MUST_USE;
 
 #define ACR_ROUND_MAX_OUTPUT (192u * 1024) /* bytes of search results shown in one round */
 
@@ -106,8 +108,7 @@ typedef struct {
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
     const AcrInterrupt *interrupt;
-    gint64 deadline_us;         /* no step is begun after it (g_get_monotonic_time); 0: none */
-    const char *deadline_scope; /* whose time it is, for the message: "run", "batch" */
+    const AcrBudget *budget; /* no step is begun after its deadline; NULL: there is none */
 } AcrRun;
 
 /* ---- Retrieval ----------------------------------------------------------------------------------
@@ -192,20 +193,21 @@ typedef struct {
     char *proof_why;           /* owned; in a line: "reproducer_2.py fails without the patch and
                                   passes with it", or why nothing was proved; of a script: why it
                                   should be looked at, or NULL */
+    bool is_validated;         /* likewise: `validate` was run on it and accepted it */
     char *script; /* owned; with ACR_GOAL_REPRODUCER: the one that reproduces the issue */
     char *reason; /* owned; why the last attempt that gave no answer ended, or NULL */
-} AcrRunResult;
-void acr_run_result_clear(AcrRunResult *result);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
+} AcrOutcome;
+void acr_outcome_clear(AcrOutcome *result);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
 
 /*
  * Runs the attempts and selects. True also when no patch came of it (diff NULL). Errors as of
  * acr_retrieval_run, and UNAVAILABLE. On a ceiling *out holds the best so far and the error is
  * ACR_LLM_ERROR_CEILING.
  */
-bool acr_attempts_run(const AcrRun *run, AcrRunResult *out, GError **error) ACR_MUST_USE;
+bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 /* Guard and reproducer of one attempt after the other, until the issue is reproduced. True also
  * where it is not (`script` NULL, `reason` says why). Errors: as above. */
-bool acr_reproduce_run(const AcrRun *run, AcrRunResult *out, GError **error) ACR_MUST_USE;
+bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 
 #endif

@@ -38,7 +38,7 @@ static AcrStep attempt(AcrWork *work, char **out_doubt, GError **error)
     return step == ACR_STEP_DONE ? look_at(work, out_doubt, error) : step;
 }
 
-bool acr_reproduce_run(const AcrRun *run, AcrRunResult *out, GError **error)
+bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error)
 {
     g_auto(AcrWork) work = {0};
     g_autofree char *text = NULL, *reason = NULL, *doubt = NULL;
@@ -56,7 +56,7 @@ bool acr_reproduce_run(const AcrRun *run, AcrRunResult *out, GError **error)
         g_free(reason);
         reason = g_steal_pointer(&work.unproved);
     }
-    *out = (AcrRunResult){
+    *out = (AcrOutcome){
         .script = step == ACR_STEP_DONE ? g_steal_pointer(&work.testing.script) : NULL,
         .proof_why = step == ACR_STEP_DONE ? g_steal_pointer(&doubt) : NULL,
         .reason = step == ACR_STEP_DONE ? NULL : g_steal_pointer(&reason),

@@ -4,7 +4,7 @@
  * journal grows with the run and not with its square; what was known is told by a digest for each
  * message, and an answer is known from its own record.
  */
-#include "task/task_private.h"
+#include "task/recorded.h"
 
 #include <string.h>
 
@@ -13,7 +13,6 @@ struct AcrRecorder {
     AcrCost *cost;
     const AcrProgress *progress;
     GHashTable *known; /* conversation -> GPtrArray of digests of its messages */
-    guint64 live_calls;
 };
 
 typedef struct {
@@ -40,11 +39,6 @@ void acr_recorder_free(AcrRecorder *recorder)
         return;
     g_hash_table_unref(recorder->known);
     g_free(recorder);
-}
-
-guint64 acr_recorder_live_calls(const AcrRecorder *recorder)
-{
-    return recorder->live_calls;
 }
 
 /* ---- Requests -----------------------------------------------------------------------------------
@@ -196,7 +190,6 @@ static bool ask_inner(RecordedModel *self, const AcrModelRequest *request, AcrMo
     g_autoptr(GError) failure = NULL;
     AcrModelRequest asked = *request;
     asked.room = acr_window_room(&self->window, request->conversation);
-    self->recorder->live_calls++;
     if (acr_model_complete(self->inner, &asked, out, &failure))
         return true;
     if (g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {

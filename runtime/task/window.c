@@ -5,7 +5,7 @@
  * the server still refuses. Everything that is learnt comes from the journal's own facts, so that a
  * run that is gone on with knows the same.
  */
-#include "task/task_private.h"
+#include "task/recorded.h"
 
 #include <string.h>
 

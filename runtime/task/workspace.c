@@ -1,7 +1,7 @@
 /*
  * A snapshot with its index: what search, patch and index work on, and every task.
  */
-#include "task/task_private.h"
+#include "task/folder.h"
 
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
@@ -122,18 +122,6 @@ bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host,
     if (!workspace.snapshot)
         return false;
     workspace.snapshot_ms = (g_get_monotonic_time() - start) / 1000;
-    *out = workspace;
-    workspace = (AcrWorkspace){0};
-    return true;
-}
-
-bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
-                        GError **error)
-{
-    g_auto(AcrWorkspace) workspace = {0};
-    if (!acr_workspace_begin(repo, rev, host, &workspace, error) ||
-        !acr_workspace_index(&workspace, host, NULL, error))
-        return false;
     *out = workspace;
     workspace = (AcrWorkspace){0};
     return true;

@@ -254,7 +254,7 @@ def test_given_window_is_kept_in_advance(
     server.stop()
     assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
     other = live(server, sample_repo, tmp_path / "out", "--context", "8192")
-    run_host(*other, env=server.environment).one_line(2, "another context (then 4096, now 8192)")
+    run_host(*other, env=server.environment).one_line(2, "started with --context 4096; ")
 
 
 @pytest.mark.parametrize("tokens", ["-1", "0", "100", "many"])
