@@ -1,7 +1,7 @@
 /*
  * The executor of a run: it asks the journal first what came of a trial, and the sandbox after it.
- * The sandbox is opened when it is needed first: a replay, and a run that is gone on with up to
- * where it was, need none. Each trial is run once; what it gave is known from then on, so that a
+ * The sandbox is opened when it is needed first: a replay, and a run that is resumed up to where
+ * it was, need none. Each trial is run once; what it gave is known from then on, so that a
  * loop may ask again.
  *
  * Recorded are also whether code can be run at all ("sandbox"), and a sandbox that failed: both
@@ -16,8 +16,7 @@
 #define PROBE_WALL_MS ((gint64)30 * 1000)
 #define PROBE "import platform; print('Python ' + platform.python_version())" /* of any version */
 
-/* ---- Records ------------------------------------------------------------------------------------
- */
+/* ---- Records ---- */
 
 static void executed_free(gpointer data)
 {
@@ -93,8 +92,7 @@ static AcrJson *time_json(const AcrExecuted *executed)
     return json;
 }
 
-/* ---- The sandbox --------------------------------------------------------------------------------
- */
+/* ---- The sandbox ---- */
 
 static bool need_sandbox(AcrRecordedExecutor *self, GError **error)
 {
@@ -140,8 +138,7 @@ static char *probe(AcrRecordedExecutor *self, GError **error)
     return NULL;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 static void take_opened(AcrRecordedExecutor *self, const AcrJson *answer)
 {
@@ -245,8 +242,7 @@ static const char *executor_dir(void *ctx)
     return self->dir ? self->dir : "";
 }
 
-/* ---- Trials -------------------------------------------------------------------------------------
- */
+/* ---- Trials ---- */
 
 static char *text_digest(const char *text)
 {
@@ -331,7 +327,7 @@ static gint64 wall_left(const AcrRecordedExecutor *self, gint64 wall_ms)
 }
 
 /* A trial that the end of the run's time cut short says nothing: it is run again when the run is
- * gone on with. */
+ * resumed. */
 static bool check_time(const AcrRecordedExecutor *self, AcrExecuted *executed, GError **error)
 {
     if (executed->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error))
@@ -425,8 +421,7 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
     return true;
 }
 
-/* ---- Lifecycle ----------------------------------------------------------------------------------
- */
+/* ---- Lifecycle ---- */
 
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
                                 AcrSnapshot *snapshot)

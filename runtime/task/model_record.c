@@ -44,8 +44,7 @@ static void usage_from_json(const AcrJson *json, AcrUsage *out)
     out->cost_stated = acr_json_get_bool(json, "cost_stated", false);
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------
- */
+/* ---- Answers ---- */
 
 AcrJson *acr_record_answer(const AcrModelAnswer *answer)
 {
@@ -71,8 +70,7 @@ void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out)
     usage_from_json(acr_json_get(record, "usage"), &out->usage);
 }
 
-/* ---- Tries --------------------------------------------------------------------------------------
- */
+/* ---- Tries ---- */
 
 static AcrJson *amount_to_json(gint64 pico, gint64 tokens)
 {
@@ -111,8 +109,7 @@ void acr_record_add_tries(AcrJson *record, const AcrModelReport *report)
     acr_json_set(record, "tries", tries);
 }
 
-/* ---- Cost ---------------------------------------------------------------------------------------
- */
+/* ---- Cost ---- */
 
 static gint64 sum_of(gint64 a, gint64 b)
 {

@@ -22,7 +22,7 @@ void acr_window_init(AcrWindow *window, gint64 tokens);
 /* From the usage of a call that was answered, now or by the journal. */
 void acr_window_learn_answer(AcrWindow *window, const AcrConversation *conversation,
                              const AcrUsage *usage);
-/* From a refusal that names a window of so many tokens; 0: it names none. */
+/* From a refusal that names a window of `tokens`; 0: it names none. */
 void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversation,
                               gint64 tokens);
 /* About how many tokens the conversation has, rather too many than too few. */
@@ -46,7 +46,7 @@ void acr_record_cost(const AcrJson *record, AcrCallCost *out);
 /* What has been asked in each conversation, so that a record holds only what is new; shared by a
  * run's models. */
 typedef struct AcrRecorder AcrRecorder;
-/* All borrowed; must outlive the recorder. `progress` (may be NULL) is told the sums. */
+/* All borrowed; must outlive the recorder. `progress` (may be NULL) gets the sums. */
 AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost,
                               const AcrProgress *progress) ACR_MUST_USE;
 void acr_recorder_free(AcrRecorder *recorder);
@@ -56,11 +56,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
  * A model that asks the journal first and `inner` (taken; NULL in a replay) after it, and records
  * each of its answers. Recorded are answers and those failures that decide how the run goes on
  * (context overflow, used-up script); a failure that ends the run is not, so that the run can be
- * gone on with.
+ * resumed.
  */
 AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name,
                                  AcrModel *inner) ACR_MUST_USE;
-/* Sends nothing that does not fit so many tokens (0: learnt from refusals); it fails as if it had
+/* Sends nothing that does not fit into `tokens` (0: learnt from refusals); it fails as if it had
  * been refused, and is recorded so. */
 void acr_recorded_model_set_window(AcrModel *model, gint64 tokens);
 

@@ -41,8 +41,7 @@ void acr_recorder_free(AcrRecorder *recorder)
     g_free(recorder);
 }
 
-/* ---- Requests -----------------------------------------------------------------------------------
- */
+/* ---- Requests ---- */
 
 static char *digest(AcrRole role, const char *content)
 {
@@ -96,8 +95,7 @@ static AcrJson *request_to_json(RecordedModel *self, const AcrModelRequest *requ
     return json;
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------
- */
+/* ---- Answers ---- */
 
 /* `window` tokens fit, as far as is known (else 0); `sent`: the model was asked. */
 static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
@@ -113,8 +111,8 @@ static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
     return json;
 }
 
-/* Failures that decide how a run goes on; the others end it, and are asked again when it is gone on
- * with. */
+/* Failures that decide how a run goes on; the others end it, and are asked again when it is
+ * resumed. */
 static bool is_recorded(const GError *failure)
 {
     return g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
@@ -140,8 +138,7 @@ static bool fail_as_recorded(const AcrJson *failure, GError **error)
     return false;
 }
 
-/* ---- The model ----------------------------------------------------------------------------------
- */
+/* ---- The model ---- */
 
 /* The answer will be the conversation's next message; it is known then. */
 static void expect_answer(RecordedModel *self, const AcrModelRequest *request,

@@ -165,7 +165,7 @@ static char *recorded_git_dir(const AcrJson *described)
     return g_strndup(data ? data : "", len);
 }
 
-/* The snapshot that the folder was begun with, whatever has become of the working tree. */
+/* The snapshot that the folder was started with, whatever has become of the working tree. */
 static bool load_snapshot(Task *task, GError **error)
 {
     const AcrJson *described = acr_json_get(task->folder.meta, "snapshot");

@@ -1,7 +1,7 @@
 /*
  * acr-host ask: one call of a model. The answer goes to stdout; with --json one object does, be it
  * the answer or why there is none, so that a script can branch on the failure's class. What cannot
- * be asked at all (usage) is told on stderr alone.
+ * be asked at all (usage) is reported on stderr alone.
  */
 #include "verbs/verbs_private.h"
 
@@ -14,8 +14,7 @@
 #define SCOPE "call"
 #define LEDGER_SCOPE "ledger"
 
-/* ---- What is asked ------------------------------------------------------------------------------
- */
+/* ---- What is asked ---- */
 
 /* The question as it stands in the arguments, else on standard input. */
 static char *read_text(AcrHost *host, const char *given, GError **error)
@@ -49,8 +48,7 @@ static AcrJson *read_schema(const char *path, GError **error)
     return NULL;
 }
 
-/* ---- What is told -------------------------------------------------------------------------------
- */
+/* ---- What is printed ---- */
 
 static void set_known(AcrJson *object, const char *key, gint64 value)
 {
@@ -151,8 +149,7 @@ static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, gui
     return acr_out_exit(out, ACR_EXIT_OK);
 }
 
-/* ---- The call -----------------------------------------------------------------------------------
- */
+/* ---- The call ---- */
 
 static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 {

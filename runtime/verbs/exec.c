@@ -1,6 +1,6 @@
 /*
  * acr-host exec: a command on a private copy of a repository, in the sandbox. Streams and exit code
- * pass through, or all of it is told in one JSON object.
+ * pass through, or all of it is printed as one JSON object.
  */
 #include "verbs/verbs_private.h"
 
@@ -17,8 +17,7 @@
 
 #define MAX_PATCH_BYTES ((gsize)64 * 1024 * 1024)
 
-/* ---- Results ------------------------------------------------------------------------------------
- */
+/* ---- Results ---- */
 
 /* Output as it comes, until a stream has shown as much as is kept of it. */
 typedef struct {
@@ -75,8 +74,7 @@ static void say_limit(const AcrExecuted *executed)
                      acr_sandbox_limit_words(executed->limit));
 }
 
-/* ---- The whole ----------------------------------------------------------------------------------
- */
+/* ---- The whole ---- */
 
 static int fail(AcrHost *host, const GError *error)
 {

@@ -20,8 +20,9 @@ struct AcrVerb {
         *arguments;  /* what may stand beside the options, as --help shows it; NULL: nothing */
     bool is_command; /* they stand after "--" */
     bool uses_network;
-    /* `host` says what main.c found out about this process, with what the options say of the cache
-     * and of jobs; a verb adds who is told of progress. Each returns an AcrExit, or as `exec` the exit code of a command. */
+    /* `host`: what main.c found out about this process, and what the options say of the cache and
+     * of jobs; a verb sets its progress. Returns an AcrExit, or as `exec` the exit code of a
+     * command. */
     int (*run)(AcrHost *host, AcrRunSpec *spec);
     int (*start)(AcrHost *host, int argc, char **argv);
 };

@@ -53,7 +53,7 @@ const AcrProgress *acr_console_progress(AcrConsole *console); /* borrowed */
 void acr_console_status(AcrConsole *console, const char *text);
 /* A line of progress that stays: on a terminal, or with `verbose`. */
 void acr_console_log(AcrConsole *console, const char *line);
-/* Wipes the line that rewrites itself, for good. */
+/* Wipes the line that rewrites itself; it does not come back. */
 void acr_console_end(AcrConsole *console);
 /* A line that stays, whatever the mode. */
 void acr_console_say(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF(2, 3);
