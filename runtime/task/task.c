@@ -341,8 +341,11 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
         (!acr_folder_exists(spec->out) && !prepare(task, error)) ||
         !acr_folder_open(spec->out, &task->folder, error) || !take_up(task, error))
         return false;
-    if (task->folder.state == ACR_FOLDER_DONE && !spec->apply)
-        return acr_result_read(&task->folder, out, error);
+    if (task->folder.state == ACR_FOLDER_DONE && !spec->apply) {
+        bool ok = acr_result_read(&task->folder, out, error);
+        out->was_finished = ok;
+        return ok;
+    }
     return (task->workspace.snapshot || load_snapshot(task, error)) && work(task, out, error);
 }
 

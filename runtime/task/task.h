@@ -121,6 +121,7 @@ typedef struct {
     GBytes *patch;        /* NULL: there is none */
     char *script;         /* of `reproduce`; NULL: the issue was not reproduced */
     bool is_reproduction; /* it is a run of `reproduce` */
+    bool was_finished;    /* the folder held it already: nothing was done */
     AcrCostSum cost;      /* of the whole run, answers from the journal included */
     int exit_code;        /* an AcrExit */
     char *error;          /* what ended the run early; NULL: it is over */

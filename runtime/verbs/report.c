@@ -113,7 +113,7 @@ static AcrOut print_result(const AcrRunSpec *spec, const AcrRunResult *result)
 int acr_report(AcrHost *host, const char *verb, const AcrRunSpec *spec, const AcrRunResult *result,
                const GError *error, AcrConsole *console)
 {
-    g_autofree char *cost = acr_cost_line(&result->cost);
+    g_autofree char *cost = result->was_finished ? NULL : acr_cost_line(&result->cost);
     if (cost)
         acr_console_say(console, "acr-host %s: %s", verb, cost);
     if (!error || result->exit_code == ACR_EXIT_CEILING)

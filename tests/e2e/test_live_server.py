@@ -337,4 +337,4 @@ def test_finished_folder_needs_no_server(
 def test_bad_retries(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     for number in (-1, 21):
         run = arguments(sample_repo, tmp_path / "out", f"--retries={number}")
-        run_host(*run).one_line(2, f"--retries must be from 0 to 20, not {number}")
+        run_host(*run).one_line(2, f"--retries must be from 0 to 20, not '{number}'")
