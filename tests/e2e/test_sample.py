@@ -279,6 +279,8 @@ def test_a_patch_that_the_validation_refuses_is_not_applied(
         assert result.stdout == b"" and CHANGED in (tmp_path / "out" / "patch.diff").read_text("utf-8")
         assert "not applied: validation rejected the patch" in result.err
         assert "verified: no (the validation refuses the patch)" in result.err
+        again = run_host("replay", tmp_path / "out")
+        again.one_line(1, "the patch was rejected, as recorded: the validation refuses the patch")
         assert digest(sample_repo.path) == before
 
 
