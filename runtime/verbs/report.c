@@ -95,8 +95,8 @@ static void say_result(const char *verb, const AcrRunSpec *spec, const AcrRunRes
     else if (result->patch && spec->verb != ACR_FOR_REPLAY)
         say_verdict(verb, spec, result, console);
     else if (result->verdict == ACR_VERDICT_REFUSED)
-        say_line(verb, console, "the patch was rejected, as recorded: ",
-                 result->why ? result->why : "");
+        say_line(verb, console,
+                 "the patch was rejected, as recorded: ", result->why ? result->why : "");
     else if (!result->script && !result->patch && is_over)
         say_missing(verb, spec, result, console);
 }
