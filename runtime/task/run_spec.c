@@ -228,6 +228,13 @@ static bool fail(GError **error, const char *message)
     return false;
 }
 
+static bool refuse_sandbox(GError **error, const char *name)
+{
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                "--image needs --sandbox container, not %s", name);
+    return false;
+}
+
 static bool check_required(const AcrRunSpec *spec, GError **error)
 {
     for (guint i = 0; i < acr_n_options; i++) {
@@ -287,7 +294,7 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     if (spec->apply && spec->rev)
         return fail(error, "--apply writes to the working tree, so it cannot go with --rev");
     if (spec->image && spec->sandbox && strcmp(spec->sandbox, "container") != 0)
-        return fail(error, "--image needs --sandbox container");
+        return refuse_sandbox(error, spec->sandbox);
     return true;
 }
 

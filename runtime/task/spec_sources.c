@@ -103,9 +103,9 @@ static bool take_line(AcrRunSpec *out, const AcrRunSpec *before, char *line, GEr
 bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, &reason);
-    if (!bytes && g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+    if (!g_file_test(path, G_FILE_TEST_EXISTS)) /* nor its folder, maybe */
         return true;
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, &reason);
     if (!bytes) {
         g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, reason->message);
         return false;

@@ -233,8 +233,10 @@ static void test_a_file_that_is_missing_is_empty(Place *place, gconstpointer dat
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = place_path(place, "none");
+    g_autofree char *path = place_path(place, "none"), *below = place_path(place, "file/none");
+    place_write(place, "file", "rounds = many\n");
     g_assert_true(acr_run_spec_take_file(&spec, path, NULL));
+    g_assert_true(acr_run_spec_take_file(&spec, below, NULL));
     g_assert_false(acr_run_spec_take_file(&spec, place->dir, &error)); /* a folder */
     g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
 }
