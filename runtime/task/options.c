@@ -59,6 +59,7 @@ const AcrOption acr_options[] = {
      .help = "The issue's text itself", .rival = "issue"},
     {"instance-id", 0, ACR_OPTION_TEXT, AT(instance_id), ISSUE, BOUND | RARE, "ID",
      .help = "Name of a benchmark task"},
+    {"tag", 0, ACR_OPTION_TEXT, AT(tag), MODEL, BOUND | RARE, "TEXT", .help = "Label to record"},
     {"apply", 0, ACR_OPTION_FLAG, AT(apply), ACR_FOR_RUN, 0, NULL,
      .help = "Write the change into the working tree, if it is still as it was"},
     {"patch", 0, ACR_OPTION_TEXT, AT(patch), ACR_FOR_EXEC, 0, "FILE",

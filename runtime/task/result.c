@@ -15,6 +15,7 @@ void acr_run_result_clear(AcrRunResult *result)
     g_clear_pointer(&result->patch, g_bytes_unref);
     g_clear_pointer(&result->script, g_free);
     g_clear_pointer(&result->error, g_free);
+    g_clear_pointer(&result->tag, g_free);
     g_clear_pointer(&result->error_class, g_free);
 }
 
@@ -49,6 +50,7 @@ void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutc
     result->script = g_strdup(outcome->script);
     result->is_reproduction = spec->verb == ACR_FOR_REPRODUCE;
     result->cost = *cost;
+    result->tag = g_strdup(spec->tag);
     result->exit_code =
         is_made && result->verdict != ACR_VERDICT_REFUSED ? ACR_EXIT_OK : ACR_EXIT_NONE;
 }
@@ -84,6 +86,8 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
         acr_json_set_string(json, "script", result->script);
     acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
     acr_json_set_int(json, "exit", result->exit_code);
+    if (result->tag)
+        acr_json_set_string(json, "tag", result->tag);
     if (result->error) {
         AcrJson *inside = acr_json_new_object();
         acr_json_set_string(inside, "class", result->error_class);
@@ -139,6 +143,7 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
         .script = g_strdup(acr_json_get_string(json, "script")),
         .is_reproduction = acr_json_get(json, "script") != NULL,
         .exit_code = (int)acr_json_get_int(json, "exit", ACR_EXIT_ENVIRONMENT),
+        .tag = g_strdup(acr_json_get_string(json, "tag")),
         .error = g_strdup(acr_json_get_string(ended, "message")),
         .error_class = g_strdup(acr_json_get_string(ended, "class")),
     };

@@ -36,6 +36,7 @@ typedef struct {
     char *repo, *rev, *issue_file, *issue_text, *instance_id, *out;
     char *dataset, *repos, **instances;
     bool apply;
+    char *tag;
 
     /* Which models, and how they are called. */
     char **models, *fallback_model, *effort;

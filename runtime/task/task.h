@@ -125,6 +125,7 @@ typedef struct {
     AcrCostSum cost;      /* of the whole run, answers from the journal included */
     int exit_code;        /* an AcrExit */
     char *error;          /* what ended the run early; NULL: it is over */
+    char *tag;            /* of the spec, or NULL */
     char *error_class;    /* acr_llm_error_name of that, or NULL */
 } AcrRunResult;
 void acr_run_result_clear(AcrRunResult *result);

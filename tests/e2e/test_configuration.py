@@ -10,7 +10,7 @@ import pytest
 from host import Result
 from loopback import Failure, LoopbackOpenAI
 from repos import Repo
-from runs import SCRIPT, arguments, read_json
+from runs import ISSUE, SCRIPT, arguments, read_json
 
 RunHost = Callable[..., Result]
 
@@ -97,3 +97,19 @@ def test_cost_is_told_by_a_run_that_fails(
     assert (result["verdict"], result["exit"], result["error"]["class"]) == ("none", 3, "auth")
     assert result["cost"]["calls"] == 3 and "acr-host run: 3 calls, " in failed.err
     assert not (tmp_path / "out" / "result.json").exists()
+
+
+def test_tag_is_kept_where_it_was_given(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    """In meta.json, the result and the prediction; none of it says anything without one."""
+    row = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": "HEAD", "problem_statement": ISSUE.read_text("utf-8")}
+    (tmp_path / "tasks.json").write_text(json.dumps([row]), "utf-8")
+    (tmp_path / "repos").mkdir()
+    sample_repo.path.rename(tmp_path / "repos" / "a__b")
+    batch = ["swe-bench", "--dataset", tmp_path / "tasks.json", "--repos", tmp_path / "repos", "--verify=never"]
+    for tag in ("first try", None):
+        out = tmp_path / f"out-{tag}"
+        run_host(*batch, "--model", f"script:{SCRIPT}", "--out", out, *(["--tag", tag] if tag else [])).check()
+        prediction = json.loads((out / "preds.jsonl").read_text("utf-8"))
+        assert prediction.get("tag") == tag == read_json(out / "a__b-1" / "result.json").get("tag")
+        assert read_json(out / "a__b-1" / "meta.json")["options"]["tag"] == tag
+        assert ("tag" in prediction) == bool(tag)
