@@ -63,7 +63,7 @@ static void print_usage(FILE *out)
     for (guint i = 0; acr_verbs[i]; i++)
         if (acr_verbs[i]->summary)
             fprintf(out, "  %-10s %s\n", acr_verbs[i]->name, acr_verbs[i]->summary);
-    fputs("\nacr-host VERB --help says more; acr-host --version prints the version.\n"
+    fputs("\nacr-host VERB --help describes a verb; acr-host --version prints the version.\n"
           "Exit codes: 0 a patch or result, 1 none, 2 usage, 3 environment, 4 a ceiling was "
           "reached, 130 interrupted.\n",
           out);
@@ -75,12 +75,13 @@ static int run_verb(const char *name, int argc, char **argv)
     g_autofree char *data = find_data(exe ? exe : argv[0]);
     g_autofree char *python_dir = g_build_filename(data, "python", NULL),
                     *prompts_dir = g_build_filename(data, "prompts", NULL);
-    AcrProgram program = {exe ? exe : argv[0], python_dir, prompts_dir, &interrupt_state};
-    for (guint i = 0; acr_verbs[i]; i++) {
-        if (strcmp(acr_verbs[i]->name, name) != 0)
-            continue;
-        return acr_verbs[i]->run(&program, argc, argv);
-    }
+    AcrHost host = {.exe = exe ? exe : argv[0],
+                    .python_dir = python_dir,
+                    .prompts_dir = prompts_dir,
+                    .interrupt = &interrupt_state};
+    for (guint i = 0; acr_verbs[i]; i++)
+        if (strcmp(acr_verbs[i]->name, name) == 0)
+            return acr_verb_start(&host, acr_verbs[i], argc, argv);
     fprintf(stderr, "acr-host: there is no verb '%s' (acr-host --help lists them)\n", name);
     return ACR_EXIT_USAGE;
 }

@@ -13,7 +13,7 @@
 struct AcrBudget {
     GPtrArray *ledgers; /* as their locks are taken */
     gint64 deadline_us; /* 0: none */
-    char *deadline_scope;
+    char *deadline_name;
     guint64 next_id;
 };
 
@@ -37,15 +37,15 @@ void acr_budget_free(AcrBudget *budget)
     if (!budget)
         return;
     g_ptr_array_unref(budget->ledgers);
-    g_free(budget->deadline_scope);
+    g_free(budget->deadline_name);
     g_free(budget);
 }
 
-void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *scope)
+void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *limit)
 {
     budget->deadline_us = deadline_us;
-    g_free(budget->deadline_scope);
-    budget->deadline_scope = g_strdup(scope);
+    g_free(budget->deadline_name);
+    budget->deadline_name = g_strdup(limit);
 }
 
 gint64 acr_budget_deadline(const AcrBudget *budget)
@@ -150,12 +150,20 @@ static bool refuse(const AcrLedger *ledger, const AcrAmount *amount, GError **er
     return false;
 }
 
-static bool is_in_time(const AcrBudget *budget, GError **error)
+gint64 acr_budget_left_ms(const AcrBudget *budget)
+{
+    if (!budget->deadline_us)
+        return G_MAXINT64;
+    return MAX((budget->deadline_us - g_get_monotonic_time()) / 1000, 0);
+}
+
+bool acr_budget_is_in_time(const AcrBudget *budget, GError **error)
 {
     if (!budget->deadline_us || g_get_monotonic_time() < budget->deadline_us)
         return true;
-    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING, "the time of the %s is over",
-                budget->deadline_scope ? budget->deadline_scope : "run");
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
+                "%s reached; rerun with a higher limit to continue",
+                budget->deadline_name ? budget->deadline_name : "the deadline");
     return false;
 }
 
@@ -195,7 +203,7 @@ bool acr_budget_reserve(AcrBudget *budget, const AcrAmount *amount, const char *
     bool ok = amount->pico >= 0 && amount->tokens >= 0;
 
     g_return_val_if_fail(ok, false);
-    if (!is_in_time(budget, error) || !lock_all(budget, error))
+    if (!acr_budget_is_in_time(budget, error) || !lock_all(budget, error))
         return false;
     for (guint i = 0; ok && i < budget->ledgers->len; i++)
         if (!acr_ledger_fits(ledger_at(budget, i), amount))

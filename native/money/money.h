@@ -112,9 +112,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBudget, acr_budget_free)
  */
 bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
                     const AcrAmount *ceiling, GError **error) ACR_MUST_USE;
-/* No call is begun or goes on after this time (g_get_monotonic_time); 0: none. `scope` as above. */
-void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *scope);
+/* No call is begun or goes on after this time (g_get_monotonic_time); 0: none. `limit` names it in
+ * errors: "--max-time". */
+void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *limit);
 gint64 acr_budget_deadline(const AcrBudget *budget);
+/* Milliseconds until then, 0 after it; G_MAXINT64: no deadline. */
+gint64 acr_budget_left_ms(const AcrBudget *budget);
+/* Errors: CEILING after it. */
+bool acr_budget_is_in_time(const AcrBudget *budget, GError **error) ACR_MUST_USE;
 /* Whether any ceiling of money or tokens holds. */
 bool acr_budget_is_bounded(const AcrBudget *budget);
 /* What is left in the tightest ledger, each member by itself; G_MAXINT64 without ceiling. */

@@ -1,7 +1,8 @@
 /*
  * Runs many tasks: a few threads take one task after the other and each runs it as a process of its
- * own, `acr-host run`, so that whatever happens in one cannot reach the others. Shared between the
- * threads is only Batch, under its lock.
+ * own, so that whatever happens in one cannot reach the others. A task is handed its spec as JSON
+ * on standard input, and hands its result back as JSON. Shared between the threads is only Batch,
+ * under its lock.
  */
 #include "batch/batch_private.h"
 
@@ -11,110 +12,123 @@
 
 #include "llm/llm.h"
 
-#define SAID_BYTES (1024u * 1024)
-#define EXIT_ENVIRONMENT 3 /* of a task */
-#define EXIT_CEILING 4     /* of one that stopped at a ceiling */
+#define MAX_RESULT_BYTES ((gsize)256 * 1024 * 1024)
+#define LEDGER_SCOPE "batch"
 
 typedef struct {
     const AcrBatchOptions *options;
     const GPtrArray *instances;
+    char *shared_dir; /* where tasks keep to a provider's limits together */
+    AcrLimits limits; /* of all tasks together */
     pthread_mutex_t lock;
     guint next, ended;
     AcrBatchResult result;
     GError *failure; /* of writing the predictions; the first */
 } Batch;
 
-static GPtrArray *make_argv(const Batch *batch, const AcrInstance *instance, const char *repo)
+/* ---- One task ---- */
+
+/* The spec of a task: that of the batch, with the task's own place and issue; owned JSON text. */
+static char *describe_task(const Batch *batch, const AcrInstance *instance, const char *repo)
 {
-    const AcrBatchOptions *options = batch->options;
-    GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
-    g_ptr_array_add(argv, g_strdup(options->exe));
-    g_ptr_array_add(argv, g_strdup("run"));
-    g_ptr_array_add(argv, g_strdup_printf("--parent=%ld", (long)getpid()));
-    g_ptr_array_add(argv, g_strdup_printf("--repo=%s", repo));
-    g_ptr_array_add(argv, g_strdup_printf("--rev=%s", instance->base_commit));
-    g_ptr_array_add(argv, g_strdup("--issue=-"));
-    g_ptr_array_add(argv, g_strdup_printf("--instance-id=%s", instance->instance_id));
-    g_ptr_array_add(argv, g_strdup_printf("--out=%s/%s", options->out, instance->instance_id));
-    if (options->shared_dir)
-        g_ptr_array_add(argv, g_strdup_printf("--shared-dir=%s", options->shared_dir));
-    for (guint i = 0; options->arguments[i]; i++)
-        g_ptr_array_add(argv, g_strdup(options->arguments[i]));
-    g_ptr_array_add(argv, NULL);
-    return argv;
+    const AcrRunSpec *spec = batch->options->spec;
+    gint64 deadline_us = acr_budget_deadline(batch->limits.budget);
+    g_autofree char *out = g_build_filename(spec->out, instance->instance_id, NULL);
+    AcrRunSpec task = *spec; /* borrows all of its texts */
+    task.verb = ACR_FOR_RUN;
+    task.repo = (char *)repo;
+    task.rev = instance->base_commit;
+    task.issue_text = instance->problem_statement;
+    task.instance_id = instance->instance_id;
+    task.out = out;
+    task.max_cost = spec->task_max_cost;
+    task.max_tokens_total = spec->task_max_tokens;
+    task.max_ms = spec->task_max_ms;
+    task.batch_max_cost = spec->max_cost;
+    task.batch_max_tokens = spec->max_tokens_total;
+    task.batch_deadline_us = deadline_us ? deadline_us : ACR_UNSET;
+    task.shared_dir = batch->shared_dir;
+    task.jobs = CLAMP(g_get_num_processors() / spec->tasks_at_once, 1, ACR_OUTLINE_MAX_JOBS);
+    g_autoptr(AcrJson) json = acr_json_new_object();
+    acr_json_set_int(json, "parent", getpid());
+    acr_json_set(json, "spec", acr_run_spec_to_json(&task, 0));
+    return acr_json_print(json);
 }
 
-/* The last line of what a process wrote to stderr; owned. */
-static char *last_line(GBytes *bytes)
+/* What a task that was started said; one that could not say it was killed. */
+static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunResult *out)
 {
     gsize len;
-    const char *data = g_bytes_get_data(bytes, &len);
-    g_autofree char *text = g_strchomp(acr_utf8_repair(data, len));
-    const char *line = strrchr(text, '\n');
-    return g_strdup(line ? line + 1 : text);
+    const char *text = g_bytes_get_data(ended->out, &len);
+    g_autoptr(AcrJson) json = acr_json_parse(text ? text : "", len, NULL);
+    if (acr_run_result_from_json(json, out))
+        return;
+    g_autofree char *said = g_strchomp(acr_utf8_repair_bytes(ended->err));
+    const char *line = strrchr(said, '\n');
+    g_autoptr(GError) error =
+        ended->signal
+            ? g_error_new(ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED, "ended by signal %d",
+                          ended->signal)
+            : g_error_new_literal(ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED, line ? line + 1 : said);
+    acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-/* Runs one task; its exit code, and in *out_said (owned) its last word. */
-static int run_instance(Batch *batch, const AcrInstance *instance, char **out_said)
+static void run_instance(const Batch *batch, const AcrInstance *instance, AcrRunResult *out)
 {
-    g_autofree char *repo = acr_dataset_repo(batch->options->repos, instance->repo);
-    if (!repo) {
-        *out_said =
-            g_strdup_printf("no repository of '%s' in '%s'", instance->repo, batch->options->repos);
-        return EXIT_ENVIRONMENT;
-    }
-    g_autoptr(GPtrArray) argv = make_argv(batch, instance, repo);
+    const char *repos = batch->options->spec->repos;
+    const char *const argv[] = {batch->options->exe, ACR_BATCH_TASK_VERB, instance->instance_id,
+                                NULL};
+    g_autofree char *repo = acr_dataset_repo(repos, instance->repo),
+                    *text = repo ? describe_task(batch, instance, repo) : NULL;
     g_autoptr(GError) error = NULL;
-    g_auto(AcrSpawnResult) result = {0};
+    g_auto(AcrSpawnResult) ended = {0};
     AcrSpawn spawn = {
-        .argv = (const char *const *)argv->pdata,
-        .input = instance->problem_statement,
-        .input_len = strlen(instance->problem_statement),
-        .output_limit = SAID_BYTES,
+        .argv = argv,
+        .input = text,
+        .input_len = text ? strlen(text) : 0,
+        .output_limit = MAX_RESULT_BYTES,
         .interrupt = batch->options->interrupt,
     };
-    if (!acr_spawn_run(&spawn, &result, &error)) {
-        *out_said = g_strdup(error->message);
-        return EXIT_ENVIRONMENT;
-    }
-    *out_said = result.signal ? g_strdup_printf("ended by signal %d", result.signal)
-                              : last_line(result.err);
-    return result.signal ? 128 + result.signal : result.exit_code;
+    if (!repo)
+        g_set_error(&error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED,
+                    "no repository of '%s' in '%s'", instance->repo, repos);
+    if (repo && acr_spawn_run(&spawn, &ended, &error))
+        read_result(batch, &ended, out);
+    else
+        acr_run_result_fail(out, error, batch->options->interrupt);
 }
 
-/* Whether what a task said last is about the model that the pause names: with a second model behind
- * it, a task that failed may have failed by something else. */
-static bool is_about_pause(const char *said, const char *paused)
-{
-    const char *name = strstr(paused, "model '"), *end = name ? strstr(name, "' at ") : NULL;
-    g_autofree char *model = end ? g_strndup(name, (gsize)(end - name)) : g_strdup("");
-    return strstr(said, model) != NULL;
-}
+/* ---- All of them ---- */
 
-static void look_for_pause(Batch *batch, int code, const char *said)
+/* With a second model behind the refused one, a task that failed may have failed by something
+ * else: its own failure must be of key or account. */
+static void look_for_pause(Batch *batch, const AcrRunResult *result)
 {
-    if (code != EXIT_ENVIRONMENT || !batch->options->shared_dir || batch->result.paused)
-        return;
-    g_autofree char *paused = acr_llm_paused(batch->options->shared_dir);
-    if (paused && is_about_pause(said, paused))
-        batch->result.paused = g_steal_pointer(&paused);
+    bool is_refused =
+        g_strcmp0(result->error_class, acr_llm_error_name(ACR_LLM_ERROR_AUTH)) == 0 ||
+        g_strcmp0(result->error_class, acr_llm_error_name(ACR_LLM_ERROR_BILLING)) == 0;
+    if (is_refused && !batch->result.paused)
+        batch->result.paused = acr_llm_paused(batch->shared_dir);
 }
 
 /* Counts an ended task and brings the predictions up to date. Called under the lock. */
-static void account(Batch *batch, const AcrInstance *instance, int code, const char *said)
+static void account(Batch *batch, const AcrInstance *instance, const AcrRunResult *result)
 {
+    int code = result->exit_code;
+    const AcrBatchOptions *options = batch->options;
     batch->ended++;
-    batch->result.patches += code == 0;
-    batch->result.without += code == 1;
-    batch->result.stopped += code == EXIT_CEILING;
-    batch->result.failed += code > 1 && code != EXIT_CEILING;
-    look_for_pause(batch, code, said);
+    batch->result.patches += code == ACR_EXIT_OK;
+    batch->result.without += code == ACR_EXIT_NONE;
+    batch->result.stopped += code == ACR_EXIT_CEILING;
+    bool has_failed = code > ACR_EXIT_NONE && code != ACR_EXIT_CEILING;
+    look_for_pause(batch, result);
     GError **keep_first = batch->failure ? NULL : &batch->failure;
-    if (!acr_predictions_write(batch->options, batch->instances, keep_first))
-        batch->result.failed += code <= 1 || code == EXIT_CEILING;
-    if (batch->options->on_task)
-        batch->options->on_task(batch->options->on_task_ctx, instance, code, said, batch->ended,
-                                batch->instances->len);
+    if (!acr_predictions_write(options->spec, batch->instances, keep_first))
+        has_failed = true;
+    batch->result.failed += has_failed;
+    if (options->on_task)
+        options->on_task(options->on_task_ctx, instance, result, batch->ended,
+                         batch->instances->len);
 }
 
 /* Whether another task is to be begun. Called under the lock. */
@@ -124,7 +138,7 @@ static bool has_more(Batch *batch)
     guint left = batch->instances->len - batch->next;
     if (left == 0 || batch->result.paused || acr_interrupted(options->interrupt))
         return false;
-    if (!options->is_over || !options->is_over(options->is_over_ctx))
+    if (!acr_limits_are_over(&batch->limits, LEDGER_SCOPE))
         return true;
     batch->result.stopped += left;
     batch->next = batch->instances->len;
@@ -141,10 +155,10 @@ static void *work(void *data)
         pthread_mutex_unlock(&batch->lock);
         if (!instance)
             return NULL;
-        g_autofree char *said = NULL;
-        int code = run_instance(batch, instance, &said);
+        g_auto(AcrRunResult) result = {0};
+        run_instance(batch, instance, &result);
         pthread_mutex_lock(&batch->lock);
-        account(batch, instance, code, said);
+        account(batch, instance, &result);
         pthread_mutex_unlock(&batch->lock);
     }
 }
@@ -154,28 +168,46 @@ void acr_batch_result_clear(AcrBatchResult *result)
     g_clear_pointer(&result->paused, g_free);
 }
 
+/* The ledger is made here where a ceiling needs it: tasks only find it, so that one that is removed
+ * meanwhile is not begun anew with nothing spent. */
+static bool begin(Batch *batch, GError **error)
+{
+    const AcrRunSpec *spec = batch->options->spec;
+    batch->shared_dir = acr_batch_shared_dir(spec->out);
+    g_autofree char *ledger = acr_batch_ledger(batch->shared_dir);
+    if (!acr_dir_make(batch->shared_dir, error) || !acr_limits_init(&batch->limits, spec, error) ||
+        !acr_llm_resume(batch->shared_dir, error))
+        return false;
+    bool is_bounded = spec->max_cost >= 0 || spec->max_tokens_total >= 0;
+    return !is_bounded || acr_limits_open(&batch->limits, ledger, LEDGER_SCOPE, error);
+}
+
+static void run_all(Batch *batch)
+{
+    guint n = CLAMP((guint)batch->options->spec->tasks_at_once, 1, batch->instances->len);
+    g_autofree pthread_t *threads = g_new0(pthread_t, n);
+    guint started = 0;
+    while (started + 1 < n && pthread_create(&threads[started], NULL, work, batch) == 0)
+        started++;
+    work(batch); /* this thread is one of them */
+    for (guint i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    batch->result.tasks = batch->instances->len;
+    batch->result.not_begun = batch->instances->len - batch->next;
+}
+
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error)
 {
     Batch batch = {.options = options, .instances = instances, .lock = PTHREAD_MUTEX_INITIALIZER};
-    if (!acr_dir_make(options->out, error) ||
-        (options->shared_dir && !acr_llm_resume(options->shared_dir, error)))
-        return false;
-    guint n = CLAMP(options->jobs, 1, MIN(ACR_BATCH_MAX_JOBS, instances->len)), started = 0;
-    g_autofree pthread_t *threads = g_new0(pthread_t, n);
-    while (started + 1 < n && pthread_create(&threads[started], NULL, work, &batch) == 0)
-        started++;
-    work(&batch); /* this thread is one of them */
-    for (guint i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-    pthread_mutex_destroy(&batch.lock);
-    if (batch.failure) {
+    bool ok = begin(&batch, error);
+    if (ok)
+        run_all(&batch);
+    if (batch.failure)
         g_propagate_error(error, batch.failure);
-        acr_batch_result_clear(&batch.result);
-        return false;
-    }
-    batch.result.tasks = instances->len;
-    batch.result.not_begun = instances->len - batch.next;
+    acr_limits_clear(&batch.limits);
+    g_free(batch.shared_dir);
+    pthread_mutex_destroy(&batch.lock);
     *out = batch.result;
-    return true;
+    return ok && !batch.failure;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/base.h"
+#include "task/task.h"
 
 typedef enum {
     ACR_BATCH_ERROR_FAILED,
@@ -19,7 +20,6 @@ typedef enum {
 GQuark acr_batch_error_quark(void);
 
 #define ACR_DATASET_MAX_BYTES (256u * 1024 * 1024)
-#define ACR_BATCH_MAX_JOBS 256u
 
 /* One row of a SWE-bench data set, as far as solving it needs it; the rest of a row (the reference
  * patch, the hidden tests) is not even kept. All owned. */
@@ -40,23 +40,14 @@ char *acr_dataset_repo(const char *dir, const char *name) ACR_MUST_USE;
 
 /* All borrowed. */
 typedef struct {
-    const char *exe;              /* this program */
-    const char *repos;            /* folder of repositories */
-    const char *out;              /* OUT/ID/ are run folders, OUT/preds.jsonl the predictions */
-    const char *model_name;       /* for model_name_or_path */
-    const char *const *models;    /* NULL-terminated; as run folders record them */
-    const char *const *arguments; /* NULL-terminated; options of `run` that all tasks share */
-    const char *shared_dir; /* where tasks keep to a provider's limits together; NULL: nowhere */
-    guint jobs;
+    const char *exe;        /* this program */
+    const AcrRunSpec *spec; /* of `swe-bench`: OUT/ID/ are run folders, OUT/preds.jsonl the
+                               predictions */
     const AcrInterrupt *interrupt;
-    /* Told after each task, one call at a time: its exit code, what it said last (maybe ""), how
-     * many have ended. */
-    void (*on_task)(void *ctx, const AcrInstance *instance, int exit_code, const char *said,
-                    guint ended, guint total);
+    /* Told after each task, one call at a time: what came of it, and how many have ended. */
+    void (*on_task)(void *ctx, const AcrInstance *instance, const AcrRunResult *result, guint ended,
+                    guint total);
     void *on_task_ctx;
-    /* Asked before each task, one call at a time: whether no further one is begun. May be NULL. */
-    bool (*is_over)(void *ctx);
-    void *is_over_ctx;
 } AcrBatchOptions;
 
 typedef struct {
@@ -69,7 +60,7 @@ void acr_batch_result_clear(AcrBatchResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
 
 /*
- * Runs the tasks, `jobs` at a time, and keeps OUT/preds.jsonl complete for all that have ended: it
+ * Runs the tasks, some at a time, and keeps OUT/preds.jsonl complete for all that have ended: it
  * is rewritten atomically after each one. Lines of instances outside this batch, and of run folders
  * of other models, are kept. True also when tasks failed. A refused key or account, of which the
  * shared folder tells, ends it early; a pause that an earlier batch left there is taken off first.

@@ -5,7 +5,7 @@
 #include "batch/batch.h"
 
 /* Makes OUT/preds.jsonl from the run folders, atomically. */
-bool acr_predictions_write(const AcrBatchOptions *options, const GPtrArray *instances,
+bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances,
                            GError **error) ACR_MUST_USE;
 
 #endif

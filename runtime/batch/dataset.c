@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK(acr - batch - error - quark, acr_batch_error)
+G_DEFINE_QUARK(acr_batch_error_quark, acr_batch_error)
 
 void acr_instance_free(AcrInstance *instance)
 {

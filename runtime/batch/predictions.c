@@ -9,7 +9,6 @@
 
 #define PREDS "preds.jsonl"
 #define MAX_PREDS_BYTES (1024u * 1024 * 1024)
-#define MAX_META_BYTES (16u * 1024 * 1024)
 
 /* Whose result a run folder holds. */
 typedef enum { NO_RESULT, OF_THIS_BATCH, OF_OTHER_MODELS } Result;
@@ -48,84 +47,66 @@ static bool keep_others(const char *path, const GPtrArray *instances, const Resu
     return true;
 }
 
-static bool has_models(const AcrJson *meta, const char *const *models)
+static bool is_same_list(char *const *a, char *const *b)
 {
-    const AcrJson *at = acr_json_first(acr_json_get(acr_json_get(meta, "options"), "model"));
-    for (; at && *models; at = acr_json_next(at), models++) {
-        g_autoptr(AcrJson) wanted = acr_json_new_string(*models);
-        if (!acr_json_equal(at, wanted, NULL))
-            return false;
-    }
-    return !at && !*models;
+    return g_strv_equal((const char *const *)a, (const char *const *)b);
 }
 
-/* Whether a run that stopped at a ceiling has left the best patch that it had. */
-static bool has_patch_so_far(const AcrBatchOptions *options, const AcrInstance *instance)
+/* What the run folder of an instance holds: a folder of other models is refused by the run, and its
+ * patch is not of these. Errors: its result is damaged. */
+static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, AcrRunResult *out,
+                          GError **error)
 {
-    g_autofree char *path =
-        g_build_filename(options->out, instance->instance_id, "patch.diff", NULL);
-    g_autoptr(GBytes) patch = acr_file_read(path, G_MAXINT32, NULL);
-    return patch && g_bytes_get_size(patch) > 0;
-}
-
-/* What the run folder says of itself: a folder of other models is refused by the run, and its patch
- * is not of these. */
-static Result read_result(const AcrBatchOptions *options, const AcrInstance *instance)
-{
-    g_autofree char *path =
-        g_build_filename(options->out, instance->instance_id, "meta.json", NULL);
-    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_META_BYTES, NULL);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autoptr(AcrJson) meta = data ? acr_json_parse(data, len, NULL) : NULL;
-    const char *state = acr_json_get_string(meta, "state");
-    if (g_strcmp0(state, "done") != 0 &&
-        !(g_strcmp0(state, "ready") == 0 && has_patch_so_far(options, instance)))
+    g_autofree char *path = g_build_filename(spec->out, instance->instance_id, NULL);
+    g_auto(AcrRunSpec) bound = acr_run_spec_of(ACR_FOR_RUN);
+    g_autoptr(GError) reason = NULL;
+    bool has_result = false;
+    bool ok = acr_task_read(path, &bound, out, &has_result, &reason);
+    if (ok ? !has_result : !bound.models)
         return NO_RESULT;
-    return has_models(meta, options->models) ? OF_THIS_BATCH : OF_OTHER_MODELS;
+    if (!bound.models || !is_same_list(bound.models, spec->models))
+        return OF_OTHER_MODELS;
+    if (!ok)
+        g_propagate_error(error, g_steal_pointer(&reason));
+    return ok ? OF_THIS_BATCH : NO_RESULT;
 }
 
-static bool add_prediction(const AcrBatchOptions *options, const AcrInstance *instance,
-                           GString *out, GError **error)
+static void add_prediction(const AcrRunSpec *spec, const AcrInstance *instance,
+                           const AcrRunResult *result, GString *out)
 {
-    g_autofree char *path =
-        g_build_filename(options->out, instance->instance_id, "patch.diff", NULL);
-    g_autoptr(GBytes) patch = acr_file_read(path, G_MAXINT32, error);
-    if (!patch)
-        return false;
-    gsize len;
-    const void *data = g_bytes_get_data(patch, &len);
-    g_autofree char *text = acr_utf8_repair(data, len); /* a prediction is text by its format */
+    g_autofree char *model = g_strjoinv("+", spec->models);
+    g_autofree char *text = result->patch ? acr_utf8_repair_bytes(result->patch)
+                                          : g_strdup(""); /* a prediction is text by its format */
     g_autoptr(AcrJson) line = acr_json_new_object();
     acr_json_set_string(line, "instance_id", instance->instance_id);
     acr_json_set_string(line, "model_patch", text);
-    acr_json_set_string(line, "model_name_or_path", options->model_name);
+    acr_json_set_string(line, "model_name_or_path", model);
+    if (spec->tag)
+        acr_json_set_string(line, "tag", spec->tag);
     g_autofree char *printed = acr_json_print(line);
     g_string_append_printf(out, "%s\n", printed);
-    return true;
 }
 
-bool acr_predictions_write(const AcrBatchOptions *options, const GPtrArray *instances,
-                           GError **error)
+bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, GError **error)
 {
-    g_autofree char *path = g_build_filename(options->out, PREDS, NULL);
-    g_autoptr(GString) text = g_string_new(NULL);
+    g_autofree char *path = g_build_filename(spec->out, PREDS, NULL);
+    g_autoptr(GString) text = g_string_new(NULL), own = g_string_new(NULL);
     g_autofree Result *results = g_new0(Result, instances->len);
-    for (guint i = 0; i < instances->len; i++)
-        results[i] = read_result(options, instances->pdata[i]);
-    if (!keep_others(path, instances, results, text, error))
-        return false;
     g_autoptr(GError) damaged =
         NULL; /* the first; a folder that is damaged does not cost the others their lines */
-    bool complete = true;
-    for (guint i = 0; i < instances->len; i++)
+    for (guint i = 0; i < instances->len; i++) {
+        g_auto(AcrRunResult) result = {0};
+        results[i] = read_result(spec, instances->pdata[i], &result, damaged ? NULL : &damaged);
         if (results[i] == OF_THIS_BATCH)
-            complete =
-                add_prediction(options, instances->pdata[i], text, damaged ? NULL : &damaged) &&
-                complete;
+            add_prediction(spec, instances->pdata[i], &result, own);
+    }
+    if (!keep_others(path, instances, results, text, error))
+        return false;
+    g_string_append_len(text, own->str, (gssize)own->len);
     if (!acr_file_write_atomic(path, text->str, text->len, 0644, error))
         return false;
-    if (!complete)
+    bool is_complete = !damaged;
+    if (damaged)
         g_propagate_error(error, g_steal_pointer(&damaged));
-    return complete;
+    return is_complete;
 }

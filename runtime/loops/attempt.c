@@ -35,25 +35,6 @@ void acr_outcome_clear(AcrOutcome *outcome)
     g_clear_pointer(&outcome->reason, g_free);
 }
 
-static const char *const verify_names[] = {"auto", "always", "never"};
-
-const char *acr_verify_name(AcrVerify verify)
-{
-    g_assert((gsize)verify < G_N_ELEMENTS(verify_names));
-    return verify_names[verify];
-}
-
-bool acr_verify_from_name(const char *name, AcrVerify *out)
-{
-    for (guint i = 0; i < G_N_ELEMENTS(verify_names); i++) {
-        if (g_strcmp0(name, verify_names[i]) == 0) {
-            *out = (AcrVerify)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The event of a step; what cannot be done is none of the run's failures, whose error is in
  * driver->failure. */
 static AcrAttemptEvent event_of(const Driver *driver, AcrStep step)
@@ -237,6 +218,7 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     out->attempt = best->attempt;
     out->try_number = best->number;
     out->proof = best->proof;
+    out->is_validated = driver->run->validate && best->is_validated;
     out->proof_why = g_steal_pointer(&best->why);
 }
 

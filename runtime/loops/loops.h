@@ -27,6 +27,8 @@ typedef enum {
 } AcrLoopsError;
 #define ACR_LOOPS_ERROR acr_loops_error_quark()
 GQuark acr_loops_error_quark(void);
+/* False with CEILING of llm after the budget's deadline. `budget` may be NULL. */
+bool acr_loops_in_time(const AcrBudget *budget, GError **error) ACR_MUST_USE;
 
 #define ACR_ROUND_MAX_OUTPUT (192u * 1024) /* bytes of search results shown in one round */
 
@@ -50,9 +52,6 @@ typedef struct {
 } AcrProgress;
 
 typedef enum { ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS, ACR_VERIFY_NEVER } AcrVerify;
-const char *acr_verify_name(AcrVerify verify); /* "auto", "always", "never" */
-/* False, and *out as it was, when `name` (may be NULL) is none of them. */
-bool acr_verify_from_name(const char *name, AcrVerify *out);
 
 /* Something that is run on a private copy of the run's snapshot. Borrowed. */
 typedef struct {
@@ -103,8 +102,7 @@ typedef struct {
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
     const AcrInterrupt *interrupt;
-    gint64 deadline_us;         /* no step is begun after it (g_get_monotonic_time); 0: none */
-    const char *deadline_scope; /* whose time it is, for the message: "run", "batch" */
+    const AcrBudget *budget; /* no step is begun after its deadline; NULL: there is none */
 } AcrRun;
 
 /* ---- Verdicts -------------------------------------------------------------------------------- */
@@ -159,6 +157,7 @@ typedef struct {
     char *proof_why;           /* owned; in a line: "reproducer_2.py fails without the patch and
                                   passes with it", or why nothing was proved; of a script: why it
                                   should be looked at, or NULL */
+    bool is_validated;         /* likewise: `validate` was run on it and accepted it */
     char *script; /* owned; with ACR_GOAL_REPRODUCER: the one that reproduces the issue */
     char *reason; /* owned; why the last attempt that gave no answer ended, or NULL */
 } AcrOutcome;

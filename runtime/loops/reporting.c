@@ -59,16 +59,20 @@ void acr_loops_note_overflow(const AcrRun *run, const char *what)
     acr_loops_note(run, "the context overflowed, %s", what ? what : "nothing is left to shorten");
 }
 
+bool acr_loops_in_time(const AcrBudget *budget, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    if (!budget || acr_budget_is_in_time(budget, &reason))
+        return true;
+    g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, reason->message);
+    return false;
+}
+
 bool acr_loops_go_on(const AcrRun *run, GError **error)
 {
     if (acr_interrupted(run->interrupt)) {
         g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED, "interrupted");
         return false;
     }
-    if (run->deadline_us > 0 && g_get_monotonic_time() >= run->deadline_us) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "the time of the %s is over",
-                    run->deadline_scope);
-        return false;
-    }
-    return true;
+    return acr_loops_in_time(run->budget, error);
 }

@@ -2,7 +2,7 @@
  * What a run's model calls used, by role and by stage. Answers from the journal count like live
  * ones: the sums are those of the run, not of the process.
  */
-#include "task/task_private.h"
+#include "task/cost.h"
 
 #include <string.h>
 
@@ -72,7 +72,7 @@ const AcrCostSum *acr_cost_total(const AcrCost *cost)
     return &cost->total;
 }
 
-static AcrJson *sum_to_json(const AcrCostSum *sum)
+AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
 {
     AcrJson *json = acr_json_new_object();
     const AcrUsage *usage = &sum->usage;
@@ -92,12 +92,30 @@ static AcrJson *sum_to_json(const AcrCostSum *sum)
     return json;
 }
 
+void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out)
+{
+    *out = (AcrCostSum){
+        .usage = {.input = acr_json_get_int(json, "input_tokens", 0),
+                  .cached = acr_json_get_int(json, "cached_tokens", 0),
+                  .written = acr_json_get_int(json, "written_tokens", 0),
+                  .output = acr_json_get_int(json, "output_tokens", 0),
+                  .reasoning = acr_json_get_int(json, "reasoning_tokens", 0),
+                  .cost_pico = acr_json_get_int(json, "cost_microusd", 0) * ACR_PICO},
+        .charged_pico = acr_json_get_int(json, "charged_microusd", 0) * ACR_PICO,
+        .wait_ms = acr_json_get_int(json, "wait_ms", 0),
+        .calls = (guint64)acr_json_get_int(json, "calls", 0),
+        .unknown_cost_calls = (guint64)acr_json_get_int(json, "unknown_cost_calls", 0),
+        .retries = (guint64)acr_json_get_int(json, "retries", 0),
+    };
+    out->replayed_calls = out->calls; /* none of them was made by this process */
+}
+
 static AcrJson *sums_to_json(GHashTable *sums)
 {
     AcrJson *json = acr_json_new_object();
     g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(sums), (GCompareFunc)g_strcmp0);
     for (GList *at = names; at; at = at->next)
-        acr_json_set(json, at->data, sum_to_json(g_hash_table_lookup(sums, at->data)));
+        acr_json_set(json, at->data, acr_cost_sum_to_json(g_hash_table_lookup(sums, at->data)));
     return json;
 }
 
@@ -111,35 +129,10 @@ AcrJson *acr_cost_to_json(const AcrCost *cost)
 {
     AcrJson *json = acr_json_new_object();
     gint64 per_mille = (gint64)(acr_cost_cached_share(&cost->total) * 1000 + 0.5);
-    acr_json_set(json, "total", sum_to_json(&cost->total));
+    acr_json_set(json, "total", acr_cost_sum_to_json(&cost->total));
     acr_json_set(json, "cached_share", acr_json_new_double((double)per_mille / 1000));
     acr_json_set(json, "by_agent", sums_to_json(cost->by_agent));
     acr_json_set(json, "by_stage", sums_to_json(cost->by_stage));
     acr_json_set(json, "prices", cost->prices ? acr_json_copy(cost->prices) : acr_json_new_null());
     return json;
-}
-
-/* ---- The file of a run that was -----------------------------------------------------------------
- */
-
-static AcrJson *read_recorded(const AcrFolder *folder)
-{
-    g_autofree char *path = acr_folder_path(folder, ACR_COST_FILE);
-    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_META_MAX_BYTES, NULL);
-    gsize len = 0;
-    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    return text ? acr_json_parse(text, len, NULL) : NULL;
-}
-
-void acr_cost_take_prices(AcrCost *cost, const AcrFolder *folder)
-{
-    g_autoptr(AcrJson) recorded = read_recorded(folder);
-    const AcrJson *prices = acr_json_get(recorded, "prices");
-    acr_cost_set_prices(cost, prices ? acr_json_copy(prices) : NULL);
-}
-
-bool acr_cost_is_older(const AcrFolder *folder, const char *name)
-{
-    g_autoptr(AcrJson) recorded = strcmp(name, ACR_COST_FILE) == 0 ? read_recorded(folder) : NULL;
-    return recorded && !acr_json_get(recorded, "by_stage");
 }

@@ -1,13 +1,13 @@
 /*
  * The executor of a run: it asks the journal first what came of a trial, and the sandbox after it.
- * The sandbox is opened when it is needed first: a replay, and a run that is gone on with up to
- * where it was, need none. Each trial is run once; what it gave is known from then on, so that a
+ * The sandbox is opened when it is needed first: a replay, and a run that is resumed up to where
+ * it was, need none. Each trial is run once; what it gave is known from then on, so that a
  * loop may ask again.
  *
  * Recorded are also whether code can be run at all ("sandbox"), and a sandbox that failed: both
  * decide how the run goes on.
  */
-#include "task/task_private.h"
+#include "task/recorded.h"
 
 #include <string.h>
 
@@ -16,8 +16,7 @@
 #define PROBE_WALL_MS ((gint64)30 * 1000)
 #define PROBE "import platform; print('Python ' + platform.python_version())" /* of any version */
 
-/* ---- Records ------------------------------------------------------------------------------------
- */
+/* ---- Records ---- */
 
 static void executed_free(gpointer data)
 {
@@ -93,8 +92,7 @@ static AcrJson *time_json(const AcrExecuted *executed)
     return json;
 }
 
-/* ---- The sandbox --------------------------------------------------------------------------------
- */
+/* ---- The sandbox ---- */
 
 static bool need_sandbox(AcrRecordedExecutor *self, GError **error)
 {
@@ -105,26 +103,14 @@ static bool need_sandbox(AcrRecordedExecutor *self, GError **error)
     return self->sandbox != NULL;
 }
 
-static bool is_late(const AcrRecordedExecutor *self)
-{
-    return self->deadline_us != 0 && g_get_monotonic_time() >= self->deadline_us;
-}
-
-static bool fail_late(const AcrRecordedExecutor *self, GError **error)
-{
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "the time of the %s is over",
-                self->deadline_scope);
-    return false;
-}
-
 /* A set-up that the end of the run's time cut short says nothing of the project. */
 static bool need_set_up(AcrRecordedExecutor *self, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     if (need_sandbox(self, &reason) && acr_sandbox_set_up(self->sandbox, &reason))
         return true;
-    if (is_late(self) && !acr_interrupted(self->interrupt))
-        return fail_late(self, error);
+    if (!acr_interrupted(self->interrupt) && !acr_loops_in_time(self->budget, error))
+        return false;
     g_propagate_error(error, g_steal_pointer(&reason));
     return false;
 }
@@ -152,8 +138,7 @@ static char *probe(AcrRecordedExecutor *self, GError **error)
     return NULL;
 }
 
-/* ---- Opening ------------------------------------------------------------------------------------
- */
+/* ---- Opening ---- */
 
 static void take_opened(AcrRecordedExecutor *self, const AcrJson *answer)
 {
@@ -257,8 +242,7 @@ static const char *executor_dir(void *ctx)
     return self->dir ? self->dir : "";
 }
 
-/* ---- Trials -------------------------------------------------------------------------------------
- */
+/* ---- Trials ---- */
 
 static char *text_digest(const char *text)
 {
@@ -339,19 +323,17 @@ static void call_by_tree(const AcrRecordedExecutor *self, AcrExecuted *executed)
 /* What a trial may take: its own ceiling, or what is left of the run's time. */
 static gint64 wall_left(const AcrRecordedExecutor *self, gint64 wall_ms)
 {
-    if (self->deadline_us == 0)
-        return wall_ms;
-    return CLAMP((self->deadline_us - g_get_monotonic_time()) / 1000, 1, wall_ms);
+    return CLAMP(acr_budget_left_ms(self->budget), 1, wall_ms);
 }
 
 /* A trial that the end of the run's time cut short says nothing: it is run again when the run is
- * gone on with. */
+ * resumed. */
 static bool check_time(const AcrRecordedExecutor *self, AcrExecuted *executed, GError **error)
 {
-    if (executed->limit != ACR_LIMIT_WALL || !is_late(self))
+    if (executed->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error))
         return true;
     acr_executed_clear(executed);
-    return fail_late(self, error);
+    return false;
 }
 
 static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecuted *out,
@@ -439,8 +421,7 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
     return true;
 }
 
-/* ---- Lifecycle ----------------------------------------------------------------------------------
- */
+/* ---- Lifecycle ---- */
 
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
                                 AcrSnapshot *snapshot)
@@ -453,33 +434,40 @@ void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
     };
 }
 
-void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrTaskCode *code,
-                                   const char *work_tree, bool is_demanded,
-                                   const AcrSpending *spending, const AcrHost *host)
+AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *host,
+                                         AcrSnapshot *snapshot, const char *work_tree,
+                                         const char *cache)
 {
-    self->work_tree = work_tree ? acr_path_real(work_tree) : NULL;
-    self->cache = host->cache ? acr_host_default_sandbox_cache() : NULL;
-    self->is_demanded = is_demanded;
-    self->interrupt = host->interrupt;
-    self->progress = host->progress;
-    self->is_live = true;
-    self->deadline_us = spending->deadline_us;
-    self->deadline_scope = spending->scope;
-    self->options = (AcrSandboxOptions){
-        .backend = code->sandbox,
-        .snapshot = self->snapshot,
-        .mount = self->work_tree,
-        .work_tree = self->work_tree,
-        .python = code->python,
-        .setup = code->setup,
-        .setup_network = code->setup_network,
-        .setup_ms = code->setup_ms,
-        .deadline_us = spending->deadline_us,
-        .image = code->image,
-        .cache = self->cache,
+    return (AcrSandboxOptions){
+        .backend = spec->sandbox,
+        .snapshot = snapshot,
+        .mount = work_tree,
+        .work_tree = work_tree,
+        .python = spec->python,
+        .setup = spec->setup,
+        .setup_network = spec->setup_network,
+        .setup_ms = MAX(spec->setup_ms, 0),
+        .image = spec->image,
+        .cache = cache,
         .exe = host->exe,
         .interrupt = host->interrupt,
     };
+}
+
+void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *spec,
+                                   const char *work_tree, const AcrBudget *budget,
+                                   const AcrHost *host)
+{
+    self->work_tree = work_tree ? acr_path_real(work_tree) : NULL;
+    self->cache = host->cache ? acr_host_default_sandbox_cache() : NULL;
+    self->is_demanded = spec->verify == ACR_VERIFY_ALWAYS || spec->verb == ACR_FOR_REPRODUCE;
+    self->interrupt = host->interrupt;
+    self->progress = host->progress;
+    self->is_live = true;
+    self->budget = budget;
+    self->options =
+        acr_sandbox_options_of(spec, host, self->snapshot, self->work_tree, self->cache);
+    self->options.deadline_us = acr_budget_deadline(budget);
 }
 
 void acr_recorded_executor_clear(AcrRecordedExecutor *self)

@@ -3,7 +3,7 @@
  * again when everything that the run stands on is in the folder ("ready"), and once more with the
  * result ("done"), each time atomically. A folder that holds anything else is never touched.
  */
-#include "task/task_private.h"
+#include "task/folder.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 static const char *const state_names[] = {
     [ACR_FOLDER_NEW] = "new", [ACR_FOLDER_READY] = "ready", [ACR_FOLDER_DONE] = "done"};
 
-G_DEFINE_QUARK(acr - task - error - quark, acr_task_error)
+G_DEFINE_QUARK(acr_task_error_quark, acr_task_error)
 
 void acr_folder_clear(AcrFolder *folder)
 {
@@ -43,6 +43,18 @@ bool acr_folder_write_json(const AcrFolder *folder, const char *name, AcrJson *j
     g_autoptr(AcrJson) owned = json;
     g_autofree char *text = acr_json_print_pretty(owned);
     return acr_folder_write(folder, name, text, strlen(text), error);
+}
+
+AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name, GError **error)
+{
+    g_autofree char *path = acr_folder_path(folder, name);
+    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_JSON_FILE_MAX_BYTES, error);
+    gsize len = 0;
+    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    AcrJson *json = bytes ? acr_json_parse(text ? text : "", len, error) : NULL;
+    if (bytes && !json)
+        g_prefix_error(error, "'%s' is damaged: ", path);
+    return json;
 }
 
 bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state, GError **error)
@@ -112,7 +124,7 @@ static bool check_free(const char *path, GError **error)
     for (const char *name; (name = g_dir_read_name(dir));)
         if (!is_beginning(path, name))
             return refuse(error, path,
-                          "holds something else than a run; give a new or empty folder as --out");
+                          "is not empty and is not a run folder; give a new or empty one as --out");
     return true;
 }
 
@@ -126,6 +138,22 @@ static bool read_state(AcrFolder *folder, GError **error)
         }
     }
     return refuse(error, folder->path, "holds a meta.json that is not a run's");
+}
+
+/* A folder of another format is left as it is. */
+static bool check_format(const AcrFolder *folder, GError **error)
+{
+    gint64 format = acr_json_get_int(folder->meta, "format", 0);
+    const char *version = acr_json_get_string(folder->meta, "version");
+    if (format == ACR_META_FORMAT)
+        return true;
+    if (format <= 0)
+        return refuse(error, folder->path, "holds a meta.json that is not a run's");
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                "'%s' was made by acr-host %s (format %" G_GINT64_FORMAT
+                "), and this is acr-host " ACR_VERSION " (format %d); use another --out",
+                folder->path, version ? version : "of an unknown version", format, ACR_META_FORMAT);
+    return false;
 }
 
 /* Reads meta.json; true without it when there is none. */
@@ -148,9 +176,7 @@ static bool read_meta(AcrFolder *folder, GError **error)
     folder->meta = acr_json_parse(text, len, NULL);
     if (!folder->meta || acr_json_type(folder->meta) != ACR_JSON_OBJECT)
         return refuse(error, folder->path, "holds a meta.json that is not a run's");
-    if (acr_json_get_int(folder->meta, "format", 0) != ACR_META_FORMAT)
-        return refuse(error, folder->path, "was written by another version of this program");
-    return read_state(folder, error);
+    return check_format(folder, error) && read_state(folder, error);
 }
 
 /* The folder is new: it is made, and hidden from git in case it lies in a working tree. */

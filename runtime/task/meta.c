@@ -1,11 +1,16 @@
 /*
- * What a run folder is bound to. Options that make the result are recorded when the run begins and
- * compared when it is gone on with; texts (issue, prompts) by their digests, since the texts
+ * What a run folder is bound to: the options that make the result are recorded when the run begins
+ * and compared when it is resumed; texts (issue, prompts) by their digests, since the texts
  * themselves lie in the folder.
  */
-#include "task/task_private.h"
+#include "task/folder.h"
 
 #include <string.h>
+
+static const char *verb_name(AcrForVerb verb)
+{
+    return verb == ACR_FOR_REPRODUCE ? "reproduce" : "run";
+}
 
 static void set_digest(AcrJson *json, const char *key, const char *text)
 {
@@ -13,76 +18,106 @@ static void set_digest(AcrJson *json, const char *key, const char *text)
     acr_json_set_string(json, key, digest);
 }
 
-static void set_code(AcrJson *json, const AcrTaskCode *code)
+AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts)
 {
-    acr_json_set_string(json, "sandbox", code->sandbox);
-    acr_json_set_string(json, "image", code->image);
-    acr_json_set_string(json, "python", code->python);
-    acr_json_set_string(json, "setup", code->setup);
-    acr_json_set(json, "setup_network",
-                 code->setup_network ? acr_json_new_bool(true) : acr_json_new_null());
-    acr_json_set_string(json, "validate", code->validate);
-}
-
-AcrJson *acr_meta_options(const AcrTaskOptions *options, const AcrPrompts *prompts)
-{
-    AcrJson *json = acr_json_new_object(), *models = acr_json_new_array(),
-            *texts = acr_json_new_object();
-    g_autofree char *repo = acr_path_real(options->repo);
-    acr_json_set_string(json, "repo", repo);
-    acr_json_set_string(json, "rev", options->rev);
-    set_digest(json, "issue", options->issue);
-    acr_json_set_string(json, "instance_id", options->instance_id);
-    for (guint i = 0; options->models[i]; i++)
-        acr_json_append(models, acr_json_new_string(options->models[i]));
-    acr_json_set(json, "model", models);
-    acr_json_set_int(json, "rounds", options->rounds);
-    acr_json_set_int(json, "tries", options->tries);
-    acr_json_set_int(json, "attempts", options->attempts);
-    acr_json_set_string(json, "verify", acr_verify_name(options->verify));
-    acr_json_set_string(json, "goal",
-                        options->goal == ACR_GOAL_REPRODUCER ? ACR_META_REPRODUCER : NULL);
-    acr_json_set(json, "temperature",
-                 options->temperature < 0 ? acr_json_new_null()
-                                          : acr_json_new_double(options->temperature));
-    acr_json_set(json, "context",
-                 options->context > 0 ? acr_json_new_int(options->context) : acr_json_new_null());
-    acr_json_set_string(json, "fallback_model", options->fallback_model);
-    acr_json_set_string(json, "effort", options->effort);
-    set_code(json, options->code);
+    AcrJson *json = acr_json_new_object(), *texts = acr_json_new_object();
     for (guint i = 0; i < ACR_PROMPTS; i++)
         set_digest(texts, acr_prompt_file(i), acr_prompts_text(prompts, i));
+    acr_json_set_string(json, "verb", verb_name(spec->verb));
+    acr_json_set(json, "options", acr_run_spec_to_json(spec, ACR_OPTION_BOUND));
+    set_digest(json, "issue", spec->issue_text);
     acr_json_set(json, "prompts", texts);
     return json;
 }
 
-static bool differ(const char *folder, const char *field, const AcrJson *recorded,
-                   const AcrJson *given, GError **error)
+bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
 {
-    g_autofree char *then = recorded ? acr_json_print(recorded) : g_strdup("nothing");
-    g_autofree char *now = given ? acr_json_print(given) : g_strdup("nothing");
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                "cannot go on in '%s': it was begun with another %s (then %s, now %s)", folder,
-                field, then, now);
+    bool is_reproduction = g_strcmp0(acr_json_get_string(meta, "verb"), "reproduce") == 0;
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(is_reproduction ? ACR_FOR_REPRODUCE : ACR_FOR_RUN);
+    if (!acr_run_spec_from_json(&spec, ACR_OPTION_BOUND, acr_json_get(meta, "options"), error))
+        return false;
+    *out = spec;
+    memset(&spec, 0, sizeof spec);
+    return true;
+}
+
+/* ---- Comparison ---- */
+
+static bool refuse(GError **error, const char *message)
+{
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "%s; use another --out", message);
     return false;
+}
+
+/* Whether it says that the option was not given. */
+static bool is_unset(const AcrJson *value)
+{
+    return acr_json_type(value) == ACR_JSON_NULL ||
+           (acr_json_type(value) == ACR_JSON_BOOL && !acr_json_bool(value));
+}
+
+static bool check_option(const AcrOption *option, const AcrJson *then, const AcrJson *now,
+                         GError **error)
+{
+    if (acr_json_equal(then, now, NULL) || (is_unset(then) && is_unset(now)))
+        return true;
+    g_autofree char *written =
+        is_unset(then) ? g_strdup_printf("this folder was started without --%s; leave it out, or",
+                                         option->name)
+                       : acr_option_written(option, then);
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                is_unset(then) ? "%s use another --out"
+                               : "this folder was started with %s; use that, or another --out",
+                written);
+    return false;
+}
+
+static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForVerb verb,
+                          GError **error)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        g_autofree char *key = acr_option_key(option);
+        if ((option->flags & ACR_OPTION_BOUND) && (option->verbs & verb) &&
+            !check_option(option, acr_json_get(recorded, key), acr_json_get(given, key), error))
+            return false;
+    }
+    return true;
+}
+
+static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError **error)
+{
+    for (const AcrJson *text = acr_json_first(given); text; text = acr_json_next(text)) {
+        if (acr_json_equal(acr_json_get(recorded, acr_json_key(text)), text, NULL))
+            continue;
+        g_autofree char *message =
+            g_strdup_printf("the prompt %s differs from the one that this run was started with",
+                            acr_json_key(text));
+        return refuse(error, message);
+    }
+    return acr_json_size(recorded) == acr_json_size(given) ||
+           refuse(error, "this run was started with other prompts");
 }
 
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error)
 {
-    for (const AcrJson *now = acr_json_first(given); now; now = acr_json_next(now)) {
-        const AcrJson *then = acr_json_get(recorded, acr_json_key(now));
-        if (acr_json_equal(then, now, NULL))
-            continue;
-        if (strcmp(acr_json_key(now), "prompts") != 0)
-            return differ(folder, acr_json_key(now), then, now, error);
-        for (const AcrJson *text = acr_json_first(now); text; text = acr_json_next(text)) {
-            const AcrJson *old = acr_json_get(then, acr_json_key(text));
-            g_autofree char *field = g_strdup_printf("prompt %s", acr_json_key(text));
-            if (!acr_json_equal(old, text, NULL))
-                return differ(folder, field, old, text, error);
-        }
-        return differ(folder, "set of prompts", then, now, error);
+    const char *then = acr_json_get_string(recorded, "verb"),
+               *now = acr_json_get_string(given, "verb");
+    if (g_strcmp0(then, now) != 0) {
+        g_autofree char *message =
+            g_strdup_printf("this folder belongs to \"%s\", not \"%s\"", then ? then : "", now);
+        return refuse(error, message);
     }
-    return true;
+    AcrForVerb verb = strcmp(now, "reproduce") == 0 ? ACR_FOR_REPRODUCE : ACR_FOR_RUN;
+    if (!check_options(acr_json_get(recorded, "options"), acr_json_get(given, "options"), verb,
+                       error))
+        return false;
+    if (!acr_json_equal(acr_json_get(recorded, "issue"), acr_json_get(given, "issue"), NULL)) {
+        g_autofree char *message =
+            g_strdup_printf("the issue differs from the one this run was started with (see %s/%s)",
+                            folder, ACR_FILE_ISSUE);
+        return refuse(error, message);
+    }
+    return check_prompts(acr_json_get(recorded, "prompts"), acr_json_get(given, "prompts"), error);
 }

@@ -2,9 +2,9 @@
  * What the journal keeps of a model call beside its request: the answer, the requests that were
  * sent for it, and what they used. What a call cost is always reckoned from the record, by the run
  * that makes it and by its replay alike. Waits and durations stand under "time", which comparisons
- * leave out. Older journals have no tries, and millionths of a USD.
+ * leave out. A script's answer has no tries.
  */
-#include "task/task_private.h"
+#include "task/recorded.h"
 
 #include <stddef.h>
 
@@ -39,16 +39,12 @@ static AcrJson *usage_to_json(const AcrUsage *usage)
 
 static void usage_from_json(const AcrJson *json, AcrUsage *out)
 {
-    gint64 micro = acr_json_get_int(json, "cost_microusd", -1);
     for (gsize i = 0; i < G_N_ELEMENTS(counters); i++)
         *counter(out, i) = acr_json_get_int(json, counters[i].member, -1);
     out->cost_stated = acr_json_get_bool(json, "cost_stated", false);
-    if (!acr_json_get(json, "cost_picousd") && micro >= 0 && micro < G_MAXINT64 / ACR_PICO)
-        out->cost_pico = micro * ACR_PICO;
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------
- */
+/* ---- Answers ---- */
 
 AcrJson *acr_record_answer(const AcrModelAnswer *answer)
 {
@@ -74,8 +70,7 @@ void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out)
     usage_from_json(acr_json_get(record, "usage"), &out->usage);
 }
 
-/* ---- Tries --------------------------------------------------------------------------------------
- */
+/* ---- Tries ---- */
 
 static AcrJson *amount_to_json(gint64 pico, gint64 tokens)
 {
@@ -114,8 +109,7 @@ void acr_record_add_tries(AcrJson *record, const AcrModelReport *report)
     acr_json_set(record, "tries", tries);
 }
 
-/* ---- Cost ---------------------------------------------------------------------------------------
- */
+/* ---- Cost ---- */
 
 static gint64 sum_of(gint64 a, gint64 b)
 {

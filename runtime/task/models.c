@@ -2,34 +2,37 @@
  * The live models of a task: which of them gets the key and the headers that the user gave, and the
  * second model that stands behind each.
  */
-#include "task/task_private.h"
+#include "task/recorded.h"
 
-#include <string.h>
-
-/* One model by its name. The address, the key and the headers that were given are the first model's
- * provider's: no other one gets to see them. */
-static AcrModel *make_one(const char *name, const AcrTaskOptions *task,
-                          const AcrModelOptions *shared, GError **error)
+AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,
+                                     const AcrInterrupt *interrupt)
 {
-    AcrModelOptions options = *shared;
-    if (acr_llm_same_key(name, task->models[0])) {
-        options.key_command = task->key_command;
-        options.key_file = task->key_file;
-        options.headers = task->headers;
-        options.base_url = task->base_url;
-    }
-    return acr_model_new(name, &options, error);
+    return (AcrModelOptions){
+        .instance_id = spec->instance_id,
+        .temperature = spec->temperature,
+        .effort = spec->effort,
+        .timeout_ms = MAX(spec->timeout_ms, 0),
+        .shared_dir = spec->shared_dir,
+        .max_retries = (guint)spec->retries,
+        /* A model takes 0 for its own default. */
+        .retry_base_ms = spec->retry_base_ms < 0 ? 0 : MAX(spec->retry_base_ms, 1),
+        .prices = limits->prices,
+        .budget = limits->budget,
+        .interrupt = interrupt,
+    };
 }
 
-/* A model, with the one that takes over behind it. */
-static AcrModel *make_model(const char *name, const AcrTaskOptions *task,
-                            const AcrModelOptions *shared, GError **error)
+AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelOptions *options,
+                       GError **error)
 {
-    g_autoptr(AcrModel) first = make_one(name, task, shared, error);
-    if (!first || !task->fallback_model)
-        return g_steal_pointer(&first);
-    AcrModel *second = make_one(task->fallback_model, task, shared, error);
-    return second ? acr_fallback_model_new(g_steal_pointer(&first), second) : NULL;
+    AcrModelOptions own = *options;
+    if (acr_llm_same_key(name, spec->models[0])) {
+        own.key_command = spec->key_command;
+        own.key_file = spec->key_file;
+        own.headers = (const char *const *)spec->headers;
+        own.base_url = spec->base_url;
+    }
+    return acr_model_new(name, &own, error);
 }
 
 static void on_wait(void *ctx, const char *why, gint64 wait_ms)
@@ -41,38 +44,31 @@ static void on_wait(void *ctx, const char *why, gint64 wait_ms)
         host->progress->note(host->progress->ctx, line);
 }
 
-static bool has_money_ceiling(const AcrTaskCeilings *ceilings)
+/* A model, with the one that takes over behind it. */
+static AcrModel *make_model(const AcrRunSpec *spec, const char *name,
+                            const AcrModelOptions *options, GError **error)
 {
-    return ceilings &&
-           (ceilings->run.pico >= 0 || (ceilings->batch_ledger && ceilings->batch.pico >= 0));
+    g_autoptr(AcrModel) first = acr_model_of(spec, name, options, error);
+    if (!first || !spec->fallback_model)
+        return g_steal_pointer(&first);
+    AcrModel *second = acr_model_of(spec, spec->fallback_model, options, error);
+    return second ? acr_fallback_model_new(g_steal_pointer(&first), second) : NULL;
 }
 
-GPtrArray *acr_task_models_new(const AcrTaskOptions *task, const AcrSpending *spending,
-                               const AcrHost *host, GError **error)
+GPtrArray *acr_task_models_new(const AcrRunSpec *spec, const AcrLimits *limits, const AcrHost *host,
+                               GError **error)
 {
     g_autoptr(GPtrArray) models = g_ptr_array_new_with_free_func((GDestroyNotify)acr_model_free);
-    /* What a script's lines may name: the roles that ask. */
-    AcrModelOptions shared = {
-        .instance_id = task->instance_id,
-        .labels = acr_role_names(),
-        .temperature = task->temperature,
-        .effort = task->effort,
-        .shared_dir = task->shared_dir,
-        .max_retries = task->retries,
-        .retry_base_ms = task->retry_base_ms,
-        .prices = spending->prices,
-        .budget = spending->budget,
-        .interrupt = host->interrupt,
-        .on_wait = on_wait,
-        .on_wait_ctx = (void *)host,
-    };
-    for (guint i = 0; task->models[i]; i++) {
-        AcrModel *model = make_model(task->models[i], task, &shared, error);
+    AcrModelOptions options = acr_model_options_of(spec, limits, host->interrupt);
+    options.labels = acr_role_names();
+    options.on_wait = on_wait;
+    options.on_wait_ctx = (void *)host;
+    for (guint i = 0; spec->models[i]; i++) {
+        AcrModel *model = make_model(spec, spec->models[i], &options, error);
         if (!model)
             return NULL;
         g_ptr_array_add(models, model);
-        if (has_money_ceiling(task->ceilings) && model->remark && host->progress &&
-            host->progress->warn)
+        if (model->remark && acr_limits_bound_money(spec) && host->progress && host->progress->warn)
             host->progress->warn(host->progress->ctx, model->remark);
     }
     return g_steal_pointer(&models);

@@ -4,7 +4,7 @@
  * journal grows with the run and not with its square; what was known is told by a digest for each
  * message, and an answer is known from its own record.
  */
-#include "task/task_private.h"
+#include "task/recorded.h"
 
 #include <string.h>
 
@@ -13,7 +13,6 @@ struct AcrRecorder {
     AcrCost *cost;
     const AcrProgress *progress;
     GHashTable *known; /* conversation -> GPtrArray of digests of its messages */
-    guint64 live_calls;
 };
 
 typedef struct {
@@ -42,13 +41,7 @@ void acr_recorder_free(AcrRecorder *recorder)
     g_free(recorder);
 }
 
-guint64 acr_recorder_live_calls(const AcrRecorder *recorder)
-{
-    return recorder->live_calls;
-}
-
-/* ---- Requests -----------------------------------------------------------------------------------
- */
+/* ---- Requests ---- */
 
 static char *digest(AcrRole role, const char *content)
 {
@@ -102,8 +95,7 @@ static AcrJson *request_to_json(RecordedModel *self, const AcrModelRequest *requ
     return json;
 }
 
-/* ---- Answers ------------------------------------------------------------------------------------
- */
+/* ---- Answers ---- */
 
 /* `window` tokens fit, as far as is known (else 0); `sent`: the model was asked. */
 static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
@@ -119,8 +111,8 @@ static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
     return json;
 }
 
-/* Failures that decide how a run goes on; the others end it, and are asked again when it is gone on
- * with. */
+/* Failures that decide how a run goes on; the others end it, and are asked again when it is
+ * resumed. */
 static bool is_recorded(const GError *failure)
 {
     return g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
@@ -146,8 +138,7 @@ static bool fail_as_recorded(const AcrJson *failure, GError **error)
     return false;
 }
 
-/* ---- The model ----------------------------------------------------------------------------------
- */
+/* ---- The model ---- */
 
 /* The answer will be the conversation's next message; it is known then. */
 static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
@@ -196,7 +187,6 @@ static bool ask_inner(RecordedModel *self, const AcrModelRequest *request, AcrMo
     g_autoptr(GError) failure = NULL;
     AcrModelRequest asked = *request;
     asked.room = acr_window_room(&self->window, request->conversation);
-    self->recorder->live_calls++;
     if (acr_model_complete(self->inner, &asked, out, &failure))
         return true;
     if (g_error_matches(failure, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW)) {

@@ -4,7 +4,7 @@
  * beside it, a deadline that fires), and decides between readings of an edit; so each is an event
  * of the run, also that it had nothing to say.
  */
-#include "task/task_private.h"
+#include "task/recorded.h"
 
 #include <string.h>
 

@@ -1,100 +1,205 @@
 /*
- * What a run has come to, in its folder: the patch or the reproducer, which candidate it is and how
- * it is proved, and the same in meta.json, from which a finished folder is answered.
+ * What came of a run: from what the loops have come to, or an error, to one value; that value as
+ * JSON, in the run folder (result.json, beside the patch or the reproducer as files of their own)
+ * and back.
  */
-#include "task/task_private.h"
+#include "task/folder.h"
 
 #include <string.h>
 
-/* selected_patch.json */
-static AcrJson *describe_selection(const AcrOutcome *result)
+#include "task/cost.h"
+
+void acr_run_result_clear(AcrRunResult *result)
+{
+    g_clear_pointer(&result->why, g_free);
+    g_clear_pointer(&result->patch, g_bytes_unref);
+    g_clear_pointer(&result->script, g_free);
+    g_clear_pointer(&result->error, g_free);
+    g_clear_pointer(&result->tag, g_free);
+    g_clear_pointer(&result->error_class, g_free);
+}
+
+const char *acr_verdict_name(AcrVerdict verdict)
+{
+    static const char *const names[] = {"verified", "validated", "unverified", "refused", "none"};
+    return names[verdict];
+}
+
+/* ---- From the loops ---- */
+
+static AcrVerdict verdict_of(const AcrOutcome *outcome)
+{
+    if (!outcome->diff)
+        return outcome->script ? ACR_VERDICT_UNVERIFIED : ACR_VERDICT_NONE;
+    if (acr_proof_is_against(outcome->proof))
+        return ACR_VERDICT_REFUSED;
+    if (outcome->proof == ACR_PROOF_VERIFIED)
+        return ACR_VERDICT_VERIFIED;
+    return outcome->is_validated ? ACR_VERDICT_VALIDATED : ACR_VERDICT_UNVERIFIED;
+}
+
+void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutcome *outcome,
+                     const AcrCostSum *cost)
+{
+    bool is_made = outcome->diff || outcome->script;
+    result->verdict = verdict_of(outcome);
+    result->why = g_strdup(is_made ? outcome->proof_why : outcome->reason);
+    result->status = outcome->status;
+    result->proof = outcome->proof;
+    result->patch = outcome->diff ? g_bytes_ref(outcome->diff) : NULL;
+    result->script = g_strdup(outcome->script);
+    result->is_reproduction = spec->verb == ACR_FOR_REPRODUCE;
+    result->cost = *cost;
+    result->tag = g_strdup(spec->tag);
+    result->exit_code =
+        is_made && result->verdict != ACR_VERDICT_REFUSED ? ACR_EXIT_OK : ACR_EXIT_NONE;
+}
+
+void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInterrupt *interrupt)
+{
+    if (!result->patch && !result->script) {
+        result->verdict = ACR_VERDICT_NONE;
+        result->proof = ACR_PROOF_NONE;
+    }
+    g_free(result->error);
+    g_free(result->error_class);
+    result->exit_code = acr_exit_of(error, interrupt);
+    result->error = g_strdup(result->exit_code == ACR_EXIT_INTERRUPTED
+                                 ? "interrupted; rerun the same command to resume"
+                                 : error->message);
+    result->error_class =
+        error->domain == ACR_LLM_ERROR ? g_strdup(acr_llm_error_name(error->code)) : NULL;
+}
+
+/* ---- JSON ---- */
+
+AcrJson *acr_run_result_to_json(const AcrRunResult *result)
 {
     AcrJson *json = acr_json_new_object();
-    g_autofree char *path =
-        g_strdup_printf("attempt_%u/extracted_patch_%u.diff", result->attempt, result->try_number);
-    acr_json_set_string(json, "selected", result->diff ? path : NULL);
+    acr_json_set_string(json, "verdict", acr_verdict_name(result->verdict));
+    acr_json_set_string(json, "why", result->why);
     acr_json_set_string(json, "status", acr_extract_status_name(result->status));
-    const char *why = result->proof_why ? result->proof_why : "the first applicable patch";
-    acr_json_set_string(json, "proof", result->diff ? acr_proof_name(result->proof) : NULL);
-    acr_json_set_string(json, "reason", result->diff ? why : "no attempt gave an applicable patch");
+    acr_json_set(json, "patch",
+                 result->patch ? acr_json_new_gbytes(result->patch) : acr_json_new_null());
+    acr_json_set_string(json, "proof", acr_proof_name(result->proof));
+    if (result->is_reproduction)
+        acr_json_set_string(json, "script", result->script);
+    acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
+    acr_json_set_int(json, "exit", result->exit_code);
+    if (result->tag)
+        acr_json_set_string(json, "tag", result->tag);
+    if (result->error) {
+        AcrJson *inside = acr_json_new_object();
+        acr_json_set_string(inside, "class", result->error_class);
+        acr_json_set_string(inside, "message", result->error);
+        acr_json_set(json, "error", inside);
+    }
     return json;
 }
 
-AcrGoal acr_folder_goal(const AcrFolder *folder)
+/* Which of the names up to `last` it is; false: none. */
+static bool find_name(const char *name, const char *(*name_of)(int), int last, int *out)
 {
-    const AcrJson *options = acr_json_get(folder->meta, "options");
-    return acr_json_get_string(options, "goal") ? ACR_GOAL_REPRODUCER : ACR_GOAL_PATCH;
+    for (int i = 0; i <= last; i++) {
+        if (g_strcmp0(name, name_of(i)) == 0) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
 }
 
-bool acr_result_save(const AcrFolder *folder, const AcrArtifacts *artifacts,
-                     const AcrOutcome *result, GError **error)
+static const char *name_of_verdict(int value)
 {
-    if (acr_folder_goal(folder) == ACR_GOAL_REPRODUCER)
-        return !result->script || artifacts->write(artifacts->ctx, ACR_TEST_FILE, result->script,
-                                                   strlen(result->script), error);
-    gsize len = 0;
-    const void *diff = result->diff ? g_bytes_get_data(result->diff, &len) : NULL;
-    g_autoptr(AcrJson) selection = describe_selection(result);
-    g_autofree char *text = acr_json_print_pretty(selection);
-    return artifacts->write(artifacts->ctx, "patch.diff", diff ? diff : "", len, error) &&
-           artifacts->write(artifacts->ctx, "selected_patch.json", text, strlen(text), error);
+    return acr_verdict_name(value);
 }
 
-bool acr_result_finish(AcrFolder *folder, const AcrArtifacts *artifacts, const AcrOutcome *result,
+static const char *name_of_status(int value)
+{
+    return acr_extract_status_name(value);
+}
+
+static const char *name_of_proof(int value)
+{
+    return acr_proof_name(value);
+}
+
+bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
+{
+    int verdict, status, proof;
+    if (!find_name(acr_json_get_string(json, "verdict"), name_of_verdict, ACR_VERDICT_NONE,
+                   &verdict) ||
+        !find_name(acr_json_get_string(json, "status"), name_of_status, ACR_APPLICABLE_PATCH,
+                   &status) ||
+        !find_name(acr_json_get_string(json, "proof"), name_of_proof, ACR_PROOF_VERIFIED, &proof))
+        return false;
+    const AcrJson *ended = acr_json_get(json, "error");
+    *out = (AcrRunResult){
+        .verdict = (AcrVerdict)verdict,
+        .why = g_strdup(acr_json_get_string(json, "why")),
+        .status = (AcrExtractStatus)status,
+        .proof = (AcrProof)proof,
+        .patch = acr_json_get_bytes(json, "patch"),
+        .script = g_strdup(acr_json_get_string(json, "script")),
+        .is_reproduction = acr_json_get(json, "script") != NULL,
+        .exit_code = (int)acr_json_get_int(json, "exit", ACR_EXIT_ENVIRONMENT),
+        .tag = g_strdup(acr_json_get_string(json, "tag")),
+        .error = g_strdup(acr_json_get_string(ended, "message")),
+        .error_class = g_strdup(acr_json_get_string(ended, "class")),
+    };
+    acr_cost_sum_from_json(acr_json_get(json, "cost"), &out->cost);
+    return true;
+}
+
+/* ---- Files ---- */
+
+/* selected_patch.json */
+static AcrJson *describe_selection(const AcrOutcome *outcome, const AcrRunResult *result)
+{
+    AcrJson *json = acr_json_new_object();
+    g_autofree char *path = g_strdup_printf("attempt_%u/extracted_patch_%u.diff", outcome->attempt,
+                                            outcome->try_number);
+    const char *why = result->why ? result->why : "the first applicable patch";
+    acr_json_set_string(json, "selected", result->patch ? path : NULL);
+    acr_json_set_string(json, "status", acr_extract_status_name(result->status));
+    acr_json_set_string(json, "proof", result->patch ? acr_proof_name(result->proof) : NULL);
+    acr_json_set_string(json, "reason",
+                        result->patch ? why : "no attempt gave an applicable patch");
+    return json;
+}
+
+/* `json` is taken. */
+static bool write_json(const AcrArtifacts *artifacts, const char *name, AcrJson *json,
                        GError **error)
 {
-    AcrJson *described = acr_json_new_object();
-    acr_json_set_bool(described, "patch", result->diff != NULL);
-    acr_json_set_string(described, "status", acr_extract_status_name(result->status));
-    acr_json_set_string(described, "proof", acr_proof_name(result->proof));
-    acr_json_set_string(described, "proof_why", result->proof_why);
-    acr_json_set_bool(described, "reproducer", result->script != NULL);
-    acr_json_set_string(described, "reason", result->reason);
-    acr_json_set(folder->meta, "result", described);
-    return acr_result_save(folder, artifacts, result, error) &&
-           acr_folder_write_meta(folder, folder->meta, ACR_FOLDER_DONE, error);
+    g_autoptr(AcrJson) owned = json;
+    g_autofree char *text = acr_json_print_pretty(owned);
+    return artifacts->write(artifacts->ctx, name, text, strlen(text), error);
 }
 
-static AcrExtractStatus status_from_name(const char *name)
+bool acr_result_save(const AcrArtifacts *artifacts, const AcrOutcome *outcome,
+                     const AcrRunResult *result, GError **error)
 {
-    for (int i = ACR_NO_PATCH; i <= ACR_APPLICABLE_PATCH; i++)
-        if (g_strcmp0(name, acr_extract_status_name(i)) == 0)
-            return i;
-    return ACR_NO_PATCH;
-}
-
-static AcrProof proof_from_name(const char *name)
-{
-    for (int i = ACR_PROOF_REFUSED; i <= ACR_PROOF_VERIFIED; i++)
-        if (g_strcmp0(name, acr_proof_name(i)) == 0)
-            return i;
-    return ACR_PROOF_NONE;
-}
-
-static char *read_script(const AcrFolder *folder, GError **error)
-{
-    g_autofree char *path = acr_folder_path(folder, ACR_TEST_FILE);
-    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_TEST_MAX_BYTES, error);
-    gsize len;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    return bytes ? g_strndup(data ? data : "", len) : NULL;
-}
-
-bool acr_result_read(const AcrFolder *folder, AcrTaskResult *out, GError **error)
-{
-    const AcrJson *described = acr_json_get(folder->meta, "result");
-    out->goal = acr_folder_goal(folder);
-    out->status = status_from_name(acr_json_get_string(described, "status"));
-    out->proof = proof_from_name(acr_json_get_string(described, "proof"));
-    out->proof_why = g_strdup(acr_json_get_string(described, "proof_why"));
-    out->reason = g_strdup(acr_json_get_string(described, "reason"));
-    if (acr_json_get_bool(described, "reproducer", false)) {
-        out->script = read_script(folder, error);
-        return out->script != NULL;
+    gsize len = 0;
+    const void *diff = result->patch ? g_bytes_get_data(result->patch, &len) : NULL;
+    if (result->is_reproduction) {
+        if (result->script && !artifacts->write(artifacts->ctx, ACR_TEST_FILE, result->script,
+                                                strlen(result->script), error))
+            return false;
+    } else if (!artifacts->write(artifacts->ctx, ACR_FILE_PATCH, diff ? diff : "", len, error) ||
+               !write_json(artifacts, ACR_FILE_SELECTED, describe_selection(outcome, result),
+                           error)) {
+        return false;
     }
-    if (!acr_json_get_bool(described, "patch", false))
-        return true;
-    g_autofree char *path = acr_folder_path(folder, "patch.diff");
-    out->diff = acr_file_read(path, G_MAXINT32, error);
-    return out->diff != NULL;
+    return write_json(artifacts, ACR_FILE_RESULT, acr_run_result_to_json(result), error);
+}
+
+bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error)
+{
+    g_autoptr(AcrJson) json = acr_folder_read_json(folder, ACR_FILE_RESULT, error);
+    if (!json || acr_run_result_from_json(json, out))
+        return json != NULL;
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "'%s/%s' is damaged",
+                folder->path, ACR_FILE_RESULT);
+    return false;
 }

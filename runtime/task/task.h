@@ -15,10 +15,11 @@
 #include "loops/loops.h"
 #include "py/py.h"
 #include "search/search.h"
+#include "task/limits.h"
+#include "task/run_spec.h"
 #include "vcs/vcs.h"
 
 typedef enum {
-    ACR_TASK_ERROR_FAILED,
     ACR_TASK_ERROR_USAGE, /* options that cannot be, or differ from those that the folder was begun
                              with */
     ACR_TASK_ERROR_ENVIRONMENT, /* the folder, the repository or the disk does not allow it */
@@ -27,6 +28,18 @@ typedef enum {
 } AcrTaskError;
 #define ACR_TASK_ERROR acr_task_error_quark()
 GQuark acr_task_error_quark(void);
+
+/* Exit codes: a contract. */
+typedef enum {
+    ACR_EXIT_OK = 0,   /* a patch (or result) was produced, and nothing rejected it */
+    ACR_EXIT_NONE = 1, /* the work ended without one, or it was rejected */
+    ACR_EXIT_USAGE = 2,
+    ACR_EXIT_ENVIRONMENT = 3, /* missing tool, key, repository; a disk that is full */
+    ACR_EXIT_CEILING = 4,     /* money, tokens or time, also when a patch was written */
+    ACR_EXIT_INTERRUPTED = 130,
+} AcrExit;
+/* The exit code of an error; 130 for any error once a signal came. */
+AcrExit acr_exit_of(const GError *error, const AcrInterrupt *interrupt);
 
 /* What the program brings with it. All borrowed. */
 typedef struct {
@@ -39,14 +52,14 @@ typedef struct {
     const AcrProgress *progress;
 } AcrHost;
 #define ACR_OUTLINE_VERB "outline-worker" /* what a copy is started with */
+#define ACR_BATCH_TASK_VERB "batch-task"  /* what a task of a batch is started with */
 /* The file that outlines are kept in by default, under $XDG_CACHE_HOME or ~/.cache; owned (g_free);
  * NULL where neither is an absolute path. */
 char *acr_host_default_cache(void) ACR_MUST_USE;
 /* The folder beside it for the trees of sandboxes; likewise. */
 char *acr_host_default_sandbox_cache(void) ACR_MUST_USE;
 
-/* ---- Workspace ----------------------------------------------------------------------------------
- */
+/* ---- Workspace ---- */
 
 /* A snapshot with its index, as search, patch and index need it, and every task. All owned; cleared
  * together. */
@@ -63,10 +76,7 @@ typedef struct {
 /* Snapshot of `rev`, or where that is NULL of the working tree (of HEAD in a bare repository).
  * Owned. */
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
-/* Opens `repo` at `rev` and indexes it. Errors: those of vcs, py and index. */
-bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
-                        GError **error) ACR_MUST_USE;
-/* The same without index and search. */
+/* Opens `repo` at `rev`, without index and search. Errors: those of vcs and py. */
 bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
                          GError **error) ACR_MUST_USE;
 /* Which files the outliner failed on, for a run that must find the same again; private to task. */
@@ -77,54 +87,7 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlin
 void acr_workspace_clear(AcrWorkspace *workspace);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 
-/* ---- Task ---------------------------------------------------------------------------------------
- */
-
-/* What a run may use. All borrowed. */
-typedef struct {
-    AcrAmount run, batch;     /* members below 0 (ACR_NO_CEILING): none */
-    const char *batch_ledger; /* shared by the tasks of a batch; NULL: none */
-    gint64 time_ms;           /* of this call; 0: none */
-    gint64 batch_deadline_us; /* g_get_monotonic_time, which all processes share; 0: none */
-} AcrTaskCeilings;
-
-/* Where a run may run code, and what validates its patches: as in AcrSandboxOptions.
- * Zero-initialise; all borrowed. */
-typedef struct {
-    const char *sandbox, *image, *python, *setup;
-    bool setup_network;
-    gint64 setup_ms;      /* not one of those that a run folder is bound to */
-    const char *validate; /* a shell command, or NULL */
-} AcrTaskCode;
-
-/* What makes a run. A run folder is bound to all of it but `out`, `retries`, `apply`, `ceilings`,
- * `price_file` and how the models are reached. All borrowed. */
-typedef struct {
-    const char *out; /* the run folder */
-    const char *repo;
-    const char *rev;           /* NULL: the working tree as it lies */
-    const char *issue;         /* as given; UTF-8 */
-    const char *instance_id;   /* of a benchmark task, or NULL */
-    const char *const *models; /* NULL-terminated, at least one */
-    guint rounds, tries, attempts;
-    guint retries; /* of a model call that failed for the moment */
-    AcrGoal goal;
-    AcrVerify verify;
-    const AcrTaskCode *code;    /* where code is run */
-    double temperature;         /* below 0: the model's own */
-    const char *fallback_model; /* takes over where a model has failed for good; or NULL */
-    const char *effort;         /* of reasoning, or NULL */
-    /* How models of the first one's provider are reached; for others the environment holds. */
-    const char *base_url, *key_command, *key_file; /* as in AcrModelOptions */
-    const char *const *headers;                    /* NULL-terminated, or NULL */
-    const char *shared_dir;                        /* as in AcrModelOptions */
-    gint64 retry_base_ms;                          /* likewise; 0: its default */
-    gint64 context;      /* tokens that a model takes at once; 0: learnt from its refusals */
-    const char *prompts; /* folder of prompts that take the place of the program's, or NULL */
-    bool apply;          /* write the change into the working tree after success */
-    const AcrTaskCeilings *ceilings; /* NULL: none */
-    const char *price_file;          /* or NULL */
-} AcrTaskOptions;
+/* ---- What came of a run ---- */
 
 /* Sums over model calls. Counters and costs of `usage` hold what is known of each. */
 typedef struct {
@@ -136,35 +99,80 @@ typedef struct {
 /* Of the tokens sent, from 0 to 1. */
 double acr_cost_cached_share(const AcrCostSum *sum);
 
-typedef struct {
-    AcrGoal goal;        /* what the run was for */
-    GBytes *diff;        /* owned; NULL when the work ended without a patch */
-    char *script;        /* owned; with ACR_GOAL_REPRODUCER; NULL: the issue was not reproduced */
-    char *reason;        /* owned; why a model gave no answer to make one of, or NULL */
-    bool was_finished;   /* the folder held the result already */
-    guint64 model_calls; /* live ones, of this process */
-    AcrCostSum cost;     /* of the run, replayed calls included; none of one that was finished */
-    AcrExtractStatus status;
-    AcrProof proof;
-    char *proof_why; /* owned; in a line, or NULL; of a script: what to look at in it */
-} AcrTaskResult;
-void acr_task_result_clear(AcrTaskResult *result);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTaskResult, acr_task_result_clear)
+/* What a patch is worth, best to worst. */
+typedef enum {
+    ACR_VERDICT_VERIFIED,   /* a script failed without it and passes with it */
+    ACR_VERDICT_VALIDATED,  /* not that, but --validate accepted it */
+    ACR_VERDICT_UNVERIFIED, /* neither, and nothing rejected it */
+    ACR_VERDICT_REFUSED,    /* the validation or the reviewer rejected it */
+    ACR_VERDICT_NONE,       /* there is no patch */
+} AcrVerdict;
+const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
 
 /*
- * Runs a task, or goes on with it, or returns the result of a finished one. After an error the
- * folder can be gone on with by the same call. Errors: USAGE, ENVIRONMENT, and those of vcs, py,
- * index, llm, journal, loops, agents.
+ * What came of a run, by whatever way it ended: result.json of its folder, what `--json` prints, and
+ * what a task tells its batch. Zero-initialise; all owned.
  */
-bool acr_task_run(const AcrTaskOptions *options, const AcrHost *host, AcrTaskResult *out,
+typedef struct {
+    AcrVerdict verdict;
+    char *why;               /* of the verdict, in a line; or NULL */
+    AcrExtractStatus status; /* of the selected patch, or the best reached */
+    AcrProof proof;
+    GBytes *patch;        /* NULL: there is none */
+    char *script;         /* of `reproduce`; NULL: the issue was not reproduced */
+    bool is_reproduction; /* it is a run of `reproduce` */
+    bool was_finished;    /* the folder held it already: nothing was done */
+    AcrCostSum cost;      /* of the whole run, answers from the journal included */
+    int exit_code;        /* an AcrExit */
+    char *error;          /* what ended the run early; NULL: it is over */
+    char *tag;            /* of the spec, or NULL */
+    char *error_class;    /* acr_llm_error_name of that, or NULL */
+} AcrRunResult;
+void acr_run_result_clear(AcrRunResult *result);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
+AcrJson *acr_run_result_to_json(const AcrRunResult *result) ACR_MUST_USE; /* owned */
+/* False: it is no result. */
+bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out) ACR_MUST_USE;
+
+/* What an error before a run, or in it, makes of its result. */
+void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInterrupt *interrupt);
+
+/* ---- Runs ---- */
+
+/*
+ * Runs what `spec` asks for (`run` or `reproduce`; its issue is in `issue_text`), or resumes it, or
+ * returns the result of a finished run. *out is set on every way out; after an error the same call
+ * resumes. Errors: USAGE, ENVIRONMENT, and those of vcs, py, index, llm, journal, loops, agents.
+ */
+bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out,
                   GError **error) ACR_MUST_USE;
 
 /*
  * Repeats the run of a folder from its journal: no network, no script, no working tree; writes
- * nothing. Every artifact and the patch must come out as recorded. Errors: UNFINISHED, DIFFERENT,
- * ENVIRONMENT.
+ * nothing. Every artifact and the patch must come out as recorded. *out as above. Errors:
+ * UNFINISHED, DIFFERENT, ENVIRONMENT.
  */
-bool acr_task_replay(const char *dir, const AcrHost *host, AcrTaskResult *out,
+bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
                      GError **error) ACR_MUST_USE;
+
+/* Reads what a run folder holds: its options, as far as it is bound to them, and its result.
+ * *out_has_result: it is over, or stopped at a ceiling with a patch. Errors: USAGE (it is no run
+ * folder), ENVIRONMENT (the result is damaged; *out_spec is set). */
+bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
+                   bool *out_has_result, GError **error) ACR_MUST_USE;
+
+/* ---- What a spec means to others ---- */
+
+/* How the models of `spec` are called; borrowed from the arguments. The address, the key and the
+ * headers that were given are left out: they are for the first model's provider alone. */
+AcrModelOptions acr_model_options_of(const AcrRunSpec *spec, const AcrLimits *limits,
+                                     const AcrInterrupt *interrupt);
+/* One model by its name, with those added where they are its own. Errors: of acr_model_new. */
+AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelOptions *options,
+                       GError **error) ACR_MUST_USE;
+/* Where code is run; borrowed from the arguments. `work_tree` and `cache` may be NULL. */
+AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *host,
+                                         AcrSnapshot *snapshot, const char *work_tree,
+                                         const char *cache);
 
 #endif

@@ -3,9 +3,9 @@
  * sent. The window is given, or learnt from a refusal that names it. Tokens are estimated from
  * bytes by the ratio that past calls have shown, at first a careful one; what the estimate misses,
  * the server still refuses. Everything that is learnt comes from the journal's own facts, so that a
- * run that is gone on with knows the same.
+ * resumed run knows the same.
  */
-#include "task/task_private.h"
+#include "task/recorded.h"
 
 #include <string.h>
 

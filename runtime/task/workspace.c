@@ -1,7 +1,7 @@
 /*
  * A snapshot with its index: what search, patch and index work on, and every task.
  */
-#include "task/task_private.h"
+#include "task/folder.h"
 
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
@@ -18,7 +18,7 @@ AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **err
 static char *cache_path(const char *name)
 {
     const char *set = g_getenv("XDG_CACHE_HOME"), *home = g_get_home_dir();
-    if (set && g_path_is_absolute(set)) /* a relative one counts not, says its specification */
+    if (set && g_path_is_absolute(set)) /* its specification ignores a relative one */
         return g_build_filename(set, "acr-host", name, NULL);
     if (home && g_path_is_absolute(home))
         return g_build_filename(home, ".cache", "acr-host", name, NULL);
@@ -52,7 +52,7 @@ static bool check_readable(const AcrIndex *index, GError **error)
     return true;
 }
 
-/* A run that goes on must not go on with another index. */
+/* A run is never resumed with another index. */
 static bool check_record(const AcrOutlineRecord *record, GError **error)
 {
     if (!record || !record->late)
@@ -122,18 +122,6 @@ bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host,
     if (!workspace.snapshot)
         return false;
     workspace.snapshot_ms = (g_get_monotonic_time() - start) / 1000;
-    *out = workspace;
-    workspace = (AcrWorkspace){0};
-    return true;
-}
-
-bool acr_workspace_open(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
-                        GError **error)
-{
-    g_auto(AcrWorkspace) workspace = {0};
-    if (!acr_workspace_begin(repo, rev, host, &workspace, error) ||
-        !acr_workspace_index(&workspace, host, NULL, error))
-        return false;
     *out = workspace;
     workspace = (AcrWorkspace){0};
     return true;

@@ -1,13 +1,12 @@
 /*
  * acr-host ask: one call of a model. The answer goes to stdout; with --json one object does, be it
  * the answer or why there is none, so that a script can branch on the failure's class. What cannot
- * be asked at all (usage) is told on stderr alone.
+ * be asked at all (usage) is reported on stderr alone.
  */
 #include "verbs/verbs_private.h"
 
 #include <string.h>
 
-#include "http/http.h"
 #include "llm/llm.h"
 
 #define MAX_TEXT_BYTES (32u * 1024 * 1024)
@@ -15,54 +14,14 @@
 #define SCOPE "call"
 #define LEDGER_SCOPE "ledger"
 
-/* As given; strings are owned. */
-typedef struct {
-    char *model, *system, *schema, *ledger, *max_tokens, *timeout;
-    gboolean json, json_mode, verbose;
-    AcrClientOptions client;
-    AcrCeilingOptions ceilings;
-} Options;
-
-static void options_clear(Options *options)
-{
-    char *const strings[] = {options->model,  options->system,     options->schema,
-                             options->ledger, options->max_tokens, options->timeout};
-    for (gsize i = 0; i < G_N_ELEMENTS(strings); i++)
-        g_free(strings[i]);
-    acr_client_options_clear(&options->client);
-    acr_ceiling_options_clear(&options->ceilings);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
-
-/* What the options mean beside those that other verbs share. */
-typedef struct {
-    gint64 max_tokens, timeout_ms; /* 0: not given */
-} Limits;
-
-static bool check(Options *options, Limits *out)
-{
-    const char *verb = acr_verb_ask.name;
-    *out = (Limits){0};
-    if (!options->model) {
-        acr_verb_usage(verb, "--model is missing");
-        return false;
-    }
-    return acr_tokens_check(verb, "max-tokens", options->max_tokens, G_MAXINT32,
-                            &out->max_tokens) &&
-           acr_seconds_check(verb, "timeout", options->timeout, &out->timeout_ms) &&
-           acr_ceiling_options_check(&options->ceilings, verb) &&
-           acr_client_options_check(&options->client, verb);
-}
-
-/* ---- What is asked ------------------------------------------------------------------------------
- */
+/* ---- What is asked ---- */
 
 /* The question as it stands in the arguments, else on standard input. */
-static char *read_text(const AcrProgram *program, const char *given, GError **error)
+static char *read_text(AcrHost *host, const char *given, GError **error)
 {
     if (given)
         return g_strdup(given);
-    g_autoptr(GBytes) bytes = acr_read_stdin(MAX_TEXT_BYTES, program->interrupt, error);
+    g_autoptr(GBytes) bytes = acr_read_stdin(MAX_TEXT_BYTES, host->interrupt, error);
     if (!bytes)
         return NULL;
     gsize len;
@@ -89,8 +48,7 @@ static AcrJson *read_schema(const char *path, GError **error)
     return NULL;
 }
 
-/* ---- What is told -------------------------------------------------------------------------------
- */
+/* ---- What is printed ---- */
 
 static void set_known(AcrJson *object, const char *key, gint64 value)
 {
@@ -155,9 +113,9 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
 }
 
 /* Without a key nothing was sent; a key that was refused is an answer of its own kind. */
-static AcrExit exit_of(const AcrProgram *program, const GError *error, guint sent)
+static AcrExit exit_of(AcrHost *host, const GError *error, guint sent)
 {
-    AcrExit code = acr_exit_of(program, error);
+    AcrExit code = acr_exit_of(error, host->interrupt);
     if (code != ACR_EXIT_ENVIRONMENT || error->domain != ACR_LLM_ERROR ||
         error->code == ACR_LLM_ERROR_FAILED || /* a ledger, its disk, a file of certificates */
         error->code == ACR_LLM_ERROR_UNREACHABLE ||
@@ -167,11 +125,11 @@ static AcrExit exit_of(const AcrProgram *program, const GError *error, guint sen
 }
 
 /* `report` NULL: there is no model. */
-static int tell_failure(const AcrProgram *program, const Options *options,
-                        const AcrModelReport *report, const GError *error)
+static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelReport *report,
+                        const GError *error)
 {
-    AcrExit code = exit_of(program, error, report ? acr_report_sent(report) : 0);
-    if (!options->json || code == ACR_EXIT_USAGE) {
+    AcrExit code = exit_of(host, error, report ? acr_report_sent(report) : 0);
+    if (!spec->json || code == ACR_EXIT_USAGE) {
         acr_verb_say(acr_verb_ask.name, "%s", error->message);
         return code;
     }
@@ -179,9 +137,9 @@ static int tell_failure(const AcrProgram *program, const Options *options,
     return acr_out_exit(acr_out_json(json), code);
 }
 
-static int tell_answer(const Options *options, const AcrModelAnswer *answer, guint sent)
+static int tell_answer(const AcrRunSpec *spec, const AcrModelAnswer *answer, guint sent)
 {
-    if (options->json) {
+    if (spec->json) {
         g_autoptr(AcrJson) json = describe_answer(answer, sent);
         return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
     }
@@ -191,132 +149,71 @@ static int tell_answer(const Options *options, const AcrModelAnswer *answer, gui
     return acr_out_exit(out, ACR_EXIT_OK);
 }
 
-/* ---- The call -----------------------------------------------------------------------------------
- */
+/* ---- The call ---- */
 
 static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 {
-    const Options *options = ctx;
-    if (options->verbose)
+    const AcrRunSpec *spec = ctx;
+    if (spec->verbose)
         acr_verb_say(acr_verb_ask.name, "waiting %.1f s to call the model again: %s",
                      (double)wait_ms / 1000, why);
 }
 
-/* The ceilings of this call; *out NULL: there are none. */
-static bool make_budget(const Options *options, AcrBudget **out, GError **error)
+static bool open_ledger(AcrLimits *limits, const AcrRunSpec *spec, GError **error)
 {
-    g_autoptr(AcrBudget) budget = acr_budget_new();
-    const AcrTaskCeilings *ceilings = &options->ceilings.ceilings;
-    const AcrAmount *ceiling = &ceilings->run;
-    bool has_ledger = ceiling->pico >= 0 || ceiling->tokens >= 0 || options->ledger;
-    if (has_ledger && !acr_budget_add(budget, options->ledger,
-                                      options->ledger ? LEDGER_SCOPE : SCOPE, ceiling, error))
-        return false;
-    if (ceilings->time_ms > 0) /* from here on: standard input may have taken long to come */
-        acr_budget_set_deadline(budget, g_get_monotonic_time() + ceilings->time_ms * 1000, SCOPE);
-    *out = has_ledger || ceilings->time_ms > 0 ? g_steal_pointer(&budget) : NULL;
-    return true;
+    return acr_limits_open(limits, spec->ledger, spec->ledger ? LEDGER_SCOPE : SCOPE, error);
 }
 
-static int call(const AcrProgram *program, const Options *options, const Limits *limits,
-                const AcrModelRequest *request)
+static int call(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *request)
 {
-    const AcrClientOptions *client = &options->client;
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrPrices) prices = acr_prices_new(client->prices, &error);
-    g_autoptr(AcrBudget) budget = NULL;
+    g_auto(AcrLimits) limits = {0};
     g_autoptr(AcrModel) model = NULL; /* freed before what it borrows */
-    if (!prices || !make_budget(options, &budget, &error))
-        return tell_failure(program, options, NULL, error);
-    AcrModelOptions how = {
-        .temperature = client->temperature,
-        .effort = client->effort,
-        .base_url = client->base_url,
-        .headers = (const char *const *)client->headers,
-        .key_command = client->key_command,
-        .key_file = client->key_file,
-        .timeout_ms = limits->timeout_ms,
-        .max_retries = (guint)client->retries,
-        .retry_base_ms = client->retry_base_ms,
-        .prices = prices,
-        .budget = budget,
-        .interrupt = program->interrupt,
-        .on_wait = on_wait,
-        .on_wait_ctx = (void *)options,
-    };
-    model = acr_model_new(options->model, &how, &error);
+    /* The time begins here: standard input may have taken long to come. */
+    if (!acr_limits_init(&limits, spec, &error) || !open_ledger(&limits, spec, &error))
+        return tell_failure(host, spec, NULL, error);
+    AcrModelOptions options = acr_model_options_of(spec, &limits, host->interrupt);
+    options.on_wait = on_wait;
+    options.on_wait_ctx = (void *)spec;
+    model = acr_model_of(spec, spec->models[0], &options, &error);
     if (!model)
-        return tell_failure(program, options, NULL, error);
-    if (model->remark && options->ceilings.ceilings.run.pico >= 0)
+        return tell_failure(host, spec, NULL, error);
+    if (model->remark && acr_limits_bound_money(spec))
         acr_verb_say(acr_verb_ask.name, "%s", model->remark);
     g_auto(AcrModelAnswer) answer = {0};
     if (!acr_model_complete(model, request, &answer, &error))
-        return tell_failure(program, options, acr_model_report(model), error);
-    return tell_answer(options, &answer, acr_report_sent(acr_model_report(model)));
+        return tell_failure(host, spec, acr_model_report(model), error);
+    return tell_answer(spec, &answer, acr_report_sent(acr_model_report(model)));
 }
 
-static int ask(const AcrProgram *program, const Options *options, const Limits *limits,
-               const char *given)
+static int run(AcrHost *host, AcrRunSpec *spec)
 {
+    if (spec->arguments[0] && spec->arguments[1])
+        return acr_verb_usage(acr_verb_ask.name, "unexpected argument '%s'", spec->arguments[1]);
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConversation) conversation = acr_conversation_new(acr_verb_ask.name);
-    g_autoptr(AcrJson) schema = options->schema ? read_schema(options->schema, &error) : NULL;
-    g_autofree char *text = error ? NULL : read_text(program, given, &error);
-    if (!text || !acr_http_global_init(&error))
-        return tell_failure(program, options, NULL, error);
-    if (options->system)
-        acr_conversation_add(conversation, ACR_ROLE_SYSTEM, options->system);
+    g_autoptr(AcrJson) schema = spec->schema ? read_schema(spec->schema, &error) : NULL;
+    g_autofree char *text = error ? NULL : read_text(host, spec->arguments[0], &error);
+    if (!text)
+        return tell_failure(host, spec, NULL, error);
+    if (spec->system)
+        acr_conversation_add(conversation, ACR_ROLE_SYSTEM, spec->system);
     acr_conversation_add(conversation, ACR_ROLE_USER, text);
     AcrModelRequest request = {
         .label = acr_verb_ask.name,
         .conversation = conversation,
-        .json = options->json_mode || schema,
+        .json = spec->json_mode || schema,
         .schema = schema,
-        .max_tokens = (guint)limits->max_tokens,
+        .max_tokens = (guint)MAX(spec->max_tokens, 0),
     };
-    int code = call(program, options, limits, &request);
-    acr_http_global_cleanup();
-    return code;
+    return call(host, spec, &request);
 }
 
-static GOptionEntry *entries_of(Options *options)
-{
-    const GOptionEntry entries[] = {
-        {"model", 'm', 0, G_OPTION_ARG_FILENAME, &options->model, "PROVIDER/NAME", "MODEL"},
-        {"system", 's', 0, G_OPTION_ARG_FILENAME, &options->system, "The system prompt", "TEXT"},
-        {"json", 0, 0, G_OPTION_ARG_NONE, &options->json,
-         "Print one JSON object: the answer, or the class of the failure", NULL},
-        {"json-mode", 0, 0, G_OPTION_ARG_NONE, &options->json_mode,
-         "Let the model answer with a JSON object", NULL},
-        {"schema", 0, 0, G_OPTION_ARG_FILENAME, &options->schema,
-         "JSON schema that the answer must follow", "FILE"},
-        {"max-tokens", 0, 0, G_OPTION_ARG_FILENAME, &options->max_tokens,
-         "Tokens of the answer at most", "N"},
-        {"timeout", 0, 0, G_OPTION_ARG_FILENAME, &options->timeout,
-         "Bound of each attempt (default 1800)", "SECONDS"},
-        {"ledger", 0, 0, G_OPTION_ARG_FILENAME, &options->ledger,
-         "File that keeps what was spent: the ceilings then are those of all calls that name it",
-         "FILE"},
-        ACR_CEILING_ENTRIES(&options->ceilings),
-        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose, "Show each wait on stderr", NULL},
-        G_OPTION_ENTRY_NULL,
-    };
-    return acr_client_option_entries(&options->client, entries);
-}
-
-static int run(const AcrProgram *program, int argc, char **argv)
-{
-    g_auto(Options) options = {.client = ACR_CLIENT_OPTIONS_INIT};
-    g_autofree GOptionEntry *entries = entries_of(&options);
-    Limits limits;
-    int code;
-    if (!acr_options_parse(&acr_verb_ask, "[TEXT]", entries, &argc, &argv, &code))
-        return code;
-    if (argc > 2)
-        return acr_verb_usage(acr_verb_ask.name, "unexpected argument '%s'", argv[2]);
-    if (!check(&options, &limits))
-        return ACR_EXIT_USAGE;
-    return ask(program, &options, &limits, argc > 1 ? argv[1] : NULL);
-}
-
-const AcrVerb acr_verb_ask = {"ask", "Ask a model one question; prints the answer", run};
+const AcrVerb acr_verb_ask = {
+    .name = "ask",
+    .summary = "Ask a model one question; prints the answer",
+    .takes = ACR_FOR_ASK,
+    .arguments = "[TEXT]",
+    .uses_network = true,
+    .run = run,
+};

@@ -101,6 +101,12 @@ void acr_console_free(AcrConsole *console)
     g_free(console);
 }
 
+void acr_console_end(AcrConsole *console)
+{
+    wipe(console);
+    console->terminal = false;
+}
+
 const AcrProgress *acr_console_progress(AcrConsole *console)
 {
     return &console->progress;

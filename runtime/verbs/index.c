@@ -68,42 +68,33 @@ static AcrOut print_text(const AcrJson *json)
 }
 
 /* Without a repository the cache is all that is asked about. */
-static int clear_cache(const AcrProgram *program)
+static int clear_cache(AcrHost *host)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *cache = acr_host_default_cache();
     if (cache && !acr_index_cache_clear(cache, &error))
-        return acr_verb_fail(program, acr_verb_index.name, error);
+        return acr_verb_fail(host, acr_verb_index.name, error);
     return ACR_EXIT_OK;
 }
 
-static int run(const AcrProgram *program, int argc, char **argv)
+static int run(AcrHost *host, AcrRunSpec *spec)
 {
-    g_auto(AcrRepoOptions) options = {0};
-    gboolean clear = FALSE;
-    int code;
-    const GOptionEntry own[] = {
-        {"clear", 0, 0, G_OPTION_ARG_NONE, &clear,
-         "Drop the outlines of all repositories first; --repo may then be left out", NULL},
-        G_OPTION_ENTRY_NULL,
-    };
-    if (!acr_repo_options_parse(&acr_verb_index, "", own, &options, &argc, &argv, &code))
+    const char *verb = acr_verb_index.name;
+    int code = spec->clear ? clear_cache(host) : ACR_EXIT_OK;
+    if (code != ACR_EXIT_OK || !spec->repo)
         return code;
-    if (argc > 1)
-        return acr_verb_usage(acr_verb_index.name, "unexpected argument '%s'", argv[1]);
-    if (clear && (code = clear_cache(program)) != ACR_EXIT_OK)
-        return code;
-    if (clear && !options.repo)
-        return ACR_EXIT_OK;
-    if (!acr_repo_options_check(&options, &acr_verb_index))
-        return ACR_EXIT_USAGE;
     g_autoptr(GError) error = NULL;
     g_auto(AcrWorkspace) workspace = {0};
-    if (!acr_repo_options_open(program, &acr_verb_index, &options, &workspace, &error))
-        return acr_verb_fail(program, acr_verb_index.name, error);
-    g_autoptr(AcrJson) described = describe(&workspace, options.verbose && options.json);
-    return acr_out_exit(options.json ? acr_out_json(described) : print_text(described),
-                        ACR_EXIT_OK);
+    if (!acr_repository_open(host, verb, spec, &workspace, &error) ||
+        !acr_repository_index(host, verb, spec, &workspace, &error))
+        return acr_verb_fail(host, verb, error);
+    g_autoptr(AcrJson) described = describe(&workspace, spec->verbose && spec->json);
+    return acr_out_exit(spec->json ? acr_out_json(described) : print_text(described), ACR_EXIT_OK);
 }
 
-const AcrVerb acr_verb_index = {"index", "Index a repository; prints counts and times", run};
+const AcrVerb acr_verb_index = {
+    .name = "index",
+    .summary = "Index a repository; prints counts and times",
+    .takes = ACR_FOR_INDEX,
+    .run = run,
+};

@@ -42,7 +42,7 @@ static int take_socket(void)
     return fd;
 }
 
-static int run(const AcrProgram *program, int argc, char **argv)
+static int start(AcrHost *host, int argc, char **argv)
 {
     g_autoptr(GError) error = NULL, started = NULL;
     limit_self();
@@ -51,10 +51,10 @@ static int run(const AcrProgram *program, int argc, char **argv)
         acr_verb_say(argv[0], "cannot use the socket: %s", g_strerror(errno));
         return ACR_EXIT_ENVIRONMENT;
     }
-    g_autoptr(AcrPython) python = acr_python_new(program->python_dir, &started);
+    g_autoptr(AcrPython) python = acr_python_new(host->python_dir, &started);
     bool ok = acr_outline_serve(fd, acr_python_outline, python, started, &error);
     close(fd);
-    return ok ? ACR_EXIT_OK : acr_verb_fail(program, argv[0], error);
+    return ok ? ACR_EXIT_OK : acr_verb_fail(host, argv[0], error);
 }
 
-const AcrVerb acr_verb_outline_worker = {ACR_OUTLINE_VERB, NULL, run};
+const AcrVerb acr_verb_outline_worker = {.name = ACR_OUTLINE_VERB, .start = start};

@@ -46,8 +46,8 @@ static AcrOut print_result(const char *file, const AcrPatchResult *result, bool 
 
 /* What a verb is at. */
 typedef struct {
-    const AcrProgram *program;
-    AcrRepoOptions *options;
+    AcrHost *host;
+    const AcrRunSpec *spec;
     AcrWorkspace workspace; /* without an index as long as none is needed */
 } Patching;
 
@@ -85,8 +85,8 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
             result = (AcrPatchResult){0};
             return true;
         }
-        if (!acr_repo_options_index(patching->program, &acr_verb_patch, patching->options,
-                                    workspace, error))
+        if (!acr_repository_index(patching->host, acr_verb_patch.name, patching->spec, workspace,
+                                  error))
             return false;
     }
     return apply_text(workspace, text, out, error);
@@ -96,46 +96,43 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
  * more. */
 static int handle(Patching *patching, const char *file, bool *out_more)
 {
-    const AcrProgram *program = patching->program;
+    AcrHost *host = patching->host;
     g_autoptr(GError) error = NULL;
-    g_autoptr(GBytes) answer =
-        file ? acr_file_read(file, ACR_PATCH_MAX_ANSWER, &error)
-             : acr_read_stdin(ACR_PATCH_MAX_ANSWER, program->interrupt, &error);
+    g_autoptr(GBytes) answer = file ? acr_file_read(file, ACR_PATCH_MAX_ANSWER, &error)
+                                    : acr_read_stdin(ACR_PATCH_MAX_ANSWER, host->interrupt, &error);
     if (!answer) {
-        AcrExit code = acr_verb_fail(program, acr_verb_patch.name, error);
+        AcrExit code = acr_verb_fail(host, acr_verb_patch.name, error);
         return code == ACR_EXIT_INTERRUPTED ? code : ACR_EXIT_USAGE;
     }
     g_auto(AcrPatchResult) result = {0};
     if (!apply_answer(patching, answer, &result, &error))
-        return acr_verb_fail(program, acr_verb_patch.name, error);
-    AcrOut out = print_result(file ? file : "-", &result, patching->options->json);
+        return acr_verb_fail(host, acr_verb_patch.name, error);
+    AcrOut out = print_result(file ? file : "-", &result, patching->spec->json);
     *out_more = out == ACR_OUT_WRITTEN;
     return acr_out_exit(out, result.status == ACR_APPLICABLE_PATCH ? ACR_EXIT_OK : ACR_EXIT_NONE);
 }
 
-static int run(const AcrProgram *program, int argc, char **argv)
+static int run(AcrHost *host, AcrRunSpec *spec)
 {
-    g_auto(AcrRepoOptions) options = {0};
-    bool more = true;
-    int code;
-    if (!acr_repo_options_parse(&acr_verb_patch,
-                                "[FILE…] - files with model answers; none: one from stdin", NULL,
-                                &options, &argc, &argv, &code))
-        return code;
-    if (!acr_repo_options_check(&options, &acr_verb_patch))
-        return ACR_EXIT_USAGE;
     g_autoptr(GError) error = NULL;
-    g_auto(Patching) patching = {.program = program, .options = &options};
-    if (!acr_repo_options_begin(program, &acr_verb_patch, &options, &patching.workspace, &error))
-        return acr_verb_fail(program, acr_verb_patch.name, error);
-    if (argc < 2)
+    g_auto(Patching) patching = {.host = host, .spec = spec};
+    bool more = true;
+    int code = ACR_EXIT_OK;
+    if (!acr_repository_open(host, acr_verb_patch.name, spec, &patching.workspace, &error))
+        return acr_verb_fail(host, acr_verb_patch.name, error);
+    if (!spec->arguments[0])
         return handle(&patching, NULL, &more);
-    code = ACR_EXIT_OK;
-    for (int i = 1; i < argc && more; i++) {
-        int ended = handle(&patching, argv[i], &more);
+    for (guint i = 0; spec->arguments[i] && more; i++) {
+        int ended = handle(&patching, spec->arguments[i], &more);
         code = MAX(code, ended);
     }
     return code;
 }
 
-const AcrVerb acr_verb_patch = {"patch", "Turn saved model answers into diffs", run};
+const AcrVerb acr_verb_patch = {
+    .name = "patch",
+    .summary = "Turn saved model answers into diffs",
+    .takes = ACR_FOR_PATCH,
+    .arguments = "[FILE…] - files with model answers; none: one from stdin",
+    .run = run,
+};

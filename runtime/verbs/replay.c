@@ -4,54 +4,23 @@
  */
 #include "verbs/verbs_private.h"
 
-/* Prints what the run came to; the exit code. */
-static int report(const AcrTaskResult *result, AcrConsole *console)
+static int run(AcrHost *host, AcrRunSpec *spec)
 {
-    if (result->script)
-        return acr_out_exit(acr_out_text(result->script), ACR_EXIT_OK);
-    if (result->diff) {
-        gsize len;
-        const void *diff = g_bytes_get_data(result->diff, &len);
-        return acr_out_exit(acr_out(diff, len), ACR_EXIT_OK);
-    }
-    if (result->goal == ACR_GOAL_REPRODUCER)
-        acr_console_say(console, "acr-host replay: not reproduced, as recorded");
-    else
-        acr_console_say(console, "acr-host replay: no patch (%s), as recorded",
-                        acr_extract_status_name(result->status));
-    return ACR_EXIT_NONE;
-}
-
-static int run(const AcrProgram *program, int argc, char **argv)
-{
-    gboolean verbose = FALSE;
-    g_auto(AcrIndexingOptions) indexing = {0};
-    const GOptionEntry entries[] = {
-        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verbose,
-         "Show each step on stderr, also when piped", NULL},
-        ACR_INDEXING_ENTRIES(&indexing),
-        G_OPTION_ENTRY_NULL,
-    };
-    int code;
-    if (!acr_options_parse(&acr_verb_replay, "RUNDIR", entries, &argc, &argv, &code))
-        return code;
-    if (!acr_indexing_options_check(&indexing, acr_verb_replay.name))
-        return ACR_EXIT_USAGE;
-    if (argc != 2)
-        return acr_verb_usage(acr_verb_replay.name, "give one run folder");
+    const char *verb = acr_verb_replay.name;
+    if (g_strv_length(spec->arguments) != 1)
+        return acr_verb_usage(verb, "give one run folder");
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrConsole) console = acr_console_new(verbose);
-    AcrHost host = acr_verb_host(program, &indexing, acr_console_progress(console));
-    g_auto(AcrTaskResult) result = {0};
-    if (!acr_task_replay(argv[1], &host, &result, &error)) {
-        g_clear_pointer(&console, acr_console_free);
-        return acr_verb_fail(program, acr_verb_replay.name, error);
-    }
-    g_autofree char *cost = acr_cost_line(&result.cost);
-    if (cost)
-        acr_console_say(console, "acr-host replay: %s", cost);
-    return report(&result, console);
+    g_autoptr(AcrConsole) console = acr_console_new(spec->verbose);
+    host->progress = acr_console_progress(console);
+    g_auto(AcrRunResult) result = {0};
+    bool ok = acr_task_replay(spec->arguments[0], host, &result, &error);
+    return acr_report(host, verb, spec, &result, ok ? NULL : error, console);
 }
 
-const AcrVerb acr_verb_replay = {"replay", "Repeat a finished run offline; prints the same result",
-                                 run};
+const AcrVerb acr_verb_replay = {
+    .name = "replay",
+    .summary = "Repeat a finished run offline; prints the same result",
+    .takes = ACR_FOR_REPLAY,
+    .arguments = "RUNDIR",
+    .run = run,
+};

@@ -7,9 +7,9 @@
 
 #include "sandbox/sandbox.h"
 
-static int run(const AcrProgram *program, int argc, char **argv)
+static int start(AcrHost *host, int argc, char **argv)
 {
-    return acr_sandbox_helper(program->interrupt);
+    return acr_sandbox_helper(host->interrupt);
 }
 
-const AcrVerb acr_verb_sandbox_helper = {ACR_SANDBOX_VERB, NULL, run};
+const AcrVerb acr_verb_sandbox_helper = {.name = ACR_SANDBOX_VERB, .start = start};

@@ -51,22 +51,21 @@ static AcrOut print_answer(const char *text, const AcrAnswer *answer, bool json,
     return acr_out_json(object);
 }
 
-static int answer_all(const AcrProgram *program, AcrWorkspace *workspace, char *const *calls,
-                      bool json)
+static int answer_all(AcrHost *host, AcrWorkspace *workspace, char *const *calls, bool json)
 {
     int code = ACR_EXIT_OK;
-    for (guint i = 0; calls[i] && !acr_interrupted(program->interrupt); i++) {
+    for (guint i = 0; calls[i] && !acr_interrupted(host->interrupt); i++) {
         g_autoptr(GError) error = NULL;
         g_auto(AcrAnswer) answer = {0};
         if (!answer_text(workspace, calls[i], &answer, &error))
-            return acr_verb_fail(program, acr_verb_search.name, error);
+            return acr_verb_fail(host, acr_verb_search.name, error);
         if (!answer.ok)
             code = ACR_EXIT_NONE;
         AcrOut out = print_answer(calls[i], &answer, json, i == 0);
         if (out != ACR_OUT_WRITTEN)
             return acr_out_exit(out, code);
     }
-    return acr_interrupted(program->interrupt) ? ACR_EXIT_INTERRUPTED : code;
+    return acr_interrupted(host->interrupt) ? ACR_EXIT_INTERRUPTED : code;
 }
 
 /* The non-empty lines of standard input; owned (g_strfreev). */
@@ -87,24 +86,23 @@ static char **read_calls(const AcrInterrupt *interrupt, GError **error)
     return (char **)g_ptr_array_free(calls, FALSE);
 }
 
-static int run(const AcrProgram *program, int argc, char **argv)
+static int run(AcrHost *host, AcrRunSpec *spec)
 {
-    g_auto(AcrRepoOptions) options = {0};
-    int code;
-    if (!acr_repo_options_parse(
-            &acr_verb_search,
-            "[CALL…] - calls such as 'search_class(\"Session\")'; none: a line each from stdin",
-            NULL, &options, &argc, &argv, &code))
-        return code;
-    if (!acr_repo_options_check(&options, &acr_verb_search))
-        return ACR_EXIT_USAGE;
+    const char *verb = acr_verb_search.name;
     g_autoptr(GError) error = NULL;
-    g_auto(GStrv) calls = argc > 1 ? g_strdupv(argv + 1) : read_calls(program->interrupt, &error);
+    g_auto(GStrv) read = spec->arguments[0] ? NULL : read_calls(host->interrupt, &error);
+    char *const *calls = spec->arguments[0] ? spec->arguments : read;
     g_auto(AcrWorkspace) workspace = {0};
-    if (!calls || !acr_repo_options_open(program, &acr_verb_search, &options, &workspace, &error))
-        return acr_verb_fail(program, acr_verb_search.name, error);
-    return answer_all(program, &workspace, calls, options.json);
+    if (!calls || !acr_repository_open(host, verb, spec, &workspace, &error) ||
+        !acr_repository_index(host, verb, spec, &workspace, &error))
+        return acr_verb_fail(host, verb, error);
+    return answer_all(host, &workspace, calls, spec->json);
 }
 
-const AcrVerb acr_verb_search = {"search", "Answer structure-aware search calls on a repository",
-                                 run};
+const AcrVerb acr_verb_search = {
+    .name = "search",
+    .summary = "Answer structure-aware search calls on a repository",
+    .takes = ACR_FOR_SEARCH,
+    .arguments = "[CALL…] - such as 'search_class(\"A\")'; none: a line each from stdin",
+    .run = run,
+};

@@ -9,36 +9,30 @@
 #include <stdbool.h>
 
 #include "base/base.h"
-#include "loops/loops.h"
 #include "task/task.h"
 
-/* Exit codes: a contract. */
-typedef enum {
-    ACR_EXIT_OK = 0,   /* a patch (or result) was produced */
-    ACR_EXIT_NONE = 1, /* the work ended without one */
-    ACR_EXIT_USAGE = 2,
-    ACR_EXIT_ENVIRONMENT = 3, /* missing tool, key, repository; a disk that is full */
-    ACR_EXIT_CEILING = 4,     /* money, tokens or time, also when a patch was written */
-    ACR_EXIT_INTERRUPTED = 130,
-} AcrExit;
-
-/* What main.c found out about this process. Borrowed by the verbs. */
-typedef struct {
-    const char *exe; /* this binary */
-    const char *python_dir;
-    const char *prompts_dir;
-    AcrInterrupt *interrupt;
-} AcrProgram;
-
-typedef struct {
+typedef struct AcrVerb AcrVerb;
+struct AcrVerb {
     const char *name;
     const char *summary; /* one line, for the list of verbs; NULL: not listed */
-    /* argv[0] is the verb. Returns an AcrExit. */
-    int (*run)(const AcrProgram *program, int argc, char **argv);
-} AcrVerb;
+    AcrForVerb takes;    /* which options; 0: `start` gets the arguments as they are */
+    const char
+        *arguments;  /* what may stand beside the options, as --help shows it; NULL: nothing */
+    bool is_command; /* they stand after "--" */
+    bool uses_network;
+    /* `host`: what main.c found out about this process, and what the options say of the cache and
+     * of jobs; a verb sets its progress. Returns an AcrExit, or as `exec` the exit code of a
+     * command. */
+    int (*run)(AcrHost *host, AcrRunSpec *spec);
+    int (*start)(AcrHost *host, int argc, char **argv);
+};
 
 /* All verbs, in the order in which they are listed; NULL-terminated. */
 extern const AcrVerb *const acr_verbs[];
+
+/* Runs a verb: options from argv (argv[0] is its name), the environment and the configuration file.
+ * Returns the exit code of the program. */
+int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv);
 
 extern const AcrVerb acr_verb_run;
 extern const AcrVerb acr_verb_search;
@@ -49,6 +43,7 @@ extern const AcrVerb acr_verb_replay;
 extern const AcrVerb acr_verb_ask;
 extern const AcrVerb acr_verb_reproduce;
 extern const AcrVerb acr_verb_exec;
+extern const AcrVerb acr_verb_batch_task;
 extern const AcrVerb acr_verb_outline_worker;
 extern const AcrVerb acr_verb_sandbox_helper;
 

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,12 @@ class Result:
         for word in words:
             assert word in lines[0], f"expected {word!r}\n{self.told()}"
         return lines[0]
+
+    def cost_and_line(self, code: int, *words: str) -> str:
+        """The same of a run that had asked a model: what that cost stands in a line before it."""
+        cost, _, rest = self.err.partition("\n")
+        assert " calls, " in cost and " tokens in " in cost, f"expected what it cost\n{self.told()}"
+        return replace(self, stderr=rest.encode()).one_line(code, *words)
 
 
 class Host:

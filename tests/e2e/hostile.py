@@ -90,7 +90,7 @@ def outcome(folder: Path) -> tuple[Any, ...]:
         for path in sorted((folder / "attempt_0").rglob("*"))
         if path.is_file()
     }
-    names = ("patch.diff", "cost.json", "selected_patch.json")
+    names = ("patch.diff", "cost.json", "selected_patch.json", "result.json")
     return journal_of(folder), artifacts, [(folder / n).read_bytes() for n in names]
 
 
@@ -100,11 +100,9 @@ def take_back(folder: Path, records: int) -> None:
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:records]))
     shutil.rmtree(folder / "attempt_0")
-    for name in ("patch.diff", "cost.json", "selected_patch.json"):
+    for name in ("patch.diff", "cost.json", "selected_patch.json", "result.json"):
         (folder / name).unlink()
-    begun = json.loads(meta.read_bytes()) | {"state": "ready"}
-    del begun["result"]
-    meta.write_text(json.dumps(begun))
+    meta.write_text(json.dumps(json.loads(meta.read_bytes()) | {"state": "ready"}))
 
 
 def strays(*folders: Path) -> list[Path]:

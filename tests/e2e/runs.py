@@ -33,6 +33,7 @@ ARTIFACTS = {
     "cost.json",
     "patch.diff",
     "selected_patch.json",
+    "result.json",
     "attempt_0/search/search_round_1.json",
     "attempt_0/search/search_round_2.json",
     "attempt_0/search/search_round_3.json",

@@ -66,13 +66,13 @@ def _strange(folder: Path, kind: str, elsewhere: Path) -> None:
     elif kind == "meta":
         (folder / "meta.json").write_text('{"mine": true}')
     elif kind == "malformed meta":
-        (folder / "meta.json").write_text('{"format": 2, "state"')
+        (folder / "meta.json").write_text('{"format": 3, "state"')
     elif kind == "meta folder":
         (folder / "meta.json").mkdir()
     elif kind == "huge meta":
         (folder / "meta.json").write_bytes(b" " * (17 << 20))
     elif kind == "linked meta":
-        (elsewhere / "meta.json").write_text('{"format": 2, "state": "bad"}')
+        (elsewhere / "meta.json").write_text('{"format": 3, "state": "bad"}')
         (folder / "meta.json").symlink_to(elsewhere / "meta.json")
     elif kind == "linked lock":
         (elsewhere / "precious").write_text("mine")
@@ -156,16 +156,16 @@ def test_a_limit_on_file_sizes_loses_nothing(run_host: Run, sample_repo: Repo, t
 
 
 @pytest.mark.parametrize(
-    ("change", "field"),
+    "change",
     [
-        (["--rounds", "3"], "rounds"),
-        (["--tries", "2"], "tries"),
-        (["--attempts", "2"], "attempts"),
-        (["--temperature", "0.5"], "temperature"),
-        (["--verify", "always"], "verify"),
-        (["--rev", "HEAD"], "rev"),
-        (["--instance-id", "a__b-1"], "instance_id"),
-        (["--model", "script:/dev/null"], "model"),
+        ["--rounds", "3"],
+        ["--tries", "2"],
+        ["--attempts", "2"],
+        ["--temperature", "0.5"],
+        ["--verify", "always"],
+        ["--rev", "HEAD"],
+        ["--instance-id", "a__b-1"],
+        ["--model", "script:/dev/null"],
     ],
 )
 def test_other_options_in_a_begun_folder_are_refused_by_name(
@@ -174,7 +174,6 @@ def test_other_options_in_a_begun_folder_are_refused_by_name(
     script: Path,
     tmp_path: Path,
     change: list[str],
-    field: str,
 ) -> None:
     """In a finished folder and in one that is to be gone on with; neither is touched."""
     out = tmp_path / "out"
@@ -182,7 +181,7 @@ def test_other_options_in_a_begun_folder_are_refused_by_name(
     run_host(*arguments).check()
     for _ in range(2):
         before = deep_digest(out / "attempt_0") if (out / "attempt_0").exists() else None
-        run_host(*arguments, *change).one_line(USAGE, f"another {field} ")
+        run_host(*arguments, *change).one_line(USAGE, "this folder was started with", change[0])
         if before:
             assert deep_digest(out / "attempt_0") == before
             take_back(out, 1)
@@ -200,9 +199,9 @@ def test_another_issue_prompt_or_repository_is_refused_by_name(
     (texts / "patch_system.txt").write_text("Write a patch.\n")
     run_host(*arguments, "--prompts", texts).one_line(USAGE, "prompt patch_system.txt")
     issue = [text if text != "half(4) is 1" else "half(4) is 7" for text in arguments]
-    run_host(*issue).one_line(USAGE, "another issue ")
+    run_host(*issue).one_line(USAGE, "the issue differs")
     copy = tiny.clone(tmp_path / "copy")
-    run_host(*tiny_run(copy, out, script)).one_line(USAGE, "another repo ")
+    run_host(*tiny_run(copy, out, script)).one_line(USAGE, "started with --repo ")
 
 
 def test_two_runs_never_share_a_folder(host: Host, loopback_openai: Serve, tmp_path: Path, sample_repo: Repo) -> None:

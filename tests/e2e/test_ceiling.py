@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import time
@@ -228,7 +229,7 @@ def test_a_run_stops_at_its_ceiling_and_goes_on_with_a_higher_one(
     assert not state.reserved and state.reservations == len(server.requests)
     replayed = host.run("replay", out).check()
     assert replayed.stdout == done.stdout
-    assert "replayed" in replayed.err
+    assert "from the recorded run; nothing was sent" in replayed.err
     total = json.loads((out / "cost.json").read_text())["total"]
     assert total["calls"] == len(server.requests)
 
@@ -308,10 +309,13 @@ def test_what_is_only_reserved_keeps_no_task_from_beginning(
 def test_a_task_begins_no_ledger_of_a_batch_anew(host: Host, honest: HonestRun, tmp_path: Path) -> None:
     """One that was removed while the batch ran would begin with nothing spent."""
     server, command, _ = honest
-    gone = tmp_path / "gone.jsonl"
-    options = (f"--batch-ledger={gone}", "--batch-max-tokens=1000000")
-    host.run(*command, *options, env=server.environment).one_line(3, "gone.jsonl")
-    assert not gone.exists() and not server.requests
+    given = {str(name)[2:].replace("-", "_"): str(value) for name, value in zip(command[2:-1:2], command[3:-1:2])}
+    spec = given | {"model": [given["model"]], "shared_dir": str(tmp_path / "gone"), "batch_max_tokens": 10**6}
+    spec["issue_text"] = Path(spec.pop("issue")).read_text("utf-8")
+    handed = json.dumps({"parent": os.getpid(), "spec": spec})
+    ended = host.run("batch-task", "task-0", input=handed, env=server.environment).check(3)
+    assert "gone/ledger.jsonl" in json.loads(ended.out)["error"]["message"]
+    assert not (tmp_path / "gone" / "ledger.jsonl").exists() and not server.requests
 
 
 def test_a_batch_with_a_damaged_ledger_begins_no_task(
@@ -403,22 +407,3 @@ def test_a_model_without_price_is_counted_as_the_dearest(host: Host, tmp_path: P
         assert told.rows()[0]["cost_microusd"] is None
         assert server.billable <= Ledger(ledger).spent
     assert "price of model 'openai/nobody-knows' is not known" in told.err
-
-
-# ---- Folders of before
-
-
-def test_a_run_that_was_recorded_without_tries_replays(host: Host, honest: HonestRun) -> None:
-    server, command, out = honest
-    done = host.run(*command, env=server.environment).check()
-    journal = out / "journal.jsonl"
-    records = [json.loads(line) for line in journal.read_text().splitlines()]
-    for record in records:
-        if record["event"] == "model":
-            del record["answer"]["tries"]
-            record["answer"]["usage"] = {"input": 7, "cached": -1, "output": 2}
-    lines = (json.dumps(record, separators=(",", ":")) + "\n" for record in records)
-    journal.write_text("".join(lines))
-    assert "cost.json" in host.run("replay", out).check(1).err
-    (out / "cost.json").write_text('{"total": {"calls": 1}, "by_agent": {}}')
-    assert host.run("replay", out).check().stdout == done.stdout

@@ -84,9 +84,9 @@ def test_keys_do_not_bind_a_folder_but_effort_and_second_model_do(
     options = read_json(out / "meta.json")["options"]
     assert options["effort"] is None is options["fallback_model"]
     assert not [name for name in options if "key" in name or "header" in name]
-    run_host(*args, "--effort", "low").one_line(2, "another effort")
+    run_host(*args, "--effort", "low").one_line(2, "started without --effort; ")
     more = ["--fallback-model", "openai/other"]
-    run_host(*args, *more).one_line(2, "another fallback_model")
+    run_host(*args, *more).one_line(2, "started without --fallback-model; ")
 
 
 def test_key_given_is_for_the_first_model_s_provider_alone(

@@ -139,7 +139,7 @@ def test_refused_key(host: Host, server: LoopbackOpenAI, sample_repo: Repo, tmp_
     server.fail(UNAUTHORIZED, at=SELECT_3)
     run = live(server, sample_repo, tmp_path / "out")
     result = host.run(*run, env=server.environment)
-    result.one_line(3, server.model, "Incorrect API key")
+    result.cost_and_line(3, server.model, "Incorrect API key")
     assert result.stdout == b""
     assert len(server.requests) == SELECT_3 + 1
     check_no_key(host, tmp_path / "out", result)
@@ -254,7 +254,7 @@ def test_given_window_is_kept_in_advance(
     server.stop()
     assert run_host("replay", tmp_path / "out").check().stdout == result.stdout
     other = live(server, sample_repo, tmp_path / "out", "--context", "8192")
-    run_host(*other, env=server.environment).one_line(2, "another context (then 4096, now 8192)")
+    run_host(*other, env=server.environment).one_line(2, "started with --context 4096; ")
 
 
 @pytest.mark.parametrize("tokens", ["-1", "0", "100", "many"])
@@ -274,11 +274,12 @@ def test_stopped_server_and_the_run_goes_on(
     server.stop()
     stdout, stderr = child.communicate(timeout=60)
     assert (child.returncode, stdout) == (3, b"")
-    assert len(stderr.splitlines()) == 1 and server.model.encode() in stderr
+    cost, line = stderr.splitlines()
+    assert b" calls, " in cost and server.model.encode() in line
     assert len(journal(out)) == SELECT_3
     assert read_json(out / "meta.json")["state"] == "ready"
     refused = host.run(*run, "--retries", 1, env=server.environment)
-    refused.one_line(3, server.model, str(server.port))
+    refused.cost_and_line(3, server.model, str(server.port))
     assert len(journal(out)) == SELECT_3
     server.start()
     result = host.run(*run, env=server.environment).check()
@@ -336,4 +337,4 @@ def test_finished_folder_needs_no_server(
 def test_bad_retries(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     for number in (-1, 21):
         run = arguments(sample_repo, tmp_path / "out", f"--retries={number}")
-        run_host(*run).one_line(2, f"--retries must be from 0 to 20, not {number}")
+        run_host(*run).one_line(2, f"--retries must be from 0 to 20, not '{number}'")

@@ -48,7 +48,7 @@ def test_reproduce_again_returns_the_script(case: Case) -> None:
     command = case.arguments(ALONE, verb="reproduce")
     first = case.host.run(*command).check()
     assert case.host.run(*command).check().stdout == first.stdout
-    case.host.run("run", *command[1:]).one_line(USAGE, "begun with another")
+    case.host.run("run", *command[1:]).one_line(USAGE, 'belongs to "reproduce", not "run"')
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,9 @@ def test_reproduce_needs_a_sandbox(case: Case) -> None:
 @pytest.mark.parametrize("option", ["--validate=true", "--verify=always", "--verify"])
 def test_reproduce_has_no_patch_to_check(case: Case, option: str) -> None:
     """An option that would do nothing is refused."""
-    case.run(ALONE, option, verb="reproduce").one_line(USAGE, option.partition("=")[0], "no patch")
+    case.run(ALONE, option, verb="reproduce").one_line(
+        USAGE, f"{option.partition('=')[0]} does not apply to 'reproduce'"
+    )
     assert not case.out.exists()
 
 
@@ -96,7 +98,9 @@ def test_the_time_of_reproduce_ends_an_execution(case: Case) -> None:
     script = "import time\ntime.sleep(100)\n" + SCRIPT
     command = case.arguments([guard(), test_line(script)], verb="reproduce")
     result = case.host.run(*command, "--max-time", str(round(2 * SLOWNESS)))
-    assert result.check(CEILING).err.splitlines()[-1].endswith("the time of the run is over"), result.told()
+    assert (
+        result.check(CEILING).err.splitlines()[-1].endswith("--max-time reached; rerun with a higher limit to continue")
+    ), result.told()
     assert result.stdout == b"" and case.records("execution") == [] and len(case.records("model")) == 2
     case.host.run("replay", case.out).one_line(NONE, "not finished")
 

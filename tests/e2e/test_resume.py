@@ -57,21 +57,21 @@ def another_script(tmp_path: Path) -> str:
     return f"script:{shutil.copy(SCRIPT, tmp_path / 'another.jsonl')}"
 
 
-OPTIONS: list[tuple[str, str, object]] = [
-    ("--rounds", "rounds", 3),
-    ("--tries", "tries", 4),
-    ("--attempts", "attempts", 2),
-    ("--verify", "verify", "always"),
-    ("--sandbox", "sandbox", "plain"),
-    ("--python", "python", "/usr/bin/python3"),
-    ("--setup", "setup", "true"),
-    ("--validate", "validate", "true"),
-    ("--temperature", "temperature", "0.5"),
-    ("--rev", "rev", "HEAD"),
-    ("--instance-id", "instance_id", "brook__bill-1"),
-    ("--repo", "repo", another_repo),
-    ("--issue", "issue", another_issue),
-    ("--model", "model", another_script),
+OPTIONS: list[tuple[str, object, str]] = [
+    ("--rounds", 3, "started with --rounds 15; use that, or another --out"),
+    ("--tries", 4, "started with --tries 3; "),
+    ("--attempts", 2, "started with --attempts 1; "),
+    ("--verify", "always", "started with --verify never; "),
+    ("--sandbox", "plain", "started without --sandbox; leave it out, or use another --out"),
+    ("--python", "/usr/bin/python3", "started without --python; "),
+    ("--setup", "true", "started without --setup; "),
+    ("--validate", "true", "started without --validate; "),
+    ("--temperature", "0.5", "started without --temperature; "),
+    ("--rev", "HEAD", "started without --rev; "),
+    ("--instance-id", "brook__bill-1", "started without --instance-id; "),
+    ("--repo", another_repo, "started with --repo "),
+    ("--issue", another_issue, "the issue differs from the one this run was started with"),
+    ("--model", another_script, "started with --model script:"),
 ]
 
 
@@ -91,13 +91,13 @@ def test_other_options_are_refused_by_name(run_host: RunHost, sample_repo: Repo,
     words = [word for pair in run.items() for word in pair]
     run_host("run", *words).check(0 if state == "finished" else 1)
     before = folder_digest(out)
-    for option, field, value in OPTIONS:
+    for option, value, said in OPTIONS:
         other = run | {option: value(tmp_path) if callable(value) else value}
         result = run_host("run", *[word for pair in other.items() for word in pair])
-        result.one_line(2, f"begun with another {field} (then ", str(out))
+        result.one_line(2, said, "another --out")
         assert result.stdout == b""
     added = run_host("run", *words, "--model", f"script:{SCRIPT}")
-    added.one_line(2, "begun with another model (then ")
+    added.one_line(2, "started with --model script:")
     assert folder_digest(out) == before
 
 
@@ -110,7 +110,7 @@ def test_other_prompts_are_refused(run_host: RunHost, sample_repo: Repo, prompts
     text = (prompts / "patch_retry.txt").read_text("utf-8")
     (prompts / "patch_retry.txt").write_text(text + "Be careful.\n", "utf-8")
     result = run_host(*run, "--prompts", prompts)
-    result.one_line(2, "begun with another prompt patch_retry.txt (then ")
+    result.one_line(2, "the prompt patch_retry.txt differs")
 
 
 def test_same_options_otherwise_spelled_are_the_same(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:

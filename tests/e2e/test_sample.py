@@ -137,14 +137,17 @@ def test_run_folder_holds_what_the_contract_names(finished: Path) -> None:
     meta = read_json(finished / "meta.json")
     assert meta["state"] == "done"
     assert meta["options"]["rounds"] == 15
-    assert meta["result"] == {
-        "patch": True,
+    result = read_json(finished / "result.json")
+    cost = result.pop("cost")
+    assert result == {
+        "verdict": "unverified",
+        "why": "--verify=never was given",
         "status": "APPLICABLE_PATCH",
-        "reason": None,
+        "patch": (finished / "patch.diff").read_text("utf-8"),
         "proof": "none",
-        "proof_why": "--verify=never was given",
-        "reproducer": False,
+        "exit": 0,
     }
+    assert cost == read_json(finished / "cost.json")["total"]
     assert (finished / "issue.md").read_bytes() == ISSUE.read_bytes()
     selected = read_json(finished / "selected_patch.json")
     assert selected["selected"] == "attempt_0/extracted_patch_2.diff"
@@ -273,9 +276,11 @@ def test_a_patch_that_the_validation_refuses_is_not_applied(
     run = arguments(sample_repo, tmp_path / "out", *more)
     for _ in range(2):
         result = run_host(*run).check(1)
-        assert CHANGED in result.out
-        assert "not applied: the patch is held for wrong" in result.err
+        assert result.stdout == b"" and CHANGED in (tmp_path / "out" / "patch.diff").read_text("utf-8")
+        assert "not applied: validation rejected the patch" in result.err
         assert "verified: no (validation rejected the patch)" in result.err
+        again = run_host("replay", tmp_path / "out")
+        again.one_line(1, "the patch was rejected, as recorded: validation rejected the patch")
         assert digest(sample_repo.path) == before
 
 

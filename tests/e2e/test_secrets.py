@@ -340,7 +340,7 @@ def test_swe_bench(host: Host, echo: Callable[..., Echo], source: Source, tmp_pa
     args = [*tasks(tmp_path), "--verbose", *source.options]
     result, watch = watched(host, *args, env=environment(source, server))
     assert result.exit in (0, 1), result.told()
-    runs = [text for text in watch.arguments if b"\0run\0--parent=" in text]
+    runs = [text for text in watch.arguments if b"\0batch-task\0" in text]
     assert len(runs) == 2, "the tasks' processes were not seen"
     check(result, watch, source, tmp_path / "out", host.home)
 

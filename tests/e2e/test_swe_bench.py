@@ -214,7 +214,7 @@ def test_again_is_the_same_and_at_once(
     run_host(*run).check()
     assert (out / "preds.jsonl").read_bytes() == first
     other = run_host(*run, "--rounds", 3).check(3)
-    assert "begun with another rounds" in other.err
+    assert "started with --rounds 15; " in other.err
     assert (out / "preds.jsonl").read_bytes() == first
 
 

@@ -28,6 +28,7 @@ from verifying import (
     guard,
     line,
     patch,
+    rejected,
     review,
     sandbox_options,
     search,
@@ -208,8 +209,8 @@ def test_where_no_applicable_patch_comes_the_best_so_far_is_taken(case: Case) ->
     """All tries of a rewrite are used."""
     bad = patch(RIGHT, before="    return n // 7\n")
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES), bad, bad]
-    result = case.run(lines, "--tries", "2").check()
-    assert added(result) == [OTHER]
+    result = case.run(lines, "--tries", "2")
+    assert rejected(case, result) == [OTHER]
     assert verified(result) == "no (the reviewer found the patch wrong)"
 
 
@@ -261,8 +262,8 @@ def test_of_a_patch_that_is_judged_again_the_newest_judgement_holds(
 ) -> None:
     """It was found right in a round that held the test for wrong."""
     lines = [guard(), test_line(WRONG_SCRIPT), *search(), patch(), review(YES_NO), test_line(SCRIPT), review(judged)]
-    result = case.run(lines, "--validate", "false").check()
-    assert added(result) == [RIGHT] and verified(result) == f"no ({why})"
+    result = case.run(lines, "--validate", "false")
+    assert rejected(case, result) == [RIGHT] and verified(result) == f"no ({why})"
 
 
 def test_of_equals_the_first_is_taken(case: Case) -> None:
@@ -270,8 +271,8 @@ def test_of_equals_the_first_is_taken(case: Case) -> None:
     lines = [guard(), test_line(SCRIPT), *search()]
     for number in range(10, 10 + ROUNDS):
         lines += [patch(f"    return n // {number}\n"), review(NO_YES)]
-    result = case.run(lines).check()
-    assert added(result) == ["    return n // 10\n"]
+    result = case.run(lines)
+    assert rejected(case, result) == ["    return n // 10\n"]
     assert verified(result) == "no (the reviewer found the patch wrong)"
     assert len(case.asked("review")) == ROUNDS and len(case.asked("patch")) == ROUNDS
 
@@ -318,8 +319,8 @@ def test_a_used_up_reviewer_leaves_the_patch_unverified(case: Case) -> None:
 def test_a_patch_writer_that_is_used_up_leaves_the_best_so_far(case: Case) -> None:
     """In the middle of the review."""
     lines = [guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)]
-    result = case.run(lines).check()
-    assert added(result) == [OTHER] and verified(result) == "no (the reviewer found the patch wrong)"
+    result = case.run(lines)
+    assert rejected(case, result) == [OTHER] and verified(result) == "no (the reviewer found the patch wrong)"
 
 
 def test_a_reproducer_that_is_used_up_in_the_review_leaves_the_best_so_far(case: Case) -> None:

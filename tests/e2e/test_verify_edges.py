@@ -22,6 +22,7 @@ from verifying import (
     line,
     need_bubblewrap,
     patch,
+    rejected,
     review,
     search,
     test_line,
@@ -41,7 +42,7 @@ def test_a_patch_that_was_approved_with_a_wrong_test_can_still_be_refused(case: 
         *[guard(), test_line(SCRIPT), *search(), patch(), review(YES_NO), test_line(OTHER_SCRIPT)],
         review(YES_YES),
     ]
-    result = case.run(lines, *REFUSING).check()
+    result = case.run(lines, *REFUSING).check(1)
     assert verified(result) == "no (validation rejected the patch)"
     assert case.selected()["proof"] == "refused"
 
@@ -52,14 +53,14 @@ def test_a_refused_patch_gives_way_to_one_that_was_only_doubted(case: Case) -> N
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES), patch(), review(YES_NO)],
         *[test_line(OTHER_SCRIPT), review(YES_YES)],
     ]
-    result = case.run(lines, *REFUSING).check()
-    assert added(result) == [OTHER] and case.selected()["proof"] == "doubted"
+    result = case.run(lines, *REFUSING)
+    assert rejected(case, result) == [OTHER] and case.selected()["proof"] == "doubted"
 
 
 def test_what_a_reviewer_approved_is_validated_where_the_review_ends_early(case: Case) -> None:
     """The reproducer's lines are used up before its turn."""
     lines = [guard(), test_line(SCRIPT), *search(), patch(), review(YES_NO)]
-    result = case.run(lines, *REFUSING).check()
+    result = case.run(lines, *REFUSING).check(1)
     assert verified(result) == "no (validation rejected the patch)"
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
     assert verified(result) == "no (the reviewer found the patch right and the test wrong)"
@@ -72,8 +73,8 @@ def test_what_is_not_applicable_is_not_validated(case: Case) -> None:
         *[guard(), test_line(SCRIPT), *search(), patch(OTHER), review(NO_YES)],
         patch(RIGHT, before="    no such line\n"),
     ]
-    result = case.run(lines, *REFUSING).check()
-    assert added(result) == [OTHER] and case.selected()["proof"] == "doubted"
+    result = case.run(lines, *REFUSING)
+    assert rejected(case, result) == [OTHER] and case.selected()["proof"] == "doubted"
     assert all(at["request"]["command"] is None for at in case.records("execution"))
 
 
@@ -120,5 +121,4 @@ def keep_journal(out: Path, records: int) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:records]))
     meta = read_json(out / "meta.json")
     meta["state"] = "ready"
-    del meta["result"]
     (out / "meta.json").write_text(json.dumps(meta), "utf-8")

@@ -27,6 +27,7 @@ from verifying import (
     guard,
     has_bubblewrap,
     patch,
+    rejected,
     review,
     search,
     test_line,
@@ -66,8 +67,8 @@ def test_a_refusal_after_the_review_goes_back_to_the_patch_writer(case: Case) ->
 def test_a_patch_that_is_always_refused_is_the_result_all_the_same(case: Case, verify: str) -> None:
     """And said so. What the command prints on stderr alone goes back, too."""
     lines = [*search(), patch(OTHER), patch(OTHER, "never good"), patch(OTHER, "never good")]
-    result = case.run([guard("no"), *lines], "--validate", "echo never good >&2; exit 3", "--verify", verify).check()
-    assert added(result) == [OTHER] and verified(result) == "no (validation rejected the patch)"
+    result = case.run([guard("no"), *lines], "--validate", "echo never good >&2; exit 3", "--verify", verify)
+    assert rejected(case, result) == [OTHER] and verified(result) == "no (validation rejected the patch)"
     assert len(case.asked("patch")) == 3 and len(case.records("execution")) == 1
 
 
@@ -80,7 +81,7 @@ def test_a_patch_that_is_refused_is_worse_than_one_that_is_not(case: Case) -> No
 
 def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
     """As one that exits otherwise than with 0."""
-    result = case.run([guard("no"), *search(), patch()], "--validate", "kill -9 $$", "--tries", "1").check()
+    result = case.run([guard("no"), *search(), patch()], "--validate", "kill -9 $$", "--tries", "1").check(1)
     assert verified(result) == "no (validation rejected the patch)"
 
 
@@ -200,7 +201,7 @@ def test_a_finished_run_returns_its_proof(case: Case) -> None:
     first, again = case.host.run(*command).check(), case.host.run(*command).check()
     assert again.stdout == first.stdout and verified(again) == verified(first)
     other = case.host.run(*command, "--validate", "true")
-    other.one_line(USAGE, "begun with another validate")
+    other.one_line(USAGE, "started without --validate; ")
 
 
 SLEEPER = "import time\nfrom app import half\nassert half(4) == 2\nwhile True:\n    time.sleep(0.1)\n"
@@ -235,7 +236,9 @@ def test_the_time_of_a_run_ends_an_execution(case: Case) -> None:
     seconds = str(round(3 * SLOWNESS))
     command = case.arguments(lines)
     result = case.host.run(*command, "--max-time", seconds).check(CEILING)
-    assert added(result) == [RIGHT] and "the time of the run is over" in result.err, result.told()
+    assert added(result) == [RIGHT] and "--max-time reached; rerun with a higher limit to continue" in result.err, (
+        result.told()
+    )
     assert len(case.records("execution")) == 1
     assert without_passing(case.records("execution"))[0]["answer"]["limit"] is None
 
@@ -256,7 +259,7 @@ def test_the_time_of_a_run_ends_a_set_up(case: Case, is_waiting: bool) -> None:
     finally:
         if other:
             kill(other)
-    assert "the time of the run is over" in result.err, result.told()
+    assert "--max-time reached; rerun with a higher limit to continue" in result.err, result.told()
     assert case.records("sandbox") == []
 
 

@@ -182,3 +182,11 @@ def verified(result: Result) -> str:
 def added(result: Result) -> list[str]:
     """The lines that the patch adds."""
     return [text[1:] + "\n" for text in result.out.splitlines() if text.startswith("+    ")]
+
+
+def rejected(case: Case, result: Result) -> list[str]:
+    """The lines that a patch adds which review or validation rejected: it is in the folder alone, exit 1."""
+    assert (result.exit, result.stdout) == (1, b""), result.told()
+    assert read_json(case.out / "result.json")["verdict"] == "refused"
+    text = (case.out / "patch.diff").read_text("utf-8")
+    return [line[1:] + "\n" for line in text.splitlines() if line.startswith("+    ")]

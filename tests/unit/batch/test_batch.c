@@ -169,18 +169,22 @@ static void add_instance(GPtrArray *instances, const char *id)
     g_ptr_array_add(instances, instance);
 }
 
-static const char *const models[] = {"script:/x", "openai/y", NULL};
-
-/* A run folder of these models (JSON) in that state with that patch. */
+/* A run folder of these models (JSON) in that state with that patch as its result; NULL: it has
+ * none. */
 static void make_run_of(const Place *place, const char *id, const char *given, const char *state,
                         const char *patch)
 {
-    g_autofree char *meta = g_strdup_printf(
-        "{\"format\": 1, \"state\": \"%s\", \"options\": {\"model\": %s}}", state, given);
+    g_autofree char *meta = g_strdup_printf("{\"format\": 3, \"state\": \"%s\", \"verb\": \"run\", "
+                                            "\"options\": {\"model\": %s}}",
+                                            state, given);
+    g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_UNVERIFIED, .proof = ACR_PROOF_NONE};
+    result.patch = patch && *patch ? g_bytes_new(patch, strlen(patch)) : NULL;
+    g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
+    g_autofree char *text = acr_json_print(json);
     g_autofree char *meta_name = g_build_filename(id, "meta.json", NULL),
-                    *name = g_build_filename(id, "patch.diff", NULL);
+                    *name = g_build_filename(id, "result.json", NULL);
     g_autofree char *first = write_bytes(place, meta_name, meta, -1);
-    g_autofree char *second = patch ? write_bytes(place, name, patch, -1) : NULL;
+    g_autofree char *second = patch ? write_bytes(place, name, text, -1) : NULL;
 }
 
 static void make_run(const Place *place, const char *id, const char *state, const char *patch)
@@ -188,13 +192,24 @@ static void make_run(const Place *place, const char *id, const char *state, cons
     make_run_of(place, id, "[\"script:/x\", \"openai/y\"]", state, patch);
 }
 
+static AcrRunSpec spec_of(const Place *place)
+{
+    static const char *const models[] = {"script:/x", "openai/y"};
+    AcrRunSpec spec = acr_run_spec_of(ACR_FOR_SWE_BENCH);
+    const AcrOption *model = acr_option_find("model", 5, ACR_FOR_SWE_BENCH);
+    for (guint i = 0; i < G_N_ELEMENTS(models); i++)
+        g_assert_true(acr_run_spec_set(&spec, model, "--model", models[i], NULL));
+    spec.out = g_strdup(place->dir);
+    return spec;
+}
+
 static char *write_predictions(const Place *place, const GPtrArray *instances)
 {
-    AcrBatchOptions options = {.out = place->dir, .model_name = "script:x", .models = models};
+    g_auto(AcrRunSpec) spec = spec_of(place);
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL);
     g_autoptr(GError) error = NULL;
     char *text = NULL;
-    g_assert_true(acr_predictions_write(&options, instances, &error));
+    g_assert_true(acr_predictions_write(&spec, instances, &error));
     g_assert_no_error(error);
     g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
     return text;
@@ -202,7 +217,7 @@ static char *write_predictions(const Place *place, const GPtrArray *instances)
 
 #define LINE(id, patch)                                                                            \
     "{\"instance_id\":\"" id "\",\"model_patch\":\"" patch                                         \
-    "\",\"model_name_or_path\":\"script:x\"}\n"
+    "\",\"model_name_or_path\":\"script:/x+openai/y\"}\n"
 
 static void test_finished_runs_become_predictions(Place *place, gconstpointer data)
 {
@@ -275,15 +290,15 @@ static void test_a_damaged_run_costs_the_others_nothing(Place *place, gconstpoin
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL), *text = NULL;
     g_autoptr(GPtrArray) instances =
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    AcrBatchOptions options = {.out = place->dir, .model_name = "script:x", .models = models};
+    g_auto(AcrRunSpec) spec = spec_of(place);
     g_autoptr(GError) error = NULL;
     for (guint i = 0; i < 3; i++)
         add_instance(instances, (const char *const[]){"a", "b", "c"}[i]);
     make_run(place, "a", "done", NULL);
     make_run(place, "b", "done", "diff");
     make_run(place, "c", "done", NULL);
-    g_assert_false(acr_predictions_write(&options, instances, &error));
-    g_assert_nonnull(strstr(error->message, "a/patch.diff"));
+    g_assert_false(acr_predictions_write(&spec, instances, &error));
+    g_assert_nonnull(strstr(error->message, "a/result.json"));
     g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
     g_assert_cmpstr(text, ==, LINE("b", "diff"));
 }
@@ -293,10 +308,10 @@ static void test_predictions_that_cannot_be_read_are_not_replaced(Place *place, 
     g_autofree char *path = g_build_filename(place->dir, "preds.jsonl", NULL);
     g_autoptr(GPtrArray) instances =
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    AcrBatchOptions options = {.out = place->dir, .model_name = "script:x", .models = models};
+    g_auto(AcrRunSpec) spec = spec_of(place);
     g_autoptr(GError) error = NULL;
     g_assert_true(acr_dir_make(path, NULL));
-    g_assert_false(acr_predictions_write(&options, instances, &error));
+    g_assert_false(acr_predictions_write(&spec, instances, &error));
     g_assert_nonnull(strstr(error->message, "preds.jsonl"));
     g_assert_true(g_file_test(path, G_FILE_TEST_IS_DIR));
 }

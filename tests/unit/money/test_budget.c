@@ -150,10 +150,10 @@ static void no_call_is_begun_after_the_deadline(void)
 {
     g_autoptr(AcrBudget) budget = budget_at(NULL, -1, -1);
 
-    acr_budget_set_deadline(budget, g_get_monotonic_time() + G_USEC_PER_SEC * 60, "batch");
+    acr_budget_set_deadline(budget, g_get_monotonic_time() + G_USEC_PER_SEC * 60, "--max-time");
     (void)reserve(budget, 1, 1);
-    acr_budget_set_deadline(budget, g_get_monotonic_time() - 1, "batch");
-    assert_refused(budget, 1, 1, "time of the batch is over");
+    acr_budget_set_deadline(budget, g_get_monotonic_time() - 1, "--max-time");
+    assert_refused(budget, 1, 1, "--max-time reached");
     acr_budget_set_deadline(budget, 0, NULL);
     (void)reserve(budget, 1, 1);
 }

@@ -47,5 +47,7 @@ int main(int argc, char **argv)
     add_outlines_tests();
     add_recorded_referee_tests();
     add_window_tests();
+    add_run_spec_tests();
+    add_result_tests();
     return g_test_run();
 }

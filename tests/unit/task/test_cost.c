@@ -92,17 +92,17 @@ static void test_an_answer_comes_back_whole(void)
     g_assert_true(answer.usage.cost_stated);
 }
 
-static void test_older_records_are_read(void)
+static void test_a_script_s_record_has_no_tries(void)
 {
     static const char text[] = "{\"content\":\"x\",\"usage\":{\"input\":5,\"cached\":-1,"
-                               "\"output\":2,\"cost_microusd\":3}}";
+                               "\"output\":2,\"cost_picousd\":3}}";
     g_autoptr(AcrJson) record = acr_json_parse(text, strlen(text), NULL);
     g_auto(AcrModelAnswer) answer = {0};
     acr_record_read_answer(record, &answer);
-    g_assert_cmpint(answer.usage.cost_pico, ==, 3000000);
+    g_assert_cmpint(answer.usage.cost_pico, ==, 3);
     g_assert_cmpint(answer.usage.reasoning, ==, -1);
     AcrCallCost call = cost_of(record);
-    g_assert_cmpint(call.usage.cost_pico, ==, 3000000);
+    g_assert_cmpint(call.usage.cost_pico, ==, 3);
     g_assert_cmpuint(call.retries, ==, 0);
     g_assert_false(call.has_unknown_cost);
 }
@@ -155,7 +155,7 @@ void add_cost_tests(void)
     ADD(tries_are_summed);
     ADD(a_refusal_that_is_free_has_a_known_cost);
     ADD(an_answer_comes_back_whole);
-    ADD(older_records_are_read);
+    ADD(a_script_s_record_has_no_tries);
     ADD(durations_are_left_out_of_comparisons);
     ADD(sums_are_kept_by_role_and_stage);
 #undef ADD

@@ -79,7 +79,7 @@ static void test_unfinished_writes_are_removed_from_a_run_that_goes_on(Place *pl
                                                                        gconstpointer data)
 {
     g_auto(AcrFolder) folder = {0};
-    place_write(place, "out/meta.json", "{\"format\": 2, \"state\": \"ready\"}");
+    place_write(place, "out/meta.json", "{\"format\": 3, \"state\": \"ready\"}");
     place_write(place, "out/attempt_0/search/.acr-aB3dEf", "{");
     place_write(place, "out/attempt_0/.acr-notes", "mine");
     place_write(place, "elsewhere/.acr-aB3dEf", "mine");
@@ -112,17 +112,31 @@ static void test_other_folders_are_refused_untouched(Place *place, gconstpointer
                                         "[]",
                                         "7",
                                         "{}",
-                                        "{\"format\": 2}",
+                                        "{\"format\": 3}",
                                         "{\"format\": \"2\", \"state\": \"done\"}",
-                                        "{\"format\": 1, \"state\": \"done\"}",
-                                        "{\"format\": 2, \"state\": \"over\"}",
-                                        "{\"format\": 2, \"state\": 3}"};
+                                        "{\"format\": 2, \"state\": \"done\"}",
+                                        "{\"format\": 3, \"state\": \"over\"}",
+                                        "{\"format\": 3, \"state\": 3}"};
     check_refused(place, "thesis.tex", "mine");
     check_refused(place, ".gitignore", "*.o\n");
     check_refused(place, "lock", "locked by me");
     check_refused(place, "lock", "12 monkeys\n");
     for (guint i = 0; i < G_N_ELEMENTS(metas); i++)
         check_refused(place, "meta.json", metas[i]);
+}
+
+static void test_a_folder_of_an_older_version_says_which(Place *place, gconstpointer data)
+{
+    static const char meta[] = "{\"format\": 2, \"version\": \"0.0.7\", \"state\": \"done\"}";
+    g_auto(AcrFolder) folder = {0};
+    g_autoptr(GError) error = NULL;
+    place_write(place, "out/meta.json", meta);
+    g_autofree char *path = place_path(place, "out");
+    g_assert_false(acr_folder_open(path, &folder, &error));
+    g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
+    g_assert_nonnull(strstr(error->message, "made by acr-host 0.0.7"));
+    g_assert_null(strchr(error->message, '\n'));
+    check_refused(place, "meta.json", meta);
 }
 
 static void test_a_file_is_no_folder(Place *place, gconstpointer data)
@@ -137,7 +151,7 @@ static void test_a_file_is_no_folder(Place *place, gconstpointer data)
 static void test_nothing_is_written_through_a_linked_lock(Place *place, gconstpointer data)
 {
     g_autofree char *link = place_path(place, "out/lock"), *target = place_path(place, "precious");
-    place_write(place, "out/meta.json", "{\"format\": 2, \"state\": \"ready\"}");
+    place_write(place, "out/meta.json", "{\"format\": 3, \"state\": \"ready\"}");
     place_write(place, "precious", "4711\n");
     g_assert_cmpint(symlink(target, link), ==, 0);
     g_auto(AcrFolder) folder = {0};
@@ -169,6 +183,8 @@ void add_folder_tests(void)
                test_unfinished_writes_are_removed_from_a_run_that_goes_on);
     PLACE_TEST("/task/folder/other_folders_are_refused_untouched",
                test_other_folders_are_refused_untouched);
+    PLACE_TEST("/task/folder/a_folder_of_an_older_version_says_which",
+               test_a_folder_of_an_older_version_says_which);
     PLACE_TEST("/task/folder/a_file_is_no_folder", test_a_file_is_no_folder);
     PLACE_TEST("/task/folder/nothing_is_written_through_a_linked_lock",
                test_nothing_is_written_through_a_linked_lock);

@@ -6,23 +6,31 @@
 
 #include "test_task.h"
 
-static const char *const models[] = {"script:/a", NULL};
-static const AcrTaskCode by_default = {0};
+static const char *const by_default[] = {"model=script:/a", NULL};
 
-static AcrTaskOptions options_of(const Place *place)
+/* A spec of these options ("name=value"), as a command line gives them; cleared by the caller. */
+static AcrRunSpec spec_of(const Place *place, AcrForVerb verb, const char *const *options,
+                          const char *more)
 {
-    return (AcrTaskOptions){
-        .out = "out",
-        .repo = place->dir,
-        .issue = "it is wrong",
-        .models = models,
-        .rounds = 15,
-        .tries = 3,
-        .attempts = 1,
-        .verify = ACR_VERIFY_AUTO,
-        .code = &by_default,
-        .temperature = -1,
-    };
+    AcrRunSpec spec = acr_run_spec_of(verb);
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    g_autofree char *repo = g_strconcat("repo=", place->dir, NULL);
+    g_ptr_array_add(all, repo);
+    g_ptr_array_add(all, (char *)"out=out");
+    g_ptr_array_add(all, (char *)"issue-text=it is wrong");
+    for (guint i = 0; options[i]; i++)
+        g_ptr_array_add(all, (char *)options[i]);
+    if (more)
+        g_ptr_array_add(all, (char *)more);
+    for (guint i = 0; i < all->len; i++) {
+        const char *text = all->pdata[i], *value = strchr(text, '=') + 1;
+        const AcrOption *option = acr_option_find(text, (gsize)(value - text) - 1, verb);
+        g_autoptr(GError) error = NULL;
+        g_assert_true(acr_run_spec_set(&spec, option, text, value, &error));
+        g_assert_no_error(error);
+    }
+    g_assert_true(acr_run_spec_complete(&spec, NULL));
+    return spec;
 }
 
 static AcrPrompts *load_prompts(const char *other)
@@ -33,124 +41,126 @@ static AcrPrompts *load_prompts(const char *other)
     return prompts;
 }
 
-/* That options equal those of a run that was begun with `then`; or the word in the refusal. */
-static void compare(const AcrTaskOptions *then, const AcrTaskOptions *now,
-                    const char *other_prompts, const char *word)
+/* That a spec equals that of a run that was started with `then`; or what the refusal says. */
+static void compare_with(const AcrRunSpec *then, const AcrRunSpec *now, const char *other_prompts,
+                         const char *said)
 {
     g_autoptr(AcrPrompts) prompts = load_prompts(NULL), others = load_prompts(other_prompts);
-    g_autoptr(AcrJson) given = acr_meta_options(now, others),
-                       begun = acr_meta_options(then, prompts);
+    g_autoptr(AcrJson) given = acr_meta_bound(now, others), begun = acr_meta_bound(then, prompts);
     g_autofree char *text = acr_json_print(begun);
     g_autoptr(AcrJson) recorded =
         acr_json_parse(text, strlen(text), NULL); /* as it comes from the disk */
     g_autoptr(GError) error = NULL;
     bool same = acr_meta_check(recorded, given, "FOLDER", &error);
-    if (!word) {
+    if (!said) {
         g_assert_no_error(error);
         g_assert_true(same);
         return;
     }
     g_assert_false(same);
     g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
-    g_assert_nonnull(strstr(error->message, word));
-    g_assert_nonnull(strstr(error->message, "FOLDER"));
+    if (!strstr(error->message, said))
+        g_error("expected '%s' in: %s", said, error->message);
+    g_assert_nonnull(strstr(error->message, "another --out"));
     g_assert_null(strchr(error->message, '\n'));
+}
+
+/* The same of the default options with one more each ("name=value"; NULL: none). */
+static void compare(const Place *place, const char *then, const char *now, const char *said)
+{
+    g_auto(AcrRunSpec) first = spec_of(place, ACR_FOR_RUN, by_default, then);
+    g_auto(AcrRunSpec) second = spec_of(place, ACR_FOR_RUN, by_default, now);
+    compare_with(&first, &second, NULL, said);
 }
 
 static void test_the_same_options_are_equal(Place *place, gconstpointer data)
 {
-    AcrTaskOptions options = options_of(place);
-    compare(&options, &options, NULL, NULL);
-    options.temperature = 0.1 + 0.2; /* survives being printed */
-    options.rev = "v1.0";
-    options.instance_id = "a__b-1";
-    compare(&options, &options, NULL, NULL);
+    compare(place, NULL, NULL, NULL);
+    compare(place, "temperature=0.30000000000000004", "temperature=0.30000000000000004", NULL);
+    compare(place, "rev=v1.0", "rev=v1.0", NULL);
+    compare(place, "rounds=15", NULL, NULL);
 }
 
 static void test_a_repository_is_the_same_by_any_of_its_names(Place *place, gconstpointer data)
 {
-    g_autofree char *link = place_path(place, "link"), *dots = place_path(place, "./x/..");
+    g_autofree char *link = place_path(place, "link"), *given = g_strconcat("repo=", link, NULL),
+                    *dots = g_strconcat("repo=", place->dir, "/x/..", NULL);
     g_assert_cmpint(symlink(place->dir, link), ==, 0);
-    AcrTaskOptions then = options_of(place), now = then;
-    now.repo = link;
-    compare(&then, &now, NULL, NULL);
-    now.repo = dots;
-    compare(&then, &now, NULL, NULL);
+    compare(place, NULL, given, NULL);
+    compare(place, NULL, dots, NULL);
 }
 
 static void test_each_difference_is_named(Place *place, gconstpointer data)
 {
-    static const char *const other_models[] = {"script:/b", NULL}, *const more_models[] = {
-                                                                       "script:/a", "script:/b",
-                                                                       NULL};
-    const AcrTaskOptions then = options_of(place);
-#define DIFFERS(field, value, word)                                                                \
-    do {                                                                                           \
-        AcrTaskOptions now = then;                                                                 \
-        now.field = value;                                                                         \
-        compare(&then, &now, NULL, word);                                                          \
-        compare(&now, &then, NULL, word);                                                          \
-    } while (0)
-    DIFFERS(repo, "/elsewhere", "another repo ");
-    DIFFERS(rev, "HEAD", "another rev ");
-    DIFFERS(issue, "it is worse", "another issue ");
-    DIFFERS(instance_id, "a__b-1", "another instance_id ");
-    DIFFERS(models, other_models, "another model ");
-    DIFFERS(models, more_models, "another model ");
-    DIFFERS(goal, ACR_GOAL_REPRODUCER, "another goal ");
-    DIFFERS(code, &(AcrTaskCode){.sandbox = "plain"}, "another sandbox ");
-    DIFFERS(code, &(AcrTaskCode){.image = "testbed:1"}, "another image ");
-    DIFFERS(code, &(AcrTaskCode){.python = "/usr/bin/python3"}, "another python ");
-    DIFFERS(code, &(AcrTaskCode){.setup = "make"}, "another setup ");
-    DIFFERS(code, &(AcrTaskCode){.setup_network = true}, "another setup_network ");
-    DIFFERS(code, &(AcrTaskCode){.validate = "make check"}, "another validate ");
-#undef DIFFERS
+    static const struct {
+        const char *then, *now, *said;
+    } rows[] = {
+        {NULL, "rounds=14", "this folder was started with --rounds 15; use that, or another"},
+        {"rounds=3", NULL, "started with --rounds 3;"},
+        {NULL, "tries=2", "started with --tries 3;"},
+        {NULL, "attempts=2", "started with --attempts 1;"},
+        {NULL, "verify=never", "started with --verify auto;"},
+        {NULL, "repo=/elsewhere", "started with --repo /"},
+        {NULL, "rev=HEAD", "started without --rev; leave it out, or use another --out"},
+        {"rev=HEAD", NULL, "started with --rev HEAD;"},
+        {NULL, "issue-text=it is worse", "the issue differs"},
+        {NULL, "instance-id=a__b-1", "without --instance-id;"},
+        {NULL, "model=script:/b", "started with --model script:/a;"},
+        {"model=script:/b", NULL, "started with --model script:/a --model script:/b;"},
+        {NULL, "temperature=0", "without --temperature;"},
+        {"temperature=0.5", NULL, "started with --temperature 0.5;"},
+        {NULL, "context=4096", "without --context;"},
+        {NULL, "fallback-model=groq/x", "without --fallback-model;"},
+        {NULL, "effort=low", "without --effort;"},
+        {NULL, "sandbox=plain", "without --sandbox;"},
+        {"image=testbed:1", NULL, "started with --image testbed:1;"},
+        {NULL, "python=/usr/bin/python3", "without --python;"},
+        {NULL, "setup=make", "without --setup;"},
+        {NULL, "validate=make check", "without --validate;"},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
+        compare(place, rows[i].then, rows[i].now, rows[i].said);
 }
 
-static void test_numbers_are_told_then_and_now(Place *place, gconstpointer data)
+static void test_flags_are_compared(Place *place, gconstpointer data)
 {
-    const AcrTaskOptions then = options_of(place);
-    AcrTaskOptions now = then;
-    now.rounds = 14;
-    compare(&then, &now, NULL, "another rounds (then 15, now 14)");
-    now = then;
-    now.tries = 2;
-    compare(&then, &now, NULL, "another tries (then 3, now 2)");
-    now = then;
-    now.attempts = 2;
-    compare(&then, &now, NULL, "another attempts (then 1, now 2)");
-    now = then;
-    now.verify = ACR_VERIFY_NEVER;
-    compare(&then, &now, NULL, "another verify (then \"auto\", now \"never\")");
-    now = then;
-    now.temperature = 0;
-    compare(&then, &now, NULL, "another temperature (then null, now 0)");
-    now = then;
-    now.context = 4096;
-    compare(&then, &now, NULL, "another context (then null, now 4096)");
+    static const char *const with_setup[] = {"model=script:/a", "setup=make", NULL};
+    g_auto(AcrRunSpec) off = spec_of(place, ACR_FOR_RUN, with_setup, NULL);
+    g_auto(AcrRunSpec) on = spec_of(place, ACR_FOR_RUN, with_setup, "setup-network=true");
+    compare_with(&off, &on, NULL, "without --setup-network;");
+    compare_with(&on, &off, NULL, "started with --setup-network;");
+}
+
+static void test_a_folder_belongs_to_its_verb(Place *place, gconstpointer data)
+{
+    g_auto(AcrRunSpec) run = spec_of(place, ACR_FOR_RUN, by_default, NULL);
+    g_auto(AcrRunSpec) script = spec_of(place, ACR_FOR_REPRODUCE, by_default, NULL);
+    compare_with(&run, &script, NULL, "belongs to \"run\", not \"reproduce\"");
+    compare_with(&script, &run, NULL, "belongs to \"reproduce\", not \"run\"");
 }
 
 static void test_a_changed_prompt_is_named(Place *place, gconstpointer data)
 {
-    AcrTaskOptions options = options_of(place);
+    g_auto(AcrRunSpec) spec = spec_of(place, ACR_FOR_RUN, by_default, NULL);
     place_write(place, "patch_system.txt", "write a patch");
-    compare(&options, &options, place->dir, "prompt patch_system.txt");
+    compare_with(&spec, &spec, place->dir, "the prompt patch_system.txt differs");
 }
 
-static void test_where_the_folder_lies_and_apply_bind_nothing(Place *place, gconstpointer data)
+static void test_ceilings_keys_and_patience_bind_nothing(Place *place, gconstpointer data)
 {
-    const AcrTaskOptions then = options_of(place);
-    AcrTaskOptions now = then;
-    now.out = "elsewhere";
-    now.apply = true;
-    compare(&then, &now, NULL, NULL);
+    static const char *const free[] = {
+        "out=elsewhere", "apply=true",       "max-cost=1",    "max-tokens-total=5",  "max-time=9",
+        "retries=1",     "jobs=2",           "no-cache=true", "verbose=true",        "json=true",
+        "key-file=/k",   "key-command=true", "header=X: 1",   "base-url=http://x/y", "prices=/p"};
+    for (guint i = 0; i < G_N_ELEMENTS(free); i++)
+        compare(place, NULL, free[i], NULL);
 }
 
 static void test_a_folder_without_options_is_refused(Place *place, gconstpointer data)
 {
     g_autoptr(AcrPrompts) prompts = load_prompts(NULL);
-    AcrTaskOptions options = options_of(place);
-    g_autoptr(AcrJson) given = acr_meta_options(&options, prompts), list = acr_json_new_array();
+    g_auto(AcrRunSpec) spec = spec_of(place, ACR_FOR_RUN, by_default, NULL);
+    g_autoptr(AcrJson) given = acr_meta_bound(&spec, prompts), list = acr_json_new_array();
     g_autoptr(GError) first = NULL, second = NULL;
     g_assert_false(acr_meta_check(NULL, given, "FOLDER", &first));
     g_assert_error(first, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
@@ -164,10 +174,11 @@ void add_meta_tests(void)
     PLACE_TEST("/task/meta/a_repository_is_the_same_by_any_of_its_names",
                test_a_repository_is_the_same_by_any_of_its_names);
     PLACE_TEST("/task/meta/each_difference_is_named", test_each_difference_is_named);
-    PLACE_TEST("/task/meta/numbers_are_told_then_and_now", test_numbers_are_told_then_and_now);
+    PLACE_TEST("/task/meta/flags_are_compared", test_flags_are_compared);
+    PLACE_TEST("/task/meta/a_folder_belongs_to_its_verb", test_a_folder_belongs_to_its_verb);
     PLACE_TEST("/task/meta/a_changed_prompt_is_named", test_a_changed_prompt_is_named);
-    PLACE_TEST("/task/meta/where_the_folder_lies_and_apply_bind_nothing",
-               test_where_the_folder_lies_and_apply_bind_nothing);
+    PLACE_TEST("/task/meta/ceilings_keys_and_patience_bind_nothing",
+               test_ceilings_keys_and_patience_bind_nothing);
     PLACE_TEST("/task/meta/a_folder_without_options_is_refused",
                test_a_folder_without_options_is_refused);
 }

@@ -2,7 +2,8 @@
 #ifndef TEST_TASK_H
 #define TEST_TASK_H
 
-#include "task/task_private.h"
+#include "task/folder.h"
+#include "task/recorded.h"
 
 typedef struct {
     char *dir; /* owned; a new folder */
@@ -26,5 +27,7 @@ void add_cost_tests(void);
 void add_outlines_tests(void);
 void add_recorded_referee_tests(void);
 void add_window_tests(void);
+void add_run_spec_tests(void);
+void add_result_tests(void);
 
 #endif

@@ -1,0 +1,42 @@
+/*
+ * Which exit code an error means, in one table.
+ */
+#include "task/task.h"
+
+#include "http/http.h"
+
+typedef struct {
+    GQuark (*domain)(void);
+    int code;
+    AcrExit exit;
+} ExitRow;
+
+/* What is not in the table is the environment's. */
+static const ExitRow exit_rows[] = {
+    {acr_task_error_quark, ACR_TASK_ERROR_USAGE, ACR_EXIT_USAGE},
+    {acr_task_error_quark, ACR_TASK_ERROR_UNFINISHED, ACR_EXIT_NONE},
+    {acr_task_error_quark, ACR_TASK_ERROR_DIFFERENT, ACR_EXIT_NONE},
+    {acr_agents_error_quark, ACR_AGENTS_ERROR_PROMPT, ACR_EXIT_USAGE},
+    {acr_llm_error_quark, ACR_LLM_ERROR_USAGE, ACR_EXIT_USAGE},
+    {acr_llm_error_quark, ACR_LLM_ERROR_EXPECT, ACR_EXIT_NONE},
+    {acr_llm_error_quark, ACR_LLM_ERROR_USED_UP, ACR_EXIT_NONE},
+    {acr_llm_error_quark, ACR_LLM_ERROR_CEILING, ACR_EXIT_CEILING},
+    {acr_llm_error_quark, ACR_LLM_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+    {acr_money_error_quark, ACR_MONEY_ERROR_USAGE, ACR_EXIT_USAGE},
+    {acr_money_error_quark, ACR_MONEY_ERROR_CEILING, ACR_EXIT_CEILING},
+    {acr_loops_error_quark, ACR_LOOPS_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+    {acr_index_error_quark, ACR_INDEX_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+    {acr_sandbox_error_quark, ACR_SANDBOX_ERROR_USAGE, ACR_EXIT_USAGE},
+    {acr_sandbox_error_quark, ACR_SANDBOX_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+    {acr_http_error_quark, ACR_HTTP_ERROR_INTERRUPTED, ACR_EXIT_INTERRUPTED},
+};
+
+AcrExit acr_exit_of(const GError *error, const AcrInterrupt *interrupt)
+{
+    if (acr_interrupted(interrupt))
+        return ACR_EXIT_INTERRUPTED;
+    for (guint i = 0; i < G_N_ELEMENTS(exit_rows); i++)
+        if (g_error_matches(error, exit_rows[i].domain(), exit_rows[i].code))
+            return exit_rows[i].exit;
+    return ACR_EXIT_ENVIRONMENT;
+}

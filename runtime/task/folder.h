@@ -1,0 +1,96 @@
+/*
+ * folder: the run folder, the only place that knows the names of its files.
+ */
+#ifndef ACR_TASK_FOLDER_H
+#define ACR_TASK_FOLDER_H
+
+#include "task/task.h"
+
+#define ACR_META_FORMAT 3
+#define ACR_META_MAX_BYTES (16u * 1024 * 1024)
+#define ACR_JSON_FILE_MAX_BYTES ((gsize)256 * 1024 * 1024) /* a result holds the patch */
+
+/* Files of a run folder beside meta.json and attempt_N/. */
+#define ACR_FILE_ISSUE "issue.md"
+#define ACR_FILE_PROMPTS "prompts"
+#define ACR_FILE_SNAPSHOT "snapshot"
+#define ACR_FILE_JOURNAL "journal.jsonl"
+#define ACR_FILE_LEDGER "ledger.jsonl"
+#define ACR_FILE_COST "cost.json"
+#define ACR_FILE_PATCH "patch.diff"
+#define ACR_FILE_SELECTED "selected_patch.json"
+#define ACR_FILE_RESULT "result.json"
+
+typedef enum {
+    ACR_FOLDER_NEW,   /* begun, what the run stands on is not yet complete in it */
+    ACR_FOLDER_READY, /* complete; the journal may hold records */
+    ACR_FOLDER_DONE,
+} AcrFolderState;
+
+typedef struct {
+    char *path;
+    AcrLock *lock; /* NULL in a replay */
+    AcrFolderState state;
+    AcrJson *meta; /* NULL in a new folder */
+} AcrFolder;
+
+/* Whether `path` is a run folder already, in whatever state. */
+bool acr_folder_exists(const char *path);
+/* Opens `path` for a run: made if missing; one that holds anything else than a run is refused
+ * (USAGE) untouched. */
+bool acr_folder_open(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
+/* Opens an existing run folder for reading only. */
+bool acr_folder_read(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
+void acr_folder_clear(AcrFolder *folder);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFolder, acr_folder_clear)
+/* A path in it; owned (g_free). */
+char *acr_folder_path(const AcrFolder *folder, const char *name) ACR_MUST_USE;
+/* Writes a file in it, its folders made. */
+bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
+                      GError **error) ACR_MUST_USE;
+/* Writes indented JSON (taken). */
+bool acr_folder_write_json(const AcrFolder *folder, const char *name, AcrJson *json,
+                           GError **error) ACR_MUST_USE;
+/* Writes meta.json in the given state. `meta` is changed (member "state") and borrowed. */
+bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state,
+                           GError **error) ACR_MUST_USE;
+/* The JSON of a file in it; owned. */
+AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name,
+                              GError **error) ACR_MUST_USE;
+
+/* ---- What it is bound to (meta.c) ---- */
+
+/* The part of meta.json that a folder is bound to: {"verb", "options": {…}, "issue": sha256,
+ * "prompts": {file: sha256}}. */
+AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_MUST_USE;
+/* Whether both are equal; else USAGE, naming the first field that differs and what to do. */
+bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
+                    GError **error) ACR_MUST_USE;
+/* The options that a folder is bound to. Errors: USAGE. */
+bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUST_USE;
+
+/* ---- Its result (result.c) ---- */
+
+/* What the loops have come to as the result of the run. */
+void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutcome *outcome,
+                     const AcrCostSum *cost);
+/* Writes a result: result.json, and patch.diff with selected_patch.json, or the reproducer. */
+bool acr_result_save(const AcrArtifacts *artifacts, const AcrOutcome *outcome,
+                     const AcrRunResult *result, GError **error) ACR_MUST_USE;
+/* The result of a folder. *out owned. Errors: ENVIRONMENT. */
+bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error) ACR_MUST_USE;
+
+/* ---- Outlines (outlines.c) ---- */
+
+/* Files that the outliner failed on when the run began. Zero-initialise with `failures` set. */
+struct AcrOutlineRecord {
+    AcrJson *failures; /* owned; [{"file","why"}]; added to unless `settled` */
+    bool settled;      /* the run has begun with this list */
+    char *late;        /* owned; a failure that the run did not begin with, or NULL */
+};
+/* Obeys and fills the record. Valid while the record lives. */
+AcrOutlineFate acr_outline_record_fate(AcrOutlineRecord *record);
+void acr_outline_record_clear(AcrOutlineRecord *record);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutlineRecord, acr_outline_record_clear)
+
+#endif

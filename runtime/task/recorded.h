@@ -1,0 +1,117 @@
+/*
+ * recorded: the model, the referee and the executor of a run. Each asks the journal first and what
+ * it wraps after it, so that all below is resumed and replayed unawares.
+ */
+#ifndef ACR_TASK_RECORDED_H
+#define ACR_TASK_RECORDED_H
+
+#include "journal/journal.h"
+#include "task/cost.h"
+#include "task/task.h"
+
+/* ---- Window (window.c) ---- */
+
+/* What a model's context takes, and how many bytes make a token. */
+typedef struct {
+    gint64 tokens; /* 0: not known yet */
+    bool is_given; /* by the user: refusals do not change it */
+    double seen_bytes, seen_tokens;
+} AcrWindow;
+/* `tokens` 0: to be learnt. */
+void acr_window_init(AcrWindow *window, gint64 tokens);
+/* From the usage of a call that was answered, now or by the journal. */
+void acr_window_learn_answer(AcrWindow *window, const AcrConversation *conversation,
+                             const AcrUsage *usage);
+/* From a refusal that names a window of `tokens`; 0: it names none. */
+void acr_window_learn_refusal(AcrWindow *window, const AcrConversation *conversation,
+                              gint64 tokens);
+/* About how many tokens the conversation has, rather too many than too few. */
+gint64 acr_window_estimate(const AcrWindow *window, const AcrConversation *conversation);
+/* About how many tokens it leaves for an answer, at least 1; 0: no window is known. */
+guint acr_window_room(const AcrWindow *window, const AcrConversation *conversation);
+/* Whether the request leaves room for an answer; else CONTEXT_OVERFLOW. True where no window is
+ * known. */
+bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
+                     GError **error) ACR_MUST_USE;
+
+/* ---- What the journal keeps of a call (model_record.c) ---- */
+
+AcrJson *acr_record_answer(const AcrModelAnswer *answer) ACR_MUST_USE;
+void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out); /* *out owned */
+void acr_record_add_tries(AcrJson *record, const AcrModelReport *report);
+void acr_record_cost(const AcrJson *record, AcrCallCost *out);
+
+/* ---- Model (recorded_model.c) ---- */
+
+/* What has been asked in each conversation, so that a record holds only what is new; shared by a
+ * run's models. */
+typedef struct AcrRecorder AcrRecorder;
+/* All borrowed; must outlive the recorder. `progress` (may be NULL) gets the sums. */
+AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost,
+                              const AcrProgress *progress) ACR_MUST_USE;
+void acr_recorder_free(AcrRecorder *recorder);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
+
+/*
+ * A model that asks the journal first and `inner` (taken; NULL in a replay) after it, and records
+ * each of its answers. Recorded are answers and those failures that decide how the run goes on
+ * (context overflow, used-up script); a failure that ends the run is not, so that the run can be
+ * resumed.
+ */
+AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name,
+                                 AcrModel *inner) ACR_MUST_USE;
+/* Sends nothing that does not fit into `tokens` (0: learnt from refusals); it fails as if it had
+ * been refused, and is recorded so. */
+void acr_recorded_model_set_window(AcrModel *model, gint64 tokens);
+
+/* ---- Referee (recorded_referee.c) ---- */
+
+/* A referee that asks the journal first for what the linter says, and `inner` after it. */
+typedef struct {
+    AcrReferee referee;
+    AcrJournal *journal;
+    const AcrReferee *inner;
+} AcrRecordedReferee;
+/* Both borrowed; must outlive it. `self->referee` is valid as long as `self` stays where it is. */
+void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
+                               const AcrReferee *inner);
+
+/* ---- Executor (executor.c) ---- */
+
+/* An executor that asks the journal first what came of a trial, and a sandbox after it. */
+typedef struct {
+    AcrExecutor executor;
+    AcrJournal *journal;
+    AcrSnapshot *snapshot;
+    GHashTable *known; /* request as text -> AcrExecuted */
+    bool is_open, is_available;
+    char *text, *dir; /* what opening it said */
+    /* Beyond the journal: */
+    bool is_live;
+    bool is_demanded;    /* a sandbox that cannot be had ends the run, and is not recorded */
+    AcrSandbox *sandbox; /* NULL until it is needed */
+    AcrSandboxOptions options;
+    char *work_tree, *cache;
+    const AcrInterrupt *interrupt;
+    const AcrProgress *progress; /* may be NULL */
+    const AcrBudget *budget;     /* with the deadline of the run; NULL: none */
+} AcrRecordedExecutor;
+/* Both borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
+void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
+                                AcrSnapshot *snapshot);
+/* Lets it go on with a sandbox where the journal ends, until the deadline of `budget`. `work_tree`
+ * may be NULL; the others must outlive it. */
+void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *spec,
+                                   const char *work_tree, const AcrBudget *budget,
+                                   const AcrHost *host);
+void acr_recorded_executor_clear(AcrRecordedExecutor *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRecordedExecutor, acr_recorded_executor_clear)
+
+/* ---- Live models (models.c) ---- */
+
+/* The models that are asked when the journal has no answer, each with the fallback behind it; owned
+ * array of AcrModel. `limits` and `host` must outlive them. Errors: those of acr_model_new. */
+GPtrArray *acr_task_models_new(const AcrRunSpec *spec, const AcrLimits *limits, const AcrHost *host,
+                               GError **error) ACR_MUST_USE;
+
+#endif

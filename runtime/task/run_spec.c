@@ -1,0 +1,413 @@
+/*
+ * The value of a command's options: set from text, kept as JSON, both by the rows of the table. What
+ * is not a matter of one row (options that need each other) is checked in acr_run_spec_complete.
+ */
+#include "task/run_spec.h"
+
+#include <string.h>
+
+#include "task/task.h"
+
+#define MAX_REPEATS 100 /* of an option that may be repeated */
+#define SCRIPT "script:"
+
+const AcrOption *acr_option_find(const char *name, gsize len, guint verb)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        if (strlen(option->name) == len && memcmp(option->name, name, len) == 0 &&
+            (verb == 0 || (option->verbs & verb)))
+            return option;
+    }
+    return NULL;
+}
+
+static void *member(const AcrRunSpec *spec, const AcrOption *option)
+{
+    return (char *)spec + option->offset;
+}
+
+static bool is_text(const AcrOption *option)
+{
+    return option->type <= ACR_OPTION_MODEL;
+}
+
+static bool is_list(const AcrOption *option)
+{
+    return option->type >= ACR_OPTION_MODELS && option->type <= ACR_OPTION_HEADERS;
+}
+
+bool acr_run_spec_is_given(const AcrRunSpec *spec, const AcrOption *option)
+{
+    const void *at = member(spec, option);
+    if (is_text(option) || is_list(option))
+        return *(void *const *)at != NULL;
+    if (option->type == ACR_OPTION_FLAG)
+        return *(const bool *)at;
+    return option->type == ACR_OPTION_NUMBER ? *(const double *)at >= 0 : *(const gint64 *)at >= 0;
+}
+
+/* ---- Lifecycle ---- */
+
+AcrRunSpec acr_run_spec_of(AcrForVerb verb)
+{
+    AcrRunSpec spec = {.verb = verb};
+    for (guint i = 0; i < acr_n_options; i++) {
+        void *at = member(&spec, &acr_options[i]);
+        if (acr_options[i].type == ACR_OPTION_NUMBER)
+            *(double *)at = ACR_UNSET;
+        else if (!is_text(&acr_options[i]) && !is_list(&acr_options[i]) &&
+                 acr_options[i].type != ACR_OPTION_FLAG)
+            *(gint64 *)at = ACR_UNSET;
+    }
+    return spec;
+}
+
+void acr_run_spec_clear(AcrRunSpec *spec)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        if (is_text(&acr_options[i]))
+            g_clear_pointer((char **)member(spec, &acr_options[i]), g_free);
+        else if (is_list(&acr_options[i]))
+            g_clear_pointer((char ***)member(spec, &acr_options[i]), g_strfreev);
+    }
+    g_clear_pointer(&spec->arguments, g_strfreev);
+}
+
+/* ---- Setting from text ---- */
+
+static bool refuse(GError **error, const AcrOption *option, const char *label, const char *wanted,
+                   const char *text)
+{
+    bool is_secret = option->flags & ACR_OPTION_SECRET;
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "%s must be %s%s%s%s", label, wanted,
+                is_secret ? "" : ", not '", is_secret ? "" : text, is_secret ? "" : "'");
+    return false;
+}
+
+/* The path of a script made absolute: the same file from wherever the command is given again. */
+static char *absolute_script(const char *text)
+{
+    if (!g_str_has_prefix(text, SCRIPT))
+        return g_strdup(text);
+    g_autofree char *path = g_canonicalize_filename(text + strlen(SCRIPT), NULL);
+    return g_strconcat(SCRIPT, path, NULL);
+}
+
+static void set_text(AcrRunSpec *spec, const AcrOption *option, const char *text)
+{
+    char **at = member(spec, option);
+    g_free(*at);
+    if (option->type == ACR_OPTION_MODEL)
+        *at = absolute_script(text);
+    else if (option->type == ACR_OPTION_PROGRAM && strchr(text, '/'))
+        *at = g_canonicalize_filename(text, NULL);
+    else
+        *at = g_strdup(text);
+}
+
+/* Letters, digits and what RFC 9110 allows in a name beside them. */
+static bool is_header(const char *line)
+{
+    const char *colon = strchr(line, ':');
+    if (!colon || colon == line)
+        return false;
+    for (const char *at = line; at < colon; at++)
+        if (!g_ascii_isalnum(*at) && !strchr("!#$%&'*+-.^_`|~", *at))
+            return false;
+    for (const char *at = colon; *at; at++)
+        if (g_ascii_iscntrl(*at) && *at != '\t')
+            return false;
+    return true;
+}
+
+static bool add_to_list(AcrRunSpec *spec, const AcrOption *option, const char *label,
+                        const char *text, GError **error)
+{
+    char ***at = member(spec, option);
+    guint n = *at ? g_strv_length(*at) : 0;
+    g_autofree char *which = g_strdup_printf("%s number %u", label, n + 1);
+    if (n == MAX_REPEATS) {
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "%s may be given %d times", label,
+                    MAX_REPEATS);
+        return false;
+    }
+    if (option->type == ACR_OPTION_HEADERS && !is_header(text))
+        return refuse(error, option, which, "'Name: value'", text);
+    *at = g_renew(char *, *at, n + 2);
+    (*at)[n] = option->type == ACR_OPTION_MODELS ? absolute_script(text) : g_strdup(text);
+    (*at)[n + 1] = NULL;
+    return true;
+}
+
+/* A whole number, or with a fraction for a NUMBER. */
+static bool set_in_range(AcrRunSpec *spec, const AcrOption *option, const char *label,
+                         const char *text, GError **error)
+{
+    char *end = NULL;
+    gint64 count = option->min - 1;
+    bool is_count = option->type == ACR_OPTION_COUNT;
+    double number = is_count ? 0 : g_ascii_strtod(text, &end);
+    if (is_count && acr_count_parse(text, option->max, &count) && count >= option->min) {
+        *(gint64 *)member(spec, option) = count;
+        return true;
+    }
+    if (!is_count && end != text && !*end && number >= (double)option->min &&
+        number <= (double)option->max) {
+        *(double *)member(spec, option) = number;
+        return true;
+    }
+    g_autofree char *wanted =
+        g_strdup_printf("from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, option->min, option->max);
+    return refuse(error, option, label, wanted, text);
+}
+
+static bool set_word(AcrRunSpec *spec, const AcrOption *option, const char *label, const char *text,
+                     GError **error)
+{
+    g_auto(GStrv) words = g_strsplit(option->words, "|", -1);
+    for (guint i = 0; words[i]; i++) {
+        if (strcmp(words[i], text) == 0) {
+            *(gint64 *)member(spec, option) = i;
+            return true;
+        }
+    }
+    g_autofree char *listed = g_strjoinv(", ", words),
+                    *wanted = g_strconcat("one of ", listed, NULL);
+    return refuse(error, option, label, wanted, text);
+}
+
+static bool set_flag(AcrRunSpec *spec, const AcrOption *option, const char *label, const char *text,
+                     GError **error)
+{
+    bool is_true = strcmp(text, "true") == 0;
+    if (!is_true && strcmp(text, "false") != 0)
+        return refuse(error, option, label, "true or false", text);
+    *(bool *)member(spec, option) = is_true;
+    return true;
+}
+
+bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *label,
+                      const char *text, GError **error)
+{
+    gint64 *number = member(spec, option);
+    switch (option->type) {
+    case ACR_OPTION_TEXT:
+    case ACR_OPTION_PATH:
+    case ACR_OPTION_PROGRAM:
+    case ACR_OPTION_MODEL:
+        set_text(spec, option, text);
+        return true;
+    case ACR_OPTION_MODELS:
+    case ACR_OPTION_LIST:
+    case ACR_OPTION_HEADERS:
+        return add_to_list(spec, option, label, text, error);
+    case ACR_OPTION_COUNT:
+    case ACR_OPTION_NUMBER:
+        return set_in_range(spec, option, label, text, error);
+    case ACR_OPTION_USD:
+        return acr_usd_parse(text, number) ||
+               refuse(error, option, label, "an amount of USD such as 0.25, at most nine million",
+                      text);
+    case ACR_OPTION_SECONDS:
+        return acr_seconds_parse(text, number) ||
+               refuse(error, option, label, "seconds, above 0 and at most a year", text);
+    case ACR_OPTION_WORD:
+        return set_word(spec, option, label, text, error);
+    case ACR_OPTION_FLAG:
+        return set_flag(spec, option, label, text, error);
+    }
+    g_assert_not_reached();
+}
+
+/* ---- What goes together ---- */
+
+static bool fail(GError **error, const char *message)
+{
+    g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, message);
+    return false;
+}
+
+static bool refuse_sandbox(GError **error, const char *name)
+{
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                "--image needs --sandbox container, not %s", name);
+    return false;
+}
+
+static bool check_required(const AcrRunSpec *spec, GError **error)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        char *const *text = member(spec, option);
+        /* An empty text is what a script's unset variable gives. */
+        bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text(option) && !**text);
+        if (!(option->required & spec->verb) || !is_empty)
+            continue;
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "--%s is missing", option->name);
+        return false;
+    }
+    return true;
+}
+
+static bool check_rivals(const AcrRunSpec *spec, GError **error)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        const AcrOption *rival =
+            option->rival && acr_run_spec_is_given(spec, option)
+                ? acr_option_find(option->rival, strlen(option->rival), spec->verb)
+                : NULL;
+        if (!rival || !acr_run_spec_is_given(spec, rival))
+            continue;
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "give --%s or --%s, not both",
+                    option->name, rival->name);
+        return false;
+    }
+    return true;
+}
+
+bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        if ((option->verbs & spec->verb) && option->otherwise &&
+            !acr_run_spec_is_given(spec, option) &&
+            !acr_run_spec_set(spec, option, option->name, option->otherwise, error))
+            return false;
+    }
+    bool on_issue = spec->verb & (ACR_FOR_RUN | ACR_FOR_REPRODUCE);
+    if (spec->clear && !spec->repo && !(spec->arguments && spec->arguments[0]))
+        return true; /* the cache is all that is asked about */
+    if (!check_required(spec, error) || !check_rivals(spec, error))
+        return false;
+    if (on_issue && !spec->issue_file && !spec->issue_text)
+        return fail(error, "give the issue by --issue FILE or by --issue-text TEXT");
+    if (spec->setup && !*spec->setup)
+        return fail(error, "--setup is empty");
+    if (spec->validate && !*spec->validate)
+        return fail(error, "--validate is empty");
+    if (!spec->setup && spec->setup_network)
+        return fail(error, "--setup-network needs --setup");
+    if (!spec->setup && spec->setup_ms >= 0)
+        return fail(error, "--setup-timeout needs --setup");
+    if (spec->apply && spec->rev)
+        return fail(error, "--apply writes to the working tree, so it cannot go with --rev");
+    if (spec->image && spec->sandbox && strcmp(spec->sandbox, "container") != 0)
+        return refuse_sandbox(error, spec->sandbox);
+    return true;
+}
+
+/* ---- JSON ---- */
+
+char *acr_option_key(const AcrOption *option)
+{
+    return g_strdelimit(g_strdup(option->name), "-", '_');
+}
+
+static AcrJson *texts_to_json(char *const *texts)
+{
+    AcrJson *json = acr_json_new_array();
+    for (guint i = 0; texts[i]; i++)
+        acr_json_append(json, acr_json_new_string(texts[i]));
+    return json;
+}
+
+static AcrJson *value_to_json(const AcrRunSpec *spec, const AcrOption *option, bool is_bound)
+{
+    const void *at = member(spec, option);
+    if (is_text(option)) {
+        const char *text = *(char *const *)at;
+        g_autofree char *real =
+            text && is_bound && option->type == ACR_OPTION_PATH ? acr_path_real(text) : NULL;
+        return acr_json_new_string(real ? real : text);
+    }
+    if (is_list(option)) {
+        char *const *texts = *(char **const *)at;
+        return texts ? texts_to_json(texts) : acr_json_new_null();
+    }
+    if (option->type == ACR_OPTION_FLAG)
+        return acr_json_new_bool(*(const bool *)at);
+    if (option->type == ACR_OPTION_NUMBER)
+        return *(const double *)at < 0 ? acr_json_new_null()
+                                       : acr_json_new_double(*(const double *)at);
+    gint64 number = *(const gint64 *)at;
+    if (number < 0)
+        return acr_json_new_null();
+    if (option->type != ACR_OPTION_WORD)
+        return acr_json_new_int(number);
+    g_auto(GStrv) words = g_strsplit(option->words, "|", -1);
+    return acr_json_new_string(words[number]);
+}
+
+AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags)
+{
+    AcrJson *json = acr_json_new_object();
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        if (!(option->verbs & spec->verb) || (option->flags & flags) != flags)
+            continue;
+        g_autofree char *key = acr_option_key(option);
+        acr_json_set(json, key, value_to_json(spec, option, flags & ACR_OPTION_BOUND));
+    }
+    return json;
+}
+
+/* The bytes of a string or of {"base64"}; owned, NULL: it is neither. */
+static char *take_text(const AcrJson *value)
+{
+    g_autoptr(AcrJson) wrapped = acr_json_new_object();
+    acr_json_set(wrapped, "text", acr_json_copy(value));
+    g_autoptr(GBytes) bytes = acr_json_get_bytes(wrapped, "text");
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    return bytes ? g_strndup(data ? data : "", len) : NULL;
+}
+
+/* Numbers are told in the table's own units, so they are not parsed as a user's text is. */
+static bool set_from_json(AcrRunSpec *spec, const AcrOption *option, const AcrJson *value,
+                          GError **error)
+{
+    bool is_fraction = option->type == ACR_OPTION_USD || option->type == ACR_OPTION_SECONDS;
+    if (is_fraction && acr_json_int(value, ACR_UNSET) >= 0) {
+        *(gint64 *)member(spec, option) = acr_json_int(value, ACR_UNSET);
+        return true;
+    }
+    bool is_plain = option->type == ACR_OPTION_FLAG || option->type == ACR_OPTION_COUNT ||
+                    option->type == ACR_OPTION_NUMBER;
+    g_autofree char *text = is_plain ? acr_json_print(value) : take_text(value);
+    return text && !is_fraction ? acr_run_spec_set(spec, option, option->name, text, error)
+                                : refuse(error, option, option->name, "of another type", "");
+}
+
+bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json, GError **error)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        bool is_taken = (option->verbs & spec->verb) && (option->flags & flags) == flags;
+        g_autofree char *key = acr_option_key(option);
+        const AcrJson *value = is_taken ? acr_json_get(json, key) : NULL;
+        bool is_array = acr_json_type(value) == ACR_JSON_ARRAY;
+        if (acr_json_type(value) == ACR_JSON_NULL)
+            continue;
+        for (const AcrJson *at = is_array ? acr_json_first(value) : value; at;
+             at = is_array ? acr_json_next(at) : NULL)
+            if (!set_from_json(spec, option, at, error))
+                return false;
+    }
+    return true;
+}
+
+char *acr_option_written(const AcrOption *option, const AcrJson *value)
+{
+    bool is_list = acr_json_type(value) == ACR_JSON_ARRAY;
+    GString *text = g_string_new(NULL);
+    for (const AcrJson *at = is_list ? acr_json_first(value) : value; at;
+         at = is_list ? acr_json_next(at) : NULL) {
+        g_autofree char *printed = acr_json_string(at) ? take_text(at) : acr_json_print(at);
+        g_string_append_printf(text, "%s--%s", text->len ? " " : "", option->name);
+        if (option->type != ACR_OPTION_FLAG)
+            g_string_append_printf(text, " %s", printed);
+    }
+    return g_string_free(text, FALSE);
+}

@@ -1,0 +1,176 @@
+/*
+ * run_spec: what a command asks for, as one value. Each option of the program is one row of a table
+ * (options.c); from the row come its parsing, its line of --help, its member in meta.json and in
+ * what a batch hands to a task, and its comparison when a run is resumed.
+ */
+#ifndef ACR_RUN_SPEC_H
+#define ACR_RUN_SPEC_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "base/base.h"
+
+/* The verbs that take options, as bits. */
+typedef enum {
+    ACR_FOR_RUN = 1 << 0,
+    ACR_FOR_REPRODUCE = 1 << 1,
+    ACR_FOR_SWE_BENCH = 1 << 2,
+    ACR_FOR_REPLAY = 1 << 3,
+    ACR_FOR_SEARCH = 1 << 4,
+    ACR_FOR_PATCH = 1 << 5,
+    ACR_FOR_INDEX = 1 << 6,
+    ACR_FOR_ASK = 1 << 7,
+    ACR_FOR_EXEC = 1 << 8,
+} AcrForVerb;
+
+#define ACR_UNSET (-1) /* a number that was not given and has no default */
+
+/* Texts and lists are owned, NULL: not given; numbers ACR_UNSET: not given. Made by
+ * acr_run_spec_of, filled from the command line, the environment and the configuration file. */
+typedef struct {
+    AcrForVerb verb;
+    char **arguments; /* what stands beside the options */
+
+    /* What is worked on. */
+    char *repo, *rev, *issue_file, *issue_text, *instance_id, *out;
+    char *dataset, *repos, **instances;
+    bool apply;
+    char *tag;
+
+    /* Which models, and how they are called. */
+    char **models, *fallback_model, *effort;
+    char *base_url, *key_command, *key_file, **headers, *prices, *prompts;
+    double temperature;
+    gint64 context, retries, retry_base_ms;
+
+    /* How long the loops go on. */
+    gint64 rounds, tries, attempts;
+
+    /* Where code is run. */
+    gint64 verify; /* an AcrVerify */
+    char *sandbox, *image, *python, *setup, *validate;
+    gint64 setup_ms;
+    bool setup_network;
+
+    /* Ceilings: of a run; of swe-bench those of the batch, and of each of its tasks. Money in
+     * pico-USD. In a task of a batch, `batch_…` are the batch's. */
+    gint64 max_cost, max_tokens_total, max_ms;
+    gint64 task_max_cost, task_max_tokens, task_max_ms;
+    gint64 batch_max_cost, batch_max_tokens;
+    gint64 batch_deadline_us; /* g_get_monotonic_time, which all processes share */
+    char *shared_dir;         /* where the tasks of a batch keep to common limits */
+
+    /* How it is done and shown. */
+    gint64 jobs, tasks_at_once;
+    bool no_cache, json, verbose, clear;
+
+    /* Of `ask`. */
+    char *system, *schema, *ledger;
+    gint64 max_tokens, timeout_ms;
+    bool json_mode;
+
+    /* Of `exec`. */
+    char *patch;
+    gint64 memory_mb, processes, output_limit;
+    bool network;
+} AcrRunSpec;
+
+/* An empty one for that verb. */
+AcrRunSpec acr_run_spec_of(AcrForVerb verb);
+void acr_run_spec_clear(AcrRunSpec *spec);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunSpec, acr_run_spec_clear)
+
+/* ---- The table ---- */
+
+typedef enum {
+    ACR_OPTION_TEXT,    /* char * */
+    ACR_OPTION_PATH,    /* char *; a run folder is bound to the file that it leads to */
+    ACR_OPTION_PROGRAM, /* char *; a path is made absolute, a bare name is looked up in PATH */
+    ACR_OPTION_MODEL,   /* char *; the path of a script is made absolute */
+    ACR_OPTION_MODELS,  /* char **; may be repeated */
+    ACR_OPTION_LIST,    /* char **; may be repeated */
+    ACR_OPTION_HEADERS, /* char **; "Name: value", may be repeated */
+    ACR_OPTION_COUNT,   /* gint64 from `min` to `max` */
+    ACR_OPTION_USD,     /* gint64, pico-USD */
+    ACR_OPTION_SECONDS, /* gint64, milliseconds; above 0, at most a year */
+    ACR_OPTION_NUMBER,  /* double from `min` to `max` */
+    ACR_OPTION_WORD,    /* gint64, which one of `words` */
+    ACR_OPTION_FLAG,    /* bool */
+} AcrOptionType;
+
+enum {
+    ACR_OPTION_BOUND = 1 << 0,  /* a run folder keeps it, and it may not differ on resume */
+    ACR_OPTION_RARE = 1 << 1,   /* shown by --help-all only */
+    ACR_OPTION_SECRET = 1 << 2, /* its value is never repeated in a message */
+    ACR_OPTION_CONFIG = 1 << 3, /* the configuration file may set it */
+    ACR_OPTION_INNER = 1 << 4,  /* no option of the command line */
+};
+
+typedef struct {
+    const char *name;
+    char letter; /* 0: none */
+    AcrOptionType type;
+    gsize offset; /* in AcrRunSpec */
+    guint verbs;  /* AcrForVerb bits of those that take it */
+    guint flags;
+    const char *argument; /* as --help names its value */
+    const char *help;
+    gint64 min, max;
+    const char *otherwise; /* the default, as a user would write it; NULL: none */
+    const char *variable;  /* of the environment, which may set it too */
+    const char *rival;     /* the option that stands for the same: only one of both may be given */
+    const char *words;     /* "auto|always|never" */
+    const char *alone;     /* the value when none follows; NULL: one must */
+    guint required;        /* bits of the verbs that need it */
+} AcrOption;
+extern const AcrOption acr_options[];
+extern const guint acr_n_options;
+
+/* The row of that name (of `len` bytes) which the verb takes; any verb's for 0. NULL: none. */
+const AcrOption *acr_option_find(const char *name, gsize len, guint verb);
+/* Whether it has a value, a default included once the spec is complete. */
+bool acr_run_spec_is_given(const AcrRunSpec *spec, const AcrOption *option);
+
+/* ---- Setting ---- */
+
+/* Sets an option from text as a user writes it; `label` names it in the message ("--rounds").
+ * Errors: USAGE of task. */
+bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *label,
+                      const char *text, GError **error) ACR_MUST_USE;
+/* Fills what was not given with the defaults and checks what goes together. Errors: USAGE. */
+bool acr_run_spec_complete(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
+/* Sets from the environment what the command line has not given, and takes secrets out of it, so
+ * that no child finds them there; called before there are threads. Errors: USAGE. */
+bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error) ACR_MUST_USE;
+/* Sets from a file of `name = value` lines what was not given before; a file that is missing
+ * counts as empty. Errors: USAGE, naming file and line. */
+bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error) ACR_MUST_USE;
+/* $XDG_CONFIG_HOME/acr-host/config, else below ~/.config; owned, NULL where neither is absolute. */
+char *acr_config_path(void) ACR_MUST_USE;
+
+/* ---- As JSON ---- */
+
+/* One member for each row that the verb takes and that has all of `flags`: null where it was not
+ * given. 0: all rows, secrets too. Owned. */
+AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags) ACR_MUST_USE;
+/* Sets what the members say of rows that have all of `flags`; others are ignored. Errors: USAGE (a
+ * member of another type or out of range). */
+bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json,
+                            GError **error) ACR_MUST_USE;
+/* The name of a row's member: the option's, with "_" for "-"; owned. */
+char *acr_option_key(const AcrOption *option) ACR_MUST_USE;
+/* An option with a value of its JSON as a user would write it: "--rounds 15"; owned. */
+char *acr_option_written(const AcrOption *option, const AcrJson *value) ACR_MUST_USE;
+
+/* ---- Values (amounts.c) ---- */
+
+/* An amount of USD in decimals ("0.25", "1e-06"), exact to the pico-USD. False: it is none, or too
+ * large. */
+bool acr_usd_parse(const char *text, gint64 *out_pico) ACR_MUST_USE;
+/* Seconds above 0, fractions allowed, at most a year, in milliseconds. */
+bool acr_seconds_parse(const char *text, gint64 *out_ms) ACR_MUST_USE;
+/* A whole number from 0 to `max`. */
+bool acr_count_parse(const char *text, gint64 max, gint64 *out) ACR_MUST_USE;
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * Where options come from beside the command line: the environment and the user's configuration
+ * file. Each sets only what nothing before it has given. No file of a repository is ever read.
+ */
+#include "task/run_spec.h"
+
+#include <string.h>
+
+#include "task/task.h"
+
+#define MAX_CONFIG_BYTES ((gsize)1024 * 1024)
+
+/* Whether the option, or the one that stands for the same, was given already. */
+static bool is_settled(const AcrRunSpec *spec, const AcrOption *option)
+{
+    const AcrOption *rival =
+        option->rival ? acr_option_find(option->rival, strlen(option->rival), spec->verb) : NULL;
+    return acr_run_spec_is_given(spec, option) || (rival && acr_run_spec_is_given(spec, rival));
+}
+
+/* ---- The environment ---- */
+
+/* The lines of the variable stand before what was given by the option. */
+static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *text, GError **error)
+{
+    g_auto(AcrRunSpec) all = acr_run_spec_of(spec->verb);
+    char ***given = (char ***)(void *)((char *)spec + option->offset);
+    char ***merged = (char ***)(void *)((char *)&all + option->offset);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (guint i = 0; lines[i]; i++)
+        if (*g_strstrip(lines[i]) &&
+            !acr_run_spec_set(&all, option, option->variable, lines[i], error))
+            return false;
+    for (guint i = 0; *given && (*given)[i]; i++)
+        if (!acr_run_spec_set(&all, option, option->name, (*given)[i], error))
+            return false;
+    g_strfreev(*given);
+    *given = g_steal_pointer(merged);
+    return true;
+}
+
+bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        if (!option->variable || !(option->verbs & spec->verb))
+            continue;
+        g_autofree char *text = g_strdup(g_getenv(option->variable));
+        g_unsetenv(option->variable);
+        if (!text || !*text)
+            continue;
+        if (option->type == ACR_OPTION_HEADERS) {
+            if (!take_lines(spec, option, text, error))
+                return false;
+        } else if (!is_settled(spec, option) &&
+                   !acr_run_spec_set(spec, option, option->variable, text, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- The configuration file ---- */
+
+char *acr_config_path(void)
+{
+    const char *set = g_getenv("XDG_CONFIG_HOME"), *home = g_get_home_dir();
+    if (set && g_path_is_absolute(set)) /* its specification ignores a relative one */
+        return g_build_filename(set, "acr-host", "config", NULL);
+    if (home && g_path_is_absolute(home))
+        return g_build_filename(home, ".config", "acr-host", "config", NULL);
+    return NULL;
+}
+
+static bool refuse_line(GError **error, const char *name, const char *why)
+{
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "'%s' %s", name, why);
+    return false;
+}
+
+/* One line into `out`, unless `spec` has been given the same before the file was read. A name that
+ * another verb takes is checked and left alone. */
+static bool take_line(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
+{
+    if (!*g_strstrip(line) || *line == '#')
+        return true;
+    char *equals = strchr(line, '=');
+    if (!equals)
+        return refuse_line(error, line, "is not 'name = value'");
+    *equals = '\0';
+    const char *name = g_strstrip(line), *value = g_strstrip(equals + 1);
+    const AcrOption *option = acr_option_find(name, strlen(name), before->verb),
+                    *other = acr_option_find(name, strlen(name), 0);
+    if (!other || (other->flags & ACR_OPTION_INNER))
+        return refuse_line(error, name, "is no option");
+    if (!((option ? option : other)->flags & ACR_OPTION_CONFIG))
+        return refuse_line(error, name, "can be given on the command line only");
+    g_auto(AcrRunSpec) unused = acr_run_spec_of(before->verb);
+    bool is_used = option && !is_settled(before, option);
+    return acr_run_spec_set(is_used ? out : &unused, option ? option : other, name, value, error);
+}
+
+bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS)) /* nor its folder, maybe */
+        return true;
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, &reason);
+    if (!bytes) {
+        g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, reason->message);
+        return false;
+    }
+    gsize len;
+    const char *data = g_bytes_get_data(bytes, &len);
+    g_autofree char *text = g_strndup(data ? data : "", len);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    AcrRunSpec before = *spec; /* for what was given; nothing in it is freed by this name */
+    for (guint i = 0; lines[i]; i++) {
+        if (take_line(spec, &before, lines[i], error))
+            continue;
+        g_prefix_error(error, "'%s' line %u: ", path, i + 1);
+        return false;
+    }
+    return true;
+}

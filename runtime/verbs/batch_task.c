@@ -1,0 +1,58 @@
+/*
+ * acr-host batch-task: one task of a batch. It is never called by hand, so it is not listed: the
+ * spec comes as one JSON document on standard input, and the result goes as another to standard
+ * output, whatever became of the task. Neither keys nor ceilings are in anybody's arguments.
+ */
+#include "verbs/verbs_private.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "http/http.h"
+
+#define MAX_SPEC_BYTES ((gsize)256 * 1024 * 1024)
+
+/* A task whose batch was killed would hold its run folder, and spend, with nobody left to know. */
+static void die_with(pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
+        _exit(ACR_EXIT_INTERRUPTED); /* it was gone already */
+}
+
+static bool read_spec(AcrHost *host, AcrRunSpec *spec, GError **error)
+{
+    g_autoptr(GBytes) bytes = acr_read_stdin(MAX_SPEC_BYTES, host->interrupt, error);
+    gsize len = 0;
+    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    g_autoptr(AcrJson) json = bytes ? acr_json_parse(text ? text : "", len, error) : NULL;
+    if (!json)
+        return false;
+    die_with((pid_t)acr_json_get_int(json, "parent", 0));
+    return acr_run_spec_from_json(spec, 0, acr_json_get(json, "spec"), error) &&
+           acr_run_spec_complete(spec, error);
+}
+
+static int start(AcrHost *host, int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrConsole) console = acr_console_new(false);
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
+    g_auto(AcrRunResult) result = {0};
+    if (!read_spec(host, &spec, &error) || !acr_http_global_init(&error))
+        return acr_verb_fail(host, argv[0], error);
+    spec.json = true;
+    g_autofree char *cache = acr_verb_take_host_options(host, &spec);
+    host->progress = acr_console_progress(console);
+    bool ok = acr_issue_text_load(argv[0], &spec, host->interrupt, console, &error);
+    if (ok)
+        ok = acr_task_run(&spec, host, &result, &error);
+    else
+        acr_run_result_fail(&result, error, host->interrupt);
+    int code = acr_report(host, argv[0], &spec, &result, ok ? NULL : error, console);
+    acr_http_global_cleanup();
+    return code;
+}
+
+const AcrVerb acr_verb_batch_task = {.name = ACR_BATCH_TASK_VERB, .start = start};

@@ -1,0 +1,166 @@
+/*
+ * From argv to a verb's spec, by the table of options: what the options mean is task's. "--name
+ * value", "--name=value", "-n value" and "-nvalue"; after "--" everything is an argument.
+ */
+#include "verbs/verbs_private.h"
+
+#include <string.h>
+
+#include "http/http.h"
+
+/* Where the parser is. */
+typedef struct {
+    const AcrVerb *verb;
+    int argc;
+    char **argv;
+    int next;
+    GPtrArray *arguments; /* owned; of owned texts */
+} Parser;
+
+G_GNUC_PRINTF(2, 3)
+static bool refuse(GError **error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *message = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, message);
+    return false;
+}
+
+static const AcrOption *find_letter(char letter, guint verb)
+{
+    for (guint i = 0; i < acr_n_options; i++)
+        if (acr_options[i].letter == letter && (acr_options[i].verbs & verb))
+            return &acr_options[i];
+    return NULL;
+}
+
+static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GError **error)
+{
+    const AcrOption *other = acr_option_find(name, len, 0);
+    if (other && !(other->flags & ACR_OPTION_INNER))
+        return refuse(error, "--%.*s does not apply to '%s'", (int)len, name, parser->verb->name);
+    return refuse(error, "there is no option --%.*s", (int)len, name);
+}
+
+/* The value of an option: `attached` to it (NULL: nothing is), else the next word. */
+static bool take_value(Parser *parser, AcrRunSpec *spec, const AcrOption *option,
+                       const char *attached, GError **error)
+{
+    g_autofree char *label = g_strdup_printf("--%s", option->name);
+    const char *next = parser->next < parser->argc ? parser->argv[parser->next] : NULL;
+    if (option->type == ACR_OPTION_FLAG)
+        return attached ? refuse(error, "%s takes no value", label)
+                        : acr_run_spec_set(spec, option, label, "true", error);
+    if (!attached && option->alone && (!next || *next == '-'))
+        return acr_run_spec_set(spec, option, label, option->alone, error);
+    if (!attached && !next)
+        return refuse(error, "%s needs a value (%s)", label, option->argument);
+    parser->next += !attached;
+    return acr_run_spec_set(spec, option, label, attached ? attached : next, error);
+}
+
+static bool take_long(Parser *parser, AcrRunSpec *spec, const char *word, GError **error)
+{
+    gsize len = strcspn(word, "=");
+    const AcrOption *option = acr_option_find(word, len, parser->verb->takes);
+    if (!option || (option->flags & ACR_OPTION_INNER))
+        return refuse_unknown(parser, word, len, error);
+    return take_value(parser, spec, option, word[len] ? word + len + 1 : NULL, error);
+}
+
+static bool take_short(Parser *parser, AcrRunSpec *spec, const char *word, GError **error)
+{
+    const AcrOption *option = find_letter(word[0], parser->verb->takes);
+    if (!option)
+        return refuse(error, "there is no option -%s", word);
+    return take_value(parser, spec, option, word[1] ? word + 1 : NULL, error);
+}
+
+static bool take_argument(Parser *parser, const char *word, bool is_after, GError **error)
+{
+    if (!parser->verb->arguments)
+        return refuse(error, "unexpected argument '%s'", word);
+    if (parser->verb->is_command && !is_after)
+        return refuse(error, "the command stands after --, not '%s'", word);
+    g_ptr_array_add(parser->arguments, g_strdup(word));
+    return true;
+}
+
+bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec,
+                            GError **error)
+{
+    g_autoptr(GPtrArray) arguments = g_ptr_array_new_with_free_func(g_free);
+    Parser parser = {verb, argc, argv, 1, arguments};
+    bool is_after = false, ok = true;
+    while (ok && parser.next < argc) {
+        const char *word = argv[parser.next++];
+        if (is_after || word[0] != '-' || !word[1])
+            ok = take_argument(&parser, word, is_after, error);
+        else if (strcmp(word, "--") == 0)
+            is_after = true;
+        else if (word[1] == '-')
+            ok = take_long(&parser, spec, word + 2, error);
+        else
+            ok = take_short(&parser, spec, word + 1, error);
+    }
+    g_ptr_array_add(arguments, NULL);
+    spec->arguments = g_strdupv((char **)arguments->pdata);
+    return ok;
+}
+
+/* ---- Starting a verb ---- */
+
+/* Whether help is asked for: 0 no, 1 --help, 2 --help-all. */
+static int asks_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return 1;
+        if (strcmp(argv[i], "--help-all") == 0)
+            return 2;
+    }
+    return 0;
+}
+
+static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, GError **error)
+{
+    g_autofree char *config = acr_config_path();
+    return acr_command_line_parse(verb, argc, argv, spec, error) &&
+           acr_run_spec_take_environment(spec, error) &&
+           (!config || acr_run_spec_take_file(spec, config, error)) &&
+           acr_run_spec_complete(spec, error);
+}
+
+char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
+{
+    char *cache = spec->no_cache ? NULL : acr_host_default_cache();
+    host->cache = cache;
+    host->jobs = (guint)MAX(spec->jobs, 0);
+    return cache;
+}
+
+int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
+{
+    g_autofree char *name = g_strdup_printf("acr-host %s", verb->name);
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(verb->takes);
+    g_autoptr(GError) error = NULL;
+    int help = verb->takes ? asks_help(argc, argv) : 0;
+    g_set_prgname(name);
+    if (verb->start)
+        return verb->start(host, argc, argv);
+    if (help) {
+        g_autofree char *text = acr_help_text(verb, help == 2);
+        return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
+    }
+    if (!fill(verb, argc, argv, &spec, &error))
+        return acr_verb_usage(verb->name, "%s", error->message);
+    if (verb->uses_network && !acr_http_global_init(&error)) /* before there are threads */
+        return acr_verb_fail(host, verb->name, error);
+    g_autofree char *cache = acr_verb_take_host_options(host, &spec);
+    int code = verb->run(host, &spec);
+    if (verb->uses_network)
+        acr_http_global_cleanup();
+    return code;
+}

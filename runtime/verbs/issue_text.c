@@ -1,0 +1,58 @@
+/*
+ * The issue of a run: where its text comes from, and what is text.
+ */
+#include "verbs/verbs_private.h"
+
+#include <string.h>
+
+/* The issue's bytes as UTF-8 text: UTF-16 is refused, what is no UTF-8 is read as latin-1, and said
+ * so. */
+static char *decode_issue(const char *verb, GBytes *bytes, AcrConsole *console, GError **error)
+{
+    gsize len;
+    const char *data = g_bytes_get_data(bytes, &len);
+    if (len >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) {
+        data += 3;
+        len -= 3;
+    }
+    if (len > 0 && memchr(data, '\0', len)) {
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                    "the issue is not text: it holds NUL bytes");
+        return NULL;
+    }
+    if (acr_utf8_is_text(data, len))
+        return g_strndup(data ? data : "", len);
+    acr_console_say(console, "acr-host %s: the issue is not UTF-8, it is read as latin-1", verb);
+    return g_convert(data, (gssize)len, "UTF-8", "ISO-8859-1", NULL, NULL, error);
+}
+
+static GBytes *read_issue(const AcrRunSpec *spec, const AcrInterrupt *interrupt, GError **error)
+{
+    if (spec->issue_text)
+        return g_bytes_new(spec->issue_text, strlen(spec->issue_text));
+    if (strcmp(spec->issue_file, "-") == 0)
+        return acr_read_stdin(ACR_ISSUE_MAX_BYTES, interrupt, error);
+    return acr_file_read(spec->issue_file, ACR_ISSUE_MAX_BYTES, error);
+}
+
+bool acr_issue_text_load(const char *verb, AcrRunSpec *spec, const AcrInterrupt *interrupt,
+                         AcrConsole *console, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) bytes = read_issue(spec, interrupt, &reason);
+    if (!bytes) {
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "cannot read the issue: %s",
+                    reason->message);
+        return false;
+    }
+    g_autofree char *text = decode_issue(verb, bytes, console, error);
+    if (!text)
+        return false;
+    if (text[strspn(text, " \t\r\n\f\v")] == '\0') {
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "the issue is empty");
+        return false;
+    }
+    g_free(spec->issue_text);
+    spec->issue_text = g_steal_pointer(&text);
+    return true;
+}

@@ -1,0 +1,75 @@
+/*
+ * Messages to the user on stderr, one line each.
+ */
+#include "verbs/verbs_private.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sandbox/sandbox.h"
+
+/* One line on stderr, whatever stands in the paths, names and foreign texts that the message
+ * repeats. */
+static void complain(const char *verb, const char *message, const char *hint)
+{
+    g_autofree char *line = g_strdup(message);
+    for (char *at = line; *at; at++)
+        if (g_ascii_iscntrl(*at))
+            *at = ' ';
+    fprintf(stderr, "acr-host %s: %s%s\n", verb, line, hint);
+}
+
+void acr_verb_say(const char *verb, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *message = g_strdup_vprintf(format, args);
+    va_end(args);
+    complain(verb, message, "");
+}
+
+/* Whether further lines of the message are what a command said. */
+static bool ends_in_output(const GError *error)
+{
+    return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_SETUP) ||
+           g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE);
+}
+
+/* The output of a set-up, below the line that tells of it. */
+static void show_output(const char *text)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (guint i = 0; lines[i]; i++) {
+        for (char *at = lines[i]; *at; at++)
+            if (g_ascii_iscntrl(*at))
+                *at = ' ';
+        fprintf(stderr, "    %s\n", lines[i]);
+    }
+}
+
+AcrExit acr_verb_fail(AcrHost *host, const char *verb, const GError *error)
+{
+    AcrExit code = acr_exit_of(error, host->interrupt);
+    const char *message = code == ACR_EXIT_INTERRUPTED
+                              ? "interrupted; rerun the same command to resume"
+                              : error->message;
+    const char *output =
+        code != ACR_EXIT_INTERRUPTED && ends_in_output(error) ? strchr(message, '\n') : NULL;
+    g_autofree char *line = output ? g_strndup(message, (gsize)(output - message)) : NULL;
+    complain(verb, line ? line : message, "");
+    if (output)
+        show_output(output + 1);
+    return code;
+}
+
+AcrExit acr_verb_usage(const char *verb, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *message = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_autofree char *hint = g_strdup_printf(" (see acr-host %s --help)", verb);
+    complain(verb, message, hint);
+    return ACR_EXIT_USAGE;
+}

@@ -1,0 +1,56 @@
+/*
+ * Standard output, to a reader that may go away and a disk that may be full, and standard input.
+ */
+#include "verbs/verbs_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+AcrOut acr_out(const void *data, gsize len)
+{
+    const char *at = data;
+    while (len > 0) {
+        ssize_t n = write(STDOUT_FILENO, at, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            if (errno == EPIPE)
+                return ACR_OUT_CLOSED;
+            fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(errno));
+            return ACR_OUT_FAILED;
+        }
+        at += n;
+        len -= (gsize)n;
+    }
+    return ACR_OUT_WRITTEN;
+}
+
+AcrOut acr_out_bytes(GBytes *bytes)
+{
+    gsize len = 0;
+    const void *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    return acr_out(data, len);
+}
+
+AcrOut acr_out_text(const char *text)
+{
+    return acr_out(text, strlen(text));
+}
+
+AcrOut acr_out_json(const AcrJson *json)
+{
+    g_autofree char *text = acr_json_print(json), *line = g_strconcat(text, "\n", NULL);
+    return acr_out_text(line);
+}
+
+AcrExit acr_out_exit(AcrOut out, AcrExit code)
+{
+    return out == ACR_OUT_FAILED ? ACR_EXIT_ENVIRONMENT : code;
+}
+
+GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
+{
+    return acr_fd_read_all(STDIN_FILENO, "standard input", max, 0, interrupt, error);
+}

@@ -1,0 +1,18 @@
+/*
+ * The table of verbs.
+ */
+#include "verbs/verbs.h"
+
+const AcrVerb *const acr_verbs[] = {&acr_verb_run,
+                                    &acr_verb_search,
+                                    &acr_verb_patch,
+                                    &acr_verb_index,
+                                    &acr_verb_swe_bench,
+                                    &acr_verb_replay,
+                                    &acr_verb_ask,
+                                    &acr_verb_reproduce,
+                                    &acr_verb_exec,
+                                    &acr_verb_batch_task,
+                                    &acr_verb_outline_worker,
+                                    &acr_verb_sandbox_helper,
+                                    NULL};

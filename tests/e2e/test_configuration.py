@@ -1,0 +1,115 @@
+"""The user's configuration file, and the result of a run as one object."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from host import Result
+from loopback import Failure, LoopbackOpenAI
+from repos import Repo
+from runs import ISSUE, SCRIPT, arguments, read_json
+
+RunHost = Callable[..., Result]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """The configuration file of this test's user, still missing."""
+    (tmp_path / "xdg" / "acr-host").mkdir(parents=True)
+    return tmp_path / "xdg" / "acr-host" / "config"
+
+
+def home(config: Path) -> dict[str, str]:
+    """The variable that leads to it."""
+    return {"XDG_CONFIG_HOME": str(config.parents[1])}
+
+
+def test_file_sets_what_no_option_gives(run_host: RunHost, sample_repo: Repo, tmp_path: Path, config: Path) -> None:
+    config.write_text("# mine\n\nrounds = 7\ntries=2\nvalidate = true\ntask-max-cost = 3\n", "utf-8")
+    run = arguments(sample_repo, tmp_path / "out", "--rounds", 9, "--sandbox=plain")
+    run_host(*run, env=home(config)).check()
+    options = read_json(tmp_path / "out" / "meta.json")["options"]
+    assert (options["rounds"], options["tries"], options["validate"]) == (9, 2, "true")
+    config.write_text("tries = 3\nvalidate = true\n", "utf-8")
+    run_host(*run, env=home(config)).one_line(2, "started with --tries 2; ")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\nnonsense = 1\n", "line 2: 'nonsense' is no option"),
+        ("rounds = many\n", "line 1: rounds must be from 1 to 1000, not 'many'"),
+        ("repo = /x\n", "line 1: 'repo' can be given on the command line only"),
+        ("verbose\n", "line 1: 'verbose' is not 'name = value'"),
+        ("key-file = /a\nkey-command = b\n", "give --key-command or --key-file, not both"),
+    ],
+)
+def test_bad_line_is_named(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, config: Path, text: str, said: str
+) -> None:
+    config.write_text(text, "utf-8")
+    line = run_host(*arguments(sample_repo, tmp_path / "out"), env=home(config)).one_line(2, said)
+    assert str(config) in line or "not both" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_file_of_the_repository_is_not_read(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    sample_repo.write({"config": "nonsense\n", ".config/acr-host/config": "nonsense\n"})
+    run = [*arguments(sample_repo, tmp_path / "out"), "--rev", "HEAD"]
+    run_host(*run, cwd=sample_repo.path).check()
+
+
+def test_result_is_one_object(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    """The same in the folder, of the run, of the finished run and of its replay."""
+    out = tmp_path / "out"
+    run = arguments(sample_repo, out, "--json")
+    first = run_host(*run).check()
+    assert json.loads(first.out) == read_json(out / "result.json")
+    assert run_host(*run).check().stdout == first.stdout
+    assert run_host("replay", "--json", out).check().stdout == first.stdout
+    patch = run_host(*arguments(sample_repo, out)).check().out
+    assert json.loads(first.out)["patch"] == patch
+
+
+def test_run_without_a_patch_has_a_result(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    run = arguments(sample_repo, tmp_path / "out", "--tries", 1, "--json")
+    result = json.loads(run_host(*run).check(1).out)
+    assert (result["verdict"], result["patch"], result["exit"]) == ("none", None, 1)
+    assert result["status"] == "RAW_PATCH_BUT_UNMATCHED"
+
+
+def test_patch_that_was_validated_says_so(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    run = arguments(sample_repo, tmp_path / "out", "--json", "--sandbox=plain", "--validate=true")
+    assert json.loads(run_host(*run).check().out)["verdict"] == "validated"
+
+
+def test_cost_is_told_by_a_run_that_fails(
+    run_host: RunHost, loopback_openai: Callable[..., LoopbackOpenAI], sample_repo: Repo, tmp_path: Path
+) -> None:
+    server = loopback_openai(SCRIPT)
+    server.fail(Failure("status", 401), at=3)
+    run = arguments(sample_repo, tmp_path / "out", "--json", model=server.model)
+    failed = run_host(*run, env=server.environment).check(3)
+    result = json.loads(failed.out)
+    assert (result["verdict"], result["exit"], result["error"]["class"]) == ("none", 3, "auth")
+    assert result["cost"]["calls"] == 3 and "acr-host run: 3 calls, " in failed.err
+    assert not (tmp_path / "out" / "result.json").exists()
+
+
+def test_tag_is_kept_where_it_was_given(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    """In meta.json, the result and the prediction; none of it says anything without one."""
+    row = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": "HEAD", "problem_statement": ISSUE.read_text("utf-8")}
+    (tmp_path / "tasks.json").write_text(json.dumps([row]), "utf-8")
+    (tmp_path / "repos").mkdir()
+    sample_repo.path.rename(tmp_path / "repos" / "a__b")
+    batch = ["swe-bench", "--dataset", tmp_path / "tasks.json", "--repos", tmp_path / "repos", "--verify=never"]
+    for tag in ("first try", None):
+        out = tmp_path / f"out-{tag}"
+        run_host(*batch, "--model", f"script:{SCRIPT}", "--out", out, *(["--tag", tag] if tag else [])).check()
+        prediction = json.loads((out / "preds.jsonl").read_text("utf-8"))
+        assert prediction.get("tag") == tag == read_json(out / "a__b-1" / "result.json").get("tag")
+        assert read_json(out / "a__b-1" / "meta.json")["options"]["tag"] == tag
+        assert ("tag" in prediction) == bool(tag)

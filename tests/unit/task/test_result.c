@@ -1,0 +1,109 @@
+/* The result of a run: its verdict by what the loops found, its exit code, and its JSON. */
+#include "test_task.h"
+
+#include <string.h>
+
+/* The result of a patch with that proof. */
+static void take(AcrProof proof, bool is_validated, AcrRunResult *out)
+{
+    static const AcrCostSum cost = {.calls = 3};
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
+    g_auto(AcrOutcome) outcome = {.status = ACR_APPLICABLE_PATCH,
+                                  .diff = g_bytes_new_static("diff", 4),
+                                  .proof = proof,
+                                  .proof_why = g_strdup("because"),
+                                  .is_validated = is_validated};
+    acr_result_take(out, &spec, &outcome, &cost);
+}
+
+static void test_each_proof_has_its_verdict(void)
+{
+    static const struct {
+        AcrProof proof;
+        bool is_validated;
+        const char *verdict;
+        int exit_code;
+    } rows[] = {
+        {ACR_PROOF_VERIFIED, false, "verified", 0},   {ACR_PROOF_VERIFIED, true, "verified", 0},
+        {ACR_PROOF_NONE, true, "validated", 0},       {ACR_PROOF_APPROVED, true, "validated", 0},
+        {ACR_PROOF_APPROVED, false, "unverified", 0}, {ACR_PROOF_NONE, false, "unverified", 0},
+        {ACR_PROOF_DOUBTED, false, "refused", 1},     {ACR_PROOF_REFUSED, true, "refused", 1},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_auto(AcrRunResult) result = {0};
+        take(rows[i].proof, rows[i].is_validated, &result);
+        g_assert_cmpstr(acr_verdict_name(result.verdict), ==, rows[i].verdict);
+        g_assert_cmpint(result.exit_code, ==, rows[i].exit_code);
+        g_assert_cmpstr(result.why, ==, "because");
+    }
+}
+
+static void test_no_patch_is_none(void)
+{
+    static const AcrCostSum cost = {0};
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
+    g_auto(AcrOutcome) outcome = {.reason = g_strdup("no edit"), .proof = ACR_PROOF_NONE};
+    g_auto(AcrRunResult) result = {0};
+    acr_result_take(&result, &spec, &outcome, &cost);
+    g_assert_cmpint(result.verdict, ==, ACR_VERDICT_NONE);
+    g_assert_cmpint(result.exit_code, ==, ACR_EXIT_NONE);
+    g_assert_cmpstr(result.why, ==, "no edit");
+}
+
+static char *print(const AcrRunResult *result)
+{
+    g_autoptr(AcrJson) json = acr_run_result_to_json(result);
+    return acr_json_print(json);
+}
+
+static void test_a_result_survives_as_json(void)
+{
+    g_auto(AcrRunResult) result = {0}, read = {0};
+    take(ACR_PROOF_VERIFIED, false, &result);
+    g_autoptr(GError) error = g_error_new_literal(ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "reached");
+    for (guint i = 0; i < 2; i++) {
+        g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
+        acr_run_result_clear(&read);
+        g_assert_true(acr_run_result_from_json(json, &read));
+        g_autofree char *first = print(&result), *second = print(&read);
+        g_assert_cmpstr(first, ==, second);
+        acr_run_result_fail(&result, error, NULL);
+    }
+    g_assert_cmpint(read.exit_code, ==, ACR_EXIT_CEILING);
+    g_assert_cmpint(read.verdict, ==, ACR_VERDICT_VERIFIED); /* the best so far */
+    g_assert_cmpstr(read.error_class, ==, "ceiling");
+}
+
+static void test_what_is_no_result_is_refused(void)
+{
+    static const char *const texts[] = {"{}", "[]", "7", "{\"verdict\":\"good\"}",
+                                        "{\"verdict\":\"none\",\"status\":\"X\"}"};
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autoptr(AcrJson) json = acr_json_parse(texts[i], strlen(texts[i]), NULL);
+        g_auto(AcrRunResult) result = {0};
+        g_assert_false(acr_run_result_from_json(json, &result));
+    }
+    g_auto(AcrRunResult) result = {0};
+    g_assert_false(acr_run_result_from_json(NULL, &result));
+}
+
+static void test_a_signal_goes_before_any_error(void)
+{
+    const AcrInterrupt interrupt = {.signal = 2};
+    g_autoptr(GError) error = g_error_new_literal(ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "x");
+    g_auto(AcrRunResult) result = {0};
+    acr_run_result_fail(&result, error, &interrupt);
+    g_assert_cmpint(result.exit_code, ==, ACR_EXIT_INTERRUPTED);
+    g_assert_cmpstr(result.error, ==, "interrupted; rerun the same command to resume");
+    g_assert_cmpint(result.verdict, ==, ACR_VERDICT_NONE);
+}
+
+void add_result_tests(void)
+{
+    g_test_add_func("/task/result/each_proof_has_its_verdict", test_each_proof_has_its_verdict);
+    g_test_add_func("/task/result/no_patch_is_none", test_no_patch_is_none);
+    g_test_add_func("/task/result/a_result_survives_as_json", test_a_result_survives_as_json);
+    g_test_add_func("/task/result/what_is_no_result_is_refused", test_what_is_no_result_is_refused);
+    g_test_add_func("/task/result/a_signal_goes_before_any_error",
+                    test_a_signal_goes_before_any_error);
+}

@@ -1,0 +1,296 @@
+/* The table of options: what each row takes and refuses, where values come from, and that a spec
+ * survives as JSON. */
+#include "test_task.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+/* A value that an option takes. */
+static const char *good_value(const AcrOption *option)
+{
+    switch (option->type) {
+    case ACR_OPTION_COUNT:
+        return "4242";
+    case ACR_OPTION_USD:
+        return "0.25";
+    case ACR_OPTION_SECONDS:
+        return "1.5";
+    case ACR_OPTION_NUMBER:
+        return "0.5";
+    case ACR_OPTION_WORD:
+        return "never";
+    case ACR_OPTION_FLAG:
+        return "true";
+    case ACR_OPTION_HEADERS:
+        return "X-One: 1";
+    case ACR_OPTION_MODEL:
+    case ACR_OPTION_MODELS:
+        return "openai/x";
+    default:
+        return "some text";
+    }
+}
+
+static bool set(AcrRunSpec *spec, const AcrOption *option, const char *value, GError **error)
+{
+    g_autofree char *label = g_strconcat("--", option->name, NULL);
+    return acr_run_spec_set(spec, option, label, value, error);
+}
+
+static bool set_good(AcrRunSpec *spec, const AcrOption *option)
+{
+    g_autofree char *largest = g_strdup_printf("%" G_GINT64_FORMAT, option->max);
+    bool is_count = option->type == ACR_OPTION_COUNT && option->max < 4242;
+    return set(spec, option, is_count ? largest : good_value(option), NULL);
+}
+
+static AcrForVerb first_verb(const AcrOption *option)
+{
+    return (AcrForVerb)(option->verbs & -option->verbs);
+}
+
+static void test_each_row_is_whole(void)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        bool is_shown = !(option->flags & ACR_OPTION_INNER);
+        g_assert_true(option->verbs != 0);
+        g_assert_true(!is_shown || option->help);
+        g_assert_true(!is_shown || !option->argument == (option->type == ACR_OPTION_FLAG));
+        g_assert_true((option->required & ~option->verbs) == 0);
+        for (guint k = 0; k < i; k++) /* one row for each name and letter of a verb */
+            if (acr_options[k].verbs & option->verbs) {
+                g_assert_cmpstr(acr_options[k].name, !=, option->name);
+                g_assert_true(!option->letter || acr_options[k].letter != option->letter);
+            }
+    }
+}
+
+static void test_each_row_takes_its_value(void)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        g_auto(AcrRunSpec) spec = acr_run_spec_of(first_verb(option));
+        g_assert_false(acr_run_spec_is_given(&spec, option));
+        g_assert_true(set_good(&spec, option));
+        g_assert_true(acr_run_spec_is_given(&spec, option));
+    }
+}
+
+static void test_bad_values_give_one_line(void)
+{
+    static const struct {
+        AcrOptionType type;
+        const char *values[6];
+    } rows[] = {
+        {ACR_OPTION_COUNT, {"many", "-1", "1x", "", "99999999999999999999"}},
+        {ACR_OPTION_USD, {"much", "-1", "", "1e99"}},
+        {ACR_OPTION_SECONDS, {"0", "-1", "nan", "inf", "99999999999"}},
+        {ACR_OPTION_NUMBER, {"3", "-0.5", "nan", "", "1x"}},
+        {ACR_OPTION_WORD, {"maybe", "", "Always"}},
+        {ACR_OPTION_FLAG, {"yes", "", "1"}},
+        {ACR_OPTION_HEADERS, {"s3cret", ": s3cret", "X: s3cret\r\nY: 1", "X Y: s3cret"}},
+    };
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        for (guint r = 0; r < G_N_ELEMENTS(rows); r++)
+            for (guint v = 0; rows[r].type == option->type && rows[r].values[v]; v++) {
+                g_auto(AcrRunSpec) spec = acr_run_spec_of(first_verb(option));
+                g_autoptr(GError) error = NULL;
+                g_assert_false(set(&spec, option, rows[r].values[v], &error));
+                g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
+                g_assert_true(g_str_has_prefix(error->message, "--"));
+                g_assert_nonnull(strstr(error->message, option->name));
+                g_assert_null(strchr(error->message, '\n'));
+                g_assert_null(strstr(error->message, "s3cret"));
+                g_assert_false(acr_run_spec_is_given(&spec, option));
+            }
+    }
+}
+
+static void test_a_spec_survives_as_json(void)
+{
+    for (AcrForVerb verb = ACR_FOR_RUN; verb <= ACR_FOR_EXEC; verb <<= 1) {
+        g_auto(AcrRunSpec) spec = acr_run_spec_of(verb), empty = acr_run_spec_of(verb),
+                           read = acr_run_spec_of(verb);
+        g_autoptr(AcrJson) nothing = acr_run_spec_to_json(&empty, 0);
+        for (guint i = 0; i < acr_n_options; i++)
+            if (acr_options[i].verbs & verb)
+                g_assert_true(set_good(&spec, &acr_options[i]));
+        g_autoptr(AcrJson) json = acr_run_spec_to_json(&spec, 0);
+        g_autofree char *text = acr_json_print(json);
+        g_autoptr(AcrJson) parsed = acr_json_parse(text, strlen(text), NULL);
+        g_autoptr(GError) error = NULL;
+        g_assert_true(acr_run_spec_from_json(&read, 0, nothing, &error)); /* sets nothing */
+        g_assert_true(acr_run_spec_from_json(&read, 0, parsed, &error));
+        g_assert_no_error(error);
+        g_autoptr(AcrJson) again = acr_run_spec_to_json(&read, 0);
+        g_autofree char *printed = acr_json_print(again);
+        g_assert_cmpstr(printed, ==, text);
+    }
+}
+
+static void test_texts_that_are_not_utf8_survive_as_json(void)
+{
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN), read = acr_run_spec_of(ACR_FOR_RUN);
+    spec.out = g_strdup("caf\xe9");
+    g_autoptr(AcrJson) json = acr_run_spec_to_json(&spec, 0);
+    g_assert_true(acr_run_spec_from_json(&read, 0, json, NULL));
+    g_assert_cmpstr(read.out, ==, "caf\xe9");
+}
+
+static void test_only_rows_with_the_flags_are_read(void)
+{
+    static const char text[] = "{\"rounds\":3,\"key_command\":\"rm -r /\",\"shared_dir\":\"x\"}";
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
+    g_autoptr(AcrJson) json = acr_json_parse(text, strlen(text), NULL);
+    g_assert_true(acr_run_spec_from_json(&spec, ACR_OPTION_BOUND, json, NULL));
+    g_assert_cmpint(spec.rounds, ==, 3);
+    g_assert_null(spec.key_command);
+    g_assert_null(spec.shared_dir);
+}
+
+static void test_json_of_another_type_is_refused(void)
+{
+    static const char *const texts[] = {
+        "{\"rounds\":\"many\"}", "{\"rounds\":0}",    "{\"rounds\":[1,2]x}", "{\"max_cost\":\"1\"}",
+        "{\"max_time\":-5}",     "{\"apply\":\"x\"}", "{\"model\":7}",       "{\"verify\":7}"};
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
+        g_autoptr(AcrJson) json = acr_json_parse(texts[i], strlen(texts[i]), NULL);
+        g_autoptr(GError) error = NULL;
+        if (!json)
+            continue;
+        g_assert_false(acr_run_spec_from_json(&spec, 0, json, &error));
+        g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
+    }
+}
+
+static void test_secrets_bind_no_folder(void)
+{
+    for (guint i = 0; i < acr_n_options; i++)
+        g_assert_false((acr_options[i].flags & ACR_OPTION_SECRET) &&
+                       (acr_options[i].flags & ACR_OPTION_BOUND));
+}
+
+/* ---- Where values come from ---- */
+
+static bool take_text(Place *place, AcrRunSpec *spec, const char *text, GError **error)
+{
+    g_autofree char *path = place_path(place, "config");
+    place_write(place, "config", text);
+    return acr_run_spec_take_file(spec, path, error);
+}
+
+static void test_a_file_sets_what_was_not_given(Place *place, gconstpointer data)
+{
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
+    g_autoptr(GError) error = NULL;
+    g_assert_true(set(&spec, acr_option_find("rounds", 6, ACR_FOR_RUN), "3", NULL));
+    g_assert_true(take_text(place, &spec,
+                            "# mine\n\n rounds = 7\ntries=5\nmodel = openai/a\n"
+                            "model = openai/b\nverbose = true\ntask-max-cost = 1\n"
+                            "validate = make X=1\n",
+                            &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(spec.rounds, ==, 3);
+    g_assert_cmpint(spec.tries, ==, 5);
+    g_assert_cmpstr(spec.models[1], ==, "openai/b");
+    g_assert_cmpstr(spec.validate, ==, "make X=1");
+    g_assert_true(spec.verbose);
+    g_assert_cmpint(spec.task_max_cost, ==, ACR_UNSET); /* of another verb */
+}
+
+static void test_a_bad_line_is_named(Place *place, gconstpointer data)
+{
+    static const struct {
+        const char *text, *said;
+    } rows[] = {
+        {"nonsense = 1\n", "line 1: 'nonsense' is no option"},
+        {"rounds = 2\nrounds\n", "line 2: 'rounds' is not 'name = value'"},
+        {"\nrounds = many\n", "line 2: rounds must be from 1 to 1000, not 'many'"},
+        {"jobs = 0\n", "line 1: "},
+        {"repo = /somewhere\n", "'repo' can be given on the command line only"},
+        {"apply = true\n", "'apply' can be given on the command line only"},
+        {"shared-dir = x\n", "'shared-dir' is no option"},
+        {"task-max-cost = much\n", "task-max-cost must be"},
+        {"header = s3cret\n", "line 1: header number 1 must be"},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
+        g_autoptr(GError) error = NULL;
+        g_assert_false(take_text(place, &spec, rows[i].text, &error));
+        g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
+        if (!strstr(error->message, rows[i].said))
+            g_error("expected '%s' in: %s", rows[i].said, error->message);
+        g_assert_nonnull(strstr(error->message, place->dir));
+        g_assert_null(strstr(error->message, "s3cret"));
+        g_assert_null(strchr(error->message, '\n'));
+    }
+}
+
+static void test_a_file_that_is_missing_is_empty(Place *place, gconstpointer data)
+{
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = place_path(place, "none"), *below = place_path(place, "file/none");
+    place_write(place, "file", "rounds = many\n");
+    g_assert_true(acr_run_spec_take_file(&spec, path, NULL));
+    g_assert_true(acr_run_spec_take_file(&spec, below, NULL));
+    g_assert_false(acr_run_spec_take_file(&spec, place->dir, &error)); /* a folder */
+    g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
+}
+
+static void test_options_go_before_the_environment_before_the_file(Place *place, gconstpointer data)
+{
+    g_auto(AcrRunSpec) given = acr_run_spec_of(ACR_FOR_ASK), spec = acr_run_spec_of(ACR_FOR_ASK);
+    g_assert_true(g_setenv("ACR_KEY_COMMAND", "from the environment", TRUE));
+    g_assert_true(acr_run_spec_take_environment(&spec, NULL));
+    g_assert_null(g_getenv("ACR_KEY_COMMAND"));
+    g_assert_true(take_text(place, &spec, "key-command = from the file\nkey-file = k\n", NULL));
+    g_assert_cmpstr(spec.key_command, ==, "from the environment");
+    g_assert_null(spec.key_file);
+    g_assert_true(g_setenv("ACR_KEY_COMMAND", "from the environment", TRUE));
+    g_assert_true(set(&given, acr_option_find("key-file", 8, ACR_FOR_ASK), "given", NULL));
+    g_assert_true(acr_run_spec_take_environment(&given, NULL));
+    g_assert_cmpstr(given.key_file, ==, "given");
+    g_assert_null(given.key_command);
+}
+
+static void test_headers_of_the_environment_stand_first(void)
+{
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK), bad = acr_run_spec_of(ACR_FOR_ASK);
+    g_autoptr(GError) error = NULL;
+    g_assert_true(set(&spec, acr_option_find("header", 6, ACR_FOR_ASK), "X: given", NULL));
+    g_assert_true(g_setenv("ACR_HEADERS", "A: 1\n\n B: 2\n", TRUE));
+    g_assert_true(acr_run_spec_take_environment(&spec, NULL));
+    g_autofree char *all = g_strjoinv("|", spec.headers);
+    g_assert_cmpstr(all, ==, "A: 1|B: 2|X: given");
+    g_assert_true(g_setenv("ACR_HEADERS", "A: 1\ns3cret", TRUE));
+    g_assert_false(acr_run_spec_take_environment(&bad, &error));
+    g_assert_cmpstr(error->message, ==, "ACR_HEADERS number 2 must be 'Name: value'");
+}
+
+void add_run_spec_tests(void)
+{
+    g_test_add_func("/task/run_spec/each_row_is_whole", test_each_row_is_whole);
+    g_test_add_func("/task/run_spec/each_row_takes_its_value", test_each_row_takes_its_value);
+    g_test_add_func("/task/run_spec/bad_values_give_one_line", test_bad_values_give_one_line);
+    g_test_add_func("/task/run_spec/a_spec_survives_as_json", test_a_spec_survives_as_json);
+    g_test_add_func("/task/run_spec/texts_that_are_not_utf8_survive_as_json",
+                    test_texts_that_are_not_utf8_survive_as_json);
+    g_test_add_func("/task/run_spec/only_rows_with_the_flags_are_read",
+                    test_only_rows_with_the_flags_are_read);
+    g_test_add_func("/task/run_spec/json_of_another_type_is_refused",
+                    test_json_of_another_type_is_refused);
+    g_test_add_func("/task/run_spec/secrets_bind_no_folder", test_secrets_bind_no_folder);
+    PLACE_TEST("/task/spec_sources/a_file_sets_what_was_not_given",
+               test_a_file_sets_what_was_not_given);
+    PLACE_TEST("/task/spec_sources/a_bad_line_is_named", test_a_bad_line_is_named);
+    PLACE_TEST("/task/spec_sources/a_file_that_is_missing_is_empty",
+               test_a_file_that_is_missing_is_empty);
+    PLACE_TEST("/task/spec_sources/options_go_before_the_environment_before_the_file",
+               test_options_go_before_the_environment_before_the_file);
+    g_test_add_func("/task/spec_sources/headers_of_the_environment_stand_first",
+                    test_headers_of_the_environment_stand_first);
+}
