@@ -3,7 +3,7 @@
  */
 #include "patch/patch_private.h"
 
-G_DEFINE_QUARK(acr - patch - error, acr_patch_error)
+G_DEFINE_QUARK(acr_patch_error, acr_patch_error)
 
 const char *acr_level_name(AcrLevel level)
 {

@@ -1,8 +1,7 @@
-"""Refuses what belongs to one machine or to a day's work, and turns of phrase that stop a reader.
+"""Refuses turns of phrase that stop a reader.
 
-usage: words.py [ROOT]; one line per finding, exit 1 if there is one. The first are paths of home folders and marks of
-things left undone, everywhere; phrases are looked for in READMEs, comments, help and error texts, not in the tests' code
-nor in what a model is shown from prompts/.
+usage: words.py [ROOT]; one line per finding, exit 1 if there is one. READMEs, comments, help and error texts are read,
+not the tests' code nor what a model is shown from prompts/.
 """
 
 from __future__ import annotations
@@ -13,14 +12,6 @@ from pathlib import Path
 
 import source
 
-_CODE = (".c", ".h", ".py", ".pyi", ".cmake", ".supp")
-TEXT = (*_CODE, ".txt", ".md", ".json", ".ini", ".toml")
-# Written so that this file does not hold what it looks for. /home/me and /home/user stand for any.
-_HOMES = r"(?:ro{2}t|[h]ome/(?!(?:me|user)\b)\w+|[w]ork|[U]sers|[f]arm)/"
-RULES = {
-    re.compile(rf"(?<![\w.~}}/-])/{_HOMES}"): "a path of one machine",
-    re.compile(r"\b(?:TO[D]O|FIX[M]E|X{3}|HA[C]K)\b"): "a mark of something undone",
-}
 # What stops a reader -> the field's words. A blank stands for the gap between words, also across lines of a comment or
 # of a string.
 PHRASES = {
@@ -87,16 +78,9 @@ def phrases(path: Path, text: str) -> Iterator[str]:
 def check(root: Path) -> Iterator[str]:
     """All findings."""
     for path in source.files(root):
-        if path.suffix not in TEXT and not source.is_script(path):
-            continue
-        inside, text = path.relative_to(root), source.read(path)
+        inside = path.relative_to(root)
         if has_phrases(inside):
-            yield from phrases(inside, text)
-        for number, line in enumerate(text.splitlines(), 1):
-            for rule, what in RULES.items():
-                match = rule.search(line)
-                if match:
-                    yield f"{inside}:{number}: {match[0]!r} is {what}"
+            yield from phrases(inside, source.read(path))
 
 
 if __name__ == "__main__":
