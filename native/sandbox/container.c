@@ -381,8 +381,8 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
         return false;
     }
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                            "the image '%s' has no " ACR_ENGINE_SHELL " that can be run here",
-                            state->image);
+                            "the image '%s' has no " ACR_ENGINE_SHELL " that can be run here%s%s",
+                            state->image, reason ? ": " : "", reason ? reason->message : "");
 }
 
 static char *start(AcrSandbox *sandbox, const AcrSandboxLimits *limits, bool network,

@@ -313,7 +313,7 @@ def test_a_temporary_folder_of_somebody_else_is_not_used(
 ) -> None:
     (tmp_path / f"acr-host-{os.geteuid()}").symlink_to(host.home)
     env = {"TMPDIR": str(tmp_path), "XDG_CACHE_HOME": "/proc/nowhere"}
-    can_run(host, sample_repo, env, *backend).one_line(125, "is somebody else's")
+    can_run(host, sample_repo, env, *backend).one_line(125, "belongs to another user")
 
 
 # ---- Images ----------------------------------------------------------------------------------------
