@@ -121,8 +121,8 @@ static void attach(AcrIndexCache *cache)
                 say(cache, "is read-only: nothing is kept");
             return;
         }
-        if (acr_cache_database_has_moved(cache->database))
-            continue;
+        if (acr_cache_database_has_moved(cache->database) || access(cache->path, F_OK) != 0)
+            continue; /* removed by another process meanwhile */
         if (state != ACR_CACHE_DAMAGED && state != ACR_CACHE_OUTDATED)
             break;
         if (!remove_open(cache, state))

@@ -132,8 +132,8 @@ static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMa
         g_string_append_printf(text, "Cannot search for %s: %s.\n", shown, why);
     else
         g_string_append_printf(text, "Found no code that matches %s.\n", shown);
-    if (files && files->entries->len == 0)
-        g_string_append(text, "There is no file of that name.\n");
+    if (files)
+        acr_suggest_files(text, reply->search, files, call->values[1]);
     acr_reply_miss(reply, g_strdup(text->str), out);
     return true;
 }
@@ -168,9 +168,7 @@ static void miss_in_file(AcrReply *reply, const char *wanted, const AcrFileMatch
     g_autofree char *shown = acr_search_shown(wanted), *shown_file = acr_search_shown(file);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "Found no code %s in %s.\n", shown, shown_file);
-    if (files->entries->len == 0) {
-        g_string_append(text, "There is no file of that name.\n");
-    }
+    acr_suggest_files(text, reply->search, files, file);
     append_hints(text, reply->search, wanted);
     acr_suggest_file_contents(text, reply->search, files);
     acr_reply_miss(reply, g_strdup(text->str), out);
@@ -256,8 +254,7 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
     g_autofree char *shown = acr_search_shown(call->values[0]);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "Found no line %s in %s.\n", call->values[1], shown);
-    if (files.entries->len == 0)
-        g_string_append(text, "There is no file of that name.\n");
+    acr_suggest_files(text, search, &files, call->values[0]);
     acr_reply_miss(&reply, g_strdup(text->str), out);
     return true;
 }

@@ -31,6 +31,9 @@ bool acr_answer_around_line(AcrSearch *search, const AcrCall *call, AcrAnswer *o
 #define ACR_SEARCH_SUGGESTIONS 6u
 /* Adds "Nearest names: …" with the file of each. */
 void acr_suggest_append(GString *out, const AcrIndex *index, guint kinds, const char *name);
+/* Where `files` is empty: that there is no file `argument`, and the files whose names are near. */
+void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *files,
+                       const char *argument);
 /* Adds what a file defines. */
 void acr_suggest_file_contents(GString *out, AcrSearch *search, const AcrFileMatch *files);
 /* Adds what a class defines. */

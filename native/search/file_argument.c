@@ -1,8 +1,8 @@
 /*
  * Which files a file argument names. Paths match on whole parts from the right, ignoring case:
  * first as written, then as a module (`pkg.mod` is pkg/mod.py or pkg/mod/__init__.py), then without
- * leading parts that this tree does not have. At each step files with symbols win over tests and
- * other types. The first step that hits decides.
+ * leading parts that this tree does not have, last as a folder. At each step files with symbols win
+ * over tests and other types. The first step that hits decides.
  */
 #include <string.h>
 
@@ -34,6 +34,16 @@ static bool ends_in_parts(const char *path, const char *tail)
     gsize n = strlen(path), m = strlen(tail);
     return m && m <= n && g_ascii_strcasecmp(path + n - m, tail) == 0 &&
            (m == n || path[n - m - 1] == '/');
+}
+
+static bool is_below_folder(const char *path, const char *folder)
+{
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        g_autofree char *parent = g_strndup(path, (gsize)(slash - path));
+        if (ends_in_parts(parent, folder))
+            return true;
+    }
+    return false;
 }
 
 static void add(AcrFileMatch *match, gsize entry)
@@ -76,7 +86,7 @@ static bool match_with_endings(AcrFileMatch *match, AcrSearch *search, const cha
     return false;
 }
 
-/* `pkg.mod`, `pkg.mod.py`. */
+/* `pkg.mod`, `pkg.mod.py`, `pkg.mod.Class`. */
 static bool match_module(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     if (match_with_endings(match, search, path))
@@ -87,11 +97,17 @@ static bool match_module(AcrFileMatch *match, AcrSearch *search, const char *pat
     if (g_str_has_suffix(stem, ".py"))
         stem[strlen(stem) - 3] = '\0';
     g_strdelimit(stem, ".", '/');
-    return match_with_endings(match, search, stem);
+    if (match_with_endings(match, search, stem))
+        return true;
+    char *slash = strrchr(stem, '/');
+    if (!slash || !strchr(path, '.') || g_str_has_suffix(path, ".py"))
+        return false;
+    *slash = '\0';
+    return strchr(stem, '/') && match_with_endings(match, search, stem);
 }
 
 /* The argument without leading parts; its bare file name only where that is one file. */
-static void match_shortened(AcrFileMatch *match, AcrSearch *search, const char *path)
+static bool match_shortened(AcrFileMatch *match, AcrSearch *search, const char *path)
 {
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         if (!match_tail(match, search, slash + 1))
@@ -99,12 +115,28 @@ static void match_shortened(AcrFileMatch *match, AcrSearch *search, const char *
         if (!strchr(slash + 1, '/') && match->entries->len > 1) {
             g_array_set_size(match->entries, 0);
             g_hash_table_remove_all(match->set);
-            return;
+            return false;
         }
         g_autofree char *shown = acr_search_shown(path);
         match->note = g_strdup_printf("There is no file %s here; taken as %s.", shown, slash + 1);
-        return;
+        return true;
     }
+    return false;
+}
+
+static bool match_folder(AcrFileMatch *match, AcrSearch *search, const char *path)
+{
+    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
+        const AcrIndexFile *file = acr_index_file(search->index, i);
+        if (is_below_folder(file->path, path))
+            add(match, file->entry);
+    }
+    if (match->entries->len) {
+        g_autofree char *shown = acr_search_shown(path);
+        match->note = g_strdup_printf("%s is a folder: all of its %u Python files are meant.",
+                                      shown, match->entries->len);
+    }
+    return match->entries->len > 0;
 }
 
 void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *argument)
@@ -115,7 +147,9 @@ void acr_file_match_init(AcrFileMatch *match, AcrSearch *search, const char *arg
     g_autofree char *path = plain_path(argument);
     if (!*path || match_tail(match, search, path) || match_module(match, search, path))
         return;
-    match_shortened(match, search, path);
+    if (match_shortened(match, search, path))
+        return;
+    match_folder(match, search, path);
 }
 
 void acr_file_match_clear(AcrFileMatch *match)

@@ -174,8 +174,7 @@ static void miss_in_file(AcrReply *reply, const AcrSought *sought, const AcrName
     g_autofree char *shown = acr_search_shown(arg->text), *shown_file = acr_search_shown(file);
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "Found no %s %s in %s.\n", sought->noun, shown, shown_file);
-    if (files->entries->len == 0)
-        g_string_append(text, "There is no file of that name.\n");
+    acr_suggest_files(text, reply->search, files, file);
     acr_suggest_file_contents(text, reply->search, files);
     acr_named_append_nearest(text, reply->search, sought, arg);
     acr_reply_miss(reply, g_strdup(text->str), out);

@@ -195,6 +195,35 @@ void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_i
     append_names(out, search->index, members);
 }
 
+/* ---- Files ---- */
+
+void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *files,
+                       const char *argument)
+{
+    const char *slash = strrchr(argument, '/');
+    g_autofree char *wanted = g_ascii_strdown(slash ? slash + 1 : argument, -1);
+    if (files->entries->len)
+        return;
+    g_string_append(out, "There is no file of that name.\n");
+    if (!*wanted || strlen(wanted) > ACR_SEARCH_MAX_NAME)
+        return;
+    g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Candidate));
+    for (gsize i = 0; i < acr_index_n_files(search->index); i++) {
+        const char *path = acr_index_file(search->index, i)->path;
+        const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+        Candidate candidate = {path, distance(wanted, strlen(wanted), base), ACR_SYMBOL_CLASS};
+        if (candidate.distance < FAR)
+            g_array_append_val(found, candidate);
+    }
+    g_array_sort(found, compare_candidates);
+    if (found->len)
+        g_string_append(out, "Files with a name near to it:\n");
+    for (guint i = 0; i < MIN(found->len, ACR_SEARCH_SUGGESTIONS); i++) {
+        acr_render_heading(out, g_array_index(found, Candidate, i).name, NULL, NULL, "");
+        g_string_append_c(out, '\n');
+    }
+}
+
 /* ---- Occurrences of a text ---- */
 
 static guint count_in(const char *hay, gsize len, const char *text)

@@ -1,6 +1,7 @@
 /* The watch over a tree of processes: what it counts of real ones. */
 #include "test_sandbox.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #define MIB ((gint64)1024 * 1024)
@@ -22,9 +23,12 @@ static void descendants_are_counted_in_sessions_of_their_own_too(void)
     g_autoptr(GError) error = NULL;
     AcrPeer peer;
     AcrUsage use = {0}, exact = {0};
-    const char *const argv[] = {"sh", "-c", "sleep 100 & setsid sh -c 'sleep 100; :' & wait", NULL};
+    const char *const argv[] = {
+        "sh", "-c", "sleep 100 & setsid sh -c 'echo $$; sleep 100; :' & wait", NULL};
+    char own_session[16] = "";
     g_assert_true(acr_peer_start(argv, &peer, &error));
     wait_for(peer.pid, 3, &use);
+    g_assert_cmpint(read(peer.fd, own_session, sizeof own_session - 1), >, 0);
     g_assert_cmpint(use.bytes, >, 100 * 1024);
     g_assert_cmpint(use.bytes, <, 1024 * MIB);
     acr_process_usage(peer.pid, 1, false, &exact); /* beyond the limit shared pages count once */
@@ -35,6 +39,7 @@ static void descendants_are_counted_in_sessions_of_their_own_too(void)
     acr_process_usage(getpid(), 0, false, &use);
     g_assert_cmpuint(use.processes, >=, 4);
     g_autofree char *how = acr_peer_end(&peer, 0);
+    g_assert_cmpint(kill(-(pid_t)g_ascii_strtoll(own_session, NULL, 10), SIGKILL), ==, 0);
 }
 
 /* The peer is a descendant of ours, and holds one file by two numbers. */

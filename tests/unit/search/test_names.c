@@ -106,6 +106,7 @@ static void file_arguments_of_any_shape_are_understood(void)
         "expr.py:12",
         "PKG/Core/Expr.py",
         "/home/me/checkout/pkg/core/expr.py",
+        "pkg.core.expr.Klass",
         "../pkg//core/./expr.py",
     };
     g_auto(Fixture) fixture;
@@ -120,6 +121,8 @@ static void file_arguments_of_any_shape_are_understood(void)
                    "pkg/core/__init__.py:1-2 - f");
     fixture_expect(&fixture, "search_method_in_file", "f", "pkg/core/",
                    "pkg/core/__init__.py:1-2 - f");
+    fixture_expect(&fixture, "search_method_in_file", "f", "pkg",
+                   "pkg/core/__init__.py:1-2 - f\npkg/core/expr.py:1-2 - f");
 }
 
 static void a_call_prints_as_python(void)
