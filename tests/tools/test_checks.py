@@ -125,7 +125,9 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "path", "text", "finding"), PLANTED)
+@pytest.mark.parametrize(
+    ("name", "path", "text", "finding"), PLANTED, ids=[f"{row[0]}-{row[3][:40]}" for row in PLANTED]
+)
 def test_planted_fault_is_found(name: str, path: str, text: str, finding: str, tmp_path: Path) -> None:
     code, found = run(name, tmp_path, {path: text})
     assert code == 1
