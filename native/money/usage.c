@@ -108,7 +108,7 @@ gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received)
 
 /* ---- Dearer ones ---- */
 
-void acr_price_tier_raise(AcrPriceTier *tier, const AcrPriceTier *other)
+static void raise_tier(AcrPriceTier *tier, const AcrPriceTier *other)
 {
     tier->input = MAX(tier->input, other->input);
     tier->cached = MAX(tier->cached, other->cached);
@@ -122,9 +122,9 @@ void acr_price_dearest_of(AcrPrice *dearest, const AcrPrice *price)
 {
     AcrPriceTier tier = whole_tier(&price->base, &price->base);
 
-    acr_price_tier_raise(&dearest->base, &tier);
+    raise_tier(&dearest->base, &tier);
     for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++) {
         tier = whole_tier(&price->tiers[i].tier, &price->base);
-        acr_price_tier_raise(&dearest->base, &tier);
+        raise_tier(&dearest->base, &tier);
     }
 }
