@@ -11,6 +11,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *acr_variable(const char *name)
+{
+    const char *value = g_getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+const char *acr_first_variable(const char *const *names)
+{
+    const char *value = NULL;
+
+    for (; !value && names && *names; names++)
+        value = acr_variable(*names);
+    return value;
+}
+
 static bool refuse(GError **error, const char *source, const char *why)
 {
     g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s %s", source, why);

@@ -27,8 +27,7 @@ void acr_aws_credentials_clear(AcrAwsCredentials *credentials)
 
 const char *acr_aws_profile(void)
 {
-    const char *profile =
-        acr_first_variable(ACR_STRINGS("AWS_PROFILE", "AWS_DEFAULT_PROFILE"), NULL);
+    const char *profile = acr_first_variable(ACR_STRINGS("AWS_PROFILE", "AWS_DEFAULT_PROFILE"));
 
     return profile ? profile : "default";
 }
@@ -184,8 +183,7 @@ bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error)
     read.access_key = g_strdup(access);
     read.secret_key = g_strdup(secret);
     read.session_token = access ? g_strdup(acr_variable("AWS_SESSION_TOKEN")) : NULL;
-    read.region =
-        g_strdup(acr_first_variable(ACR_STRINGS("AWS_REGION", "AWS_DEFAULT_REGION"), NULL));
+    read.region = g_strdup(acr_first_variable(ACR_STRINGS("AWS_REGION", "AWS_DEFAULT_REGION")));
     if ((!read.access_key || !read.region) && !read_files(&read, error))
         return false;
     if (!check(&read, error))

@@ -57,7 +57,7 @@ static char *bedrock_base(GError **error)
 
     if (!acr_aws_credentials_read(&settings, error))
         return NULL;
-    if (!settings.region && !settings.access_key && !acr_first_variable(key_variables, NULL)) {
+    if (!settings.region && !settings.access_key && !acr_first_variable(key_variables)) {
         fail_without_key(" and no region", error);
         return NULL;
     }

@@ -13,28 +13,6 @@
 #define MIN_SECRET_BYTES 8u   /* shorter header values are words, not secrets */
 #define MAX_GIVEN_HEADERS 100 /* of one environment variable */
 
-/* ---- Environment ---- */
-
-const char *acr_variable(const char *name)
-{
-    const char *value = name ? g_getenv(name) : NULL;
-
-    return value && *value ? value : NULL;
-}
-
-const char *acr_first_variable(const char *const *names, const char **out_name)
-{
-    for (; names && *names; names++) {
-        const char *value = acr_variable(*names);
-
-        if (value && out_name)
-            *out_name = *names;
-        if (value)
-            return value;
-    }
-    return NULL;
-}
-
 /* ---- Headers and secrets ---- */
 
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
@@ -219,7 +197,7 @@ static bool is_own_address(const AcrProvider *provider, const char *base_url)
 static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
 {
     const AcrProvider *provider = endpoint->provider;
-    const char *base = option ? option : acr_first_variable(provider->base_variables, NULL);
+    const char *base = option ? option : acr_first_variable(provider->base_variables);
     g_autofree char *found = NULL;
     g_autoptr(GError) reason = NULL;
 

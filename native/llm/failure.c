@@ -1,6 +1,6 @@
 /*
  * What a refusal means, whoever refuses: one table of the words that providers put into code, type,
- * status, details or a header; then what they only tell in prose (overflow.c); then the status. A
+ * status, details or a header; then what they only tell in prose (context_length_error.c); then the status. A
  * word is worth more than the status where it is more exact ("insufficient_quota" under 429), and
  * less where it only repeats it vaguely ("invalid_request_error" under 401): its rank says which.
  */
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "http/http.h"
 
 #define MAX_WORDS 32u              /* of one error that are looked at */
 #define MAX_SAID_BYTES (8u * 1024) /* of its prose */
@@ -156,11 +158,6 @@ static const char *message_of(const AcrJson *error)
     return text ? text : acr_json_get_string(error, "Message");
 }
 
-const char *acr_header(GHashTable *headers, const char *name)
-{
-    return headers ? g_hash_table_lookup(headers, name) : NULL;
-}
-
 const char *acr_header_request_id(GHashTable *headers)
 {
     static const char *const names[] = {"x-request-id",     "request-id",      "apim-request-id",
@@ -168,7 +165,7 @@ const char *acr_header_request_id(GHashTable *headers)
     const char *id = NULL;
 
     for (gsize i = 0; !id && i < G_N_ELEMENTS(names); i++)
-        id = acr_header(headers, names[i]);
+        id = acr_http_header(headers, names[i]);
     return id;
 }
 
@@ -197,7 +194,7 @@ static GPtrArray *words_of(const AcrJson *error, GHashTable *headers)
 
     for (gsize i = 0; i < G_N_ELEMENTS(word_members); i++)
         add_word(found, acr_json_get_string(error, word_members[i]));
-    add_word(found, acr_header(headers, "x-amzn-errortype"));
+    add_word(found, acr_http_header(headers, "x-amzn-errortype"));
     add_word(found, acr_json_get_string(acr_json_get(error, "innererror"), "code"));
     add_word(found, acr_json_get_string(details, "error_code"));
     if (acr_json_type(details) == ACR_JSON_ARRAY)
@@ -291,8 +288,8 @@ static AcrLlmError class_of_prose(const char *prose, gint64 *out_window)
         for (gsize k = 0; phrases[i].words[k]; k++)
             if (strstr(prose, phrases[i].words[k]))
                 return phrases[i].code;
-    return acr_context_overflow_in(prose, out_window) ? ACR_LLM_ERROR_CONTEXT_OVERFLOW
-                                                      : ACR_LLM_ERRORS;
+    return acr_is_context_length_error(prose, out_window) ? ACR_LLM_ERROR_CONTEXT_OVERFLOW
+                                                          : ACR_LLM_ERRORS;
 }
 
 /* The class by what the body says; ACR_LLM_ERRORS: nothing that is more exact than `status`. */
@@ -338,7 +335,7 @@ static AcrLlmError decide(int status, AcrLlmError told, const char *should_retry
 /* The word that names the error to its reader; owned; NULL: there is none. */
 static char *shown_word(const AcrJson *error, GHashTable *headers)
 {
-    const char *type = acr_header(headers, "x-amzn-errortype");
+    const char *type = acr_http_header(headers, "x-amzn-errortype");
 
     for (gsize i = 0; i <= G_N_ELEMENTS(word_members); i++) {
         const char *word =
@@ -379,7 +376,7 @@ void acr_failure_of_response(int status, const AcrJson *body, const char *text, 
     g_autofree char *prose = prose_of(error, text, len);
     g_autofree char *word = shown_word(error, headers);
     const char *id = acr_header_request_id(headers);
-    const char *said = acr_header(headers, "x-should-retry");
+    const char *said = acr_http_header(headers, "x-should-retry");
     const char *should_retry = said ? said : "";
     int number = number_of(error);
     int meant = number && (status < 300 || status >= 400) ? number : status;

@@ -10,7 +10,7 @@
 #define ACR_MAX_WINDOW ((gint64)1000000000)               /* tokens; a larger one is nonsense */
 #define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* a longer wait is cut to this one */
 
-/* ---- Classes (failure.c, context_overflow.c) ---- */
+/* ---- Classes (failure.c, context_length_error.c) ---- */
 
 /* Zero-initialise. */
 typedef struct {
@@ -35,9 +35,7 @@ void acr_failure_of_response(int status, const AcrJson *body, const char *text, 
 guint acr_failure_retries(AcrLlmError code);
 /* Whether a message (in lower case) says that the prompt is too long; *out_window then is how many
  * tokens fit, 0 where it does not say so. */
-bool acr_context_overflow_in(const char *text, gint64 *out_window);
-/* A response's header; `headers` may be NULL; borrowed; NULL: not sent. */
-const char *acr_header(GHashTable *headers, const char *name);
+bool acr_is_context_length_error(const char *text, gint64 *out_window);
 /* The request's id as the server names it, in whichever header; borrowed; NULL: it does not. */
 const char *acr_header_request_id(GHashTable *headers);
 

@@ -36,11 +36,6 @@ static bool may_fall(const GError *error)
     }
 }
 
-static void clear_try(gpointer data)
-{
-    g_free(((AcrModelTry *)data)->request_id);
-}
-
 /* One of the models, its tries added to the report. */
 static bool ask(FallbackModel *self, AcrModel *model, const AcrModelRequest *request,
                 AcrModelAnswer *out, GError **error)
@@ -125,6 +120,6 @@ AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second)
     self->first = first;
     self->second = second;
     self->report.tries = g_array_new(FALSE, TRUE, sizeof(AcrModelTry));
-    g_array_set_clear_func(self->report.tries, clear_try);
+    g_array_set_clear_func(self->report.tries, acr_model_try_clear);
     return &self->base;
 }

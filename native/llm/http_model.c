@@ -52,11 +52,6 @@ typedef struct {
     bool is_kept_back; /* by the breaker: the failure is not ours to report to it */
 } Call;
 
-static void clear_try(gpointer data)
-{
-    g_free(((AcrModelTry *)data)->request_id);
-}
-
 static void http_free(AcrModel *model)
 {
     HttpModel *self = (HttpModel *)model;
@@ -449,7 +444,7 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     self->random = g_rand_new();
     self->client = acr_http_client_new();
     self->report.tries = g_array_new(FALSE, FALSE, sizeof(AcrModelTry));
-    g_array_set_clear_func(self->report.tries, clear_try);
+    g_array_set_clear_func(self->report.tries, acr_model_try_clear);
     take_options(self, options);
     if (!acr_endpoint_make(provider, self->base.name, self->model_name, options, &self->endpoint,
                            error)) {

@@ -117,6 +117,8 @@ typedef struct {
     gint64 charged_pico, charged_tokens;   /* what the budget counts for it */
 } AcrModelTry;
 
+void acr_model_try_clear(gpointer attempt); /* for arrays of them */
+
 /* What the last call of a model did, whatever its outcome. */
 typedef struct {
     GArray *tries; /* AcrModelTry, in order; NULL or empty: nothing was to be sent */

@@ -57,7 +57,6 @@ struct AcrProvider {
 };
 
 const AcrProvider *acr_provider_find(const char *name, gsize len); /* NULL: none of that name */
-char *acr_provider_names(void) ACR_MUST_USE; /* "openai, …", owned (g_free) */
 extern const AcrProvider acr_provider_openai, acr_provider_openai_responses, acr_provider_azure,
     acr_provider_anthropic, acr_provider_gemini, acr_provider_bedrock, acr_provider_groq,
     acr_provider_deepseek, acr_provider_openrouter, acr_provider_litellm, acr_provider_vllm,

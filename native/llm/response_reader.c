@@ -98,7 +98,7 @@ void acr_reader_free(AcrReader *reader)
 
 static bool is_of_type(const AcrReader *reader, const char *type)
 {
-    const char *sent = acr_header(reader->headers, "content-type");
+    const char *sent = acr_http_header(reader->headers, "content-type");
 
     return sent && g_ascii_strncasecmp(sent, type, strlen(type)) == 0;
 }
@@ -274,7 +274,7 @@ static void judge(AcrReader *reader)
 /* A cost that a gateway states in a header counts where the body states none. */
 static void read_cost_header(AcrReader *reader)
 {
-    const char *text = acr_header(reader->headers, "x-litellm-response-cost");
+    const char *text = acr_http_header(reader->headers, "x-litellm-response-cost");
     char *end = NULL;
     double usd = text ? g_ascii_strtod(text, &end) : -1;
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "http/http.h"
+
 typedef struct {
     const char *name; /* "minutes" begins with it, and ends where letters do */
     double ms;
@@ -131,14 +133,14 @@ static gint64 number_ms(const char *text, double unit)
 
 gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix)
 {
-    const char *after = acr_header(headers, "retry-after");
-    gint64 wait = number_ms(acr_header(headers, "retry-after-ms"), 1);
+    const char *after = acr_http_header(headers, "retry-after");
+    gint64 wait = number_ms(acr_http_header(headers, "retry-after-ms"), 1);
 
     if (wait < 0)
         wait = number_ms(after, 1000);
     if (wait < 0 && after)
         wait = until_ms(http_date(after), now_unix);
-    return wait >= 0 ? wait : number_ms(acr_header(headers, "x-amz-retry-after"), 1);
+    return wait >= 0 ? wait : number_ms(acr_http_header(headers, "x-amz-retry-after"), 1);
 }
 
 /* {"@type": "…/google.rpc.RetryInfo", "retryDelay": "34s"} among the details. */
@@ -202,9 +204,9 @@ gint64 acr_limit_reset_ms(GHashTable *headers, gint64 now_unix)
     gint64 longest = 0;
 
     for (gsize i = 0; i < G_N_ELEMENTS(limits); i++) {
-        const char *reset = acr_header(headers, limits[i].reset);
+        const char *reset = acr_http_header(headers, limits[i].reset);
 
-        if (reset && number_ms(acr_header(headers, limits[i].remaining), 1) == 0)
+        if (reset && number_ms(acr_http_header(headers, limits[i].remaining), 1) == 0)
             longest = MAX(longest, reset_ms(reset, now_unix));
     }
     return longest;

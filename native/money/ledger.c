@@ -176,13 +176,6 @@ static bool apply_lines(AcrLedger *ledger, const char *text, gsize len, gsize *o
     return len - *out_len <= ACR_LEDGER_MAX_LINE || fail_damaged(ledger, "is too long", error);
 }
 
-bool acr_ledger_read_text(AcrLedger *ledger, const char *text, gsize len, GError **error)
-{
-    gsize used = 0;
-
-    return apply_lines(ledger, text, len, &used, error);
-}
-
 /* ---- The file ---- */
 
 /* Takes back what a write has left of a record. */

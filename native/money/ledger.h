@@ -52,8 +52,4 @@ bool acr_ledger_settle(AcrLedger *ledger, guint64 id, const AcrAmount *spent,
 /* Counts as spent what processes that are gone have left reserved. */
 bool acr_ledger_find_stale(AcrLedger *ledger, GError **error) ACR_MUST_USE;
 
-/* Reads a ledger's text: for tests. Errors: USAGE. */
-bool acr_ledger_read_text(AcrLedger *ledger, const char *text, gsize len,
-                          GError **error) ACR_MUST_USE;
-
 #endif

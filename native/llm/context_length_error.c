@@ -75,7 +75,7 @@ static gint64 number_of(const Phrase *phrase, const char *text, const char *at)
     return number_at(at + (*at == ','));
 }
 
-bool acr_context_overflow_in(const char *text, gint64 *out_window)
+bool acr_is_context_length_error(const char *text, gint64 *out_window)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++) {
         const char *at = strstr(text, phrases[i].words);
