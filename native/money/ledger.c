@@ -1,8 +1,8 @@
 /*
  * A ledger: an append-only file of JSON lines under one lock, read on from where it was left off.
  *   {"ledger":1}                                                        the first line
- *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}   a call may use so much
- *   {"settle":ID,"pico","tokens","time"}                                it has used so much
+ *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}   a call may use that
+ *   {"settle":ID,"pico","tokens","time"}                                it has used that
  *   {"stale":ID}                                                        its process is gone: all of
  * it Every decision is taken under the lock with all lines read, and a reservation counts once it
  * is on disk. A last line without its end is what a crash has left of a write that never counted:
@@ -52,7 +52,7 @@ static bool fail_errno(const AcrLedger *ledger, int err, const char *what, GErro
 static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **error)
 {
     g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
-                "'%s' is no ledger, or a damaged one: line %" G_GUINT64_FORMAT " %s",
+                "'%s' is not a ledger, or is damaged: line %" G_GUINT64_FORMAT " %s",
                 ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
     return false;
 }
@@ -219,20 +219,11 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
     return apply_line(ledger, text, len, error);
 }
 
-/* The last line has no end: it counts if it is whole. In place of the first line only the beginning
- * of our own is cut off: else a file that is none of ours would be emptied. */
+/* The last line has no end: its write never counted. In place of the first line only the beginning
+ * of our own is cut off, so that no foreign file is emptied. */
 static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **error)
 {
-    bool is_ours = ledger->lines > 0 || (len < strlen(HEAD) && memcmp(rest, HEAD, len) == 0);
-
-    if (apply_line(ledger, rest, len, NULL)) {
-        ledger->offset += (gint64)len;
-        if (!write_line(ledger, "\n", 1, false, error))
-            return false;
-        ledger->offset++;
-        return true;
-    }
-    if (!is_ours)
+    if (ledger->lines == 0 && (len > strlen(HEAD) || memcmp(rest, HEAD, len) != 0))
         return fail_damaged(ledger, "cannot be read", error);
     return cut_to(ledger, ledger->offset) || fail_errno(ledger, errno, "mend", error);
 }
@@ -350,8 +341,8 @@ static bool open_file(AcrLedger *ledger, GError **error)
     if (ledger->fd < 0 || fstat(ledger->fd, &ledger->status) != 0)
         return fail_errno(ledger, errno, "open", error);
     if (!S_ISREG(ledger->status.st_mode)) {
-        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "ledger '%s' is no regular file",
-                    ledger->path);
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
+                    "ledger '%s' is not a regular file", ledger->path);
         return false;
     }
     return true;
