@@ -14,7 +14,7 @@
 
 /* Tokens of an answer, where a limit must be sent and none is known. */
 #define DEFAULT_LIMIT 8192u
-#define MIN_LIMIT 256u /* a smaller limit than this, or than the one wanted, is no answer */
+#define MIN_LIMIT 256u /* a smaller limit leaves no room for an answer, unless it was wanted */
 #define POLL_MS 50     /* how often it is seen whether others have settled */
 #define MAX_HELD_MS (60ll * 60 * 1000) /* longer than any try may take */
 

@@ -64,7 +64,7 @@ typedef struct {
         gint64 above;
         AcrPriceTier tier;
     } tiers[ACR_PRICE_TIERS];
-    gint64 max_input, max_output; /* tokens; -1: not said */
+    gint64 max_output; /* tokens of an answer; -1: not said */
 } AcrPrice;
 
 typedef struct AcrPrices AcrPrices;

@@ -154,7 +154,6 @@ static bool read_row(const AcrJson *row, const char *where, AcrPrice *out, GErro
     *out = (AcrPrice){.base = nothing};
     if (!read_prices(out, 0, row, where, error) ||
         !read_ranges(out, acr_json_get(row, "tiered_pricing"), where, error) ||
-        !read_limit(row, "max_input_tokens", where, &out->max_input, error) ||
         !read_limit(row, "max_output_tokens", where, &out->max_output, error) ||
         !read_limit(row, "max_tokens", where, &older, error))
         return false;

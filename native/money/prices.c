@@ -52,7 +52,7 @@ static void find_dearest(AcrPrices *prices)
     GHashTableIter rows;
     gpointer price = NULL;
 
-    prices->dearest = (AcrPrice){.max_input = -1, .max_output = -1};
+    prices->dearest = (AcrPrice){.max_output = -1};
     g_hash_table_iter_init(&rows, prices->table);
     while (g_hash_table_iter_next(&rows, NULL, &price))
         acr_price_dearest_of(&prices->dearest, price);

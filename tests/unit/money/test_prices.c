@@ -397,7 +397,7 @@ static void a_malformed_file_is_told_with_its_member(void)
         {"{\"m\":{\"output_cost_per_token\":0.02}}", "output_cost_per_token"},
         {"{\"m\":{\"output_cost_per_token\":1e999}}", "output_cost_per_token"},
         {"{\"m\":{\"max_output_tokens\":\"many\"}}", "max_output_tokens"},
-        {"{\"m\":{\"max_input_tokens\":-3}}", "max_input_tokens"},
+        {"{\"m\":{\"max_output_tokens\":-3}}", "max_output_tokens"},
         {"{\"m\":{\"tiered_pricing\":[{}]}}", "tiered_pricing"},
         {"{\"m\":{" ABOVE("1") ABOVE("2") ABOVE("3") ABOVE("4") ABOVE("5") ABOVE("6") ABOVE("7")
              ABOVE("8") "\"output_cost_per_token_above_9k_tokens\":0}}",
