@@ -119,7 +119,7 @@ static bool check_file(int fd, const char *source, GError **error)
     if (fstat(fd, &st) != 0)
         return refuse(error, source, g_strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return refuse(error, source, "is no regular file");
+        return refuse(error, source, "is not a regular file");
     if (st.st_uid != geteuid() && st.st_uid != 0)
         return refuse(error, source, "belongs to another user");
     if (st.st_mode & (S_IRWXG | S_IRWXO))

@@ -1,6 +1,6 @@
 /*
  * What AWS's own tools take from the environment and from the two files of a user: keys, session
- * token and region of a profile. The environment goes before the files, as it does there. Only
+ * token and region of a profile. The environment takes precedence over the files, as it does there. Only
  * plain keys are read: no roles, no programs that print keys, no services that hand them out. Files
  * are taken apart where they lie in memory, which is wiped.
  */

@@ -321,14 +321,3 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
     g_ptr_array_add(out->headers, NULL);
     return true;
 }
-
-char *acr_llm_join_url(const char *base, const char *path)
-{
-    gsize len = strlen(base);
-
-    while (len > 0 && base[len - 1] == '/')
-        len--;
-    while (*path == '/')
-        path++;
-    return g_strdup_printf("%.*s/%s", (int)len, base, path);
-}

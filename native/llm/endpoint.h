@@ -45,9 +45,6 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error) ACR_MUST
 /* Keeps a text out of everything shown (copied). */
 void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret);
 
-/* base and path with exactly one slash between; owned (g_free). */
-char *acr_llm_join_url(const char *base, const char *path) ACR_MUST_USE;
-
 /* ---- Environment and keys (api_key.c) ---- */
 
 /* The value of an environment variable that is set and not empty; NULL: none. */

@@ -75,7 +75,7 @@ static guint32 crc32_of(const guint8 *data, gsize len)
 
 /* ---- Headers ---- */
 
-/* Takes `n` bytes off the front; NULL: so many are not there. */
+/* Takes `n` bytes off the front; NULL: fewer are left. */
 static const guint8 *take(Value *left, gsize n)
 {
     const guint8 *at = left->data;
@@ -107,7 +107,7 @@ static bool take_value(Value *left, guint8 type, Value *out)
 }
 
 /* Name -> text of those that are strings; owned. NULL: malformed, or one comes twice, or one of the
- * format's own (":message-type", …) is no string. */
+ * format's own (":message-type", …) is not a string. */
 static GHashTable *read_headers(const guint8 *data, gsize len)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);

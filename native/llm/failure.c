@@ -1,6 +1,6 @@
 /*
  * What a refusal means, whoever refuses: one table of the words that providers put into code, type,
- * status, details or a header; then what they only tell in prose (context_length_error.c); then the status. A
+ * status, details or a header; then what they say in prose (context_length_error.c); then the status. A
  * word is worth more than the status where it is more exact ("insufficient_quota" under 429), and
  * less where it only repeats it vaguely ("invalid_request_error" under 401): its rank says which.
  */
@@ -12,7 +12,7 @@
 
 #include "http/http.h"
 
-#define MAX_WORDS 32u              /* of one error that are looked at */
+#define MAX_WORDS 32u              /* of one error that are read */
 #define MAX_SAID_BYTES (8u * 1024) /* of its prose */
 
 typedef enum {
@@ -85,7 +85,7 @@ static const Words table[] = {
     {ACR_LLM_ERROR_TIMEOUT, RANK_WEAK, {"timeout_error", "DEADLINE_EXCEEDED"}},
 };
 
-/* What is told in prose only, in lower case. */
+/* What servers say in prose only, in lower case. */
 static const Words phrases[] = {
     {ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG, {"in_flight_budget_exhausted"}},
     {ACR_LLM_ERROR_BILLING,

@@ -28,7 +28,7 @@ bool acr_fail(AcrFailure *out, AcrLlmError code, const char *message);
 
 /* The error in a body, or NULL: its "error" member, or the body itself where it has a message. */
 const AcrJson *acr_failure_in_body(const AcrJson *body);
-/* Classifies a response that is no answer. `body` may be NULL: no JSON; then `text` is shown. */
+/* Classifies a response that failed. `body` may be NULL: no JSON; then `text` is shown. */
 void acr_failure_of_response(int status, const AcrJson *body, const char *text, gsize len,
                              GHashTable *headers, AcrFailure *out);
 /* How often a call that fails so is retried at most, whatever the option says; 0: never. */
@@ -51,9 +51,6 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose);
 /* retry-after-ms, else retry-after in seconds or as an HTTP date (`now_unix` seconds), else
  * x-amz-retry-after; -1: not sent or unreadable. At most ACR_MAX_RETRY_AFTER_MS. */
 gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix);
-/* How long the response's headers say that nothing is left of a limit (x-ratelimit-…,
- * anthropic-ratelimit-…): milliseconds; 0: they do not say so. */
-gint64 acr_limit_reset_ms(GHashTable *headers, gint64 now_unix);
 
 /* ---- Waits (backoff.c) ---- */
 

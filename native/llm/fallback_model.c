@@ -1,6 +1,6 @@
 /*
- * Two models as one: the second is asked after a permanent failure of the first that is no fault of the
- * request, and from then on at once, so that a server that is down costs its tries only once. The
+ * Two models as one: the second is asked after a permanent failure of the first that another model
+ * may not have, and from then on at once, so that a server that is down costs its tries only once. The
  * report holds the tries of both, each with the name of its model.
  */
 #include "llm/llm.h"

@@ -25,7 +25,7 @@ bool acr_sse_feed(AcrSse *sse, const char *data, gsize len) ACR_MUST_USE;
 /* The end of the bytes: an event without its empty line is given out all the same. */
 bool acr_sse_end(AcrSse *sse) ACR_MUST_USE;
 bool acr_sse_is_too_big(const AcrSse *sse);
-/* The lines, up to a number of bytes, that are no fields: some servers write an error so. Borrowed
+/* The lines, up to a number of bytes, that are not fields: some servers write an error so. Borrowed
  * until more is fed; NUL-terminated. */
 const char *acr_sse_stray(const AcrSse *sse);
 

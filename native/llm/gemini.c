@@ -63,7 +63,7 @@ static bool gemini_prepare(AcrEndpoint *endpoint, GError **error)
 
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
-    endpoint->url = acr_llm_join_url(endpoint->base_url, path);
+    endpoint->url = g_strconcat(endpoint->base_url, "/", path, NULL);
     if (endpoint->key)
         acr_endpoint_header(endpoint, "x-goog-api-key", endpoint->key);
     return true;

@@ -16,7 +16,7 @@
 #define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
 #define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
 #define MAX_HONOURED_WAIT_MS                                                                       \
-    (60ll * 60 * 1000)     /* who is told to come back later than this gives up */
+    (60ll * 60 * 1000)     /* a server that asks for a longer wait is given up */
 #define POSTSCRIPT_MS 5000 /* of pings behind an answer that is whole */
 #define MIN_TRY_MS 100     /* a try with less time than this is not begun */
 #define MAX_SHRINKS 3u     /* of the answer's limit, until body and limit fit what is left */
@@ -48,7 +48,6 @@ typedef struct {
     guint retries[ACR_LLM_ERRORS]; /* by class of failure */
     guint total;
     gint64 wait_ms;    /* before the next try */
-    gint64 used_up_ms; /* how long the last response says that nothing is left of a limit */
     bool is_kept_back; /* by the breaker: the failure is not ours to report to it */
 } Call;
 
@@ -223,7 +222,6 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
     ok = read_outcome(&flow, &response, ok ? NULL : error, out, attempt, failure);
     acr_reader_free(flow.reader);
     hide_secrets(self, ok, out, attempt);
-    call->used_up_ms = acr_limit_reset_ms(response.headers, g_get_real_time() / G_USEC_PER_SEC);
     return ok;
 }
 
@@ -285,12 +283,10 @@ static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure
 {
     bool is_throttled = !attempt->ok && (failure->code == ACR_LLM_ERROR_RATE_LIMIT ||
                                          failure->code == ACR_LLM_ERROR_OVERLOADED);
-    gint64 hold_ms = call->used_up_ms;
+    gint64 hold_ms = is_throttled ? failure->retry_after_ms : 0;
 
-    if (is_throttled)
-        hold_ms = MAX(hold_ms, failure->retry_after_ms);
     if (hold_ms > MAX_HONOURED_WAIT_MS)
-        hold_ms = 0; /* nobody waits for that: each is told so, and gives up */
+        hold_ms = 0; /* nobody waits that long: each caller gives up */
     if (call->self->limiter)
         acr_limiter_leave(call->self->limiter, attempt->ok, is_throttled, hold_ms);
 }
@@ -307,7 +303,6 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     if (!enter(call, failure))
         return false;
     attempt.wait_ms = call->wait_ms;
-    call->used_up_ms = 0;
     g_autofree char *body = prepare_body(self, call->request, &attempt, &id, failure);
     if (body)
         attempt.ok = exchange(call, body, out, &attempt, failure);
@@ -414,7 +409,8 @@ static const AcrModelReport *http_report(AcrModel *model)
 
 /* ---- Making ---- */
 
-static void take_options(HttpModel *self, const AcrModelOptions *options)
+static void take_options(HttpModel *self, const AcrProvider *provider,
+                         const AcrModelOptions *options)
 {
     self->effort = g_strdup(options->effort);
     self->ca_file = g_strdup(options->ca_file);
@@ -428,8 +424,10 @@ static void take_options(HttpModel *self, const AcrModelOptions *options)
     self->interrupt = options->interrupt;
     self->on_wait = options->on_wait;
     self->on_wait_ctx = options->on_wait_ctx;
-    self->dialect = (AcrDialect){
-        .model = self->model_name, .temperature = options->temperature, .effort = self->effort};
+    self->dialect = (AcrDialect){.model = self->model_name,
+                                 .temperature = options->temperature,
+                                 .effort = self->effort,
+                                 .no_schema = provider->has_no_schema};
 }
 
 AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, const char *model,
@@ -445,7 +443,7 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     self->client = acr_http_client_new();
     self->report.tries = g_array_new(FALSE, FALSE, sizeof(AcrModelTry));
     g_array_set_clear_func(self->report.tries, acr_model_try_clear);
-    take_options(self, options);
+    take_options(self, provider, options);
     if (!acr_endpoint_make(provider, self->base.name, self->model_name, options, &self->endpoint,
                            error)) {
         acr_model_free(&self->base);

@@ -84,7 +84,7 @@ typedef struct {
     const AcrJson *schema; /* JSON schema of the answer, an object; NULL: none. Implies `json` */
     guint max_tokens;      /* of the answer; 0: the model's default */
     guint room;            /* tokens that the model's window leaves for the answer: where a ceiling
-                              asks for a limit and max_tokens does not, it is no larger; 0: unknown */
+                              asks for a limit and max_tokens does not, this bounds it; 0: unknown */
 } AcrModelRequest;
 
 typedef struct {
@@ -200,8 +200,8 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
 bool acr_llm_same_key(const char *a, const char *b);
 
 /*
- * Asks `second` (both taken) after a permanent failure of `first` that is no fault of the request, and from
- * then on at once. Its name is first's.
+ * Asks `second` (both taken) after a permanent failure of `first` that another model may not
+ * have, and from then on at once. Its name is first's.
  */
 AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second) ACR_MUST_USE;
 

@@ -14,7 +14,7 @@ bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error)
 {
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
-    endpoint->url = acr_llm_join_url(endpoint->base_url, "chat/completions");
+    endpoint->url = g_strconcat(endpoint->base_url, "/chat/completions", NULL);
     acr_endpoint_bearer(endpoint);
     return true;
 }

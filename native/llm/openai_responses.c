@@ -1,8 +1,7 @@
 /*
  * OpenAI's Responses: the request's JSON, the named events of a stream, the JSON of a whole answer.
- * The server keeps nothing of what is said (store: false). Of an event only its `type` counts. The
- * terminal event holds the whole response: what it says of text, end and tokens goes before the
- * pieces. A stream is complete by that event; a failure may come by one too, under HTTP 200.
+ * The server keeps nothing of the conversation (store: false). Of an event only its `type` counts. The
+ * terminal event holds the whole response: its text, end and tokens replace those of the pieces. A stream is complete by that event; a failure may come by one too, under HTTP 200.
  */
 #include "llm/provider.h"
 
@@ -15,7 +14,7 @@ static bool responses_prepare(AcrEndpoint *endpoint, GError **error)
     acr_openai_headers(endpoint);
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
-    endpoint->url = acr_llm_join_url(endpoint->base_url, "responses");
+    endpoint->url = g_strconcat(endpoint->base_url, "/responses", NULL);
     return true;
 }
 
@@ -209,7 +208,7 @@ static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, 
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
                                 "an event of the stream is no JSON object");
     if (g_str_has_suffix(type, ".delta"))
-        acr_partial_touch(partial); /* reasoning and calls too are no silence */
+        acr_partial_touch(partial); /* reasoning and calls are signs of life too */
     if (strcmp(type, "error") == 0)
         return acr_partial_fail_json(partial, json);
     if (g_strv_contains(ends, type))

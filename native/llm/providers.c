@@ -15,13 +15,14 @@ static const AcrProvider *const providers[] = {
     &acr_provider_groq,       &acr_provider_deepseek,
     &acr_provider_openrouter, &acr_provider_litellm,
     &acr_provider_vllm,       &acr_provider_llamacpp,
-    &acr_provider_llama_cpp,  &acr_provider_ollama,
+    &acr_provider_ollama,
 };
 
 /* What people call some of them too. */
 static const struct {
     const char *alias, *name;
-} other_names[] = {{"google", "gemini"}, {"responses", "openai-responses"}};
+} other_names[] = {
+    {"google", "gemini"}, {"responses", "openai-responses"}, {"llama.cpp", "llamacpp"}};
 
 const AcrProvider *acr_provider_find(const char *name, gsize len)
 {

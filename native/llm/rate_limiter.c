@@ -19,7 +19,7 @@
 #include "llm/failure.h"
 #include "llm/redact.h"
 
-#define STATE_BYTES 256u                  /* of the file's text, always so long */
+#define STATE_BYTES 256u                  /* the length of the file's text */
 #define STATE_LOCK_AT 1024                /* the byte whose lock guards the text */
 #define SLOTS_AT 2048                     /* the bytes behind it are the slots */
 #define MAX_LIMIT 64                      /* slots */

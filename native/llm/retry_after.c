@@ -1,12 +1,10 @@
 /*
  * When a server wants to be asked again: headers (seconds, milliseconds, a date), Google's
- * RetryInfo, sentences in an error's message, and the headers that tell when a used-up limit is
- * full again. Whatever is unreadable is as if it were not sent; whatever is longer than a day is a
- * day.
+ * RetryInfo, sentences in an error's message. Whatever is unreadable is as if it were not sent;
+ * whatever is longer than a day is a day.
  */
 #include "llm/failure.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -92,30 +90,15 @@ gint64 acr_duration_ms(const char *text, const char **out_end)
     return is_read ? bounded_ms(ms) : -1;
 }
 
-/* Seconds since the epoch of "Sun, 06 Nov 1994 08:49:37 GMT", the one form that may be sent; -1:
- * none. */
-static gint64 http_date(const char *text)
+/* The time until "Sun, 06 Nov 1994 08:49:37 GMT", the one form that may be sent; -1: not one. */
+static gint64 until_ms(const char *date, gint64 now_unix)
 {
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     struct tm tm = {0};
-    char month[4] = "";
-    int seen = sscanf(text, "%*3[A-Za-z], %2d %3s %4d %2d:%2d:%2d GMT", &tm.tm_mday, month,
-                      &tm.tm_year, &tm.tm_hour, &tm.tm_min, &tm.tm_sec);
-    const char *at = strlen(month) == 3 ? strstr(months, month) : NULL;
+    const char *end = strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
 
-    if (seen != 6 || !at || (at - months) % 3 != 0 || tm.tm_year < 1970 || tm.tm_mday < 1 ||
-        tm.tm_mday > 31 || tm.tm_hour < 0 || tm.tm_hour > 23 || tm.tm_min < 0 || tm.tm_min > 59 ||
-        tm.tm_sec < 0 || tm.tm_sec > 60)
+    if (!end || tm.tm_year < 70)
         return -1;
-    tm.tm_mon = (int)(at - months) / 3;
-    tm.tm_year -= 1900;
-    return (gint64)timegm(&tm);
-}
-
-static gint64 until_ms(gint64 then_unix, gint64 now_unix)
-{
-    return then_unix < 0 ? -1
-                         : CLAMP(then_unix - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
+    return CLAMP((gint64)timegm(&tm) - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
 }
 
 /* ---- Waits ---- */
@@ -139,7 +122,7 @@ gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix)
     if (wait < 0)
         wait = number_ms(after, 1000);
     if (wait < 0 && after)
-        wait = until_ms(http_date(after), now_unix);
+        wait = until_ms(after, now_unix);
     return wait >= 0 ? wait : number_ms(acr_http_header(headers, "x-amz-retry-after"), 1);
 }
 
@@ -172,42 +155,4 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose)
             wait = acr_duration_ms(at + strlen(beginnings[i]), NULL);
     }
     return wait;
-}
-
-/* ---- Limits that are used up ---- */
-
-/* A time ("2026-01-27T17:34:02Z", fractions and offsets too), or a duration that is all of the text;
- * -1: neither. */
-static gint64 reset_ms(const char *text, gint64 now_unix)
-{
-    g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
-    g_autoptr(GDateTime) time =
-        strlen(text) < 64 && strchr(text, 'T') ? g_date_time_new_from_iso8601(text, utc) : NULL;
-    const char *end = text;
-    gint64 ms = acr_duration_ms(text, &end);
-
-    return time ? until_ms(g_date_time_to_unix(time), now_unix) : *end ? -1 : ms;
-}
-
-gint64 acr_limit_reset_ms(GHashTable *headers, gint64 now_unix)
-{
-    static const struct {
-        const char *remaining, *reset;
-    } limits[] = {
-        {"x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"},
-        {"x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"},
-        {"anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"},
-        {"anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"},
-        {"anthropic-ratelimit-input-tokens-remaining", "anthropic-ratelimit-input-tokens-reset"},
-        {"anthropic-ratelimit-output-tokens-remaining", "anthropic-ratelimit-output-tokens-reset"},
-    };
-    gint64 longest = 0;
-
-    for (gsize i = 0; i < G_N_ELEMENTS(limits); i++) {
-        const char *reset = acr_http_header(headers, limits[i].reset);
-
-        if (reset && number_ms(acr_http_header(headers, limits[i].remaining), 1) == 0)
-            longest = MAX(longest, reset_ms(reset, now_unix));
-    }
-    return longest;
 }

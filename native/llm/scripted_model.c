@@ -97,7 +97,7 @@ static bool read_expect(const AcrJson *value, Line *line, GError **error)
     line->expect = g_new0(char *, size + 1);
     for (const AcrJson *e = acr_json_first(value); e; e = acr_json_next(e)) {
         if (!acr_json_string(e))
-            return refuse(error, "'expect' holds something that is no string");
+            return refuse(error, "'expect' holds a value that is not a string");
         line->expect[n++] = g_strdup(acr_json_string(e));
     }
     return true;

@@ -8,14 +8,14 @@
 
 #include <string.h>
 
-#define MAX_STRAY_BYTES (64u * 1024) /* of lines that are no fields: an error is not longer */
+#define MAX_STRAY_BYTES (64u * 1024) /* of lines that are not fields: an error is not longer */
 
 struct AcrSse {
     AcrOnEvent on_event;
     void *ctx;
     GString *line; /* the beginning of a line whose end has not come */
     GString *name, *data;
-    GString *stray; /* lines that are no fields */
+    GString *stray; /* lines that are not fields */
     bool has_data;
     bool after_cr; /* the last byte was a CR: a LF that follows belongs to it */
     bool begun;    /* the first line is over, and with it the place of a byte order mark */

@@ -144,7 +144,7 @@ static void what_is_no_key_file_is_refused(void)
     AcrModelOptions options = {.key_file = dir};
     g_autofree char *folder = refusal(&options);
 
-    g_assert_nonnull(strstr(folder, "no regular file"));
+    g_assert_nonnull(strstr(folder, "not a regular file"));
     options.key_file = path;
     for (gsize i = 0; i < G_N_ELEMENTS(contents); i++) {
         g_autofree char *message = NULL;
