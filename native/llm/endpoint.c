@@ -43,14 +43,6 @@ void acr_endpoint_bearer(AcrEndpoint *endpoint)
     explicit_bzero(bearer, strlen(bearer));
 }
 
-void acr_endpoint_header_from(AcrEndpoint *endpoint, const char *name, const char *variable)
-{
-    const char *value = acr_variable(variable);
-
-    if (value)
-        acr_endpoint_header(endpoint, name, value);
-}
-
 void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret)
 {
     if (secret && *secret)

@@ -31,8 +31,6 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
 void acr_endpoint_clear(AcrEndpoint *endpoint);
 /* Adds a header unless there is one of that name, which is the user's own. */
 void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value);
-/* The same if the environment variable is set and not empty. */
-void acr_endpoint_header_from(AcrEndpoint *endpoint, const char *name, const char *variable);
 /* Headers of the user's own in an environment variable, one "Name: value" a line. */
 void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable);
 /* The value of a header that is set; borrowed until the next one is; NULL: none. */

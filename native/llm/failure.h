@@ -43,9 +43,9 @@ const char *acr_header_request_id(GHashTable *headers);
 
 /*
  * The milliseconds of "6m0s", "88ms", "1.5s", "2 minutes", or of a bare number of seconds, at the
- * start of a text; -1: none. *out_end (may be NULL) points behind it.
+ * start of a text; -1: none.
  */
-gint64 acr_duration_ms(const char *text, const char **out_end);
+gint64 acr_duration_ms(const char *text);
 /* The wait that an error's own words ask for: `prose` is its text in lower case; -1: none. */
 gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose);
 /* retry-after-ms, else retry-after in seconds or as an HTTP date (`now_unix` seconds), else

@@ -21,10 +21,15 @@ bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error)
 
 void acr_openai_headers(AcrEndpoint *endpoint)
 {
+    const char *organization = acr_variable("OPENAI_ORG_ID");
+    const char *project = acr_variable("OPENAI_PROJECT_ID");
+
     acr_endpoint_headers_from(endpoint, "OPENAI_CUSTOM_HEADERS");
     acr_endpoint_bearer(endpoint);
-    acr_endpoint_header_from(endpoint, "OpenAI-Organization", "OPENAI_ORG_ID");
-    acr_endpoint_header_from(endpoint, "OpenAI-Project", "OPENAI_PROJECT_ID");
+    if (organization)
+        acr_endpoint_header(endpoint, "OpenAI-Organization", organization);
+    if (project)
+        acr_endpoint_header(endpoint, "OpenAI-Project", project);
 }
 
 static bool openai_prepare(AcrEndpoint *endpoint, GError **error)

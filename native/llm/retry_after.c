@@ -66,7 +66,7 @@ static double unit_at(const char *text, const char **out_end)
     return 0;
 }
 
-gint64 acr_duration_ms(const char *text, const char **out_end)
+gint64 acr_duration_ms(const char *text)
 {
     const char *at = text;
     const char *end = NULL;
@@ -85,8 +85,6 @@ gint64 acr_duration_ms(const char *text, const char **out_end)
         if (unit == 0)
             break;
     }
-    if (out_end)
-        *out_end = at;
     return is_read ? bounded_ms(ms) : -1;
 }
 
@@ -137,7 +135,7 @@ static gint64 retry_info_ms(const AcrJson *error)
         const char *delay = acr_json_get_string(detail, "retryDelay");
 
         if (delay)
-            return acr_duration_ms(delay, NULL);
+            return acr_duration_ms(delay);
     }
     return -1;
 }
@@ -152,7 +150,7 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose)
         const char *at = strstr(prose, beginnings[i]);
 
         if (at)
-            wait = acr_duration_ms(at + strlen(beginnings[i]), NULL);
+            wait = acr_duration_ms(at + strlen(beginnings[i]));
     }
     return wait;
 }

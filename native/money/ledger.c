@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CHUNK (64u * 1024)
 #define MAX_WAIT_US 20000
 #define HEAD "{\"ledger\":1}"
 #define EXACT 9007199254740992.0 /* integers below it are doubles */
@@ -244,8 +243,7 @@ static bool is_in_place(const AcrLedger *ledger, GError **error)
 /* Reads what has been appended since. */
 static bool read_on(AcrLedger *ledger, GError **error)
 {
-    g_autofree char *buffer = g_malloc(CHUNK);
-    gsize held = 0, used = 0;
+    gsize used = 0;
     ssize_t n = 0;
 
     if (fstat(ledger->fd, &ledger->status) != 0)
@@ -256,22 +254,17 @@ static bool read_on(AcrLedger *ledger, GError **error)
         return fail_damaged(ledger, "was truncated by another process", error);
     if (ledger->status.st_size > ACR_LEDGER_MAX_BYTES)
         return fail_errno(ledger, EFBIG, "read", error);
-    for (;;) {
-        do
-            n = pread(ledger->fd, buffer + held, CHUNK - held, ledger->offset + (gint64)held);
-        while (n < 0 && errno == EINTR);
-        if (n < 0)
-            return fail_errno(ledger, errno, "read", error);
-        if (n == 0)
-            break;
-        held += (gsize)n;
-        if (!apply_lines(ledger, buffer, held, &used, error))
-            return false;
-        ledger->offset += (gint64)used;
-        held -= used;
-        memmove(buffer, buffer + used, held);
+    gsize len = (gsize)(ledger->status.st_size - ledger->offset);
+    g_autofree char *text = g_malloc(len + 1);
+    for (gsize have = 0; have < len; have += (gsize)MAX(n, 0)) {
+        n = pread(ledger->fd, text + have, len - have, ledger->offset + (gint64)have);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return fail_errno(ledger, n < 0 ? errno : EIO, "read", error);
     }
-    return held == 0 || mend_end(ledger, buffer, held, error);
+    if (!apply_lines(ledger, text, len, &used, error))
+        return false;
+    ledger->offset += (gint64)used;
+    return used == len || mend_end(ledger, text + used, len - used, error);
 }
 
 static bool write_head(AcrLedger *ledger, GError **error)

@@ -57,36 +57,30 @@ static void a_duration_is_numbers_with_units(void)
     static const struct {
         const char *text;
         gint64 expected;
-        const char *rest;
     } rows[] = {
-        {"6m0s", 360000, ""},
-        {"88ms", 88, ""},
-        {"5.289s. More", 5289, ". More"},
-        {"34.074824224s", 34074, ""},
-        {"1h2m3s", 3723000, ""},
-        {"1m30.5s, please", 90500, ", please"},
-        {"2 minutes", 120000, ""},
-        {"7 seconds 3", 7000, " 3"},
-        {"12", 12000, ""},
-        {"12.", 12000, "."},
-        {"3d", DAY_MS, ""},
-        {"99999999999999999999999999999999999999s", -1, NULL},
-        {"1.2.3s", -1, NULL},
-        {"5x", 5000, "x"},
-        {"", -1, NULL},
-        {"s", -1, NULL},
-        {"-5s", -1, NULL},
-        {".5s", -1, NULL},
-        {"1e9s", 1000, "e9s"},
+        {"6m0s", 360000},
+        {"88ms", 88},
+        {"5.289s. More", 5289},
+        {"34.074824224s", 34074},
+        {"1h2m3s", 3723000},
+        {"1m30.5s, please", 90500},
+        {"2 minutes", 120000},
+        {"7 seconds 3", 7000},
+        {"12", 12000},
+        {"12.", 12000},
+        {"3d", DAY_MS},
+        {"99999999999999999999999999999999999999s", -1},
+        {"1.2.3s", -1},
+        {"5x", 5000},
+        {"", -1},
+        {"s", -1},
+        {"-5s", -1},
+        {".5s", -1},
+        {"1e9s", 1000},
     };
 
-    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        const char *rest = NULL;
-
-        g_assert_cmpint(acr_duration_ms(rows[i].text, &rest), ==, rows[i].expected);
-        if (rows[i].rest)
-            g_assert_cmpstr(rest, ==, rows[i].rest);
-    }
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpint(acr_duration_ms(rows[i].text), ==, rows[i].expected);
 }
 
 static void a_message_may_say_when_to_try_again(void)
