@@ -13,7 +13,7 @@
 #include "http/http_private.h"
 
 #define KEPT_CONNECTIONS 4L
-#define UNVERIFIED 1 /* the result of a chain of certificates that was not looked at */
+#define UNVERIFIED 1 /* the result of a chain of certificates that was not checked */
 #define STEP_MS 100
 #define ENOUGH_MS 100  /* for the natural end of what on_body had enough of */
 #define NEARLY_MS 2000 /* of silence, once on_body needs nothing more */
@@ -77,10 +77,9 @@ static bool fail_ended(const AcrHttpTransfer *x, GError **error)
     } ends[] = {
         [ACR_HTTP_END_INTERRUPTED] = {ACR_HTTP_ERROR_INTERRUPTED, "interrupted"},
         [ACR_HTTP_END_FIRST_BYTE] = {ACR_HTTP_ERROR_TIMEOUT,
-                                     "no response within the time for its first byte"},
-        [ACR_HTTP_END_IDLE] = {ACR_HTTP_ERROR_TIMEOUT, "the response stopped coming"},
-        [ACR_HTTP_END_TOTAL] = {ACR_HTTP_ERROR_TIMEOUT,
-                                "no whole response within the time for the exchange"},
+                                     "no first byte of a response within its timeout"},
+        [ACR_HTTP_END_IDLE] = {ACR_HTTP_ERROR_TIMEOUT, "the response stalled"},
+        [ACR_HTTP_END_TOTAL] = {ACR_HTTP_ERROR_TIMEOUT, "no complete response within its timeout"},
         [ACR_HTTP_END_HEADER_BYTES] = {ACR_HTTP_ERROR_TOO_BIG,
                                        "the headers of the response are too large"},
         [ACR_HTTP_END_HEADER_COUNT] = {ACR_HTTP_ERROR_TOO_BIG, "the response has too many headers"},
@@ -232,7 +231,7 @@ static bool begin(AcrHttpTransfer *x, GError **error)
     x->added = curl_multi_add_handle(x->client->multi, x->client->easy) == CURLM_OK;
     if (!x->added)
         g_set_error_literal(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
-                            "cannot send the request: libcurl takes no transfer");
+                            "cannot send the request: libcurl refuses the transfer");
     return x->added;
 }
 

@@ -269,7 +269,7 @@ static AcrParseStep anthropic_event(AcrPartial *partial, const AcrEvent *event, 
         return ACR_PARSE_MORE;
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is no JSON object");
+                                "an event of the stream is not a JSON object");
     if (!said && acr_failure_in_body(json))
         return fail_event(partial, event, json);
     if (strcmp(type, "message_start") == 0)

@@ -114,7 +114,7 @@ static bool read_file(const char *variable, const char *name, AcrAwsCredentials 
     char *data = NULL;
 
     if (!bytes && !g_error_matches(failure, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND)) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot read settings of AWS: %s",
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot read AWS settings: %s",
                     failure->message);
         return false;
     }
@@ -159,13 +159,13 @@ static bool check(const AcrAwsCredentials *read, GError **error)
 {
     if (read->region && read->region[strspn(read->region, REGION_LETTERS)]) {
         g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                            "the region of AWS may hold small letters, digits and '-' only");
+                            "an AWS region has lower-case letters, digits and '-' only");
         return false;
     }
     return !read->access_key ||
-           (acr_key_check(read->access_key, "the access key of AWS", error) &&
+           (acr_key_check(read->access_key, "the AWS access key", error) &&
             (!read->session_token ||
-             acr_key_check(read->session_token, "the session token of AWS", error)));
+             acr_key_check(read->session_token, "the AWS session token", error)));
 }
 
 bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error)

@@ -244,7 +244,7 @@ static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, con
     if (!message)
         message = acr_json_get_string(json, "Message");
     acr_json_set_string(error, "type", event->name);
-    acr_json_set_string(error, "message", message ? message : "the server broke the stream off");
+    acr_json_set_string(error, "message", message ? message : "the server aborted the stream");
     return acr_partial_fail_json(partial, error);
 }
 
@@ -261,7 +261,7 @@ static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, co
         return ACR_PARSE_MORE;
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is no JSON object");
+                                "an event of the stream is not a JSON object");
     if (acr_json_get(delta, "toolUse") || acr_json_get(acr_json_get(json, "start"), "toolUse"))
         partial->has_calls = true;
     if (delta && !acr_json_get(delta, "text"))

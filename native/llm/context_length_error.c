@@ -1,5 +1,5 @@
 /*
- * Refusals of a prompt that is too long, as servers tell them in words: the one thing for which no
+ * Refusals of a prompt that is too long, in the words of the servers: the one thing for which no
  * two of them have the same code. Where the words hold the number of tokens that fit, it is read,
  * so that the next prompt can be made to fit in advance.
  */

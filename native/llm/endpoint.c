@@ -205,8 +205,8 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
     base = base ? base : provider->base_url;
     if (!base) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "no address of a server for model '%s': give --base-url%s%s",
-                    endpoint->shown_name, provider->base_variables ? " or set " : "",
+                    "no server address for model '%s': give --base-url%s%s", endpoint->shown_name,
+                    provider->base_variables ? " or set " : "",
                     provider->base_variables ? provider->base_variables[0] : "");
         return false;
     }

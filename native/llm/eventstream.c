@@ -172,7 +172,7 @@ static bool check_prelude(AcrEventStream *stream)
     gsize total = read_u32(data), headers = read_u32(data + 4);
 
     if (crc32_of(data, PRELUDE_BYTES - SUM_BYTES) != read_u32(data + PRELUDE_BYTES - SUM_BYTES))
-        return fail(stream, "the sum of an event's lengths is wrong");
+        return fail(stream, "the checksum of an event's lengths is wrong");
     if (total < FRAME_BYTES || headers > total - FRAME_BYTES)
         return fail(stream, "an event's lengths contradict each other");
     if (headers > MAX_HEADER_BYTES || total - FRAME_BYTES - headers > ACR_MAX_EVENT_BYTES)
@@ -189,7 +189,7 @@ static bool read_message(AcrEventStream *stream)
     guint8 *payload = data + PRELUDE_BYTES + headers_len;
 
     if (crc32_of(data, end) != read_u32(data + end))
-        return fail(stream, "the sum of an event is wrong");
+        return fail(stream, "the checksum of an event is wrong");
     g_autoptr(GHashTable) headers = read_headers(data + PRELUDE_BYTES, headers_len);
     if (!headers)
         return fail(stream, "an event's headers are malformed");

@@ -242,29 +242,22 @@ static int number_of(const AcrJson *error)
 /* The statuses with a meaning of their own; ACR_LLM_ERRORS: only its hundred counts. */
 static AcrLlmError class_of_status(int status)
 {
-    switch (status) {
-    case 401:
-    case 403:
-        return ACR_LLM_ERROR_AUTH;
-    case 402:
-        return ACR_LLM_ERROR_BILLING;
-    case 408:
-        return ACR_LLM_ERROR_TIMEOUT;
-    case 409:
-    case 424:
-    case 504:
-        return ACR_LLM_ERROR_SERVER;
-    case 413:
-        return ACR_LLM_ERROR_BAD_REQUEST;
-    case 429:
-    case 498:
-        return ACR_LLM_ERROR_RATE_LIMIT;
-    case 503:
-    case 529:
-        return ACR_LLM_ERROR_OVERLOADED;
-    default:
-        return ACR_LLM_ERRORS;
-    }
+    static const struct {
+        int status;
+        AcrLlmError code;
+    } rows[] = {
+        {401, ACR_LLM_ERROR_AUTH},       {402, ACR_LLM_ERROR_BILLING},
+        {403, ACR_LLM_ERROR_AUTH},       {408, ACR_LLM_ERROR_TIMEOUT},
+        {409, ACR_LLM_ERROR_SERVER},     {413, ACR_LLM_ERROR_BAD_REQUEST},
+        {424, ACR_LLM_ERROR_SERVER},     {429, ACR_LLM_ERROR_RATE_LIMIT},
+        {498, ACR_LLM_ERROR_RATE_LIMIT}, {503, ACR_LLM_ERROR_OVERLOADED},
+        {504, ACR_LLM_ERROR_SERVER},     {529, ACR_LLM_ERROR_OVERLOADED},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        if (rows[i].status == status)
+            return rows[i].code;
+    return ACR_LLM_ERRORS;
 }
 
 /* The row of the highest rank, of several the first; rank NONE: no word is known. */
@@ -296,7 +289,7 @@ static AcrLlmError class_of_prose(const char *prose, gint64 *out_window)
 static AcrLlmError class_of_body(int status, const AcrJson *error, const char *prose,
                                  const Words *best, gint64 *out_window)
 {
-    AcrLlmError told = class_of_prose(prose, out_window);
+    AcrLlmError in_prose = class_of_prose(prose, out_window);
 
     /* One request alone passes the tokens of a minute: waiting does not help, shortening does. */
     if (best->code == ACR_LLM_ERROR_RATE_LIMIT && strstr(prose, "request too large for"))
@@ -308,23 +301,23 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
         return ACR_LLM_ERROR_CONTENT_FILTER;
     if (best->rank >= RANK_STRONG && best->code != ACR_LLM_ERROR_BAD_REQUEST)
         return best->code;
-    if (told != ACR_LLM_ERRORS)
-        return told;
+    if (in_prose != ACR_LLM_ERRORS)
+        return in_prose;
     if (best->rank == RANK_WEAK && class_of_status(status) != ACR_LLM_ERRORS)
         return ACR_LLM_ERRORS;
     return best->code;
 }
 
 /* The body's word first, then what the header says, then the status. */
-static AcrLlmError decide(int status, AcrLlmError told, const char *should_retry)
+static AcrLlmError decide(int status, AcrLlmError by_body, const char *should_retry)
 {
-    AcrLlmError code = told != ACR_LLM_ERRORS ? told : class_of_status(status);
+    AcrLlmError code = by_body != ACR_LLM_ERRORS ? by_body : class_of_status(status);
     bool is_servers = status >= 500 || status < 300;
 
     if (code == ACR_LLM_ERRORS)
         code = is_servers ? ACR_LLM_ERROR_SERVER : ACR_LLM_ERROR_BAD_REQUEST;
     /* "true": it says that the fault is its own */
-    return told == ACR_LLM_ERRORS && code == ACR_LLM_ERROR_BAD_REQUEST &&
+    return by_body == ACR_LLM_ERRORS && code == ACR_LLM_ERROR_BAD_REQUEST &&
                    g_ascii_strcasecmp(should_retry, "true") == 0
                ? ACR_LLM_ERROR_SERVER
                : code;
@@ -382,8 +375,8 @@ void acr_failure_of_response(int status, const AcrJson *body, const char *text, 
     int meant = number && (status < 300 || status >= 400) ? number : status;
     gint64 stated = acr_json_get_int(error, "n_ctx", 0);
     gint64 window = 0;
-    AcrLlmError told = class_of_body(meant, error, prose, best_row(found), &window);
-    AcrLlmError code = decide(meant, told, should_retry);
+    AcrLlmError by_body = class_of_body(meant, error, prose, best_row(found), &window);
+    AcrLlmError code = decide(meant, by_body, should_retry);
 
     *out = (AcrFailure){
         .code = code,

@@ -39,7 +39,7 @@ bool acr_is_context_length_error(const char *text, gint64 *out_window);
 /* The request's id as the server names it, in whichever header; borrowed; NULL: it does not. */
 const char *acr_header_request_id(GHashTable *headers);
 
-/* ---- When to try again (retry_after.c) ---- */
+/* ---- When to try again (retry.c) ---- */
 
 /*
  * The milliseconds of "6m0s", "88ms", "1.5s", "2 minutes", or of a bare number of seconds, at the
@@ -51,8 +51,6 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose);
 /* retry-after-ms, else retry-after in seconds or as an HTTP date (`now_unix` seconds), else
  * x-amz-retry-after; -1: not sent or unreadable. At most ACR_MAX_RETRY_AFTER_MS. */
 gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix);
-
-/* ---- Waits (backoff.c) ---- */
 
 /* Full jitter: `u` in [0, 1) of min(cap, base * 2^retry); what the server asked for is a floor,
  * plus up to 10 %. */

@@ -174,7 +174,7 @@ static GPtrArray *headers_of(const HttpModel *self, const char *body)
     return headers;
 }
 
-/* Nothing that a server gives back of our keys goes on from here, e.g. into a journal. */
+/* Takes out of an answer what the server gives back of our keys, before e.g. a journal holds it. */
 static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, AcrModelTry *attempt)
 {
     char **const texts[] = {&attempt->request_id, &out->content, &out->finish, &out->model,
@@ -258,7 +258,7 @@ static bool enter(Call *call, AcrFailure *failure)
     gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
     gint64 waited_ms = 0;
     g_autofree char *why = NULL;
-    g_autofree char *told = NULL;
+    g_autofree char *message = NULL;
 
     if (!self->limiter)
         return true;
@@ -271,14 +271,14 @@ static bool enter(Call *call, AcrFailure *failure)
         return acr_fail(failure, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     case ACR_LIMITER_PAUSED:
         call->is_kept_back = true;
-        told = g_strdup_printf("paused for all who use this key: %s", why);
-        return acr_fail(failure, acr_llm_paused_class(why), told);
+        message = g_strdup_printf("paused for all who use this key: %s", why);
+        return acr_fail(failure, acr_llm_paused_class(why), message);
     default:
         return fail_too_late(failure);
     }
 }
 
-/* Gives the slot back and tells the others what the try has shown. */
+/* Gives the slot back and shares with the others what the try has shown. */
 static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure *failure)
 {
     bool is_throttled = !attempt->ok && (failure->code == ACR_LLM_ERROR_RATE_LIMIT ||
@@ -323,7 +323,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
 
 /* ---- Tries ---- */
 
-/* No user of this key can go on: they are all told, once. */
+/* The failure concerns every user of this key: all of them are paused. */
 static void open_breaker(const Call *call, const AcrFailure *failure, const char *text)
 {
     bool concerns_all =
@@ -363,9 +363,9 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
         ms >= time_left_ms(self) - MIN_TRY_MS)
         return false;
     g_autofree char *why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
-    g_autofree char *told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
+    g_autofree char *shown = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
     if (self->on_wait)
-        self->on_wait(self->on_wait_ctx, told, ms);
+        self->on_wait(self->on_wait_ctx, shown, ms);
     (*retries)++;
     call->total++;
     call->wait_ms = ms;

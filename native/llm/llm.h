@@ -146,8 +146,7 @@ struct AcrModel {
 /* One call, with the backend's own retries. One thread at a time. Errors: any of AcrLlmError. */
 bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                         GError **error) ACR_MUST_USE;
-/* Tells the backend that a journal has answered this call in its place, so that a script goes on
- * after that line. */
+/* A journal has answered this call in the backend's place: a script skips its line. */
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
 /* Of the last call; borrowed until the next one; never NULL. */
 const AcrModelReport *acr_model_report(AcrModel *model);

@@ -209,7 +209,7 @@ AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const 
         return ACR_PARSE_DONE;
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is no JSON object");
+                                "an event of the stream is not a JSON object");
     if (strcmp(event->name, "error") == 0 || acr_failure_in_body(json))
         return acr_partial_fail_json(partial, json);
     acr_partial_set(&partial->model, acr_json_get_string(json, "model"));

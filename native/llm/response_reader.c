@@ -10,7 +10,7 @@
 
 #include "http/http.h"
 
-#define MAX_ERROR_BYTES (1024u * 1024) /* of a refusal's body: more is not looked at */
+#define MAX_ERROR_BYTES (1024u * 1024) /* of a refusal's body: more is ignored */
 #define SHOWN 40u                      /* bytes of a body that is not JSON, in a message */
 
 typedef enum {
@@ -267,7 +267,7 @@ static void judge(AcrReader *reader)
     } else if (is_empty && g_strcmp0(partial->finish, "content_filter") == 0) {
         fail(reader, ACR_LLM_ERROR_CONTENT_FILTER, "the answer was removed by a content filter");
     } else if (is_empty && !partial->finish && !partial->has_calls) {
-        fail(reader, ACR_LLM_ERROR_MALFORMED, "the answer holds neither text nor end");
+        fail(reader, ACR_LLM_ERROR_MALFORMED, "the answer has neither text nor a finish reason");
     }
 }
 

@@ -2,8 +2,8 @@
  * Scripted answers: a file of JSON lines that is read whole when the model is made. Each label (a
  * line's "agent") has a queue of its lines in file order; a call takes the first that may serve it.
  * A line bound to a step (its "round") waits for that step and is skipped once the step is gone by.
- * When the steps begin again (a further attempt), what the file still holds of the earlier attempt
- * counts as gone by: a fall of the numbers divides the attempts.
+ * When the steps begin again (a further attempt), the lines that are left of the earlier attempt
+ * are skipped: where the numbers fall, an attempt begins.
  */
 #include "llm/scripted_model.h"
 

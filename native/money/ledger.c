@@ -157,7 +157,7 @@ static bool apply_line(AcrLedger *ledger, const char *line, gsize len, GError **
     else if (read_id(record, "stale", &id))
         ok = apply_stale(ledger, id);
     if (!ok)
-        return fail_damaged(ledger, "makes no sense", error);
+        return fail_damaged(ledger, "is not a valid record", error);
     ledger->lines++;
     return true;
 }

@@ -79,7 +79,7 @@ const char *acr_prices_date(const AcrPrices *prices);
 bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out);
 /* For each kind of token the highest price of the built-in table: what a token of an unknown model
  * is assumed to cost at most. */
-void acr_prices_dearest(const AcrPrices *prices, AcrPrice *out);
+void acr_prices_highest(const AcrPrices *prices, AcrPrice *out);
 /* What a usage costs; -1: a counter that it needs is unknown. Saturates. */
 gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage);
 /* The most that these numbers of tokens can cost, whatever is cached or written. */
@@ -112,7 +112,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBudget, acr_budget_free)
  */
 bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
                     const AcrAmount *ceiling, GError **error) ACR_MUST_USE;
-/* No call is begun or goes on after this time (g_get_monotonic_time); 0: none. `limit` names it in
+/* No call begins or continues after this time (g_get_monotonic_time); 0: none. `limit` names it in
  * errors: "--max-time". */
 void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *limit);
 gint64 acr_budget_deadline(const AcrBudget *budget);

@@ -117,7 +117,7 @@ static bool read_ranges(AcrPrice *price, const AcrJson *ranges, const char *wher
         gint64 above = acr_json_int(acr_json_first(acr_json_get(each, "range")), -1);
 
         if (above < 0 || above > MAX_TOKENS)
-            return refuse(error, "%s: 'tiered_pricing' has no such ranges", where);
+            return refuse(error, "%s: 'tiered_pricing' has a malformed range", where);
         if (!read_prices(price, above, each, where, error))
             return false;
     }

@@ -13,8 +13,8 @@ extern const char acr_price_table[];
 
 /* ---- Arithmetic (usage.c) ---- */
 
-/* Raises each price of the base of `dearest` to the highest of all tiers of `price`. */
-void acr_price_dearest_of(AcrPrice *dearest, const AcrPrice *price);
+/* Raises each price of the base of `highest` to the highest of all tiers of `price`. */
+void acr_price_raise_to(AcrPrice *highest, const AcrPrice *price);
 
 /* ---- Names (price_names.c) ---- */
 

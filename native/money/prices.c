@@ -10,7 +10,7 @@
 struct AcrPrices {
     GHashTable *file, *table; /* rows; file: NULL, or the user's */
     char *date;               /* owned; of the table */
-    AcrPrice dearest;
+    AcrPrice highest;
 };
 
 /* ---- Making ---- */
@@ -46,16 +46,16 @@ static bool read_table(AcrPrices *prices, GError **error)
     return prices->table;
 }
 
-/* Of the built-in table alone: lists hold rows that are a thousand times too dear by mistake. */
-static void find_dearest(AcrPrices *prices)
+/* Of the built-in table alone: lists hold rows that are a thousand times too high by mistake. */
+static void find_highest(AcrPrices *prices)
 {
     GHashTableIter rows;
     gpointer price = NULL;
 
-    prices->dearest = (AcrPrice){.max_output = -1};
+    prices->highest = (AcrPrice){.max_output = -1};
     g_hash_table_iter_init(&rows, prices->table);
     while (g_hash_table_iter_next(&rows, NULL, &price))
-        acr_price_dearest_of(&prices->dearest, price);
+        acr_price_raise_to(&prices->highest, price);
 }
 
 AcrPrices *acr_prices_new(const char *path, GError **error)
@@ -64,7 +64,7 @@ AcrPrices *acr_prices_new(const char *path, GError **error)
 
     if (!read_table(prices, error) || (path && !(prices->file = read_file(path, error))))
         return NULL;
-    find_dearest(prices);
+    find_highest(prices);
     return g_steal_pointer(&prices);
 }
 
@@ -83,9 +83,9 @@ const char *acr_prices_date(const AcrPrices *prices)
     return prices->date;
 }
 
-void acr_prices_dearest(const AcrPrices *prices, AcrPrice *out)
+void acr_prices_highest(const AcrPrices *prices, AcrPrice *out)
 {
-    *out = prices->dearest;
+    *out = prices->highest;
 }
 
 /* ---- Finding ---- */

@@ -360,7 +360,7 @@ static void every_reason_to_stop_has_its_meaning(void)
                  EVENT("message_delta", ",'delta':{'stop_reason':'refusal','stop_details':{"
                                         "'explanation':'not this'}}") STOP,
                  "refusal: the model refused: not this");
-    assert_class(P, 200, START("'input_tokens':1") STOP, "malformed: the answer holds neither");
+    assert_class(P, 200, START("'input_tokens':1") STOP, "malformed: the answer has neither");
 }
 
 static void errors_within_a_stream_have_their_class(void)

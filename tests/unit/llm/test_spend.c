@@ -107,7 +107,7 @@ static void each_outcome_is_settled_by_its_rule(void)
     }
 }
 
-static void an_unknown_price_is_the_dearest_and_its_cost_stays_unknown(void)
+static void an_unknown_price_is_the_highest_and_its_cost_stays_unknown(void)
 {
     g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
     AcrSpend spend = {.budget = budget, .assumed = price};
@@ -304,7 +304,7 @@ void add_spend_tests(void)
 {
 #define ADD(name) g_test_add_func("/llm/spend/" #name, name)
     ADD(each_outcome_is_settled_by_its_rule);
-    ADD(an_unknown_price_is_the_dearest_and_its_cost_stays_unknown);
+    ADD(an_unknown_price_is_the_highest_and_its_cost_stays_unknown);
     ADD(a_server_of_ones_own_costs_nothing_but_tokens);
     ADD(a_limit_is_sent_where_a_ceiling_holds);
     ADD(a_limit_is_made_smaller_until_it_fits);

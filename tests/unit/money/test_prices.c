@@ -126,7 +126,7 @@ static void a_cost_without_its_counters_is_unknown(void)
     g_assert_cmpint(acr_price_at_most(&price, G_MAXINT64, G_MAXINT64), ==, G_MAXINT64);
 }
 
-static void the_most_takes_the_dearest_kind_of_each_side(void)
+static void the_most_takes_the_highest_price_of_each_side(void)
 {
     AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
 
@@ -263,20 +263,20 @@ static void unknown_names_have_no_price(void)
         g_assert_false(acr_prices_find(prices, models[i], &price));
 }
 
-static void the_dearest_is_as_dear_as_any(void)
+static void the_highest_prices_are_as_high_as_any(void)
 {
     g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
     g_autoptr(GHashTable) table = read_table();
     GHashTableIter rows;
     gpointer row = NULL;
-    AcrPrice dearest;
+    AcrPrice highest;
 
-    acr_prices_dearest(prices, &dearest);
-    g_assert_cmpint(dearest.tiers[0].above, ==, 0);
+    acr_prices_highest(prices, &highest);
+    g_assert_cmpint(highest.tiers[0].above, ==, 0);
     g_hash_table_iter_init(&rows, table);
     while (g_hash_table_iter_next(&rows, NULL, &row))
         g_assert_cmpint(acr_price_at_most(row, 1000000, 1000), <=,
-                        acr_price_at_most(&dearest, 1000000, 1000));
+                        acr_price_at_most(&highest, 1000000, 1000));
 }
 
 static void bare_names_belong_to_a_provider_or_to_none(void)
@@ -433,12 +433,12 @@ void add_prices_tests(void)
     ADD(a_threshold_prices_the_whole_request_anew);
     ADD(a_tier_leaves_open_what_the_base_says);
     ADD(a_cost_without_its_counters_is_unknown);
-    ADD(the_most_takes_the_dearest_kind_of_each_side);
+    ADD(the_most_takes_the_highest_price_of_each_side);
     ADD(no_split_of_tokens_costs_more_than_the_most);
     ADD(the_table_s_prices_can_be);
     ADD(names_are_found_in_all_their_spellings);
     ADD(unknown_names_have_no_price);
-    ADD(the_dearest_is_as_dear_as_any);
+    ADD(the_highest_prices_are_as_high_as_any);
     ADD(bare_names_belong_to_a_provider_or_to_none);
     ADD(litellm_rows_go_before_the_table);
     ADD(litellm_ranges_are_tiers);

@@ -1,14 +1,18 @@
 /*
  * When a server wants to be asked again: headers (seconds, milliseconds, a date), Google's
- * RetryInfo, sentences in an error's message. Whatever is unreadable is as if it were not sent;
- * whatever is longer than a day is a day.
+ * RetryInfo, sentences in an error's message; and how long to wait before another try. Whatever is
+ * unreadable is as if it were not sent; whatever is longer than a day is a day. Random numbers are
+ * passed in.
  */
 #include "llm/failure.h"
 
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 
 #include "http/http.h"
+
+#define SLICE_MS 50 /* how often an interrupt is checked */
 
 typedef struct {
     const char *name; /* "minutes" begins with it, and ends where letters do */
@@ -68,20 +72,17 @@ static double unit_at(const char *text, const char **out_end)
 
 gint64 acr_duration_ms(const char *text)
 {
-    const char *at = text;
-    const char *end = NULL;
     double ms = 0;
     double number = -1;
     bool is_read = false;
 
-    while ((number = plain_number(at, &end)) >= 0) {
-        double unit = unit_at(end + strspn(end, " "), &end);
+    while ((number = plain_number(text, &text)) >= 0) {
+        double unit = unit_at(text + strspn(text, " "), &text);
 
         if (unit == 0 && is_read)
             break;
-        ms += number * (unit > 0 ? unit : 1e3);
         is_read = true;
-        at = end;
+        ms += number * (unit > 0 ? unit : 1e3);
         if (unit == 0)
             break;
     }
@@ -99,7 +100,7 @@ static gint64 until_ms(const char *date, gint64 now_unix)
     return CLAMP((gint64)timegm(&tm) - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
 }
 
-/* ---- Waits ---- */
+/* ---- What servers ask for ---- */
 
 /* A header's number of `unit` milliseconds; -1: not sent, not one, or negative. */
 static gint64 number_ms(const char *text, double unit)
@@ -153,4 +154,31 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose)
             wait = acr_duration_ms(at + strlen(beginnings[i]));
     }
     return wait;
+}
+
+/* ---- Waits ---- */
+
+gint64 acr_backoff_ms(gint64 base_ms, guint retry, gint64 retry_after_ms, double u)
+{
+    gint64 bound = MIN(base_ms, ACR_LLM_BACKOFF_CAP_MS);
+
+    if (retry_after_ms > 0)
+        return retry_after_ms + (gint64)((double)retry_after_ms * 0.1 * u);
+    for (guint i = 0; i < retry && bound < ACR_LLM_BACKOFF_CAP_MS; i++)
+        bound = MIN(bound * 2, ACR_LLM_BACKOFF_CAP_MS);
+    return (gint64)((double)bound * u);
+}
+
+bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt)
+{
+    gint64 end_us = g_get_monotonic_time() + ms * 1000;
+
+    for (gint64 left_us = ms * 1000; left_us > 0; left_us = end_us - g_get_monotonic_time()) {
+        if (acr_interrupted(interrupt))
+            return false;
+        (void)poll(
+            NULL, 0,
+            (int)MIN(left_us / 1000 + 1, SLICE_MS)); /* a signal cuts it short: that is wanted */
+    }
+    return !acr_interrupted(interrupt);
 }
