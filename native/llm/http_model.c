@@ -73,9 +73,7 @@ static void http_free(AcrModel *model)
 /* What is left below a ceiling of time; G_MAXINT64: there is none. */
 static gint64 time_left_ms(const HttpModel *self)
 {
-    gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
-
-    return deadline_us ? (deadline_us - g_get_monotonic_time()) / 1000 : G_MAXINT64;
+    return self->spend.budget ? acr_budget_left_ms(self->spend.budget) : G_MAXINT64;
 }
 
 /* Too little is left for a try, or nothing. */
@@ -207,7 +205,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         .body_len = strlen(body),
         .first_byte_timeout_ms = self->first_byte_ms,
         .idle_timeout_ms = self->idle_ms,
-        .total_timeout_ms = MIN(time_left_ms(self), self->timeout_ms),
+        .total_timeout_ms = CLAMP(time_left_ms(self), 1, self->timeout_ms),
         .ca_file = self->ca_file,
         .on_body = on_body,
         .on_body_ctx = &flow,
