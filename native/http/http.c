@@ -1,7 +1,8 @@
 /*
  * One exchange: the client's easy handle in its multi handle, driven in short steps so that
  * interrupts and our own deadlines are seen within a tenth of a second, whatever the transfer is
- * waiting for.
+ * waiting for. A client keeps both handles, and with them the connections; the easy handle's options
+ * are reset for each exchange. An exchange without a client makes its own for its time.
  */
 #include "http/http.h"
 
@@ -11,11 +12,15 @@
 
 #include "http/http_private.h"
 
+#define KEPT_CONNECTIONS 4L
+#define UNVERIFIED 1 /* the result of a chain of certificates that was not checked */
 #define STEP_MS 100
 #define ENOUGH_MS 100  /* for the natural end of what on_body had enough of */
 #define NEARLY_MS 2000 /* of silence, once on_body needs nothing more */
 #define IDLE_TIMEOUT_MS 120000
 #define TOTAL_TIMEOUT_MS 1800000
+
+G_DEFINE_QUARK(acr_http_error_quark, acr_http_error)
 
 /* libcurl would write the secrets of its TLS connections to the file that SSLKEYLOGFILE names: it
  * looks for the variable here, and only here. */
@@ -38,6 +43,120 @@ bool acr_http_global_init(GError **error)
 void acr_http_global_cleanup(void)
 {
     curl_global_cleanup();
+}
+
+/* ---- Clients ---- */
+
+AcrHttpClient *acr_http_client_new(void)
+{
+    AcrHttpClient *client = g_new0(AcrHttpClient, 1);
+
+    client->multi = curl_multi_init();
+    client->easy = curl_easy_init();
+    g_assert(client->multi && client->easy); /* without memory the program ends, as GLib's does */
+    curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, KEPT_CONNECTIONS);
+    return client;
+}
+
+void acr_http_client_free(AcrHttpClient *client)
+{
+    if (!client)
+        return;
+    curl_easy_cleanup(client->easy);
+    curl_multi_cleanup(client->multi);
+    g_free(client);
+}
+
+/* ---- Failures ---- */
+
+static bool fail_ended(const AcrHttpTransfer *x, GError **error)
+{
+    static const struct {
+        AcrHttpError code;
+        const char *text;
+    } ends[] = {
+        [ACR_HTTP_END_INTERRUPTED] = {ACR_HTTP_ERROR_INTERRUPTED, "interrupted"},
+        [ACR_HTTP_END_FIRST_BYTE] = {ACR_HTTP_ERROR_TIMEOUT,
+                                     "no first byte of a response within its timeout"},
+        [ACR_HTTP_END_IDLE] = {ACR_HTTP_ERROR_TIMEOUT, "the response stalled"},
+        [ACR_HTTP_END_TOTAL] = {ACR_HTTP_ERROR_TIMEOUT, "no complete response within its timeout"},
+        [ACR_HTTP_END_HEADER_BYTES] = {ACR_HTTP_ERROR_TOO_BIG,
+                                       "the headers of the response are too large"},
+        [ACR_HTTP_END_HEADER_COUNT] = {ACR_HTTP_ERROR_TOO_BIG, "the response has too many headers"},
+        [ACR_HTTP_END_NO_STATUS] = {ACR_HTTP_ERROR_NETWORK, "the response has no usable status"},
+        [ACR_HTTP_END_BODY_BYTES] = {ACR_HTTP_ERROR_TOO_BIG, "the response is larger than"},
+        [ACR_HTTP_END_STOPPED] = {ACR_HTTP_ERROR_STOPPED, "stopped"},
+        [ACR_HTTP_END_RESENDING] = {ACR_HTTP_ERROR_NETWORK,
+                                    "the server closed a kept connection without a response"},
+    };
+
+    if (x->end == ACR_HTTP_END_BODY_BYTES)
+        g_set_error(error, ACR_HTTP_ERROR, (gint)ends[x->end].code, "%s %zu bytes",
+                    ends[x->end].text, x->body_limit);
+    else
+        g_set_error_literal(error, ACR_HTTP_ERROR, (gint)ends[x->end].code, ends[x->end].text);
+    return false;
+}
+
+/* A request that went out on a kept connection may be followed by a failure to connect again: the
+ * transfer broke off, the server is not unreachable. */
+static AcrHttpError class_of(CURLcode code, bool sent)
+{
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+        return sent ? ACR_HTTP_ERROR_NETWORK : ACR_HTTP_ERROR_UNREACHABLE;
+    case CURLE_OPERATION_TIMEDOUT:
+        return ACR_HTTP_ERROR_TIMEOUT;
+    case CURLE_URL_MALFORMAT:
+    case CURLE_FAILED_INIT:
+    case CURLE_OUT_OF_MEMORY:
+    case CURLE_PEER_FAILED_VERIFICATION: /* another try would meet the same certificate */
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+        return ACR_HTTP_ERROR_FAILED;
+    default:
+        return ACR_HTTP_ERROR_NETWORK;
+    }
+}
+
+/* libcurl calls a header line, or a trailer, beyond its own ceiling a lack of memory; later
+ * versions have a word for it. */
+static bool is_long_line(CURLcode code, bool sent)
+{
+#if LIBCURL_VERSION_NUM >= 0x080600
+    if (code == CURLE_TOO_LARGE)
+        return true;
+#endif
+    return code == CURLE_OUT_OF_MEMORY && sent;
+}
+
+/* The chain of certificates was refused, not the name in the first: with that, the result of the
+ * chain is still the one it began with. */
+static bool is_untrusted(const AcrHttpTransfer *x, CURLcode code)
+{
+    long verified = 0;
+
+    curl_easy_getinfo(x->client->easy, CURLINFO_SSL_VERIFYRESULT, &verified);
+    return code == CURLE_PEER_FAILED_VERIFICATION && verified > UNVERIFIED;
+}
+
+static bool fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
+{
+    const char *what = x->detail[0] ? x->detail : curl_easy_strerror(code);
+
+    if (x->end != ACR_HTTP_END_NONE)
+        return fail_ended(x, error);
+    if (is_long_line(code, x->asked)) {
+        g_set_error_literal(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TOO_BIG,
+                            "the response has a header line that is too long");
+        return false;
+    }
+    g_set_error(error, ACR_HTTP_ERROR, (gint)class_of(code, x->asked), "no response from %s: %s%s",
+                x->request->unix_socket ? x->request->unix_socket : x->authority, what,
+                is_untrusted(x, code) ? " (SSL_CERT_FILE names the certificates to trust)" : "");
+    return false;
 }
 
 /* ---- The wait ---- */
@@ -106,15 +225,13 @@ static CURLcode drive(AcrHttpTransfer *x)
 
 static bool begin(AcrHttpTransfer *x, GError **error)
 {
-    if (x->client->multi && x->client->easy) {
-        acr_http_set_receiver(x);
-        if (!acr_http_set_request(x, error))
-            return false;
-        x->added = curl_multi_add_handle(x->client->multi, x->client->easy) == CURLM_OK;
-    }
+    acr_http_set_receiver(x);
+    if (!acr_http_set_request(x, error))
+        return false;
+    x->added = curl_multi_add_handle(x->client->multi, x->client->easy) == CURLM_OK;
     if (!x->added)
         g_set_error_literal(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
-                            "cannot send the request: libcurl takes no transfer");
+                            "cannot send the request: libcurl refuses the transfer");
     return x->added;
 }
 
@@ -124,8 +241,7 @@ static void clear_transfer(AcrHttpTransfer *x)
 {
     if (x->added)
         curl_multi_remove_handle(x->client->multi, x->client->easy);
-    if (x->client->easy)
-        curl_easy_reset(x->client->easy);
+    curl_easy_reset(x->client->easy);
     for (struct curl_slist *line = x->sent_headers; line; line = line->next)
         explicit_bzero(line->data, strlen(line->data)); /* one of them holds a key */
     curl_slist_free_all(x->sent_headers);
@@ -179,7 +295,7 @@ static bool exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHt
         return true;
     curl_easy_setopt(client->easy, CURLOPT_QUICK_EXIT,
                      1L); /* else a name still being looked up is waited for */
-    return acr_http_fail(&x, code, error);
+    return fail(&x, code, error);
 }
 
 /* TLS writes to a closed connection would raise SIGPIPE; the signal is blocked and taken off this

@@ -100,6 +100,9 @@ bool acr_http_exchange(AcrHttpClient *client, const AcrHttpRequest *request, Acr
 void acr_http_response_clear(AcrHttpResponse *response);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHttpResponse, acr_http_response_clear)
 
+/* A response's header by its name in lower case; `headers` may be NULL; borrowed; NULL: not sent. */
+const char *acr_http_header(GHashTable *headers, const char *name);
+
 /* "host:port" of an http or https URL, for messages; owned (g_free); NULL: no usable URL.
  * Thread-safe. */
 char *acr_http_url_authority(const char *url) ACR_MUST_USE;

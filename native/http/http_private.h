@@ -9,8 +9,8 @@
 #include "http/http.h"
 
 struct AcrHttpClient {
-    CURLM *multi; /* owned; holds the kept connections; NULL: no memory for it */
-    CURL *easy;   /* owned; all its options are reset after each exchange; NULL: likewise */
+    CURLM *multi; /* owned; holds the kept connections */
+    CURL *easy;   /* owned; all its options are reset after each exchange */
 };
 
 /* Why we ended a transfer ourselves. */
@@ -57,7 +57,5 @@ void acr_http_set_receiver(AcrHttpTransfer *x);
 /* Keeps one header line (without the line's end or with it) in `headers`; what has no colon is left
  * out. */
 void acr_http_keep_header(GHashTable *headers, const char *line, gsize len);
-/* Sets the error by what went wrong; false. */
-bool acr_http_fail(const AcrHttpTransfer *x, CURLcode code, GError **error);
 
 #endif

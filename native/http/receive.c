@@ -27,6 +27,11 @@ void acr_http_keep_header(GHashTable *headers, const char *line, gsize len)
                          g_strstrip(acr_utf8_repair(colon + 1, len - (gsize)(colon + 1 - line))));
 }
 
+const char *acr_http_header(GHashTable *headers, const char *name)
+{
+    return headers ? g_hash_table_lookup(headers, name) : NULL;
+}
+
 /* Interim responses (1xx) have heads of their own, which the next status line clears away. */
 static void end_head(AcrHttpTransfer *x)
 {

@@ -23,13 +23,11 @@ static bool refuse(GError **error, const char *what)
     return false;
 }
 
-static bool append_header(AcrHttpTransfer *x, const char *line)
+/* Without memory the program ends, as GLib's allocations do. */
+static void append_header(AcrHttpTransfer *x, const char *line)
 {
-    struct curl_slist *longer = curl_slist_append(x->sent_headers, line);
-
-    if (longer)
-        x->sent_headers = longer;
-    return longer != NULL;
+    x->sent_headers = curl_slist_append(x->sent_headers, line);
+    g_assert(x->sent_headers);
 }
 
 /* Headers go out as they are given: libcurl adds neither an Expect nor a Content-Type of its own.
@@ -42,11 +40,11 @@ static bool set_headers(AcrHttpTransfer *x, GError **error)
         typed = typed || g_ascii_strncasecmp(*h, "Content-Type:", strlen("Content-Type:")) == 0;
         if (strpbrk(*h, "\r\n"))
             return refuse(error, "a header holds a line break");
-        if (!append_header(x, *h))
-            return refuse(error, "out of memory");
+        append_header(x, *h);
     }
-    if (!append_header(x, "Expect:") || (!typed && !append_header(x, "Content-Type:")))
-        return refuse(error, "out of memory");
+    append_header(x, "Expect:");
+    if (!typed)
+        append_header(x, "Content-Type:");
     curl_easy_setopt(x->client->easy, CURLOPT_HTTPHEADER, x->sent_headers);
     return true;
 }
@@ -62,17 +60,7 @@ static void set_method(const AcrHttpTransfer *x)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body ? request->body : "");
     }
-    if (strcmp(method, "HEAD") == 0)
-        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
-    else
-        curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
-}
-
-static const char *from_environment(const char *name)
-{
-    const char *value = g_getenv(name);
-
-    return value && *value ? value : NULL;
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
 }
 
 /* The system's folder of certificates is left out with its file: the one given stands for both. */
@@ -84,7 +72,8 @@ static bool set_certificates(const AcrHttpTransfer *x, GError **error)
     const char *named_by = "the request";
 
     for (gsize i = 0; !file && i < G_N_ELEMENTS(variables); i++) {
-        file = from_environment(variables[i]);
+        file = g_getenv(variables[i]);
+        file = file && *file ? file : NULL;
         named_by = variables[i];
     }
     if (!file)

@@ -46,7 +46,7 @@ static const char *version_of(AcrEndpoint *endpoint, GError **error)
     if (is_date(version))
         return version;
     g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                VERSION_VARIABLE " is no version of Anthropic's API, such as " API_VERSION);
+                VERSION_VARIABLE " is not a version of Anthropic's API, such as " API_VERSION);
     return NULL;
 }
 
@@ -60,7 +60,7 @@ static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
     const char *version = version_of(endpoint, error);
     if (!version)
         return false;
-    endpoint->url = acr_llm_join_url(endpoint->base_url, has_v1 ? "messages" : "v1/messages");
+    endpoint->url = g_strconcat(endpoint->base_url, has_v1 ? "/messages" : "/v1/messages", NULL);
     endpoint->no_sampling = strcmp(version, BEARER_VERSION) >= 0;
     acr_endpoint_header(endpoint, "anthropic-version", version);
     /* Tokens of a login are bearers in both versions. */
@@ -96,9 +96,8 @@ static void mark_prefix(AcrTurns *turns)
 static gint64 limit_of(const AcrDialect *dialect, const AcrModelRequest *request)
 {
     gint64 own = dialect->max_output > 0 ? MIN(dialect->max_output, MAX_OWN_LIMIT) : DEFAULT_LIMIT;
-    gint64 wanted = request->max_tokens > 0 ? request->max_tokens : own;
 
-    return dialect->renamed_limit ? MIN(wanted, dialect->max_output) : wanted;
+    return request->max_tokens > 0 ? request->max_tokens : own;
 }
 
 static AcrJson *output_of(const AcrDialect *dialect, const AcrModelRequest *request)
@@ -142,33 +141,12 @@ static AcrJson *anthropic_request(const AcrDialect *dialect, const AcrModelReque
 
 /* ---- Corrections ---- */
 
-/* "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens for …" */
-static bool learn_limit(AcrDialect *dialect, const AcrFailure *failure)
-{
-    static const char words[] = "max_tokens: ";
-    const char *at = strstr(failure->message, words);
-    char *end = NULL;
-
-    if (dialect->renamed_limit || !at)
-        return false;
-    g_ascii_strtoll(at + strlen(words), &end, 10);
-    if (!g_str_has_prefix(end, " > "))
-        return false;
-    gint64 most = g_ascii_strtoll(end + strlen(" > "), NULL, 10);
-    if (most <= 0 || most > G_MAXINT32)
-        return false;
-    dialect->max_output = most;
-    dialect->renamed_limit = true;
-    return true;
-}
-
 static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     static const char *const schema[] = {"output_config", "structured output", "output format",
                                          "schema", NULL};
 
-    return learn_limit(dialect, failure) ||
-           acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
+    return acr_drop_temperature(dialect, acr_failure_is_about(failure, "temperature")) ||
            acr_learn(&dialect->no_cache, acr_failure_is_about(failure, "cache_control")) ||
            acr_drop_effort(dialect, acr_failure_says(failure, ACR_STRINGS("effort"))) ||
            acr_learn(&dialect->no_schema, acr_failure_says(failure, schema)) ||
@@ -206,8 +184,8 @@ static void read_written(AcrUsage *counters, const AcrJson *usage)
 }
 
 /*
- * Of message_start and message_delta, whose counters are cumulative. `is_final`: the output is told
- * to its end.
+ * Of message_start and message_delta, whose counters are cumulative. `is_final`: the output's count is
+ * the last.
  */
 static void read_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
 {
@@ -291,7 +269,7 @@ static AcrParseStep anthropic_event(AcrPartial *partial, const AcrEvent *event, 
         return ACR_PARSE_MORE;
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is no JSON object");
+                                "an event of the stream is not a JSON object");
     if (!said && acr_failure_in_body(json))
         return fail_event(partial, event, json);
     if (strcmp(type, "message_start") == 0)

@@ -11,6 +11,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *acr_variable(const char *name)
+{
+    const char *value = g_getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+const char *acr_first_variable(const char *const *names)
+{
+    const char *value = NULL;
+
+    for (; !value && names && *names; names++)
+        value = acr_variable(*names);
+    return value;
+}
+
 static bool refuse(GError **error, const char *source, const char *why)
 {
     g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s %s", source, why);
@@ -25,7 +41,7 @@ bool acr_key_check(const char *key, const char *source, GError **error)
         return refuse(error, source, "is too long for a key");
     for (const char *c = key; *c; c++)
         if (!g_ascii_isgraph(*c))
-            return refuse(error, source, "holds a blank or a character that no key has");
+            return refuse(error, source, "contains a character that no key has");
     return true;
 }
 
@@ -40,7 +56,7 @@ static bool take_line(char *text, gsize len, const char *source, char **out_key,
         key = g_strstrip(g_strndup(text, end ? (gsize)(end - text) : len));
         ok = acr_key_check(key, source, error);
     } else {
-        refuse(error, source, "holds a character that no key has");
+        refuse(error, source, "contains a character that no key has");
     }
     explicit_bzero(text, len);
     if (ok)
@@ -103,11 +119,11 @@ static bool check_file(int fd, const char *source, GError **error)
     if (fstat(fd, &st) != 0)
         return refuse(error, source, g_strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return refuse(error, source, "is no regular file");
+        return refuse(error, source, "is not a regular file");
     if (st.st_uid != geteuid() && st.st_uid != 0)
         return refuse(error, source, "belongs to another user");
     if (st.st_mode & (S_IRWXG | S_IRWXO))
-        return refuse(error, source, "may be used by others than its owner (chmod 600 it)");
+        return refuse(error, source, "is accessible to other users (chmod 600 it)");
     if (st.st_size > ACR_KEY_MAX_BYTES)
         return refuse(error, source, "is too large for a key");
     return true;

@@ -1,6 +1,6 @@
 /*
  * What AWS's own tools take from the environment and from the two files of a user: keys, session
- * token and region of a profile. The environment goes before the files, as it does there. Only
+ * token and region of a profile. The environment takes precedence over the files, as it does there. Only
  * plain keys are read: no roles, no programs that print keys, no services that hand them out. Files
  * are taken apart where they lie in memory, which is wiped.
  */
@@ -27,8 +27,7 @@ void acr_aws_credentials_clear(AcrAwsCredentials *credentials)
 
 const char *acr_aws_profile(void)
 {
-    const char *profile =
-        acr_first_variable(ACR_STRINGS("AWS_PROFILE", "AWS_DEFAULT_PROFILE"), NULL);
+    const char *profile = acr_first_variable(ACR_STRINGS("AWS_PROFILE", "AWS_DEFAULT_PROFILE"));
 
     return profile ? profile : "default";
 }
@@ -115,7 +114,7 @@ static bool read_file(const char *variable, const char *name, AcrAwsCredentials 
     char *data = NULL;
 
     if (!bytes && !g_error_matches(failure, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND)) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot read settings of AWS: %s",
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot read AWS settings: %s",
                     failure->message);
         return false;
     }
@@ -160,13 +159,13 @@ static bool check(const AcrAwsCredentials *read, GError **error)
 {
     if (read->region && read->region[strspn(read->region, REGION_LETTERS)]) {
         g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                            "the region of AWS may hold small letters, digits and '-' only");
+                            "an AWS region has lower-case letters, digits and '-' only");
         return false;
     }
     return !read->access_key ||
-           (acr_key_check(read->access_key, "the access key of AWS", error) &&
+           (acr_key_check(read->access_key, "the AWS access key", error) &&
             (!read->session_token ||
-             acr_key_check(read->session_token, "the session token of AWS", error)));
+             acr_key_check(read->session_token, "the AWS session token", error)));
 }
 
 bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error)
@@ -184,8 +183,7 @@ bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error)
     read.access_key = g_strdup(access);
     read.secret_key = g_strdup(secret);
     read.session_token = access ? g_strdup(acr_variable("AWS_SESSION_TOKEN")) : NULL;
-    read.region =
-        g_strdup(acr_first_variable(ACR_STRINGS("AWS_REGION", "AWS_DEFAULT_REGION"), NULL));
+    read.region = g_strdup(acr_first_variable(ACR_STRINGS("AWS_REGION", "AWS_DEFAULT_REGION")));
     if ((!read.access_key || !read.region) && !read_files(&read, error))
         return false;
     if (!check(&read, error))

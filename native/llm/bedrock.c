@@ -57,7 +57,7 @@ static char *bedrock_base(GError **error)
 
     if (!acr_aws_credentials_read(&settings, error))
         return NULL;
-    if (!settings.region && !settings.access_key && !acr_first_variable(key_variables, NULL)) {
+    if (!settings.region && !settings.access_key && !acr_first_variable(key_variables)) {
         fail_without_key(" and no region", error);
         return NULL;
     }
@@ -98,9 +98,8 @@ static bool take_keys(AcrEndpoint *endpoint, GError **error)
 static bool bedrock_prepare(AcrEndpoint *endpoint, GError **error)
 {
     g_autofree char *model = g_uri_escape_string(endpoint->model, NULL, FALSE);
-    g_autofree char *path = g_strdup_printf("model/%s/converse-stream", model);
 
-    endpoint->url = acr_llm_join_url(endpoint->base_url, path);
+    endpoint->url = g_strconcat(endpoint->base_url, "/model/", model, "/converse-stream", NULL);
     endpoint->is_own = is_own_host(endpoint->base_url);
     if (acr_endpoint_find_header(endpoint, "Authorization")) /* the user's own */
         return true;
@@ -123,18 +122,12 @@ static void bedrock_sign(const AcrEndpoint *endpoint, const char *body, gsize le
 
 #define CACHE_POINT "{\"cachePoint\":{\"type\":\"default\"}}"
 
-/* Whether the model takes marks of what to cache: those of Anthropic but the first ones, and
- * Amazon's Nova. Of a profile's ARN nobody can say, so it is tried. */
+/* Whether the model may take marks of what to cache: those of Anthropic and Amazon's Nova; of a
+ * profile's ARN nobody can say. One that refuses them is asked without. */
 static bool may_cache(const AcrDialect *dialect)
 {
     static const char *const able[] = {"claude", "amazon.nova", "application-inference-profile"};
-    static const char *const unable[] = {"claude-v2",      "claude-instant",
-                                         "claude-3-haiku", "claude-3-sonnet",
-                                         "claude-3-opus",  "claude-3-5-sonnet-20240620"};
 
-    for (gsize i = 0; i < G_N_ELEMENTS(unable); i++)
-        if (strstr(dialect->model, unable[i]))
-            return false;
     for (gsize i = 0; i < G_N_ELEMENTS(able); i++)
         if (strstr(dialect->model, able[i]))
             return !dialect->no_cache;
@@ -232,7 +225,7 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage)
     partial->usage = found;
 }
 
-/* An answer that filled the model's window is no answer: the next one will not fit either. */
+/* An answer that filled the model's window fails: the next one will not fit either. */
 static AcrParseStep finish_answer(AcrPartial *partial)
 {
     if (g_strcmp0(partial->finish, WINDOW_EXCEEDED) != 0)
@@ -251,7 +244,7 @@ static AcrParseStep on_exception(AcrPartial *partial, const AcrEvent *event, con
     if (!message)
         message = acr_json_get_string(json, "Message");
     acr_json_set_string(error, "type", event->name);
-    acr_json_set_string(error, "message", message ? message : "the server broke the stream off");
+    acr_json_set_string(error, "message", message ? message : "the server aborted the stream");
     return acr_partial_fail_json(partial, error);
 }
 
@@ -268,7 +261,7 @@ static AcrParseStep bedrock_event(AcrPartial *partial, const AcrEvent *event, co
         return ACR_PARSE_MORE;
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is no JSON object");
+                                "an event of the stream is not a JSON object");
     if (acr_json_get(delta, "toolUse") || acr_json_get(acr_json_get(json, "start"), "toolUse"))
         partial->has_calls = true;
     if (delta && !acr_json_get(delta, "text"))
@@ -303,7 +296,7 @@ static AcrParseStep bedrock_answer(AcrPartial *partial, const AcrJson *body)
 
 /* ---- Corrections ---- */
 
-/* What was refused is told in prose only, in the words of whichever model stands behind. */
+/* The model behind says what it refuses in prose, in words of its own. */
 static bool bedrock_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     static const char *const cache[] = {"cachepoint", "cache point", "prompt caching",

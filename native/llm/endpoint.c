@@ -13,28 +13,6 @@
 #define MIN_SECRET_BYTES 8u   /* shorter header values are words, not secrets */
 #define MAX_GIVEN_HEADERS 100 /* of one environment variable */
 
-/* ---- Environment ---- */
-
-const char *acr_variable(const char *name)
-{
-    const char *value = name ? g_getenv(name) : NULL;
-
-    return value && *value ? value : NULL;
-}
-
-const char *acr_first_variable(const char *const *names, const char **out_name)
-{
-    for (; names && *names; names++) {
-        const char *value = acr_variable(*names);
-
-        if (value && out_name)
-            *out_name = *names;
-        if (value)
-            return value;
-    }
-    return NULL;
-}
-
 /* ---- Headers and secrets ---- */
 
 const char *acr_endpoint_find_header(const AcrEndpoint *endpoint, const char *name)
@@ -63,14 +41,6 @@ void acr_endpoint_bearer(AcrEndpoint *endpoint)
     if (endpoint->key)
         acr_endpoint_header(endpoint, "Authorization", bearer);
     explicit_bzero(bearer, strlen(bearer));
-}
-
-void acr_endpoint_header_from(AcrEndpoint *endpoint, const char *name, const char *variable)
-{
-    const char *value = acr_variable(variable);
-
-    if (value)
-        acr_endpoint_header(endpoint, name, value);
 }
 
 void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret)
@@ -219,7 +189,7 @@ static bool is_own_address(const AcrProvider *provider, const char *base_url)
 static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
 {
     const AcrProvider *provider = endpoint->provider;
-    const char *base = option ? option : acr_first_variable(provider->base_variables, NULL);
+    const char *base = option ? option : acr_first_variable(provider->base_variables);
     g_autofree char *found = NULL;
     g_autoptr(GError) reason = NULL;
 
@@ -235,8 +205,8 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
     base = base ? base : provider->base_url;
     if (!base) {
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "no address of a server for model '%s': give --base-url%s%s",
-                    endpoint->shown_name, provider->base_variables ? " or set " : "",
+                    "no server address for model '%s': give --base-url%s%s", endpoint->shown_name,
+                    provider->base_variables ? " or set " : "",
                     provider->base_variables ? provider->base_variables[0] : "");
         return false;
     }
@@ -342,15 +312,4 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
     keep_proxy_secrets(out);
     g_ptr_array_add(out->headers, NULL);
     return true;
-}
-
-char *acr_llm_join_url(const char *base, const char *path)
-{
-    gsize len = strlen(base);
-
-    while (len > 0 && base[len - 1] == '/')
-        len--;
-    while (*path == '/')
-        path++;
-    return g_strdup_printf("%.*s/%s", (int)len, base, path);
 }

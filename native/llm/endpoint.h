@@ -31,8 +31,6 @@ bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, cons
 void acr_endpoint_clear(AcrEndpoint *endpoint);
 /* Adds a header unless there is one of that name, which is the user's own. */
 void acr_endpoint_header(AcrEndpoint *endpoint, const char *name, const char *value);
-/* The same if the environment variable is set and not empty. */
-void acr_endpoint_header_from(AcrEndpoint *endpoint, const char *name, const char *variable);
 /* Headers of the user's own in an environment variable, one "Name: value" a line. */
 void acr_endpoint_headers_from(AcrEndpoint *endpoint, const char *variable);
 /* The value of a header that is set; borrowed until the next one is; NULL: none. */
@@ -45,15 +43,13 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error) ACR_MUST
 /* Keeps a text out of everything shown (copied). */
 void acr_endpoint_secret(AcrEndpoint *endpoint, const char *secret);
 
+/* ---- Environment and keys (api_key.c) ---- */
+
 /* The value of an environment variable that is set and not empty; NULL: none. */
 const char *acr_variable(const char *name);
-/* The first of NULL-terminated variables that is set; its name in *out_name (may be NULL). */
-const char *acr_first_variable(const char *const *names, const char **out_name);
+/* That of the first of these variables (NULL-terminated, or NULL) that has one. */
+const char *acr_first_variable(const char *const *names);
 #define ACR_STRINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
-/* base and path with exactly one slash between; owned (g_free). */
-char *acr_llm_join_url(const char *base, const char *path) ACR_MUST_USE;
-
-/* ---- Keys (api_key.c) ---- */
 
 #define ACR_KEY_MAX_BYTES (16u * 1024)
 #define ACR_KEY_COMMAND_TIMEOUT_MS 60000
@@ -61,7 +57,7 @@ char *acr_llm_join_url(const char *base, const char *path) ACR_MUST_USE;
 /*
  * The key that the options' command or file gives; *out_key owned (wiped by acr_wipe), NULL where
  * neither is given. Errors: AUTH (the command fails or prints nothing; the file is missing, may be
- * read by others, or is no regular file). No error holds anything that was read.
+ * read by others, or is not a regular file). No error holds anything that was read.
  */
 bool acr_key_from_options(const AcrModelOptions *options, char **out_key,
                           GError **error) ACR_MUST_USE;

@@ -75,7 +75,7 @@ static guint32 crc32_of(const guint8 *data, gsize len)
 
 /* ---- Headers ---- */
 
-/* Takes `n` bytes off the front; NULL: so many are not there. */
+/* Takes `n` bytes off the front; NULL: fewer are left. */
 static const guint8 *take(Value *left, gsize n)
 {
     const guint8 *at = left->data;
@@ -107,7 +107,7 @@ static bool take_value(Value *left, guint8 type, Value *out)
 }
 
 /* Name -> text of those that are strings; owned. NULL: malformed, or one comes twice, or one of the
- * format's own (":message-type", …) is no string. */
+ * format's own (":message-type", …) is not a string. */
 static GHashTable *read_headers(const guint8 *data, gsize len)
 {
     g_autoptr(GHashTable) headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -172,7 +172,7 @@ static bool check_prelude(AcrEventStream *stream)
     gsize total = read_u32(data), headers = read_u32(data + 4);
 
     if (crc32_of(data, PRELUDE_BYTES - SUM_BYTES) != read_u32(data + PRELUDE_BYTES - SUM_BYTES))
-        return fail(stream, "the sum of an event's lengths is wrong");
+        return fail(stream, "the checksum of an event's lengths is wrong");
     if (total < FRAME_BYTES || headers > total - FRAME_BYTES)
         return fail(stream, "an event's lengths contradict each other");
     if (headers > MAX_HEADER_BYTES || total - FRAME_BYTES - headers > ACR_MAX_EVENT_BYTES)
@@ -189,7 +189,7 @@ static bool read_message(AcrEventStream *stream)
     guint8 *payload = data + PRELUDE_BYTES + headers_len;
 
     if (crc32_of(data, end) != read_u32(data + end))
-        return fail(stream, "the sum of an event is wrong");
+        return fail(stream, "the checksum of an event is wrong");
     g_autoptr(GHashTable) headers = read_headers(data + PRELUDE_BYTES, headers_len);
     if (!headers)
         return fail(stream, "an event's headers are malformed");

@@ -1,6 +1,6 @@
 /*
  * What a refusal means, whoever refuses: one table of the words that providers put into code, type,
- * status, details or a header; then what they only tell in prose (overflow.c); then the status. A
+ * status, details or a header; then what they say in prose (context_length_error.c); then the status. A
  * word is worth more than the status where it is more exact ("insufficient_quota" under 429), and
  * less where it only repeats it vaguely ("invalid_request_error" under 401): its rank says which.
  */
@@ -10,7 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_WORDS 32u              /* of one error that are looked at */
+#include "http/http.h"
+
+#define MAX_WORDS 32u              /* of one error that are read */
 #define MAX_SAID_BYTES (8u * 1024) /* of its prose */
 
 typedef enum {
@@ -83,7 +85,7 @@ static const Words table[] = {
     {ACR_LLM_ERROR_TIMEOUT, RANK_WEAK, {"timeout_error", "DEADLINE_EXCEEDED"}},
 };
 
-/* What is told in prose only, in lower case. */
+/* What servers say in prose only, in lower case. */
 static const Words phrases[] = {
     {ACR_LLM_ERROR_RATE_LIMIT, RANK_STRONG, {"in_flight_budget_exhausted"}},
     {ACR_LLM_ERROR_BILLING,
@@ -156,11 +158,6 @@ static const char *message_of(const AcrJson *error)
     return text ? text : acr_json_get_string(error, "Message");
 }
 
-const char *acr_header(GHashTable *headers, const char *name)
-{
-    return headers ? g_hash_table_lookup(headers, name) : NULL;
-}
-
 const char *acr_header_request_id(GHashTable *headers)
 {
     static const char *const names[] = {"x-request-id",     "request-id",      "apim-request-id",
@@ -168,7 +165,7 @@ const char *acr_header_request_id(GHashTable *headers)
     const char *id = NULL;
 
     for (gsize i = 0; !id && i < G_N_ELEMENTS(names); i++)
-        id = acr_header(headers, names[i]);
+        id = acr_http_header(headers, names[i]);
     return id;
 }
 
@@ -197,7 +194,7 @@ static GPtrArray *words_of(const AcrJson *error, GHashTable *headers)
 
     for (gsize i = 0; i < G_N_ELEMENTS(word_members); i++)
         add_word(found, acr_json_get_string(error, word_members[i]));
-    add_word(found, acr_header(headers, "x-amzn-errortype"));
+    add_word(found, acr_http_header(headers, "x-amzn-errortype"));
     add_word(found, acr_json_get_string(acr_json_get(error, "innererror"), "code"));
     add_word(found, acr_json_get_string(details, "error_code"));
     if (acr_json_type(details) == ACR_JSON_ARRAY)
@@ -245,29 +242,22 @@ static int number_of(const AcrJson *error)
 /* The statuses with a meaning of their own; ACR_LLM_ERRORS: only its hundred counts. */
 static AcrLlmError class_of_status(int status)
 {
-    switch (status) {
-    case 401:
-    case 403:
-        return ACR_LLM_ERROR_AUTH;
-    case 402:
-        return ACR_LLM_ERROR_BILLING;
-    case 408:
-        return ACR_LLM_ERROR_TIMEOUT;
-    case 409:
-    case 424:
-    case 504:
-        return ACR_LLM_ERROR_SERVER;
-    case 413:
-        return ACR_LLM_ERROR_BAD_REQUEST;
-    case 429:
-    case 498:
-        return ACR_LLM_ERROR_RATE_LIMIT;
-    case 503:
-    case 529:
-        return ACR_LLM_ERROR_OVERLOADED;
-    default:
-        return ACR_LLM_ERRORS;
-    }
+    static const struct {
+        int status;
+        AcrLlmError code;
+    } rows[] = {
+        {401, ACR_LLM_ERROR_AUTH},       {402, ACR_LLM_ERROR_BILLING},
+        {403, ACR_LLM_ERROR_AUTH},       {408, ACR_LLM_ERROR_TIMEOUT},
+        {409, ACR_LLM_ERROR_SERVER},     {413, ACR_LLM_ERROR_BAD_REQUEST},
+        {424, ACR_LLM_ERROR_SERVER},     {429, ACR_LLM_ERROR_RATE_LIMIT},
+        {498, ACR_LLM_ERROR_RATE_LIMIT}, {503, ACR_LLM_ERROR_OVERLOADED},
+        {504, ACR_LLM_ERROR_SERVER},     {529, ACR_LLM_ERROR_OVERLOADED},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        if (rows[i].status == status)
+            return rows[i].code;
+    return ACR_LLM_ERRORS;
 }
 
 /* The row of the highest rank, of several the first; rank NONE: no word is known. */
@@ -291,15 +281,15 @@ static AcrLlmError class_of_prose(const char *prose, gint64 *out_window)
         for (gsize k = 0; phrases[i].words[k]; k++)
             if (strstr(prose, phrases[i].words[k]))
                 return phrases[i].code;
-    return acr_context_overflow_in(prose, out_window) ? ACR_LLM_ERROR_CONTEXT_OVERFLOW
-                                                      : ACR_LLM_ERRORS;
+    return acr_is_context_length_error(prose, out_window) ? ACR_LLM_ERROR_CONTEXT_OVERFLOW
+                                                          : ACR_LLM_ERRORS;
 }
 
 /* The class by what the body says; ACR_LLM_ERRORS: nothing that is more exact than `status`. */
 static AcrLlmError class_of_body(int status, const AcrJson *error, const char *prose,
                                  const Words *best, gint64 *out_window)
 {
-    AcrLlmError told = class_of_prose(prose, out_window);
+    AcrLlmError in_prose = class_of_prose(prose, out_window);
 
     /* One request alone passes the tokens of a minute: waiting does not help, shortening does. */
     if (best->code == ACR_LLM_ERROR_RATE_LIMIT && strstr(prose, "request too large for"))
@@ -311,23 +301,23 @@ static AcrLlmError class_of_body(int status, const AcrJson *error, const char *p
         return ACR_LLM_ERROR_CONTENT_FILTER;
     if (best->rank >= RANK_STRONG && best->code != ACR_LLM_ERROR_BAD_REQUEST)
         return best->code;
-    if (told != ACR_LLM_ERRORS)
-        return told;
+    if (in_prose != ACR_LLM_ERRORS)
+        return in_prose;
     if (best->rank == RANK_WEAK && class_of_status(status) != ACR_LLM_ERRORS)
         return ACR_LLM_ERRORS;
     return best->code;
 }
 
 /* The body's word first, then what the header says, then the status. */
-static AcrLlmError decide(int status, AcrLlmError told, const char *should_retry)
+static AcrLlmError decide(int status, AcrLlmError by_body, const char *should_retry)
 {
-    AcrLlmError code = told != ACR_LLM_ERRORS ? told : class_of_status(status);
+    AcrLlmError code = by_body != ACR_LLM_ERRORS ? by_body : class_of_status(status);
     bool is_servers = status >= 500 || status < 300;
 
     if (code == ACR_LLM_ERRORS)
         code = is_servers ? ACR_LLM_ERROR_SERVER : ACR_LLM_ERROR_BAD_REQUEST;
     /* "true": it says that the fault is its own */
-    return told == ACR_LLM_ERRORS && code == ACR_LLM_ERROR_BAD_REQUEST &&
+    return by_body == ACR_LLM_ERRORS && code == ACR_LLM_ERROR_BAD_REQUEST &&
                    g_ascii_strcasecmp(should_retry, "true") == 0
                ? ACR_LLM_ERROR_SERVER
                : code;
@@ -338,7 +328,7 @@ static AcrLlmError decide(int status, AcrLlmError told, const char *should_retry
 /* The word that names the error to its reader; owned; NULL: there is none. */
 static char *shown_word(const AcrJson *error, GHashTable *headers)
 {
-    const char *type = acr_header(headers, "x-amzn-errortype");
+    const char *type = acr_http_header(headers, "x-amzn-errortype");
 
     for (gsize i = 0; i <= G_N_ELEMENTS(word_members); i++) {
         const char *word =
@@ -379,14 +369,14 @@ void acr_failure_of_response(int status, const AcrJson *body, const char *text, 
     g_autofree char *prose = prose_of(error, text, len);
     g_autofree char *word = shown_word(error, headers);
     const char *id = acr_header_request_id(headers);
-    const char *said = acr_header(headers, "x-should-retry");
+    const char *said = acr_http_header(headers, "x-should-retry");
     const char *should_retry = said ? said : "";
     int number = number_of(error);
     int meant = number && (status < 300 || status >= 400) ? number : status;
     gint64 stated = acr_json_get_int(error, "n_ctx", 0);
     gint64 window = 0;
-    AcrLlmError told = class_of_body(meant, error, prose, best_row(found), &window);
-    AcrLlmError code = decide(meant, told, should_retry);
+    AcrLlmError by_body = class_of_body(meant, error, prose, best_row(found), &window);
+    AcrLlmError code = decide(meant, by_body, should_retry);
 
     *out = (AcrFailure){
         .code = code,

@@ -10,7 +10,7 @@
 #define ACR_MAX_WINDOW ((gint64)1000000000)               /* tokens; a larger one is nonsense */
 #define ACR_MAX_RETRY_AFTER_MS ((gint64)24 * 3600 * 1000) /* a longer wait is cut to this one */
 
-/* ---- Classes (failure.c, context_overflow.c) ---- */
+/* ---- Classes (failure.c, context_length_error.c) ---- */
 
 /* Zero-initialise. */
 typedef struct {
@@ -28,36 +28,29 @@ bool acr_fail(AcrFailure *out, AcrLlmError code, const char *message);
 
 /* The error in a body, or NULL: its "error" member, or the body itself where it has a message. */
 const AcrJson *acr_failure_in_body(const AcrJson *body);
-/* Classifies a response that is no answer. `body` may be NULL: no JSON; then `text` is shown. */
+/* Classifies a response that failed. `body` may be NULL: no JSON; then `text` is shown. */
 void acr_failure_of_response(int status, const AcrJson *body, const char *text, gsize len,
                              GHashTable *headers, AcrFailure *out);
 /* How often a call that fails so is retried at most, whatever the option says; 0: never. */
 guint acr_failure_retries(AcrLlmError code);
 /* Whether a message (in lower case) says that the prompt is too long; *out_window then is how many
  * tokens fit, 0 where it does not say so. */
-bool acr_context_overflow_in(const char *text, gint64 *out_window);
-/* A response's header; `headers` may be NULL; borrowed; NULL: not sent. */
-const char *acr_header(GHashTable *headers, const char *name);
+bool acr_is_context_length_error(const char *text, gint64 *out_window);
 /* The request's id as the server names it, in whichever header; borrowed; NULL: it does not. */
 const char *acr_header_request_id(GHashTable *headers);
 
-/* ---- When to try again (retry_after.c) ---- */
+/* ---- When to try again (retry.c) ---- */
 
 /*
  * The milliseconds of "6m0s", "88ms", "1.5s", "2 minutes", or of a bare number of seconds, at the
- * start of a text; -1: none. *out_end (may be NULL) points behind it.
+ * start of a text; -1: none.
  */
-gint64 acr_duration_ms(const char *text, const char **out_end);
+gint64 acr_duration_ms(const char *text);
 /* The wait that an error's own words ask for: `prose` is its text in lower case; -1: none. */
 gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose);
 /* retry-after-ms, else retry-after in seconds or as an HTTP date (`now_unix` seconds), else
  * x-amz-retry-after; -1: not sent or unreadable. At most ACR_MAX_RETRY_AFTER_MS. */
 gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix);
-/* How long the response's headers say that nothing is left of a limit (x-ratelimit-…,
- * anthropic-ratelimit-…): milliseconds; 0: they do not say so. */
-gint64 acr_limit_reset_ms(GHashTable *headers, gint64 now_unix);
-
-/* ---- Waits (backoff.c) ---- */
 
 /* Full jitter: `u` in [0, 1) of min(cap, base * 2^retry); what the server asked for is a floor,
  * plus up to 10 %. */

@@ -1,6 +1,6 @@
 /*
- * Two models as one: the second is asked after a permanent failure of the first that is no fault of the
- * request, and from then on at once, so that a server that is down costs its tries only once. The
+ * Two models as one: the second is asked after a permanent failure of the first that another model
+ * may not have, and from then on at once, so that a server that is down costs its tries only once. The
  * report holds the tries of both, each with the name of its model.
  */
 #include "llm/llm.h"
@@ -34,11 +34,6 @@ static bool may_fall(const GError *error)
     default:
         return false;
     }
-}
-
-static void clear_try(gpointer data)
-{
-    g_free(((AcrModelTry *)data)->request_id);
 }
 
 /* One of the models, its tries added to the report. */
@@ -78,7 +73,7 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
         return true;
     if (reason && error && *error) {
         g_autofree char *before =
-            g_strdup_printf("%s; before it %s", (*error)->message, reason->message);
+            g_strdup_printf("%s; before that: %s", (*error)->message, reason->message);
 
         g_free((*error)->message);
         (*error)->message = g_steal_pointer(&before);
@@ -125,6 +120,6 @@ AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second)
     self->first = first;
     self->second = second;
     self->report.tries = g_array_new(FALSE, TRUE, sizeof(AcrModelTry));
-    g_array_set_clear_func(self->report.tries, clear_try);
+    g_array_set_clear_func(self->report.tries, acr_model_try_clear);
     return &self->base;
 }

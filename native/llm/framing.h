@@ -25,7 +25,7 @@ bool acr_sse_feed(AcrSse *sse, const char *data, gsize len) ACR_MUST_USE;
 /* The end of the bytes: an event without its empty line is given out all the same. */
 bool acr_sse_end(AcrSse *sse) ACR_MUST_USE;
 bool acr_sse_is_too_big(const AcrSse *sse);
-/* The lines, up to a number of bytes, that are no fields: some servers write an error so. Borrowed
+/* The lines, up to a number of bytes, that are not fields: some servers write an error so. Borrowed
  * until more is fed; NUL-terminated. */
 const char *acr_sse_stray(const AcrSse *sse);
 
@@ -33,7 +33,7 @@ const char *acr_sse_stray(const AcrSse *sse);
 typedef struct AcrEventStream AcrEventStream;
 AcrEventStream *acr_eventstream_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
 void acr_eventstream_free(AcrEventStream *stream);
-/* False: on_event stopped it, or (acr_eventstream_problem) the bytes are no such stream. */
+/* False: on_event stopped it, or (acr_eventstream_problem) the bytes are not such a stream. */
 bool acr_eventstream_feed(AcrEventStream *stream, const char *data, gsize len) ACR_MUST_USE;
 /* What is wrong with the bytes; NULL: nothing. Borrowed, static. */
 const char *acr_eventstream_problem(const AcrEventStream *stream);

@@ -63,7 +63,7 @@ static bool gemini_prepare(AcrEndpoint *endpoint, GError **error)
 
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
-    endpoint->url = acr_llm_join_url(endpoint->base_url, path);
+    endpoint->url = g_strconcat(endpoint->base_url, "/", path, NULL);
     if (endpoint->key)
         acr_endpoint_header(endpoint, "x-goog-api-key", endpoint->key);
     return true;
@@ -204,7 +204,7 @@ static AcrParseStep take_chunk(AcrPartial *partial, const AcrJson *json)
         return acr_partial_fail_json(partial, json);
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "a piece of the answer is no JSON object");
+                                "a piece of the answer is not a JSON object");
     acr_partial_set(&partial->model, acr_json_get_string(json, "modelVersion"));
     if (blocked && acr_json_size(candidates) == 0 &&
         strcmp(blocked, "BLOCK_REASON_UNSPECIFIED") != 0)
@@ -243,7 +243,7 @@ static AcrParseStep gemini_settle(AcrPartial *partial)
     partial->is_complete = true;
     if (!partial->is_blocked && is_mishap(partial)) {
         g_autofree char *why =
-            g_strdup_printf("the answer ended by %s, without text", partial->finish);
+            g_strdup_printf("the answer ended with %s and without text", partial->finish);
 
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED, why);
     }
@@ -266,7 +266,7 @@ static AcrParseStep gemini_answer(AcrPartial *partial, const AcrJson *body)
     if (step != ACR_PARSE_MORE)
         return step;
     return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                            "the response holds no candidate that has ended");
+                            "the response has no finished candidate");
 }
 
 const AcrProvider acr_provider_gemini = {

@@ -16,7 +16,7 @@
 #define FIRST_BYTE_TIMEOUT_MS (10ll * 60 * 1000)
 #define IDLE_TIMEOUT_MS (2ll * 60 * 1000)
 #define MAX_HONOURED_WAIT_MS                                                                       \
-    (60ll * 60 * 1000)     /* who is told to come back later than this gives up */
+    (60ll * 60 * 1000)     /* a server that asks for a longer wait is given up */
 #define POSTSCRIPT_MS 5000 /* of pings behind an answer that is whole */
 #define MIN_TRY_MS 100     /* a try with less time than this is not begun */
 #define MAX_SHRINKS 3u     /* of the answer's limit, until body and limit fit what is left */
@@ -48,14 +48,8 @@ typedef struct {
     guint retries[ACR_LLM_ERRORS]; /* by class of failure */
     guint total;
     gint64 wait_ms;    /* before the next try */
-    gint64 used_up_ms; /* how long the last response says that nothing is left of a limit */
     bool is_kept_back; /* by the breaker: the failure is not ours to report to it */
 } Call;
-
-static void clear_try(gpointer data)
-{
-    g_free(((AcrModelTry *)data)->request_id);
-}
 
 static void http_free(AcrModel *model)
 {
@@ -79,9 +73,7 @@ static void http_free(AcrModel *model)
 /* What is left below a ceiling of time; G_MAXINT64: there is none. */
 static gint64 time_left_ms(const HttpModel *self)
 {
-    gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
-
-    return deadline_us ? (deadline_us - g_get_monotonic_time()) / 1000 : G_MAXINT64;
+    return self->spend.budget ? acr_budget_left_ms(self->spend.budget) : G_MAXINT64;
 }
 
 /* Too little is left for a try, or nothing. */
@@ -180,7 +172,7 @@ static GPtrArray *headers_of(const HttpModel *self, const char *body)
     return headers;
 }
 
-/* Nothing that a server gives back of our keys goes on from here, e.g. into a journal. */
+/* Takes out of an answer what the server gives back of our keys, before e.g. a journal holds it. */
 static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, AcrModelTry *attempt)
 {
     char **const texts[] = {&attempt->request_id, &out->content, &out->finish, &out->model,
@@ -213,7 +205,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
         .body_len = strlen(body),
         .first_byte_timeout_ms = self->first_byte_ms,
         .idle_timeout_ms = self->idle_ms,
-        .total_timeout_ms = MIN(time_left_ms(self), self->timeout_ms),
+        .total_timeout_ms = CLAMP(time_left_ms(self), 1, self->timeout_ms),
         .ca_file = self->ca_file,
         .on_body = on_body,
         .on_body_ctx = &flow,
@@ -228,7 +220,6 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
     ok = read_outcome(&flow, &response, ok ? NULL : error, out, attempt, failure);
     acr_reader_free(flow.reader);
     hide_secrets(self, ok, out, attempt);
-    call->used_up_ms = acr_limit_reset_ms(response.headers, g_get_real_time() / G_USEC_PER_SEC);
     return ok;
 }
 
@@ -265,7 +256,7 @@ static bool enter(Call *call, AcrFailure *failure)
     gint64 deadline_us = self->spend.budget ? acr_budget_deadline(self->spend.budget) : 0;
     gint64 waited_ms = 0;
     g_autofree char *why = NULL;
-    g_autofree char *told = NULL;
+    g_autofree char *message = NULL;
 
     if (!self->limiter)
         return true;
@@ -278,24 +269,22 @@ static bool enter(Call *call, AcrFailure *failure)
         return acr_fail(failure, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     case ACR_LIMITER_PAUSED:
         call->is_kept_back = true;
-        told = g_strdup_printf("paused for all who use this key: %s", why);
-        return acr_fail(failure, acr_llm_paused_class(why), told);
+        message = g_strdup_printf("paused for all who use this key: %s", why);
+        return acr_fail(failure, acr_llm_paused_class(why), message);
     default:
         return fail_too_late(failure);
     }
 }
 
-/* Gives the slot back and tells the others what the try has shown. */
+/* Gives the slot back and shares with the others what the try has shown. */
 static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure *failure)
 {
     bool is_throttled = !attempt->ok && (failure->code == ACR_LLM_ERROR_RATE_LIMIT ||
                                          failure->code == ACR_LLM_ERROR_OVERLOADED);
-    gint64 hold_ms = call->used_up_ms;
+    gint64 hold_ms = is_throttled ? failure->retry_after_ms : 0;
 
-    if (is_throttled)
-        hold_ms = MAX(hold_ms, failure->retry_after_ms);
     if (hold_ms > MAX_HONOURED_WAIT_MS)
-        hold_ms = 0; /* nobody waits for that: each is told so, and gives up */
+        hold_ms = 0; /* nobody waits that long: each caller gives up */
     if (call->self->limiter)
         acr_limiter_leave(call->self->limiter, attempt->ok, is_throttled, hold_ms);
 }
@@ -312,7 +301,6 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     if (!enter(call, failure))
         return false;
     attempt.wait_ms = call->wait_ms;
-    call->used_up_ms = 0;
     g_autofree char *body = prepare_body(self, call->request, &attempt, &id, failure);
     if (body)
         attempt.ok = exchange(call, body, out, &attempt, failure);
@@ -333,7 +321,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
 
 /* ---- Tries ---- */
 
-/* No user of this key can go on: they are all told, once. */
+/* The failure concerns every user of this key: all of them are paused. */
 static void open_breaker(const Call *call, const AcrFailure *failure, const char *text)
 {
     bool concerns_all =
@@ -373,9 +361,9 @@ static bool wait_for_retry(Call *call, AcrFailure *failure)
         ms >= time_left_ms(self) - MIN_TRY_MS)
         return false;
     g_autofree char *why = acr_redact_line(failure->message, self->endpoint.secrets, 300);
-    g_autofree char *told = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
+    g_autofree char *shown = g_strdup_printf("%s: %s", acr_llm_error_name(failure->code), why);
     if (self->on_wait)
-        self->on_wait(self->on_wait_ctx, told, ms);
+        self->on_wait(self->on_wait_ctx, shown, ms);
     (*retries)++;
     call->total++;
     call->wait_ms = ms;
@@ -419,7 +407,8 @@ static const AcrModelReport *http_report(AcrModel *model)
 
 /* ---- Making ---- */
 
-static void take_options(HttpModel *self, const AcrModelOptions *options)
+static void take_options(HttpModel *self, const AcrProvider *provider,
+                         const AcrModelOptions *options)
 {
     self->effort = g_strdup(options->effort);
     self->ca_file = g_strdup(options->ca_file);
@@ -433,8 +422,10 @@ static void take_options(HttpModel *self, const AcrModelOptions *options)
     self->interrupt = options->interrupt;
     self->on_wait = options->on_wait;
     self->on_wait_ctx = options->on_wait_ctx;
-    self->dialect = (AcrDialect){
-        .model = self->model_name, .temperature = options->temperature, .effort = self->effort};
+    self->dialect = (AcrDialect){.model = self->model_name,
+                                 .temperature = options->temperature,
+                                 .effort = self->effort,
+                                 .no_schema = provider->has_no_schema};
 }
 
 AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, const char *model,
@@ -449,8 +440,8 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     self->random = g_rand_new();
     self->client = acr_http_client_new();
     self->report.tries = g_array_new(FALSE, FALSE, sizeof(AcrModelTry));
-    g_array_set_clear_func(self->report.tries, clear_try);
-    take_options(self, options);
+    g_array_set_clear_func(self->report.tries, acr_model_try_clear);
+    take_options(self, provider, options);
     if (!acr_endpoint_make(provider, self->base.name, self->model_name, options, &self->endpoint,
                            error)) {
         acr_model_free(&self->base);

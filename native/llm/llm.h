@@ -84,7 +84,7 @@ typedef struct {
     const AcrJson *schema; /* JSON schema of the answer, an object; NULL: none. Implies `json` */
     guint max_tokens;      /* of the answer; 0: the model's default */
     guint room;            /* tokens that the model's window leaves for the answer: where a ceiling
-                              asks for a limit and max_tokens does not, it is no larger; 0: unknown */
+                              asks for a limit and max_tokens does not, this bounds it; 0: unknown */
 } AcrModelRequest;
 
 typedef struct {
@@ -117,6 +117,8 @@ typedef struct {
     gint64 charged_pico, charged_tokens;   /* what the budget counts for it */
 } AcrModelTry;
 
+void acr_model_try_clear(gpointer attempt); /* for arrays of them */
+
 /* What the last call of a model did, whatever its outcome. */
 typedef struct {
     GArray *tries; /* AcrModelTry, in order; NULL or empty: nothing was to be sent */
@@ -144,8 +146,7 @@ struct AcrModel {
 /* One call, with the backend's own retries. One thread at a time. Errors: any of AcrLlmError. */
 bool acr_model_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
                         GError **error) ACR_MUST_USE;
-/* Tells the backend that a journal has answered this call in its place, so that a script goes on
- * after that line. */
+/* A journal has answered this call in the backend's place: a script skips its line. */
 void acr_model_skip(AcrModel *model, const AcrModelRequest *request);
 /* Of the last call; borrowed until the next one; never NULL. */
 const AcrModelReport *acr_model_report(AcrModel *model);
@@ -198,8 +199,8 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
 bool acr_llm_same_key(const char *a, const char *b);
 
 /*
- * Asks `second` (both taken) after a permanent failure of `first` that is no fault of the request, and from
- * then on at once. Its name is first's.
+ * Asks `second` (both taken) after a permanent failure of `first` that another model may not
+ * have, and from then on at once. Its name is first's.
  */
 AcrModel *acr_fallback_model_new(AcrModel *first, AcrModel *second) ACR_MUST_USE;
 

@@ -1,13 +1,7 @@
-/*
- * The one door to a model: takes its name apart, finds the backend, hands calls on. Also what all
- * backends share: error names and answers.
- */
+/* Calls of a model, whatever stands behind it, and what all backends share: error names, answers. */
 #include "llm/llm.h"
 
 #include <string.h>
-
-#include "llm/provider.h"
-#include "llm/scripted_model.h"
 
 G_DEFINE_QUARK(acr_llm_error_quark, acr_llm_error)
 
@@ -37,6 +31,11 @@ const char *acr_llm_error_name(AcrLlmError code)
     };
 
     return (guint)code < ACR_LLM_ERRORS ? names[code] : names[ACR_LLM_ERROR_FAILED];
+}
+
+void acr_model_try_clear(gpointer attempt)
+{
+    g_free(((AcrModelTry *)attempt)->request_id);
 }
 
 void acr_model_answer_clear(AcrModelAnswer *answer)
@@ -82,58 +81,4 @@ void acr_model_free(AcrModel *model)
 {
     if (model)
         model->ops->free(model);
-}
-
-/* The provider of a model's name; NULL: none, or a script's. */
-static const AcrProvider *provider_of(const char *name)
-{
-    const char *slash = strchr(name, '/');
-    const char *bare = slash ? NULL : acr_prices_provider_of(name);
-
-    if (slash)
-        return acr_provider_find(name, (gsize)(slash - name));
-    return bare ? acr_provider_find(bare, strlen(bare)) : NULL;
-}
-
-bool acr_llm_same_key(const char *a, const char *b)
-{
-    const AcrProvider *first = provider_of(a);
-    const AcrProvider *second = provider_of(b);
-    const char *const *variables = first ? first->key_variables : NULL;
-
-    if (!first || !second)
-        return false;
-    return first == second || (variables && second->key_variables &&
-                               strcmp(variables[0], second->key_variables[0]) == 0);
-}
-
-static AcrModel *refuse_name(const char *name, GError **error)
-{
-    const char *slash = strchr(name, '/');
-    g_autofree char *known = acr_provider_names();
-    g_autofree char *shown = acr_redact_line(name, NULL, 200);
-
-    if (!slash || slash == name || !slash[1])
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), "
-                    "nor a name that only one provider has, nor script:FILE",
-                    shown, known);
-    else
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "model '%s' names an unknown provider; known are: %s, and script:FILE", shown,
-                    known);
-    return NULL;
-}
-
-AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError **error)
-{
-    const char *slash = strchr(name, '/');
-    const char *model = slash ? slash + 1 : name;
-
-    if (g_str_has_prefix(name, "script:") && name[strlen("script:")])
-        return acr_script_model_new(name, name + strlen("script:"), options, error);
-    const AcrProvider *provider = provider_of(name);
-    if (!provider || !*model)
-        return refuse_name(name, error);
-    return acr_http_model_new(provider, name, model, options, error);
 }

@@ -14,17 +14,22 @@ bool acr_openai_prepare(AcrEndpoint *endpoint, GError **error)
 {
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
-    endpoint->url = acr_llm_join_url(endpoint->base_url, "chat/completions");
+    endpoint->url = g_strconcat(endpoint->base_url, "/chat/completions", NULL);
     acr_endpoint_bearer(endpoint);
     return true;
 }
 
 void acr_openai_headers(AcrEndpoint *endpoint)
 {
+    const char *organization = acr_variable("OPENAI_ORG_ID");
+    const char *project = acr_variable("OPENAI_PROJECT_ID");
+
     acr_endpoint_headers_from(endpoint, "OPENAI_CUSTOM_HEADERS");
     acr_endpoint_bearer(endpoint);
-    acr_endpoint_header_from(endpoint, "OpenAI-Organization", "OPENAI_ORG_ID");
-    acr_endpoint_header_from(endpoint, "OpenAI-Project", "OPENAI_PROJECT_ID");
+    if (organization)
+        acr_endpoint_header(endpoint, "OpenAI-Organization", organization);
+    if (project)
+        acr_endpoint_header(endpoint, "OpenAI-Project", project);
 }
 
 static bool openai_prepare(AcrEndpoint *endpoint, GError **error)
@@ -204,7 +209,7 @@ AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const 
         return ACR_PARSE_DONE;
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is no JSON object");
+                                "an event of the stream is not a JSON object");
     if (strcmp(event->name, "error") == 0 || acr_failure_in_body(json))
         return acr_partial_fail_json(partial, json);
     acr_partial_set(&partial->model, acr_json_get_string(json, "model"));

@@ -13,7 +13,7 @@
 
 /* OLLAMA_HOST is "host", "host:port", ":port", "[address]:port", a bare IPv6 address, or a URL, whose
  * port is its scheme's where it names none. A server's own "any address" is this machine, for who
- * asks it. What is no address is found out together with any other's. */
+ * asks it. A text that is not an address is refused later, with any other. */
 static char *ollama_base(GError **error)
 {
     const char *given = acr_variable("OLLAMA_HOST");
@@ -48,23 +48,6 @@ static char *ollama_base(GError **error)
                            g_str_has_suffix(path, "/v1") ? "" : "/v1");
 }
 
-/* ---- DeepSeek ---- */
-
-/* It has JSON mode, but no schemas: they are told in words. */
-static AcrJson *deepseek_request(const AcrDialect *dialect, const AcrModelRequest *request)
-{
-    AcrDialect plain = *dialect;
-
-    plain.no_schema = true;
-    return acr_openai_request(&plain, request);
-}
-
-static bool deepseek_correct(AcrDialect *dialect, const AcrFailure *failure)
-{
-    dialect->no_schema = true; /* there is none to take back */
-    return acr_openai_correct(dialect, failure);
-}
-
 /* ---- Rows ---- */
 
 #define IMITATOR .prepare = acr_openai_prepare, .is_imitator = true
@@ -86,11 +69,9 @@ const AcrProvider acr_provider_deepseek = {
     .base_variables = ACR_STRINGS("DEEPSEEK_BASE_URL"),
     .base_url = "https://api.deepseek.com/v1",
     .base_path = "/v1",
+    .has_no_schema = true, /* but JSON mode */
     IMITATOR,
-    .event = acr_openai_event,
-    .answer = acr_openai_answer,
-    .request = deepseek_request,
-    .correct = deepseek_correct,
+    ACR_OPENAI_CHAT,
 };
 
 const AcrProvider acr_provider_openrouter = {
@@ -122,14 +103,15 @@ const AcrProvider acr_provider_vllm = {
     ACR_OPENAI_CHAT,
 };
 
-#define LLAMACPP(spelling)                                                                         \
-    {                                                                                              \
-        .name = (spelling), .key_variables = ACR_STRINGS("LLAMA_API_KEY"),                         \
-        .base_variables = ACR_STRINGS("LLAMA_BASE_URL"), .base_url = "http://127.0.0.1:8080/v1",   \
-        .is_local = true, OWN_SERVER, ACR_OPENAI_CHAT,                                             \
-    }
-const AcrProvider acr_provider_llamacpp = LLAMACPP("llamacpp");
-const AcrProvider acr_provider_llama_cpp = LLAMACPP("llama.cpp");
+const AcrProvider acr_provider_llamacpp = {
+    .name = "llamacpp",
+    .key_variables = ACR_STRINGS("LLAMA_API_KEY"),
+    .base_variables = ACR_STRINGS("LLAMA_BASE_URL"),
+    .base_url = "http://127.0.0.1:8080/v1",
+    .is_local = true,
+    OWN_SERVER,
+    ACR_OPENAI_CHAT,
+};
 
 const AcrProvider acr_provider_ollama = {
     .name = "ollama",

@@ -1,8 +1,7 @@
 /*
  * OpenAI's Responses: the request's JSON, the named events of a stream, the JSON of a whole answer.
- * The server keeps nothing of what is said (store: false). Of an event only its `type` counts. The
- * terminal event holds the whole response: what it says of text, end and tokens goes before the
- * pieces. A stream is complete by that event; a failure may come by one too, under HTTP 200.
+ * The server keeps nothing of the conversation (store: false). Of an event only its `type` counts. The
+ * terminal event holds the whole response: its text, end and tokens replace those of the pieces. A stream is complete by that event; a failure may come by one too, under HTTP 200.
  */
 #include "llm/provider.h"
 
@@ -15,7 +14,7 @@ static bool responses_prepare(AcrEndpoint *endpoint, GError **error)
     acr_openai_headers(endpoint);
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
-    endpoint->url = acr_llm_join_url(endpoint->base_url, "responses");
+    endpoint->url = g_strconcat(endpoint->base_url, "/responses", NULL);
     return true;
 }
 
@@ -157,7 +156,7 @@ static bool take_output(AcrPartial *partial, const AcrJson *output)
     return true;
 }
 
-/* A failure told under HTTP 200; what it says of tokens is its last word. */
+/* A failure under HTTP 200; its count of tokens is final. */
 static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
 {
     const AcrJson *error = acr_json_get(response, "error");
@@ -165,8 +164,7 @@ static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
     partial->is_complete = acr_json_type(acr_json_get(response, "usage")) == ACR_JSON_OBJECT;
     if (acr_json_type(error) == ACR_JSON_OBJECT)
         return acr_partial_fail_json(partial, error);
-    return acr_partial_fail(partial, ACR_LLM_ERROR_SERVER,
-                            "the response failed, it is not said why");
+    return acr_partial_fail(partial, ACR_LLM_ERROR_SERVER, "the response failed without a reason");
 }
 
 /* A response that is over, one way or another. */
@@ -207,9 +205,9 @@ static AcrParseStep responses_event(AcrPartial *partial, const AcrEvent *event, 
         return ACR_PARSE_MORE; /* not of this dialect, and no end in it */
     if (acr_json_type(json) != ACR_JSON_OBJECT)
         return acr_partial_fail(partial, ACR_LLM_ERROR_MALFORMED,
-                                "an event of the stream is no JSON object");
+                                "an event of the stream is not a JSON object");
     if (g_str_has_suffix(type, ".delta"))
-        acr_partial_touch(partial); /* reasoning and calls too are no silence */
+        acr_partial_touch(partial); /* reasoning and calls are signs of life too */
     if (strcmp(type, "error") == 0)
         return acr_partial_fail_json(partial, json);
     if (g_strv_contains(ends, type))

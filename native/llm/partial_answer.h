@@ -44,7 +44,7 @@ AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char 
 /* The error object of a stream, classified; FAILED. */
 AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error);
 
-#define ACR_MAX_COUNTER ((gint64)1 << 53) /* beyond it a JSON number is no exact count */
+#define ACR_MAX_COUNTER ((gint64)1 << 53) /* beyond it a JSON number is not exact */
 /* A counter; -1 where the server says none or nonsense. */
 gint64 acr_counter(const AcrJson *object, const char *key);
 /* Counters of a server whose count of the prompt includes what was cached and written (each -1: not

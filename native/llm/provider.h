@@ -13,10 +13,10 @@ typedef struct {
     double temperature;         /* below 0: not sent, or refused */
     const char *effort;         /* borrowed; NULL: not sent, or refused */
     bool max_completion_tokens; /* the name of the limit: this, or max_tokens */
-    bool renamed_limit;         /* the other name was tried already, or the limit was learnt */
-    gint64 max_output; /* tokens of one answer, by the table or learnt; not above 0: unknown */
-    bool asks_schema;  /* the request at hand has one */
-    bool no_schema, no_json; /* response formats that were refused: asked for in words */
+    bool renamed_limit;         /* the other name was tried already */
+    gint64 max_output;          /* tokens of one answer, by the table; not above 0: unknown */
+    bool asks_schema;           /* the request at hand has one */
+    bool no_schema, no_json;    /* response formats that were refused: asked for in words */
     bool no_stream_options;
     bool no_stream; /* asked for whole */
     bool no_cache;  /* marks of what to cache were refused */
@@ -29,6 +29,7 @@ struct AcrProvider {
     const char *base_url;              /* the provider's own; NULL: it must be given */
     const char *base_path;             /* added to an address without path; NULL: none */
     bool is_imitator;                  /* of OpenAI: may know the older name of the limit only */
+    bool has_no_schema;                /* a schema is asked for in words */
     bool needs_no_key;                 /* servers that people run themselves */
     bool is_local; /* such a server: what it answers costs nothing to anybody else */
     enum { ACR_FRAMES_SSE, ACR_FRAMES_EVENTSTREAM } framing;
@@ -57,11 +58,10 @@ struct AcrProvider {
 };
 
 const AcrProvider *acr_provider_find(const char *name, gsize len); /* NULL: none of that name */
-char *acr_provider_names(void) ACR_MUST_USE; /* "openai, …", owned (g_free) */
 extern const AcrProvider acr_provider_openai, acr_provider_openai_responses, acr_provider_azure,
     acr_provider_anthropic, acr_provider_gemini, acr_provider_bedrock, acr_provider_groq,
     acr_provider_deepseek, acr_provider_openrouter, acr_provider_litellm, acr_provider_vllm,
-    acr_provider_llamacpp, acr_provider_llama_cpp, acr_provider_ollama;
+    acr_provider_llamacpp, acr_provider_ollama;
 
 /* A model behind HTTP (http_model.c); owned (acr_model_free). `name` as the user gave it, `model`
  * the provider's part. Errors: USAGE, AUTH. */

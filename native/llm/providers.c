@@ -1,7 +1,12 @@
-/* The list of HTTP providers. Each is one const entry in a file of its own. */
+/*
+ * The list of HTTP providers, each of which is one const entry in a file of its own, and the model
+ * that a name stands for.
+ */
 #include "llm/provider.h"
 
 #include <string.h>
+
+#include "llm/scripted_model.h"
 
 static const AcrProvider *const providers[] = {
     &acr_provider_openai,     &acr_provider_openai_responses,
@@ -10,13 +15,14 @@ static const AcrProvider *const providers[] = {
     &acr_provider_groq,       &acr_provider_deepseek,
     &acr_provider_openrouter, &acr_provider_litellm,
     &acr_provider_vllm,       &acr_provider_llamacpp,
-    &acr_provider_llama_cpp,  &acr_provider_ollama,
+    &acr_provider_ollama,
 };
 
 /* What people call some of them too. */
 static const struct {
     const char *alias, *name;
-} other_names[] = {{"google", "gemini"}, {"responses", "openai-responses"}};
+} other_names[] = {
+    {"google", "gemini"}, {"responses", "openai-responses"}, {"llama.cpp", "llamacpp"}};
 
 const AcrProvider *acr_provider_find(const char *name, gsize len)
 {
@@ -29,11 +35,65 @@ const AcrProvider *acr_provider_find(const char *name, gsize len)
     return NULL;
 }
 
-char *acr_provider_names(void)
+static char *provider_names(void)
 {
     GString *names = g_string_new(NULL);
 
     for (gsize i = 0; i < G_N_ELEMENTS(providers); i++)
         g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", providers[i]->name);
     return g_string_free(names, FALSE);
+}
+
+/* The provider of a model's name; NULL: none, or a script's. */
+static const AcrProvider *provider_of(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    const char *bare = slash ? NULL : acr_prices_provider_of(name);
+
+    if (slash)
+        return acr_provider_find(name, (gsize)(slash - name));
+    return bare ? acr_provider_find(bare, strlen(bare)) : NULL;
+}
+
+bool acr_llm_same_key(const char *a, const char *b)
+{
+    const AcrProvider *first = provider_of(a);
+    const AcrProvider *second = provider_of(b);
+    const char *const *variables = first ? first->key_variables : NULL;
+
+    if (!first || !second)
+        return false;
+    return first == second || (variables && second->key_variables &&
+                               strcmp(variables[0], second->key_variables[0]) == 0);
+}
+
+static AcrModel *refuse_name(const char *name, GError **error)
+{
+    const char *slash = strchr(name, '/');
+    g_autofree char *known = provider_names();
+    g_autofree char *shown = acr_redact_line(name, NULL, 200);
+
+    if (!slash || slash == name || !slash[1])
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                    "model '%s' is not PROVIDER/NAME, such as 'openai/gpt-4.1' (providers: %s), "
+                    "nor a name that only one provider has, nor script:FILE",
+                    shown, known);
+    else
+        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                    "model '%s' names an unknown provider; known providers: %s, and script:FILE",
+                    shown, known);
+    return NULL;
+}
+
+AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError **error)
+{
+    const char *slash = strchr(name, '/');
+    const char *model = slash ? slash + 1 : name;
+
+    if (g_str_has_prefix(name, "script:") && name[strlen("script:")])
+        return acr_script_model_new(name, name + strlen("script:"), options, error);
+    const AcrProvider *provider = provider_of(name);
+    if (!provider || !*model)
+        return refuse_name(name, error);
+    return acr_http_model_new(provider, name, model, options, error);
 }

@@ -19,7 +19,7 @@
 #include "llm/failure.h"
 #include "llm/redact.h"
 
-#define STATE_BYTES 256u                  /* of the file's text, always so long */
+#define STATE_BYTES 256u                  /* the length of the file's text */
 #define STATE_LOCK_AT 1024                /* the byte whose lock guards the text */
 #define SLOTS_AT 2048                     /* the bytes behind it are the slots */
 #define MAX_LIMIT 64                      /* slots */
@@ -45,7 +45,7 @@ struct AcrLimiter {
 
 /* What the file says; all times in milliseconds since the epoch. */
 typedef struct {
-    gint64 hold_until_ms; /* 0: none was ever asked for */
+    gint64 hold_until_ms; /* 0: there was no hold yet */
     gint64 lowered_ms;    /* when `limit` was last lowered */
     gint64 limit, successes;
 } State;
@@ -221,10 +221,10 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
         if (on_wait && !is_told)
             on_wait(on_wait_ctx,
                     hold_ms > 0 ? "rate limited; waiting"
-                                : "other calls have taken all slots of the rate limit",
+                                : "all slots of the rate limit are taken; waiting",
                     hold_ms);
         is_told = true;
-        /* Those who wait for a slot do not all look at once. */
+        /* Those who wait for a slot check at different times. */
         gint64 slice_ms = hold_ms > 0
                               ? MIN(hold_ms, WAIT_SLICE_MS)
                               : WAIT_SLICE_MS / 2 + g_get_monotonic_time() % (WAIT_SLICE_MS / 2);

@@ -12,7 +12,7 @@
 #define MIN_SECRET 4u  /* what is shorter is a placeholder, and taking it out spoils every text */
 #define MIN_END 8u     /* characters of a secret's beginning or end that are taken out alone */
 #define MIN_PART 12u   /* likewise of its middle */
-#define MIN_CUT_OF 16u /* of secrets with at least so many */
+#define MIN_CUT_OF 16u /* bytes: parts of shorter secrets are left */
 
 void acr_wipe(gpointer text)
 {
@@ -106,7 +106,7 @@ static char *without(const char *text, const char *secret, bool parts)
     return g_string_free(out, FALSE);
 }
 
-/* The text without any secret of at least so many bytes; owned; NULL: it holds none. */
+/* The text without any secret of at least `min_len` bytes; owned; NULL: it holds none. */
 static char *without_all(const char *text, const GPtrArray *secrets, gsize min_len, bool parts)
 {
     char *clean = NULL;

@@ -10,7 +10,7 @@
 
 #include "http/http.h"
 
-#define MAX_ERROR_BYTES (1024u * 1024) /* of a refusal's body: more is not looked at */
+#define MAX_ERROR_BYTES (1024u * 1024) /* of a refusal's body: more is ignored */
 #define SHOWN 40u                      /* bytes of a body that is not JSON, in a message */
 
 typedef enum {
@@ -98,7 +98,7 @@ void acr_reader_free(AcrReader *reader)
 
 static bool is_of_type(const AcrReader *reader, const char *type)
 {
-    const char *sent = acr_header(reader->headers, "content-type");
+    const char *sent = acr_http_header(reader->headers, "content-type");
 
     return sent && g_ascii_strncasecmp(sent, type, strlen(type)) == 0;
 }
@@ -267,14 +267,14 @@ static void judge(AcrReader *reader)
     } else if (is_empty && g_strcmp0(partial->finish, "content_filter") == 0) {
         fail(reader, ACR_LLM_ERROR_CONTENT_FILTER, "the answer was removed by a content filter");
     } else if (is_empty && !partial->finish && !partial->has_calls) {
-        fail(reader, ACR_LLM_ERROR_MALFORMED, "the answer holds neither text nor end");
+        fail(reader, ACR_LLM_ERROR_MALFORMED, "the answer has neither text nor a finish reason");
     }
 }
 
 /* A cost that a gateway states in a header counts where the body states none. */
 static void read_cost_header(AcrReader *reader)
 {
-    const char *text = acr_header(reader->headers, "x-litellm-response-cost");
+    const char *text = acr_http_header(reader->headers, "x-litellm-response-cost");
     char *end = NULL;
     double usd = text ? g_ascii_strtod(text, &end) : -1;
 

@@ -5,8 +5,6 @@
 #include "llm/llm.h"
 
 #define ACR_SCRIPT_MAX_BYTES (512u * 1024 * 1024) /* of the file */
-#define ACR_SCRIPT_MAX_LINES 1000000u
-#define ACR_SCRIPT_MAX_EXPECT 1000u /* strings of one line */
 
 typedef struct AcrScript AcrScript;
 /*

@@ -1,6 +1,6 @@
 /*
- * What one try may cost, before and after it. Before: every byte of the body is taken for a token,
- * and the answer for as long as its limit allows; that is reserved. After: what the provider says,
+ * What one try may cost, before and after it. Before: every byte of the body is assumed to be a token,
+ * and the answer to be as long as its limit allows; that is reserved. After: what the provider says,
  * or all that was reserved where it says nothing. A model without a known price is reserved at the
  * highest known one. While other processes hold reservations that may come back, a call that does
  * not fit waits for them; then its limit is made smaller, and last it is refused.
@@ -14,7 +14,7 @@
 
 /* Tokens of an answer, where a limit must be sent and none is known. */
 #define DEFAULT_LIMIT 8192u
-#define MIN_LIMIT 256u /* a smaller limit than this, or than the one wanted, is no answer */
+#define MIN_LIMIT 256u /* a smaller limit leaves no room for an answer, unless it was wanted */
 #define POLL_MS 50     /* how often it is seen whether others have settled */
 #define MAX_HELD_MS (60ll * 60 * 1000) /* longer than any try may take */
 
@@ -33,7 +33,7 @@ void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEn
     if (spend->has_price)
         spend->assumed = spend->price;
     else
-        acr_prices_dearest(options->prices, &spend->assumed);
+        acr_prices_highest(options->prices, &spend->assumed);
     spend->is_free = !spend->has_price && endpoint->provider->is_local &&
                      (endpoint->unix_socket || acr_http_url_is_loopback(endpoint->base_url));
 }
@@ -106,7 +106,7 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
             return false;
         }
         if (*out_wait_ms < POLL_MS && spend->on_wait)
-            spend->on_wait(spend->on_wait_ctx, "other calls have reserved what it may cost",
+            spend->on_wait(spend->on_wait_ctx, "waiting for the reservations of other calls",
                            POLL_MS);
         if (!acr_llm_wait(POLL_MS, spend->interrupt)) {
             g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
@@ -150,7 +150,7 @@ bool acr_spend_reserve(AcrSpend *spend, gsize body_len, guint *limit, bool *out_
     return false;
 }
 
-/* Whether the usage is that of the whole try: one that broke off has told a part at most. */
+/* Whether the usage is that of the whole try: one that broke off reports a part at most. */
 static bool is_whole(const AcrModelTry *attempt)
 {
     return attempt->ok || attempt->code == ACR_LLM_ERROR_REFUSAL ||

@@ -1,21 +1,20 @@
 /*
  * Server-sent events from bytes that may be cut anywhere: lines are gathered until they end (LF,
- * CRLF or CR), fields of a block until its empty line. A line that came whole within one piece is
- * read in place, so that the ordinary case copies only what an event's data needs. Nothing here
- * decodes: data are bytes, handed out when their event is whole.
+ * CRLF or CR), fields of a block until its empty line. Nothing here decodes: data are bytes, handed
+ * out when their event is whole.
  */
 #include "llm/framing.h"
 
 #include <string.h>
 
-#define MAX_STRAY_BYTES (64u * 1024) /* of lines that are no fields: an error is not longer */
+#define MAX_STRAY_BYTES (64u * 1024) /* of lines that are not fields: an error is not longer */
 
 struct AcrSse {
     AcrOnEvent on_event;
     void *ctx;
     GString *line; /* the beginning of a line whose end has not come */
     GString *name, *data;
-    GString *stray; /* lines that are no fields */
+    GString *stray; /* lines that are not fields */
     bool has_data;
     bool after_cr; /* the last byte was a CR: a LF that follows belongs to it */
     bool begun;    /* the first line is over, and with it the place of a byte order mark */
@@ -97,7 +96,6 @@ static bool take_field(AcrSse *sse, const char *field, gsize field_len, const ch
 
 static void take_line(AcrSse *sse, const char *line, gsize len)
 {
-
     if (!sse->begun && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
         line += 3;
         len -= 3;
@@ -121,58 +119,40 @@ static void take_line(AcrSse *sse, const char *line, gsize len)
     }
 }
 
-/* The first line end in the bytes; NULL: none. */
-static const char *line_end(const char *data, gsize len)
+static void end_line(AcrSse *sse)
 {
-    const char *lf = memchr(data, '\n', len);
-    const char *cr = memchr(data, '\r', lf ? (gsize)(lf - data) : len);
+    take_line(sse, sse->line->str, sse->line->len);
+    g_string_truncate(sse->line, 0);
+}
 
-    return cr ? cr : lf;
+static bool goes_on(const AcrSse *sse)
+{
+    return !sse->is_stopped && !sse->is_too_big;
 }
 
 bool acr_sse_feed(AcrSse *sse, const char *data, gsize len)
 {
-    const char *end = data + len;
+    for (gsize i = 0; i < len && goes_on(sse); i++) {
+        bool belongs_to_cr = sse->after_cr && data[i] == '\n';
 
-    if (sse->after_cr && len > 0 && *data == '\n')
-        data++;
-    if (len > 0)
-        sse->after_cr = false;
-    while (data < end && !sse->is_stopped && !sse->is_too_big) {
-        const char *stop = line_end(data, (gsize)(end - data));
-        gsize n = (gsize)((stop ? stop : end) - data);
-
-        if (n > ACR_MAX_EVENT_BYTES - sse->line->len) {
+        sse->after_cr = data[i] == '\r';
+        if (belongs_to_cr)
+            continue;
+        if (data[i] == '\n' || data[i] == '\r')
+            end_line(sse);
+        else if (sse->line->len < ACR_MAX_EVENT_BYTES)
+            g_string_append_c(sse->line, data[i]);
+        else
             sse->is_too_big = true;
-            break;
-        }
-        if (!stop) {
-            g_string_append_len(sse->line, data, (gssize)n);
-            break;
-        }
-        if (sse->line->len == 0) {
-            take_line(sse, data, n);
-        } else {
-            g_string_append_len(sse->line, data, (gssize)n);
-            take_line(sse, sse->line->str, sse->line->len);
-            g_string_truncate(sse->line, 0);
-        }
-        data = stop + 1;
-        if (*stop == '\r' && data < end && *data == '\n')
-            data++;
-        else if (*stop == '\r' && data == end)
-            sse->after_cr = true;
     }
-    return !sse->is_stopped && !sse->is_too_big;
+    return goes_on(sse);
 }
 
 bool acr_sse_end(AcrSse *sse)
 {
-    if (!sse->is_stopped && !sse->is_too_big && sse->line->len > 0) {
-        take_line(sse, sse->line->str, sse->line->len);
-        g_string_truncate(sse->line, 0);
-    }
-    if (!sse->is_stopped && !sse->is_too_big)
+    if (goes_on(sse) && sse->line->len > 0)
+        end_line(sse);
+    if (goes_on(sse))
         dispatch(sse);
-    return !sse->is_stopped && !sse->is_too_big;
+    return goes_on(sse);
 }

@@ -17,16 +17,11 @@ struct AcrBudget {
     guint64 next_id;
 };
 
-static void free_ledger(gpointer ledger)
-{
-    acr_ledger_free(ledger);
-}
-
 AcrBudget *acr_budget_new(void)
 {
     AcrBudget *budget = g_new0(AcrBudget, 1);
 
-    budget->ledgers = g_ptr_array_new_with_free_func(free_ledger);
+    budget->ledgers = g_ptr_array_new_with_free_func((GDestroyNotify)acr_ledger_free);
     if (getrandom(&budget->next_id, sizeof budget->next_id, 0) != sizeof budget->next_id)
         budget->next_id = (guint64)g_random_int() << 32 | g_random_int();
     return budget;
@@ -104,7 +99,7 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
         at++;
     if (at < budget->ledgers->len && acr_ledger_compare(ledger_at(budget, at), ledger) == 0) {
         g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
-                    "the ledger of the %s is that of the %s already", scope,
+                    "the %s and the %s have the same ledger", scope,
                     acr_ledger_scope(ledger_at(budget, at)));
         return false;
     }

@@ -1,8 +1,8 @@
 /*
  * A ledger: an append-only file of JSON lines under one lock, read on from where it was left off.
  *   {"ledger":1}                                                        the first line
- *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}   a call may use so much
- *   {"settle":ID,"pico","tokens","time"}                                it has used so much
+ *   {"reserve":ID,"pico","tokens","pid","start","boot","note","time"}   a call may use that
+ *   {"settle":ID,"pico","tokens","time"}                                it has used that
  *   {"stale":ID}                                                        its process is gone: all of
  * it Every decision is taken under the lock with all lines read, and a reservation counts once it
  * is on disk. A last line without its end is what a crash has left of a write that never counted:
@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CHUNK (64u * 1024)
 #define MAX_WAIT_US 20000
 #define HEAD "{\"ledger\":1}"
 #define EXACT 9007199254740992.0 /* integers below it are doubles */
@@ -52,7 +51,7 @@ static bool fail_errno(const AcrLedger *ledger, int err, const char *what, GErro
 static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **error)
 {
     g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
-                "'%s' is no ledger, or a damaged one: line %" G_GUINT64_FORMAT " %s",
+                "'%s' is not a ledger, or is damaged: line %" G_GUINT64_FORMAT " %s",
                 ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
     return false;
 }
@@ -158,7 +157,7 @@ static bool apply_line(AcrLedger *ledger, const char *line, gsize len, GError **
     else if (read_id(record, "stale", &id))
         ok = apply_stale(ledger, id);
     if (!ok)
-        return fail_damaged(ledger, "makes no sense", error);
+        return fail_damaged(ledger, "is not a valid record", error);
     ledger->lines++;
     return true;
 }
@@ -174,13 +173,6 @@ static bool apply_lines(AcrLedger *ledger, const char *text, gsize len, gsize *o
         if (!apply_line(ledger, text + *out_len, (gsize)(end - text) - *out_len, error))
             return false;
     return len - *out_len <= ACR_LEDGER_MAX_LINE || fail_damaged(ledger, "is too long", error);
-}
-
-bool acr_ledger_read_text(AcrLedger *ledger, const char *text, gsize len, GError **error)
-{
-    gsize used = 0;
-
-    return apply_lines(ledger, text, len, &used, error);
 }
 
 /* ---- The file ---- */
@@ -226,20 +218,11 @@ static bool append(AcrLedger *ledger, AcrJson *record, bool sync, GError **error
     return apply_line(ledger, text, len, error);
 }
 
-/* The last line has no end: it counts if it is whole. In place of the first line only the beginning
- * of our own is cut off: else a file that is none of ours would be emptied. */
+/* The last line has no end: its write never counted. In place of the first line only the beginning
+ * of our own is cut off, so that no foreign file is emptied. */
 static bool mend_end(AcrLedger *ledger, const char *rest, gsize len, GError **error)
 {
-    bool is_ours = ledger->lines > 0 || (len < strlen(HEAD) && memcmp(rest, HEAD, len) == 0);
-
-    if (apply_line(ledger, rest, len, NULL)) {
-        ledger->offset += (gint64)len;
-        if (!write_line(ledger, "\n", 1, false, error))
-            return false;
-        ledger->offset++;
-        return true;
-    }
-    if (!is_ours)
+    if (ledger->lines == 0 && (len > strlen(HEAD) || memcmp(rest, HEAD, len) != 0))
         return fail_damaged(ledger, "cannot be read", error);
     return cut_to(ledger, ledger->offset) || fail_errno(ledger, errno, "mend", error);
 }
@@ -260,8 +243,7 @@ static bool is_in_place(const AcrLedger *ledger, GError **error)
 /* Reads what has been appended since. */
 static bool read_on(AcrLedger *ledger, GError **error)
 {
-    g_autofree char *buffer = g_malloc(CHUNK);
-    gsize held = 0, used = 0;
+    gsize used = 0;
     ssize_t n = 0;
 
     if (fstat(ledger->fd, &ledger->status) != 0)
@@ -272,22 +254,17 @@ static bool read_on(AcrLedger *ledger, GError **error)
         return fail_damaged(ledger, "was truncated by another process", error);
     if (ledger->status.st_size > ACR_LEDGER_MAX_BYTES)
         return fail_errno(ledger, EFBIG, "read", error);
-    for (;;) {
-        do
-            n = pread(ledger->fd, buffer + held, CHUNK - held, ledger->offset + (gint64)held);
-        while (n < 0 && errno == EINTR);
-        if (n < 0)
-            return fail_errno(ledger, errno, "read", error);
-        if (n == 0)
-            break;
-        held += (gsize)n;
-        if (!apply_lines(ledger, buffer, held, &used, error))
-            return false;
-        ledger->offset += (gint64)used;
-        held -= used;
-        memmove(buffer, buffer + used, held);
+    gsize len = (gsize)(ledger->status.st_size - ledger->offset);
+    g_autofree char *text = g_malloc(len + 1);
+    for (gsize have = 0; have < len; have += (gsize)MAX(n, 0)) {
+        n = pread(ledger->fd, text + have, len - have, ledger->offset + (gint64)have);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return fail_errno(ledger, n < 0 ? errno : EIO, "read", error);
     }
-    return held == 0 || mend_end(ledger, buffer, held, error);
+    if (!apply_lines(ledger, text, len, &used, error))
+        return false;
+    ledger->offset += (gint64)used;
+    return used == len || mend_end(ledger, text + used, len - used, error);
 }
 
 static bool write_head(AcrLedger *ledger, GError **error)
@@ -357,8 +334,8 @@ static bool open_file(AcrLedger *ledger, GError **error)
     if (ledger->fd < 0 || fstat(ledger->fd, &ledger->status) != 0)
         return fail_errno(ledger, errno, "open", error);
     if (!S_ISREG(ledger->status.st_mode)) {
-        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "ledger '%s' is no regular file",
-                    ledger->path);
+        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
+                    "ledger '%s' is not a regular file", ledger->path);
         return false;
     }
     return true;

@@ -18,7 +18,7 @@ typedef struct AcrLedger AcrLedger;
 
 /*
  * `path` NULL: in memory. `ceiling` members below 0: none. Owned (acr_ledger_free); its file is
- * open but not locked. Errors: FAILED, USAGE (no ledger).
+ * open but not locked. Errors: FAILED, USAGE (not a ledger).
  */
 AcrLedger *acr_ledger_open(const char *path, const char *scope, const AcrAmount *ceiling,
                            GError **error) ACR_MUST_USE;
@@ -38,7 +38,7 @@ bool acr_ledger_lock(AcrLedger *ledger, GError **error) ACR_MUST_USE;
 void acr_ledger_unlock(AcrLedger *ledger);
 void acr_ledger_sums(const AcrLedger *ledger, AcrLedgerSum *spent, AcrLedgerSum *reserved);
 bool acr_ledger_has(const AcrLedger *ledger, guint64 id);
-/* Whether so much more stays within the ceiling. */
+/* Whether the amount stays within the ceiling. */
 bool acr_ledger_fits(const AcrLedger *ledger, const AcrAmount *amount);
 /* The same if all that is reserved came back. */
 bool acr_ledger_would_fit(const AcrLedger *ledger, const AcrAmount *amount);
@@ -51,9 +51,5 @@ bool acr_ledger_settle(AcrLedger *ledger, guint64 id, const AcrAmount *spent,
                        GError **error) ACR_MUST_USE;
 /* Counts as spent what processes that are gone have left reserved. */
 bool acr_ledger_find_stale(AcrLedger *ledger, GError **error) ACR_MUST_USE;
-
-/* Reads a ledger's text: for tests. Errors: USAGE. */
-bool acr_ledger_read_text(AcrLedger *ledger, const char *text, gsize len,
-                          GError **error) ACR_MUST_USE;
 
 #endif

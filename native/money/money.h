@@ -14,7 +14,7 @@
 
 typedef enum {
     ACR_MONEY_ERROR_FAILED,  /* a file, its lock, the disk */
-    ACR_MONEY_ERROR_USAGE,   /* a file that is none of prices, or no ledger */
+    ACR_MONEY_ERROR_USAGE,   /* not a file of prices, not a ledger */
     ACR_MONEY_ERROR_CEILING, /* a reservation does not fit */
 } AcrMoneyError;
 #define ACR_MONEY_ERROR acr_money_error_quark()
@@ -55,7 +55,7 @@ gint64 acr_microusd(gint64 pico);
 typedef struct {
     gint64 input, cached, written, written_1h, output, reasoning;
 } AcrPriceTier;
-#define ACR_PRICE_TIERS 3
+#define ACR_PRICE_TIERS 8
 typedef struct {
     AcrPriceTier base;
     /* Whole requests with more tokens sent than `above` cost this; in rising order, above 0 ends.
@@ -64,12 +64,12 @@ typedef struct {
         gint64 above;
         AcrPriceTier tier;
     } tiers[ACR_PRICE_TIERS];
-    gint64 max_input, max_output; /* tokens; -1: not said */
+    gint64 max_output; /* tokens of an answer; -1: not said */
 } AcrPrice;
 
 typedef struct AcrPrices AcrPrices;
-/* The built-in table; `path` (may be NULL) names a file of LiteLLM's or genai-prices' shape whose
- * rows go before it. Owned (acr_prices_free). Errors: USAGE (no such file, not of either shape). */
+/* The built-in table; rows of `path` (may be NULL), a file of LiteLLM's shape, take precedence over
+ * it. Owned (acr_prices_free). Errors: USAGE (no such file, not of that shape). */
 AcrPrices *acr_prices_new(const char *path, GError **error) ACR_MUST_USE;
 void acr_prices_free(AcrPrices *prices);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPrices, acr_prices_free)
@@ -79,10 +79,10 @@ const char *acr_prices_date(const AcrPrices *prices);
 bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out);
 /* For each kind of token the highest price of the built-in table: what a token of an unknown model
  * is assumed to cost at most. */
-void acr_prices_dearest(const AcrPrices *prices, AcrPrice *out);
+void acr_prices_highest(const AcrPrices *prices, AcrPrice *out);
 /* What a usage costs; -1: a counter that it needs is unknown. Saturates. */
 gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage);
-/* The most that so many tokens sent and received can cost, whatever is cached or written. */
+/* The most that these numbers of tokens can cost, whatever is cached or written. */
 gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received);
 /* The provider whose models a bare name belongs to ("gpt-4.1" -> "openai"), by the built-in table
  * and well-known beginnings; NULL: none or several. Borrowed, static. */
@@ -108,11 +108,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrBudget, acr_budget_free)
 /*
  * Adds a ledger. `path` NULL: kept in memory. `scope` names it in errors ("run", "batch").
  * `ceiling` members below 0: none. Errors: FAILED (the file, its lock, the disk), USAGE (the file
- * is no ledger).
+ * is not a ledger).
  */
 bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
                     const AcrAmount *ceiling, GError **error) ACR_MUST_USE;
-/* No call is begun or goes on after this time (g_get_monotonic_time); 0: none. `limit` names it in
+/* No call begins or continues after this time (g_get_monotonic_time); 0: none. `limit` names it in
  * errors: "--max-time". */
 void acr_budget_set_deadline(AcrBudget *budget, gint64 deadline_us, const char *limit);
 gint64 acr_budget_deadline(const AcrBudget *budget);

@@ -1,167 +1,206 @@
 /*
- * A file of prices that the user points at: which of the two shapes it has, and how a row of it is
- * found again. LiteLLM's is an object of models, genai-prices' is a list of providers; each has a
- * file of its own that reads it.
+ * A list of prices of LiteLLM's shape: an object of models, each with USD a token under names like
+ * "input_cost_per_token" and "…_above_200k_tokens". Rows of other things than text (images, sound)
+ * and "sample_spec", which is documentation, are skipped; prices of service tiers and batches,
+ * which are not asked for, too. Where a price is lower at some hours, the full one counts. The
+ * built-in table and a user's file are both read here.
  */
 #include "money/price_private.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
-void acr_price_builder_init(AcrPriceBuilder *builder)
+#define PICO_PER_USD 1e12
+#define MAX_TOKENS 1000000000000 /* of a limit or a threshold */
+
+static const AcrPriceTier nothing = {-1, -1, -1, -1, -1, -1};
+
+static const struct {
+    const char *member;
+    gsize offset; /* in AcrPriceTier */
+} kinds[] = {
+    {"input_cost_per_token", offsetof(AcrPriceTier, input)},
+    {"cache_read_input_token_cost", offsetof(AcrPriceTier, cached)},
+    {"cache_creation_input_token_cost", offsetof(AcrPriceTier, written)},
+    {"cache_creation_input_token_cost_above_1hr", offsetof(AcrPriceTier, written_1h)},
+    {"output_cost_per_token", offsetof(AcrPriceTier, output)},
+    {"output_cost_per_reasoning_token", offsetof(AcrPriceTier, reasoning)},
+};
+
+G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
 {
-    *builder =
-        (AcrPriceBuilder){.base = {-1, -1, -1, -1, -1, -1}, .max_input = -1, .max_output = -1};
+    va_list args;
+
+    va_start(args, format);
+    g_autofree char *text = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_set_error_literal(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, text);
+    return false;
 }
 
-AcrPriceTier *acr_price_builder_step(AcrPriceBuilder *builder, gint64 above)
+/* ---- Prices ---- */
+
+/* Where a member's price belongs; NULL: nowhere. */
+static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
 {
-    guint at = 0;
-
-    while (at < builder->len && builder->steps[at].above < above)
-        at++;
-    if (at < builder->len && builder->steps[at].above == above)
-        return &builder->steps[at].tier;
-    if (builder->len == ACR_PRICE_STEPS)
-        return NULL;
-    memmove(&builder->steps[at + 1], &builder->steps[at],
-            (builder->len - at) * sizeof builder->steps[0]);
-    builder->len++;
-    builder->steps[at].above = above;
-    builder->steps[at].tier = (AcrPriceTier){-1, -1, -1, -1, -1, -1};
-    return &builder->steps[at].tier;
-}
-
-void acr_price_builder_end(AcrPriceBuilder *builder, AcrPrice *out)
-{
-    *out = (AcrPrice){
-        .base = builder->base, .max_input = builder->max_input, .max_output = builder->max_output};
-    for (guint i = 0; i < builder->len; i++) {
-        if (i < ACR_PRICE_TIERS) {
-            out->tiers[i].above = builder->steps[i].above;
-            out->tiers[i].tier = builder->steps[i].tier;
-        } else {
-            acr_price_tier_raise(&out->tiers[ACR_PRICE_TIERS - 1].tier, &builder->steps[i].tier);
-        }
-    }
-}
-
-bool acr_price_read_amount(const AcrJson *value, gint64 per, const char *where, const char *member,
-                           gint64 *out, GError **error)
-{
-    g_autoptr(AcrJson) holder = NULL;
-    double usd = NAN, pico = 0;
-
-    if (acr_json_type(value) == ACR_JSON_NULL) {
-        *out = -1;
-        return true;
-    }
-    if (acr_json_type(value) == ACR_JSON_NUMBER) {
-        holder = acr_json_new_object();
-        acr_json_set(holder, member, acr_json_copy(value));
-        usd = acr_json_get_double(holder, member, NAN);
-    }
-    pico = usd * (1e12 / (double)per) + 0.5; /* cut off below: rounded to the nearest */
-    if (!(usd >= 0 && pico < (double)ACR_PRICE_MAX + 1)) {
-        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
-                    "%s: '%s' is no price of a token", where, member);
-        return false;
-    }
-    *out = (gint64)pico;
-    return true;
-}
-
-/* ---- The file ---- */
-
-static void free_ruled(gpointer data)
-{
-    AcrPriceRuled *ruled = data;
-
-    g_free(ruled->provider);
-    acr_json_free(ruled->match);
-    g_free(ruled);
-}
-
-void acr_price_file_init(AcrPriceFile *file)
-{
-    file->named = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    file->ruled = g_ptr_array_new_with_free_func(free_ruled);
-}
-
-void acr_price_file_clear(AcrPriceFile *file)
-{
-    g_clear_pointer(&file->named, g_hash_table_unref);
-    g_clear_pointer(&file->ruled, g_ptr_array_unref);
-}
-
-bool acr_price_file_parse(AcrPriceFile *file, const char *text, gsize len, const char *name,
-                          const char *today, GError **error)
-{
-    g_autoptr(GError) failure = NULL;
-    g_autoptr(AcrJson) json = acr_json_parse(text, len, &failure);
-    bool ok = false;
-
-    if (json && acr_json_type(json) == ACR_JSON_ARRAY)
-        ok = acr_price_genai_read(file, json, today, &failure);
-    else if (json && acr_json_type(json) == ACR_JSON_OBJECT)
-        ok = acr_price_litellm_read(file, json, &failure);
-    else if (json)
-        g_set_error(&failure, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
-                    "neither an object of models nor a list of providers");
-    if (ok && g_hash_table_size(file->named) == 0 && file->ruled->len == 0) {
-        g_set_error(&failure, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "it has no price of a model");
-        ok = false;
-    }
-    if (!ok)
-        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "prices '%s': %s", name,
-                    failure->message);
-    return ok;
-}
-
-/* ---- Finding ---- */
-
-static const AcrPrice *find_named(const AcrPriceFile *file, const char *family, const char *name)
-{
-    g_autofree char *full = g_strdup_printf("%s/%s", family, name);
-    const AcrPrice *price = g_hash_table_lookup(file->named, full);
-
-    return price ? price : g_hash_table_lookup(file->named, name);
-}
-
-/* What genai-prices calls a provider. */
-static const char *genai_id(const char *family)
-{
-    static const char *const ids[][2] = {{"bedrock", "aws"}, {"gemini", "google"}};
-
-    for (gsize i = 0; i < G_N_ELEMENTS(ids); i++)
-        if (strcmp(ids[i][0], family) == 0)
-            return ids[i][1];
-    return family;
-}
-
-static const AcrPrice *find_ruled(const AcrPriceFile *file, const char *family, const char *name)
-{
-    const char *id = genai_id(family);
-
-    for (guint i = 0; i < file->ruled->len; i++) {
-        const AcrPriceRuled *ruled = file->ruled->pdata[i];
-        if (strcmp(ruled->provider, id) == 0 && acr_price_genai_match(ruled->match, name))
-            return &ruled->price;
-    }
+    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
+        if (strlen(kinds[i].member) == len && strncmp(kinds[i].member, member, len) == 0)
+            return (gint64 *)(void *)((char *)tier + kinds[i].offset);
     return NULL;
 }
 
-bool acr_price_file_find(const AcrPriceFile *file, const char *family, const GPtrArray *spellings,
-                         AcrPrice *out)
+/* The tier above that many tokens, made where there is none; NULL: there are too many. */
+static AcrPriceTier *tier_above(AcrPrice *price, gint64 above)
 {
-    for (guint i = 0; i < spellings->len; i++) {
-        const AcrPrice *price = find_named(file, family, spellings->pdata[i]);
-        if (!price)
-            price = find_ruled(file, family, spellings->pdata[i]);
-        if (price) {
-            *out = *price;
-            return true;
-        }
+    guint at = 0;
+
+    if (above == 0)
+        return &price->base;
+    while (at < ACR_PRICE_TIERS && price->tiers[at].above > 0 && price->tiers[at].above < above)
+        at++;
+    if (at < ACR_PRICE_TIERS && price->tiers[at].above == above)
+        return &price->tiers[at].tier;
+    if (price->tiers[ACR_PRICE_TIERS - 1].above > 0)
+        return NULL;
+    memmove(&price->tiers[at + 1], &price->tiers[at],
+            (ACR_PRICE_TIERS - 1 - at) * sizeof price->tiers[0]);
+    price->tiers[at].above = above;
+    price->tiers[at].tier = nothing;
+    return &price->tiers[at].tier;
+}
+
+/* The threshold of "…_above_200k_tokens" and the length of what stands before it; 0: none. */
+static gint64 threshold_of(const char *member, gsize *len)
+{
+    static const char above[] = "_above_", end[] = "k_tokens";
+    const char *at = g_strrstr(member, above);
+    char *behind = NULL;
+
+    *len = strlen(member);
+    if (!at || !g_ascii_isdigit(at[strlen(above)]))
+        return 0;
+    guint64 thousands = g_ascii_strtoull(at + strlen(above), &behind, 10);
+    if (strcmp(behind, end) != 0 || thousands > MAX_TOKENS / 1000)
+        return 0;
+    *len = (gsize)(at - member);
+    return (gint64)thousands * 1000;
+}
+
+/* All prices of the members, in the tier above `above` or in the ones that their names say. */
+static bool read_prices(AcrPrice *price, gint64 above, const AcrJson *row, const char *where,
+                        GError **error)
+{
+    for (const AcrJson *each = acr_json_first(row); each; each = acr_json_next(each)) {
+        const char *member = acr_json_key(each);
+        gsize len = 0;
+        gint64 threshold = threshold_of(member, &len);
+        AcrPriceTier probe = nothing;
+
+        if (!place_in(&probe, member, len) || acr_json_type(each) == ACR_JSON_NULL)
+            continue;
+        double pico = acr_json_get_double(row, member, NAN) * PICO_PER_USD + 0.5;
+        if (!(pico >= 0.5 && pico < (double)ACR_PRICE_MAX + 1))
+            return refuse(error, "%s: '%s' is not a price of a token", where, member);
+        AcrPriceTier *tier = tier_above(price, MAX(above, threshold));
+        if (!tier)
+            return refuse(error, "%s: '%s' is one threshold too many", where, member);
+        *place_in(tier, member, len) = (gint64)pico;
     }
-    return false;
+    return true;
+}
+
+/* "tiered_pricing": [{"range": [from, to], prices}], whose first range is the base. */
+static bool read_ranges(AcrPrice *price, const AcrJson *ranges, const char *where, GError **error)
+{
+    for (const AcrJson *each = acr_json_first(ranges); each; each = acr_json_next(each)) {
+        gint64 above = acr_json_int(acr_json_first(acr_json_get(each, "range")), -1);
+
+        if (above < 0 || above > MAX_TOKENS)
+            return refuse(error, "%s: 'tiered_pricing' has a malformed range", where);
+        if (!read_prices(price, above, each, where, error))
+            return false;
+    }
+    return true;
+}
+
+/* A limit in tokens; -1 where none is said. */
+static bool read_limit(const AcrJson *row, const char *member, const char *where, gint64 *out,
+                       GError **error)
+{
+    const AcrJson *value = acr_json_get(row, member);
+
+    *out = acr_json_int(value, -1);
+    if (acr_json_type(value) != ACR_JSON_NULL && (*out < 0 || *out > MAX_TOKENS))
+        return refuse(error, "%s: '%s' is not a number of tokens", where, member);
+    *out = *out > 0 ? *out : -1;
+    return true;
+}
+
+/* ---- Rows ---- */
+
+static bool is_of_text(const AcrJson *row)
+{
+    static const char *const modes[] = {"chat", "responses", "completion", NULL};
+    const char *mode = acr_json_get_string(row, "mode");
+
+    return !mode || g_strv_contains(modes, mode);
+}
+
+static bool read_row(const AcrJson *row, const char *where, AcrPrice *out, GError **error)
+{
+    gint64 older = -1;
+
+    *out = (AcrPrice){.base = nothing};
+    if (!read_prices(out, 0, row, where, error) ||
+        !read_ranges(out, acr_json_get(row, "tiered_pricing"), where, error) ||
+        !read_limit(row, "max_output_tokens", where, &out->max_output, error) ||
+        !read_limit(row, "max_tokens", where, &older, error))
+        return false;
+    if (out->max_output < 0)
+        out->max_output = older;
+    return true;
+}
+
+/* "PROVIDER/NAME" with a provider of ours; the name alone where no provider is said. */
+static char *our_name(const char *key, const char *provider)
+{
+    g_autofree char *family = provider ? acr_price_family(provider, strlen(provider)) : NULL;
+    g_autofree char *prefix = g_strconcat(family ? family : "", "/", NULL);
+
+    return !family || g_str_has_prefix(key, prefix) ? g_strdup(key)
+                                                    : g_strconcat(prefix, key, NULL);
+}
+
+GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
+{
+    g_autoptr(GHashTable) rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+
+    if (acr_json_type(json) != ACR_JSON_OBJECT) {
+        refuse(error, "not an object of models");
+        return NULL;
+    }
+    for (const AcrJson *row = acr_json_first(json); row; row = acr_json_next(row)) {
+        const char *key = acr_json_key(row);
+        g_autofree char *where = acr_text_quote(key, 100);
+        AcrPrice price;
+
+        if (acr_json_type(row) != ACR_JSON_OBJECT) {
+            refuse(error, "%s is not the row of a model", where);
+            return NULL;
+        }
+        if (strcmp(key, "sample_spec") == 0 || !is_of_text(row))
+            continue;
+        if (!read_row(row, where, &price, error))
+            return NULL;
+        if (price.base.input < 0 || price.base.output < 0)
+            continue;
+        char *name = our_name(key, acr_json_get_string(row, "litellm_provider"));
+        /* A row that names its provider itself takes precedence. */
+        if (strcmp(name, key) == 0 || !g_hash_table_contains(rows, name))
+            g_hash_table_insert(rows, name, g_memdup2(&price, sizeof price));
+        else
+            g_free(name);
+    }
+    return g_steal_pointer(&rows);
 }

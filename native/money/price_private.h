@@ -1,4 +1,4 @@
-/* Prices inside the library: the generated table, a file's rows, rules that match names. */
+/* Prices inside the library: the generated table, a file's rows, names. */
 #ifndef ACR_PRICE_PRIVATE_H
 #define ACR_PRICE_PRIVATE_H
 
@@ -13,10 +13,8 @@ extern const char acr_price_table[];
 
 /* ---- Arithmetic (usage.c) ---- */
 
-/* Each price becomes the dearer one of the two. */
-void acr_price_tier_raise(AcrPriceTier *tier, const AcrPriceTier *other);
-/* Raises the base of `dearest` to the dearest of all tiers of `price`. */
-void acr_price_dearest_of(AcrPrice *dearest, const AcrPrice *price);
+/* Raises each price of the base of `highest` to the highest of all tiers of `price`. */
+void acr_price_raise_to(AcrPrice *highest, const AcrPrice *price);
 
 /* ---- Names (price_names.c) ---- */
 
@@ -28,53 +26,12 @@ char *acr_price_family(const char *provider, gsize len) ACR_MUST_USE;
  */
 GPtrArray *acr_price_spellings(const char *family, const char *name) ACR_MUST_USE;
 
-/* ---- A file of prices (price_file.c, price_litellm.c, price_genai.c) ---- */
+/* ---- Rows of prices (price_file.c) ---- */
 
-/* Rows of a file: by name, and by rule. */
-typedef struct {
-    GHashTable *named; /* "openai/gpt-4.1", or "gpt-4.1" where no provider is said -> AcrPrice */
-    GPtrArray *ruled;  /* AcrPriceRuled, in the file's order */
-} AcrPriceFile;
-typedef struct {
-    char *provider; /* owned; genai-prices' id of it */
-    AcrJson *match; /* owned; a rule that was checked */
-    AcrPrice price;
-} AcrPriceRuled;
-void acr_price_file_init(AcrPriceFile *file);
-void acr_price_file_clear(AcrPriceFile *file);
-/* Reads either shape into `file`, which is initialised. `name` and `today` ("2026-11-22") for
- * messages and for prices that begin on a day. Errors: USAGE. */
-bool acr_price_file_parse(AcrPriceFile *file, const char *text, gsize len, const char *name,
-                          const char *today, GError **error) ACR_MUST_USE;
-bool acr_price_litellm_read(AcrPriceFile *file, const AcrJson *rows, GError **error) ACR_MUST_USE;
-bool acr_price_genai_read(AcrPriceFile *file, const AcrJson *providers, const char *today,
-                          GError **error) ACR_MUST_USE;
-/* Whether a rule of genai-prices' holds for a name. */
-bool acr_price_genai_match(const AcrJson *rule, const char *name);
-/* The row of a family's model under any of its spellings. */
-bool acr_price_file_find(const AcrPriceFile *file, const char *family, const GPtrArray *spellings,
-                         AcrPrice *out);
-
-/* A price while it is read: any number of steps in any order. */
-#define ACR_PRICE_STEPS 16
-typedef struct {
-    AcrPriceTier base;
-    struct {
-        gint64 above;
-        AcrPriceTier tier;
-    } steps[ACR_PRICE_STEPS];
-    guint len;
-    gint64 max_input, max_output;
-} AcrPriceBuilder;
-void acr_price_builder_init(AcrPriceBuilder *builder);
-/* The step above so many tokens, made where there is none; NULL: there are too many. */
-AcrPriceTier *acr_price_builder_step(AcrPriceBuilder *builder, gint64 above);
-/* The price of a builder. Where it has more steps than a price has, the last one costs the dearest of
- * those left. */
-void acr_price_builder_end(AcrPriceBuilder *builder, AcrPrice *out);
-/* Reads an amount in USD for `per` tokens as pico-USD a token; null is -1. Errors: USAGE (names
- * `where` and the member). */
-bool acr_price_read_amount(const AcrJson *value, gint64 per, const char *where, const char *member,
-                           gint64 *out, GError **error) ACR_MUST_USE;
+/*
+ * The rows of a list of LiteLLM's shape: "openai/gpt-4.1", or "gpt-4.1" where no provider is said,
+ * -> AcrPrice. Owned (g_hash_table_unref). Errors: USAGE (names the row and the member).
+ */
+GHashTable *acr_price_rows_read(const AcrJson *json, GError **error) ACR_MUST_USE;
 
 #endif

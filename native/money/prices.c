@@ -8,75 +8,63 @@
 #include <string.h>
 
 struct AcrPrices {
-    AcrPriceFile file, table;
-    char *date; /* owned; of the table */
-    AcrPrice dearest;
+    GHashTable *file, *table; /* rows; file: NULL, or the user's */
+    char *date;               /* owned; of the table */
+    AcrPrice highest;
 };
-
-static const AcrPrice *table_find(const AcrPrices *prices, const char *family,
-                                  const GPtrArray *spellings)
-{
-    const AcrPrice *price = NULL;
-
-    for (guint i = 0; !price && i < spellings->len; i++) {
-        g_autofree char *name = g_strdup_printf("%s/%s", family, (char *)spellings->pdata[i]);
-
-        price = g_hash_table_lookup(prices->table.named, name);
-    }
-    return price;
-}
 
 /* ---- Making ---- */
 
-static bool read_file(AcrPriceFile *file, const char *path, GError **error)
+static GHashTable *read_file(const char *path, GError **error)
 {
     g_autoptr(GError) failure = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PRICES_MAX_BYTES, &failure);
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *today = g_date_time_format(now, "%Y-%m-%d");
-    gsize len = 0;
-    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    g_autoptr(GHashTable) rows = NULL;
 
     if (!bytes) {
         g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "cannot read prices: %s",
                     failure->message);
-        return false;
+        return NULL;
     }
-    return acr_price_file_parse(file, text ? text : "", len, path, today, error);
+    g_autoptr(AcrJson) json =
+        acr_json_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), &failure);
+    rows = json ? acr_price_rows_read(json, &failure) : NULL;
+    if (rows && g_hash_table_size(rows) > 0)
+        return g_steal_pointer(&rows);
+    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "prices '%s': %s", path,
+                failure ? failure->message : "no price of a model is in it");
+    return NULL;
 }
 
-/* The row "sample_spec", which readers of this shape pass over, says from which day the table is. */
+/* The row "sample_spec", which readers of this shape skip, says from which day the table is. */
 static bool read_table(AcrPrices *prices, GError **error)
 {
-    g_autoptr(AcrJson) rows = acr_json_parse(acr_price_table, strlen(acr_price_table), error);
+    g_autoptr(AcrJson) json = acr_json_parse(acr_price_table, strlen(acr_price_table), error);
 
-    if (!rows || !acr_price_litellm_read(&prices->table, rows, error))
-        return false;
-    prices->date = g_strdup(acr_json_get_string(acr_json_get(rows, "sample_spec"), "date"));
-    return true;
+    prices->table = json ? acr_price_rows_read(json, error) : NULL;
+    prices->date = g_strdup(acr_json_get_string(acr_json_get(json, "sample_spec"), "date"));
+    return prices->table;
 }
 
-/* Of the built-in table alone: lists hold rows that are a thousand times too dear by mistake. */
-static void find_dearest(AcrPrices *prices)
+/* Of the built-in table alone: lists hold rows that are a thousand times too high by mistake. */
+static void find_highest(AcrPrices *prices)
 {
     GHashTableIter rows;
     gpointer price = NULL;
 
-    prices->dearest = (AcrPrice){.max_input = -1, .max_output = -1};
-    g_hash_table_iter_init(&rows, prices->table.named);
+    prices->highest = (AcrPrice){.max_output = -1};
+    g_hash_table_iter_init(&rows, prices->table);
     while (g_hash_table_iter_next(&rows, NULL, &price))
-        acr_price_dearest_of(&prices->dearest, price);
+        acr_price_raise_to(&prices->highest, price);
 }
 
 AcrPrices *acr_prices_new(const char *path, GError **error)
 {
     g_autoptr(AcrPrices) prices = g_new0(AcrPrices, 1);
 
-    acr_price_file_init(&prices->file);
-    acr_price_file_init(&prices->table);
-    if (!read_table(prices, error) || (path && !read_file(&prices->file, path, error)))
+    if (!read_table(prices, error) || (path && !(prices->file = read_file(path, error))))
         return NULL;
-    find_dearest(prices);
+    find_highest(prices);
     return g_steal_pointer(&prices);
 }
 
@@ -84,8 +72,8 @@ void acr_prices_free(AcrPrices *prices)
 {
     if (!prices)
         return;
-    acr_price_file_clear(&prices->file);
-    acr_price_file_clear(&prices->table);
+    g_clear_pointer(&prices->file, g_hash_table_unref);
+    g_clear_pointer(&prices->table, g_hash_table_unref);
     g_free(prices->date);
     g_free(prices);
 }
@@ -95,24 +83,41 @@ const char *acr_prices_date(const AcrPrices *prices)
     return prices->date;
 }
 
-void acr_prices_dearest(const AcrPrices *prices, AcrPrice *out)
+void acr_prices_highest(const AcrPrices *prices, AcrPrice *out)
 {
-    *out = prices->dearest;
+    *out = prices->highest;
 }
 
 /* ---- Finding ---- */
+
+/* The row of a family's model under any of its spellings. A user's row (`bare`) may name no
+ * provider: it is for that model wherever it is served. */
+static const AcrPrice *find_row(GHashTable *rows, const char *family, const GPtrArray *spellings,
+                                bool bare)
+{
+    const AcrPrice *price = NULL;
+
+    for (guint i = 0; rows && !price && i < spellings->len; i++) {
+        g_autofree char *name = g_strdup_printf("%s/%s", family, (char *)spellings->pdata[i]);
+
+        price = g_hash_table_lookup(rows, name);
+        if (!price && bare)
+            price = g_hash_table_lookup(rows, spellings->pdata[i]);
+    }
+    return price;
+}
 
 static bool find_in_family(const AcrPrices *prices, const char *family, const char *name,
                            AcrPrice *out)
 {
     g_autoptr(GPtrArray) spellings = acr_price_spellings(family, name);
+    const AcrPrice *price = find_row(prices->file, family, spellings, true);
 
-    if (acr_price_file_find(&prices->file, family, spellings, out))
-        return true;
-    const AcrPrice *price = table_find(prices, family, spellings);
+    if (!price)
+        price = find_row(prices->table, family, spellings, false);
     if (price)
         *out = *price;
-    return price != NULL;
+    return price;
 }
 
 /* OpenRouter passes on the prices of those who make a model and serve it alone, under names with
@@ -196,7 +201,7 @@ const char *acr_prices_provider_of(const char *bare_name)
     prices = acr_prices_new(NULL, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(sellers); i++) {
         g_autoptr(GPtrArray) spellings = acr_price_spellings(sellers[i], bare_name);
-        if (!prices || !table_find(prices, sellers[i], spellings))
+        if (!prices || !find_row(prices->table, sellers[i], spellings, false))
             continue;
         if (found)
             return NULL;

@@ -82,8 +82,8 @@ gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage)
     return saturated(sum);
 }
 
-/* The dearest price of each side, of a tier that is whole. */
-static void dearer_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received)
+/* The highest price of each side, of a tier that is whole. */
+static void raise_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received)
 {
     gint64 read = MAX(tier->input, tier->cached), written = MAX(tier->written, tier->written_1h);
 
@@ -96,19 +96,19 @@ gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received)
     AcrPriceTier tier = whole_tier(&price->base, &price->base);
     gint64 in = 0, out = 0;
 
-    dearer_sides(&tier, &in, &out);
+    raise_sides(&tier, &in, &out);
     for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++) {
         if (sent <= price->tiers[i].above)
             continue;
         tier = whole_tier(&price->tiers[i].tier, &price->base);
-        dearer_sides(&tier, &in, &out);
+        raise_sides(&tier, &in, &out);
     }
     return saturated((Wide)MAX(sent, 0) * in + (Wide)MAX(received, 0) * out);
 }
 
-/* ---- Dearer ones ---- */
+/* ---- The highest ---- */
 
-void acr_price_tier_raise(AcrPriceTier *tier, const AcrPriceTier *other)
+static void raise_tier(AcrPriceTier *tier, const AcrPriceTier *other)
 {
     tier->input = MAX(tier->input, other->input);
     tier->cached = MAX(tier->cached, other->cached);
@@ -118,13 +118,13 @@ void acr_price_tier_raise(AcrPriceTier *tier, const AcrPriceTier *other)
     tier->reasoning = MAX(tier->reasoning, other->reasoning);
 }
 
-void acr_price_dearest_of(AcrPrice *dearest, const AcrPrice *price)
+void acr_price_raise_to(AcrPrice *highest, const AcrPrice *price)
 {
     AcrPriceTier tier = whole_tier(&price->base, &price->base);
 
-    acr_price_tier_raise(&dearest->base, &tier);
+    raise_tier(&highest->base, &tier);
     for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++) {
         tier = whole_tier(&price->tiers[i].tier, &price->base);
-        acr_price_tier_raise(&dearest->base, &tier);
+        raise_tier(&highest->base, &tier);
     }
 }

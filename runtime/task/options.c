@@ -130,7 +130,7 @@ const AcrOption acr_options[] = {
     {"retry-base-ms", 0, ACR_OPTION_COUNT, AT(retry_base_ms), CALL, INNER, "MS",
      .help = "Scale of the waits between retries", 0, 3600000, .variable = "ACR_RETRY_BASE_MS"},
     {"prices", 0, ACR_OPTION_TEXT, AT(prices), CALL, CONFIG | RARE, "FILE",
-     .help = "Prices that override the built-in ones (LiteLLM's or genai-prices')"},
+     .help = "Prices that override the built-in ones (LiteLLM's shape)"},
     /* ---- Of `ask` ---- */
     {"system", 's', ACR_OPTION_TEXT, AT(system), ACR_FOR_ASK, 0, "TEXT",
      .help = "The system prompt"},

@@ -59,7 +59,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int status = (int)strtol(text, NULL, 10) % 1000;
     g_autoptr(AcrJson) body = NULL;
     g_auto(AcrFailure) failure = {0};
-    const char *rest = NULL;
 
     for (char *end = strchr(line, '\n'); end && end != line; end = strchr(line, '\n')) {
         *end = '\0';
@@ -67,9 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         line = end + 1;
     }
     line += *line == '\n';
-    check_wait(acr_duration_ms(text, &rest));
+    check_wait(acr_duration_ms(text));
     check_wait(acr_retry_after_ms(headers, NOW));
-    check_wait(acr_limit_reset_ms(headers, NOW));
     body = acr_json_parse(line, strlen(line), NULL);
     acr_failure_of_response(status, body, line, strlen(line), headers, &failure);
     check_failure(&failure);

@@ -81,9 +81,9 @@ static void a_command_that_gives_no_key_shows_nothing_of_it(void)
         {"true", "the key command printed nothing"},
         {"echo", "what the key command printed is empty"},
         {"echo " SECRET " " SECRET,
-         "what the key command printed holds a blank or a character that no key has"},
+         "what the key command printed contains a character that no key has"},
         {"printf 'sk-0\\000sk-0'",
-         "what the key command printed holds a character that no key has"},
+         "what the key command printed contains a character that no key has"},
         {"head -c 20000 /dev/zero | tr '\\000' s", "the key command printed more than a key"},
         {"/no/such/" SECRET, "the key command failed with exit code 127"},
     };
@@ -144,7 +144,7 @@ static void what_is_no_key_file_is_refused(void)
     AcrModelOptions options = {.key_file = dir};
     g_autofree char *folder = refusal(&options);
 
-    g_assert_nonnull(strstr(folder, "no regular file"));
+    g_assert_nonnull(strstr(folder, "not a regular file"));
     options.key_file = path;
     for (gsize i = 0; i < G_N_ELEMENTS(contents); i++) {
         g_autofree char *message = NULL;

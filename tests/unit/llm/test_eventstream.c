@@ -107,8 +107,8 @@ static void frames_of_other_clients_are_read(void)
 
 static void wrong_sums_are_found_at_once(void)
 {
-    static const char lengths[] = "the sum of an event's lengths is wrong";
-    static const char whole[] = "the sum of an event is wrong";
+    static const char lengths[] = "the checksum of an event's lengths is wrong";
+    static const char whole[] = "the checksum of an event is wrong";
 
     ASSERT_LITERAL("\x00\x00\x00=\xff\x00\x01\x02\x07\xfd\x83\x96", "", lengths);
     ASSERT_LITERAL("\x01\x00\x00\x1d\x00\x00\x00\x00\xfdR\x8cZ{'foo':'bar'}\xc3"

@@ -62,7 +62,7 @@ static void a_status_alone_has_a_class(void)
     check_rows(rows, G_N_ELEMENTS(rows), NULL);
 }
 
-static void openai_tells_by_code_and_type(void)
+static void openai_tells_of_keys_and_limits_by_code_and_type(void)
 {
     static const Row rows[] = {
         {401,
@@ -93,6 +93,14 @@ static void openai_tells_by_code_and_type(void)
          "{\"error\":{\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\",\"message\":\"Request "
          "too large for m (TPM): Limit 10, Requested 20.\"}}",
          ACR_LLM_ERROR_CONTEXT_OVERFLOW, 0},
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void openai_tells_of_its_servers_and_of_the_request(void)
+{
+    static const Row rows[] = {
         {503, "{\"error\":{\"message\":\"m\",\"type\":\"server_error\",\"code\":null}}",
          ACR_LLM_ERROR_OVERLOADED, 0},
         {503, "{\"error\":{\"code\":\"server_is_overloaded\"}}", ACR_LLM_ERROR_OVERLOADED, 0},
@@ -116,7 +124,14 @@ static void openai_tells_by_code_and_type(void)
          "{\"error\":{\"code\":\"invalid_prompt\",\"message\":\"Your prompt was flagged as "
          "potentially violating our usage policy.\"}}",
          ACR_LLM_ERROR_CONTENT_FILTER, 0},
-        /* Responses: the error of a stream, and of a failed response */
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void openai_tells_in_a_stream_and_in_a_failed_response(void)
+{
+    static const Row rows[] = {
         {200,
          "{\"type\":\"error\",\"code\":\"rate_limit_exceeded\",\"message\":\"m\",\"param\":null}",
          ACR_LLM_ERROR_RATE_LIMIT, 0},
@@ -187,6 +202,14 @@ static void anthropic_tells_by_type_and_error_code(void)
          ACR_LLM_ERROR_BAD_REQUEST, 0},
         {413, "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\",\"message\":\"m\"}}",
          ACR_LLM_ERROR_BAD_REQUEST, 0},
+    };
+
+    check_rows(rows, G_N_ELEMENTS(rows), NULL);
+}
+
+static void anthropic_tells_of_limits_and_of_its_servers(void)
+{
+    static const Row rows[] = {
         {429, "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"m\"}}",
          ACR_LLM_ERROR_RATE_LIMIT, 0},
         {429,
@@ -526,9 +549,12 @@ static void a_message_tells_status_code_words_and_request_id(void)
 void add_failure_tests(void)
 {
     TEST(a_status_alone_has_a_class);
-    TEST(openai_tells_by_code_and_type);
+    TEST(openai_tells_of_keys_and_limits_by_code_and_type);
+    TEST(openai_tells_of_its_servers_and_of_the_request);
+    TEST(openai_tells_in_a_stream_and_in_a_failed_response);
     TEST(azure_tells_by_inner_error_and_digits);
     TEST(anthropic_tells_by_type_and_error_code);
+    TEST(anthropic_tells_of_limits_and_of_its_servers);
     TEST(gemini_tells_by_status_words_and_details);
     TEST(bedrock_tells_by_header_or_exception_name);
     TEST(services_that_imitate_openai_tell_in_their_own_ways);

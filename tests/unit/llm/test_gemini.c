@@ -310,7 +310,7 @@ static void every_reason_of_an_end_has_its_meaning(void)
     for (gsize i = 0; i < G_N_ELEMENTS(mishaps); i++) {
         g_autofree char *empty = g_strdup_printf(
             "data: {'candidates':[{'content':{},'finishReason':'%s'}]}\n\n", mishaps[i]);
-        g_autofree char *said = g_strdup_printf("malformed: the answer ended by %s", mishaps[i]);
+        g_autofree char *said = g_strdup_printf("malformed: the answer ended with %s", mishaps[i]);
 
         assert_class(P, 200, empty, said);
     }

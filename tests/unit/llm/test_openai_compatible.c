@@ -127,7 +127,7 @@ static void only_one_s_own_servers_do_without_a_key(void)
 static char *request_text(const AcrProvider *provider, const AcrJson *schema)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
-    AcrDialect dialect = {.model = "m", .temperature = -1};
+    AcrDialect dialect = {.model = "m", .temperature = -1, .no_schema = provider->has_no_schema};
     AcrModelRequest request = {.conversation = c, .schema = schema};
     g_autoptr(AcrJson) body = NULL;
 
@@ -149,7 +149,7 @@ static void deepseek_is_told_a_schema_in_words(void)
 
 static void deepseek_s_json_mode_is_taken_back_at_once(void)
 {
-    AcrDialect dialect = {.model = "m", .temperature = -1, .asks_schema = true};
+    AcrDialect dialect = {.model = "m", .temperature = -1, .asks_schema = true, .no_schema = true};
     AcrFailure failure = {.code = ACR_LLM_ERROR_BAD_REQUEST, .param = (char *)"response_format"};
 
     g_assert_true(acr_correct(&acr_provider_deepseek, &dialect, &failure));

@@ -219,7 +219,7 @@ static void refusals_and_failures_have_their_class(void)
                          "\"rate_limit_exceeded\",\"message\":\"slow down\"}}"),
                    ACR_LLM_ERROR_RATE_LIMIT, "slow down");
     assert_failure(EVENT("response.failed", ",\"response\":{\"status\":\"failed\",\"error\":null}"),
-                   ACR_LLM_ERROR_SERVER, "not said why");
+                   ACR_LLM_ERROR_SERVER, "without a reason");
     assert_failure(DELTA("x") EVENT("error", ",\"code\":\"server_error\",\"message\":\"it broke\","
                                              "\"param\":null"),
                    ACR_LLM_ERROR_SERVER, "it broke");

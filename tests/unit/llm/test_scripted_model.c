@@ -197,7 +197,8 @@ static void malformed_scripts_are_refused_with_the_line(void)
                    "'round' must be a number");
     assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"expect\":\"y\"}\n",
                    "'expect' must be an array");
-    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"expect\":[\"y\",1]}\n", "no string");
+    assert_refused("{\"agent\":\"search\",\"content\":\"x\",\"expect\":[\"y\",1]}\n",
+                   "not a string");
     assert_refused("{\"agent\":\"patch\",\"content\":\"\xff\"}\n", "malformed at line 1");
     assert_refused("{\"agent\":\"patch\",\"content\":\"x\",\"instance_id\":\"other\",\"bad\":1}\n",
                    "unknown member 'bad'");

@@ -9,8 +9,7 @@
 #define BODY 1000u
 
 /* 2 USD a million tokens in, 8 out. */
-static const AcrPrice price = {
-    .base = {2000000, -1, -1, -1, 8000000, -1}, .max_input = -1, .max_output = 5000};
+static const AcrPrice price = {.base = {2000000, -1, -1, -1, 8000000, -1}, .max_output = 5000};
 
 static AcrSpend spend_of(AcrBudget *budget)
 {
@@ -108,7 +107,7 @@ static void each_outcome_is_settled_by_its_rule(void)
     }
 }
 
-static void an_unknown_price_is_the_dearest_and_its_cost_stays_unknown(void)
+static void an_unknown_price_is_the_highest_and_its_cost_stays_unknown(void)
 {
     g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
     AcrSpend spend = {.budget = budget, .assumed = price};
@@ -305,7 +304,7 @@ void add_spend_tests(void)
 {
 #define ADD(name) g_test_add_func("/llm/spend/" #name, name)
     ADD(each_outcome_is_settled_by_its_rule);
-    ADD(an_unknown_price_is_the_dearest_and_its_cost_stays_unknown);
+    ADD(an_unknown_price_is_the_highest_and_its_cost_stays_unknown);
     ADD(a_server_of_ones_own_costs_nothing_but_tokens);
     ADD(a_limit_is_sent_where_a_ceiling_holds);
     ADD(a_limit_is_made_smaller_until_it_fits);

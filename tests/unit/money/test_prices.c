@@ -1,5 +1,5 @@
 /* What tokens cost: the arithmetic with figures reckoned by hand, the built-in table's names, and
- * files of prices in both shapes. */
+ * files of prices. */
 #include "test_money.h"
 
 #include <glib/gstdio.h>
@@ -126,7 +126,7 @@ static void a_cost_without_its_counters_is_unknown(void)
     g_assert_cmpint(acr_price_at_most(&price, G_MAXINT64, G_MAXINT64), ==, G_MAXINT64);
 }
 
-static void the_most_takes_the_dearest_kind_of_each_side(void)
+static void the_most_takes_the_highest_price_of_each_side(void)
 {
     AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
 
@@ -174,26 +174,25 @@ static void no_split_of_tokens_costs_more_than_the_most(void)
 /* ---- The built-in table ---- */
 
 /* The rows of the built-in table, which the program reads as it reads a user's file. */
-static void read_table(AcrPriceFile *table)
+static GHashTable *read_table(void)
 {
     g_autoptr(GError) error = NULL;
+    g_autoptr(AcrJson) json = acr_json_parse(acr_price_table, strlen(acr_price_table), &error);
+    GHashTable *rows = json ? acr_price_rows_read(json, &error) : NULL;
 
-    acr_price_file_init(table);
-    g_assert_true(acr_price_file_parse(table, acr_price_table, strlen(acr_price_table), "built-in",
-                                       "2026-11-22", &error));
     g_assert_no_error(error);
+    return rows;
 }
 
 static void the_table_s_prices_can_be(void)
 {
     g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
-    AcrPriceFile table = {0};
+    g_autoptr(GHashTable) table = read_table();
     GHashTableIter rows;
     gpointer row = NULL;
 
-    read_table(&table);
-    g_assert_cmpuint(g_hash_table_size(table.named), >, 400);
-    g_hash_table_iter_init(&rows, table.named);
+    g_assert_cmpuint(g_hash_table_size(table), >, 400);
+    g_hash_table_iter_init(&rows, table);
     while (g_hash_table_iter_next(&rows, NULL, &row)) {
         const AcrPrice *price = row;
         gint64 above = 0;
@@ -207,7 +206,6 @@ static void the_table_s_prices_can_be(void)
         }
     }
     g_assert_cmpuint(strlen(acr_prices_date(prices)), ==, strlen("2026-11-20"));
-    acr_price_file_clear(&table);
 }
 
 static void names_are_found_in_all_their_spellings(void)
@@ -265,22 +263,20 @@ static void unknown_names_have_no_price(void)
         g_assert_false(acr_prices_find(prices, models[i], &price));
 }
 
-static void the_dearest_is_as_dear_as_any(void)
+static void the_highest_prices_are_as_high_as_any(void)
 {
     g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
-    AcrPriceFile table = {0};
+    g_autoptr(GHashTable) table = read_table();
     GHashTableIter rows;
     gpointer row = NULL;
-    AcrPrice dearest;
+    AcrPrice highest;
 
-    read_table(&table);
-    acr_prices_dearest(prices, &dearest);
-    g_assert_cmpint(dearest.tiers[0].above, ==, 0);
-    g_hash_table_iter_init(&rows, table.named);
+    acr_prices_highest(prices, &highest);
+    g_assert_cmpint(highest.tiers[0].above, ==, 0);
+    g_hash_table_iter_init(&rows, table);
     while (g_hash_table_iter_next(&rows, NULL, &row))
         g_assert_cmpint(acr_price_at_most(row, 1000000, 1000), <=,
-                        acr_price_at_most(&dearest, 1000000, 1000));
-    acr_price_file_clear(&table);
+                        acr_price_at_most(&highest, 1000000, 1000));
 }
 
 static void bare_names_belong_to_a_provider_or_to_none(void)
@@ -380,85 +376,32 @@ static void litellm_ranges_are_tiers(void)
     g_assert_cmpint(price.base.input, ==, 1000);
     g_assert_cmpint(price.tiers[1].above, ==, 200);
     g_assert_cmpint(price.tiers[1].tier.output, ==, 3000);
-    g_assert_cmpint(price.tiers[2].above, ==, 300);
-    g_assert_cmpint(price.tiers[2].tier.output, ==, 5000); /* the dearest of those left */
-}
-
-/* The rules of the notes' example, with its figures. */
-static void genai_rows_are_found_by_their_rules(void)
-{
-    static const char text[] =
-        "[{\"id\":\"anthropic\",\"models\":[{\"id\":\"claude-sonnet-4-5\",\"context_window\":1000,"
-        "\"match\":{\"or\":[{\"equals\":\"Claude-X\"},{\"and\":[{\"starts_with\":\"claude-s\"},"
-        "{\"ends_with\":\"-5\"},{\"contains\":\"4\"}]}]},\"prices\":{\"input_mtok\":3,"
-        "\"cache_read_mtok\":0.3,\"cache_write_mtok\":3.75,"
-        "\"output_mtok\":{\"base\":15,\"tiers\":[{\"start\":200000,\"price\":22.5}]}}}]},"
-        "{\"id\":\"google\",\"models\":[{\"id\":\"g\",\"match\":{\"or\":[{\"regex\":\"^g\"},"
-        "{\"starts_with\":\"G-12\"}]},"
-        "\"prices\":[{\"prices\":{\"input_mtok\":1,\"output_mtok\":1}},"
-        "{\"constraint\":{\"start_date\":\"2020-01-01\"},"
-        "\"prices\":{\"input_mtok\":2,\"output_mtok\":2}},"
-        "{\"constraint\":{\"start_date\":\"9999-01-01\"},"
-        "\"prices\":{\"input_mtok\":9,\"output_mtok\":9}},"
-        "{\"constraint\":{\"start_time\":\"00:00:00Z\",\"end_time\":\"01:00:00Z\"},"
-        "\"prices\":{\"input_mtok\":1,\"output_mtok\":3}}]},"
-        "{\"id\":\"free\",\"match\":{\"equals\":\"free\"},\"prices\":{}}]}]";
-    g_autoptr(GError) error = NULL;
-    g_autoptr(AcrPrices) prices = prices_from(text, &error);
-    AcrUsage usage = usage_of(700, 200, 100, -1, 50, -1);
-    AcrPrice price;
-
-    g_assert_no_error(error);
-    g_assert_true(acr_prices_find(prices, "anthropic/claude-sonnet-4-5-20250929", &price));
-    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3285000000);
-    g_assert_cmpint(price.tiers[0].above, ==, 200000);
-    g_assert_cmpint(price.tiers[0].tier.output, ==, 22500000);
-    g_assert_cmpint(price.max_input, ==, 1000);
-    g_assert_true(acr_prices_find(prices, "anthropic/CLAUDE-x", &price));
-    g_assert_false(acr_prices_find(prices, "gemini/claude-x", &price));
-    g_assert_true(acr_prices_find(prices, "gemini/g-12@xx", &price));
-    g_assert_cmpint(price.base.input, ==, 2000000);
-    g_assert_cmpint(price.base.output, ==, 3000000);
-    g_assert_false(acr_prices_find(prices, "gemini/g-1x", &price));
-    g_assert_false(acr_prices_find(prices, "gemini/free", &price));
+    g_assert_cmpint(price.tiers[3].above, ==, 400);
+    g_assert_cmpint(price.tiers[3].tier.output, ==, 5000);
+    g_assert_cmpint(price.tiers[4].above, ==, 0);
 }
 
 static void a_malformed_file_is_told_with_its_member(void)
 {
+#define ABOVE(n) "\"input_cost_per_token_above_" n "k_tokens\":0,"
     static const struct {
         const char *text, *told;
     } rows[] = {
         {"", "prices"},
-        {"7", "neither"},
+        {"7", "not an object"},
         {"{}", "no price"},
-        {"[]", "no price"},
+        {"[]", "not an object"},
         {"{\"m\":7}", "\"m\""},
         {"{\"m\":{\"input_cost_per_token\":\"1\"}}", "input_cost_per_token"},
         {"{\"m\":{\"input_cost_per_token\":-1e-6}}", "input_cost_per_token"},
         {"{\"m\":{\"output_cost_per_token\":0.02}}", "output_cost_per_token"},
         {"{\"m\":{\"output_cost_per_token\":1e999}}", "output_cost_per_token"},
         {"{\"m\":{\"max_output_tokens\":\"many\"}}", "max_output_tokens"},
-        {"{\"m\":{\"max_input_tokens\":-3}}", "max_input_tokens"},
+        {"{\"m\":{\"max_output_tokens\":-3}}", "max_output_tokens"},
         {"{\"m\":{\"tiered_pricing\":[{}]}}", "tiered_pricing"},
-        {"[7]", "'id'"},
-        {"[{\"id\":\"p\"}]", "'models'"},
-        {"[{\"id\":\"p\",\"models\":[{}]}]", "'id'"},
-        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"prices\":{\"input_mtok\":-1}}]}]",
-         "input_mtok"},
-        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"prices\":{\"input_mtok\":20000}}]}]",
-         "input_mtok"},
-        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"prices\":{\"output_mtok\":"
-         "{\"base\":1,\"tiers\":[{\"price\":1}]}}}]}]",
-         "output_mtok"},
-        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"match\":{\"like\":\"x\"},"
-         "\"prices\":{\"input_mtok\":1,\"output_mtok\":1}}]}]",
-         "match"},
-        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"match\":{\"equals\":7},"
-         "\"prices\":{\"input_mtok\":1,\"output_mtok\":1}}]}]",
-         "equals"},
-        {"[{\"id\":\"p\",\"models\":[{\"id\":\"m\",\"match\":{\"or\":\"x\"},"
-         "\"prices\":{\"input_mtok\":1,\"output_mtok\":1}}]}]",
-         "or"},
+        {"{\"m\":{" ABOVE("1") ABOVE("2") ABOVE("3") ABOVE("4") ABOVE("5") ABOVE("6") ABOVE("7")
+             ABOVE("8") "\"output_cost_per_token_above_9k_tokens\":0}}",
+         "one threshold too many"},
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -490,16 +433,15 @@ void add_prices_tests(void)
     ADD(a_threshold_prices_the_whole_request_anew);
     ADD(a_tier_leaves_open_what_the_base_says);
     ADD(a_cost_without_its_counters_is_unknown);
-    ADD(the_most_takes_the_dearest_kind_of_each_side);
+    ADD(the_most_takes_the_highest_price_of_each_side);
     ADD(no_split_of_tokens_costs_more_than_the_most);
     ADD(the_table_s_prices_can_be);
     ADD(names_are_found_in_all_their_spellings);
     ADD(unknown_names_have_no_price);
-    ADD(the_dearest_is_as_dear_as_any);
+    ADD(the_highest_prices_are_as_high_as_any);
     ADD(bare_names_belong_to_a_provider_or_to_none);
     ADD(litellm_rows_go_before_the_table);
     ADD(litellm_ranges_are_tiers);
-    ADD(genai_rows_are_found_by_their_rules);
     ADD(a_malformed_file_is_told_with_its_member);
     ADD(a_missing_file_is_wrong_usage);
 #undef ADD

@@ -1,5 +1,5 @@
 /*
- * Refusals of a prompt that is too long, as servers tell them in words: the one thing for which no
+ * Refusals of a prompt that is too long, in the words of the servers: the one thing for which no
  * two of them have the same code. Where the words hold the number of tokens that fit, it is read,
  * so that the next prompt can be made to fit in advance.
  */
@@ -75,7 +75,7 @@ static gint64 number_of(const Phrase *phrase, const char *text, const char *at)
     return number_at(at + (*at == ','));
 }
 
-bool acr_context_overflow_in(const char *text, gint64 *out_window)
+bool acr_is_context_length_error(const char *text, gint64 *out_window)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++) {
         const char *at = strstr(text, phrases[i].words);

@@ -57,36 +57,30 @@ static void a_duration_is_numbers_with_units(void)
     static const struct {
         const char *text;
         gint64 expected;
-        const char *rest;
     } rows[] = {
-        {"6m0s", 360000, ""},
-        {"88ms", 88, ""},
-        {"5.289s. More", 5289, ". More"},
-        {"34.074824224s", 34074, ""},
-        {"1h2m3s", 3723000, ""},
-        {"1m30.5s, please", 90500, ", please"},
-        {"2 minutes", 120000, ""},
-        {"7 seconds 3", 7000, " 3"},
-        {"12", 12000, ""},
-        {"12.", 12000, "."},
-        {"3d", DAY_MS, ""},
-        {"99999999999999999999999999999999999999s", -1, NULL},
-        {"1.2.3s", -1, NULL},
-        {"5x", 5000, "x"},
-        {"", -1, NULL},
-        {"s", -1, NULL},
-        {"-5s", -1, NULL},
-        {".5s", -1, NULL},
-        {"1e9s", 1000, "e9s"},
+        {"6m0s", 360000},
+        {"88ms", 88},
+        {"5.289s. More", 5289},
+        {"34.074824224s", 34074},
+        {"1h2m3s", 3723000},
+        {"1m30.5s, please", 90500},
+        {"2 minutes", 120000},
+        {"7 seconds 3", 7000},
+        {"12", 12000},
+        {"12.", 12000},
+        {"3d", DAY_MS},
+        {"99999999999999999999999999999999999999s", -1},
+        {"1.2.3s", -1},
+        {"5x", 5000},
+        {"", -1},
+        {"s", -1},
+        {"-5s", -1},
+        {".5s", -1},
+        {"1e9s", 1000},
     };
 
-    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        const char *rest = NULL;
-
-        g_assert_cmpint(acr_duration_ms(rows[i].text, &rest), ==, rows[i].expected);
-        if (rows[i].rest)
-            g_assert_cmpstr(rest, ==, rows[i].rest);
-    }
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpint(acr_duration_ms(rows[i].text), ==, rows[i].expected);
 }
 
 static void a_message_may_say_when_to_try_again(void)
@@ -109,39 +103,6 @@ static void a_message_may_say_when_to_try_again(void)
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         g_assert_cmpint(acr_retry_hint_ms(NULL, rows[i].prose), ==, rows[i].expected);
     g_assert_cmpint(acr_retry_hint_ms(error, "try again in 9s"), ==, 1500);
-}
-
-static void a_limit_that_is_used_up_says_when_it_is_full_again(void)
-{
-    static const struct {
-        const char *remaining, *left, *reset, *when;
-        gint64 expected;
-    } rows[] = {
-        {"x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "6m0s", 360000},
-        {"x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "88ms", 88},
-        {"x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "2", 2000},
-        {"x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "2 parsecs", 0},
-        {"x-ratelimit-remaining-tokens", "1", "x-ratelimit-reset-tokens", "6m0s", 0},
-        {"x-ratelimit-remaining-tokens", "", "x-ratelimit-reset-tokens", "6m0s", 0},
-        {"x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-requests", "6m0s", 0},
-        {"anthropic-ratelimit-requests-remaining", "0", "anthropic-ratelimit-requests-reset",
-         "1994-11-06T08:49:37Z", 30000},
-        {"anthropic-ratelimit-input-tokens-remaining", "0",
-         "anthropic-ratelimit-input-tokens-reset", "1994-11-06T09:49:37.5+01:00", 30000},
-        {"anthropic-ratelimit-tokens-remaining", "0", "anthropic-ratelimit-tokens-reset",
-         "1994-11-06T08:00:00Z", 0},
-        {"anthropic-ratelimit-output-tokens-remaining", "0",
-         "anthropic-ratelimit-output-tokens-reset", "9994-11-06T08:00:00Z", DAY_MS},
-    };
-
-    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_autoptr(GHashTable) headers = g_hash_table_new(g_str_hash, g_str_equal);
-
-        g_hash_table_insert(headers, (gpointer)rows[i].remaining, (gpointer)rows[i].left);
-        g_hash_table_insert(headers, (gpointer)rows[i].reset, (gpointer)rows[i].when);
-        g_assert_cmpint(acr_limit_reset_ms(headers, NOW), ==, rows[i].expected);
-    }
-    g_assert_cmpint(acr_limit_reset_ms(NULL, NOW), ==, 0);
 }
 
 static void waits_double_up_to_a_cap_and_are_spread_over_their_whole_length(void)
@@ -178,7 +139,6 @@ void add_wait_tests(void)
     TEST(retry_after_is_read_in_each_of_its_forms);
     TEST(a_duration_is_numbers_with_units);
     TEST(a_message_may_say_when_to_try_again);
-    TEST(a_limit_that_is_used_up_says_when_it_is_full_again);
     TEST(waits_double_up_to_a_cap_and_are_spread_over_their_whole_length);
     TEST(a_wait_ends_when_interrupted);
 }

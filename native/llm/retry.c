@@ -1,14 +1,18 @@
 /*
  * When a server wants to be asked again: headers (seconds, milliseconds, a date), Google's
- * RetryInfo, sentences in an error's message, and the headers that tell when a used-up limit is
- * full again. Whatever is unreadable is as if it were not sent; whatever is longer than a day is a
- * day.
+ * RetryInfo, sentences in an error's message; and how long to wait before another try. Whatever is
+ * unreadable is as if it were not sent; whatever is longer than a day is a day. Random numbers are
+ * passed in.
  */
 #include "llm/failure.h"
 
-#include <stdio.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
+
+#include "http/http.h"
+
+#define SLICE_MS 50 /* how often an interrupt is checked */
 
 typedef struct {
     const char *name; /* "minutes" begins with it, and ends where letters do */
@@ -66,57 +70,37 @@ static double unit_at(const char *text, const char **out_end)
     return 0;
 }
 
-gint64 acr_duration_ms(const char *text, const char **out_end)
+gint64 acr_duration_ms(const char *text)
 {
-    const char *at = text;
-    const char *end = NULL;
     double ms = 0;
     double number = -1;
     bool is_read = false;
 
-    while ((number = plain_number(at, &end)) >= 0) {
-        double unit = unit_at(end + strspn(end, " "), &end);
+    while ((number = plain_number(text, &text)) >= 0) {
+        double unit = unit_at(text + strspn(text, " "), &text);
 
         if (unit == 0 && is_read)
             break;
-        ms += number * (unit > 0 ? unit : 1e3);
         is_read = true;
-        at = end;
+        ms += number * (unit > 0 ? unit : 1e3);
         if (unit == 0)
             break;
     }
-    if (out_end)
-        *out_end = at;
     return is_read ? bounded_ms(ms) : -1;
 }
 
-/* Seconds since the epoch of "Sun, 06 Nov 1994 08:49:37 GMT", the one form that may be sent; -1:
- * none. */
-static gint64 http_date(const char *text)
+/* The time until "Sun, 06 Nov 1994 08:49:37 GMT", the one form that may be sent; -1: not one. */
+static gint64 until_ms(const char *date, gint64 now_unix)
 {
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     struct tm tm = {0};
-    char month[4] = "";
-    int seen = sscanf(text, "%*3[A-Za-z], %2d %3s %4d %2d:%2d:%2d GMT", &tm.tm_mday, month,
-                      &tm.tm_year, &tm.tm_hour, &tm.tm_min, &tm.tm_sec);
-    const char *at = strlen(month) == 3 ? strstr(months, month) : NULL;
+    const char *end = strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
 
-    if (seen != 6 || !at || (at - months) % 3 != 0 || tm.tm_year < 1970 || tm.tm_mday < 1 ||
-        tm.tm_mday > 31 || tm.tm_hour < 0 || tm.tm_hour > 23 || tm.tm_min < 0 || tm.tm_min > 59 ||
-        tm.tm_sec < 0 || tm.tm_sec > 60)
+    if (!end || tm.tm_year < 70)
         return -1;
-    tm.tm_mon = (int)(at - months) / 3;
-    tm.tm_year -= 1900;
-    return (gint64)timegm(&tm);
+    return CLAMP((gint64)timegm(&tm) - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
 }
 
-static gint64 until_ms(gint64 then_unix, gint64 now_unix)
-{
-    return then_unix < 0 ? -1
-                         : CLAMP(then_unix - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
-}
-
-/* ---- Waits ---- */
+/* ---- What servers ask for ---- */
 
 /* A header's number of `unit` milliseconds; -1: not sent, not one, or negative. */
 static gint64 number_ms(const char *text, double unit)
@@ -131,14 +115,14 @@ static gint64 number_ms(const char *text, double unit)
 
 gint64 acr_retry_after_ms(GHashTable *headers, gint64 now_unix)
 {
-    const char *after = acr_header(headers, "retry-after");
-    gint64 wait = number_ms(acr_header(headers, "retry-after-ms"), 1);
+    const char *after = acr_http_header(headers, "retry-after");
+    gint64 wait = number_ms(acr_http_header(headers, "retry-after-ms"), 1);
 
     if (wait < 0)
         wait = number_ms(after, 1000);
     if (wait < 0 && after)
-        wait = until_ms(http_date(after), now_unix);
-    return wait >= 0 ? wait : number_ms(acr_header(headers, "x-amz-retry-after"), 1);
+        wait = until_ms(after, now_unix);
+    return wait >= 0 ? wait : number_ms(acr_http_header(headers, "x-amz-retry-after"), 1);
 }
 
 /* {"@type": "…/google.rpc.RetryInfo", "retryDelay": "34s"} among the details. */
@@ -152,7 +136,7 @@ static gint64 retry_info_ms(const AcrJson *error)
         const char *delay = acr_json_get_string(detail, "retryDelay");
 
         if (delay)
-            return acr_duration_ms(delay, NULL);
+            return acr_duration_ms(delay);
     }
     return -1;
 }
@@ -167,45 +151,34 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose)
         const char *at = strstr(prose, beginnings[i]);
 
         if (at)
-            wait = acr_duration_ms(at + strlen(beginnings[i]), NULL);
+            wait = acr_duration_ms(at + strlen(beginnings[i]));
     }
     return wait;
 }
 
-/* ---- Limits that are used up ---- */
+/* ---- Waits ---- */
 
-/* A time ("2026-01-27T17:34:02Z", fractions and offsets too), or a duration that is all of the text;
- * -1: neither. */
-static gint64 reset_ms(const char *text, gint64 now_unix)
+gint64 acr_backoff_ms(gint64 base_ms, guint retry, gint64 retry_after_ms, double u)
 {
-    g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
-    g_autoptr(GDateTime) time =
-        strlen(text) < 64 && strchr(text, 'T') ? g_date_time_new_from_iso8601(text, utc) : NULL;
-    const char *end = text;
-    gint64 ms = acr_duration_ms(text, &end);
+    gint64 bound = MIN(base_ms, ACR_LLM_BACKOFF_CAP_MS);
 
-    return time ? until_ms(g_date_time_to_unix(time), now_unix) : *end ? -1 : ms;
+    if (retry_after_ms > 0)
+        return retry_after_ms + (gint64)((double)retry_after_ms * 0.1 * u);
+    for (guint i = 0; i < retry && bound < ACR_LLM_BACKOFF_CAP_MS; i++)
+        bound = MIN(bound * 2, ACR_LLM_BACKOFF_CAP_MS);
+    return (gint64)((double)bound * u);
 }
 
-gint64 acr_limit_reset_ms(GHashTable *headers, gint64 now_unix)
+bool acr_llm_wait(gint64 ms, const AcrInterrupt *interrupt)
 {
-    static const struct {
-        const char *remaining, *reset;
-    } limits[] = {
-        {"x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"},
-        {"x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"},
-        {"anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"},
-        {"anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"},
-        {"anthropic-ratelimit-input-tokens-remaining", "anthropic-ratelimit-input-tokens-reset"},
-        {"anthropic-ratelimit-output-tokens-remaining", "anthropic-ratelimit-output-tokens-reset"},
-    };
-    gint64 longest = 0;
+    gint64 end_us = g_get_monotonic_time() + ms * 1000;
 
-    for (gsize i = 0; i < G_N_ELEMENTS(limits); i++) {
-        const char *reset = acr_header(headers, limits[i].reset);
-
-        if (reset && number_ms(acr_header(headers, limits[i].remaining), 1) == 0)
-            longest = MAX(longest, reset_ms(reset, now_unix));
+    for (gint64 left_us = ms * 1000; left_us > 0; left_us = end_us - g_get_monotonic_time()) {
+        if (acr_interrupted(interrupt))
+            return false;
+        (void)poll(
+            NULL, 0,
+            (int)MIN(left_us / 1000 + 1, SLICE_MS)); /* a signal cuts it short: that is wanted */
     }
-    return longest;
+    return !acr_interrupted(interrupt);
 }
