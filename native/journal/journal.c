@@ -97,8 +97,7 @@ AcrJournal *acr_journal_open(const char *path, AcrJournalMode mode, GError **err
     journal->answers = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
     if (!open_file(journal, &size, error))
         return NULL;
-    if (!acr_journal_index(journal->fd, size, journal->entries, &journal->end, &journal->remark,
-                           error)) {
+    if (!acr_journal_index(journal->fd, journal->entries, &journal->end, &journal->remark, error)) {
         g_prefix_error(error, "journal '%s': ", path);
         return NULL;
     }
@@ -123,16 +122,6 @@ void acr_journal_free(AcrJournal *journal)
 const char *acr_journal_remark(const AcrJournal *journal)
 {
     return journal->remark;
-}
-
-gsize acr_journal_recorded(const AcrJournal *journal)
-{
-    return journal->entries->len;
-}
-
-gsize acr_journal_position(const AcrJournal *journal)
-{
-    return journal->position;
 }
 
 bool acr_journal_is_live(const AcrJournal *journal)
