@@ -58,9 +58,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
 /* What a task that was started said; one that could not say it was killed. */
 static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunResult *out)
 {
-    gsize len;
-    const char *text = g_bytes_get_data(ended->out, &len);
-    g_autoptr(AcrJson) json = acr_json_parse(text ? text : "", len, NULL);
+    g_autoptr(AcrJson) json = acr_json_parse_bytes(ended->out, NULL);
     if (acr_run_result_from_json(json, out))
         return;
     g_autofree char *said = g_strchomp(acr_utf8_repair_bytes(ended->err));

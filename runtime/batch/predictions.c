@@ -34,9 +34,7 @@ static bool keep_others(const char *path, const GPtrArray *instances, const Resu
         g_propagate_error(error, g_steal_pointer(&reason));
         return false;
     }
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autofree char *text = g_strndup(data ? data : "", len);
+    g_autofree char *text = acr_bytes_text(bytes);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     for (guint i = 0; lines[i]; i++) {
         g_autoptr(AcrJson) line = acr_json_parse(lines[i], strlen(lines[i]), NULL);

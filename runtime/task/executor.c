@@ -59,12 +59,8 @@ static char **take_changed(const AcrJson *json)
     GPtrArray *paths = g_ptr_array_new();
     for (const AcrJson *at = acr_json_first(acr_json_get(json, "changed")); at;
          at = acr_json_next(at)) {
-        g_autoptr(AcrJson) wrapped = acr_json_new_object();
-        acr_json_set(wrapped, "path", acr_json_copy(at));
-        g_autoptr(GBytes) bytes = take_bytes(wrapped, "path");
-        gsize len;
-        const char *data = g_bytes_get_data(bytes, &len);
-        g_ptr_array_add(paths, g_strndup(data ? data : "", len));
+        g_autoptr(GBytes) bytes = acr_json_bytes(at);
+        g_ptr_array_add(paths, acr_bytes_text(bytes));
     }
     g_ptr_array_add(paths, NULL);
     return (char **)g_ptr_array_free(paths, FALSE);
@@ -256,9 +252,7 @@ static bool describe_trial(const AcrTrial *trial, AcrJson **out, GError **error)
         g_autoptr(GBytes) diff = acr_overlay_diff(trial->overlay, error);
         if (!diff)
             return false;
-        gsize len;
-        const void *data = g_bytes_get_data(diff, &len);
-        patch = acr_sha256_hex(data ? data : "", len);
+        patch = acr_sha256_bytes(diff);
     }
     AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "patch", patch);

@@ -3,7 +3,7 @@
  * and compared when it is resumed; texts (issue, prompts) by their digests, since the texts
  * themselves lie in the folder.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 
 #include <string.h>
 

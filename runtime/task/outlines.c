@@ -3,7 +3,7 @@
  * decides what a run can find. So the list of them is part of what a run stands on: made when it
  * begins, and obeyed ever after.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 
 #include <string.h>
 

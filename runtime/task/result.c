@@ -3,7 +3,7 @@
  * JSON, in the run folder (result.json, beside the patch or the reproducer as files of their own)
  * and back.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 
 #include <string.h>
 

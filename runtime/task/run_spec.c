@@ -356,12 +356,8 @@ AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags)
 /* The bytes of a string or of {"base64"}; owned, NULL: it is neither. */
 static char *take_text(const AcrJson *value)
 {
-    g_autoptr(AcrJson) wrapped = acr_json_new_object();
-    acr_json_set(wrapped, "text", acr_json_copy(value));
-    g_autoptr(GBytes) bytes = acr_json_get_bytes(wrapped, "text");
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    return bytes ? g_strndup(data ? data : "", len) : NULL;
+    g_autoptr(GBytes) bytes = acr_json_bytes(value);
+    return bytes ? acr_bytes_text(bytes) : NULL;
 }
 
 /* Numbers are told in the table's own units, so they are not parsed as a user's text is. */

@@ -110,9 +110,7 @@ bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
         g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, reason->message);
         return false;
     }
-    gsize len;
-    const char *data = g_bytes_get_data(bytes, &len);
-    g_autofree char *text = g_strndup(data ? data : "", len);
+    g_autofree char *text = acr_bytes_text(bytes);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     AcrRunSpec before = *spec; /* for what was given; nothing in it is freed by this name */
     for (guint i = 0; lines[i]; i++) {

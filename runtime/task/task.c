@@ -4,7 +4,7 @@
  * files, unless the change is to be applied. A replay is the same path, with nothing behind the
  * journal and artifacts that are compared in place of being written.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 #include "task/recorded.h"
 
 #include <string.h>
@@ -156,22 +156,14 @@ static bool take_up(Task *task, GError **error)
 
 /* ---- What the folder holds ---- */
 
-/* The path of the recorded repository, which need not be UTF-8; owned; "" where there is none. */
-static char *recorded_git_dir(const AcrJson *described)
-{
-    gsize len = 0;
-    g_autoptr(GBytes) bytes = acr_json_get_bytes(described, "git_dir");
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    return g_strndup(data ? data : "", len);
-}
-
 /* The snapshot that the folder was started with, whatever has become of the working tree. */
 static bool load_snapshot(Task *task, GError **error)
 {
     const AcrJson *described = acr_json_get(task->folder.meta, "snapshot");
+    g_autoptr(GBytes) git_dir = acr_json_get_bytes(described, "git_dir");
     g_autofree char *saved = acr_folder_path(&task->folder, ACR_FILE_SNAPSHOT);
     stage(task->host, "snapshot");
-    task->git_dir = recorded_git_dir(described);
+    task->git_dir = acr_bytes_text(git_dir);
     if (acr_json_get_bool(described, "git", false)) {
         task->workspace.repo = acr_repo_open(task->git_dir, error);
         if (!task->workspace.repo)

@@ -1,7 +1,7 @@
 /*
  * A snapshot with its index: what search, patch and index work on, and every task.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {

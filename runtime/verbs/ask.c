@@ -24,23 +24,19 @@ static char *read_text(AcrHost *host, const char *given, GError **error)
     g_autoptr(GBytes) bytes = acr_read_stdin(MAX_TEXT_BYTES, host->interrupt, error);
     if (!bytes)
         return NULL;
-    gsize len;
-    const char *data = g_bytes_get_data(bytes, &len);
-    if (len > 0 && memchr(data, '\0', len)) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "standard input is not text: it holds NUL bytes");
-        return NULL;
-    }
-    return g_strndup(data ? data : "", len);
+    g_autofree char *text = acr_bytes_text(bytes);
+    if (strlen(text) == g_bytes_get_size(bytes))
+        return g_steal_pointer(&text);
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                "standard input is not text: it holds NUL bytes");
+    return NULL;
 }
 
 static AcrJson *read_schema(const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_SCHEMA_BYTES, &reason);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autoptr(AcrJson) schema = data ? acr_json_parse(data, len, &reason) : NULL;
+    g_autoptr(AcrJson) schema = acr_json_parse_bytes(bytes, &reason);
     if (acr_json_type(schema) == ACR_JSON_OBJECT)
         return g_steal_pointer(&schema);
     g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "cannot use the schema '%s': %s", path,

@@ -24,9 +24,7 @@ static void die_with(pid_t parent)
 static bool read_spec(AcrHost *host, AcrRunSpec *spec, GError **error)
 {
     g_autoptr(GBytes) bytes = acr_read_stdin(MAX_SPEC_BYTES, host->interrupt, error);
-    gsize len = 0;
-    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autoptr(AcrJson) json = bytes ? acr_json_parse(text ? text : "", len, error) : NULL;
+    g_autoptr(AcrJson) json = acr_json_parse_bytes(bytes, error);
     if (!json)
         return false;
     die_with((pid_t)acr_json_get_int(json, "parent", 0));

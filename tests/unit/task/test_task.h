@@ -2,7 +2,7 @@
 #ifndef TEST_TASK_H
 #define TEST_TASK_H
 
-#include "task/folder.h"
+#include "task/run_folder.h"
 #include "task/recorded.h"
 
 typedef struct {

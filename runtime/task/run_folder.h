@@ -1,8 +1,8 @@
 /*
- * folder: the run folder, the only place that knows the names of its files.
+ * run_folder: the run folder, the only place that knows the names of its files.
  */
-#ifndef ACR_TASK_FOLDER_H
-#define ACR_TASK_FOLDER_H
+#ifndef ACR_RUN_FOLDER_H
+#define ACR_RUN_FOLDER_H
 
 #include "task/task.h"
 

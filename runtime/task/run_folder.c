@@ -3,7 +3,7 @@
  * again when everything that the run stands on is in the folder ("ready"), and once more with the
  * result ("done"), each time atomically. A folder that holds anything else is never touched.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -49,9 +49,7 @@ AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name, GError 
 {
     g_autofree char *path = acr_folder_path(folder, name);
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_JSON_FILE_MAX_BYTES, error);
-    gsize len = 0;
-    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    AcrJson *json = bytes ? acr_json_parse(text ? text : "", len, error) : NULL;
+    AcrJson *json = acr_json_parse_bytes(bytes, error);
     if (bytes && !json)
         g_prefix_error(error, "'%s' is damaged: ", path);
     return json;
@@ -79,10 +77,8 @@ static bool holds_own(const char *path, bool (*is_own)(const char *text))
 {
     g_autoptr(GBytes) bytes =
         g_file_test(path, G_FILE_TEST_IS_SYMLINK) ? NULL : acr_file_read(path, 32, NULL);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autofree char *text = g_strndup(data ? data : "", len);
-    return bytes && strlen(text) == len && (len == 0 || is_own(text));
+    g_autofree char *text = acr_bytes_text(bytes);
+    return bytes && strlen(text) == g_bytes_get_size(bytes) && (!*text || is_own(text));
 }
 
 static bool is_gitignore(const char *text)
@@ -171,10 +167,8 @@ static bool read_meta(AcrFolder *folder, GError **error)
         g_propagate_error(error, g_steal_pointer(&reason));
         return false;
     }
-    gsize len;
-    const char *text = g_bytes_get_data(bytes, &len);
-    folder->meta = acr_json_parse(text, len, NULL);
-    if (!folder->meta || acr_json_type(folder->meta) != ACR_JSON_OBJECT)
+    folder->meta = acr_json_parse_bytes(bytes, NULL);
+    if (acr_json_type(folder->meta) != ACR_JSON_OBJECT)
         return refuse(error, folder->path, "holds a meta.json that is not a run's");
     return check_format(folder, error) && read_state(folder, error);
 }
