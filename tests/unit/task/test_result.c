@@ -98,12 +98,13 @@ static void test_a_signal_goes_before_any_error(void)
     g_assert_cmpint(result.verdict, ==, ACR_VERDICT_NONE);
 }
 
+#define ADD(name) g_test_add_func("/task/result/" #name, test_##name)
+
 void add_result_tests(void)
 {
-    g_test_add_func("/task/result/each_proof_has_its_verdict", test_each_proof_has_its_verdict);
-    g_test_add_func("/task/result/no_patch_is_none", test_no_patch_is_none);
-    g_test_add_func("/task/result/a_result_survives_as_json", test_a_result_survives_as_json);
-    g_test_add_func("/task/result/what_is_no_result_is_refused", test_what_is_no_result_is_refused);
-    g_test_add_func("/task/result/a_signal_goes_before_any_error",
-                    test_a_signal_goes_before_any_error);
+    ADD(each_proof_has_its_verdict);
+    ADD(no_patch_is_none);
+    ADD(a_result_survives_as_json);
+    ADD(what_is_no_result_is_refused);
+    ADD(a_signal_goes_before_any_error);
 }
