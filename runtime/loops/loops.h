@@ -21,7 +21,6 @@
 #include "vcs/vcs.h"
 
 typedef enum {
-    ACR_LOOPS_ERROR_FAILED,
     ACR_LOOPS_ERROR_INTERRUPTED,
     ACR_LOOPS_ERROR_UNAVAILABLE, /* --verify=always, and code cannot be run */
 } AcrLoopsError;
@@ -78,12 +77,6 @@ typedef struct {
     bool (*run)(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error);
 } AcrExecutor;
 
-/* What a run is for. */
-typedef enum {
-    ACR_GOAL_PATCH,
-    ACR_GOAL_REPRODUCER, /* a script that fails while the issue is there, and nothing else */
-} AcrGoal;
-
 /* What a run works with. All borrowed for the call. */
 typedef struct {
     const char *issue; /* cleaned */
@@ -134,6 +127,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
 void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
                     AcrTestVerdict *out);
 
+/* Sets how a command ended, and both streams: members "exit" and "signal" (null for none), "limit",
+ * "stdout", "stderr". */
+void acr_executed_to_json(const AcrExecuted *executed, AcrJson *json);
+
 /* ---- Attempts -------------------------------------------------------------------------------- */
 
 /* How well a candidate is proved, worst to best; of equals the first is selected. */
@@ -158,8 +155,8 @@ typedef struct {
                                   passes with it", or why nothing was proved; of a script: why it
                                   should be looked at, or NULL */
     bool is_validated;         /* likewise: `validate` was run on it and accepted it */
-    char *script; /* owned; with ACR_GOAL_REPRODUCER: the one that reproduces the issue */
-    char *reason; /* owned; why the last attempt that gave no answer ended, or NULL */
+    char *script;              /* owned; of acr_reproduce_run: the one that reproduces the issue */
+    char *reason;              /* owned; why the last attempt that gave no answer ended, or NULL */
 } AcrOutcome;
 void acr_outcome_clear(AcrOutcome *outcome);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)

@@ -52,14 +52,7 @@ static bool save_execution(const AcrAttemptWork *work, guint patch, const AcrExe
     acr_json_set_string(json, "result", results[verdict->result]);
     acr_json_set_string(json, "why", verdict->why);
     acr_json_set(json, "doubts", doubts);
-    acr_json_set(json, "exit",
-                 executed->exit_code < 0 ? acr_json_new_null()
-                                         : acr_json_new_int(executed->exit_code));
-    acr_json_set(json, "signal",
-                 executed->signal ? acr_json_new_int(executed->signal) : acr_json_new_null());
-    acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
-    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
-    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
+    acr_executed_to_json(executed, json);
     return acr_loops_write_json(work->run, work->attempt, json, error, "execution_%u_%u.json",
                                 patch, work->reproducer.number);
 }

@@ -27,24 +27,13 @@ static void executed_free(gpointer data)
 static AcrJson *answer_json(const AcrExecuted *executed)
 {
     AcrJson *json = acr_json_new_object(), *changed = acr_json_new_array();
-    acr_json_set_int(json, "exit", executed->exit_code);
-    acr_json_set_int(json, "signal", executed->signal);
-    acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
-    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
-    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
+    acr_executed_to_json(executed, json);
     acr_json_set_int(json, "stdout_bytes", (gint64)executed->out_total);
     acr_json_set_int(json, "stderr_bytes", (gint64)executed->err_total);
     for (gsize i = 0; executed->changed && executed->changed[i]; i++)
         acr_json_append(changed,
                         acr_json_new_bytes(executed->changed[i], strlen(executed->changed[i])));
     acr_json_set(json, "changed", changed);
-    return json;
-}
-
-static AcrJson *error_json(const GError *error)
-{
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "error", error->message);
     return json;
 }
 
@@ -90,33 +79,25 @@ static AcrJson *time_json(const AcrExecuted *executed)
 
 /* ---- The sandbox ---- */
 
-static bool need_sandbox(AcrRecordedExecutor *self, GError **error)
-{
-    if (self->sandbox)
-        return true;
-    g_assert(self->is_live); /* in a replay the journal answers, or the run ends */
-    self->sandbox = acr_sandbox_open(&self->options, error);
-    return self->sandbox != NULL;
-}
-
-/* A set-up that the end of the run's time cut short says nothing of the project. */
-static bool need_set_up(AcrRecordedExecutor *self, GError **error)
+/* The project's Python in the sandbox, which is opened and set up first; borrowed. A set-up that the
+ * end of the run's time cut short says nothing of the project. */
+static const char *need_python(AcrRecordedExecutor *self, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    if (need_sandbox(self, &reason) && acr_sandbox_set_up(self->sandbox, &reason))
-        return true;
-    if (!acr_interrupted(self->interrupt) && !acr_loops_in_time(self->budget, error))
-        return false;
-    g_propagate_error(error, g_steal_pointer(&reason));
-    return false;
+    g_assert(self->budget); /* in a replay the journal answers, or the run ends */
+    if (!self->sandbox)
+        self->sandbox = acr_sandbox_open(&self->options, &reason);
+    if (self->sandbox && acr_sandbox_set_up(self->sandbox, &reason))
+        return acr_sandbox_python(self->sandbox, error);
+    if (acr_interrupted(self->interrupt) || acr_loops_in_time(self->budget, error))
+        g_propagate_error(error, g_steal_pointer(&reason));
+    return NULL;
 }
 
-/* Sets up, and runs the project's Python once: what it is called, owned. */
+/* Runs the project's Python once: what it is called, owned. */
 static char *probe(AcrRecordedExecutor *self, GError **error)
 {
-    if (!need_set_up(self, error))
-        return NULL;
-    const char *python = acr_sandbox_python(self->sandbox, error);
+    const char *python = need_python(self, error);
     if (!python)
         return NULL;
     const char *const argv[] = {python, "-c", PROBE, NULL};
@@ -240,14 +221,10 @@ static const char *executor_dir(void *ctx)
 
 /* ---- Trials ---- */
 
-static char *text_digest(const char *text)
-{
-    return text ? acr_sha256_hex(text, strlen(text)) : NULL;
-}
-
 static bool describe_trial(const AcrTrial *trial, AcrJson **out, GError **error)
 {
-    g_autofree char *patch = NULL, *test = text_digest(trial->test);
+    g_autofree char *patch = NULL,
+                    *test = trial->test ? acr_sha256_hex(trial->test, strlen(trial->test)) : NULL;
     if (trial->overlay) {
         g_autoptr(GBytes) diff = acr_overlay_diff(trial->overlay, error);
         if (!diff)
@@ -314,28 +291,12 @@ static void call_by_tree(const AcrRecordedExecutor *self, AcrExecuted *executed)
     }
 }
 
-/* What a trial may take: its own ceiling, or what is left of the run's time. */
-static gint64 wall_left(const AcrRecordedExecutor *self, gint64 wall_ms)
-{
-    return CLAMP(acr_budget_left_ms(self->budget), 1, wall_ms);
-}
-
 /* A trial that the end of the run's time cut short says nothing: it is run again when the run is
  * resumed. */
-static bool check_time(const AcrRecordedExecutor *self, AcrExecuted *executed, GError **error)
-{
-    if (executed->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error))
-        return true;
-    acr_executed_clear(executed);
-    return false;
-}
-
 static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecuted *out,
                      GError **error)
 {
-    if (!need_set_up(self, error))
-        return false;
-    const char *python = acr_sandbox_python(self->sandbox, error);
+    const char *python = need_python(self, error);
     if (!python)
         return false;
     g_autoptr(GBytes) script =
@@ -352,31 +313,34 @@ static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecut
         .argv = script ? test : command,
         .env = env,
         .tell_changed = script != NULL,
-        .limits = {.wall_ms = wall_left(self, script ? TEST_WALL_MS : VALIDATE_WALL_MS)},
+        .limits = {.wall_ms = CLAMP(acr_budget_left_ms(self->budget), 1,
+                                    script ? TEST_WALL_MS : VALIDATE_WALL_MS)},
     };
-    if (!acr_sandbox_run(self->sandbox, &execution, out, error) || !check_time(self, out, error))
+    if (!acr_sandbox_run(self->sandbox, &execution, out, error) ||
+        (out->limit == ACR_LIMIT_WALL && !acr_loops_in_time(self->budget, error)))
         return false;
     call_by_tree(self, out);
     return true;
 }
 
-/* Runs a trial and records it; *out_answer owned. */
-static bool try_live(AcrRecordedExecutor *self, const AcrTrial *trial, const AcrJson *request,
-                     AcrJson **out_answer, GError **error)
+/* Runs a trial and records it; its answer, owned. */
+static AcrJson *try_live(AcrRecordedExecutor *self, const AcrTrial *trial, const AcrJson *request,
+                         GError **error)
 {
     g_auto(AcrExecuted) executed = {0};
     g_autoptr(GError) reason = NULL;
     bool ran = run_live(self, trial, &executed, &reason);
     if (!ran && (self->is_demanded || is_fatal(self, reason))) {
         fail_unrecorded(g_steal_pointer(&reason), error);
-        return false;
+        return NULL;
     }
-    g_autoptr(AcrJson) answer = ran ? answer_json(&executed) : error_json(reason);
+    g_autoptr(AcrJson) answer = ran ? answer_json(&executed) : acr_json_new_object();
+    if (!ran)
+        acr_json_set_string(answer, "error", reason->message);
     if (!acr_journal_append(self->journal, "execution", request, answer,
                             ran ? time_json(&executed) : NULL, error))
-        return false;
-    *out_answer = g_steal_pointer(&answer);
-    return true;
+        return NULL;
+    return g_steal_pointer(&answer);
 }
 
 /* The answer to a trial from the journal or the sandbox; owned. */
@@ -384,12 +348,9 @@ static AcrJson *ask(AcrRecordedExecutor *self, const AcrTrial *trial, const AcrJ
                     GError **error)
 {
     const AcrJson *recorded = NULL;
-    AcrJson *answer = NULL;
     if (!acr_journal_ask(self->journal, "execution", request, &recorded, error))
         return NULL;
-    if (recorded)
-        return acr_json_copy(recorded);
-    return try_live(self, trial, request, &answer, error) ? answer : NULL;
+    return recorded ? acr_json_copy(recorded) : try_live(self, trial, request, error);
 }
 
 static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error)
@@ -457,7 +418,6 @@ void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *
     self->is_demanded = spec->verify == ACR_VERIFY_ALWAYS || spec->verb == ACR_FOR_REPRODUCE;
     self->interrupt = host->interrupt;
     self->progress = host->progress;
-    self->is_live = true;
     self->budget = budget;
     self->options =
         acr_sandbox_options_of(spec, host, self->snapshot, self->work_tree, self->cache);

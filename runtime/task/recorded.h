@@ -56,13 +56,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
  * A model that asks the journal first and `inner` (taken; NULL in a replay) after it, and records
  * each of its answers. Recorded are answers and those failures that decide how the run goes on
  * (context overflow, used-up script); a failure that ends the run is not, so that the run can be
- * resumed.
+ * resumed. What does not fit into `window` tokens (0: learnt from refusals) is not sent: it fails as
+ * if it had been refused, and is recorded so.
  */
-AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name,
-                                 AcrModel *inner) ACR_MUST_USE;
-/* Sends nothing that does not fit into `tokens` (0: learnt from refusals); it fails as if it had
- * been refused, and is recorded so. */
-void acr_recorded_model_set_window(AcrModel *model, gint64 tokens);
+AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner,
+                                 gint64 window) ACR_MUST_USE;
 
 /* ---- Referee (recorded_referee.c) ---- */
 
@@ -87,14 +85,13 @@ typedef struct {
     bool is_open, is_available;
     char *text, *dir; /* what opening it said */
     /* Beyond the journal: */
-    bool is_live;
     bool is_demanded;    /* a sandbox that cannot be had ends the run, and is not recorded */
     AcrSandbox *sandbox; /* NULL until it is needed */
     AcrSandboxOptions options;
     char *work_tree, *cache;
     const AcrInterrupt *interrupt;
     const AcrProgress *progress; /* may be NULL */
-    const AcrBudget *budget;     /* with the deadline of the run; NULL: none */
+    const AcrBudget *budget;     /* with the deadline of the run; NULL in a replay */
 } AcrRecordedExecutor;
 /* Both borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,

@@ -256,7 +256,8 @@ static void free_model(AcrModel *model)
     g_free(self);
 }
 
-AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner)
+AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner,
+                                 gint64 window)
 {
     static const AcrModelOps ops = {.complete = complete, .free = free_model};
     RecordedModel *self = g_new0(RecordedModel, 1);
@@ -264,11 +265,6 @@ AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrMod
     self->model.name = g_strdup(name);
     self->recorder = recorder;
     self->inner = inner;
-    acr_window_init(&self->window, 0);
+    acr_window_init(&self->window, window);
     return &self->model;
-}
-
-void acr_recorded_model_set_window(AcrModel *model, gint64 tokens)
-{
-    acr_window_init(&((RecordedModel *)model)->window, tokens);
 }

@@ -12,6 +12,7 @@
 typedef struct {
     const AcrRunSpec *spec;
     const AcrHost *host;
+    bool is_replay;
     AcrFolder folder;
     AcrPrompts *prompts;
     AcrLimits limits;  /* of the models, which it outlives */
@@ -190,7 +191,7 @@ static bool index_workspace(Task *task, GError **error)
     stage(task->host, "index");
     if (!acr_workspace_index(&task->workspace, task->host, &record, error))
         return false;
-    if (listed || !task->folder.lock) /* a replay writes nothing */
+    if (listed || task->is_replay) /* which writes nothing */
         return true;
     acr_json_set(task->folder.meta, "not_outlined", g_steal_pointer(&record.failures));
     return acr_folder_write_meta(&task->folder, task->folder.meta, task->folder.state, error);
@@ -205,23 +206,25 @@ static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
     for (guint i = 0; task->spec->models[i]; i++) {
         bool is_live = task->models && task->models->len;
         AcrModel *inner = is_live ? g_ptr_array_steal_index(task->models, 0) : NULL;
-        AcrModel *model = acr_recorded_model_new(recorder, task->spec->models[i], inner);
-        acr_recorded_model_set_window(model, MAX(task->spec->context, 0));
-        g_ptr_array_add(models, model);
+        g_ptr_array_add(models, acr_recorded_model_new(recorder, task->spec->models[i], inner,
+                                                       MAX(task->spec->context, 0)));
     }
     return models;
 }
 
-static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *models,
-                         const AcrArtifacts *artifacts, bool is_live, AcrOutcome *out,
-                         GError **error)
+/* Runs the attempts with the journal before models, referee and sandbox; what they have come to is
+ * *out, and *out_result however they ended. */
+static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *artifacts,
+                         AcrCost *cost, AcrOutcome *out, AcrRunResult *out_result, GError **error)
 {
     const AcrRunSpec *spec = task->spec;
+    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
+    g_autoptr(GPtrArray) models = make_recorded_models(task, recorder);
     AcrRecordedReferee referee;
     acr_recorded_referee_init(&referee, journal, acr_python_referee(task->workspace.python));
     g_auto(AcrRecordedExecutor) executor = {0};
     acr_recorded_executor_init(&executor, journal, task->workspace.snapshot);
-    if (is_live)
+    if (!task->is_replay)
         acr_recorded_executor_go_live(&executor, spec, work_tree(task), task->limits.budget,
                                       task->host);
     g_autofree char *cleaned = acr_issue_clean(spec->issue_text);
@@ -246,8 +249,10 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
         .interrupt = task->host->interrupt,
         .budget = task->limits.budget,
     };
-    return spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(&run, out, error)
-                                           : acr_attempts_run(&run, out, error);
+    bool ok = spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(&run, out, error)
+                                              : acr_attempts_run(&run, out, error);
+    acr_result_take(out_result, spec, out, acr_cost_total(cost));
+    return ok;
 }
 
 /* ---- The run ---- */
@@ -257,11 +262,21 @@ static bool write_artifact(void *ctx, const char *path, const void *data, gsize 
     return acr_folder_write(ctx, path, data, len, error);
 }
 
+static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **error)
+{
+    g_autofree char *path = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
+    AcrJournal *journal = acr_journal_open(path, mode, error);
+    if (journal)
+        warn(task->host, acr_journal_remark(journal));
+    return journal;
+}
+
 /* Opens what a live run needs: its models and ledgers. Of a finished run the journal has every
  * answer: no key, script or money is needed. */
-static bool go_live(Task *task, const char *journal_path, GError **error)
+static bool go_live(Task *task, GError **error)
 {
-    g_autofree char *ledger = acr_folder_path(&task->folder, ACR_FILE_LEDGER);
+    g_autofree char *ledger = acr_folder_path(&task->folder, ACR_FILE_LEDGER),
+                    *journal = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
     if (!check_work_tree(task, error))
         return false;
     if (task->folder.state == ACR_FOLDER_DONE)
@@ -269,7 +284,7 @@ static bool go_live(Task *task, const char *journal_path, GError **error)
     if (!task->models &&
         !(task->models = acr_task_models_new(task->spec, &task->limits, task->host, error)))
         return false;
-    return acr_limits_open_run(&task->limits, task->spec, ledger, journal_path, error);
+    return acr_limits_open_run(&task->limits, task->spec, ledger, journal, error);
 }
 
 /* Writes a result: of a run that is over, or the best so far at a ceiling. */
@@ -290,24 +305,16 @@ static bool apply(const Task *task, const AcrOutcome *outcome, GError **error)
 /* Everything after the folder is ready: index, journal, attempts, result. */
 static bool work(Task *task, AcrRunResult *out, GError **error)
 {
-    g_autofree char *journal_path = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
-    g_autoptr(AcrJournal) journal = go_live(task, journal_path, error)
-                                        ? acr_journal_open(journal_path, ACR_JOURNAL_APPEND, error)
-                                        : NULL;
-    if (!journal)
+    g_autoptr(AcrJournal) journal =
+        go_live(task, error) ? open_journal(task, ACR_JOURNAL_APPEND, error) : NULL;
+    if (!journal || !index_workspace(task, error))
         return false;
-    warn(task->host, acr_journal_remark(journal));
     g_autoptr(AcrCost) cost = acr_cost_new();
-    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
-    g_autoptr(GPtrArray) models = make_recorded_models(task, recorder);
-    if (!index_workspace(task, error))
-        return false;
     AcrArtifacts artifacts = {&task->folder, write_artifact};
     g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) reason = NULL, late = NULL;
-    bool is_over = run_attempts(task, journal, models, &artifacts, true, &outcome, &reason);
+    bool is_over = run_attempts(task, journal, &artifacts, cost, &outcome, out, &reason);
     bool is_stopped = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
-    acr_result_take(out, task->spec, &outcome, acr_cost_total(cost));
     if (reason)
         acr_run_result_fail(out, reason, task->host->interrupt);
     acr_cost_set_prices(cost, acr_limits_describe(&task->limits));
@@ -424,22 +431,16 @@ static void propagate_replay_error(const AcrFolder *folder, GError *reason, GErr
 
 static bool replay_attempts(Task *task, AcrRunResult *out, GError **error)
 {
-    g_autofree char *journal_path = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
-    g_autoptr(AcrJournal) journal = acr_journal_open(journal_path, ACR_JOURNAL_READ, error);
+    g_autoptr(AcrJournal) journal = open_journal(task, ACR_JOURNAL_READ, error);
     if (!journal || !index_workspace(task, error))
         return false;
-    warn(task->host, acr_journal_remark(journal));
     g_autoptr(AcrCost) cost = acr_cost_new();
-    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
-    g_autoptr(GPtrArray) models = make_recorded_models(task, recorder);
     g_autoptr(GHashTable) kept =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     AcrArtifacts artifacts = {kept, keep_artifact};
     g_auto(AcrOutcome) outcome = {0};
     GError *reason = NULL;
-    bool ok = run_attempts(task, journal, models, &artifacts, false, &outcome, &reason);
-    acr_result_take(out, task->spec, &outcome, acr_cost_total(cost));
-    if (!ok) {
+    if (!run_attempts(task, journal, &artifacts, cost, &outcome, out, &reason)) {
         propagate_replay_error(&task->folder, reason, error);
         return false;
     }
@@ -460,7 +461,7 @@ static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
 
 bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out, GError **error)
 {
-    g_auto(Task) task = {.host = host};
+    g_auto(Task) task = {.host = host, .is_replay = true};
     g_auto(AcrRunSpec) spec = {0};
     GError *reason = NULL;
     *out = (AcrRunResult){.verdict = ACR_VERDICT_NONE, .proof = ACR_PROOF_NONE};

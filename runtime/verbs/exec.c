@@ -15,6 +15,7 @@
 #define EXIT_SANDBOX 125
 #define EXIT_SIGNAL 128
 
+#define MB ((gint64)1024 * 1024)
 #define MAX_PATCH_BYTES ((gsize)64 * 1024 * 1024)
 
 /* ---- Results ---- */
@@ -34,28 +35,15 @@ static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
         passing->left[is_stderr] = 0;
 }
 
-static gint64 in_mb(gint64 bytes)
-{
-    return (bytes + 1024 * 1024 - 1) / (1024 * 1024);
-}
-
 static AcrJson *describe(const AcrExecuted *executed)
 {
     AcrJson *json = acr_json_new_object();
-    acr_json_set(json, "exit",
-                 executed->exit_code < 0 ? acr_json_new_null()
-                                         : acr_json_new_int(executed->exit_code));
-    acr_json_set(json, "signal",
-                 executed->signal ? acr_json_new_int(executed->signal) : acr_json_new_null());
-    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
-    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
+    acr_executed_to_json(executed, json);
     acr_json_set_int(json, "stdout_bytes", (gint64)executed->out_total);
     acr_json_set_int(json, "stderr_bytes", (gint64)executed->err_total);
     acr_json_set_int(json, "wall_ms", executed->wall_ms);
-    acr_json_set(json, "peak_mb",
-                 executed->peak_bytes ? acr_json_new_int(in_mb(executed->peak_bytes))
-                                      : acr_json_new_null());
-    acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
+    gint64 peak_mb = (executed->peak_bytes + MB - 1) / MB;
+    acr_json_set(json, "peak_mb", peak_mb ? acr_json_new_int(peak_mb) : acr_json_new_null());
     return json;
 }
 
@@ -94,7 +82,7 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
         .inherit_input = true,
         .network = spec->network,
         .limits = {.wall_ms = MAX(spec->timeout_ms, 0),
-                   .memory_bytes = MAX(spec->memory_mb, 0) * 1024 * 1024,
+                   .memory_bytes = MAX(spec->memory_mb, 0) * MB,
                    .processes = (guint)MAX(spec->processes, 0),
                    .output_bytes = (gsize)MAX(spec->output_limit, 0)},
         .on_output = spec->json ? NULL : pass,
