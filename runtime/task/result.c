@@ -97,41 +97,18 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
     return json;
 }
 
-/* Which of the names up to `last` it is; false: none. */
-static bool find_name(const char *name, const char *(*name_of)(int), int last, int *out)
-{
-    for (int i = 0; i <= last; i++) {
-        if (g_strcmp0(name, name_of(i)) == 0) {
-            *out = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static const char *name_of_verdict(int value)
-{
-    return acr_verdict_name(value);
-}
-
-static const char *name_of_status(int value)
-{
-    return acr_extract_status_name(value);
-}
-
-static const char *name_of_proof(int value)
-{
-    return acr_proof_name(value);
-}
+/* Steps an enum's value from 0 to the one with the name in that member, else past the last. */
+#define FIND(value, name_of, last, key)                                                            \
+    while (value <= (last) && g_strcmp0(acr_json_get_string(json, key), name_of(value)) != 0)      \
+    value++
 
 bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
 {
-    int verdict, status, proof;
-    if (!find_name(acr_json_get_string(json, "verdict"), name_of_verdict, ACR_VERDICT_NONE,
-                   &verdict) ||
-        !find_name(acr_json_get_string(json, "status"), name_of_status, ACR_APPLICABLE_PATCH,
-                   &status) ||
-        !find_name(acr_json_get_string(json, "proof"), name_of_proof, ACR_PROOF_VERIFIED, &proof))
+    guint verdict = 0, status = 0, proof = 0;
+    FIND(verdict, acr_verdict_name, ACR_VERDICT_NONE, "verdict");
+    FIND(status, acr_extract_status_name, ACR_APPLICABLE_PATCH, "status");
+    FIND(proof, acr_proof_name, ACR_PROOF_VERIFIED, "proof");
+    if (verdict > ACR_VERDICT_NONE || status > ACR_APPLICABLE_PATCH || proof > ACR_PROOF_VERIFIED)
         return false;
     const AcrJson *ended = acr_json_get(json, "error");
     *out = (AcrRunResult){

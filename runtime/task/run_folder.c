@@ -16,8 +16,6 @@
 static const char *const state_names[] = {
     [ACR_FOLDER_NEW] = "new", [ACR_FOLDER_READY] = "ready", [ACR_FOLDER_DONE] = "done"};
 
-G_DEFINE_QUARK(acr_task_error_quark, acr_task_error)
-
 void acr_folder_clear(AcrFolder *folder)
 {
     g_clear_pointer(&folder->path, g_free);
@@ -67,8 +65,7 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
 
 static bool refuse(GError **error, const char *path, const char *why)
 {
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "'%s' %s", path, why);
-    return false;
+    return acr_task_refuse(error, "'%s' %s", path, why);
 }
 
 /* Whether a file is a regular one (no link) that holds nothing, or what `is_own` takes for a run's.
@@ -145,11 +142,11 @@ static bool check_format(const AcrFolder *folder, GError **error)
         return true;
     if (format <= 0)
         return refuse(error, folder->path, "holds a meta.json that is not a run's");
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                "'%s' was made by acr-host %s (format %" G_GINT64_FORMAT
-                "), and this is acr-host " ACR_VERSION " (format %d); use another --out",
-                folder->path, version ? version : "of an unknown version", format, ACR_META_FORMAT);
-    return false;
+    return acr_task_refuse(error,
+                           "'%s' was made by acr-host %s (format %" G_GINT64_FORMAT
+                           "), and this is acr-host " ACR_VERSION " (format %d); use another --out",
+                           folder->path, version ? version : "of an unknown version", format,
+                           ACR_META_FORMAT);
 }
 
 /* Reads meta.json; true without it when there is none. */

@@ -102,11 +102,9 @@ static const char *work_tree(const Task *task)
 
 static bool check_work_tree(const Task *task, GError **error)
 {
-    if (!task->spec->apply || work_tree(task))
-        return true;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                "--apply needs a working tree, and '%s' has none", task->spec->repo);
-    return false;
+    return !task->spec->apply || work_tree(task) ||
+           acr_task_refuse(error, "--apply needs a working tree, and '%s' has none",
+                           task->spec->repo);
 }
 
 /* What can be wrong with the task itself is found before a folder is made: repository, revision,

@@ -28,6 +28,8 @@ typedef enum {
 } AcrTaskError;
 #define ACR_TASK_ERROR acr_task_error_quark()
 GQuark acr_task_error_quark(void);
+/* Sets an error of USAGE; false always. */
+bool acr_task_refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3) ACR_MUST_USE;
 
 /* Exit codes: a contract. */
 typedef enum {

@@ -51,17 +51,12 @@ static void set_known(AcrJson *object, const char *key, gint64 value)
     acr_json_set(object, key, value < 0 ? acr_json_new_null() : acr_json_new_int(value));
 }
 
-static void set_text(AcrJson *object, const char *key, const char *text)
-{
-    acr_json_set(object, key, text ? acr_json_new_string(text) : acr_json_new_null());
-}
-
 static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
 {
     AcrJson *json = acr_json_new_object(), *usage = acr_json_new_object();
     acr_json_set_string(json, "content", answer->content);
-    set_text(json, "model", answer->model);
-    set_text(json, "finish", answer->finish);
+    acr_json_set_string(json, "model", answer->model);
+    acr_json_set_string(json, "finish", answer->finish);
     set_known(usage, "input", acr_usage_sent(&answer->usage));
     set_known(usage, "output", answer->usage.output);
     set_known(usage, "cached", answer->usage.cached);
@@ -69,7 +64,7 @@ static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
     acr_json_set(json, "usage", usage);
     set_known(json, "cost_microusd", acr_microusd(answer->usage.cost_pico));
     acr_json_set_int(json, "attempts", sent);
-    set_text(json, "request_id", answer->request_id);
+    acr_json_set_string(json, "request_id", answer->request_id);
     return json;
 }
 
@@ -102,7 +97,7 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
     acr_json_set_string(inside, "class", class_of(error, exit));
     acr_json_set_string(inside, "message", error->message);
     set_known(inside, "http_status", last && last->status > 0 ? last->status : -1);
-    set_text(inside, "request_id", last ? last->request_id : NULL);
+    acr_json_set_string(inside, "request_id", last ? last->request_id : NULL);
     acr_json_set_int(inside, "attempts", report ? acr_report_sent(report) : 0);
     acr_json_set(json, "error", inside);
     return json;

@@ -49,10 +49,7 @@ char *acr_cost_line(const AcrCostSum *cost)
 
 static void say_line(const char *verb, AcrConsole *console, const char *what, const char *why)
 {
-    g_autofree char *line = g_strdup(why);
-    for (char *at = line; *at; at++) /* one line, whatever a script said */
-        if (g_ascii_iscntrl(*at))
-            *at = ' ';
+    g_autofree char *line = acr_one_line(why);
     acr_console_say(console, "acr-host %s: %s%s", verb, what, line);
 }
 

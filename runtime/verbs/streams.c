@@ -10,21 +10,11 @@
 
 AcrOut acr_out(const void *data, gsize len)
 {
-    const char *at = data;
-    while (len > 0) {
-        ssize_t n = write(STDOUT_FILENO, at, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            if (errno == EPIPE)
-                return ACR_OUT_CLOSED;
-            fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(errno));
-            return ACR_OUT_FAILED;
-        }
-        at += n;
-        len -= (gsize)n;
-    }
-    return ACR_OUT_WRITTEN;
+    int err = acr_fd_write_all(STDOUT_FILENO, data, len);
+    if (err == 0 || err == EPIPE)
+        return err ? ACR_OUT_CLOSED : ACR_OUT_WRITTEN;
+    fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(err));
+    return ACR_OUT_FAILED;
 }
 
 AcrOut acr_out_bytes(GBytes *bytes)

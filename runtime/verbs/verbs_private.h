@@ -6,6 +6,8 @@
 
 /* ---- Messages (messages.c) ---- */
 
+/* A text as one line, whatever stands in the paths, names and foreign texts that it repeats; owned. */
+char *acr_one_line(const char *text) ACR_MUST_USE;
 /* Prints "acr-host VERB: message" as one line and returns the exit code. */
 AcrExit acr_verb_fail(AcrHost *host, const char *verb, const GError *error);
 /* Prints "acr-host VERB: message" as one line. */

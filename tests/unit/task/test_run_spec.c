@@ -206,13 +206,13 @@ static void test_a_bad_line_is_named(Place *place, gconstpointer data)
     static const struct {
         const char *text, *said;
     } rows[] = {
-        {"nonsense = 1\n", "line 1: 'nonsense' is no option"},
+        {"nonsense = 1\n", "line 1: 'nonsense' is not an option"},
         {"rounds = 2\nrounds\n", "line 2: 'rounds' is not 'name = value'"},
         {"\nrounds = many\n", "line 2: rounds must be from 1 to 1000, not 'many'"},
         {"jobs = 0\n", "line 1: "},
         {"repo = /somewhere\n", "'repo' can be given on the command line only"},
         {"apply = true\n", "'apply' can be given on the command line only"},
-        {"shared-dir = x\n", "'shared-dir' is no option"},
+        {"shared-dir = x\n", "'shared-dir' is not an option"},
         {"task-max-cost = much\n", "task-max-cost must be"},
         {"header = s3cret\n", "line 1: header number 1 must be"},
     };
