@@ -31,7 +31,7 @@ typedef struct AcrPrompts AcrPrompts;
 
 /*
  * Loads every prompt from `override_dir` (may be NULL) where it has that file, else from `dir`. A
- * file of the override folder that is no prompt's name, a missing file, a missing or unknown
+ * file of the override folder that is not a prompt's name, a missing file, a missing or unknown
  * placeholder: error PROMPT, now.
  */
 AcrPrompts *acr_prompts_load(const char *dir, const char *override_dir,
@@ -125,7 +125,7 @@ char *acr_agent_test_read(const char *answer, char **out_problem) ACR_MUST_USE;
 
 /* ---- Reviewer (answers.c) ------------------------------------------------------------------- */
 
-/* Strings are owned; "" where the answer lacks them; what is no text is JSON. */
+/* Strings are owned; "" where the answer lacks them; what is not a text is JSON. */
 typedef struct {
     bool patch_correct, test_correct;
     char *patch_analysis, *patch_advice, *test_analysis, *test_advice;

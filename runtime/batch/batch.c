@@ -129,7 +129,7 @@ static void account(Batch *batch, const AcrInstance *instance, const AcrRunResul
                          batch->instances->len);
 }
 
-/* Whether another task is to be begun. Called under the lock. */
+/* Whether another task is to be started. Called under the lock. */
 static bool has_more(Batch *batch)
 {
     const AcrBatchOptions *options = batch->options;
@@ -167,7 +167,7 @@ void acr_batch_result_clear(AcrBatchResult *result)
 }
 
 /* The ledger is made here where a ceiling needs it: tasks only find it, so that one that is removed
- * meanwhile is not begun anew with nothing spent. */
+ * meanwhile is not made anew with nothing spent. */
 static bool begin(Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;

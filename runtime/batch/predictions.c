@@ -23,7 +23,7 @@ static bool is_replaced(const GPtrArray *instances, const Result *results, const
     return false;
 }
 
-/* Lines that are not this batch's, each as it stands; what is no prediction is dropped. A file that
+/* Lines that are not this batch's, each as it stands; what is not a prediction is dropped. A file that
  * cannot be read is not replaced. */
 static bool keep_others(const char *path, const GPtrArray *instances, const Result *results,
                         GString *out, GError **error)

@@ -1,6 +1,6 @@
 /*
- * Drives the attempt machine: for each state one function that does its step and says which event
- * came of it. A step that cannot be done says why, and the next begins.
+ * Drives the attempt machine: for each state one function that does its step and returns the event
+ * of its result. A step that cannot be done says why, and the next begins.
  */
 #include "loops/attempt_work.h"
 
@@ -35,8 +35,8 @@ void acr_outcome_clear(AcrOutcome *outcome)
     g_clear_pointer(&outcome->reason, g_free);
 }
 
-/* The event of a step; what cannot be done is none of the run's failures, whose error is in
- * driver->failure. */
+/* The event of a step; what cannot be done does not fail the run; the error of what
+ * does is in driver->failure. */
 static AcrAttemptEvent event_of(const Driver *driver, AcrStep step)
 {
     if (step == ACR_STEP_FAILED)

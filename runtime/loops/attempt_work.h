@@ -98,8 +98,8 @@ AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate,
 /* ---- The patch writer (patch_writer.c) ------------------------------------------------------- */
 
 /*
- * One try of the patch writer: asks, applies, saves; writer.latest is what came of it, and
- * writer.feedback what the next one is told. DONE: it is applicable. UNAVAILABLE: the model gives
+ * One try of the patch writer: asks, applies, saves; writer.latest is its result, and
+ * writer.feedback the message for the next one. DONE: it is applicable. UNAVAILABLE: the model gives
  * no answer (used up, or too long); writer.reason says why.
  */
 AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error) ACR_MUST_USE;

@@ -153,7 +153,7 @@ typedef struct {
     AcrProof proof;            /* of the selected candidate */
     char *proof_why;           /* owned; in a line: "reproducer_2.py fails without the patch and
                                   passes with it", or why nothing was proved; of a script: why it
-                                  should be looked at, or NULL */
+                                  should be checked, or NULL */
     bool is_validated;         /* likewise: `validate` was run on it and accepted it */
     char *script;              /* owned; of acr_reproduce_run: the one that reproduces the issue */
     char *reason;              /* owned; why the last attempt that gave no answer ended, or NULL */
@@ -162,7 +162,7 @@ void acr_outcome_clear(AcrOutcome *outcome);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
 
 /*
- * Runs the attempts and selects. True also when no patch came of it (diff NULL). Errors: whatever
+ * Runs the attempts and selects. True also without a patch (diff NULL). Errors: whatever
  * made an attempt FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'), and UNAVAILABLE. On a
  * ceiling *out holds the best so far and the error is ACR_LLM_ERROR_CEILING.
  */

@@ -17,7 +17,7 @@ typedef enum {
     ACR_RETRIEVAL_ANALYSE, /* the model reads the results */
     ACR_RETRIEVAL_LOCATE,  /* the named places are resolved to code */
     ACR_RETRIEVAL_DONE,
-    ACR_RETRIEVAL_EXHAUSTED, /* patch writing goes on with the conversation as its context */
+    ACR_RETRIEVAL_EXHAUSTED, /* patch writing continues with the conversation as its context */
     ACR_RETRIEVAL_FAILED,
     ACR_RETRIEVAL_STOPPED,
     ACR_RETRIEVAL_STATES,
@@ -34,7 +34,7 @@ typedef enum {
     ACR_RETRIEVAL_ON_SHORTENED,       /* the context overflowed and something could be shortened */
     ACR_RETRIEVAL_ON_NOT_SHORTENABLE, /* the context overflowed and nothing is left to shorten */
     ACR_RETRIEVAL_ON_USED_UP,         /* a script has no line left */
-    ACR_RETRIEVAL_ON_FAILED,          /* the model failed for good, or the run was interrupted */
+    ACR_RETRIEVAL_ON_FAILED,          /* the model failed permanently, or the run was interrupted */
     ACR_RETRIEVAL_ON_CEILING,         /* money, tokens or time */
     ACR_RETRIEVAL_EVENTS,
 } AcrRetrievalEvent;

@@ -190,7 +190,7 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
 /* ---- The reproducer alone -------------------------------------------------------------------- */
 
 /* Guard and reproducer; DONE: the issue is reproduced. The script is run once more then, for what
- * should be looked at in it. */
+ * should be checked in it. */
 static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
 {
     const AcrTestVerdict *before = &work->reproducer.before;

@@ -1,6 +1,6 @@
 /*
- * Drives the retrieval machine: for each state one function that does its work and says which event
- * came of it. The conversation goes to disk each round before it is parsed. All state is in Driver;
+ * Drives the retrieval machine: for each state one function that does its work and returns the event
+ * of its result. The conversation goes to disk each round before it is parsed. All state is in Driver;
  * nothing is kept between runs.
  */
 #include "loops/retrieval.h"

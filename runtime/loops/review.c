@@ -1,7 +1,7 @@
 /*
- * Drives the review machine: for each state one function that does its work and says which event
- * came of it. The reviewer starts afresh in each round, from the issue, the latest script and patch
- * and what the script did without and with it: what was said of earlier ones would only mislead.
+ * Drives the review machine: for each state one function that does its work and returns the event
+ * of its result. The reviewer starts afresh in each round, from the issue, the latest script and patch
+ * and what the script did without and with it: reviews of earlier ones would only mislead.
  */
 #include "loops/attempt_work.h"
 
@@ -145,7 +145,7 @@ static char *advice_text(const char *analysis, const char *advice)
 }
 
 /* Rewrites the patch after a review, in tries until one is applicable; after a refusal by the
- * validation the patch writer has been told already. */
+ * validation the patch writer has its message already. */
 static AcrReviewEvent do_patch(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;

@@ -1,11 +1,10 @@
 /*
- * The executor of a run: it asks the journal first what came of a trial, and the sandbox after it.
+ * The executor of a run: it asks the journal first for the result of a trial, and the sandbox after it.
  * The sandbox is opened when it is needed first: a replay, and a run that is resumed up to where
- * it was, need none. Each trial is run once; what it gave is known from then on, so that a
- * loop may ask again.
+ * it was, need none. Each trial is run once; its result is kept, so that a loop may ask again.
  *
  * Recorded are also whether code can be run at all ("sandbox"), and a sandbox that failed: both
- * decide how the run goes on.
+ * decide what the run does next.
  */
 #include "task/recorded.h"
 

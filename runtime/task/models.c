@@ -1,6 +1,6 @@
 /*
  * The live models of a task: which of them gets the key and the headers that the user gave, and the
- * second model that stands behind each.
+ * fallback model of each.
  */
 #include "task/recorded.h"
 

@@ -54,7 +54,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
 
 /*
  * A model that asks the journal first and `inner` (taken; NULL in a replay) after it, and records
- * each of its answers. Recorded are answers and those failures that decide how the run goes on
+ * each of its answers. Recorded are answers and those failures that decide what the run does next
  * (context overflow, used-up script); a failure that ends the run is not, so that the run can be
  * resumed. What does not fit into `window` tokens (0: learnt from refusals) is not sent: it fails as
  * if it had been refused, and is recorded so.
@@ -76,7 +76,7 @@ void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
 
 /* ---- Executor (executor.c) ---- */
 
-/* An executor that asks the journal first what came of a trial, and a sandbox after it. */
+/* An executor that asks the journal first for the result of a trial, and a sandbox after it. */
 typedef struct {
     AcrExecutor executor;
     AcrJournal *journal;
@@ -96,7 +96,7 @@ typedef struct {
 /* Both borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
                                 AcrSnapshot *snapshot);
-/* Lets it go on with a sandbox where the journal ends, until the deadline of `budget`. `work_tree`
+/* Lets it continue in a sandbox where the journal ends, until the deadline of `budget`. `work_tree`
  * may be NULL; the others must outlive it. */
 void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *spec,
                                    const char *work_tree, const AcrBudget *budget,

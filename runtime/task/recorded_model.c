@@ -1,8 +1,8 @@
 /*
  * The model that all agents see: it asks the journal first and the real model after it. A record's
  * request holds the messages that are new in its conversation since the last record, so that the
- * journal grows with the run and not with its square; what was known is told by a digest for each
- * message, and an answer is known from its own record.
+ * journal grows with the run and not with its square; known messages are identified by
+ * their digests, and an answer by its own record.
  */
 #include "task/recorded.h"
 
@@ -111,7 +111,7 @@ static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
     return json;
 }
 
-/* Failures that decide how a run goes on; the others end it, and are asked again when it is
+/* Failures that decide what a run does next; the others end it, and are asked again when it is
  * resumed. */
 static bool is_recorded(const GError *failure)
 {

@@ -1,5 +1,5 @@
 /*
- * What came of a run: from what the loops have come to, or an error, to one value; that value as
+ * The result of a run, made from what the loops have found or from an error, as one value; that value as
  * JSON, in the run folder (result.json, beside the patch or the reproducer as files of their own)
  * and back.
  */

@@ -22,7 +22,7 @@
 #define ACR_FILE_RESULT "result.json"
 
 typedef enum {
-    ACR_FOLDER_NEW,   /* begun, what the run stands on is not yet complete in it */
+    ACR_FOLDER_NEW,   /* started; what the run stands on is not yet complete in it */
     ACR_FOLDER_READY, /* complete; the journal may hold records */
     ACR_FOLDER_DONE,
 } AcrFolderState;
@@ -36,7 +36,7 @@ typedef struct {
 
 /* Whether `path` is a run folder already, in whatever state. */
 bool acr_folder_exists(const char *path);
-/* Opens `path` for a run: made if missing; one that holds anything else than a run is refused
+/* Opens `path` for a run: made if missing; one that holds anything other than a run is refused
  * (USAGE) untouched. */
 bool acr_folder_open(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
 /* Opens an existing run folder for reading only. */
@@ -85,7 +85,7 @@ bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error)
 /* Files that the outliner failed on when the run began. Zero-initialise with `failures` set. */
 struct AcrOutlineRecord {
     AcrJson *failures; /* owned; [{"file","why"}]; added to unless `settled` */
-    bool settled;      /* the run has begun with this list */
+    bool settled;      /* the run was started with this list */
     char *late;        /* owned; a failure that the run did not begin with, or NULL */
 };
 /* Obeys and fills the record. Valid while the record lives. */

@@ -335,7 +335,7 @@ static char *take_text(const AcrJson *value)
     return bytes ? acr_bytes_text(bytes) : NULL;
 }
 
-/* Numbers are told in the table's own units, so they are not parsed as a user's text is. */
+/* Numbers are in the table's own units, so they are not parsed as a user's text is. */
 static bool set_from_json(AcrRunSpec *spec, const AcrOption *option, const AcrJson *value,
                           GError **error)
 {

@@ -30,7 +30,7 @@ typedef enum {
  * acr_run_spec_of, filled from the command line, the environment and the configuration file. */
 typedef struct {
     AcrForVerb verb;
-    char **arguments; /* what stands beside the options */
+    char **arguments; /* the words beside the options */
 
     /* What is worked on. */
     char *repo, *rev, *issue_file, *issue_text, *instance_id, *out;
@@ -44,7 +44,7 @@ typedef struct {
     double temperature;
     gint64 context, retries, retry_base_ms;
 
-    /* How long the loops go on. */
+    /* Bounds of the loops. */
     gint64 rounds, tries, attempts;
 
     /* Where code is run. */

@@ -20,7 +20,7 @@ static bool is_settled(const AcrRunSpec *spec, const AcrOption *option)
 
 /* ---- The environment ---- */
 
-/* The lines of the variable stand before what was given by the option. */
+/* The lines of the variable come before those of the option. */
 static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *text, GError **error)
 {
     g_auto(AcrRunSpec) all = acr_run_spec_of(spec->verb);

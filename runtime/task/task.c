@@ -1,5 +1,5 @@
 /*
- * One task from its spec to its result: prepares the run folder (or takes up what it holds), then
+ * One task from its spec to its result: prepares the run folder (or resumes what it holds), then
  * runs the attempts with the journal in front of the model. A finished folder is answered from its
  * files, unless the change is to be applied. A replay is the same path, with nothing behind the
  * journal and artifacts that are compared in place of being written.
@@ -16,7 +16,7 @@ typedef struct {
     AcrFolder folder;
     AcrPrompts *prompts;
     AcrLimits limits;  /* of the models, which it outlives */
-    GPtrArray *models; /* live ones, before they stand behind the journal; NULL in a replay */
+    GPtrArray *models; /* live ones, before they are put behind the journal; NULL in a replay */
     AcrWorkspace workspace;
     char *git_dir; /* where the run's repository was when it began; NULL before the snapshot is
                       loaded */

@@ -20,11 +20,11 @@
 #include "vcs/vcs.h"
 
 typedef enum {
-    ACR_TASK_ERROR_USAGE, /* options that cannot be, or differ from those that the folder was begun
+    ACR_TASK_ERROR_USAGE, /* wrong options, or other ones than those that the folder was started
                              with */
     ACR_TASK_ERROR_ENVIRONMENT, /* the folder, the repository or the disk does not allow it */
     ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends before the run does */
-    ACR_TASK_ERROR_DIFFERENT,   /* replay: gives something else than was recorded */
+    ACR_TASK_ERROR_DIFFERENT,   /* replay: gives a result other than was recorded */
 } AcrTaskError;
 #define ACR_TASK_ERROR acr_task_error_quark()
 GQuark acr_task_error_quark(void);
@@ -89,7 +89,7 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlin
 void acr_workspace_clear(AcrWorkspace *workspace);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 
-/* ---- What came of a run ---- */
+/* ---- The result of a run ---- */
 
 /* Sums over model calls. Counters and costs of `usage` hold what is known of each. */
 typedef struct {
@@ -112,8 +112,8 @@ typedef enum {
 const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
 
 /*
- * What came of a run, by whatever way it ended: result.json of its folder, what `--json` prints, and
- * what a task tells its batch. Zero-initialise; all owned.
+ * The result of a run, however it ended: result.json of its folder, what `--json` prints, and
+ * what a task prints for its batch. Zero-initialise; all owned.
  */
 typedef struct {
     AcrVerdict verdict;
@@ -133,7 +133,7 @@ typedef struct {
 void acr_run_result_clear(AcrRunResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
 AcrJson *acr_run_result_to_json(const AcrRunResult *result) ACR_MUST_USE; /* owned */
-/* False: it is no result. */
+/* False: the JSON is not a result. */
 bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out) ACR_MUST_USE;
 
 /* What an error before a run, or in it, makes of its result. */
@@ -158,8 +158,8 @@ bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
                      GError **error) ACR_MUST_USE;
 
 /* Reads what a run folder holds: its options, as far as it is bound to them, and its result.
- * *out_has_result: it is over, or stopped at a ceiling with a patch. Errors: USAGE (it is no run
- * folder), ENVIRONMENT (the result is damaged; *out_spec is set). */
+ * *out_has_result: it is over, or stopped at a ceiling with a patch. Errors: USAGE (it is not a
+ * run folder), ENVIRONMENT (the result is damaged; *out_spec is set). */
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
                    bool *out_has_result, GError **error) ACR_MUST_USE;
 

@@ -40,7 +40,7 @@ static AcrJson *read_schema(const char *path, GError **error)
     if (acr_json_type(schema) == ACR_JSON_OBJECT)
         return g_steal_pointer(&schema);
     g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "cannot use the schema '%s': %s", path,
-                reason ? reason->message : "it is no JSON object");
+                reason ? reason->message : "it is not a JSON object");
     return NULL;
 }
 
@@ -69,7 +69,7 @@ static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
 }
 
 /* The class of a failure. What has none, such as a file of certificates that cannot be read, kept
- * the exchange from taking place; a question that cannot be read is no good one. */
+ * the exchange from taking place; a question that cannot be read is a bad request. */
 static const char *class_of(const GError *error, AcrExit exit)
 {
     if (exit == ACR_EXIT_INTERRUPTED)

@@ -40,7 +40,7 @@ static bool ends_in_output(const GError *error)
            g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE);
 }
 
-/* The output of a set-up, below the line that tells of it. */
+/* The output of a set-up, below the line of its error. */
 static void show_output(const char *text)
 {
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);

@@ -1,5 +1,5 @@
 /*
- * What came of a run, told in one place for all verbs that make or repeat one.
+ * The result of a run, printed in one place for all verbs that make or repeat one.
  */
 #include "verbs/verbs_private.h"
 

@@ -56,7 +56,7 @@ static int report(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *r
         return ACR_EXIT_INTERRUPTED;
     if (result->paused)
         acr_console_say(console,
-                        "paused with %u tasks not begun; rerun the same command to resume: %s",
+                        "paused with %u tasks not started; rerun the same command to resume: %s",
                         result->not_begun, result->paused);
     if (result->stopped && !result->paused)
         return ACR_EXIT_CEILING;

@@ -77,7 +77,7 @@ int acr_run_and_report(AcrHost *host, const char *verb, AcrRunSpec *spec);
 /* Makes `issue_text` the issue as UTF-8, wherever it comes from. Errors: USAGE of task. */
 bool acr_issue_text_load(const char *verb, AcrRunSpec *spec, const AcrInterrupt *interrupt,
                          AcrConsole *console, GError **error) ACR_MUST_USE;
-/* Tells what came of a run: the patch or the script on stdout, or with --json the result; what it
+/* Prints the result of a run: the patch or the script on stdout, or with --json the result; what it
  * cost, its verdict and what ended it (`error`, or NULL) on stderr. Returns the exit code. */
 int acr_report(AcrHost *host, const char *verb, const AcrRunSpec *spec, const AcrRunResult *result,
                const GError *error, AcrConsole *console);
