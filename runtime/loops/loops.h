@@ -37,7 +37,7 @@ typedef struct {
     bool (*write)(void *ctx, const char *path, const void *data, gsize len, GError **error);
 } AcrArtifacts;
 
-/* Called as the work proceeds; for people only, nothing depends on it. Each may be NULL. */
+/* Called as the work proceeds; for people only, nothing depends on it. All are set. */
 typedef struct {
     void *ctx;
     /* A stage begins: attempt from 0, round or try from 1 (0: none). */
@@ -49,6 +49,11 @@ typedef struct {
     /* One line that a user must not miss: something was left out or mended. */
     void (*warn)(void *ctx, const char *line);
 } AcrProgress;
+/* The same where `progress` may be NULL; a line that is NULL is none. */
+void acr_progress_stage(const AcrProgress *progress, guint attempt, const char *stage,
+                        guint number);
+void acr_progress_note(const AcrProgress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void acr_progress_warn(const AcrProgress *progress, const char *line);
 
 typedef enum { ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS, ACR_VERIFY_NEVER } AcrVerify;
 
@@ -127,6 +132,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
 void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
                     AcrTestVerdict *out);
 
+/* [{"file", "level", "start", "end", "status"}] of AcrEditOutcome, and "why"; owned. */
+AcrJson *acr_edits_to_json(const GPtrArray *edits, bool with_why) ACR_MUST_USE;
 /* Sets how a command ended, and both streams: members "exit" and "signal" (null for none), "limit",
  * "stdout", "stderr". */
 void acr_executed_to_json(const AcrExecuted *executed, AcrJson *json);

@@ -151,17 +151,12 @@ static bool is_fatal(const AcrRecordedExecutor *self, const GError *error)
 /* Tells the user what was chosen and what was left out. */
 static void tell(const AcrRecordedExecutor *self)
 {
-    const AcrProgress *progress = self->progress;
-    const char *choice = self->sandbox ? acr_sandbox_choice(self->sandbox) : NULL;
-    if (!self->sandbox || !progress)
-        return;
-    for (const char *const *at = acr_sandbox_remarks(self->sandbox); progress->warn && *at; at++)
-        progress->warn(progress->ctx, *at);
-    g_autofree char *line = choice ? g_strdup_printf("the sandbox is %s; %s",
-                                                     acr_sandbox_backend(self->sandbox), choice)
-                                   : NULL;
-    if (line && progress->note)
-        progress->note(progress->ctx, line);
+    const char *choice = acr_sandbox_choice(self->sandbox);
+    for (const char *const *at = acr_sandbox_remarks(self->sandbox); *at; at++)
+        acr_progress_warn(self->progress, *at);
+    if (choice)
+        acr_progress_note(self->progress, "the sandbox is %s; %s",
+                          acr_sandbox_backend(self->sandbox), choice);
 }
 
 /* Ends the call by an error of the sandbox that is not recorded. It must not be taken for one that
@@ -177,7 +172,8 @@ static bool open_live(AcrRecordedExecutor *self, const AcrJson *request, GError 
 {
     g_autoptr(GError) reason = NULL;
     g_autofree char *python = probe(self, &reason);
-    tell(self);
+    if (self->sandbox)
+        tell(self);
     if (!python && is_fatal(self, reason)) {
         fail_unrecorded(g_steal_pointer(&reason), error);
         return false;

@@ -39,7 +39,8 @@ bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
 AcrJson *acr_record_answer(const AcrModelAnswer *answer) ACR_MUST_USE;
 void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out); /* *out owned */
 void acr_record_add_tries(AcrJson *record, const AcrModelReport *report);
-void acr_record_cost(const AcrJson *record, AcrCallCost *out);
+/* What the call used, all of its requests together; `replayed`: the journal answered it. */
+void acr_record_cost(const AcrJson *record, bool replayed, AcrCostSum *out);
 
 /* ---- Model (recorded_model.c) ---- */
 

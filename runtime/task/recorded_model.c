@@ -153,13 +153,13 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
 static void count(RecordedModel *self, const AcrModelRequest *request, const AcrJson *record,
                   bool replayed)
 {
-    AcrCallCost call;
-    acr_record_cost(record, &call);
+    AcrCostSum call;
+    acr_record_cost(record, replayed, &call);
     acr_cost_add(self->recorder->cost, request->label, acr_conversation_name(request->conversation),
-                 &call, replayed);
+                 &call);
     const AcrProgress *progress = self->recorder->progress;
     const AcrUsage *total = &acr_cost_total(self->recorder->cost)->usage;
-    if (progress && progress->cost)
+    if (progress)
         progress->cost(progress->ctx, acr_microusd(total->cost_pico), acr_usage_tokens(total));
 }
 

@@ -145,9 +145,8 @@ static AcrJson *describe_selection(const AcrOutcome *outcome, const AcrRunResult
     return json;
 }
 
-/* `json` is taken. */
-static bool write_json(const AcrArtifacts *artifacts, const char *name, AcrJson *json,
-                       GError **error)
+bool acr_artifacts_write_json(const AcrArtifacts *artifacts, const char *name, AcrJson *json,
+                              GError **error)
 {
     g_autoptr(AcrJson) owned = json;
     g_autofree char *text = acr_json_print_pretty(owned);
@@ -164,11 +163,12 @@ bool acr_result_save(const AcrArtifacts *artifacts, const AcrOutcome *outcome,
                                                 strlen(result->script), error))
             return false;
     } else if (!artifacts->write(artifacts->ctx, ACR_FILE_PATCH, diff ? diff : "", len, error) ||
-               !write_json(artifacts, ACR_FILE_SELECTED, describe_selection(outcome, result),
-                           error)) {
+               !acr_artifacts_write_json(artifacts, ACR_FILE_SELECTED,
+                                         describe_selection(outcome, result), error)) {
         return false;
     }
-    return write_json(artifacts, ACR_FILE_RESULT, acr_run_result_to_json(result), error);
+    return acr_artifacts_write_json(artifacts, ACR_FILE_RESULT, acr_run_result_to_json(result),
+                                    error);
 }
 
 bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error)

@@ -36,13 +36,6 @@ bool acr_folder_write(const AcrFolder *folder, const char *name, const void *dat
     return acr_dir_make(parent, error) && acr_file_write_atomic(path, data, len, 0644, error);
 }
 
-bool acr_folder_write_json(const AcrFolder *folder, const char *name, AcrJson *json, GError **error)
-{
-    g_autoptr(AcrJson) owned = json;
-    g_autofree char *text = acr_json_print_pretty(owned);
-    return acr_folder_write(folder, name, text, strlen(text), error);
-}
-
 AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name, GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name);

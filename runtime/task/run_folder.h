@@ -48,9 +48,6 @@ char *acr_folder_path(const AcrFolder *folder, const char *name) ACR_MUST_USE;
 /* Writes a file in it, its folders made. */
 bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
                       GError **error) ACR_MUST_USE;
-/* Writes indented JSON (taken). */
-bool acr_folder_write_json(const AcrFolder *folder, const char *name, AcrJson *json,
-                           GError **error) ACR_MUST_USE;
 /* Writes meta.json in the given state. `meta` is changed (member "state") and borrowed. */
 bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state,
                            GError **error) ACR_MUST_USE;
@@ -71,7 +68,10 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUS
 
 /* ---- Its result (result.c) ---- */
 
-/* What the loops have come to as the result of the run. */
+/* Writes indented JSON (taken). */
+bool acr_artifacts_write_json(const AcrArtifacts *artifacts, const char *name, AcrJson *json,
+                              GError **error) ACR_MUST_USE;
+/* What the loops have found as the result of the run. */
 void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutcome *outcome,
                      const AcrCostSum *cost);
 /* Writes a result: result.json, and patch.diff with selected_patch.json, or the reproducer. */

@@ -33,18 +33,6 @@ static void task_clear(Task *task)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Task, task_clear)
 
-static void warn(const AcrHost *host, const char *line)
-{
-    if (line && host->progress && host->progress->warn)
-        host->progress->warn(host->progress->ctx, line);
-}
-
-static void stage(const AcrHost *host, const char *name)
-{
-    if (host->progress && host->progress->stage)
-        host->progress->stage(host->progress->ctx, 0, name, 0);
-}
-
 /* ---- Beginning ---- */
 
 static bool save_texts(Task *task, GError **error)
@@ -111,7 +99,7 @@ static bool check_work_tree(const Task *task, GError **error)
  * models. */
 static bool prepare(Task *task, GError **error)
 {
-    stage(task->host, "snapshot");
+    acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     task->models = acr_task_models_new(task->spec, &task->limits, task->host, error);
     task->workspace.repo = task->models ? acr_repo_open(task->spec->repo, error) : NULL;
     if (!task->workspace.repo || !check_work_tree(task, error))
@@ -119,7 +107,7 @@ static bool prepare(Task *task, GError **error)
     task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, task->spec->rev, error);
     if (!task->workspace.snapshot || !check_code(task, error))
         return false;
-    warn(task->host, acr_snapshot_remarks(task->workspace.snapshot));
+    acr_progress_warn(task->host->progress, acr_snapshot_remarks(task->workspace.snapshot));
     return true;
 }
 
@@ -161,7 +149,7 @@ static bool load_snapshot(Task *task, GError **error)
     const AcrJson *described = acr_json_get(task->folder.meta, "snapshot");
     g_autoptr(GBytes) git_dir = acr_json_get_bytes(described, "git_dir");
     g_autofree char *saved = acr_folder_path(&task->folder, ACR_FILE_SNAPSHOT);
-    stage(task->host, "snapshot");
+    acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     task->git_dir = acr_bytes_text(git_dir);
     if (acr_json_get_bool(described, "git", false)) {
         task->workspace.repo = acr_repo_open(task->git_dir, error);
@@ -186,7 +174,7 @@ static bool index_workspace(Task *task, GError **error)
     const AcrJson *listed = acr_json_get(task->folder.meta, "not_outlined");
     g_auto(AcrOutlineRecord) record = {.settled = listed != NULL};
     record.failures = listed ? acr_json_copy(listed) : acr_json_new_array();
-    stage(task->host, "index");
+    acr_progress_stage(task->host->progress, 0, "index", 0);
     if (!acr_workspace_index(&task->workspace, task->host, &record, error))
         return false;
     if (listed || task->is_replay) /* which writes nothing */
@@ -265,7 +253,7 @@ static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **
     g_autofree char *path = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
     AcrJournal *journal = acr_journal_open(path, mode, error);
     if (journal)
-        warn(task->host, acr_journal_remark(journal));
+        acr_progress_warn(task->host->progress, acr_journal_remark(journal));
     return journal;
 }
 
@@ -315,9 +303,8 @@ static bool work(Task *task, AcrRunResult *out, GError **error)
     bool is_stopped = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
     if (reason)
         acr_run_result_fail(out, reason, task->host->interrupt);
-    acr_cost_set_prices(cost, acr_limits_describe(&task->limits));
-    bool is_kept =
-        acr_folder_write_json(&task->folder, ACR_FILE_COST, acr_cost_to_json(cost), &late);
+    AcrJson *spent = acr_cost_to_json(cost, acr_limits_describe(&task->limits));
+    bool is_kept = acr_artifacts_write_json(&artifacts, ACR_FILE_COST, spent, &late);
     if (is_over || is_stopped) {
         if (!is_kept)
             g_propagate_error(error, g_steal_pointer(&late));
@@ -400,11 +387,9 @@ static bool check_result(const AcrFolder *folder, GHashTable *kept, const AcrOut
     const AcrArtifacts artifacts = {kept, keep_artifact};
     g_autoptr(AcrJson) recorded = acr_folder_read_json(folder, ACR_FILE_COST, NULL);
     const AcrJson *prices = acr_json_get(recorded, "prices");
-    acr_cost_set_prices(cost, prices ? acr_json_copy(prices) : NULL);
-    g_autoptr(AcrJson) spent = acr_cost_to_json(cost);
-    char *text = acr_json_print_pretty(spent);
-    g_hash_table_insert(kept, g_strdup(ACR_FILE_COST), g_bytes_new_take(text, strlen(text)));
-    if (!acr_result_save(&artifacts, outcome, result, error))
+    AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);
+    if (!acr_artifacts_write_json(&artifacts, ACR_FILE_COST, spent, error) ||
+        !acr_result_save(&artifacts, outcome, result, error))
         return false;
     g_autofree char *different = find_difference(folder, kept);
     if (!different)

@@ -11,8 +11,6 @@
 
 #define MAX_TEXT_BYTES (32u * 1024 * 1024)
 #define MAX_SCHEMA_BYTES (4u * 1024 * 1024)
-#define SCOPE "call"
-#define LEDGER_SCOPE "ledger"
 
 /* ---- What is asked ---- */
 
@@ -150,18 +148,14 @@ static void on_wait(void *ctx, const char *why, gint64 wait_ms)
                      (double)wait_ms / 1000, why);
 }
 
-static bool open_ledger(AcrLimits *limits, const AcrRunSpec *spec, GError **error)
-{
-    return acr_limits_open(limits, spec->ledger, spec->ledger ? LEDGER_SCOPE : SCOPE, error);
-}
-
 static int call(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *request)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrLimits) limits = {0};
     g_autoptr(AcrModel) model = NULL; /* freed before what it borrows */
     /* The time begins here: standard input may have taken long to come. */
-    if (!acr_limits_init(&limits, spec, &error) || !open_ledger(&limits, spec, &error))
+    if (!acr_limits_init(&limits, spec, &error) ||
+        !acr_limits_open(&limits, spec->ledger, spec->ledger ? "ledger" : "call", &error))
         return tell_failure(host, spec, NULL, error);
     AcrModelOptions options = acr_model_options_of(spec, &limits, host->interrupt);
     options.on_wait = on_wait;

@@ -116,17 +116,6 @@ static bool take_patch(AcrHost *host, const AcrRunSpec *spec, AcrOverlay *overla
     return ok;
 }
 
-/* Says the remarks after the first `said`; how many there are. */
-static guint say_remarks(const AcrSandbox *sandbox, guint said)
-{
-    const char *const *remarks = acr_sandbox_remarks(sandbox);
-    guint i;
-    for (i = 0; remarks[i]; i++)
-        if (i >= said)
-            acr_verb_say(acr_verb_exec.name, "%s", remarks[i]);
-    return i;
-}
-
 /* Where the project lies on this machine, without links; NULL: nowhere, as of a bare repository. */
 static char *find_work_tree(const AcrRepo *repo)
 {
@@ -155,13 +144,12 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
     const char *choice = acr_sandbox_choice(sandbox);
     if (spec->verbose && choice)
         acr_verb_say(acr_verb_exec.name, "%s", choice);
-    guint said = spec->verbose ? say_remarks(sandbox, 0) : 0;
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     if (!take_patch(host, spec, overlay, &error))
         return acr_verb_usage(acr_verb_exec.name, "%s", error->message);
     int code = execute(host, spec, sandbox, overlay);
-    if (spec->verbose)
-        (void)say_remarks(sandbox, said); /* those that the execution has brought */
+    for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
+        acr_verb_say(acr_verb_exec.name, "%s", *at); /* those of the execution too */
     return code;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-AcrOut acr_out(const void *data, gsize len)
+static AcrOut out(const void *data, gsize len)
 {
     int err = acr_fd_write_all(STDOUT_FILENO, data, len);
     if (err == 0 || err == EPIPE)
@@ -21,12 +21,12 @@ AcrOut acr_out_bytes(GBytes *bytes)
 {
     gsize len = 0;
     const void *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    return acr_out(data, len);
+    return out(data, len);
 }
 
 AcrOut acr_out_text(const char *text)
 {
-    return acr_out(text, strlen(text));
+    return out(text, strlen(text));
 }
 
 AcrOut acr_out_json(const AcrJson *json)

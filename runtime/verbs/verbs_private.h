@@ -23,7 +23,6 @@ typedef enum {
     ACR_OUT_FAILED, /* told on stderr */
 } AcrOut;
 /* Writes all to stdout. After anything but WRITTEN the caller writes no more. */
-AcrOut acr_out(const void *data, gsize len) ACR_MUST_USE;
 AcrOut acr_out_bytes(GBytes *bytes) ACR_MUST_USE; /* NULL: nothing */
 AcrOut acr_out_text(const char *text) ACR_MUST_USE;
 AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
