@@ -45,11 +45,6 @@ static bool keep_others(const char *path, const GPtrArray *instances, const Resu
     return true;
 }
 
-static bool is_same_list(char *const *a, char *const *b)
-{
-    return g_strv_equal((const char *const *)a, (const char *const *)b);
-}
-
 /* What the run folder of an instance holds: a folder of other models is refused by the run, and its
  * patch is not of these. Errors: its result is damaged. */
 static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, AcrRunResult *out,
@@ -62,7 +57,8 @@ static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, A
     bool ok = acr_task_read(path, &bound, out, &has_result, &reason);
     if (ok ? !has_result : !bound.models)
         return NO_RESULT;
-    if (!bound.models || !is_same_list(bound.models, spec->models))
+    if (!bound.models ||
+        !g_strv_equal((const char *const *)bound.models, (const char *const *)spec->models))
         return OF_OTHER_MODELS;
     if (!ok)
         g_propagate_error(error, g_steal_pointer(&reason));
@@ -103,8 +99,8 @@ bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, G
     g_string_append_len(text, own->str, (gssize)own->len);
     if (!acr_file_write_atomic(path, text->str, text->len, 0644, error))
         return false;
-    bool is_complete = !damaged;
-    if (damaged)
-        g_propagate_error(error, g_steal_pointer(&damaged));
-    return is_complete;
+    if (!damaged)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&damaged));
+    return false;
 }

@@ -50,29 +50,8 @@ static AcrAttemptEvent event_of(const Driver *driver, AcrStep step)
 
 static AcrAttemptEvent do_guard(Driver *driver)
 {
-    const AcrRun *run = driver->run;
-    AcrAttemptWork *work = &driver->work;
-    bool available = false;
-    g_autofree char *text = NULL;
-    acr_attempt_work_begin(work, run, driver->machine.attempt, driver->candidates);
-    if (run->verify == ACR_VERIFY_NEVER) {
-        acr_step_unproved(work, "--verify=never was given");
-        return ACR_ATTEMPT_ON_UNAVAILABLE;
-    }
-    if (!run->executor->open(run->executor->ctx, &available, &text, &driver->failure))
-        return event_of(driver, ACR_STEP_FAILED);
-    if (available)
-        return event_of(driver, acr_reproducer_guard(work, &driver->failure));
-    if (run->verify == ACR_VERIFY_ALWAYS) {
-        g_set_error(&driver->failure, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
-                    "code cannot be run here: %s", text);
-        return ACR_ATTEMPT_ON_FAILED;
-    }
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (guint i = 1; lines[0] && lines[i]; i++) /* of what a set-up said: only its last */
-        acr_loops_note(run, "%s", lines[i]);
-    acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
-    return ACR_ATTEMPT_ON_UNAVAILABLE;
+    acr_attempt_work_begin(&driver->work, driver->run, driver->machine.attempt, driver->candidates);
+    return event_of(driver, acr_reproducer_guard(&driver->work, &driver->failure));
 }
 
 static AcrAttemptEvent do_reproduce(Driver *driver)
@@ -97,9 +76,7 @@ static char *make_clue(const Driver *driver)
 
 static AcrAttemptEvent do_retrieve(Driver *driver)
 {
-    g_autofree char *clue = make_clue(driver);
-    bool ok = acr_retrieval_run(driver->run, driver->machine.attempt, driver->work.model, clue,
-                                &driver->work.retrieved, &driver->failure);
+    bool ok = acr_retrieval_run(&driver->work, make_clue(driver), &driver->failure);
     return event_of(driver, ok ? ACR_STEP_DONE : ACR_STEP_FAILED);
 }
 

@@ -95,6 +95,13 @@ AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *wh
 AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate,
                           GError **error) ACR_MUST_USE;
 
+/* ---- The retrieval (retrieval.c) ------------------------------------------------------------- */
+
+/* Runs the retrieval of an attempt into work->retrieved; the model is told `clue` (taken, may be
+ * NULL) with the issue. Errors: whatever made it FAILED or STOPPED (llm, py, vcs, INTERRUPTED,
+ * artifacts'). */
+bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error) ACR_MUST_USE;
+
 /* ---- The patch writer (patch_writer.c) ------------------------------------------------------- */
 
 /*
@@ -106,7 +113,8 @@ AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
 /* ---- The reproducer (reproducer.c) ----------------------------------------------------------- */
 
-/* Asks whether the issue can be reproduced. DONE: it can. */
+/* Whether code can be run, as far as --verify asks for it, and whether the issue can be reproduced.
+ * DONE: both. */
 AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 /* Writes a reproducer and sees it fail, in at most --tries tries. */
 AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error) ACR_MUST_USE;

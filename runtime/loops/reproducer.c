@@ -8,8 +8,37 @@
 
 #define GUARD_TRIES 3u
 
+/* Whether code can be run here, as far as --verify asks for it. */
+static AcrStep open_executor(AcrAttemptWork *work, GError **error)
+{
+    const AcrRun *run = work->run;
+    bool available = false;
+    g_autofree char *text = NULL;
+    if (run->verify == ACR_VERIFY_NEVER) {
+        acr_step_unproved(work, "--verify=never was given");
+        return ACR_STEP_UNAVAILABLE;
+    }
+    if (!run->executor->open(run->executor->ctx, &available, &text, error))
+        return ACR_STEP_FAILED;
+    if (available)
+        return ACR_STEP_DONE;
+    if (run->verify == ACR_VERIFY_ALWAYS) {
+        g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
+                    "code cannot be run here: %s", text);
+        return ACR_STEP_FAILED;
+    }
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (guint i = 1; lines[0] && lines[i]; i++) /* of what a set-up printed: only its last */
+        acr_loops_note(run, "%s", lines[i]);
+    acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
+    return ACR_STEP_UNAVAILABLE;
+}
+
 AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error)
 {
+    AcrStep opened = open_executor(work, error);
+    if (opened != ACR_STEP_DONE)
+        return opened;
     const AcrPrompts *prompts = work->run->prompts;
     g_autofree char *name = g_strdup_printf("attempt_%u/reproducible", work->attempt);
     g_autoptr(AcrConversation) conversation = acr_conversation_new(name);
@@ -211,16 +240,8 @@ static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
 bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error)
 {
     g_auto(AcrAttemptWork) work = {0};
-    g_autofree char *text = NULL, *reason = NULL, *doubt = NULL;
-    bool available = false;
+    g_autofree char *reason = NULL, *doubt = NULL;
     AcrStep step = ACR_STEP_NOT_DONE;
-    if (!run->executor->open(run->executor->ctx, &available, &text, error))
-        return false;
-    if (!available) {
-        g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
-                    "code cannot be run here: %s", text);
-        return false;
-    }
     for (guint i = 0; i < run->max_attempts && step != ACR_STEP_DONE; i++) {
         acr_attempt_work_begin(&work, run, i, NULL);
         step = attempt(&work, &doubt, error);

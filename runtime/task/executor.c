@@ -88,7 +88,7 @@ static const char *need_python(AcrRecordedExecutor *self, GError **error)
         self->sandbox = acr_sandbox_open(&self->options, &reason);
     if (self->sandbox && acr_sandbox_set_up(self->sandbox, &reason))
         return acr_sandbox_python(self->sandbox, error);
-    if (acr_interrupted(self->interrupt) || acr_loops_in_time(self->budget, error))
+    if (acr_interrupted(self->options.interrupt) || acr_loops_in_time(self->budget, error))
         g_propagate_error(error, g_steal_pointer(&reason));
     return NULL;
 }
@@ -116,24 +116,13 @@ static char *probe(AcrRecordedExecutor *self, GError **error)
 
 /* ---- Opening ---- */
 
-static void take_opened(AcrRecordedExecutor *self, const AcrJson *answer)
-{
-    self->is_available = acr_json_get_bool(answer, "available", false);
-    g_free(self->text);
-    self->text = g_strdup(acr_json_get_string(answer, "text"));
-    self->dir = g_strdup(acr_json_get_string(answer, "dir"));
-    self->is_open = true;
-}
-
 static AcrJson *opened_json(AcrRecordedExecutor *self, const char *python, const GError *reason)
 {
     AcrJson *json = acr_json_new_object();
     acr_json_set_bool(json, "available", python != NULL);
-    if (!python) {
-        acr_json_set_string(json, "text", reason->message);
+    acr_json_set_string(json, "text", python ? python : reason->message);
+    if (!python)
         return json;
-    }
-    acr_json_set_string(json, "text", python);
     acr_json_set_string(json, "dir", acr_sandbox_dir(self->sandbox));
     acr_json_set_string(json, "backend", acr_sandbox_backend(self->sandbox));
     return json;
@@ -145,7 +134,7 @@ static bool is_fatal(const AcrRecordedExecutor *self, const GError *error)
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
            g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_USAGE) ||
            g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING) ||
-           acr_interrupted(self->interrupt);
+           acr_interrupted(self->options.interrupt);
 }
 
 /* Tells the user what was chosen and what was left out. */
@@ -168,7 +157,8 @@ static void fail_unrecorded(GError *reason, GError **error)
     g_propagate_error(error, reason);
 }
 
-static bool open_live(AcrRecordedExecutor *self, const AcrJson *request, GError **error)
+/* Opens the sandbox and records that, but not that there is none where one is demanded; owned. */
+static AcrJson *open_live(AcrRecordedExecutor *self, const AcrJson *request, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autofree char *python = probe(self, &reason);
@@ -176,42 +166,33 @@ static bool open_live(AcrRecordedExecutor *self, const AcrJson *request, GError 
         tell(self);
     if (!python && is_fatal(self, reason)) {
         fail_unrecorded(g_steal_pointer(&reason), error);
-        return false;
-    }
-    if (!python && self->is_demanded) {
-        g_free(self->text);
-        self->text = g_strdup(reason->message);
-        return true;
+        return NULL;
     }
     g_autoptr(AcrJson) answer = opened_json(self, python, reason);
-    if (!acr_journal_append(self->journal, "sandbox", request, answer, NULL, error))
-        return false;
-    take_opened(self, answer);
-    return true;
+    bool is_recorded = python || !self->is_demanded;
+    if (is_recorded && !acr_journal_append(self->journal, "sandbox", request, answer, NULL, error))
+        return NULL;
+    return g_steal_pointer(&answer);
 }
 
 static bool open_executor(void *ctx, bool *out_available, char **out_text, GError **error)
 {
     AcrRecordedExecutor *self = ctx;
-    if (!self->is_open) {
-        const AcrJson *recorded = NULL;
-        g_autoptr(AcrJson) request = acr_json_new_object();
-        if (!acr_journal_ask(self->journal, "sandbox", request, &recorded, error))
-            return false;
-        if (recorded)
-            take_opened(self, recorded);
-        else if (!open_live(self, request, error))
-            return false;
-    }
-    *out_available = self->is_available;
-    *out_text = g_strdup(self->text);
-    return true;
+    const AcrJson *recorded = NULL;
+    g_autoptr(AcrJson) request = acr_json_new_object();
+    if (!self->opened && !acr_journal_ask(self->journal, "sandbox", request, &recorded, error))
+        return false;
+    if (!self->opened)
+        self->opened = recorded ? acr_json_copy(recorded) : open_live(self, request, error);
+    *out_available = acr_json_get_bool(self->opened, "available", false);
+    *out_text = g_strdup(acr_json_get_string(self->opened, "text"));
+    return self->opened != NULL;
 }
 
 static const char *executor_dir(void *ctx)
 {
-    const AcrRecordedExecutor *self = ctx;
-    return self->dir ? self->dir : "";
+    const char *dir = acr_json_get_string(((const AcrRecordedExecutor *)ctx)->opened, "dir");
+    return dir ? dir : "";
 }
 
 /* ---- Trials ---- */
@@ -409,9 +390,8 @@ void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *
                                    const AcrHost *host)
 {
     self->work_tree = work_tree ? acr_path_real(work_tree) : NULL;
-    self->cache = host->cache ? acr_host_default_sandbox_cache() : NULL;
-    self->is_demanded = spec->verify == ACR_VERIFY_ALWAYS || spec->verb == ACR_FOR_REPRODUCE;
-    self->interrupt = host->interrupt;
+    self->cache = host->cache ? acr_host_default_cache(ACR_CACHE_SANDBOX) : NULL;
+    self->is_demanded = spec->verify == ACR_VERIFY_ALWAYS;
     self->progress = host->progress;
     self->budget = budget;
     self->options =
@@ -423,8 +403,7 @@ void acr_recorded_executor_clear(AcrRecordedExecutor *self)
 {
     acr_sandbox_free(self->sandbox);
     g_clear_pointer(&self->known, g_hash_table_unref);
-    g_clear_pointer(&self->text, g_free);
-    g_clear_pointer(&self->dir, g_free);
+    g_clear_pointer(&self->opened, acr_json_free);
     g_clear_pointer(&self->work_tree, g_free);
     g_clear_pointer(&self->cache, g_free);
 }

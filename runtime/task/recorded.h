@@ -83,14 +83,12 @@ typedef struct {
     AcrJournal *journal;
     AcrSnapshot *snapshot;
     GHashTable *known; /* request as text -> AcrExecuted */
-    bool is_open, is_available;
-    char *text, *dir; /* what opening it said */
+    AcrJson *opened;   /* whether code can be run, by what, and where; NULL before it is asked */
     /* Beyond the journal: */
     bool is_demanded;    /* a sandbox that cannot be had ends the run, and is not recorded */
     AcrSandbox *sandbox; /* NULL until it is needed */
     AcrSandboxOptions options;
     char *work_tree, *cache;
-    const AcrInterrupt *interrupt;
     const AcrProgress *progress; /* may be NULL */
     const AcrBudget *budget;     /* with the deadline of the run; NULL in a replay */
 } AcrRecordedExecutor;

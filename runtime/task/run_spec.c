@@ -60,6 +60,8 @@ AcrRunSpec acr_run_spec_of(AcrForVerb verb)
                  acr_options[i].type != ACR_OPTION_FLAG)
             *(gint64 *)at = ACR_UNSET;
     }
+    if (verb == ACR_FOR_REPRODUCE)
+        spec.verify = ACR_VERIFY_ALWAYS;
     return spec;
 }
 

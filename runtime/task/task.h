@@ -55,11 +55,10 @@ typedef struct {
 } AcrHost;
 #define ACR_OUTLINE_VERB "outline-worker" /* what a copy is started with */
 #define ACR_BATCH_TASK_VERB "batch-task"  /* what a task of a batch is started with */
-/* The file that outlines are kept in by default, under $XDG_CACHE_HOME or ~/.cache; owned (g_free);
- * NULL where neither is an absolute path. */
-char *acr_host_default_cache(void) ACR_MUST_USE;
-/* The folder beside it for the trees of sandboxes; likewise. */
-char *acr_host_default_sandbox_cache(void) ACR_MUST_USE;
+/* A cache under $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL where neither is an absolute path. */
+char *acr_host_default_cache(const char *name) ACR_MUST_USE;
+#define ACR_CACHE_OUTLINES "outlines.sqlite"
+#define ACR_CACHE_SANDBOX "sandbox" /* folder of the sandboxes' trees */
 
 /* ---- Workspace ---- */
 

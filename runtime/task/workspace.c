@@ -15,14 +15,9 @@ AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **err
     return acr_snapshot_of_worktree(repo, error);
 }
 
-char *acr_host_default_cache(void)
+char *acr_host_default_cache(const char *name)
 {
-    return acr_user_path("XDG_CACHE_HOME", ".cache", "outlines.sqlite");
-}
-
-char *acr_host_default_sandbox_cache(void)
-{
-    return acr_user_path("XDG_CACHE_HOME", ".cache", "sandbox");
+    return acr_user_path("XDG_CACHE_HOME", ".cache", name);
 }
 
 /*

@@ -125,7 +125,7 @@ static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, G
 
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
 {
-    char *cache = spec->no_cache ? NULL : acr_host_default_cache();
+    char *cache = spec->no_cache ? NULL : acr_host_default_cache(ACR_CACHE_OUTLINES);
     host->cache = cache;
     host->jobs = (guint)MAX(spec->jobs, 0);
     return cache;

@@ -126,7 +126,8 @@ static char *find_work_tree(const AcrRepo *repo)
 static AcrSandbox *open_sandbox(AcrHost *host, const AcrRunSpec *spec, const AcrRepo *repo,
                                 AcrSnapshot *snapshot, GError **error)
 {
-    g_autofree char *work_tree = find_work_tree(repo), *cache = acr_host_default_sandbox_cache();
+    g_autofree char *work_tree = find_work_tree(repo),
+                    *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     AcrSandboxOptions options = acr_sandbox_options_of(spec, host, snapshot, work_tree, cache);
     return acr_sandbox_open(&options, error);
 }
@@ -156,7 +157,7 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
 static int clear_cache(AcrHost *host)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *cache = acr_host_default_sandbox_cache();
+    g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     if (cache && !acr_sandbox_cache_clear(cache, &error))
         return fail(host, error);
     return ACR_EXIT_OK;
