@@ -69,8 +69,9 @@ static void add_prediction(const AcrRunSpec *spec, const AcrInstance *instance,
                            const AcrRunResult *result, GString *out)
 {
     g_autofree char *model = g_strjoinv("+", spec->models);
-    g_autofree char *text = result->patch ? acr_utf8_repair_bytes(result->patch)
-                                          : g_strdup(""); /* a prediction is text by its format */
+    g_autofree char *text = result->found.diff
+                                ? acr_utf8_repair_bytes(result->found.diff)
+                                : g_strdup(""); /* a prediction is text by its format */
     g_autoptr(AcrJson) line = acr_json_new_object();
     acr_json_set_string(line, "instance_id", instance->instance_id);
     acr_json_set_string(line, "model_patch", text);

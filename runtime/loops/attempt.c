@@ -30,9 +30,8 @@ void acr_outcome_clear(AcrOutcome *outcome)
 {
     g_clear_pointer(&outcome->diff, g_bytes_unref);
     g_clear_pointer(&outcome->overlay, acr_overlay_free);
-    g_clear_pointer(&outcome->proof_why, g_free);
+    g_clear_pointer(&outcome->why, g_free);
     g_clear_pointer(&outcome->script, g_free);
-    g_clear_pointer(&outcome->reason, g_free);
 }
 
 /* The event of a step; what cannot be done does not fail the run; the error of what
@@ -67,7 +66,7 @@ static char *make_clue(const Driver *driver)
     const AcrReproducer *reproducer = &driver->work.reproducer;
     if (!driver->machine.reproducer)
         return NULL;
-    g_autofree char *shown = acr_stream_text(reproducer->executed->err);
+    g_autofree char *shown = acr_stream_text(reproducer->before.executed->err);
     g_autofree char *test = acr_fence_text("python", reproducer->script),
                     *output = acr_fence_text("", shown);
     return acr_prompts_render(driver->run->prompts, ACR_PROMPT_SEARCH_CLUE, "test", test, "stderr",
@@ -186,9 +185,13 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
         work->unproved = g_strdup("the run was stopped before it was judged");
     settle_latest(work);
     AcrCandidate *best = acr_candidates_best(driver->candidates, ACR_ANY_ATTEMPT);
-    *out = (AcrOutcome){.reason = g_steal_pointer(&driver->reason)};
+    *out = (AcrOutcome){.why = g_steal_pointer(&driver->reason)};
     if (!best)
         return;
+    if (best->diff) {
+        g_free(out->why);
+        out->why = g_steal_pointer(&best->why);
+    }
     out->status = best->status;
     out->diff = g_steal_pointer(&best->diff);
     out->overlay = g_steal_pointer(&best->overlay);
@@ -196,7 +199,6 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     out->try_number = best->number;
     out->proof = best->proof;
     out->is_validated = driver->run->validate && best->is_validated;
-    out->proof_why = g_steal_pointer(&best->why);
 }
 
 bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error)

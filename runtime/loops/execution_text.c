@@ -42,9 +42,9 @@ static void append_stream(GString *out, const char *name, GBytes *stream)
                            g_str_has_suffix(shown, "\n") ? "" : "\n", tag);
 }
 
-char *acr_execution_text(const char *when, const AcrExecuted *executed,
-                         const AcrTestVerdict *verdict)
+char *acr_execution_text(const char *when, const AcrTestVerdict *verdict)
 {
+    const AcrExecuted *executed = verdict->executed;
     GString *out = g_string_new(when);
     if (executed->signal)
         g_string_append_printf(out, ", the script was ended by signal %d", executed->signal);

@@ -113,6 +113,7 @@ typedef enum {
 } AcrTestResult;
 
 typedef struct {
+    const AcrExecuted *executed; /* what was judged; borrowed */
     AcrTestResult result;
     char *why;         /* owned; one sentence for a reader who can act on it */
     guint line;        /* of the script, where the AssertionError passed last; 0: none */
@@ -158,12 +159,12 @@ typedef struct {
     AcrOverlay *overlay;       /* owned; NULL likewise */
     guint attempt, try_number; /* of the selected candidate; attempt from 0, try from 1 */
     AcrProof proof;            /* of the selected candidate */
-    char *proof_why;           /* owned; in a line: "reproducer_2.py fails without the patch and
+    char *why;                 /* owned; in a line: "reproducer_2.py fails without the patch and
                                   passes with it", or why nothing was proved; of a script: why it
-                                  should be checked, or NULL */
+                                  should be checked, or NULL; without either: why the last attempt
+                                  that gave no answer ended, or NULL */
     bool is_validated;         /* likewise: `validate` was run on it and accepted it */
     char *script;              /* owned; of acr_reproduce_run: the one that reproduces the issue */
-    char *reason;              /* owned; why the last attempt that gave no answer ended, or NULL */
 } AcrOutcome;
 void acr_outcome_clear(AcrOutcome *outcome);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
@@ -175,7 +176,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
  */
 bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 /* Guard and reproducer of one attempt after the other, until the issue is reproduced. True also
- * where it is not (`script` NULL, `reason` says why). Errors: as above. */
+ * where it is not (`script` NULL, `why` says why). Errors: as above. */
 bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 
 #endif

@@ -11,9 +11,7 @@
 
 void acr_run_result_clear(AcrRunResult *result)
 {
-    g_clear_pointer(&result->why, g_free);
-    g_clear_pointer(&result->patch, g_bytes_unref);
-    g_clear_pointer(&result->script, g_free);
+    acr_outcome_clear(&result->found);
     g_clear_pointer(&result->error, g_free);
     g_clear_pointer(&result->tag, g_free);
     g_clear_pointer(&result->error_class, g_free);
@@ -38,16 +36,10 @@ static AcrVerdict verdict_of(const AcrOutcome *outcome)
     return outcome->is_validated ? ACR_VERDICT_VALIDATED : ACR_VERDICT_UNVERIFIED;
 }
 
-void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutcome *outcome,
-                     const AcrCostSum *cost)
+void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCostSum *cost)
 {
-    bool is_made = outcome->diff || outcome->script;
-    result->verdict = verdict_of(outcome);
-    result->why = g_strdup(is_made ? outcome->proof_why : outcome->reason);
-    result->status = outcome->status;
-    result->proof = outcome->proof;
-    result->patch = outcome->diff ? g_bytes_ref(outcome->diff) : NULL;
-    result->script = g_strdup(outcome->script);
+    bool is_made = result->found.diff || result->found.script;
+    result->verdict = verdict_of(&result->found);
     result->is_reproduction = spec->verb == ACR_FOR_REPRODUCE;
     result->cost = *cost;
     result->tag = g_strdup(spec->tag);
@@ -57,9 +49,9 @@ void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutc
 
 void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInterrupt *interrupt)
 {
-    if (!result->patch && !result->script) {
+    if (!result->found.diff && !result->found.script) {
         result->verdict = ACR_VERDICT_NONE;
-        result->proof = ACR_PROOF_NONE;
+        result->found.proof = ACR_PROOF_NONE;
     }
     g_free(result->error);
     g_free(result->error_class);
@@ -77,13 +69,14 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
 {
     AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "verdict", acr_verdict_name(result->verdict));
-    acr_json_set_string(json, "why", result->why);
-    acr_json_set_string(json, "status", acr_extract_status_name(result->status));
+    acr_json_set_string(json, "why", result->found.why);
+    acr_json_set_string(json, "status", acr_extract_status_name(result->found.status));
     acr_json_set(json, "patch",
-                 result->patch ? acr_json_new_gbytes(result->patch) : acr_json_new_null());
-    acr_json_set_string(json, "proof", acr_proof_name(result->proof));
+                 result->found.diff ? acr_json_new_gbytes(result->found.diff)
+                                    : acr_json_new_null());
+    acr_json_set_string(json, "proof", acr_proof_name(result->found.proof));
     if (result->is_reproduction)
-        acr_json_set_string(json, "script", result->script);
+        acr_json_set_string(json, "script", result->found.script);
     acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
     acr_json_set_int(json, "exit", result->exit_code);
     if (result->tag)
@@ -112,12 +105,12 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
         return false;
     const AcrJson *ended = acr_json_get(json, "error");
     *out = (AcrRunResult){
+        .found = {.why = g_strdup(acr_json_get_string(json, "why")),
+                  .status = (AcrExtractStatus)status,
+                  .proof = (AcrProof)proof,
+                  .diff = acr_json_get_bytes(json, "patch"),
+                  .script = g_strdup(acr_json_get_string(json, "script"))},
         .verdict = (AcrVerdict)verdict,
-        .why = g_strdup(acr_json_get_string(json, "why")),
-        .status = (AcrExtractStatus)status,
-        .proof = (AcrProof)proof,
-        .patch = acr_json_get_bytes(json, "patch"),
-        .script = g_strdup(acr_json_get_string(json, "script")),
         .is_reproduction = acr_json_get(json, "script") != NULL,
         .exit_code = (int)acr_json_get_int(json, "exit", ACR_EXIT_ENVIRONMENT),
         .tag = g_strdup(acr_json_get_string(json, "tag")),
@@ -131,17 +124,19 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
 /* ---- Files ---- */
 
 /* selected_patch.json */
-static AcrJson *describe_selection(const AcrOutcome *outcome, const AcrRunResult *result)
+static AcrJson *describe_selection(const AcrRunResult *result)
 {
+    const AcrOutcome *outcome = &result->found;
     AcrJson *json = acr_json_new_object();
     g_autofree char *path = g_strdup_printf("attempt_%u/extracted_patch_%u.diff", outcome->attempt,
                                             outcome->try_number);
-    const char *why = result->why ? result->why : "the first applicable patch";
-    acr_json_set_string(json, "selected", result->patch ? path : NULL);
-    acr_json_set_string(json, "status", acr_extract_status_name(result->status));
-    acr_json_set_string(json, "proof", result->patch ? acr_proof_name(result->proof) : NULL);
+    const char *why = result->found.why ? result->found.why : "the first applicable patch";
+    acr_json_set_string(json, "selected", result->found.diff ? path : NULL);
+    acr_json_set_string(json, "status", acr_extract_status_name(result->found.status));
+    acr_json_set_string(json, "proof",
+                        result->found.diff ? acr_proof_name(result->found.proof) : NULL);
     acr_json_set_string(json, "reason",
-                        result->patch ? why : "no attempt gave an applicable patch");
+                        result->found.diff ? why : "no attempt gave an applicable patch");
     return json;
 }
 
@@ -153,18 +148,18 @@ bool acr_artifacts_write_json(const AcrArtifacts *artifacts, const char *name, A
     return artifacts->write(artifacts->ctx, name, text, strlen(text), error);
 }
 
-bool acr_result_save(const AcrArtifacts *artifacts, const AcrOutcome *outcome,
-                     const AcrRunResult *result, GError **error)
+bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result, GError **error)
 {
     gsize len = 0;
-    const void *diff = result->patch ? g_bytes_get_data(result->patch, &len) : NULL;
+    const void *diff = result->found.diff ? g_bytes_get_data(result->found.diff, &len) : NULL;
     if (result->is_reproduction) {
-        if (result->script && !artifacts->write(artifacts->ctx, ACR_TEST_FILE, result->script,
-                                                strlen(result->script), error))
+        if (result->found.script &&
+            !artifacts->write(artifacts->ctx, ACR_TEST_FILE, result->found.script,
+                              strlen(result->found.script), error))
             return false;
     } else if (!artifacts->write(artifacts->ctx, ACR_FILE_PATCH, diff ? diff : "", len, error) ||
-               !acr_artifacts_write_json(artifacts, ACR_FILE_SELECTED,
-                                         describe_selection(outcome, result), error)) {
+               !acr_artifacts_write_json(artifacts, ACR_FILE_SELECTED, describe_selection(result),
+                                         error)) {
         return false;
     }
     return acr_artifacts_write_json(artifacts, ACR_FILE_RESULT, acr_run_result_to_json(result),

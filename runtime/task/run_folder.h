@@ -71,12 +71,11 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUS
 /* Writes indented JSON (taken). */
 bool acr_artifacts_write_json(const AcrArtifacts *artifacts, const char *name, AcrJson *json,
                               GError **error) ACR_MUST_USE;
-/* What the loops have found as the result of the run. */
-void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutcome *outcome,
-                     const AcrCostSum *cost);
+/* Completes a result by what the loops have found. */
+void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCostSum *cost);
 /* Writes a result: result.json, and patch.diff with selected_patch.json, or the reproducer. */
-bool acr_result_save(const AcrArtifacts *artifacts, const AcrOutcome *outcome,
-                     const AcrRunResult *result, GError **error) ACR_MUST_USE;
+bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result,
+                     GError **error) ACR_MUST_USE;
 /* The result of a folder. *out owned. Errors: ENVIRONMENT. */
 bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error) ACR_MUST_USE;
 

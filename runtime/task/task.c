@@ -198,10 +198,10 @@ static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
     return models;
 }
 
-/* Runs the attempts with the journal before models, referee and sandbox; what they have come to is
- * *out, and *out_result however they ended. */
+/* Runs the attempts with the journal before models, referee and sandbox; *out is what they have found
+ * however they ended. */
 static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *artifacts,
-                         AcrCost *cost, AcrOutcome *out, AcrRunResult *out_result, GError **error)
+                         AcrCost *cost, AcrRunResult *out, GError **error)
 {
     const AcrRunSpec *spec = task->spec;
     g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
@@ -235,9 +235,9 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .interrupt = task->host->interrupt,
         .budget = task->limits.budget,
     };
-    bool ok = spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(&run, out, error)
-                                              : acr_attempts_run(&run, out, error);
-    acr_result_take(out_result, spec, out, acr_cost_total(cost));
+    bool ok = spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(&run, &out->found, error)
+                                              : acr_attempts_run(&run, &out->found, error);
+    acr_result_judge(out, spec, acr_cost_total(cost));
     return ok;
 }
 
@@ -274,18 +274,18 @@ static bool go_live(Task *task, GError **error)
 }
 
 /* Writes a result: of a run that is over, or the best so far at a ceiling. */
-static bool save(Task *task, const AcrArtifacts *artifacts, const AcrOutcome *outcome,
-                 const AcrRunResult *result, GError **error)
+static bool save(Task *task, const AcrArtifacts *artifacts, const AcrRunResult *result,
+                 GError **error)
 {
-    return acr_result_save(artifacts, outcome, result, error) &&
+    return acr_result_save(artifacts, result, error) &&
            (result->error ||
             acr_folder_write_meta(&task->folder, task->folder.meta, ACR_FOLDER_DONE, error));
 }
 
-static bool apply(const Task *task, const AcrOutcome *outcome, GError **error)
+static bool apply(const Task *task, const AcrOutcome *found, GError **error)
 {
-    bool is_wanted = task->spec->apply && outcome->overlay && !acr_proof_is_against(outcome->proof);
-    return !is_wanted || acr_overlay_apply(outcome->overlay, work_tree(task), error);
+    bool is_wanted = task->spec->apply && found->overlay && !acr_proof_is_against(found->proof);
+    return !is_wanted || acr_overlay_apply(found->overlay, work_tree(task), error);
 }
 
 /* Everything after the folder is ready: index, journal, attempts, result. */
@@ -297,9 +297,8 @@ static bool work(Task *task, AcrRunResult *out, GError **error)
         return false;
     g_autoptr(AcrCost) cost = acr_cost_new();
     AcrArtifacts artifacts = {&task->folder, write_artifact};
-    g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) reason = NULL, late = NULL;
-    bool is_over = run_attempts(task, journal, &artifacts, cost, &outcome, out, &reason);
+    bool is_over = run_attempts(task, journal, &artifacts, cost, out, &reason);
     bool is_stopped = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
     if (reason)
         acr_run_result_fail(out, reason, task->host->interrupt);
@@ -308,11 +307,11 @@ static bool work(Task *task, AcrRunResult *out, GError **error)
     if (is_over || is_stopped) {
         if (!is_kept)
             g_propagate_error(error, g_steal_pointer(&late));
-        if (!is_kept || !save(task, &artifacts, &outcome, out, error))
+        if (!is_kept || !save(task, &artifacts, out, error))
             return false;
     }
     if (is_over)
-        return apply(task, &outcome, error);
+        return apply(task, &out->found, error);
     g_propagate_error(error, g_steal_pointer(&reason));
     return false;
 }
@@ -337,6 +336,7 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
 static bool finish(bool ok, AcrRunResult *result, const AcrHost *host, GError *reason,
                    GError **error)
 {
+    g_clear_pointer(&result->found.overlay, acr_overlay_free); /* of the task's snapshot */
     if (ok)
         return true;
     acr_run_result_fail(result, reason, host->interrupt);
@@ -349,7 +349,7 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
     g_auto(Task) task = {.spec = spec, .host = host};
     GError *reason = NULL;
     *out = (AcrRunResult){.verdict = ACR_VERDICT_NONE,
-                          .proof = ACR_PROOF_NONE,
+                          .found.proof = ACR_PROOF_NONE,
                           .is_reproduction = spec->verb == ACR_FOR_REPRODUCE};
     bool ok = run_in_folder(&task, out, &reason);
     return finish(ok, out, host, reason, error);
@@ -381,15 +381,15 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 
 /* Compares what a run that is over has written with what it would write now. Which prices were
  * known then, nothing but its cost.json tells. */
-static bool check_result(const AcrFolder *folder, GHashTable *kept, const AcrOutcome *outcome,
-                         const AcrRunResult *result, AcrCost *cost, GError **error)
+static bool check_result(const AcrFolder *folder, GHashTable *kept, const AcrRunResult *result,
+                         AcrCost *cost, GError **error)
 {
     const AcrArtifacts artifacts = {kept, keep_artifact};
     g_autoptr(AcrJson) recorded = acr_folder_read_json(folder, ACR_FILE_COST, NULL);
     const AcrJson *prices = acr_json_get(recorded, "prices");
     AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);
     if (!acr_artifacts_write_json(&artifacts, ACR_FILE_COST, spent, error) ||
-        !acr_result_save(&artifacts, outcome, result, error))
+        !acr_result_save(&artifacts, result, error))
         return false;
     g_autofree char *different = find_difference(folder, kept);
     if (!different)
@@ -421,14 +421,13 @@ static bool replay_attempts(Task *task, AcrRunResult *out, GError **error)
     g_autoptr(GHashTable) kept =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     AcrArtifacts artifacts = {kept, keep_artifact};
-    g_auto(AcrOutcome) outcome = {0};
     GError *reason = NULL;
-    if (!run_attempts(task, journal, &artifacts, cost, &outcome, out, &reason)) {
+    if (!run_attempts(task, journal, &artifacts, cost, out, &reason)) {
         propagate_replay_error(&task->folder, reason, error);
         return false;
     }
     return task->folder.state != ACR_FOLDER_DONE ||
-           check_result(&task->folder, kept, &outcome, out, cost, error);
+           check_result(&task->folder, kept, out, cost, error);
 }
 
 /* The spec of the recorded run; its issue is the folder's. */
@@ -447,7 +446,7 @@ bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out, GE
     g_auto(Task) task = {.host = host, .is_replay = true};
     g_auto(AcrRunSpec) spec = {0};
     GError *reason = NULL;
-    *out = (AcrRunResult){.verdict = ACR_VERDICT_NONE, .proof = ACR_PROOF_NONE};
+    *out = (AcrRunResult){.verdict = ACR_VERDICT_NONE, .found.proof = ACR_PROOF_NONE};
     bool ok =
         acr_folder_read(dir, &task.folder, &reason) && read_spec(&task.folder, &spec, &reason);
     if (ok) {
@@ -471,6 +470,6 @@ bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_resu
         return true;
     if (!acr_result_read(&folder, out_result, error))
         return false;
-    *out_has_result = folder.state == ACR_FOLDER_DONE || out_result->patch;
+    *out_has_result = folder.state == ACR_FOLDER_DONE || out_result->found.diff;
     return true;
 }

@@ -115,12 +115,8 @@ const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
  * what a task prints for its batch. Zero-initialise; all owned.
  */
 typedef struct {
+    AcrOutcome found; /* by the loops; once the run is over without its overlay */
     AcrVerdict verdict;
-    char *why;               /* of the verdict, in a line; or NULL */
-    AcrExtractStatus status; /* of the selected patch, or the best reached */
-    AcrProof proof;
-    GBytes *patch;        /* NULL: there is none */
-    char *script;         /* of `reproduce`; NULL: the issue was not reproduced */
     bool is_reproduction; /* it is a run of `reproduce` */
     bool was_finished;    /* the folder held it already: nothing was done */
     AcrCostSum cost;      /* of the whole run, answers from the journal included */

@@ -32,7 +32,7 @@ static void on_task(void *ctx, const AcrInstance *instance, const AcrRunResult *
         acr_console_say(watch->console, "%u/%u %s: exit %d: %s", ended, total,
                         instance->instance_id, result->exit_code, result->error);
     } else {
-        const char *word = !result->patch                           ? "no patch"
+        const char *word = !result->found.diff                      ? "no patch"
                            : result->verdict == ACR_VERDICT_REFUSED ? "the patch was rejected"
                                                                     : "patch";
         g_autofree char *line =

@@ -177,8 +177,9 @@ static void make_run_of(const Place *place, const char *id, const char *given, c
     g_autofree char *meta = g_strdup_printf("{\"format\": 3, \"state\": \"%s\", \"verb\": \"run\", "
                                             "\"options\": {\"model\": %s}}",
                                             state, given);
-    g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_UNVERIFIED, .proof = ACR_PROOF_NONE};
-    result.patch = patch && *patch ? g_bytes_new(patch, strlen(patch)) : NULL;
+    g_auto(AcrRunResult)
+        result = {.verdict = ACR_VERDICT_UNVERIFIED, .found.proof = ACR_PROOF_NONE};
+    result.found.diff = patch && *patch ? g_bytes_new(patch, strlen(patch)) : NULL;
     g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
     g_autofree char *text = acr_json_print(json);
     g_autofree char *meta_name = g_build_filename(id, "meta.json", NULL),
