@@ -49,7 +49,6 @@ typedef enum {
 } AcrRetrievalAsk;
 
 #define ACR_EXTRACT_TRIES 5
-#define ACR_ROUNDS_DEFAULT 15
 
 typedef struct {
     AcrRetrievalState state;
@@ -63,7 +62,7 @@ typedef struct {
 AcrRetrieval acr_retrieval_begin(guint max_rounds);
 /* Makes the transition. False, and nothing changed, when the event cannot occur in the state. */
 bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event);
-bool acr_retrieval_is_over(const AcrRetrieval *machine);
+#define acr_retrieval_is_over(machine) ((machine)->state >= ACR_RETRIEVAL_DONE)
 
 /* ---- Review ---------------------------------------------------------------------------------- */
 
@@ -112,7 +111,7 @@ typedef struct {
 AcrReview acr_review_begin(void);
 /* Makes the transition. False, and nothing changed, when the event cannot occur in the state. */
 bool acr_review_step(AcrReview *machine, AcrReviewEvent event);
-bool acr_review_is_over(const AcrReview *machine);
+#define acr_review_is_over(machine) ((machine)->state >= ACR_REVIEW_APPROVED)
 
 /* ---- Attempt --------------------------------------------------------------------------------- */
 
@@ -143,9 +142,6 @@ typedef enum {
     ACR_ATTEMPT_EVENTS,
 } AcrAttemptEvent;
 
-#define ACR_TRIES_DEFAULT 3
-#define ACR_ATTEMPTS_DEFAULT 1
-
 typedef struct {
     AcrAttemptState state;
     guint attempt; /* 0-based */
@@ -157,6 +153,6 @@ typedef struct {
 
 AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries);
 bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event);
-bool acr_attempt_is_over(const AcrAttempt *machine);
+#define acr_attempt_is_over(machine) ((machine)->state >= ACR_ATTEMPT_DONE)
 
 #endif

@@ -29,19 +29,6 @@ void acr_cost_free(AcrCost *cost)
     g_free(cost);
 }
 
-void acr_cost_sum_add(AcrCostSum *sum, const AcrCostSum *more)
-{
-    sum->calls += more->calls;
-    sum->replayed_calls += more->replayed_calls;
-    sum->unknown_cost_calls += more->unknown_cost_calls;
-    sum->retries += more->retries;
-    acr_usage_add(&sum->usage, &more->usage);
-    if (__builtin_add_overflow(sum->wait_ms, MAX(more->wait_ms, 0), &sum->wait_ms))
-        sum->wait_ms = G_MAXINT64;
-    if (__builtin_add_overflow(sum->charged_pico, MAX(more->charged_pico, 0), &sum->charged_pico))
-        sum->charged_pico = G_MAXINT64;
-}
-
 static AcrCostSum *sum_in(GHashTable *sums, const char *name)
 {
     AcrCostSum *sum = g_hash_table_lookup(sums, name);

@@ -6,9 +6,7 @@
 
 #define ACR_PICO 1000000 /* pico-USD in a millionth of a USD */
 
-/* Adds known counters; saturates. */
-void acr_usage_add(AcrUsage *sum, const AcrUsage *usage);
-/* Likewise of all that is summed. */
+/* Adds what is known of each; saturates. */
 void acr_cost_sum_add(AcrCostSum *sum, const AcrCostSum *more);
 
 /* Calls and tokens by role, recorded and live ones alike: the same journal gives the same sums. */

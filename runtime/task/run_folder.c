@@ -61,26 +61,16 @@ static bool refuse(GError **error, const char *path, const char *why)
     return acr_task_refuse(error, "'%s' %s", path, why);
 }
 
-/* Whether a file is a regular one (no link) that holds nothing, or what `is_own` takes for a run's.
- */
-static bool holds_own(const char *path, bool (*is_own)(const char *text))
+/* Whether a file is a regular one (no link) that holds nothing or this text; `own` NULL: a process id
+ * and a line feed. */
+static bool holds_own(const char *path, const char *own)
 {
     g_autoptr(GBytes) bytes =
         g_file_test(path, G_FILE_TEST_IS_SYMLINK) ? NULL : acr_file_read(path, 32, NULL);
     g_autofree char *text = acr_bytes_text(bytes);
-    return bytes && strlen(text) == g_bytes_get_size(bytes) && (!*text || is_own(text));
-}
-
-static bool is_gitignore(const char *text)
-{
-    return strcmp(text, GITIGNORE) == 0;
-}
-
-/* A process id and a line feed. */
-static bool is_lock(const char *text)
-{
-    gsize digits = strspn(text, "0123456789");
-    return digits > 0 && strcmp(text + digits, "\n") == 0;
+    gsize digits = own ? 0 : strspn(text, "0123456789");
+    bool is_own = own ? strcmp(text, own) == 0 : digits > 0 && strcmp(text + digits, "\n") == 0;
+    return bytes && strlen(text) == g_bytes_get_size(bytes) && (!*text || is_own);
 }
 
 /* A file that a run which was killed at its very beginning can have left, and none of the user's by
@@ -89,9 +79,9 @@ static bool is_beginning(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
     if (strcmp(name, LOCK) == 0)
-        return holds_own(path, is_lock);
+        return holds_own(path, NULL);
     if (strcmp(name, ".gitignore") == 0)
-        return holds_own(path, is_gitignore);
+        return holds_own(path, GITIGNORE);
     return acr_file_is_temporary(name) && g_file_test(path, G_FILE_TEST_IS_REGULAR);
 }
 
@@ -163,13 +153,6 @@ static bool read_meta(AcrFolder *folder, GError **error)
     return check_format(folder, error) && read_state(folder, error);
 }
 
-/* The folder is new: it is made, and hidden from git in case it lies in a working tree. */
-static bool make_folder(const AcrFolder *folder, GError **error)
-{
-    return acr_dir_make(folder->path, error) &&
-           acr_folder_write(folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error);
-}
-
 bool acr_folder_exists(const char *path)
 {
     g_autofree char *meta = g_build_filename(path, META, NULL);
@@ -183,7 +166,7 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
     g_autofree char *lock = acr_folder_path(folder, LOCK);
     bool exists =
         g_file_test(lock, G_FILE_TEST_EXISTS) || g_file_test(lock, G_FILE_TEST_IS_SYMLINK);
-    if (exists && !holds_own(lock, is_lock))
+    if (exists && !holds_own(lock, NULL))
         return refuse(error, path, "holds a lock that is not a run's");
     folder->lock = acr_lock_take(lock, error);
     if (folder->lock)
@@ -216,7 +199,10 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
     g_auto(AcrFolder) folder = {.path = g_canonicalize_filename(path, NULL)};
     if (!read_meta(&folder, error))
         return false;
-    if (!folder.meta && (!check_free(folder.path, error) || !make_folder(&folder, error)))
+    /* A new folder is hidden from git in case it lies in a working tree. */
+    if (!folder.meta &&
+        (!check_free(folder.path, error) ||
+         !acr_folder_write(&folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error)))
         return false;
     if (!take_lock(&folder, path, error))
         return false;

@@ -20,19 +20,15 @@
 
 /* ---- Results ---- */
 
-/* Output as it comes, until a stream has shown as much as is kept of it. */
-typedef struct {
-    guint64 left[2];
-} Passing;
-
+/* Prints output as it comes, until a stream has shown as much as is kept of it; `ctx` holds how many
+ * bytes of each are left. */
 static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
 {
-    Passing *passing = ctx;
-    gsize n = (gsize)MIN((guint64)len, passing->left[is_stderr]);
-    passing->left[is_stderr] -= n;
+    gsize *left = (gsize *)ctx + is_stderr, n = MIN(len, *left);
+    *left -= n;
     int err = n ? acr_fd_write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, data, n) : 0;
-    if (err) /* nobody reads it any more; the command goes on, its exit code still counts */
-        passing->left[is_stderr] = 0;
+    if (err) /* the reader has gone away; the command continues, its exit code still counts */
+        *left = 0;
 }
 
 static AcrJson *describe(const AcrExecuted *executed)
@@ -54,14 +50,6 @@ static int exit_code(const AcrExecuted *executed)
     return executed->signal ? EXIT_SIGNAL + executed->signal : executed->exit_code;
 }
 
-/* What a user cannot see from the exit code alone. */
-static void say_limit(const AcrExecuted *executed)
-{
-    if (executed->limit != ACR_LIMIT_NONE)
-        acr_verb_say(acr_verb_exec.name, "the limit on %s was hit",
-                     acr_sandbox_limit_words(executed->limit));
-}
-
 /* ---- The whole ---- */
 
 static int fail(AcrHost *host, const GError *error)
@@ -75,7 +63,7 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
 {
     g_autoptr(GError) error = NULL;
     gsize shown = spec->output_limit > 0 ? (gsize)spec->output_limit : G_MAXSIZE;
-    Passing passing = {{shown, shown}};
+    gsize left[] = {shown, shown};
     AcrExecution execution = {
         .overlay = overlay,
         .argv = (const char *const *)spec->arguments,
@@ -86,15 +74,16 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
                    .processes = (guint)MAX(spec->processes, 0),
                    .output_bytes = (gsize)MAX(spec->output_limit, 0)},
         .on_output = spec->json ? NULL : pass,
-        .on_output_ctx = &passing,
+        .on_output_ctx = left,
     };
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(sandbox, &execution, &executed, &error))
         return fail(host, error);
-    if (!spec->json) {
-        say_limit(&executed);
+    if (!spec->json && executed.limit != ACR_LIMIT_NONE) /* the exit code alone does not tell */
+        acr_verb_say(acr_verb_exec.name, "the limit on %s was hit",
+                     acr_sandbox_limit_words(executed.limit));
+    if (!spec->json)
         return exit_code(&executed);
-    }
     g_autoptr(AcrJson) json = describe(&executed);
     return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
 }
