@@ -4,7 +4,7 @@
  * on standard input, and hands its result back as JSON. Shared between the threads is only Batch,
  * under its lock.
  */
-#include "batch/batch_private.h"
+#include "batch/batch.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -68,4 +68,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error) ACR_MUST_USE;
 
+/* Makes OUT/preds.jsonl from the run folders, atomically. */
+bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances,
+                           GError **error) ACR_MUST_USE;
+
 #endif

@@ -3,7 +3,7 @@
  * the run folders each time, so that it is complete after a kill; lines of instances outside the
  * batch are kept as they are, and so are those of folders that other models have filled.
  */
-#include "batch/batch_private.h"
+#include "batch/batch.h"
 
 #include <string.h>
 

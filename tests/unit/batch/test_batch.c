@@ -2,7 +2,7 @@
  * in preds.jsonl. */
 #include <string.h>
 
-#include "batch/batch_private.h"
+#include "batch/batch.h"
 
 typedef struct {
     char *dir; /* owned; a new folder */
