@@ -71,6 +71,8 @@ typedef enum {
  * (bytes, depth or values). Bytes that are not UTF-8 are MALFORMED.
  */
 AcrJson *acr_json_parse(const char *text, gsize len, GError **error) ACR_MUST_USE;
+/* Likewise of what was read; of NULL (it could not be, and *error says why) NULL. */
+AcrJson *acr_json_parse_bytes(GBytes *bytes, GError **error) ACR_MUST_USE;
 void acr_json_free(AcrJson *json);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJson, acr_json_free)
 AcrJson *acr_json_copy(const AcrJson *json) ACR_MUST_USE; /* owned */
@@ -107,9 +109,10 @@ AcrJsonType acr_json_type(const AcrJson *json); /* NULL counts as ACR_JSON_NULL 
 const AcrJson *acr_json_get(const AcrJson *object, const char *key);
 /* The member's text, borrowed; NULL if absent or no string. */
 const char *acr_json_get_string(const AcrJson *object, const char *key);
-/* The member's bytes, of a string or of {"base64": "…"}; owned (g_bytes_unref); NULL if absent,
- * neither, or bad base64. */
-GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
+/* The bytes of a string or of {"base64": "…"}; owned (g_bytes_unref); NULL if neither, or bad base64.
+ */
+GBytes *acr_json_bytes(const AcrJson *json) ACR_MUST_USE;
+GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE; /* of a member */
 /* Integers: `otherwise` also for a number with a fraction or beyond 64 bits. */
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise);
 double acr_json_get_double(const AcrJson *object, const char *key, double otherwise);
@@ -134,6 +137,8 @@ bool acr_utf8_is_text(const void *data, gsize len);
 /* A copy in which each invalid byte, and each NUL, is replaced by U+FFFD; owned (g_free). */
 char *acr_utf8_repair(const void *data, gsize len) ACR_MUST_USE;
 char *acr_utf8_repair_bytes(GBytes *bytes) ACR_MUST_USE; /* likewise */
+/* The bytes up to the first NUL as a C string; "" for NULL; owned (g_free). */
+char *acr_bytes_text(GBytes *bytes) ACR_MUST_USE;
 
 /*
  * The text of a source file as Python reads it: BOM taken off, decoded by its PEP 263 cookie, else
@@ -228,6 +233,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrLock, acr_lock_free)
 
 /* Lower-case hex SHA-256; owned (g_free). */
 char *acr_sha256_hex(const void *data, gsize len) ACR_MUST_USE;
+char *acr_sha256_bytes(GBytes *bytes) ACR_MUST_USE; /* likewise */
 
 /* No process of ours, nor any that it starts, leaves a core behind. Errors: FAILED. */
 bool acr_forbid_cores(GError **error) ACR_MUST_USE;

@@ -210,6 +210,11 @@ char *acr_sha256_hex(const void *data, gsize len)
     return g_compute_checksum_for_data(G_CHECKSUM_SHA256, len ? data : (const void *)"", len);
 }
 
+char *acr_sha256_bytes(GBytes *bytes)
+{
+    return g_compute_checksum_for_bytes(G_CHECKSUM_SHA256, bytes);
+}
+
 bool acr_file_is_temporary(const char *name)
 {
     return g_str_has_prefix(name, TEMPORARY_PREFIX) && strlen(name) == strlen(TEMPORARY_NAME);

@@ -111,6 +111,13 @@ AcrJson *acr_json_parse(const char *text, gsize len, GError **error)
     return (AcrJson *)node;
 }
 
+AcrJson *acr_json_parse_bytes(GBytes *bytes, GError **error)
+{
+    gsize len = 0;
+    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    return bytes ? acr_json_parse(text, len, error) : NULL;
+}
+
 void acr_json_free(AcrJson *json)
 {
     cJSON_Delete(node_of(json));
@@ -247,13 +254,12 @@ const char *acr_json_get_string(const AcrJson *object, const char *key)
     return acr_json_string(acr_json_get(object, key));
 }
 
-GBytes *acr_json_get_bytes(const AcrJson *object, const char *key)
+GBytes *acr_json_bytes(const AcrJson *json)
 {
-    const AcrJson *member = acr_json_get(object, key);
-    const char *text = acr_json_string(member);
+    const char *text = acr_json_string(json);
     if (text)
         return g_bytes_new(text, strlen(text));
-    const char *base64 = acr_json_get_string(member, BASE64_KEY);
+    const char *base64 = acr_json_get_string(json, BASE64_KEY);
     if (!base64)
         return NULL;
     gsize len = 0;
@@ -262,6 +268,11 @@ GBytes *acr_json_get_bytes(const AcrJson *object, const char *key)
     if (strcmp(base64, again) != 0) /* GLib's decoder skips what it does not know */
         return NULL;
     return g_bytes_new_take(g_steal_pointer(&data), len);
+}
+
+GBytes *acr_json_get_bytes(const AcrJson *object, const char *key)
+{
+    return acr_json_bytes(acr_json_get(object, key));
 }
 
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise)

@@ -51,6 +51,13 @@ char *acr_utf8_repair_bytes(GBytes *bytes)
     return acr_utf8_repair(data ? data : "", len);
 }
 
+char *acr_bytes_text(GBytes *bytes)
+{
+    gsize len = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
+    return g_strndup(data ? data : "", len);
+}
+
 GArray *acr_text_lines(const char *text, gsize len)
 {
     GArray *starts = g_array_new(FALSE, FALSE, sizeof(gsize));

@@ -50,19 +50,12 @@ static bool open_file(AcrJournal *journal, guint64 *out_size, GError **error)
         set_errno(error, errno, "open", journal->path);
         return false;
     }
-    if (!S_ISREG(st.st_mode)) {
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
-                    "cannot open journal '%s': not a regular file", journal->path);
-        return false;
-    }
-    if ((guint64)st.st_size > ACR_JOURNAL_MAX_BYTES) {
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
-                    "cannot open journal '%s': larger than %llu bytes", journal->path,
-                    ACR_JOURNAL_MAX_BYTES);
-        return false;
-    }
     *out_size = (guint64)st.st_size;
-    return true;
+    if (S_ISREG(st.st_mode) && *out_size <= ACR_JOURNAL_MAX_BYTES)
+        return true;
+    g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED, "cannot open journal '%s': %s",
+                journal->path, S_ISREG(st.st_mode) ? "larger than 8 GiB" : "not a regular file");
+    return false;
 }
 
 /* Makes the file's name survive a crash (a new journal), and takes a dropped last record off the
@@ -97,8 +90,7 @@ AcrJournal *acr_journal_open(const char *path, AcrJournalMode mode, GError **err
     journal->answers = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
     if (!open_file(journal, &size, error))
         return NULL;
-    if (!acr_journal_index(journal->fd, size, journal->entries, &journal->end, &journal->remark,
-                           error)) {
+    if (!acr_journal_index(journal->fd, journal->entries, &journal->end, &journal->remark, error)) {
         g_prefix_error(error, "journal '%s': ", path);
         return NULL;
     }
@@ -123,16 +115,6 @@ void acr_journal_free(AcrJournal *journal)
 const char *acr_journal_remark(const AcrJournal *journal)
 {
     return journal->remark;
-}
-
-gsize acr_journal_recorded(const AcrJournal *journal)
-{
-    return journal->entries->len;
-}
-
-gsize acr_journal_position(const AcrJournal *journal)
-{
-    return journal->position;
 }
 
 bool acr_journal_is_live(const AcrJournal *journal)
@@ -203,8 +185,7 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
 static GString *record_line(gsize n, const char *event, const AcrJson *request,
                             const AcrJson *answer, const AcrJson *time)
 {
-    g_autoptr(AcrJson) name = acr_json_new_string(event);
-    g_autofree char *event_text = acr_json_print(name);
+    g_autofree char *event_text = acr_text_quote(event, G_MAXSIZE);
     g_autofree char *request_text = acr_json_print(request);
     g_autofree char *answer_text = acr_json_print(answer);
     g_autofree char *time_text = time ? acr_json_print(time) : NULL;

@@ -16,10 +16,10 @@
 
 typedef enum {
     ACR_JOURNAL_ERROR_FAILED,
-    ACR_JOURNAL_ERROR_DIVERGED, /* the run asks something else than it asked then: the message shows
+    ACR_JOURNAL_ERROR_DIVERGED, /* the run asks for something other than is recorded: the message shows
                                    both texts */
     ACR_JOURNAL_ERROR_ENDED,    /* read-only journal: no record is left */
-    ACR_JOURNAL_ERROR_DAMAGED,  /* a record before the last cannot be read */
+    ACR_JOURNAL_ERROR_DAMAGED, /* a record before the last cannot be read */
     ACR_JOURNAL_ERROR_NO_SPACE,
 } AcrJournalError;
 #define ACR_JOURNAL_ERROR acr_journal_error_quark()
@@ -46,9 +46,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJournal, acr_journal_free)
 const char *
 acr_journal_remark(const AcrJournal *journal); /* borrowed; one line for the user, or NULL */
 
-gsize acr_journal_recorded(const AcrJournal *journal); /* records read at opening */
-gsize acr_journal_position(const AcrJournal *journal); /* records answered or appended so far */
-bool acr_journal_is_live(const AcrJournal *journal);   /* every recorded event has been answered */
+bool acr_journal_is_live(const AcrJournal *journal); /* every recorded event has been answered */
 
 /*
  * Asks the journal first. If a record is left, its event and request must equal the given ones:

@@ -14,11 +14,11 @@ typedef struct {
 /*
  * Finds the records of a journal file without parsing each.
  *   entries     AcrJournalEntry of each whole record, appended.
- *   out_end     offset behind the last whole record: what follows is to be dropped.
+ *   out_end     offset after the last whole record: what follows is to be dropped.
  *   out_remark  owned (g_free); why something is to be dropped, or NULL.
  * Errors: DAMAGED, FAILED. O(bytes).
  */
-bool acr_journal_index(int fd, guint64 size, GArray *entries, guint64 *out_end, char **out_remark,
+bool acr_journal_index(int fd, GArray *entries, guint64 *out_end, char **out_remark,
                        GError **error) ACR_MUST_USE;
 
 /*

@@ -1,8 +1,8 @@
 /*
- * Finds the records of a journal file. Lines are found in blocks; of each line only the head is
- * looked at, which holds its number in every journal that this program wrote. A line that begins
- * otherwise, and the last one, are parsed. Only the last line may be cut or damaged: that is what a
- * crash leaves behind. Damage inside a line is found when the record is asked for.
+ * Finds the records of a journal file. Of each line only the head is read, which holds its number in
+ * every journal that this program wrote. A line that begins otherwise, and the last one, are parsed.
+ * Only the last line may be cut or damaged: that is what a crash leaves behind. Damage inside a line
+ * is found when the record is asked for.
  */
 #include "journal/journal_private.h"
 
@@ -11,39 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK (1024u * 1024)
 #define HEAD 40u /* enough for {"n":18446744073709551615, */
 
 typedef struct {
     int fd;
     GArray *entries;
     guint64 line_off; /* where the current line begins */
-    gsize head_len;   /* bytes of it in `head` */
-    char head[HEAD];
-    GError *bad; /* owned; what is wrong with the newest whole line, or NULL */
+    GError *bad;      /* owned; what is wrong with the newest whole line, or NULL */
 } Scan;
-
-static bool read_at(int fd, void *buffer, gsize len, guint64 off, gsize *out_got, GError **error)
-{
-    gsize got = 0;
-
-    while (got < len) {
-        ssize_t n = pread(fd, (char *)buffer + got, len - got, (off_t)(off + got));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
-                        "cannot read the journal: %s", g_strerror(errno));
-            return false;
-        }
-        if (n == 0)
-            break;
-        got += (gsize)n;
-    }
-    *out_got = got;
-    return true;
-}
 
 static bool is_record(const AcrJson *json, gsize n)
 {
@@ -51,144 +26,116 @@ static bool is_record(const AcrJson *json, gsize n)
            acr_json_get(json, "request") && acr_json_get(json, "answer");
 }
 
+static bool read_at(int fd, char *buffer, gsize len, guint64 off, gsize *out_got, GError **error)
+{
+    gsize got = 0;
+    for (ssize_t n = 1; n != 0 && got<len; got += n> 0 ? (gsize)n : 0) {
+        n = pread(fd, buffer + got, len - got, (off_t)(off + got));
+        if (n < 0 && errno != EINTR) {
+            g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                        "cannot read the journal: %s", g_strerror(errno));
+            return false;
+        }
+    }
+    *out_got = got;
+    return true;
+}
+
 AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError **error)
 {
-    g_autofree char *text = NULL;
-    g_autoptr(AcrJson) json = NULL;
-    g_autoptr(GError) local = NULL;
-    gsize got = 0;
-
     if (entry->len > ACR_JOURNAL_MAX_RECORD) {
         g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
                     "line %zu of the journal is longer than %u bytes", n + 1,
                     ACR_JOURNAL_MAX_RECORD);
         return NULL;
     }
-    text = g_malloc(entry->len + 1);
+    g_autofree char *text = g_malloc(entry->len + 1);
+    g_autoptr(GError) reason = NULL;
+    gsize got = 0;
     if (!read_at(fd, text, entry->len, entry->off, &got, error))
         return NULL;
-    json = acr_json_parse(text, got, &local);
-    if (!json) {
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
-                    "line %zu of the journal is damaged: %s", n + 1, local->message);
-        return NULL;
-    }
-    if (!is_record(json, n)) {
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
-                    "line %zu of the journal is damaged: not a record with the number %zu", n + 1,
-                    n);
-        return NULL;
-    }
-    return g_steal_pointer(&json);
+    g_autoptr(AcrJson) json = acr_json_parse(text, got, &reason);
+    if (json && is_record(json, n))
+        return g_steal_pointer(&json);
+    g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
+                "line %zu of the journal is damaged: %s", n + 1,
+                json ? "not a record with its number" : reason->message);
+    return NULL;
 }
 
-/* Whether the line's head tells the right number; else the whole line decides. */
-static bool check_line(Scan *scan, const AcrJournalEntry *entry, gsize n)
+/* Adds the line of `len` bytes that has just ended; what is wrong with it is kept in scan->bad. */
+static void add_line(Scan *scan, const char *head, gsize len)
 {
-    char expected[HEAD];
-    int len = snprintf(expected, sizeof expected, "{\"n\":%zu,", n);
-    g_autoptr(AcrJson) json = NULL;
-
-    if (entry->len <= ACR_JOURNAL_MAX_RECORD && scan->head_len >= (gsize)len &&
-        memcmp(scan->head, expected, (gsize)len) == 0)
-        return true;
-    json = acr_journal_read(scan->fd, entry, n, &scan->bad);
-    return json != NULL;
+    AcrJournalEntry entry = {scan->line_off, len};
+    guint n = scan->entries->len;
+    g_autofree char *expected = g_strdup_printf("{\"n\":%u,", n);
+    if (len > ACR_JOURNAL_MAX_RECORD || len < strlen(expected) ||
+        memcmp(head, expected, strlen(expected)) != 0)
+        acr_json_free(acr_journal_read(scan->fd, &entry, n, &scan->bad));
+    g_array_append_val(scan->entries, entry);
+    scan->line_off += len + 1;
 }
 
-static bool damaged_before_last(Scan *scan, GError **error)
+/* Finds all lines. Errors: DAMAGED (before the last line), FAILED. */
+static bool scan_file(Scan *scan, FILE *file, guint64 *out_size, GError **error)
 {
-    if (!scan->bad)
-        return false;
-    g_propagate_error(error, g_steal_pointer(&scan->bad));
-    return true;
-}
-
-/* Takes the bytes of one block; returns false when damage lies before the last line. */
-static bool scan_block(Scan *scan, const char *block, gsize len, guint64 block_off, GError **error)
-{
-    for (const char *at = block, *end = block + len; at < end;) {
-        const char *feed = memchr(at, '\n', (gsize)(end - at));
-        gsize piece = (gsize)((feed ? feed : end) - at);
-        gsize take = MIN(piece, HEAD - scan->head_len);
-        AcrJournalEntry entry;
-
-        if (damaged_before_last(scan, error))
+    char head[HEAD];
+    guint64 off = 0;
+    for (int c; (c = getc_unlocked(file)) != EOF; off++) {
+        gsize at = (gsize)(off - scan->line_off);
+        if (scan->bad) {
+            g_propagate_error(error, g_steal_pointer(&scan->bad));
             return false;
-        memcpy(scan->head + scan->head_len, at, take);
-        scan->head_len += take;
-        if (!feed)
-            break;
-        entry.off = scan->line_off;
-        entry.len = (gsize)(block_off + (guint64)(feed - block) - scan->line_off);
-        (void)check_line(scan, &entry,
-                         scan->entries->len); /* a bad line is remembered in the scan */
-        g_array_append_val(scan->entries, entry);
-        at = feed + 1;
-        scan->line_off = block_off + (guint64)(at - block);
-        scan->head_len = 0;
+        }
+        if (c == '\n')
+            add_line(scan, head, at);
+        else if (at < HEAD)
+            head[at] = (char)c;
     }
-    return true;
-}
-
-static bool scan_file(Scan *scan, guint64 size, GError **error)
-{
-    g_autofree char *block = g_malloc(BLOCK);
-
-    for (guint64 off = 0; off < size;) {
-        gsize got = 0;
-
-        if (!read_at(scan->fd, block, (gsize)MIN(size - off, BLOCK), off, &got, error) ||
-            !scan_block(scan, block, got, off, error))
-            return false;
-        if (got == 0)
-            break;
-        off += got;
-    }
-    return true;
+    *out_size = off;
+    if (ferror(file))
+        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                    "cannot read the journal: %s", g_strerror(errno));
+    return !ferror(file);
 }
 
 /* Drops what a crash left: an unfinished line, or a last line that cannot be read. */
 static void drop_tail(Scan *scan, guint64 size, char **out_remark)
 {
     GArray *entries = scan->entries;
-    g_autoptr(AcrJson) last = NULL;
-
+    guint n = entries->len;
     if (size > scan->line_off) {
-        *out_remark =
-            g_strdup_printf("the last record of the journal (line %u) was cut off and is dropped",
-                            entries->len + 1);
+        *out_remark = g_strdup_printf(
+            "the last record of the journal (line %u) was cut off and is dropped", n + 1);
         return;
     }
-    if (entries->len == 0)
-        return;
-    if (!scan->bad)
-        last =
-            acr_journal_read(scan->fd, &g_array_index(entries, AcrJournalEntry, entries->len - 1),
-                             entries->len - 1, &scan->bad);
-    if (!last) {
+    if (n > 0 && !scan->bad)
+        acr_json_free(acr_journal_read(scan->fd, &g_array_index(entries, AcrJournalEntry, n - 1),
+                                       n - 1, &scan->bad));
+    if (scan->bad) {
         *out_remark =
             g_strdup_printf("the last record of the journal is dropped: %s", scan->bad->message);
-        g_array_set_size(entries, entries->len - 1);
+        scan->line_off = g_array_index(entries, AcrJournalEntry, n - 1).off;
+        g_array_set_size(entries, n - 1);
     }
 }
 
-bool acr_journal_index(int fd, guint64 size, GArray *entries, guint64 *out_end, char **out_remark,
-                       GError **error)
+bool acr_journal_index(int fd, GArray *entries, guint64 *out_end, char **out_remark, GError **error)
 {
     Scan scan = {.fd = fd, .entries = entries};
-    bool ok = scan_file(&scan, size, error);
-
-    *out_end = 0;
-    if (ok) {
-        drop_tail(&scan, size, out_remark);
-        if (entries->len > 0) {
-            const AcrJournalEntry *last =
-                &g_array_index(entries, AcrJournalEntry, entries->len - 1);
-
-            *out_end = last->off + last->len + 1;
-        }
+    guint64 size = 0;
+    int copy = dup(fd);
+    FILE *file = copy >= 0 ? fdopen(copy, "r") : NULL;
+    if (!file) {
+        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                    "cannot read the journal: %s", g_strerror(errno));
+        return false;
     }
+    bool ok = scan_file(&scan, file, &size, error);
+    fclose(file);
+    if (ok)
+        drop_tail(&scan, size, out_remark);
+    *out_end = scan.line_off;
     g_clear_error(&scan.bad);
     return ok;
 }

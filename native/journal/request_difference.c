@@ -8,34 +8,17 @@
 #include <string.h>
 
 #define SHOWN_BEFORE 60u /* bytes of equal text before the difference */
-#define SHOWN_AFTER 200u
-#define MAX_PATH 300u /* bytes */
+#define SHOWN 260u       /* bytes of each side */
+#define MAX_PATH 300u    /* bytes */
 
-typedef struct {
-    GString *path; /* of the place looked at: ".messages[2].content" */
-    char *text;    /* owned; the finding, once there is one */
-} Walk;
-
-static bool walk(Walk *w, const AcrJson *recorded, const AcrJson *asked);
-
-/* JSON text of the bytes around `at`, cut at character borders. */
+/* JSON text of the bytes from just before `at`, a character's border. */
 static char *excerpt(const char *text, gsize at)
 {
-    gsize len = strlen(text);
     gsize from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;
-    gsize to = MIN(len, at + SHOWN_AFTER);
-    g_autofree char *cut = NULL;
-    g_autofree char *quoted = NULL;
-    g_autoptr(AcrJson) string = NULL;
-
     while (from > 0 && ((guchar)text[from] & 0xC0) == 0x80)
         from--;
-    while (to < len && ((guchar)text[to] & 0xC0) == 0x80)
-        to++;
-    cut = g_strndup(text + from, to - from);
-    string = acr_json_new_string(cut);
-    quoted = acr_json_print(string);
-    return g_strconcat(from > 0 ? "…" : "", quoted, to < len ? "…" : "", NULL);
+    g_autofree char *quoted = acr_text_quote(text + from, SHOWN);
+    return g_strconcat(from > 0 ? "…" : "", quoted, NULL);
 }
 
 /* At most `max` bytes of `text` on one line. */
@@ -46,103 +29,76 @@ static char *shorten(const char *text, gsize max)
 
 static char *shown(const AcrJson *value)
 {
-    g_autofree char *text = NULL;
-
-    if (!value)
-        return g_strdup("nothing");
-    text = acr_json_print(value);
-    return shorten(text, SHOWN_BEFORE + SHOWN_AFTER);
+    g_autofree char *text = value ? acr_json_print(value) : g_strdup("nothing");
+    return shorten(text, SHOWN);
 }
 
-static bool found(Walk *w, char *recorded, char *asked)
+/* Both sides of the place at `path`. */
+static char *describe(const char *path, const AcrJson *recorded, const AcrJson *asked)
 {
-    g_autofree char *path = shorten(w->path->str, MAX_PATH);
-
-    w->text = g_strdup_printf("request%s: recorded %s, now %s", path, recorded, asked);
-    g_free(recorded);
-    g_free(asked);
-    return true;
-}
-
-static bool found_string(Walk *w, const char *recorded, const char *asked)
-{
+    const char *then = acr_json_string(recorded), *now = acr_json_string(asked);
+    bool is_text = then && now;
     gsize at = 0;
-
-    while (recorded[at] && recorded[at] == asked[at])
+    while (is_text && then[at] && then[at] == now[at])
         at++;
-    g_string_append_printf(w->path, ", byte %zu", at);
-    return found(w, excerpt(recorded, at), excerpt(asked, at));
+    g_autofree char *place = shorten(path, MAX_PATH),
+                    *first = is_text ? excerpt(then, at) : shown(recorded),
+                    *second = is_text ? excerpt(now, at) : shown(asked),
+                    *byte = is_text ? g_strdup_printf(", byte %zu", at) : g_strdup("");
+    return g_strdup_printf("request%s%s: recorded %s, now %s", place, byte, first, second);
 }
 
-static bool walk_member(Walk *w, const char *key, const AcrJson *recorded, const AcrJson *asked)
+/* The member of `other` with the name of `child`, or where that has none, the element number `n`. */
+static const AcrJson *counterpart(const AcrJson *other, const AcrJson *child, gsize n)
 {
-    gsize len = w->path->len;
-
-    g_string_append_printf(w->path, ".%s", key);
-    if (walk(w, recorded, asked))
-        return true;
-    g_string_truncate(w->path, len);
-    return false;
+    if (acr_json_key(child))
+        return acr_json_get(other, acr_json_key(child));
+    const AcrJson *at = acr_json_first(other);
+    while (at && n-- > 0)
+        at = acr_json_next(at);
+    return at;
 }
 
-static bool walk_object(Walk *w, const AcrJson *recorded, const AcrJson *asked)
-{
-    for (const AcrJson *m = acr_json_first(recorded); m; m = acr_json_next(m)) {
-        const char *key = acr_json_key(m);
+static char *find(GString *path, const AcrJson *recorded, const AcrJson *asked);
 
-        if (strcmp(key, "time") != 0 && walk_member(w, key, m, acr_json_get(asked, key)))
-            return true;
+/* The first difference below the children of one side; of `asked`, those that `recorded` lacks. */
+static char *find_below(GString *path, const AcrJson *recorded, const AcrJson *asked, bool is_asked)
+{
+    gsize len = path->len, n = 0;
+    const AcrJson *at = acr_json_first(is_asked ? asked : recorded);
+    for (; at; at = acr_json_next(at), n++) {
+        const AcrJson *other = counterpart(is_asked ? recorded : asked, at, n);
+        const char *key = acr_json_key(at);
+        if ((is_asked && other) || g_strcmp0(key, "time") == 0)
+            continue;
+        if (key)
+            g_string_append_printf(path, ".%s", key);
+        else
+            g_string_append_printf(path, "[%zu]", n);
+        char *found = is_asked ? describe(path->str, NULL, at) : find(path, at, other);
+        if (found)
+            return found;
+        g_string_truncate(path, len);
     }
-    for (const AcrJson *m = acr_json_first(asked); m; m = acr_json_next(m)) {
-        const char *key = acr_json_key(m);
-
-        if (strcmp(key, "time") != 0 && !acr_json_get(recorded, key))
-            return walk_member(w, key, NULL, m);
-    }
-    return false;
+    return NULL;
 }
 
-static bool walk_array(Walk *w, const AcrJson *recorded, const AcrJson *asked)
+/* The first difference at `path` or below it; owned, NULL: there is none. */
+static char *find(GString *path, const AcrJson *recorded, const AcrJson *asked)
 {
-    const AcrJson *a = acr_json_first(recorded);
-    const AcrJson *b = acr_json_first(asked);
-
-    for (gsize i = 0; a || b;
-         i++, a = a ? acr_json_next(a) : NULL, b = b ? acr_json_next(b) : NULL) {
-        gsize len = w->path->len;
-
-        g_string_append_printf(w->path, "[%zu]", i);
-        if (walk(w, a, b))
-            return true;
-        g_string_truncate(w->path, len);
-    }
-    return false;
-}
-
-static bool walk(Walk *w, const AcrJson *recorded, const AcrJson *asked)
-{
+    AcrJsonType type = acr_json_type(recorded);
     if (recorded && asked && acr_json_equal(recorded, asked, "time"))
-        return false;
-    if (!recorded || !asked || acr_json_type(recorded) != acr_json_type(asked))
-        return found(w, shown(recorded), shown(asked));
-    switch (acr_json_type(recorded)) {
-    case ACR_JSON_STRING:
-        return found_string(w, acr_json_string(recorded), acr_json_string(asked));
-    case ACR_JSON_OBJECT:
-        return walk_object(w, recorded, asked);
-    case ACR_JSON_ARRAY:
-        return walk_array(w, recorded, asked);
-    default:
-        return found(w, shown(recorded), shown(asked));
-    }
+        return NULL;
+    if (!recorded || !asked || type != acr_json_type(asked) ||
+        (type != ACR_JSON_OBJECT && type != ACR_JSON_ARRAY))
+        return describe(path->str, recorded, asked);
+    char *found = find_below(path, recorded, asked, false);
+    return found ? found : find_below(path, recorded, asked, true);
 }
 
 char *acr_journal_difference(const AcrJson *recorded, const AcrJson *asked)
 {
     g_autoptr(GString) path = g_string_new(NULL);
-    Walk w = {.path = path};
-
-    if (!walk(&w, recorded, asked))
-        (void)found(&w, shown(recorded), shown(asked));
-    return w.text;
+    char *found = find(path, recorded, asked);
+    return found ? found : describe("", recorded, asked);
 }

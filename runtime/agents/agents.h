@@ -31,7 +31,7 @@ typedef struct AcrPrompts AcrPrompts;
 
 /*
  * Loads every prompt from `override_dir` (may be NULL) where it has that file, else from `dir`. A
- * file of the override folder that is no prompt's name, a missing file, a missing or unknown
+ * file of the override folder that is not a prompt's name, a missing file, a missing or unknown
  * placeholder: error PROMPT, now.
  */
 AcrPrompts *acr_prompts_load(const char *dir, const char *override_dir,
@@ -95,7 +95,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExtraction, acr_extraction_clear)
 bool acr_agent_extract_read(AcrPython *python, const char *answer, AcrExtraction *out,
                             GError **error) ACR_MUST_USE;
 
-/* ---- Patch writer (patch_writer.c) ----------------------------------------------------------- */
+/* ---- Patch writer (patch_conversation.c) ----------------------------------------------------- */
 
 /* The most code that a patch writer is shown at its start, in bytes. */
 #define ACR_PATCH_CODE_BYTES (192u * 1024)
@@ -109,7 +109,7 @@ void acr_agent_patch_start(AcrConversation *conversation, const AcrPrompts *prom
 void acr_agent_patch_start_from(AcrConversation *conversation, const AcrPrompts *prompts,
                                 const AcrConversation *retrieval);
 
-/* ---- Reproducer (reproducer.c) --------------------------------------------------------------- */
+/* ---- Reproducer (answers.c) ------------------------------------------------------------------ */
 
 #define ACR_TEST_FILE "reproducer.py"   /* at the project's root */
 #define ACR_TEST_MAX_BYTES (64u * 1024) /* it is shown whole to the other roles */
@@ -123,9 +123,9 @@ bool acr_agent_reproducible_read(const char *answer, bool *out_yes,
  * (owned) says why it holds no script. */
 char *acr_agent_test_read(const char *answer, char **out_problem) ACR_MUST_USE;
 
-/* ---- Reviewer (reviewer.c) ------------------------------------------------------------------- */
+/* ---- Reviewer (answers.c) ------------------------------------------------------------------- */
 
-/* Strings are owned; "" where the answer lacks them; what is no text is JSON. */
+/* Strings are owned; "" where the answer lacks them; what is not a text is JSON. */
 typedef struct {
     bool patch_correct, test_correct;
     char *patch_analysis, *patch_advice, *test_analysis, *test_advice;

@@ -11,8 +11,5 @@ char *acr_prompts_render_list(const AcrPrompts *prompts, AcrPromptId id, va_list
 /* The JSON object of an answer: the whole text, else what lies between its first and last brace.
  * Owned; NULL: *out_problem (owned) says why. */
 AcrJson *acr_agents_parse_object(const char *answer, char **out_problem) ACR_MUST_USE;
-/* A member that says yes or no, as a truth value or in words, of which the first counts ("No. It
- * …"); false where it says neither. */
-bool acr_agents_decision(const AcrJson *member, bool *out_yes) ACR_MUST_USE;
 
 #endif

@@ -59,7 +59,7 @@ static void read_location(const AcrJson *item, AcrExtraction *out)
         g_ptr_array_add(out->locations, acr_bug_location_new(file, klass, method, intended));
 }
 
-/* Binds the texts of calls; what is no valid call becomes a remark. False only where Python itself
+/* Binds the texts of calls; what is not a valid call becomes a remark. False only where Python itself
  * fails. */
 static bool read_calls(AcrPython *python, const AcrJson *list, AcrExtraction *out, GError **error)
 {

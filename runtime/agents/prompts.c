@@ -106,14 +106,12 @@ static char *read_prompt(const PromptSpec *spec, const char *dir, const char *ov
                     reason->message);
         return NULL;
     }
-    gsize len;
-    const char *data = g_bytes_get_data(bytes, &len);
-    if (!acr_utf8_is_text(data, len)) {
+    g_autofree char *text = acr_bytes_text(bytes);
+    if (!acr_utf8_is_text(text, g_bytes_get_size(bytes))) {
         g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
                     "prompt '%s' is not UTF-8 text", path);
         return NULL;
     }
-    g_autofree char *text = g_strndup(data ? data : "", len);
     return check_placeholders(spec, path, text, error) ? g_steal_pointer(&text) : NULL;
 }
 

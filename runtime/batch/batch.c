@@ -4,7 +4,7 @@
  * on standard input, and hands its result back as JSON. Shared between the threads is only Batch,
  * under its lock.
  */
-#include "batch/batch_private.h"
+#include "batch/batch.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -58,9 +58,7 @@ static char *describe_task(const Batch *batch, const AcrInstance *instance, cons
 /* What a task that was started said; one that could not say it was killed. */
 static void read_result(const Batch *batch, const AcrSpawnResult *ended, AcrRunResult *out)
 {
-    gsize len;
-    const char *text = g_bytes_get_data(ended->out, &len);
-    g_autoptr(AcrJson) json = acr_json_parse(text ? text : "", len, NULL);
+    g_autoptr(AcrJson) json = acr_json_parse_bytes(ended->out, NULL);
     if (acr_run_result_from_json(json, out))
         return;
     g_autofree char *said = g_strchomp(acr_utf8_repair_bytes(ended->err));
@@ -131,7 +129,7 @@ static void account(Batch *batch, const AcrInstance *instance, const AcrRunResul
                          batch->instances->len);
 }
 
-/* Whether another task is to be begun. Called under the lock. */
+/* Whether another task is to be started. Called under the lock. */
 static bool has_more(Batch *batch)
 {
     const AcrBatchOptions *options = batch->options;
@@ -169,7 +167,7 @@ void acr_batch_result_clear(AcrBatchResult *result)
 }
 
 /* The ledger is made here where a ceiling needs it: tasks only find it, so that one that is removed
- * meanwhile is not begun anew with nothing spent. */
+ * meanwhile is not made anew with nothing spent. */
 static bool begin(Batch *batch, GError **error)
 {
     const AcrRunSpec *spec = batch->options->spec;

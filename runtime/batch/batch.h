@@ -44,7 +44,7 @@ typedef struct {
     const AcrRunSpec *spec; /* of `swe-bench`: OUT/ID/ are run folders, OUT/preds.jsonl the
                                predictions */
     const AcrInterrupt *interrupt;
-    /* Told after each task, one call at a time: what came of it, and how many have ended. */
+    /* Called after each task, one call at a time, with its result and how many have ended. */
     void (*on_task)(void *ctx, const AcrInstance *instance, const AcrRunResult *result, guint ended,
                     guint total);
     void *on_task_ctx;
@@ -52,7 +52,7 @@ typedef struct {
 
 typedef struct {
     guint tasks, patches, without, failed;
-    guint stopped;   /* at a ceiling, or not begun because of one; they may have a patch */
+    guint stopped;   /* at a ceiling, or not started because of one; they may have a patch */
     guint not_begun; /* because of a pause or an interrupt */
     char *paused;    /* owned; a key or an account was refused: why; or NULL */
 } AcrBatchResult;
@@ -67,5 +67,9 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
  */
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error) ACR_MUST_USE;
+
+/* Makes OUT/preds.jsonl from the run folders, atomically. */
+bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances,
+                           GError **error) ACR_MUST_USE;
 
 #endif

@@ -31,6 +31,23 @@ static bool is_safe_name(const char *name, const char *also)
     return !strstr(name, "..");
 }
 
+typedef struct {
+    const char *path;
+    GPtrArray *rows; /* of AcrInstance */
+    GHashTable *ids; /* theirs, borrowed */
+} Set;
+
+G_GNUC_PRINTF(2, 3)
+static bool refuse(GError **error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_propagate_error(error,
+                      g_error_new_valist(ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, format, args));
+    va_end(args);
+    return false;
+}
+
 static AcrInstance *read_row(const AcrJson *row, const char *path, guint number, GError **error)
 {
     static const char *const keys[] = {"instance_id", "repo", "base_commit", "problem_statement"};
@@ -38,15 +55,14 @@ static AcrInstance *read_row(const AcrJson *row, const char *path, guint number,
     for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
         values[i] = acr_json_get_string(row, keys[i]);
         if (!values[i]) {
-            g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
-                        "row %u of '%s' has no text \"%s\"", number, path, keys[i]);
+            refuse(error, "row %u of '%s' has no text \"%s\"", number, path, keys[i]);
             return NULL;
         }
     }
-    if (!is_safe_name(values[0], "") || !is_safe_name(values[1], "/+")) {
-        g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
-                    "row %u of '%s': '%s' cannot be the name of a folder", number, path,
-                    is_safe_name(values[0], "") ? values[1] : values[0]);
+    bool is_safe = is_safe_name(values[0], "");
+    if (!is_safe || !is_safe_name(values[1], "/+")) {
+        refuse(error, "row %u of '%s': '%s' cannot be the name of a folder", number, path,
+               is_safe ? values[1] : values[0]);
         return NULL;
     }
     AcrInstance *instance = g_new0(AcrInstance, 1);
@@ -57,83 +73,56 @@ static AcrInstance *read_row(const AcrJson *row, const char *path, guint number,
     return instance;
 }
 
-static bool add_row(GPtrArray *rows, GHashTable *seen, const AcrJson *row, const char *path,
-                    guint number, GError **error)
+static bool add_row(Set *set, const AcrJson *row, guint number, GError **error)
 {
-    AcrInstance *instance = read_row(row, path, number, error);
+    AcrInstance *instance = read_row(row, set->path, number, error);
     if (!instance)
         return false;
-    g_ptr_array_add(rows, instance);
-    if (g_hash_table_add(seen, instance->instance_id))
-        return true;
-    g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
-                "row %u of '%s' repeats the instance '%s'", number, path, instance->instance_id);
-    return false;
+    g_ptr_array_add(set->rows, instance);
+    return g_hash_table_add(set->ids, instance->instance_id) ||
+           refuse(error, "row %u of '%s' repeats the instance '%s'", number, set->path,
+                  instance->instance_id);
 }
 
-static bool read_list(GPtrArray *rows, GHashTable *seen, const char *data, gsize len,
-                      const char *path, GError **error)
+static bool read_list(Set *set, const char *text, gsize len, GError **error)
 {
-    g_autoptr(AcrJson) list = acr_json_parse(data, len, error);
+    g_autoptr(AcrJson) list = acr_json_parse(text, len, error);
     guint number = 0;
     if (!list)
-        g_prefix_error(error, "'%s': ", path);
+        g_prefix_error(error, "'%s': ", set->path);
     for (const AcrJson *row = acr_json_first(list); row; row = acr_json_next(row))
-        if (!add_row(rows, seen, row, path, ++number, error))
+        if (!add_row(set, row, ++number, error))
             return false;
     return list != NULL;
 }
 
-static bool read_lines(GPtrArray *rows, GHashTable *seen, const char *data, gsize len,
-                       const char *path, GError **error)
+static bool read_lines(Set *set, const char *text, gsize len, GError **error)
 {
-    guint number = 0;
-    for (const char *line = data, *end = data + len; line < end;) {
-        const char *stop = memchr(line, '\n', (gsize)(end - line));
-        gsize size = (gsize)((stop ? stop : end) - line);
-        const char *text = line;
-        gsize blank = 0;
-        while (blank < size && strchr(" \t\r", text[blank]) && text[blank])
-            blank++;
-        number++;
-        line += size + (stop ? 1 : 0);
-        if (blank == size)
-            continue;
-        g_autoptr(AcrJson) row = acr_json_parse(text, size, error);
-        if (!row) {
-            g_prefix_error(error, "line %u of '%s': ", number, path);
+    guint number = 1;
+    for (const char *at = text, *end = text + len; at < end; number++) {
+        const char *stop = memchr(at, '\n', (gsize)(end - at));
+        gsize size = (gsize)((stop ? stop : end) - at);
+        bool is_blank = strspn(at, " \t\r") >= size;
+        g_autoptr(AcrJson) row = is_blank ? NULL : acr_json_parse(at, size, error);
+        if (!is_blank && !row)
+            g_prefix_error(error, "line %u of '%s': ", number, set->path);
+        if (!is_blank && (!row || !add_row(set, row, number, error)))
             return false;
-        }
-        if (!add_row(rows, seen, row, path, number, error))
-            return false;
+        at += size + 1;
     }
     return true;
 }
 
 /* Leaves only the instances that were asked for; each must be there. */
-static GPtrArray *select_instances(GPtrArray *rows, const char *const *only, const char *path,
-                                   GError **error)
+static bool select_instances(Set *set, const char *const *only, GError **error)
 {
-    g_autoptr(GPtrArray) owned = rows;
-    g_autoptr(GPtrArray) chosen = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    for (guint i = 0; only[i]; i++) {
-        bool found = false;
-        for (guint r = 0; r < owned->len; r++)
-            found = found || strcmp(((AcrInstance *)owned->pdata[r])->instance_id, only[i]) == 0;
-        if (!found) {
-            g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET,
-                        "'%s' has no instance '%s'", path, only[i]);
-            return NULL;
-        }
-    }
-    while (owned->len) {
-        AcrInstance *instance = g_ptr_array_steal_index(owned, 0);
-        if (g_strv_contains(only, instance->instance_id))
-            g_ptr_array_add(chosen, instance);
-        else
-            acr_instance_free(instance);
-    }
-    return g_steal_pointer(&chosen);
+    for (guint i = 0; only[i]; i++)
+        if (!g_hash_table_contains(set->ids, only[i]))
+            return refuse(error, "'%s' has no instance '%s'", set->path, only[i]);
+    for (guint i = set->rows->len; i-- > 0;)
+        if (!g_strv_contains(only, ((AcrInstance *)set->rows->pdata[i])->instance_id))
+            g_ptr_array_remove_index(set->rows, i);
+    return true;
 }
 
 GPtrArray *acr_dataset_read(const char *path, const char *const *only, GError **error)
@@ -141,41 +130,31 @@ GPtrArray *acr_dataset_read(const char *path, const char *const *only, GError **
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_DATASET_MAX_BYTES, &reason);
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func((GDestroyNotify)acr_instance_free);
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    gsize lead = 0;
-    while (lead < len && strchr(" \t\r\n", data[lead]))
-        lead++;
-    bool ok = bytes &&
-              (lead < len && data[lead] == '[' ? read_list(rows, seen, data, len, path, &reason)
-                                               : read_lines(rows, seen, data, len, path, &reason));
-    if (!ok) {
-        g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, "cannot use the data set: %s",
-                    reason->message);
-        return NULL;
-    }
-    if (rows->len == 0) {
-        g_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, "the data set '%s' is empty",
-                    path);
-        return NULL;
-    }
-    return only ? select_instances(g_steal_pointer(&rows), only, path, error)
-                : g_steal_pointer(&rows);
+    g_autoptr(GHashTable) ids = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autofree char *text = acr_bytes_text(bytes);
+    gsize len = bytes ? g_bytes_get_size(bytes) : 0;
+    Set set = {path, rows, ids};
+    bool is_list = text[strspn(text, " \t\r\n")] == '[';
+    bool ok = bytes && (is_list ? read_list(&set, text, len, &reason)
+                                : read_lines(&set, text, len, &reason));
+    if (!ok)
+        ok = refuse(error, "cannot use the data set: %s", reason->message);
+    else if (rows->len == 0)
+        ok = refuse(error, "the data set '%s' is empty", path);
+    else if (only)
+        ok = select_instances(&set, only, error);
+    return ok ? g_steal_pointer(&rows) : NULL;
 }
 
 char *acr_dataset_repo(const char *dir, const char *name)
 {
     static const char *const joints[] = {"/", "+", "__"};
     static const char *const endings[] = {"", ".git"};
-    const char *slash = strchr(name, '/');
+    g_auto(GStrv) parts = g_strsplit(name, "/", 2);
     for (guint j = 0; j < G_N_ELEMENTS(joints); j++) {
         for (guint e = 0; e < G_N_ELEMENTS(endings); e++) {
-            g_autofree char *joined = slash
-                                          ? g_strdup_printf("%.*s%s%s%s", (int)(slash - name), name,
-                                                            joints[j], slash + 1, endings[e])
-                                          : g_strconcat(name, endings[e], NULL);
-            g_autofree char *path = g_build_filename(dir, joined, NULL);
+            g_autofree char *joined = g_strjoinv(joints[j], parts),
+                            *path = g_strconcat(dir, "/", joined, endings[e], NULL);
             if (g_file_test(path, G_FILE_TEST_IS_DIR))
                 return g_steal_pointer(&path);
         }

@@ -3,7 +3,7 @@
  * the run folders each time, so that it is complete after a kill; lines of instances outside the
  * batch are kept as they are, and so are those of folders that other models have filled.
  */
-#include "batch/batch_private.h"
+#include "batch/batch.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@ static bool is_replaced(const GPtrArray *instances, const Result *results, const
     return false;
 }
 
-/* Lines that are not this batch's, each as it stands; what is no prediction is dropped. A file that
+/* Lines that are not this batch's, each as it stands; what is not a prediction is dropped. A file that
  * cannot be read is not replaced. */
 static bool keep_others(const char *path, const GPtrArray *instances, const Result *results,
                         GString *out, GError **error)
@@ -34,9 +34,7 @@ static bool keep_others(const char *path, const GPtrArray *instances, const Resu
         g_propagate_error(error, g_steal_pointer(&reason));
         return false;
     }
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autofree char *text = g_strndup(data ? data : "", len);
+    g_autofree char *text = acr_bytes_text(bytes);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     for (guint i = 0; lines[i]; i++) {
         g_autoptr(AcrJson) line = acr_json_parse(lines[i], strlen(lines[i]), NULL);
@@ -45,11 +43,6 @@ static bool keep_others(const char *path, const GPtrArray *instances, const Resu
             g_string_append_printf(out, "%s\n", lines[i]);
     }
     return true;
-}
-
-static bool is_same_list(char *const *a, char *const *b)
-{
-    return g_strv_equal((const char *const *)a, (const char *const *)b);
 }
 
 /* What the run folder of an instance holds: a folder of other models is refused by the run, and its
@@ -64,7 +57,8 @@ static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, A
     bool ok = acr_task_read(path, &bound, out, &has_result, &reason);
     if (ok ? !has_result : !bound.models)
         return NO_RESULT;
-    if (!bound.models || !is_same_list(bound.models, spec->models))
+    if (!bound.models ||
+        !g_strv_equal((const char *const *)bound.models, (const char *const *)spec->models))
         return OF_OTHER_MODELS;
     if (!ok)
         g_propagate_error(error, g_steal_pointer(&reason));
@@ -75,8 +69,9 @@ static void add_prediction(const AcrRunSpec *spec, const AcrInstance *instance,
                            const AcrRunResult *result, GString *out)
 {
     g_autofree char *model = g_strjoinv("+", spec->models);
-    g_autofree char *text = result->patch ? acr_utf8_repair_bytes(result->patch)
-                                          : g_strdup(""); /* a prediction is text by its format */
+    g_autofree char *text = result->found.diff
+                                ? acr_utf8_repair_bytes(result->found.diff)
+                                : g_strdup(""); /* a prediction is text by its format */
     g_autoptr(AcrJson) line = acr_json_new_object();
     acr_json_set_string(line, "instance_id", instance->instance_id);
     acr_json_set_string(line, "model_patch", text);
@@ -105,8 +100,8 @@ bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, G
     g_string_append_len(text, own->str, (gssize)own->len);
     if (!acr_file_write_atomic(path, text->str, text->len, 0644, error))
         return false;
-    bool is_complete = !damaged;
-    if (damaged)
-        g_propagate_error(error, g_steal_pointer(&damaged));
-    return is_complete;
+    if (!damaged)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&damaged));
+    return false;
 }

@@ -1,6 +1,6 @@
 /*
- * Drives the attempt machine: for each state one function that does its step and says which event
- * came of it. A step that cannot be done says why, and the next begins.
+ * Drives the attempt machine: for each state one function that does its step and returns the event
+ * of its result. A step that cannot be done says why, and the next begins.
  */
 #include "loops/attempt_work.h"
 
@@ -30,13 +30,12 @@ void acr_outcome_clear(AcrOutcome *outcome)
 {
     g_clear_pointer(&outcome->diff, g_bytes_unref);
     g_clear_pointer(&outcome->overlay, acr_overlay_free);
-    g_clear_pointer(&outcome->proof_why, g_free);
+    g_clear_pointer(&outcome->why, g_free);
     g_clear_pointer(&outcome->script, g_free);
-    g_clear_pointer(&outcome->reason, g_free);
 }
 
-/* The event of a step; what cannot be done is none of the run's failures, whose error is in
- * driver->failure. */
+/* The event of a step; what cannot be done does not fail the run; the error of what
+ * does is in driver->failure. */
 static AcrAttemptEvent event_of(const Driver *driver, AcrStep step)
 {
     if (step == ACR_STEP_FAILED)
@@ -50,29 +49,8 @@ static AcrAttemptEvent event_of(const Driver *driver, AcrStep step)
 
 static AcrAttemptEvent do_guard(Driver *driver)
 {
-    const AcrRun *run = driver->run;
-    AcrAttemptWork *work = &driver->work;
-    bool available = false;
-    g_autofree char *text = NULL;
-    acr_attempt_work_begin(work, run, driver->machine.attempt, driver->candidates);
-    if (run->verify == ACR_VERIFY_NEVER) {
-        acr_step_unproved(work, "--verify=never was given");
-        return ACR_ATTEMPT_ON_UNAVAILABLE;
-    }
-    if (!run->executor->open(run->executor->ctx, &available, &text, &driver->failure))
-        return event_of(driver, ACR_STEP_FAILED);
-    if (available)
-        return event_of(driver, acr_reproducer_guard(work, &driver->failure));
-    if (run->verify == ACR_VERIFY_ALWAYS) {
-        g_set_error(&driver->failure, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
-                    "code cannot be run here: %s", text);
-        return ACR_ATTEMPT_ON_FAILED;
-    }
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (guint i = 1; lines[0] && lines[i]; i++) /* of what a set-up said: only its last */
-        acr_loops_note(run, "%s", lines[i]);
-    acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
-    return ACR_ATTEMPT_ON_UNAVAILABLE;
+    acr_attempt_work_begin(&driver->work, driver->run, driver->machine.attempt, driver->candidates);
+    return event_of(driver, acr_reproducer_guard(&driver->work, &driver->failure));
 }
 
 static AcrAttemptEvent do_reproduce(Driver *driver)
@@ -88,7 +66,7 @@ static char *make_clue(const Driver *driver)
     const AcrReproducer *reproducer = &driver->work.reproducer;
     if (!driver->machine.reproducer)
         return NULL;
-    g_autofree char *shown = acr_stream_text(reproducer->executed->err);
+    g_autofree char *shown = acr_stream_text(reproducer->before.executed->err);
     g_autofree char *test = acr_fence_text("python", reproducer->script),
                     *output = acr_fence_text("", shown);
     return acr_prompts_render(driver->run->prompts, ACR_PROMPT_SEARCH_CLUE, "test", test, "stderr",
@@ -97,9 +75,7 @@ static char *make_clue(const Driver *driver)
 
 static AcrAttemptEvent do_retrieve(Driver *driver)
 {
-    g_autofree char *clue = make_clue(driver);
-    bool ok = acr_retrieval_run(driver->run, driver->machine.attempt, driver->work.model, clue,
-                                &driver->work.retrieved, &driver->failure);
+    bool ok = acr_retrieval_run(&driver->work, make_clue(driver), &driver->failure);
     return event_of(driver, ok ? ACR_STEP_DONE : ACR_STEP_FAILED);
 }
 
@@ -209,9 +185,13 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
         work->unproved = g_strdup("the run was stopped before it was judged");
     settle_latest(work);
     AcrCandidate *best = acr_candidates_best(driver->candidates, ACR_ANY_ATTEMPT);
-    *out = (AcrOutcome){.reason = g_steal_pointer(&driver->reason)};
+    *out = (AcrOutcome){.why = g_steal_pointer(&driver->reason)};
     if (!best)
         return;
+    if (best->diff) {
+        g_free(out->why);
+        out->why = g_steal_pointer(&best->why);
+    }
     out->status = best->status;
     out->diff = g_steal_pointer(&best->diff);
     out->overlay = g_steal_pointer(&best->overlay);
@@ -219,7 +199,6 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     out->try_number = best->number;
     out->proof = best->proof;
     out->is_validated = driver->run->validate && best->is_validated;
-    out->proof_why = g_steal_pointer(&best->why);
 }
 
 bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error)

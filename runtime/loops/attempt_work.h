@@ -46,12 +46,11 @@ typedef struct {
 
 typedef struct {
     AcrConversation *conversation;
-    char *feedback;              /* what the next try is told, or NULL */
-    guint tries;                 /* begun, from 1; each has its conv_test_N.json */
-    char *script;                /* the latest; NULL: none */
-    guint number;                /* of the try that wrote it */
-    AcrTestVerdict before;       /* what it shows without a patch */
-    const AcrExecuted *executed; /* likewise; borrowed from the executor */
+    char *feedback;        /* what the next try is told, or NULL */
+    guint tries;           /* begun, from 1; each has its conv_test_N.json */
+    char *script;          /* the latest; NULL: none */
+    guint number;          /* of the try that wrote it */
+    AcrTestVerdict before; /* what it shows without a patch */
 } AcrReproducer;
 
 typedef struct {
@@ -95,18 +94,26 @@ AcrStep acr_step_run(AcrAttemptWork *work, const AcrTrial *trial, const char *wh
 AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate,
                           GError **error) ACR_MUST_USE;
 
+/* ---- The retrieval (retrieval.c) ------------------------------------------------------------- */
+
+/* Runs the retrieval of an attempt into work->retrieved; the model is told `clue` (taken, may be
+ * NULL) with the issue. Errors: whatever made it FAILED or STOPPED (llm, py, vcs, INTERRUPTED,
+ * artifacts'). */
+bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error) ACR_MUST_USE;
+
 /* ---- The patch writer (patch_writer.c) ------------------------------------------------------- */
 
 /*
- * One try of the patch writer: asks, applies, saves; writer.latest is what came of it, and
- * writer.feedback what the next one is told. DONE: it is applicable. UNAVAILABLE: the model gives
+ * One try of the patch writer: asks, applies, saves; writer.latest is its result, and
+ * writer.feedback the message for the next one. DONE: it is applicable. UNAVAILABLE: the model gives
  * no answer (used up, or too long); writer.reason says why.
  */
 AcrStep acr_patch_writer_try(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
 /* ---- The reproducer (reproducer.c) ----------------------------------------------------------- */
 
-/* Asks whether the issue can be reproduced. DONE: it can. */
+/* Whether code can be run, as far as --verify asks for it, and whether the issue can be reproduced.
+ * DONE: both. */
 AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 /* Writes a reproducer and sees it fail, in at most --tries tries. */
 AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
@@ -115,8 +122,7 @@ AcrStep acr_reproducer_write(AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **error) ACR_MUST_USE;
 /* Runs the latest script with a patch (NULL: without); `repeat` as of AcrTrial. */
 AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guint repeat,
-                           const AcrExecuted **out, AcrTestVerdict *out_verdict,
-                           GError **error) ACR_MUST_USE;
+                           AcrTestVerdict *out, GError **error) ACR_MUST_USE;
 
 /* ---- Executions as models are shown them (execution_text.c) ---------------------------------- */
 
@@ -125,8 +131,7 @@ char *acr_fence_text(const char *language, const char *text) ACR_MUST_USE;
 /* One stream, shortened; owned. */
 char *acr_stream_text(GBytes *stream) ACR_MUST_USE;
 /* "Without the patch, the script exited with 1: …", with both streams; owned. */
-char *acr_execution_text(const char *when, const AcrExecuted *executed,
-                         const AcrTestVerdict *verdict) ACR_MUST_USE;
+char *acr_execution_text(const char *when, const AcrTestVerdict *verdict) ACR_MUST_USE;
 /* Both streams of a validation that rejected a patch, and how it ended; owned. */
 char *acr_validation_text(const AcrExecuted *executed) ACR_MUST_USE;
 

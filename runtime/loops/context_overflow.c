@@ -10,7 +10,7 @@
 
 #define DROPPED "(The oldest turns of this conversation are left out, since it grew too long.)"
 #define FIRST_TURN 2u /* after the system prompt and the issue */
-#define TURN 2u       /* messages: an answer, and what it was told then */
+#define TURN 2u       /* messages: an answer, and the message after it */
 
 /* ---- Results --------------------------------------------------------------------------------- */
 

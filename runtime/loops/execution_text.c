@@ -1,6 +1,6 @@
 /*
- * How models are shown scripts and what came of running them: shortened, and in fences and tags
- * that the text cannot close.
+ * How scripts and their executions are shown: to models shortened, in fences and tags that the text
+ * cannot close; to files as JSON.
  */
 #include "loops/attempt_work.h"
 
@@ -42,9 +42,9 @@ static void append_stream(GString *out, const char *name, GBytes *stream)
                            g_str_has_suffix(shown, "\n") ? "" : "\n", tag);
 }
 
-char *acr_execution_text(const char *when, const AcrExecuted *executed,
-                         const AcrTestVerdict *verdict)
+char *acr_execution_text(const char *when, const AcrTestVerdict *verdict)
 {
+    const AcrExecuted *executed = verdict->executed;
     GString *out = g_string_new(when);
     if (executed->signal)
         g_string_append_printf(out, ", the script was ended by signal %d", executed->signal);
@@ -56,6 +56,20 @@ char *acr_execution_text(const char *when, const AcrExecuted *executed,
     append_stream(out, "stdout", executed->out);
     append_stream(out, "stderr", executed->err);
     return g_string_free(out, FALSE);
+}
+
+static AcrJson *int_or_null(int value, bool is_known)
+{
+    return is_known ? acr_json_new_int(value) : acr_json_new_null();
+}
+
+void acr_executed_to_json(const AcrExecuted *executed, AcrJson *json)
+{
+    acr_json_set(json, "exit", int_or_null(executed->exit_code, executed->exit_code >= 0));
+    acr_json_set(json, "signal", int_or_null(executed->signal, executed->signal != 0));
+    acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
+    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
+    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
 }
 
 char *acr_validation_text(const AcrExecuted *executed)

@@ -145,7 +145,8 @@ static char *judge_failure(const Traceback *traceback, const char *line, int exi
 void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
                     AcrTestVerdict *out)
 {
-    *out = (AcrTestVerdict){.result = ACR_TEST_BROKEN,
+    *out = (AcrTestVerdict){.executed = executed,
+                            .result = ACR_TEST_BROKEN,
                             .doubts = g_ptr_array_new_with_free_func(g_free)};
     doubt_changes(executed, out->doubts);
     if (executed->limit != ACR_LIMIT_NONE && executed->limit != ACR_LIMIT_OUTPUT) {

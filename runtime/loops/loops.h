@@ -21,7 +21,6 @@
 #include "vcs/vcs.h"
 
 typedef enum {
-    ACR_LOOPS_ERROR_FAILED,
     ACR_LOOPS_ERROR_INTERRUPTED,
     ACR_LOOPS_ERROR_UNAVAILABLE, /* --verify=always, and code cannot be run */
 } AcrLoopsError;
@@ -38,7 +37,7 @@ typedef struct {
     bool (*write)(void *ctx, const char *path, const void *data, gsize len, GError **error);
 } AcrArtifacts;
 
-/* Called as the work proceeds; for people only, nothing depends on it. Each may be NULL. */
+/* Called as the work proceeds; for people only, nothing depends on it. All are set. */
 typedef struct {
     void *ctx;
     /* A stage begins: attempt from 0, round or try from 1 (0: none). */
@@ -50,6 +49,11 @@ typedef struct {
     /* One line that a user must not miss: something was left out or mended. */
     void (*warn)(void *ctx, const char *line);
 } AcrProgress;
+/* The same where `progress` may be NULL; a line that is NULL is none. */
+void acr_progress_stage(const AcrProgress *progress, guint attempt, const char *stage,
+                        guint number);
+void acr_progress_note(const AcrProgress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void acr_progress_warn(const AcrProgress *progress, const char *line);
 
 typedef enum { ACR_VERIFY_AUTO, ACR_VERIFY_ALWAYS, ACR_VERIFY_NEVER } AcrVerify;
 
@@ -77,12 +81,6 @@ typedef struct {
      */
     bool (*run)(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error);
 } AcrExecutor;
-
-/* What a run is for. */
-typedef enum {
-    ACR_GOAL_PATCH,
-    ACR_GOAL_REPRODUCER, /* a script that fails while the issue is there, and nothing else */
-} AcrGoal;
 
 /* What a run works with. All borrowed for the call. */
 typedef struct {
@@ -115,6 +113,7 @@ typedef enum {
 } AcrTestResult;
 
 typedef struct {
+    const AcrExecuted *executed; /* what was judged; borrowed */
     AcrTestResult result;
     char *why;         /* owned; one sentence for a reader who can act on it */
     guint line;        /* of the script, where the AssertionError passed last; 0: none */
@@ -133,6 +132,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrTestVerdict, acr_test_verdict_clear)
  */
 void acr_test_judge(const AcrExecuted *executed, const char *script, const char *dir,
                     AcrTestVerdict *out);
+
+/* [{"file", "level", "start", "end", "status"}] of AcrEditOutcome, and "why"; owned. */
+AcrJson *acr_edits_to_json(const GPtrArray *edits, bool with_why) ACR_MUST_USE;
+/* Sets how a command ended, and both streams: members "exit" and "signal" (null for none), "limit",
+ * "stdout", "stderr". */
+void acr_executed_to_json(const AcrExecuted *executed, AcrJson *json);
 
 /* ---- Attempts -------------------------------------------------------------------------------- */
 
@@ -154,24 +159,24 @@ typedef struct {
     AcrOverlay *overlay;       /* owned; NULL likewise */
     guint attempt, try_number; /* of the selected candidate; attempt from 0, try from 1 */
     AcrProof proof;            /* of the selected candidate */
-    char *proof_why;           /* owned; in a line: "reproducer_2.py fails without the patch and
+    char *why;                 /* owned; in a line: "reproducer_2.py fails without the patch and
                                   passes with it", or why nothing was proved; of a script: why it
-                                  should be looked at, or NULL */
+                                  should be checked, or NULL; without either: why the last attempt
+                                  that gave no answer ended, or NULL */
     bool is_validated;         /* likewise: `validate` was run on it and accepted it */
-    char *script; /* owned; with ACR_GOAL_REPRODUCER: the one that reproduces the issue */
-    char *reason; /* owned; why the last attempt that gave no answer ended, or NULL */
+    char *script;              /* owned; of acr_reproduce_run: the one that reproduces the issue */
 } AcrOutcome;
 void acr_outcome_clear(AcrOutcome *outcome);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutcome, acr_outcome_clear)
 
 /*
- * Runs the attempts and selects. True also when no patch came of it (diff NULL). Errors: whatever
+ * Runs the attempts and selects. True also without a patch (diff NULL). Errors: whatever
  * made an attempt FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'), and UNAVAILABLE. On a
  * ceiling *out holds the best so far and the error is ACR_LLM_ERROR_CEILING.
  */
 bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 /* Guard and reproducer of one attempt after the other, until the issue is reproduced. True also
- * where it is not (`script` NULL, `reason` says why). Errors: as above. */
+ * where it is not (`script` NULL, `why` says why). Errors: as above. */
 bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error) ACR_MUST_USE;
 
 #endif

@@ -10,8 +10,9 @@ bool acr_loops_write(const AcrRun *run, guint attempt, const void *data, gsize l
                      const char *format, ...) G_GNUC_PRINTF(6, 7) ACR_MUST_USE;
 bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GError **error,
                           const char *format, ...) G_GNUC_PRINTF(5, 6) ACR_MUST_USE;
-void acr_loops_stage(const AcrRun *run, guint attempt, const char *stage, guint number);
-void acr_loops_note(const AcrRun *run, const char *format, ...) G_GNUC_PRINTF(2, 3);
+#define acr_loops_stage(run, attempt, stage, number)                                               \
+    acr_progress_stage((run)->progress, attempt, stage, number)
+#define acr_loops_note(run, ...) acr_progress_note((run)->progress, __VA_ARGS__)
 /* Notes an overflow, and `what` was done about it (NULL: nothing is left to do). */
 void acr_loops_note_overflow(const AcrRun *run, const char *what);
 /* False with INTERRUPTED when a signal came, with CEILING of llm when the time is over. */

@@ -60,11 +60,6 @@ AcrRetrieval acr_retrieval_begin(guint max_rounds)
                           .max_rounds = max_rounds};
 }
 
-bool acr_retrieval_is_over(const AcrRetrieval *machine)
-{
-    return machine->state >= S(DONE);
-}
-
 /* A round begins, unless the last one allowed was this. */
 static void enter_select(AcrRetrieval *machine, AcrRetrievalAsk ask)
 {
@@ -131,11 +126,6 @@ AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries)
                         .max_tries = max_tries};
 }
 
-bool acr_attempt_is_over(const AcrAttempt *machine)
-{
-    return machine->state >= S(DONE);
-}
-
 bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event)
 {
     const Row *row =
@@ -193,11 +183,6 @@ static const Row review_rows[] = {
 AcrReview acr_review_begin(void)
 {
     return (AcrReview){.state = S(EXECUTE)};
-}
-
-bool acr_review_is_over(const AcrReview *machine)
-{
-    return machine->state >= S(APPROVED);
 }
 
 bool acr_review_step(AcrReview *machine, AcrReviewEvent event)

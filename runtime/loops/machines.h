@@ -17,7 +17,7 @@ typedef enum {
     ACR_RETRIEVAL_ANALYSE, /* the model reads the results */
     ACR_RETRIEVAL_LOCATE,  /* the named places are resolved to code */
     ACR_RETRIEVAL_DONE,
-    ACR_RETRIEVAL_EXHAUSTED, /* patch writing goes on with the conversation as its context */
+    ACR_RETRIEVAL_EXHAUSTED, /* patch writing continues with the conversation as its context */
     ACR_RETRIEVAL_FAILED,
     ACR_RETRIEVAL_STOPPED,
     ACR_RETRIEVAL_STATES,
@@ -34,7 +34,7 @@ typedef enum {
     ACR_RETRIEVAL_ON_SHORTENED,       /* the context overflowed and something could be shortened */
     ACR_RETRIEVAL_ON_NOT_SHORTENABLE, /* the context overflowed and nothing is left to shorten */
     ACR_RETRIEVAL_ON_USED_UP,         /* a script has no line left */
-    ACR_RETRIEVAL_ON_FAILED,          /* the model failed for good, or the run was interrupted */
+    ACR_RETRIEVAL_ON_FAILED,          /* the model failed permanently, or the run was interrupted */
     ACR_RETRIEVAL_ON_CEILING,         /* money, tokens or time */
     ACR_RETRIEVAL_EVENTS,
 } AcrRetrievalEvent;
@@ -49,7 +49,6 @@ typedef enum {
 } AcrRetrievalAsk;
 
 #define ACR_EXTRACT_TRIES 5
-#define ACR_ROUNDS_DEFAULT 15
 
 typedef struct {
     AcrRetrievalState state;
@@ -63,7 +62,7 @@ typedef struct {
 AcrRetrieval acr_retrieval_begin(guint max_rounds);
 /* Makes the transition. False, and nothing changed, when the event cannot occur in the state. */
 bool acr_retrieval_step(AcrRetrieval *machine, AcrRetrievalEvent event);
-bool acr_retrieval_is_over(const AcrRetrieval *machine);
+#define acr_retrieval_is_over(machine) ((machine)->state >= ACR_RETRIEVAL_DONE)
 
 /* ---- Review ---------------------------------------------------------------------------------- */
 
@@ -112,7 +111,7 @@ typedef struct {
 AcrReview acr_review_begin(void);
 /* Makes the transition. False, and nothing changed, when the event cannot occur in the state. */
 bool acr_review_step(AcrReview *machine, AcrReviewEvent event);
-bool acr_review_is_over(const AcrReview *machine);
+#define acr_review_is_over(machine) ((machine)->state >= ACR_REVIEW_APPROVED)
 
 /* ---- Attempt --------------------------------------------------------------------------------- */
 
@@ -143,9 +142,6 @@ typedef enum {
     ACR_ATTEMPT_EVENTS,
 } AcrAttemptEvent;
 
-#define ACR_TRIES_DEFAULT 3
-#define ACR_ATTEMPTS_DEFAULT 1
-
 typedef struct {
     AcrAttemptState state;
     guint attempt; /* 0-based */
@@ -157,6 +153,6 @@ typedef struct {
 
 AcrAttempt acr_attempt_begin(guint max_attempts, guint max_tries);
 bool acr_attempt_step(AcrAttempt *machine, AcrAttemptEvent event);
-bool acr_attempt_is_over(const AcrAttempt *machine);
+#define acr_attempt_is_over(machine) ((machine)->state >= ACR_ATTEMPT_DONE)
 
 #endif

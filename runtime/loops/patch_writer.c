@@ -88,7 +88,7 @@ static bool ask_for_patch(AcrAttemptWork *work, const char **out_answer, GError 
     }
 }
 
-static AcrJson *edits_to_json(const GPtrArray *edits)
+AcrJson *acr_edits_to_json(const GPtrArray *edits, bool with_why)
 {
     AcrJson *list = acr_json_new_array();
     for (guint i = 0; i < edits->len; i++) {
@@ -99,7 +99,8 @@ static AcrJson *edits_to_json(const GPtrArray *edits)
         acr_json_set_int(json, "start", edit->start);
         acr_json_set_int(json, "end", edit->end);
         acr_json_set_string(json, "status", acr_edit_status_name(edit->status));
-        acr_json_set_string(json, "why", edit->why);
+        if (with_why)
+            acr_json_set_string(json, "why", edit->why);
         acr_json_append(list, json);
     }
     return list;
@@ -112,7 +113,7 @@ static bool save_try(AcrAttemptWork *work, const char *answer, const AcrPatchRes
     AcrJson *status = acr_json_new_object();
     acr_json_set_int(status, "try", number);
     acr_json_set_string(status, "status", acr_extract_status_name(result->status));
-    acr_json_set(status, "edits", edits_to_json(result->edits));
+    acr_json_set(status, "edits", acr_edits_to_json(result->edits, true));
     acr_json_set_string(status, "message", result->message);
     acr_json_append(work->writer.statuses, status);
     if (!acr_loops_write(work->run, attempt, answer, strlen(answer), error, "patch_raw_%u.md",

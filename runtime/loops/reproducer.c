@@ -8,8 +8,37 @@
 
 #define GUARD_TRIES 3u
 
+/* Whether code can be run here, as far as --verify asks for it. */
+static AcrStep open_executor(AcrAttemptWork *work, GError **error)
+{
+    const AcrRun *run = work->run;
+    bool available = false;
+    g_autofree char *text = NULL;
+    if (run->verify == ACR_VERIFY_NEVER) {
+        acr_step_unproved(work, "--verify=never was given");
+        return ACR_STEP_UNAVAILABLE;
+    }
+    if (!run->executor->open(run->executor->ctx, &available, &text, error))
+        return ACR_STEP_FAILED;
+    if (available)
+        return ACR_STEP_DONE;
+    if (run->verify == ACR_VERIFY_ALWAYS) {
+        g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
+                    "code cannot be run here: %s", text);
+        return ACR_STEP_FAILED;
+    }
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (guint i = 1; lines[0] && lines[i]; i++) /* of what a set-up printed: only its last */
+        acr_loops_note(run, "%s", lines[i]);
+    acr_step_unproved(work, "code cannot be run here: %s", lines[0] ? lines[0] : "");
+    return ACR_STEP_UNAVAILABLE;
+}
+
 AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error)
 {
+    AcrStep opened = open_executor(work, error);
+    if (opened != ACR_STEP_DONE)
+        return opened;
     const AcrPrompts *prompts = work->run->prompts;
     g_autofree char *name = g_strdup_printf("attempt_%u/reproducible", work->attempt);
     g_autoptr(AcrConversation) conversation = acr_conversation_new(name);
@@ -40,8 +69,8 @@ AcrStep acr_reproducer_guard(AcrAttemptWork *work, GError **error)
 /* ---- Executions ------------------------------------------------------------------------------ */
 
 /* execution_PATCH_TEST.json; patch 0: without one. */
-static bool save_execution(const AcrAttemptWork *work, guint patch, const AcrExecuted *executed,
-                           const AcrTestVerdict *verdict, GError **error)
+static bool save_execution(const AcrAttemptWork *work, guint patch, const AcrTestVerdict *verdict,
+                           GError **error)
 {
     static const char *const results[] = {"passed", "reproduced", "broken"};
     AcrJson *json = acr_json_new_object(), *doubts = acr_json_new_array();
@@ -52,29 +81,23 @@ static bool save_execution(const AcrAttemptWork *work, guint patch, const AcrExe
     acr_json_set_string(json, "result", results[verdict->result]);
     acr_json_set_string(json, "why", verdict->why);
     acr_json_set(json, "doubts", doubts);
-    acr_json_set(json, "exit",
-                 executed->exit_code < 0 ? acr_json_new_null()
-                                         : acr_json_new_int(executed->exit_code));
-    acr_json_set(json, "signal",
-                 executed->signal ? acr_json_new_int(executed->signal) : acr_json_new_null());
-    acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
-    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
-    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
+    acr_executed_to_json(verdict->executed, json);
     return acr_loops_write_json(work->run, work->attempt, json, error, "execution_%u_%u.json",
                                 patch, work->reproducer.number);
 }
 
 AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guint repeat,
-                           const AcrExecuted **out, AcrTestVerdict *out_verdict, GError **error)
+                           AcrTestVerdict *out, GError **error)
 {
+    const AcrExecuted *executed;
     const AcrExecutor *executor = work->run->executor;
     const char *script = work->reproducer.script;
     AcrTrial trial = {.overlay = patch ? patch->overlay : NULL, .test = script, .repeat = repeat};
-    AcrStep step = acr_step_run(work, &trial, "the reproducer cannot be run", out, error);
+    AcrStep step = acr_step_run(work, &trial, "the reproducer cannot be run", &executed, error);
     if (step != ACR_STEP_DONE)
         return step;
     g_auto(AcrTestVerdict) verdict = {0};
-    acr_test_judge(*out, script, executor->dir(executor->ctx), &verdict);
+    acr_test_judge(executed, script, executor->dir(executor->ctx), &verdict);
     if (!acr_python_doubts(work->run->python, script, verdict.doubts, error))
         return ACR_STEP_FAILED;
     g_autofree char *with =
@@ -83,10 +106,10 @@ AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guin
                    verdict.why);
     for (guint i = 0; i < verdict.doubts->len; i++)
         acr_loops_note(work->run, "doubt: %s", (const char *)verdict.doubts->pdata[i]);
-    if (repeat == 0 && !save_execution(work, patch ? patch->number : 0, *out, &verdict, error))
+    if (repeat == 0 && !save_execution(work, patch ? patch->number : 0, &verdict, error))
         return ACR_STEP_FAILED;
-    acr_test_verdict_clear(out_verdict);
-    *out_verdict = verdict;
+    acr_test_verdict_clear(out);
+    *out = verdict;
     memset(&verdict, 0, sizeof verdict);
     return ACR_STEP_DONE;
 }
@@ -139,7 +162,7 @@ static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
         return ACR_STEP_FAILED;
     AcrStep step = ask_for_script(work, &problem, error);
     if (step == ACR_STEP_DONE) {
-        step = acr_reproducer_run(work, NULL, 0, &reproducer->executed, &reproducer->before, error);
+        step = acr_reproducer_run(work, NULL, 0, &reproducer->before, error);
         if (step != ACR_STEP_DONE)
             return step;
         *out_ran = true;
@@ -148,8 +171,7 @@ static AcrStep try_once(AcrAttemptWork *work, bool *out_ran, GError **error)
         problem = g_strdup(reproducer->before.result == ACR_TEST_PASSED
                                ? "the script exits with 0 in the project as it is"
                                : reproducer->before.why);
-        execution =
-            acr_execution_text("Without a patch", reproducer->executed, &reproducer->before);
+        execution = acr_execution_text("Without a patch", &reproducer->before);
     } else if (step == ACR_STEP_NOT_DONE) {
         acr_loops_note(work->run, "%s", problem);
     } else {
@@ -197,17 +219,16 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
 /* ---- The reproducer alone -------------------------------------------------------------------- */
 
 /* Guard and reproducer; DONE: the issue is reproduced. The script is run once more then, for what
- * should be looked at in it. */
+ * should be checked in it. */
 static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
 {
     const AcrTestVerdict *before = &work->reproducer.before;
-    const AcrExecuted *executed;
     g_auto(AcrTestVerdict) again = {0};
     AcrStep step = acr_reproducer_guard(work, error);
     if (step == ACR_STEP_DONE)
         step = acr_reproducer_write(work, error);
     if (step == ACR_STEP_DONE)
-        step = acr_reproducer_run(work, NULL, 1, &executed, &again, error);
+        step = acr_reproducer_run(work, NULL, 1, &again, error);
     if (step == ACR_STEP_DONE && before->doubts->len)
         *out_doubt = g_strdup(before->doubts->pdata[0]);
     else if (step == ACR_STEP_DONE && again.result != before->result)
@@ -218,16 +239,8 @@ static AcrStep attempt(AcrAttemptWork *work, char **out_doubt, GError **error)
 bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error)
 {
     g_auto(AcrAttemptWork) work = {0};
-    g_autofree char *text = NULL, *reason = NULL, *doubt = NULL;
-    bool available = false;
+    g_autofree char *reason = NULL, *doubt = NULL;
     AcrStep step = ACR_STEP_NOT_DONE;
-    if (!run->executor->open(run->executor->ctx, &available, &text, error))
-        return false;
-    if (!available) {
-        g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE,
-                    "code cannot be run here: %s", text);
-        return false;
-    }
     for (guint i = 0; i < run->max_attempts && step != ACR_STEP_DONE; i++) {
         acr_attempt_work_begin(&work, run, i, NULL);
         step = attempt(&work, &doubt, error);
@@ -237,11 +250,8 @@ bool acr_reproduce_run(const AcrRun *run, AcrOutcome *out, GError **error)
         reason = g_steal_pointer(&work.unproved);
     }
     *out = (AcrOutcome){.attempt = work.attempt, .try_number = work.reproducer.number};
-    if (step == ACR_STEP_DONE) {
+    if (step == ACR_STEP_DONE)
         out->script = g_steal_pointer(&work.reproducer.script);
-        out->proof_why = g_steal_pointer(&doubt);
-    } else {
-        out->reason = g_steal_pointer(&reason);
-    }
+    out->why = step == ACR_STEP_DONE ? g_steal_pointer(&doubt) : g_steal_pointer(&reason);
     return true;
 }

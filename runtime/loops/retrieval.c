@@ -1,9 +1,9 @@
 /*
- * Drives the retrieval machine: for each state one function that does its work and says which event
- * came of it. The conversation goes to disk each round before it is parsed. All state is in Driver;
+ * Drives the retrieval machine: for each state one function that does its work and returns the event
+ * of its result. The conversation goes to disk each round before it is parsed. All state is in Driver;
  * nothing is kept between runs.
  */
-#include "loops/retrieval.h"
+#include "loops/attempt_work.h"
 
 #include <string.h>
 
@@ -11,10 +11,9 @@
 
 typedef struct {
     const AcrRun *run;
-    guint attempt;
-    AcrModel *model;
+    AcrAttemptWork *work;
+    AcrRetrieved *retrieved; /* of the work */
     AcrRetrieval machine;
-    AcrRetrieved retrieved;
     char *selected;           /* the select answer of this round */
     AcrConversation *extract; /* of this round; NULL before its first try */
     AcrExtraction extraction; /* the last one read */
@@ -24,7 +23,6 @@ typedef struct {
 
 static void driver_clear(Driver *driver)
 {
-    acr_retrieved_clear(&driver->retrieved);
     g_free(driver->selected);
     acr_conversation_free(driver->extract);
     acr_extraction_clear(&driver->extraction);
@@ -55,13 +53,13 @@ void acr_retrieved_clear(AcrRetrieved *retrieved)
 
 static void stage(const Driver *driver, const char *name)
 {
-    acr_loops_stage(driver->run, driver->attempt, name, driver->machine.round);
+    acr_loops_stage(driver->run, driver->work->attempt, name, driver->machine.round);
 }
 
 static void start_extract(Driver *driver)
 {
     g_autofree char *name =
-        g_strdup_printf("attempt_%u/extract_%u", driver->attempt, driver->machine.round);
+        g_strdup_printf("attempt_%u/extract_%u", driver->work->attempt, driver->machine.round);
     g_autofree char *calls = acr_agent_calls_text();
     acr_conversation_free(driver->extract);
     driver->extract = acr_conversation_new(name);
@@ -79,7 +77,7 @@ static AcrRetrievalEvent failed(Driver *driver)
     if (!overflow && !g_error_matches(driver->failure, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP))
         return ACR_RETRIEVAL_ON_FAILED;
     if (overflow && driver->machine.state != ACR_RETRIEVAL_EXTRACT) {
-        what = acr_retrieved_shorten(&driver->retrieved, driver->run);
+        what = acr_retrieved_shorten(driver->retrieved, driver->run);
     } else if (overflow && acr_conversation_size(driver->extract) > EXTRACT_FIRST_ANSWER) {
         start_extract(driver);
         what = "earlier tries are left out";
@@ -99,7 +97,7 @@ static AcrRetrievalEvent failed(Driver *driver)
 /* Adds the question of this round to the conversation; the first one is there already. */
 static void add_question(Driver *driver)
 {
-    AcrConversation *conversation = driver->retrieved.conversation;
+    AcrConversation *conversation = driver->retrieved->conversation;
     const AcrPrompts *prompts = driver->run->prompts;
     if (driver->machine.ask == ACR_ASK_NEXT) {
         acr_agent_tell(conversation, prompts, ACR_PROMPT_SEARCH_NEXT, NULL);
@@ -117,10 +115,10 @@ static void add_question(Driver *driver)
 /* Asks the search agent and saves the conversation. */
 static bool ask(Driver *driver, const char **out_text)
 {
-    return acr_agent_ask(driver->model, driver->retrieved.conversation, ACR_AGENT_SEARCH,
+    return acr_agent_ask(driver->work->model, driver->retrieved->conversation, ACR_AGENT_SEARCH,
                          driver->machine.round, out_text, &driver->failure) &&
-           acr_loops_write_json(driver->run, driver->attempt,
-                                acr_conversation_to_json(driver->retrieved.conversation, 0),
+           acr_loops_write_json(driver->run, driver->work->attempt,
+                                acr_conversation_to_json(driver->retrieved->conversation, 0),
                                 &driver->failure, "search/search_round_%u.json",
                                 driver->machine.round);
 }
@@ -145,11 +143,11 @@ static AcrRetrievalEvent do_extract(Driver *driver)
     if (!driver->extract)
         start_extract(driver);
     stage(driver, "extract");
-    if (!acr_agent_ask(driver->model, driver->extract, ACR_AGENT_EXTRACT, driver->machine.round,
-                       &text, &driver->failure) ||
-        !acr_loops_write_json(run, driver->attempt, acr_conversation_to_json(driver->extract, 0),
-                              &driver->failure, "search/agent_proxy_%u.json",
-                              driver->machine.round))
+    if (!acr_agent_ask(driver->work->model, driver->extract, ACR_AGENT_EXTRACT,
+                       driver->machine.round, &text, &driver->failure) ||
+        !acr_loops_write_json(run, driver->work->attempt,
+                              acr_conversation_to_json(driver->extract, 0), &driver->failure,
+                              "search/agent_proxy_%u.json", driver->machine.round))
         return failed(driver);
     acr_extraction_clear(&driver->extraction);
     if (!acr_agent_extract_read(run->python, text, &driver->extraction, &driver->failure))
@@ -204,8 +202,8 @@ static AcrRetrievalEvent do_search(Driver *driver)
     for (guint i = 0; i < extraction->remarks->len; i++)
         g_string_append_printf(results->full, "%s\n\n", (char *)extraction->remarks->pdata[i]);
     acr_json_append(driver->layers, g_steal_pointer(&layer));
-    acr_retrieved_add_results(&driver->retrieved, driver->run->prompts, g_steal_pointer(&results));
-    return acr_loops_write_json(driver->run, driver->attempt, acr_json_copy(driver->layers),
+    acr_retrieved_add_results(driver->retrieved, driver->run->prompts, g_steal_pointer(&results));
+    return acr_loops_write_json(driver->run, driver->work->attempt, acr_json_copy(driver->layers),
                                 &driver->failure, "search/tool_call_layers.json")
                ? ACR_RETRIEVAL_ON_RESULTS
                : failed(driver);
@@ -224,39 +222,39 @@ static AcrRetrievalEvent do_locate(Driver *driver)
     const GPtrArray *locations = driver->extraction.locations;
     stage(driver, "locate");
     GPtrArray *located = acr_search_locate(run->search, locations);
-    g_ptr_array_unref(driver->retrieved.located);
-    driver->retrieved.located = located;
+    g_ptr_array_unref(driver->retrieved->located);
+    driver->retrieved->located = located;
     for (guint i = 0; i < located->len; i++) {
         const AcrLocated *item = located->pdata[i];
         acr_loops_note(run, "%s by %s: %s lines %u-%u", acr_located_role_name(item->role),
                        acr_locate_level_name(item->level), item->place->file, item->place->start,
                        item->place->end);
     }
-    if (!acr_loops_write_json(run, driver->attempt, acr_locations_to_json(locations),
+    if (!acr_loops_write_json(run, driver->work->attempt, acr_locations_to_json(locations),
                               &driver->failure, "search/bug_locations_before_process.json") ||
-        !acr_loops_write_json(run, driver->attempt, acr_located_to_json(located), &driver->failure,
-                              "search/bug_locations_after_process.json"))
+        !acr_loops_write_json(run, driver->work->attempt, acr_located_to_json(located),
+                              &driver->failure, "search/bug_locations_after_process.json"))
         return failed(driver);
     return located->len ? ACR_RETRIEVAL_ON_FOUND : ACR_RETRIEVAL_ON_NOT_FOUND;
 }
 
-bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, const char *clue,
-                       AcrRetrieved *out, GError **error)
+bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error)
 {
     static AcrRetrievalEvent (*const steps[])(Driver *) = {
         [ACR_RETRIEVAL_SELECT] = do_select, [ACR_RETRIEVAL_EXTRACT] = do_extract,
         [ACR_RETRIEVAL_SEARCH] = do_search, [ACR_RETRIEVAL_ANALYSE] = do_analyse,
         [ACR_RETRIEVAL_LOCATE] = do_locate,
     };
+    const AcrRun *run = work->run;
     g_auto(Driver) driver = {.run = run,
-                             .attempt = attempt,
-                             .model = model,
+                             .work = work,
+                             .retrieved = &work->retrieved,
                              .machine = acr_retrieval_begin(run->max_rounds),
                              .layers = acr_json_new_array()};
-    g_autofree char *name = g_strdup_printf("attempt_%u/search", attempt);
-    acr_retrieved_init(&driver.retrieved, run, name);
+    g_autofree char *name = g_strdup_printf("attempt_%u/search", work->attempt);
+    acr_retrieved_init(driver.retrieved, run, name);
     if (clue)
-        acr_retrieved_tell_clue(&driver.retrieved, run, g_strdup(clue));
+        acr_retrieved_tell_clue(driver.retrieved, run, clue);
     while (!acr_retrieval_is_over(&driver.machine)) {
         AcrRetrievalEvent event = acr_loops_go_on(run, &driver.failure)
                                       ? steps[driver.machine.state](&driver)
@@ -271,7 +269,5 @@ bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, const 
     acr_loops_note(run, "retrieval is %s after round %u",
                    driver.machine.state == ACR_RETRIEVAL_DONE ? "done" : "exhausted",
                    driver.machine.round);
-    *out = driver.retrieved;
-    memset(&driver.retrieved, 0, sizeof driver.retrieved);
     return true;
 }

@@ -16,11 +16,6 @@ void acr_retrieved_init(AcrRetrieved *retrieved, const AcrRun *run, const char *
 void acr_retrieved_clear(AcrRetrieved *retrieved);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRetrieved, acr_retrieved_clear)
 
-/* Runs the retrieval of one attempt; the model is told `clue` (may be NULL) with the issue. Errors:
- * whatever made it FAILED or STOPPED (llm, py, vcs, INTERRUPTED, artifacts'). */
-bool acr_retrieval_run(const AcrRun *run, guint attempt, AcrModel *model, const char *clue,
-                       AcrRetrieved *out, GError **error) ACR_MUST_USE;
-
 /* ---- One round's results (search_results.c) -------------------------------------------------- */
 
 typedef struct {

@@ -1,7 +1,7 @@
 /*
- * Drives the review machine: for each state one function that does its work and says which event
- * came of it. The reviewer starts afresh in each round, from the issue, the latest script and patch
- * and what the script did without and with it: what was said of earlier ones would only mislead.
+ * Drives the review machine: for each state one function that does its work and returns the event
+ * of its result. The reviewer starts afresh in each round, from the issue, the latest script and patch
+ * and what the script did without and with it: reviews of earlier ones would only mislead.
  */
 #include "loops/attempt_work.h"
 
@@ -17,7 +17,6 @@ typedef struct {
     char *problem;                 /* of the last one that could not be read */
     char *patch, *test;            /* of this round, as the reviewer sees them */
     char *executions;              /* what the test did without and with the patch, likewise */
-    const AcrExecuted *after;      /* borrowed */
     AcrTestVerdict with_patch;
     GError *failure;
 } Driver;
@@ -49,7 +48,7 @@ static AcrReviewEvent event_of(const Driver *driver, AcrStep step, AcrReviewEven
 
 static AcrReviewEvent do_execute(Driver *driver)
 {
-    AcrStep step = acr_reproducer_run(driver->work, driver->work->writer.latest, 0, &driver->after,
+    AcrStep step = acr_reproducer_run(driver->work, driver->work->writer.latest, 0,
                                       &driver->with_patch, &driver->failure);
     return event_of(driver, step, ACR_REVIEW_ON_RAN);
 }
@@ -64,10 +63,8 @@ static void start_round(Driver *driver)
         g_strdup_printf("attempt_%u/review_%u", work->attempt, driver->machine.round);
     g_autofree char *diff = acr_utf8_repair_bytes(work->writer.latest->diff);
     g_autofree char *shown = acr_text_shorten(diff, PATCH_SHOWN_BYTES);
-    g_autofree char *before = acr_execution_text("Without the patch", reproducer->executed,
-                                                 &reproducer->before),
-                    *after =
-                        acr_execution_text("With the patch", driver->after, &driver->with_patch);
+    g_autofree char *before = acr_execution_text("Without the patch", &reproducer->before),
+                    *after = acr_execution_text("With the patch", &driver->with_patch);
     g_free(driver->patch);
     g_free(driver->test);
     g_free(driver->executions);
@@ -145,7 +142,7 @@ static char *advice_text(const char *analysis, const char *advice)
 }
 
 /* Rewrites the patch after a review, in tries until one is applicable; after a refusal by the
- * validation the patch writer has been told already. */
+ * validation the patch writer has its message already. */
 static AcrReviewEvent do_patch(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;
@@ -184,12 +181,10 @@ static AcrReviewEvent do_test(Driver *driver)
 static AcrStep repeat(Driver *driver, bool *out_same)
 {
     AcrAttemptWork *work = driver->work;
-    const AcrExecuted *executed;
     g_auto(AcrTestVerdict) with = {0}, without = {0};
-    AcrStep step =
-        acr_reproducer_run(work, work->writer.latest, 1, &executed, &with, &driver->failure);
+    AcrStep step = acr_reproducer_run(work, work->writer.latest, 1, &with, &driver->failure);
     if (step == ACR_STEP_DONE)
-        step = acr_reproducer_run(work, NULL, 1, &executed, &without, &driver->failure);
+        step = acr_reproducer_run(work, NULL, 1, &without, &driver->failure);
     *out_same = step == ACR_STEP_DONE && with.result == driver->with_patch.result &&
                 without.result == work->reproducer.before.result && with.doubts->len == 0 &&
                 without.doubts->len == 0;

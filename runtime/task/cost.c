@@ -10,7 +10,6 @@ struct AcrCost {
     GHashTable *by_agent; /* name -> AcrCostSum */
     GHashTable *by_stage; /* "attempt_0/search" -> AcrCostSum */
     AcrCostSum total;
-    AcrJson *prices; /* which prices were known; NULL: none are */
 };
 
 AcrCost *acr_cost_new(void)
@@ -27,26 +26,7 @@ void acr_cost_free(AcrCost *cost)
         return;
     g_hash_table_unref(cost->by_agent);
     g_hash_table_unref(cost->by_stage);
-    acr_json_free(cost->prices);
     g_free(cost);
-}
-
-void acr_cost_set_prices(AcrCost *cost, AcrJson *described)
-{
-    acr_json_free(cost->prices);
-    cost->prices = described;
-}
-
-static void add(AcrCostSum *sum, const AcrCallCost *call, bool replayed)
-{
-    sum->calls++;
-    sum->replayed_calls += replayed;
-    sum->unknown_cost_calls += call->has_unknown_cost;
-    sum->retries += call->retries;
-    sum->wait_ms += call->wait_ms;
-    acr_usage_add(&sum->usage, &call->usage);
-    if (__builtin_add_overflow(sum->charged_pico, call->charged_pico, &sum->charged_pico))
-        sum->charged_pico = G_MAXINT64;
 }
 
 static AcrCostSum *sum_in(GHashTable *sums, const char *name)
@@ -59,12 +39,11 @@ static AcrCostSum *sum_in(GHashTable *sums, const char *name)
     return sum;
 }
 
-void acr_cost_add(AcrCost *cost, const char *agent, const char *stage, const AcrCallCost *call,
-                  bool replayed)
+void acr_cost_add(AcrCost *cost, const char *agent, const char *stage, const AcrCostSum *call)
 {
-    add(sum_in(cost->by_agent, agent), call, replayed);
-    add(sum_in(cost->by_stage, stage), call, replayed);
-    add(&cost->total, call, replayed);
+    acr_cost_sum_add(sum_in(cost->by_agent, agent), call);
+    acr_cost_sum_add(sum_in(cost->by_stage, stage), call);
+    acr_cost_sum_add(&cost->total, call);
 }
 
 const AcrCostSum *acr_cost_total(const AcrCost *cost)
@@ -125,7 +104,7 @@ double acr_cost_cached_share(const AcrCostSum *sum)
     return sent > 0 ? (double)sum->usage.cached / (double)sent : 0;
 }
 
-AcrJson *acr_cost_to_json(const AcrCost *cost)
+AcrJson *acr_cost_to_json(const AcrCost *cost, AcrJson *prices)
 {
     AcrJson *json = acr_json_new_object();
     gint64 per_mille = (gint64)(acr_cost_cached_share(&cost->total) * 1000 + 0.5);
@@ -133,6 +112,6 @@ AcrJson *acr_cost_to_json(const AcrCost *cost)
     acr_json_set(json, "cached_share", acr_json_new_double((double)per_mille / 1000));
     acr_json_set(json, "by_agent", sums_to_json(cost->by_agent));
     acr_json_set(json, "by_stage", sums_to_json(cost->by_stage));
-    acr_json_set(json, "prices", cost->prices ? acr_json_copy(cost->prices) : acr_json_new_null());
+    acr_json_set(json, "prices", prices ? prices : acr_json_new_null());
     return json;
 }

@@ -6,34 +6,23 @@
 
 #define ACR_PICO 1000000 /* pico-USD in a millionth of a USD */
 
-/* What one call used, all of its requests together: counters that are unknown count as 0. */
-typedef struct {
-    AcrUsage usage;
-    gint64 charged_pico; /* what budgets count for it */
-    gint64 wait_ms;
-    guint retries;
-    bool has_unknown_cost;
-} AcrCallCost;
-/* Adds known counters; saturates. */
-void acr_usage_add(AcrUsage *sum, const AcrUsage *usage);
+/* Adds what is known of each; saturates. */
+void acr_cost_sum_add(AcrCostSum *sum, const AcrCostSum *more);
 
 /* Calls and tokens by role, recorded and live ones alike: the same journal gives the same sums. */
 typedef struct AcrCost AcrCost;
 AcrCost *acr_cost_new(void) ACR_MUST_USE;
 void acr_cost_free(AcrCost *cost);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrCost, acr_cost_free)
-/* `stage` as conversations are named ("attempt_0/search"); `replayed`: the journal answered. */
-void acr_cost_add(AcrCost *cost, const char *agent, const char *stage, const AcrCallCost *call,
-                  bool replayed);
-/* Which prices were known (taken; may be NULL). */
-void acr_cost_set_prices(AcrCost *cost, AcrJson *described);
+/* Adds a call. `stage` as conversations are named ("attempt_0/search"). */
+void acr_cost_add(AcrCost *cost, const char *agent, const char *stage, const AcrCostSum *call);
 /* The sums of all roles. Borrowed. */
 const AcrCostSum *acr_cost_total(const AcrCost *cost);
 /* cost.json: {"total": SUM, "cached_share", "by_agent": {"search": SUM, …}, "by_stage":
  * {"attempt_0/search": SUM, …}, "prices"}. In a SUM, input_tokens are those that were neither read
  * from a cache nor written to one; cost_microusd sums the known costs, charged_microusd what
- * ceilings count. */
-AcrJson *acr_cost_to_json(const AcrCost *cost) ACR_MUST_USE;
+ * ceilings count. `prices` (taken, may be NULL) says which prices were known. */
+AcrJson *acr_cost_to_json(const AcrCost *cost, AcrJson *prices) ACR_MUST_USE;
 /* A SUM by itself, and back; what is missing counts as 0. */
 AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum) ACR_MUST_USE;
 void acr_cost_sum_from_json(const AcrJson *json, AcrCostSum *out);

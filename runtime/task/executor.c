@@ -1,11 +1,10 @@
 /*
- * The executor of a run: it asks the journal first what came of a trial, and the sandbox after it.
+ * The executor of a run: it asks the journal first for the result of a trial, and the sandbox after it.
  * The sandbox is opened when it is needed first: a replay, and a run that is resumed up to where
- * it was, need none. Each trial is run once; what it gave is known from then on, so that a
- * loop may ask again.
+ * it was, need none. Each trial is run once; its result is kept, so that a loop may ask again.
  *
  * Recorded are also whether code can be run at all ("sandbox"), and a sandbox that failed: both
- * decide how the run goes on.
+ * decide what the run does next.
  */
 #include "task/recorded.h"
 
@@ -27,24 +26,13 @@ static void executed_free(gpointer data)
 static AcrJson *answer_json(const AcrExecuted *executed)
 {
     AcrJson *json = acr_json_new_object(), *changed = acr_json_new_array();
-    acr_json_set_int(json, "exit", executed->exit_code);
-    acr_json_set_int(json, "signal", executed->signal);
-    acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
-    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
-    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
+    acr_executed_to_json(executed, json);
     acr_json_set_int(json, "stdout_bytes", (gint64)executed->out_total);
     acr_json_set_int(json, "stderr_bytes", (gint64)executed->err_total);
     for (gsize i = 0; executed->changed && executed->changed[i]; i++)
         acr_json_append(changed,
                         acr_json_new_bytes(executed->changed[i], strlen(executed->changed[i])));
     acr_json_set(json, "changed", changed);
-    return json;
-}
-
-static AcrJson *error_json(const GError *error)
-{
-    AcrJson *json = acr_json_new_object();
-    acr_json_set_string(json, "error", error->message);
     return json;
 }
 
@@ -59,12 +47,8 @@ static char **take_changed(const AcrJson *json)
     GPtrArray *paths = g_ptr_array_new();
     for (const AcrJson *at = acr_json_first(acr_json_get(json, "changed")); at;
          at = acr_json_next(at)) {
-        g_autoptr(AcrJson) wrapped = acr_json_new_object();
-        acr_json_set(wrapped, "path", acr_json_copy(at));
-        g_autoptr(GBytes) bytes = take_bytes(wrapped, "path");
-        gsize len;
-        const char *data = g_bytes_get_data(bytes, &len);
-        g_ptr_array_add(paths, g_strndup(data ? data : "", len));
+        g_autoptr(GBytes) bytes = acr_json_bytes(at);
+        g_ptr_array_add(paths, acr_bytes_text(bytes));
     }
     g_ptr_array_add(paths, NULL);
     return (char **)g_ptr_array_free(paths, FALSE);
@@ -94,33 +78,25 @@ static AcrJson *time_json(const AcrExecuted *executed)
 
 /* ---- The sandbox ---- */
 
-static bool need_sandbox(AcrRecordedExecutor *self, GError **error)
-{
-    if (self->sandbox)
-        return true;
-    g_assert(self->is_live); /* in a replay the journal answers, or the run ends */
-    self->sandbox = acr_sandbox_open(&self->options, error);
-    return self->sandbox != NULL;
-}
-
-/* A set-up that the end of the run's time cut short says nothing of the project. */
-static bool need_set_up(AcrRecordedExecutor *self, GError **error)
+/* The project's Python in the sandbox, which is opened and set up first; borrowed. A set-up that the
+ * end of the run's time cut short says nothing of the project. */
+static const char *need_python(AcrRecordedExecutor *self, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    if (need_sandbox(self, &reason) && acr_sandbox_set_up(self->sandbox, &reason))
-        return true;
-    if (!acr_interrupted(self->interrupt) && !acr_loops_in_time(self->budget, error))
-        return false;
-    g_propagate_error(error, g_steal_pointer(&reason));
-    return false;
+    g_assert(self->budget); /* in a replay the journal answers, or the run ends */
+    if (!self->sandbox)
+        self->sandbox = acr_sandbox_open(&self->options, &reason);
+    if (self->sandbox && acr_sandbox_set_up(self->sandbox, &reason))
+        return acr_sandbox_python(self->sandbox, error);
+    if (acr_interrupted(self->options.interrupt) || acr_loops_in_time(self->budget, error))
+        g_propagate_error(error, g_steal_pointer(&reason));
+    return NULL;
 }
 
-/* Sets up, and runs the project's Python once: what it is called, owned. */
+/* Runs the project's Python once: what it is called, owned. */
 static char *probe(AcrRecordedExecutor *self, GError **error)
 {
-    if (!need_set_up(self, error))
-        return NULL;
-    const char *python = acr_sandbox_python(self->sandbox, error);
+    const char *python = need_python(self, error);
     if (!python)
         return NULL;
     const char *const argv[] = {python, "-c", PROBE, NULL};
@@ -140,24 +116,13 @@ static char *probe(AcrRecordedExecutor *self, GError **error)
 
 /* ---- Opening ---- */
 
-static void take_opened(AcrRecordedExecutor *self, const AcrJson *answer)
-{
-    self->is_available = acr_json_get_bool(answer, "available", false);
-    g_free(self->text);
-    self->text = g_strdup(acr_json_get_string(answer, "text"));
-    self->dir = g_strdup(acr_json_get_string(answer, "dir"));
-    self->is_open = true;
-}
-
 static AcrJson *opened_json(AcrRecordedExecutor *self, const char *python, const GError *reason)
 {
     AcrJson *json = acr_json_new_object();
     acr_json_set_bool(json, "available", python != NULL);
-    if (!python) {
-        acr_json_set_string(json, "text", reason->message);
+    acr_json_set_string(json, "text", python ? python : reason->message);
+    if (!python)
         return json;
-    }
-    acr_json_set_string(json, "text", python);
     acr_json_set_string(json, "dir", acr_sandbox_dir(self->sandbox));
     acr_json_set_string(json, "backend", acr_sandbox_backend(self->sandbox));
     return json;
@@ -169,23 +134,18 @@ static bool is_fatal(const AcrRecordedExecutor *self, const GError *error)
     return g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
            g_error_matches(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_USAGE) ||
            g_error_matches(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING) ||
-           acr_interrupted(self->interrupt);
+           acr_interrupted(self->options.interrupt);
 }
 
 /* Tells the user what was chosen and what was left out. */
 static void tell(const AcrRecordedExecutor *self)
 {
-    const AcrProgress *progress = self->progress;
-    const char *choice = self->sandbox ? acr_sandbox_choice(self->sandbox) : NULL;
-    if (!self->sandbox || !progress)
-        return;
-    for (const char *const *at = acr_sandbox_remarks(self->sandbox); progress->warn && *at; at++)
-        progress->warn(progress->ctx, *at);
-    g_autofree char *line = choice ? g_strdup_printf("the sandbox is %s; %s",
-                                                     acr_sandbox_backend(self->sandbox), choice)
-                                   : NULL;
-    if (line && progress->note)
-        progress->note(progress->ctx, line);
+    const char *choice = acr_sandbox_choice(self->sandbox);
+    for (const char *const *at = acr_sandbox_remarks(self->sandbox); *at; at++)
+        acr_progress_warn(self->progress, *at);
+    if (choice)
+        acr_progress_note(self->progress, "the sandbox is %s; %s",
+                          acr_sandbox_backend(self->sandbox), choice);
 }
 
 /* Ends the call by an error of the sandbox that is not recorded. It must not be taken for one that
@@ -197,68 +157,55 @@ static void fail_unrecorded(GError *reason, GError **error)
     g_propagate_error(error, reason);
 }
 
-static bool open_live(AcrRecordedExecutor *self, const AcrJson *request, GError **error)
+/* Opens the sandbox and records that, but not that there is none where one is demanded; owned. */
+static AcrJson *open_live(AcrRecordedExecutor *self, const AcrJson *request, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autofree char *python = probe(self, &reason);
-    tell(self);
+    if (self->sandbox)
+        tell(self);
     if (!python && is_fatal(self, reason)) {
         fail_unrecorded(g_steal_pointer(&reason), error);
-        return false;
-    }
-    if (!python && self->is_demanded) {
-        g_free(self->text);
-        self->text = g_strdup(reason->message);
-        return true;
+        return NULL;
     }
     g_autoptr(AcrJson) answer = opened_json(self, python, reason);
-    if (!acr_journal_append(self->journal, "sandbox", request, answer, NULL, error))
-        return false;
-    take_opened(self, answer);
-    return true;
+    bool is_recorded = python || !self->is_demanded;
+    if (is_recorded && !acr_journal_append(self->journal, "sandbox", request, answer, NULL, error))
+        return NULL;
+    return g_steal_pointer(&answer);
 }
 
 static bool open_executor(void *ctx, bool *out_available, char **out_text, GError **error)
 {
     AcrRecordedExecutor *self = ctx;
-    if (!self->is_open) {
-        const AcrJson *recorded = NULL;
-        g_autoptr(AcrJson) request = acr_json_new_object();
-        if (!acr_journal_ask(self->journal, "sandbox", request, &recorded, error))
-            return false;
-        if (recorded)
-            take_opened(self, recorded);
-        else if (!open_live(self, request, error))
-            return false;
-    }
-    *out_available = self->is_available;
-    *out_text = g_strdup(self->text);
-    return true;
+    const AcrJson *recorded = NULL;
+    g_autoptr(AcrJson) request = acr_json_new_object();
+    if (!self->opened && !acr_journal_ask(self->journal, "sandbox", request, &recorded, error))
+        return false;
+    if (!self->opened)
+        self->opened = recorded ? acr_json_copy(recorded) : open_live(self, request, error);
+    *out_available = acr_json_get_bool(self->opened, "available", false);
+    *out_text = g_strdup(acr_json_get_string(self->opened, "text"));
+    return self->opened != NULL;
 }
 
 static const char *executor_dir(void *ctx)
 {
-    const AcrRecordedExecutor *self = ctx;
-    return self->dir ? self->dir : "";
+    const char *dir = acr_json_get_string(((const AcrRecordedExecutor *)ctx)->opened, "dir");
+    return dir ? dir : "";
 }
 
 /* ---- Trials ---- */
 
-static char *text_digest(const char *text)
-{
-    return text ? acr_sha256_hex(text, strlen(text)) : NULL;
-}
-
 static bool describe_trial(const AcrTrial *trial, AcrJson **out, GError **error)
 {
-    g_autofree char *patch = NULL, *test = text_digest(trial->test);
+    g_autofree char *patch = NULL,
+                    *test = trial->test ? acr_sha256_hex(trial->test, strlen(trial->test)) : NULL;
     if (trial->overlay) {
         g_autoptr(GBytes) diff = acr_overlay_diff(trial->overlay, error);
         if (!diff)
             return false;
-        gsize len;
-        const void *data = g_bytes_get_data(diff, &len);
-        patch = acr_sha256_hex(data ? data : "", len);
+        patch = acr_sha256_bytes(diff);
     }
     AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "patch", patch);
@@ -320,28 +267,12 @@ static void call_by_tree(const AcrRecordedExecutor *self, AcrExecuted *executed)
     }
 }
 
-/* What a trial may take: its own ceiling, or what is left of the run's time. */
-static gint64 wall_left(const AcrRecordedExecutor *self, gint64 wall_ms)
-{
-    return CLAMP(acr_budget_left_ms(self->budget), 1, wall_ms);
-}
-
 /* A trial that the end of the run's time cut short says nothing: it is run again when the run is
  * resumed. */
-static bool check_time(const AcrRecordedExecutor *self, AcrExecuted *executed, GError **error)
-{
-    if (executed->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error))
-        return true;
-    acr_executed_clear(executed);
-    return false;
-}
-
 static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecuted *out,
                      GError **error)
 {
-    if (!need_set_up(self, error))
-        return false;
-    const char *python = acr_sandbox_python(self->sandbox, error);
+    const char *python = need_python(self, error);
     if (!python)
         return false;
     g_autoptr(GBytes) script =
@@ -358,31 +289,34 @@ static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecut
         .argv = script ? test : command,
         .env = env,
         .tell_changed = script != NULL,
-        .limits = {.wall_ms = wall_left(self, script ? TEST_WALL_MS : VALIDATE_WALL_MS)},
+        .limits = {.wall_ms = CLAMP(acr_budget_left_ms(self->budget), 1,
+                                    script ? TEST_WALL_MS : VALIDATE_WALL_MS)},
     };
-    if (!acr_sandbox_run(self->sandbox, &execution, out, error) || !check_time(self, out, error))
+    if (!acr_sandbox_run(self->sandbox, &execution, out, error) ||
+        (out->limit == ACR_LIMIT_WALL && !acr_loops_in_time(self->budget, error)))
         return false;
     call_by_tree(self, out);
     return true;
 }
 
-/* Runs a trial and records it; *out_answer owned. */
-static bool try_live(AcrRecordedExecutor *self, const AcrTrial *trial, const AcrJson *request,
-                     AcrJson **out_answer, GError **error)
+/* Runs a trial and records it; its answer, owned. */
+static AcrJson *try_live(AcrRecordedExecutor *self, const AcrTrial *trial, const AcrJson *request,
+                         GError **error)
 {
     g_auto(AcrExecuted) executed = {0};
     g_autoptr(GError) reason = NULL;
     bool ran = run_live(self, trial, &executed, &reason);
     if (!ran && (self->is_demanded || is_fatal(self, reason))) {
         fail_unrecorded(g_steal_pointer(&reason), error);
-        return false;
+        return NULL;
     }
-    g_autoptr(AcrJson) answer = ran ? answer_json(&executed) : error_json(reason);
+    g_autoptr(AcrJson) answer = ran ? answer_json(&executed) : acr_json_new_object();
+    if (!ran)
+        acr_json_set_string(answer, "error", reason->message);
     if (!acr_journal_append(self->journal, "execution", request, answer,
                             ran ? time_json(&executed) : NULL, error))
-        return false;
-    *out_answer = g_steal_pointer(&answer);
-    return true;
+        return NULL;
+    return g_steal_pointer(&answer);
 }
 
 /* The answer to a trial from the journal or the sandbox; owned. */
@@ -390,12 +324,9 @@ static AcrJson *ask(AcrRecordedExecutor *self, const AcrTrial *trial, const AcrJ
                     GError **error)
 {
     const AcrJson *recorded = NULL;
-    AcrJson *answer = NULL;
     if (!acr_journal_ask(self->journal, "execution", request, &recorded, error))
         return NULL;
-    if (recorded)
-        return acr_json_copy(recorded);
-    return try_live(self, trial, request, &answer, error) ? answer : NULL;
+    return recorded ? acr_json_copy(recorded) : try_live(self, trial, request, error);
 }
 
 static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error)
@@ -459,11 +390,9 @@ void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *
                                    const AcrHost *host)
 {
     self->work_tree = work_tree ? acr_path_real(work_tree) : NULL;
-    self->cache = host->cache ? acr_host_default_sandbox_cache() : NULL;
-    self->is_demanded = spec->verify == ACR_VERIFY_ALWAYS || spec->verb == ACR_FOR_REPRODUCE;
-    self->interrupt = host->interrupt;
+    self->cache = host->cache ? acr_host_default_cache(ACR_CACHE_SANDBOX) : NULL;
+    self->is_demanded = spec->verify == ACR_VERIFY_ALWAYS;
     self->progress = host->progress;
-    self->is_live = true;
     self->budget = budget;
     self->options =
         acr_sandbox_options_of(spec, host, self->snapshot, self->work_tree, self->cache);
@@ -474,8 +403,7 @@ void acr_recorded_executor_clear(AcrRecordedExecutor *self)
 {
     acr_sandbox_free(self->sandbox);
     g_clear_pointer(&self->known, g_hash_table_unref);
-    g_clear_pointer(&self->text, g_free);
-    g_clear_pointer(&self->dir, g_free);
+    g_clear_pointer(&self->opened, acr_json_free);
     g_clear_pointer(&self->work_tree, g_free);
     g_clear_pointer(&self->cache, g_free);
 }

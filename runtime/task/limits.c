@@ -16,11 +16,8 @@
 
 static bool digest_file(const char *path, char **out_digest, GError **error)
 {
-    gsize len = 0;
     g_autoptr(GBytes) bytes = acr_file_read(path, G_MAXINT32, error);
-    const void *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    if (bytes)
-        *out_digest = acr_sha256_hex(data ? data : "", len);
+    *out_digest = bytes ? acr_sha256_bytes(bytes) : NULL;
     return bytes != NULL;
 }
 

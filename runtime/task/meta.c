@@ -3,7 +3,7 @@
  * and compared when it is resumed; texts (issue, prompts) by their digests, since the texts
  * themselves lie in the folder.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 
 #include <string.h>
 
@@ -43,12 +43,6 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
 
 /* ---- Comparison ---- */
 
-static bool refuse(GError **error, const char *message)
-{
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "%s; use another --out", message);
-    return false;
-}
-
 /* Whether it says that the option was not given. */
 static bool is_unset(const AcrJson *value)
 {
@@ -61,15 +55,13 @@ static bool check_option(const AcrOption *option, const AcrJson *then, const Acr
 {
     if (acr_json_equal(then, now, NULL) || (is_unset(then) && is_unset(now)))
         return true;
-    g_autofree char *written =
-        is_unset(then) ? g_strdup_printf("this folder was started without --%s; leave it out, or",
-                                         option->name)
-                       : acr_option_written(option, then);
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                is_unset(then) ? "%s use another --out"
-                               : "this folder was started with %s; use that, or another --out",
-                written);
-    return false;
+    if (is_unset(then))
+        return acr_task_refuse(
+            error, "this folder was started without --%s; leave it out, or use another --out",
+            option->name);
+    g_autofree char *written = acr_option_written(option, then);
+    return acr_task_refuse(error, "this folder was started with %s; use that, or another --out",
+                           written);
 }
 
 static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForVerb verb,
@@ -87,16 +79,14 @@ static bool check_options(const AcrJson *recorded, const AcrJson *given, AcrForV
 
 static bool check_prompts(const AcrJson *recorded, const AcrJson *given, GError **error)
 {
-    for (const AcrJson *text = acr_json_first(given); text; text = acr_json_next(text)) {
-        if (acr_json_equal(acr_json_get(recorded, acr_json_key(text)), text, NULL))
-            continue;
-        g_autofree char *message =
-            g_strdup_printf("the prompt %s differs from the one that this run was started with",
-                            acr_json_key(text));
-        return refuse(error, message);
-    }
+    for (const AcrJson *text = acr_json_first(given); text; text = acr_json_next(text))
+        if (!acr_json_equal(acr_json_get(recorded, acr_json_key(text)), text, NULL))
+            return acr_task_refuse(error,
+                                   "the prompt %s differs from the one that this run was started "
+                                   "with; use another --out",
+                                   acr_json_key(text));
     return acr_json_size(recorded) == acr_json_size(given) ||
-           refuse(error, "this run was started with other prompts");
+           acr_task_refuse(error, "this run was started with other prompts; use another --out");
 }
 
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
@@ -104,20 +94,18 @@ bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *f
 {
     const char *then = acr_json_get_string(recorded, "verb"),
                *now = acr_json_get_string(given, "verb");
-    if (g_strcmp0(then, now) != 0) {
-        g_autofree char *message =
-            g_strdup_printf("this folder belongs to \"%s\", not \"%s\"", then ? then : "", now);
-        return refuse(error, message);
-    }
+    if (g_strcmp0(then, now) != 0)
+        return acr_task_refuse(error,
+                               "this folder belongs to \"%s\", not \"%s\"; use another --out",
+                               then ? then : "", now);
     AcrForVerb verb = strcmp(now, "reproduce") == 0 ? ACR_FOR_REPRODUCE : ACR_FOR_RUN;
     if (!check_options(acr_json_get(recorded, "options"), acr_json_get(given, "options"), verb,
                        error))
         return false;
-    if (!acr_json_equal(acr_json_get(recorded, "issue"), acr_json_get(given, "issue"), NULL)) {
-        g_autofree char *message =
-            g_strdup_printf("the issue differs from the one this run was started with (see %s/%s)",
-                            folder, ACR_FILE_ISSUE);
-        return refuse(error, message);
-    }
+    if (!acr_json_equal(acr_json_get(recorded, "issue"), acr_json_get(given, "issue"), NULL))
+        return acr_task_refuse(error,
+                               "the issue differs from the one this run was started with (see "
+                               "%s/" ACR_FILE_ISSUE "); use another --out",
+                               folder);
     return check_prompts(acr_json_get(recorded, "prompts"), acr_json_get(given, "prompts"), error);
 }

@@ -111,48 +111,56 @@ void acr_record_add_tries(AcrJson *record, const AcrModelReport *report)
 
 /* ---- Cost ---- */
 
-static gint64 sum_of(gint64 a, gint64 b)
-{
-    gint64 sum;
-    return __builtin_add_overflow(a, b, &sum) ? G_MAXINT64 : sum;
-}
-
-void acr_usage_add(AcrUsage *sum, const AcrUsage *usage)
+static void add_usage(AcrUsage *sum, const AcrUsage *usage)
 {
     AcrUsage more = *usage;
     for (gsize i = 0; i < G_N_ELEMENTS(counters); i++)
-        *counter(sum, i) = sum_of(*counter(sum, i), MAX(*counter(&more, i), 0));
+        if (__builtin_add_overflow(*counter(sum, i), MAX(*counter(&more, i), 0), counter(sum, i)))
+            *counter(sum, i) = G_MAXINT64;
 }
 
-static void add_try(const AcrJson *json, AcrCallCost *out, guint *sent)
+void acr_cost_sum_add(AcrCostSum *sum, const AcrCostSum *more)
 {
-    AcrUsage usage;
-    usage_from_json(acr_json_get(json, "usage"), &usage);
-    acr_usage_add(&out->usage, &usage);
-    gint64 charged = acr_json_get_int(acr_json_get(json, "charged"), "picousd", 0);
-    gint64 wait_ms = acr_json_get_int(acr_json_get(json, "time"), "wait_ms", 0);
-    out->charged_pico = sum_of(out->charged_pico, MAX(charged, 0));
-    out->wait_ms = sum_of(out->wait_ms, MAX(wait_ms, 0));
+    sum->calls += more->calls;
+    sum->replayed_calls += more->replayed_calls;
+    sum->unknown_cost_calls += more->unknown_cost_calls;
+    sum->retries += more->retries;
+    add_usage(&sum->usage, &more->usage);
+    if (__builtin_add_overflow(sum->wait_ms, MAX(more->wait_ms, 0), &sum->wait_ms))
+        sum->wait_ms = G_MAXINT64;
+    if (__builtin_add_overflow(sum->charged_pico, MAX(more->charged_pico, 0), &sum->charged_pico))
+        sum->charged_pico = G_MAXINT64;
+}
+
+static void add_try(const AcrJson *json, AcrCostSum *out, guint *sent)
+{
+    AcrCostSum attempt = {
+        .charged_pico = acr_json_get_int(acr_json_get(json, "charged"), "picousd", 0),
+        .wait_ms = acr_json_get_int(acr_json_get(json, "time"), "wait_ms", 0),
+    };
+    usage_from_json(acr_json_get(json, "usage"), &attempt.usage);
+    acr_cost_sum_add(out, &attempt);
     if (!acr_json_get_bool(json, "sent", false))
         return;
     ++*sent;
     /* A refusal that the budget counts nothing for is known to cost nothing. */
-    if (usage.cost_pico < 0 && (charged > 0 || !acr_json_get_string(json, "class")))
-        out->has_unknown_cost = true;
+    if (attempt.usage.cost_pico < 0 &&
+        (attempt.charged_pico > 0 || !acr_json_get_string(json, "class")))
+        out->unknown_cost_calls = 1;
 }
 
-void acr_record_cost(const AcrJson *record, AcrCallCost *out)
+void acr_record_cost(const AcrJson *record, bool replayed, AcrCostSum *out)
 {
     const AcrJson *tries = acr_json_get(record, "tries");
     guint sent = 0;
-    *out = (AcrCallCost){0};
+    *out = (AcrCostSum){.calls = 1, .replayed_calls = replayed};
     for (const AcrJson *at = acr_json_first(tries); at; at = acr_json_next(at))
         add_try(at, out, &sent);
     out->retries = sent > 1 ? sent - 1 : 0;
     if (!tries) {
         AcrUsage usage;
         usage_from_json(acr_json_get(record, "usage"), &usage);
-        acr_usage_add(&out->usage, &usage);
-        out->has_unknown_cost = usage.output >= 0 && usage.cost_pico < 0;
+        add_usage(&out->usage, &usage);
+        out->unknown_cost_calls = usage.output >= 0 && usage.cost_pico < 0;
     }
 }

@@ -1,6 +1,6 @@
 /*
  * The live models of a task: which of them gets the key and the headers that the user gave, and the
- * second model that stands behind each.
+ * fallback model of each.
  */
 #include "task/recorded.h"
 
@@ -37,11 +37,8 @@ AcrModel *acr_model_of(const AcrRunSpec *spec, const char *name, const AcrModelO
 
 static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 {
-    const AcrHost *host = ctx;
-    g_autofree char *line =
-        g_strdup_printf("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);
-    if (host->progress && host->progress->note)
-        host->progress->note(host->progress->ctx, line);
+    acr_progress_note(ctx, "waiting %.1f s to call the model again: %s", (double)wait_ms / 1000,
+                      why);
 }
 
 /* A model, with the one that takes over behind it. */
@@ -62,14 +59,14 @@ GPtrArray *acr_task_models_new(const AcrRunSpec *spec, const AcrLimits *limits, 
     AcrModelOptions options = acr_model_options_of(spec, limits, host->interrupt);
     options.labels = acr_role_names();
     options.on_wait = on_wait;
-    options.on_wait_ctx = (void *)host;
+    options.on_wait_ctx = (void *)host->progress;
     for (guint i = 0; spec->models[i]; i++) {
         AcrModel *model = make_model(spec, spec->models[i], &options, error);
         if (!model)
             return NULL;
         g_ptr_array_add(models, model);
-        if (model->remark && acr_limits_bound_money(spec) && host->progress && host->progress->warn)
-            host->progress->warn(host->progress->ctx, model->remark);
+        if (acr_limits_bound_money(spec))
+            acr_progress_warn(host->progress, model->remark);
     }
     return g_steal_pointer(&models);
 }

@@ -36,7 +36,7 @@ const AcrOption acr_options[] = {
      .help = "The repository: a working tree, a bare one, or a plain folder",
      .required = ISSUE | LOOK | ACR_FOR_EXEC},
     {"rev", 0, ACR_OPTION_TEXT, AT(rev), ISSUE | LOOK | ACR_FOR_EXEC, BOUND, "REV",
-     .help = "Commit to work on (default: the working tree as it lies)"},
+     .help = "Commit to work on (default: the working tree as it is)"},
     {"dataset", 'd', ACR_OPTION_TEXT, AT(dataset), ACR_FOR_SWE_BENCH, 0, "FILE",
      .help = "Tasks: a JSON list or JSON lines of SWE-bench rows", .required = ACR_FOR_SWE_BENCH},
     {"repos", 'r', ACR_OPTION_TEXT, AT(repos), ACR_FOR_SWE_BENCH, CONFIG, "DIR",
@@ -184,7 +184,7 @@ const AcrOption acr_options[] = {
      .help = "Print each wait on stderr"},
     {"verbose", 'v', ACR_OPTION_FLAG, AT(verbose), ACR_FOR_EXEC, CONFIG, NULL,
      .help = "Print which Python is used, and what is left out"},
-    /* ---- What a batch tells its tasks ---- */
+    /* ---- What a batch sets for its tasks ---- */
     {"shared-dir", 0, ACR_OPTION_TEXT, AT(shared_dir), ACR_FOR_RUN, .flags = INNER},
     {"batch-max-cost", 0, ACR_OPTION_USD, AT(batch_max_cost), ACR_FOR_RUN, .flags = INNER},
     {"batch-max-tokens", 0, ACR_OPTION_COUNT, AT(batch_max_tokens), ACR_FOR_RUN, .flags = INNER,

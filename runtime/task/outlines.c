@@ -3,18 +3,17 @@
  * decides what a run can find. So the list of them is part of what a run stands on: made when it
  * begins, and obeyed ever after.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 
 #include <string.h>
 
 /* Why that file is listed, borrowed; NULL if it is not. */
 static const char *reason_of(const AcrJson *list, const char *path)
 {
+    g_autoptr(AcrJson) wanted = acr_json_new_bytes(path, strlen(path));
     for (const AcrJson *at = acr_json_first(list); at; at = acr_json_next(at)) {
-        g_autoptr(GBytes) file = acr_json_get_bytes(at, "file");
         const char *why = acr_json_get_string(at, "why");
-        if (file && g_bytes_get_size(file) == strlen(path) &&
-            memcmp(g_bytes_get_data(file, NULL), path, strlen(path)) == 0)
+        if (acr_json_equal(acr_json_get(at, "file"), wanted, NULL))
             return why ? why : "not outlined when the run began";
     }
     return NULL;

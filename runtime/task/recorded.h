@@ -39,7 +39,8 @@ bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request,
 AcrJson *acr_record_answer(const AcrModelAnswer *answer) ACR_MUST_USE;
 void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out); /* *out owned */
 void acr_record_add_tries(AcrJson *record, const AcrModelReport *report);
-void acr_record_cost(const AcrJson *record, AcrCallCost *out);
+/* What the call used, all of its requests together; `replayed`: the journal answered it. */
+void acr_record_cost(const AcrJson *record, bool replayed, AcrCostSum *out);
 
 /* ---- Model (recorded_model.c) ---- */
 
@@ -54,15 +55,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)
 
 /*
  * A model that asks the journal first and `inner` (taken; NULL in a replay) after it, and records
- * each of its answers. Recorded are answers and those failures that decide how the run goes on
+ * each of its answers. Recorded are answers and those failures that decide what the run does next
  * (context overflow, used-up script); a failure that ends the run is not, so that the run can be
- * resumed.
+ * resumed. What does not fit into `window` tokens (0: learnt from refusals) is not sent: it fails as
+ * if it had been refused, and is recorded so.
  */
-AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name,
-                                 AcrModel *inner) ACR_MUST_USE;
-/* Sends nothing that does not fit into `tokens` (0: learnt from refusals); it fails as if it had
- * been refused, and is recorded so. */
-void acr_recorded_model_set_window(AcrModel *model, gint64 tokens);
+AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner,
+                                 gint64 window) ACR_MUST_USE;
 
 /* ---- Referee (recorded_referee.c) ---- */
 
@@ -78,28 +77,25 @@ void acr_recorded_referee_init(AcrRecordedReferee *self, AcrJournal *journal,
 
 /* ---- Executor (executor.c) ---- */
 
-/* An executor that asks the journal first what came of a trial, and a sandbox after it. */
+/* An executor that asks the journal first for the result of a trial, and a sandbox after it. */
 typedef struct {
     AcrExecutor executor;
     AcrJournal *journal;
     AcrSnapshot *snapshot;
     GHashTable *known; /* request as text -> AcrExecuted */
-    bool is_open, is_available;
-    char *text, *dir; /* what opening it said */
+    AcrJson *opened;   /* whether code can be run, by what, and where; NULL before it is asked */
     /* Beyond the journal: */
-    bool is_live;
     bool is_demanded;    /* a sandbox that cannot be had ends the run, and is not recorded */
     AcrSandbox *sandbox; /* NULL until it is needed */
     AcrSandboxOptions options;
     char *work_tree, *cache;
-    const AcrInterrupt *interrupt;
     const AcrProgress *progress; /* may be NULL */
-    const AcrBudget *budget;     /* with the deadline of the run; NULL: none */
+    const AcrBudget *budget;     /* with the deadline of the run; NULL in a replay */
 } AcrRecordedExecutor;
 /* Both borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
                                 AcrSnapshot *snapshot);
-/* Lets it go on with a sandbox where the journal ends, until the deadline of `budget`. `work_tree`
+/* Lets it continue in a sandbox where the journal ends, until the deadline of `budget`. `work_tree`
  * may be NULL; the others must outlive it. */
 void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *spec,
                                    const char *work_tree, const AcrBudget *budget,

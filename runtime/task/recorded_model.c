@@ -1,8 +1,8 @@
 /*
  * The model that all agents see: it asks the journal first and the real model after it. A record's
  * request holds the messages that are new in its conversation since the last record, so that the
- * journal grows with the run and not with its square; what was known is told by a digest for each
- * message, and an answer is known from its own record.
+ * journal grows with the run and not with its square; known messages are identified by
+ * their digests, and an answer by its own record.
  */
 #include "task/recorded.h"
 
@@ -111,7 +111,7 @@ static AcrJson *failure_to_json(const GError *failure, gint64 window, bool sent)
     return json;
 }
 
-/* Failures that decide how a run goes on; the others end it, and are asked again when it is
+/* Failures that decide what a run does next; the others end it, and are asked again when it is
  * resumed. */
 static bool is_recorded(const GError *failure)
 {
@@ -153,13 +153,13 @@ static void expect_answer(RecordedModel *self, const AcrModelRequest *request,
 static void count(RecordedModel *self, const AcrModelRequest *request, const AcrJson *record,
                   bool replayed)
 {
-    AcrCallCost call;
-    acr_record_cost(record, &call);
+    AcrCostSum call;
+    acr_record_cost(record, replayed, &call);
     acr_cost_add(self->recorder->cost, request->label, acr_conversation_name(request->conversation),
-                 &call, replayed);
+                 &call);
     const AcrProgress *progress = self->recorder->progress;
     const AcrUsage *total = &acr_cost_total(self->recorder->cost)->usage;
-    if (progress && progress->cost)
+    if (progress)
         progress->cost(progress->ctx, acr_microusd(total->cost_pico), acr_usage_tokens(total));
 }
 
@@ -256,7 +256,8 @@ static void free_model(AcrModel *model)
     g_free(self);
 }
 
-AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner)
+AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrModel *inner,
+                                 gint64 window)
 {
     static const AcrModelOps ops = {.complete = complete, .free = free_model};
     RecordedModel *self = g_new0(RecordedModel, 1);
@@ -264,11 +265,6 @@ AcrModel *acr_recorded_model_new(AcrRecorder *recorder, const char *name, AcrMod
     self->model.name = g_strdup(name);
     self->recorder = recorder;
     self->inner = inner;
-    acr_window_init(&self->window, 0);
+    acr_window_init(&self->window, window);
     return &self->model;
-}
-
-void acr_recorded_model_set_window(AcrModel *model, gint64 tokens)
-{
-    acr_window_init(&((RecordedModel *)model)->window, tokens);
 }

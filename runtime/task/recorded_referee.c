@@ -10,11 +10,7 @@
 
 static AcrJson *digest_or_null(GBytes *bytes)
 {
-    if (!bytes)
-        return acr_json_new_null();
-    gsize len;
-    const void *data = g_bytes_get_data(bytes, &len);
-    g_autofree char *digest = acr_sha256_hex(data ? data : "", len);
+    g_autofree char *digest = bytes ? acr_sha256_bytes(bytes) : NULL;
     return acr_json_new_string(digest);
 }
 
@@ -51,9 +47,9 @@ static void answer_from_json(const AcrJson *json, guint *out_worse, gsize versio
 {
     const AcrJson *at = acr_json_first(acr_json_get(json, "worse"));
     for (gsize i = 0; i < versions; i++) {
-        gint64 number = at ? acr_json_int(at, -1) : -1;
+        gint64 number = acr_json_int(at, -1);
         out_worse[i] = number < 0 || number > G_MAXINT ? ACR_LINT_UNKNOWN : (guint)number;
-        at = at ? acr_json_next(at) : NULL;
+        at = acr_json_next(at);
     }
     *out_why = g_strdup(acr_json_get_string(json, "why"));
 }

@@ -1,9 +1,9 @@
 /*
- * What came of a run: from what the loops have come to, or an error, to one value; that value as
+ * The result of a run, made from what the loops have found or from an error, as one value; that value as
  * JSON, in the run folder (result.json, beside the patch or the reproducer as files of their own)
  * and back.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 
 #include <string.h>
 
@@ -11,9 +11,7 @@
 
 void acr_run_result_clear(AcrRunResult *result)
 {
-    g_clear_pointer(&result->why, g_free);
-    g_clear_pointer(&result->patch, g_bytes_unref);
-    g_clear_pointer(&result->script, g_free);
+    acr_outcome_clear(&result->found);
     g_clear_pointer(&result->error, g_free);
     g_clear_pointer(&result->tag, g_free);
     g_clear_pointer(&result->error_class, g_free);
@@ -38,16 +36,10 @@ static AcrVerdict verdict_of(const AcrOutcome *outcome)
     return outcome->is_validated ? ACR_VERDICT_VALIDATED : ACR_VERDICT_UNVERIFIED;
 }
 
-void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutcome *outcome,
-                     const AcrCostSum *cost)
+void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCostSum *cost)
 {
-    bool is_made = outcome->diff || outcome->script;
-    result->verdict = verdict_of(outcome);
-    result->why = g_strdup(is_made ? outcome->proof_why : outcome->reason);
-    result->status = outcome->status;
-    result->proof = outcome->proof;
-    result->patch = outcome->diff ? g_bytes_ref(outcome->diff) : NULL;
-    result->script = g_strdup(outcome->script);
+    bool is_made = result->found.diff || result->found.script;
+    result->verdict = verdict_of(&result->found);
     result->is_reproduction = spec->verb == ACR_FOR_REPRODUCE;
     result->cost = *cost;
     result->tag = g_strdup(spec->tag);
@@ -57,9 +49,9 @@ void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutc
 
 void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInterrupt *interrupt)
 {
-    if (!result->patch && !result->script) {
+    if (!result->found.diff && !result->found.script) {
         result->verdict = ACR_VERDICT_NONE;
-        result->proof = ACR_PROOF_NONE;
+        result->found.proof = ACR_PROOF_NONE;
     }
     g_free(result->error);
     g_free(result->error_class);
@@ -77,13 +69,14 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
 {
     AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "verdict", acr_verdict_name(result->verdict));
-    acr_json_set_string(json, "why", result->why);
-    acr_json_set_string(json, "status", acr_extract_status_name(result->status));
+    acr_json_set_string(json, "why", result->found.why);
+    acr_json_set_string(json, "status", acr_extract_status_name(result->found.status));
     acr_json_set(json, "patch",
-                 result->patch ? acr_json_new_gbytes(result->patch) : acr_json_new_null());
-    acr_json_set_string(json, "proof", acr_proof_name(result->proof));
+                 result->found.diff ? acr_json_new_gbytes(result->found.diff)
+                                    : acr_json_new_null());
+    acr_json_set_string(json, "proof", acr_proof_name(result->found.proof));
     if (result->is_reproduction)
-        acr_json_set_string(json, "script", result->script);
+        acr_json_set_string(json, "script", result->found.script);
     acr_json_set(json, "cost", acr_cost_sum_to_json(&result->cost));
     acr_json_set_int(json, "exit", result->exit_code);
     if (result->tag)
@@ -97,50 +90,27 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
     return json;
 }
 
-/* Which of the names up to `last` it is; false: none. */
-static bool find_name(const char *name, const char *(*name_of)(int), int last, int *out)
-{
-    for (int i = 0; i <= last; i++) {
-        if (g_strcmp0(name, name_of(i)) == 0) {
-            *out = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static const char *name_of_verdict(int value)
-{
-    return acr_verdict_name(value);
-}
-
-static const char *name_of_status(int value)
-{
-    return acr_extract_status_name(value);
-}
-
-static const char *name_of_proof(int value)
-{
-    return acr_proof_name(value);
-}
+/* Steps an enum's value from 0 to the one with the name in that member, else past the last. */
+#define FIND(value, name_of, last, key)                                                            \
+    while (value <= (last) && g_strcmp0(acr_json_get_string(json, key), name_of(value)) != 0)      \
+    value++
 
 bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
 {
-    int verdict, status, proof;
-    if (!find_name(acr_json_get_string(json, "verdict"), name_of_verdict, ACR_VERDICT_NONE,
-                   &verdict) ||
-        !find_name(acr_json_get_string(json, "status"), name_of_status, ACR_APPLICABLE_PATCH,
-                   &status) ||
-        !find_name(acr_json_get_string(json, "proof"), name_of_proof, ACR_PROOF_VERIFIED, &proof))
+    guint verdict = 0, status = 0, proof = 0;
+    FIND(verdict, acr_verdict_name, ACR_VERDICT_NONE, "verdict");
+    FIND(status, acr_extract_status_name, ACR_APPLICABLE_PATCH, "status");
+    FIND(proof, acr_proof_name, ACR_PROOF_VERIFIED, "proof");
+    if (verdict > ACR_VERDICT_NONE || status > ACR_APPLICABLE_PATCH || proof > ACR_PROOF_VERIFIED)
         return false;
     const AcrJson *ended = acr_json_get(json, "error");
     *out = (AcrRunResult){
+        .found = {.why = g_strdup(acr_json_get_string(json, "why")),
+                  .status = (AcrExtractStatus)status,
+                  .proof = (AcrProof)proof,
+                  .diff = acr_json_get_bytes(json, "patch"),
+                  .script = g_strdup(acr_json_get_string(json, "script"))},
         .verdict = (AcrVerdict)verdict,
-        .why = g_strdup(acr_json_get_string(json, "why")),
-        .status = (AcrExtractStatus)status,
-        .proof = (AcrProof)proof,
-        .patch = acr_json_get_bytes(json, "patch"),
-        .script = g_strdup(acr_json_get_string(json, "script")),
         .is_reproduction = acr_json_get(json, "script") != NULL,
         .exit_code = (int)acr_json_get_int(json, "exit", ACR_EXIT_ENVIRONMENT),
         .tag = g_strdup(acr_json_get_string(json, "tag")),
@@ -154,44 +124,46 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
 /* ---- Files ---- */
 
 /* selected_patch.json */
-static AcrJson *describe_selection(const AcrOutcome *outcome, const AcrRunResult *result)
+static AcrJson *describe_selection(const AcrRunResult *result)
 {
+    const AcrOutcome *outcome = &result->found;
     AcrJson *json = acr_json_new_object();
     g_autofree char *path = g_strdup_printf("attempt_%u/extracted_patch_%u.diff", outcome->attempt,
                                             outcome->try_number);
-    const char *why = result->why ? result->why : "the first applicable patch";
-    acr_json_set_string(json, "selected", result->patch ? path : NULL);
-    acr_json_set_string(json, "status", acr_extract_status_name(result->status));
-    acr_json_set_string(json, "proof", result->patch ? acr_proof_name(result->proof) : NULL);
+    const char *why = result->found.why ? result->found.why : "the first applicable patch";
+    acr_json_set_string(json, "selected", result->found.diff ? path : NULL);
+    acr_json_set_string(json, "status", acr_extract_status_name(result->found.status));
+    acr_json_set_string(json, "proof",
+                        result->found.diff ? acr_proof_name(result->found.proof) : NULL);
     acr_json_set_string(json, "reason",
-                        result->patch ? why : "no attempt gave an applicable patch");
+                        result->found.diff ? why : "no attempt gave an applicable patch");
     return json;
 }
 
-/* `json` is taken. */
-static bool write_json(const AcrArtifacts *artifacts, const char *name, AcrJson *json,
-                       GError **error)
+bool acr_artifacts_write_json(const AcrArtifacts *artifacts, const char *name, AcrJson *json,
+                              GError **error)
 {
     g_autoptr(AcrJson) owned = json;
     g_autofree char *text = acr_json_print_pretty(owned);
     return artifacts->write(artifacts->ctx, name, text, strlen(text), error);
 }
 
-bool acr_result_save(const AcrArtifacts *artifacts, const AcrOutcome *outcome,
-                     const AcrRunResult *result, GError **error)
+bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result, GError **error)
 {
     gsize len = 0;
-    const void *diff = result->patch ? g_bytes_get_data(result->patch, &len) : NULL;
+    const void *diff = result->found.diff ? g_bytes_get_data(result->found.diff, &len) : NULL;
     if (result->is_reproduction) {
-        if (result->script && !artifacts->write(artifacts->ctx, ACR_TEST_FILE, result->script,
-                                                strlen(result->script), error))
+        if (result->found.script &&
+            !artifacts->write(artifacts->ctx, ACR_TEST_FILE, result->found.script,
+                              strlen(result->found.script), error))
             return false;
     } else if (!artifacts->write(artifacts->ctx, ACR_FILE_PATCH, diff ? diff : "", len, error) ||
-               !write_json(artifacts, ACR_FILE_SELECTED, describe_selection(outcome, result),
-                           error)) {
+               !acr_artifacts_write_json(artifacts, ACR_FILE_SELECTED, describe_selection(result),
+                                         error)) {
         return false;
     }
-    return write_json(artifacts, ACR_FILE_RESULT, acr_run_result_to_json(result), error);
+    return acr_artifacts_write_json(artifacts, ACR_FILE_RESULT, acr_run_result_to_json(result),
+                                    error);
 }
 
 bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error)

@@ -60,6 +60,8 @@ AcrRunSpec acr_run_spec_of(AcrForVerb verb)
                  acr_options[i].type != ACR_OPTION_FLAG)
             *(gint64 *)at = ACR_UNSET;
     }
+    if (verb == ACR_FOR_REPRODUCE)
+        spec.verify = ACR_VERIFY_ALWAYS;
     return spec;
 }
 
@@ -80,9 +82,8 @@ static bool refuse(GError **error, const AcrOption *option, const char *label, c
                    const char *text)
 {
     bool is_secret = option->flags & ACR_OPTION_SECRET;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "%s must be %s%s%s%s", label, wanted,
-                is_secret ? "" : ", not '", is_secret ? "" : text, is_secret ? "" : "'");
-    return false;
+    return is_secret ? acr_task_refuse(error, "%s must be %s", label, wanted)
+                     : acr_task_refuse(error, "%s must be %s, not '%s'", label, wanted, text);
 }
 
 /* The path of a script made absolute: the same file from wherever the command is given again. */
@@ -106,19 +107,15 @@ static void set_text(AcrRunSpec *spec, const AcrOption *option, const char *text
         *at = g_strdup(text);
 }
 
-/* Letters, digits and what RFC 9110 allows in a name beside them. */
+/* A name of letters, digits and what RFC 9110 allows beside them, a colon, and no control character.
+ */
 static bool is_header(const char *line)
 {
-    const char *colon = strchr(line, ':');
-    if (!colon || colon == line)
-        return false;
-    for (const char *at = line; at < colon; at++)
-        if (!g_ascii_isalnum(*at) && !strchr("!#$%&'*+-.^_`|~", *at))
-            return false;
-    for (const char *at = colon; *at; at++)
-        if (g_ascii_iscntrl(*at) && *at != '\t')
-            return false;
-    return true;
+    gsize name = strspn(line, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "!#$%&'*+-.^_`|~");
+    bool is_plain = true;
+    for (const char *at = line; *at; at++)
+        is_plain = is_plain && (!g_ascii_iscntrl(*at) || *at == '\t');
+    return name > 0 && line[name] == ':' && is_plain;
 }
 
 static bool add_to_list(AcrRunSpec *spec, const AcrOption *option, const char *label,
@@ -127,11 +124,8 @@ static bool add_to_list(AcrRunSpec *spec, const AcrOption *option, const char *l
     char ***at = member(spec, option);
     guint n = *at ? g_strv_length(*at) : 0;
     g_autofree char *which = g_strdup_printf("%s number %u", label, n + 1);
-    if (n == MAX_REPEATS) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "%s may be given %d times", label,
-                    MAX_REPEATS);
-        return false;
-    }
+    if (n == MAX_REPEATS)
+        return acr_task_refuse(error, "%s may be given %d times", label, MAX_REPEATS);
     if (option->type == ACR_OPTION_HEADERS && !is_header(text))
         return refuse(error, option, which, "'Name: value'", text);
     *at = g_renew(char *, *at, n + 2);
@@ -222,19 +216,6 @@ bool acr_run_spec_set(AcrRunSpec *spec, const AcrOption *option, const char *lab
 
 /* ---- What goes together ---- */
 
-static bool fail(GError **error, const char *message)
-{
-    g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, message);
-    return false;
-}
-
-static bool refuse_sandbox(GError **error, const char *name)
-{
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                "--image needs --sandbox container, not %s", name);
-    return false;
-}
-
 static bool check_required(const AcrRunSpec *spec, GError **error)
 {
     for (guint i = 0; i < acr_n_options; i++) {
@@ -242,10 +223,8 @@ static bool check_required(const AcrRunSpec *spec, GError **error)
         char *const *text = member(spec, option);
         /* An empty text is what a script's unset variable gives. */
         bool is_empty = !acr_run_spec_is_given(spec, option) || (is_text(option) && !**text);
-        if (!(option->required & spec->verb) || !is_empty)
-            continue;
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "--%s is missing", option->name);
-        return false;
+        if ((option->required & spec->verb) && is_empty)
+            return acr_task_refuse(error, "--%s is missing", option->name);
     }
     return true;
 }
@@ -258,11 +237,8 @@ static bool check_rivals(const AcrRunSpec *spec, GError **error)
             option->rival && acr_run_spec_is_given(spec, option)
                 ? acr_option_find(option->rival, strlen(option->rival), spec->verb)
                 : NULL;
-        if (!rival || !acr_run_spec_is_given(spec, rival))
-            continue;
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "give --%s or --%s, not both",
-                    option->name, rival->name);
-        return false;
+        if (rival && acr_run_spec_is_given(spec, rival))
+            return acr_task_refuse(error, "give --%s or --%s, not both", option->name, rival->name);
     }
     return true;
 }
@@ -282,19 +258,20 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
     if (!check_required(spec, error) || !check_rivals(spec, error))
         return false;
     if (on_issue && !spec->issue_file && !spec->issue_text)
-        return fail(error, "give the issue by --issue FILE or by --issue-text TEXT");
+        return acr_task_refuse(error, "give the issue by --issue FILE or by --issue-text TEXT");
     if (spec->setup && !*spec->setup)
-        return fail(error, "--setup is empty");
+        return acr_task_refuse(error, "--setup is empty");
     if (spec->validate && !*spec->validate)
-        return fail(error, "--validate is empty");
+        return acr_task_refuse(error, "--validate is empty");
     if (!spec->setup && spec->setup_network)
-        return fail(error, "--setup-network needs --setup");
+        return acr_task_refuse(error, "--setup-network needs --setup");
     if (!spec->setup && spec->setup_ms >= 0)
-        return fail(error, "--setup-timeout needs --setup");
+        return acr_task_refuse(error, "--setup-timeout needs --setup");
     if (spec->apply && spec->rev)
-        return fail(error, "--apply writes to the working tree, so it cannot go with --rev");
+        return acr_task_refuse(error,
+                               "--apply writes to the working tree, so it cannot go with --rev");
     if (spec->image && spec->sandbox && strcmp(spec->sandbox, "container") != 0)
-        return refuse_sandbox(error, spec->sandbox);
+        return acr_task_refuse(error, "--image needs --sandbox container, not %s", spec->sandbox);
     return true;
 }
 
@@ -356,15 +333,11 @@ AcrJson *acr_run_spec_to_json(const AcrRunSpec *spec, guint flags)
 /* The bytes of a string or of {"base64"}; owned, NULL: it is neither. */
 static char *take_text(const AcrJson *value)
 {
-    g_autoptr(AcrJson) wrapped = acr_json_new_object();
-    acr_json_set(wrapped, "text", acr_json_copy(value));
-    g_autoptr(GBytes) bytes = acr_json_get_bytes(wrapped, "text");
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    return bytes ? g_strndup(data ? data : "", len) : NULL;
+    g_autoptr(GBytes) bytes = acr_json_bytes(value);
+    return bytes ? acr_bytes_text(bytes) : NULL;
 }
 
-/* Numbers are told in the table's own units, so they are not parsed as a user's text is. */
+/* Numbers are in the table's own units, so they are not parsed as a user's text is. */
 static bool set_from_json(AcrRunSpec *spec, const AcrOption *option, const AcrJson *value,
                           GError **error)
 {

@@ -30,7 +30,7 @@ typedef enum {
  * acr_run_spec_of, filled from the command line, the environment and the configuration file. */
 typedef struct {
     AcrForVerb verb;
-    char **arguments; /* what stands beside the options */
+    char **arguments; /* the words beside the options */
 
     /* What is worked on. */
     char *repo, *rev, *issue_file, *issue_text, *instance_id, *out;
@@ -44,7 +44,7 @@ typedef struct {
     double temperature;
     gint64 context, retries, retry_base_ms;
 
-    /* How long the loops go on. */
+    /* Bounds of the loops. */
     gint64 rounds, tries, attempts;
 
     /* Where code is run. */
@@ -146,8 +146,9 @@ bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error) ACR_MUST_US
 /* Sets from a file of `name = value` lines what was not given before; a file that is missing
  * counts as empty. Errors: USAGE, naming file and line. */
 bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error) ACR_MUST_USE;
-/* $XDG_CONFIG_HOME/acr-host/config, else below ~/.config; owned, NULL where neither is absolute. */
-char *acr_config_path(void) ACR_MUST_USE;
+/* $VARIABLE/acr-host/NAME, else the same in a folder of the home; owned (g_free), NULL where neither
+ * is absolute. */
+char *acr_user_path(const char *variable, const char *in_home, const char *name) ACR_MUST_USE;
 
 /* ---- As JSON ---- */
 

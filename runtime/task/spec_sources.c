@@ -20,7 +20,7 @@ static bool is_settled(const AcrRunSpec *spec, const AcrOption *option)
 
 /* ---- The environment ---- */
 
-/* The lines of the variable stand before what was given by the option. */
+/* The lines of the variable come before those of the option. */
 static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *text, GError **error)
 {
     g_auto(AcrRunSpec) all = acr_run_spec_of(spec->verb);
@@ -62,20 +62,14 @@ bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
 
 /* ---- The configuration file ---- */
 
-char *acr_config_path(void)
+char *acr_user_path(const char *variable, const char *in_home, const char *name)
 {
-    const char *set = g_getenv("XDG_CONFIG_HOME"), *home = g_get_home_dir();
+    const char *set = g_getenv(variable), *home = g_get_home_dir();
     if (set && g_path_is_absolute(set)) /* its specification ignores a relative one */
-        return g_build_filename(set, "acr-host", "config", NULL);
+        return g_build_filename(set, "acr-host", name, NULL);
     if (home && g_path_is_absolute(home))
-        return g_build_filename(home, ".config", "acr-host", "config", NULL);
-    return NULL;
-}
-
-static bool refuse_line(GError **error, const char *name, const char *why)
-{
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "'%s' %s", name, why);
-    return false;
+        return g_build_filename(home, in_home, "acr-host", name, NULL);
+    return NULL; /* never below the folder that the program happens to be started in */
 }
 
 /* One line into `out`, unless `spec` has been given the same before the file was read. A name that
@@ -86,15 +80,15 @@ static bool take_line(AcrRunSpec *out, const AcrRunSpec *before, char *line, GEr
         return true;
     char *equals = strchr(line, '=');
     if (!equals)
-        return refuse_line(error, line, "is not 'name = value'");
+        return acr_task_refuse(error, "'%s' is not 'name = value'", line);
     *equals = '\0';
     const char *name = g_strstrip(line), *value = g_strstrip(equals + 1);
     const AcrOption *option = acr_option_find(name, strlen(name), before->verb),
                     *other = acr_option_find(name, strlen(name), 0);
     if (!other || (other->flags & ACR_OPTION_INNER))
-        return refuse_line(error, name, "is no option");
+        return acr_task_refuse(error, "'%s' is not an option", name);
     if (!((option ? option : other)->flags & ACR_OPTION_CONFIG))
-        return refuse_line(error, name, "can be given on the command line only");
+        return acr_task_refuse(error, "'%s' can be given on the command line only", name);
     g_auto(AcrRunSpec) unused = acr_run_spec_of(before->verb);
     bool is_used = option && !is_settled(before, option);
     return acr_run_spec_set(is_used ? out : &unused, option ? option : other, name, value, error);
@@ -106,13 +100,9 @@ bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) /* nor its folder, maybe */
         return true;
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, &reason);
-    if (!bytes) {
-        g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, reason->message);
-        return false;
-    }
-    gsize len;
-    const char *data = g_bytes_get_data(bytes, &len);
-    g_autofree char *text = g_strndup(data ? data : "", len);
+    if (!bytes)
+        return acr_task_refuse(error, "%s", reason->message);
+    g_autofree char *text = acr_bytes_text(bytes);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     AcrRunSpec before = *spec; /* for what was given; nothing in it is freed by this name */
     for (guint i = 0; lines[i]; i++) {

@@ -1,10 +1,10 @@
 /*
- * One task from its spec to its result: prepares the run folder (or takes up what it holds), then
+ * One task from its spec to its result: prepares the run folder (or resumes what it holds), then
  * runs the attempts with the journal in front of the model. A finished folder is answered from its
  * files, unless the change is to be applied. A replay is the same path, with nothing behind the
  * journal and artifacts that are compared in place of being written.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 #include "task/recorded.h"
 
 #include <string.h>
@@ -12,10 +12,11 @@
 typedef struct {
     const AcrRunSpec *spec;
     const AcrHost *host;
+    bool is_replay;
     AcrFolder folder;
     AcrPrompts *prompts;
     AcrLimits limits;  /* of the models, which it outlives */
-    GPtrArray *models; /* live ones, before they stand behind the journal; NULL in a replay */
+    GPtrArray *models; /* live ones, before they are put behind the journal; NULL in a replay */
     AcrWorkspace workspace;
     char *git_dir; /* where the run's repository was when it began; NULL before the snapshot is
                       loaded */
@@ -31,18 +32,6 @@ static void task_clear(Task *task)
     g_clear_pointer(&task->git_dir, g_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Task, task_clear)
-
-static void warn(const AcrHost *host, const char *line)
-{
-    if (line && host->progress && host->progress->warn)
-        host->progress->warn(host->progress->ctx, line);
-}
-
-static void stage(const AcrHost *host, const char *name)
-{
-    if (host->progress && host->progress->stage)
-        host->progress->stage(host->progress->ctx, 0, name, 0);
-}
 
 /* ---- Beginning ---- */
 
@@ -101,18 +90,16 @@ static const char *work_tree(const Task *task)
 
 static bool check_work_tree(const Task *task, GError **error)
 {
-    if (!task->spec->apply || work_tree(task))
-        return true;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                "--apply needs a working tree, and '%s' has none", task->spec->repo);
-    return false;
+    return !task->spec->apply || work_tree(task) ||
+           acr_task_refuse(error, "--apply needs a working tree, and '%s' has none",
+                           task->spec->repo);
 }
 
 /* What can be wrong with the task itself is found before a folder is made: repository, revision,
  * models. */
 static bool prepare(Task *task, GError **error)
 {
-    stage(task->host, "snapshot");
+    acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     task->models = acr_task_models_new(task->spec, &task->limits, task->host, error);
     task->workspace.repo = task->models ? acr_repo_open(task->spec->repo, error) : NULL;
     if (!task->workspace.repo || !check_work_tree(task, error))
@@ -120,7 +107,7 @@ static bool prepare(Task *task, GError **error)
     task->workspace.snapshot = acr_workspace_snapshot(task->workspace.repo, task->spec->rev, error);
     if (!task->workspace.snapshot || !check_code(task, error))
         return false;
-    warn(task->host, acr_snapshot_remarks(task->workspace.snapshot));
+    acr_progress_warn(task->host->progress, acr_snapshot_remarks(task->workspace.snapshot));
     return true;
 }
 
@@ -156,22 +143,14 @@ static bool take_up(Task *task, GError **error)
 
 /* ---- What the folder holds ---- */
 
-/* The path of the recorded repository, which need not be UTF-8; owned; "" where there is none. */
-static char *recorded_git_dir(const AcrJson *described)
-{
-    gsize len = 0;
-    g_autoptr(GBytes) bytes = acr_json_get_bytes(described, "git_dir");
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    return g_strndup(data ? data : "", len);
-}
-
 /* The snapshot that the folder was started with, whatever has become of the working tree. */
 static bool load_snapshot(Task *task, GError **error)
 {
     const AcrJson *described = acr_json_get(task->folder.meta, "snapshot");
+    g_autoptr(GBytes) git_dir = acr_json_get_bytes(described, "git_dir");
     g_autofree char *saved = acr_folder_path(&task->folder, ACR_FILE_SNAPSHOT);
-    stage(task->host, "snapshot");
-    task->git_dir = recorded_git_dir(described);
+    acr_progress_stage(task->host->progress, 0, "snapshot", 0);
+    task->git_dir = acr_bytes_text(git_dir);
     if (acr_json_get_bool(described, "git", false)) {
         task->workspace.repo = acr_repo_open(task->git_dir, error);
         if (!task->workspace.repo)
@@ -195,10 +174,10 @@ static bool index_workspace(Task *task, GError **error)
     const AcrJson *listed = acr_json_get(task->folder.meta, "not_outlined");
     g_auto(AcrOutlineRecord) record = {.settled = listed != NULL};
     record.failures = listed ? acr_json_copy(listed) : acr_json_new_array();
-    stage(task->host, "index");
+    acr_progress_stage(task->host->progress, 0, "index", 0);
     if (!acr_workspace_index(&task->workspace, task->host, &record, error))
         return false;
-    if (listed || !task->folder.lock) /* a replay writes nothing */
+    if (listed || task->is_replay) /* which writes nothing */
         return true;
     acr_json_set(task->folder.meta, "not_outlined", g_steal_pointer(&record.failures));
     return acr_folder_write_meta(&task->folder, task->folder.meta, task->folder.state, error);
@@ -213,23 +192,25 @@ static GPtrArray *make_recorded_models(Task *task, AcrRecorder *recorder)
     for (guint i = 0; task->spec->models[i]; i++) {
         bool is_live = task->models && task->models->len;
         AcrModel *inner = is_live ? g_ptr_array_steal_index(task->models, 0) : NULL;
-        AcrModel *model = acr_recorded_model_new(recorder, task->spec->models[i], inner);
-        acr_recorded_model_set_window(model, MAX(task->spec->context, 0));
-        g_ptr_array_add(models, model);
+        g_ptr_array_add(models, acr_recorded_model_new(recorder, task->spec->models[i], inner,
+                                                       MAX(task->spec->context, 0)));
     }
     return models;
 }
 
-static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *models,
-                         const AcrArtifacts *artifacts, bool is_live, AcrOutcome *out,
-                         GError **error)
+/* Runs the attempts with the journal before models, referee and sandbox; *out is what they have found
+ * however they ended. */
+static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *artifacts,
+                         AcrCost *cost, AcrRunResult *out, GError **error)
 {
     const AcrRunSpec *spec = task->spec;
+    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
+    g_autoptr(GPtrArray) models = make_recorded_models(task, recorder);
     AcrRecordedReferee referee;
     acr_recorded_referee_init(&referee, journal, acr_python_referee(task->workspace.python));
     g_auto(AcrRecordedExecutor) executor = {0};
     acr_recorded_executor_init(&executor, journal, task->workspace.snapshot);
-    if (is_live)
+    if (!task->is_replay)
         acr_recorded_executor_go_live(&executor, spec, work_tree(task), task->limits.budget,
                                       task->host);
     g_autofree char *cleaned = acr_issue_clean(spec->issue_text);
@@ -254,8 +235,10 @@ static bool run_attempts(Task *task, AcrJournal *journal, const GPtrArray *model
         .interrupt = task->host->interrupt,
         .budget = task->limits.budget,
     };
-    return spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(&run, out, error)
-                                           : acr_attempts_run(&run, out, error);
+    bool ok = spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(&run, &out->found, error)
+                                              : acr_attempts_run(&run, &out->found, error);
+    acr_result_judge(out, spec, acr_cost_total(cost));
+    return ok;
 }
 
 /* ---- The run ---- */
@@ -265,11 +248,21 @@ static bool write_artifact(void *ctx, const char *path, const void *data, gsize 
     return acr_folder_write(ctx, path, data, len, error);
 }
 
+static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **error)
+{
+    g_autofree char *path = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
+    AcrJournal *journal = acr_journal_open(path, mode, error);
+    if (journal)
+        acr_progress_warn(task->host->progress, acr_journal_remark(journal));
+    return journal;
+}
+
 /* Opens what a live run needs: its models and ledgers. Of a finished run the journal has every
  * answer: no key, script or money is needed. */
-static bool go_live(Task *task, const char *journal_path, GError **error)
+static bool go_live(Task *task, GError **error)
 {
-    g_autofree char *ledger = acr_folder_path(&task->folder, ACR_FILE_LEDGER);
+    g_autofree char *ledger = acr_folder_path(&task->folder, ACR_FILE_LEDGER),
+                    *journal = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
     if (!check_work_tree(task, error))
         return false;
     if (task->folder.state == ACR_FOLDER_DONE)
@@ -277,58 +270,48 @@ static bool go_live(Task *task, const char *journal_path, GError **error)
     if (!task->models &&
         !(task->models = acr_task_models_new(task->spec, &task->limits, task->host, error)))
         return false;
-    return acr_limits_open_run(&task->limits, task->spec, ledger, journal_path, error);
+    return acr_limits_open_run(&task->limits, task->spec, ledger, journal, error);
 }
 
 /* Writes a result: of a run that is over, or the best so far at a ceiling. */
-static bool save(Task *task, const AcrArtifacts *artifacts, const AcrOutcome *outcome,
-                 const AcrRunResult *result, GError **error)
+static bool save(Task *task, const AcrArtifacts *artifacts, const AcrRunResult *result,
+                 GError **error)
 {
-    return acr_result_save(artifacts, outcome, result, error) &&
+    return acr_result_save(artifacts, result, error) &&
            (result->error ||
             acr_folder_write_meta(&task->folder, task->folder.meta, ACR_FOLDER_DONE, error));
 }
 
-static bool apply(const Task *task, const AcrOutcome *outcome, GError **error)
+static bool apply(const Task *task, const AcrOutcome *found, GError **error)
 {
-    bool is_wanted = task->spec->apply && outcome->overlay && !acr_proof_is_against(outcome->proof);
-    return !is_wanted || acr_overlay_apply(outcome->overlay, work_tree(task), error);
+    bool is_wanted = task->spec->apply && found->overlay && !acr_proof_is_against(found->proof);
+    return !is_wanted || acr_overlay_apply(found->overlay, work_tree(task), error);
 }
 
 /* Everything after the folder is ready: index, journal, attempts, result. */
 static bool work(Task *task, AcrRunResult *out, GError **error)
 {
-    g_autofree char *journal_path = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
-    g_autoptr(AcrJournal) journal = go_live(task, journal_path, error)
-                                        ? acr_journal_open(journal_path, ACR_JOURNAL_APPEND, error)
-                                        : NULL;
-    if (!journal)
+    g_autoptr(AcrJournal) journal =
+        go_live(task, error) ? open_journal(task, ACR_JOURNAL_APPEND, error) : NULL;
+    if (!journal || !index_workspace(task, error))
         return false;
-    warn(task->host, acr_journal_remark(journal));
     g_autoptr(AcrCost) cost = acr_cost_new();
-    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
-    g_autoptr(GPtrArray) models = make_recorded_models(task, recorder);
-    if (!index_workspace(task, error))
-        return false;
     AcrArtifacts artifacts = {&task->folder, write_artifact};
-    g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) reason = NULL, late = NULL;
-    bool is_over = run_attempts(task, journal, models, &artifacts, true, &outcome, &reason);
+    bool is_over = run_attempts(task, journal, &artifacts, cost, out, &reason);
     bool is_stopped = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
-    acr_result_take(out, task->spec, &outcome, acr_cost_total(cost));
     if (reason)
         acr_run_result_fail(out, reason, task->host->interrupt);
-    acr_cost_set_prices(cost, acr_limits_describe(&task->limits));
-    bool is_kept =
-        acr_folder_write_json(&task->folder, ACR_FILE_COST, acr_cost_to_json(cost), &late);
+    AcrJson *spent = acr_cost_to_json(cost, acr_limits_describe(&task->limits));
+    bool is_kept = acr_artifacts_write_json(&artifacts, ACR_FILE_COST, spent, &late);
     if (is_over || is_stopped) {
         if (!is_kept)
             g_propagate_error(error, g_steal_pointer(&late));
-        if (!is_kept || !save(task, &artifacts, &outcome, out, error))
+        if (!is_kept || !save(task, &artifacts, out, error))
             return false;
     }
     if (is_over)
-        return apply(task, &outcome, error);
+        return apply(task, &out->found, error);
     g_propagate_error(error, g_steal_pointer(&reason));
     return false;
 }
@@ -353,6 +336,7 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
 static bool finish(bool ok, AcrRunResult *result, const AcrHost *host, GError *reason,
                    GError **error)
 {
+    g_clear_pointer(&result->found.overlay, acr_overlay_free); /* of the task's snapshot */
     if (ok)
         return true;
     acr_run_result_fail(result, reason, host->interrupt);
@@ -365,7 +349,7 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
     g_auto(Task) task = {.spec = spec, .host = host};
     GError *reason = NULL;
     *out = (AcrRunResult){.verdict = ACR_VERDICT_NONE,
-                          .proof = ACR_PROOF_NONE,
+                          .found.proof = ACR_PROOF_NONE,
                           .is_reproduction = spec->verb == ACR_FOR_REPRODUCE};
     bool ok = run_in_folder(&task, out, &reason);
     return finish(ok, out, host, reason, error);
@@ -397,17 +381,15 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 
 /* Compares what a run that is over has written with what it would write now. Which prices were
  * known then, nothing but its cost.json tells. */
-static bool check_result(const AcrFolder *folder, GHashTable *kept, const AcrOutcome *outcome,
-                         const AcrRunResult *result, AcrCost *cost, GError **error)
+static bool check_result(const AcrFolder *folder, GHashTable *kept, const AcrRunResult *result,
+                         AcrCost *cost, GError **error)
 {
     const AcrArtifacts artifacts = {kept, keep_artifact};
     g_autoptr(AcrJson) recorded = acr_folder_read_json(folder, ACR_FILE_COST, NULL);
     const AcrJson *prices = acr_json_get(recorded, "prices");
-    acr_cost_set_prices(cost, prices ? acr_json_copy(prices) : NULL);
-    g_autoptr(AcrJson) spent = acr_cost_to_json(cost);
-    char *text = acr_json_print_pretty(spent);
-    g_hash_table_insert(kept, g_strdup(ACR_FILE_COST), g_bytes_new_take(text, strlen(text)));
-    if (!acr_result_save(&artifacts, outcome, result, error))
+    AcrJson *spent = acr_cost_to_json(cost, prices ? acr_json_copy(prices) : NULL);
+    if (!acr_artifacts_write_json(&artifacts, ACR_FILE_COST, spent, error) ||
+        !acr_result_save(&artifacts, result, error))
         return false;
     g_autofree char *different = find_difference(folder, kept);
     if (!different)
@@ -432,27 +414,20 @@ static void propagate_replay_error(const AcrFolder *folder, GError *reason, GErr
 
 static bool replay_attempts(Task *task, AcrRunResult *out, GError **error)
 {
-    g_autofree char *journal_path = acr_folder_path(&task->folder, ACR_FILE_JOURNAL);
-    g_autoptr(AcrJournal) journal = acr_journal_open(journal_path, ACR_JOURNAL_READ, error);
+    g_autoptr(AcrJournal) journal = open_journal(task, ACR_JOURNAL_READ, error);
     if (!journal || !index_workspace(task, error))
         return false;
-    warn(task->host, acr_journal_remark(journal));
     g_autoptr(AcrCost) cost = acr_cost_new();
-    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
-    g_autoptr(GPtrArray) models = make_recorded_models(task, recorder);
     g_autoptr(GHashTable) kept =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_bytes_unref);
     AcrArtifacts artifacts = {kept, keep_artifact};
-    g_auto(AcrOutcome) outcome = {0};
     GError *reason = NULL;
-    bool ok = run_attempts(task, journal, models, &artifacts, false, &outcome, &reason);
-    acr_result_take(out, task->spec, &outcome, acr_cost_total(cost));
-    if (!ok) {
+    if (!run_attempts(task, journal, &artifacts, cost, out, &reason)) {
         propagate_replay_error(&task->folder, reason, error);
         return false;
     }
     return task->folder.state != ACR_FOLDER_DONE ||
-           check_result(&task->folder, kept, &outcome, out, cost, error);
+           check_result(&task->folder, kept, out, cost, error);
 }
 
 /* The spec of the recorded run; its issue is the folder's. */
@@ -468,10 +443,10 @@ static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
 
 bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out, GError **error)
 {
-    g_auto(Task) task = {.host = host};
+    g_auto(Task) task = {.host = host, .is_replay = true};
     g_auto(AcrRunSpec) spec = {0};
     GError *reason = NULL;
-    *out = (AcrRunResult){.verdict = ACR_VERDICT_NONE, .proof = ACR_PROOF_NONE};
+    *out = (AcrRunResult){.verdict = ACR_VERDICT_NONE, .found.proof = ACR_PROOF_NONE};
     bool ok =
         acr_folder_read(dir, &task.folder, &reason) && read_spec(&task.folder, &spec, &reason);
     if (ok) {
@@ -495,6 +470,6 @@ bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_resu
         return true;
     if (!acr_result_read(&folder, out_result, error))
         return false;
-    *out_has_result = folder.state == ACR_FOLDER_DONE || out_result->patch;
+    *out_has_result = folder.state == ACR_FOLDER_DONE || out_result->found.diff;
     return true;
 }

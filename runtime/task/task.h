@@ -20,14 +20,16 @@
 #include "vcs/vcs.h"
 
 typedef enum {
-    ACR_TASK_ERROR_USAGE, /* options that cannot be, or differ from those that the folder was begun
+    ACR_TASK_ERROR_USAGE, /* wrong options, or other ones than those that the folder was started
                              with */
     ACR_TASK_ERROR_ENVIRONMENT, /* the folder, the repository or the disk does not allow it */
     ACR_TASK_ERROR_UNFINISHED,  /* replay: the journal ends before the run does */
-    ACR_TASK_ERROR_DIFFERENT,   /* replay: gives something else than was recorded */
+    ACR_TASK_ERROR_DIFFERENT,   /* replay: gives a result other than was recorded */
 } AcrTaskError;
 #define ACR_TASK_ERROR acr_task_error_quark()
 GQuark acr_task_error_quark(void);
+/* Sets an error of USAGE; false always. */
+bool acr_task_refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3) ACR_MUST_USE;
 
 /* Exit codes: a contract. */
 typedef enum {
@@ -53,11 +55,10 @@ typedef struct {
 } AcrHost;
 #define ACR_OUTLINE_VERB "outline-worker" /* what a copy is started with */
 #define ACR_BATCH_TASK_VERB "batch-task"  /* what a task of a batch is started with */
-/* The file that outlines are kept in by default, under $XDG_CACHE_HOME or ~/.cache; owned (g_free);
- * NULL where neither is an absolute path. */
-char *acr_host_default_cache(void) ACR_MUST_USE;
-/* The folder beside it for the trees of sandboxes; likewise. */
-char *acr_host_default_sandbox_cache(void) ACR_MUST_USE;
+/* A cache under $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL where neither is an absolute path. */
+char *acr_host_default_cache(const char *name) ACR_MUST_USE;
+#define ACR_CACHE_OUTLINES "outlines.sqlite"
+#define ACR_CACHE_SANDBOX "sandbox" /* folder of the sandboxes' trees */
 
 /* ---- Workspace ---- */
 
@@ -87,7 +88,7 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlin
 void acr_workspace_clear(AcrWorkspace *workspace);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 
-/* ---- What came of a run ---- */
+/* ---- The result of a run ---- */
 
 /* Sums over model calls. Counters and costs of `usage` hold what is known of each. */
 typedef struct {
@@ -110,16 +111,12 @@ typedef enum {
 const char *acr_verdict_name(AcrVerdict verdict); /* "verified", … */
 
 /*
- * What came of a run, by whatever way it ended: result.json of its folder, what `--json` prints, and
- * what a task tells its batch. Zero-initialise; all owned.
+ * The result of a run, however it ended: result.json of its folder, what `--json` prints, and
+ * what a task prints for its batch. Zero-initialise; all owned.
  */
 typedef struct {
+    AcrOutcome found; /* by the loops; once the run is over without its overlay */
     AcrVerdict verdict;
-    char *why;               /* of the verdict, in a line; or NULL */
-    AcrExtractStatus status; /* of the selected patch, or the best reached */
-    AcrProof proof;
-    GBytes *patch;        /* NULL: there is none */
-    char *script;         /* of `reproduce`; NULL: the issue was not reproduced */
     bool is_reproduction; /* it is a run of `reproduce` */
     bool was_finished;    /* the folder held it already: nothing was done */
     AcrCostSum cost;      /* of the whole run, answers from the journal included */
@@ -131,7 +128,7 @@ typedef struct {
 void acr_run_result_clear(AcrRunResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrRunResult, acr_run_result_clear)
 AcrJson *acr_run_result_to_json(const AcrRunResult *result) ACR_MUST_USE; /* owned */
-/* False: it is no result. */
+/* False: the JSON is not a result. */
 bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out) ACR_MUST_USE;
 
 /* What an error before a run, or in it, makes of its result. */
@@ -156,8 +153,8 @@ bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
                      GError **error) ACR_MUST_USE;
 
 /* Reads what a run folder holds: its options, as far as it is bound to them, and its result.
- * *out_has_result: it is over, or stopped at a ceiling with a patch. Errors: USAGE (it is no run
- * folder), ENVIRONMENT (the result is damaged; *out_spec is set). */
+ * *out_has_result: it is over, or stopped at a ceiling with a patch. Errors: USAGE (it is not a
+ * run folder), ENVIRONMENT (the result is damaged; *out_spec is set). */
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
                    bool *out_has_result, GError **error) ACR_MUST_USE;
 

@@ -11,7 +11,7 @@
 
 #define MESSAGE_TOKENS 8u   /* what a message's wrapping costs, beside its text */
 #define FIRST_BYTES 3000.0  /* until calls have shown better: 3 bytes a token … */
-#define FIRST_TOKENS 1000.0 /* … with the weight of so many tokens */
+#define FIRST_TOKENS 1000.0 /* … with the weight of this many tokens */
 #define LEAST_BYTES 1       /* of a token: servers that count absurdly are not believed … */
 #define MOST_BYTES 8        /* … either way */
 #define LEAST_WINDOW 1024   /* nor that less than this is all they take */

@@ -1,7 +1,7 @@
 /*
  * A snapshot with its index: what search, patch and index work on, and every task.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
@@ -15,24 +15,9 @@ AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **err
     return acr_snapshot_of_worktree(repo, error);
 }
 
-static char *cache_path(const char *name)
+char *acr_host_default_cache(const char *name)
 {
-    const char *set = g_getenv("XDG_CACHE_HOME"), *home = g_get_home_dir();
-    if (set && g_path_is_absolute(set)) /* its specification ignores a relative one */
-        return g_build_filename(set, "acr-host", name, NULL);
-    if (home && g_path_is_absolute(home))
-        return g_build_filename(home, ".cache", "acr-host", name, NULL);
-    return NULL; /* never below the folder that the program happens to be started in */
-}
-
-char *acr_host_default_cache(void)
-{
-    return cache_path("outlines.sqlite");
-}
-
-char *acr_host_default_sandbox_cache(void)
-{
-    return cache_path("sandbox");
+    return acr_user_path("XDG_CACHE_HOME", ".cache", name);
 }
 
 /*

@@ -11,8 +11,6 @@
 
 #define MAX_TEXT_BYTES (32u * 1024 * 1024)
 #define MAX_SCHEMA_BYTES (4u * 1024 * 1024)
-#define SCOPE "call"
-#define LEDGER_SCOPE "ledger"
 
 /* ---- What is asked ---- */
 
@@ -24,27 +22,23 @@ static char *read_text(AcrHost *host, const char *given, GError **error)
     g_autoptr(GBytes) bytes = acr_read_stdin(MAX_TEXT_BYTES, host->interrupt, error);
     if (!bytes)
         return NULL;
-    gsize len;
-    const char *data = g_bytes_get_data(bytes, &len);
-    if (len > 0 && memchr(data, '\0', len)) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "standard input is not text: it holds NUL bytes");
-        return NULL;
-    }
-    return g_strndup(data ? data : "", len);
+    g_autofree char *text = acr_bytes_text(bytes);
+    if (strlen(text) == g_bytes_get_size(bytes))
+        return g_steal_pointer(&text);
+    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                "standard input is not text: it holds NUL bytes");
+    return NULL;
 }
 
 static AcrJson *read_schema(const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_SCHEMA_BYTES, &reason);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autoptr(AcrJson) schema = data ? acr_json_parse(data, len, &reason) : NULL;
+    g_autoptr(AcrJson) schema = acr_json_parse_bytes(bytes, &reason);
     if (acr_json_type(schema) == ACR_JSON_OBJECT)
         return g_steal_pointer(&schema);
     g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "cannot use the schema '%s': %s", path,
-                reason ? reason->message : "it is no JSON object");
+                reason ? reason->message : "it is not a JSON object");
     return NULL;
 }
 
@@ -55,17 +49,12 @@ static void set_known(AcrJson *object, const char *key, gint64 value)
     acr_json_set(object, key, value < 0 ? acr_json_new_null() : acr_json_new_int(value));
 }
 
-static void set_text(AcrJson *object, const char *key, const char *text)
-{
-    acr_json_set(object, key, text ? acr_json_new_string(text) : acr_json_new_null());
-}
-
 static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
 {
     AcrJson *json = acr_json_new_object(), *usage = acr_json_new_object();
     acr_json_set_string(json, "content", answer->content);
-    set_text(json, "model", answer->model);
-    set_text(json, "finish", answer->finish);
+    acr_json_set_string(json, "model", answer->model);
+    acr_json_set_string(json, "finish", answer->finish);
     set_known(usage, "input", acr_usage_sent(&answer->usage));
     set_known(usage, "output", answer->usage.output);
     set_known(usage, "cached", answer->usage.cached);
@@ -73,12 +62,12 @@ static AcrJson *describe_answer(const AcrModelAnswer *answer, guint sent)
     acr_json_set(json, "usage", usage);
     set_known(json, "cost_microusd", acr_microusd(answer->usage.cost_pico));
     acr_json_set_int(json, "attempts", sent);
-    set_text(json, "request_id", answer->request_id);
+    acr_json_set_string(json, "request_id", answer->request_id);
     return json;
 }
 
 /* The class of a failure. What has none, such as a file of certificates that cannot be read, kept
- * the exchange from taking place; a question that cannot be read is no good one. */
+ * the exchange from taking place; a question that cannot be read is a bad request. */
 static const char *class_of(const GError *error, AcrExit exit)
 {
     if (exit == ACR_EXIT_INTERRUPTED)
@@ -106,7 +95,7 @@ static AcrJson *describe_failure(const GError *error, AcrExit exit, const AcrMod
     acr_json_set_string(inside, "class", class_of(error, exit));
     acr_json_set_string(inside, "message", error->message);
     set_known(inside, "http_status", last && last->status > 0 ? last->status : -1);
-    set_text(inside, "request_id", last ? last->request_id : NULL);
+    acr_json_set_string(inside, "request_id", last ? last->request_id : NULL);
     acr_json_set_int(inside, "attempts", report ? acr_report_sent(report) : 0);
     acr_json_set(json, "error", inside);
     return json;
@@ -159,18 +148,14 @@ static void on_wait(void *ctx, const char *why, gint64 wait_ms)
                      (double)wait_ms / 1000, why);
 }
 
-static bool open_ledger(AcrLimits *limits, const AcrRunSpec *spec, GError **error)
-{
-    return acr_limits_open(limits, spec->ledger, spec->ledger ? LEDGER_SCOPE : SCOPE, error);
-}
-
 static int call(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *request)
 {
     g_autoptr(GError) error = NULL;
     g_auto(AcrLimits) limits = {0};
     g_autoptr(AcrModel) model = NULL; /* freed before what it borrows */
     /* The time begins here: standard input may have taken long to come. */
-    if (!acr_limits_init(&limits, spec, &error) || !open_ledger(&limits, spec, &error))
+    if (!acr_limits_init(&limits, spec, &error) ||
+        !acr_limits_open(&limits, spec->ledger, spec->ledger ? "ledger" : "call", &error))
         return tell_failure(host, spec, NULL, error);
     AcrModelOptions options = acr_model_options_of(spec, &limits, host->interrupt);
     options.on_wait = on_wait;

@@ -24,9 +24,7 @@ static void die_with(pid_t parent)
 static bool read_spec(AcrHost *host, AcrRunSpec *spec, GError **error)
 {
     g_autoptr(GBytes) bytes = acr_read_stdin(MAX_SPEC_BYTES, host->interrupt, error);
-    gsize len = 0;
-    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autoptr(AcrJson) json = bytes ? acr_json_parse(text ? text : "", len, error) : NULL;
+    g_autoptr(AcrJson) json = acr_json_parse_bytes(bytes, error);
     if (!json)
         return false;
     die_with((pid_t)acr_json_get_int(json, "parent", 0));
@@ -37,20 +35,12 @@ static bool read_spec(AcrHost *host, AcrRunSpec *spec, GError **error)
 static int start(AcrHost *host, int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrConsole) console = acr_console_new(false);
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
-    g_auto(AcrRunResult) result = {0};
     if (!read_spec(host, &spec, &error) || !acr_http_global_init(&error))
         return acr_verb_fail(host, argv[0], error);
     spec.json = true;
     g_autofree char *cache = acr_verb_take_host_options(host, &spec);
-    host->progress = acr_console_progress(console);
-    bool ok = acr_issue_text_load(argv[0], &spec, host->interrupt, console, &error);
-    if (ok)
-        ok = acr_task_run(&spec, host, &result, &error);
-    else
-        acr_run_result_fail(&result, error, host->interrupt);
-    int code = acr_report(host, argv[0], &spec, &result, ok ? NULL : error, console);
+    int code = acr_run_and_report(host, argv[0], &spec);
     acr_http_global_cleanup();
     return code;
 }

@@ -17,17 +17,6 @@ typedef struct {
     GPtrArray *arguments; /* owned; of owned texts */
 } Parser;
 
-G_GNUC_PRINTF(2, 3)
-static bool refuse(GError **error, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    g_autofree char *message = g_strdup_vprintf(format, args);
-    va_end(args);
-    g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, message);
-    return false;
-}
-
 static const AcrOption *find_letter(char letter, guint verb)
 {
     for (guint i = 0; i < acr_n_options; i++)
@@ -40,8 +29,9 @@ static bool refuse_unknown(const Parser *parser, const char *name, gsize len, GE
 {
     const AcrOption *other = acr_option_find(name, len, 0);
     if (other && !(other->flags & ACR_OPTION_INNER))
-        return refuse(error, "--%.*s does not apply to '%s'", (int)len, name, parser->verb->name);
-    return refuse(error, "there is no option --%.*s", (int)len, name);
+        return acr_task_refuse(error, "--%.*s does not apply to '%s'", (int)len, name,
+                               parser->verb->name);
+    return acr_task_refuse(error, "there is no option --%.*s", (int)len, name);
 }
 
 /* The value of an option: `attached` to it (NULL: nothing is), else the next word. */
@@ -51,12 +41,12 @@ static bool take_value(Parser *parser, AcrRunSpec *spec, const AcrOption *option
     g_autofree char *label = g_strdup_printf("--%s", option->name);
     const char *next = parser->next < parser->argc ? parser->argv[parser->next] : NULL;
     if (option->type == ACR_OPTION_FLAG)
-        return attached ? refuse(error, "%s takes no value", label)
+        return attached ? acr_task_refuse(error, "%s takes no value", label)
                         : acr_run_spec_set(spec, option, label, "true", error);
     if (!attached && option->alone && (!next || *next == '-'))
         return acr_run_spec_set(spec, option, label, option->alone, error);
     if (!attached && !next)
-        return refuse(error, "%s needs a value (%s)", label, option->argument);
+        return acr_task_refuse(error, "%s needs a value (%s)", label, option->argument);
     parser->next += !attached;
     return acr_run_spec_set(spec, option, label, attached ? attached : next, error);
 }
@@ -74,16 +64,16 @@ static bool take_short(Parser *parser, AcrRunSpec *spec, const char *word, GErro
 {
     const AcrOption *option = find_letter(word[0], parser->verb->takes);
     if (!option)
-        return refuse(error, "there is no option -%s", word);
+        return acr_task_refuse(error, "there is no option -%s", word);
     return take_value(parser, spec, option, word[1] ? word + 1 : NULL, error);
 }
 
 static bool take_argument(Parser *parser, const char *word, bool is_after, GError **error)
 {
     if (!parser->verb->arguments)
-        return refuse(error, "unexpected argument '%s'", word);
+        return acr_task_refuse(error, "unexpected argument '%s'", word);
     if (parser->verb->is_command && !is_after)
-        return refuse(error, "the command stands after --, not '%s'", word);
+        return acr_task_refuse(error, "the command stands after --, not '%s'", word);
     g_ptr_array_add(parser->arguments, g_strdup(word));
     return true;
 }
@@ -126,7 +116,7 @@ static int asks_help(int argc, char **argv)
 
 static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, GError **error)
 {
-    g_autofree char *config = acr_config_path();
+    g_autofree char *config = acr_user_path("XDG_CONFIG_HOME", ".config", "config");
     return acr_command_line_parse(verb, argc, argv, spec, error) &&
            acr_run_spec_take_environment(spec, error) &&
            (!config || acr_run_spec_take_file(spec, config, error)) &&
@@ -135,7 +125,7 @@ static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, G
 
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
 {
-    char *cache = spec->no_cache ? NULL : acr_host_default_cache();
+    char *cache = spec->no_cache ? NULL : acr_host_default_cache(ACR_CACHE_OUTLINES);
     host->cache = cache;
     host->jobs = (guint)MAX(spec->jobs, 0);
     return cache;

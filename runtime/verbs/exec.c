@@ -15,47 +15,31 @@
 #define EXIT_SANDBOX 125
 #define EXIT_SIGNAL 128
 
+#define MB ((gint64)1024 * 1024)
 #define MAX_PATCH_BYTES ((gsize)64 * 1024 * 1024)
 
 /* ---- Results ---- */
 
-/* Output as it comes, until a stream has shown as much as is kept of it. */
-typedef struct {
-    guint64 left[2];
-} Passing;
-
+/* Prints output as it comes, until a stream has shown as much as is kept of it; `ctx` holds how many
+ * bytes of each are left. */
 static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
 {
-    Passing *passing = ctx;
-    gsize n = (gsize)MIN((guint64)len, passing->left[is_stderr]);
-    passing->left[is_stderr] -= n;
+    gsize *left = (gsize *)ctx + is_stderr, n = MIN(len, *left);
+    *left -= n;
     int err = n ? acr_fd_write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, data, n) : 0;
-    if (err) /* nobody reads it any more; the command goes on, its exit code still counts */
-        passing->left[is_stderr] = 0;
-}
-
-static gint64 in_mb(gint64 bytes)
-{
-    return (bytes + 1024 * 1024 - 1) / (1024 * 1024);
+    if (err) /* the reader has gone away; the command continues, its exit code still counts */
+        *left = 0;
 }
 
 static AcrJson *describe(const AcrExecuted *executed)
 {
     AcrJson *json = acr_json_new_object();
-    acr_json_set(json, "exit",
-                 executed->exit_code < 0 ? acr_json_new_null()
-                                         : acr_json_new_int(executed->exit_code));
-    acr_json_set(json, "signal",
-                 executed->signal ? acr_json_new_int(executed->signal) : acr_json_new_null());
-    acr_json_set(json, "stdout", acr_json_new_gbytes(executed->out));
-    acr_json_set(json, "stderr", acr_json_new_gbytes(executed->err));
+    acr_executed_to_json(executed, json);
     acr_json_set_int(json, "stdout_bytes", (gint64)executed->out_total);
     acr_json_set_int(json, "stderr_bytes", (gint64)executed->err_total);
     acr_json_set_int(json, "wall_ms", executed->wall_ms);
-    acr_json_set(json, "peak_mb",
-                 executed->peak_bytes ? acr_json_new_int(in_mb(executed->peak_bytes))
-                                      : acr_json_new_null());
-    acr_json_set_string(json, "limit", acr_sandbox_limit_name(executed->limit));
+    gint64 peak_mb = (executed->peak_bytes + MB - 1) / MB;
+    acr_json_set(json, "peak_mb", peak_mb ? acr_json_new_int(peak_mb) : acr_json_new_null());
     return json;
 }
 
@@ -64,14 +48,6 @@ static int exit_code(const AcrExecuted *executed)
     if (executed->limit == ACR_LIMIT_WALL)
         return EXIT_TIMED_OUT;
     return executed->signal ? EXIT_SIGNAL + executed->signal : executed->exit_code;
-}
-
-/* What a user cannot see from the exit code alone. */
-static void say_limit(const AcrExecuted *executed)
-{
-    if (executed->limit != ACR_LIMIT_NONE)
-        acr_verb_say(acr_verb_exec.name, "the limit on %s was hit",
-                     acr_sandbox_limit_words(executed->limit));
 }
 
 /* ---- The whole ---- */
@@ -87,26 +63,27 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
 {
     g_autoptr(GError) error = NULL;
     gsize shown = spec->output_limit > 0 ? (gsize)spec->output_limit : G_MAXSIZE;
-    Passing passing = {{shown, shown}};
+    gsize left[] = {shown, shown};
     AcrExecution execution = {
         .overlay = overlay,
         .argv = (const char *const *)spec->arguments,
         .inherit_input = true,
         .network = spec->network,
         .limits = {.wall_ms = MAX(spec->timeout_ms, 0),
-                   .memory_bytes = MAX(spec->memory_mb, 0) * 1024 * 1024,
+                   .memory_bytes = MAX(spec->memory_mb, 0) * MB,
                    .processes = (guint)MAX(spec->processes, 0),
                    .output_bytes = (gsize)MAX(spec->output_limit, 0)},
         .on_output = spec->json ? NULL : pass,
-        .on_output_ctx = &passing,
+        .on_output_ctx = left,
     };
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(sandbox, &execution, &executed, &error))
         return fail(host, error);
-    if (!spec->json) {
-        say_limit(&executed);
+    if (!spec->json && executed.limit != ACR_LIMIT_NONE) /* the exit code alone does not tell */
+        acr_verb_say(acr_verb_exec.name, "the limit on %s was hit",
+                     acr_sandbox_limit_words(executed.limit));
+    if (!spec->json)
         return exit_code(&executed);
-    }
     g_autoptr(AcrJson) json = describe(&executed);
     return acr_out_exit(acr_out_json(json), ACR_EXIT_OK);
 }
@@ -128,17 +105,6 @@ static bool take_patch(AcrHost *host, const AcrRunSpec *spec, AcrOverlay *overla
     return ok;
 }
 
-/* Says the remarks after the first `said`; how many there are. */
-static guint say_remarks(const AcrSandbox *sandbox, guint said)
-{
-    const char *const *remarks = acr_sandbox_remarks(sandbox);
-    guint i;
-    for (i = 0; remarks[i]; i++)
-        if (i >= said)
-            acr_verb_say(acr_verb_exec.name, "%s", remarks[i]);
-    return i;
-}
-
 /* Where the project lies on this machine, without links; NULL: nowhere, as of a bare repository. */
 static char *find_work_tree(const AcrRepo *repo)
 {
@@ -149,7 +115,8 @@ static char *find_work_tree(const AcrRepo *repo)
 static AcrSandbox *open_sandbox(AcrHost *host, const AcrRunSpec *spec, const AcrRepo *repo,
                                 AcrSnapshot *snapshot, GError **error)
 {
-    g_autofree char *work_tree = find_work_tree(repo), *cache = acr_host_default_sandbox_cache();
+    g_autofree char *work_tree = find_work_tree(repo),
+                    *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     AcrSandboxOptions options = acr_sandbox_options_of(spec, host, snapshot, work_tree, cache);
     return acr_sandbox_open(&options, error);
 }
@@ -167,20 +134,19 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
     const char *choice = acr_sandbox_choice(sandbox);
     if (spec->verbose && choice)
         acr_verb_say(acr_verb_exec.name, "%s", choice);
-    guint said = spec->verbose ? say_remarks(sandbox, 0) : 0;
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     if (!take_patch(host, spec, overlay, &error))
         return acr_verb_usage(acr_verb_exec.name, "%s", error->message);
     int code = execute(host, spec, sandbox, overlay);
-    if (spec->verbose)
-        (void)say_remarks(sandbox, said); /* those that the execution has brought */
+    for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
+        acr_verb_say(acr_verb_exec.name, "%s", *at); /* those of the execution too */
     return code;
 }
 
 static int clear_cache(AcrHost *host)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *cache = acr_host_default_sandbox_cache();
+    g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     if (cache && !acr_sandbox_cache_clear(cache, &error))
         return fail(host, error);
     return ACR_EXIT_OK;

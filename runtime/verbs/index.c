@@ -71,7 +71,7 @@ static AcrOut print_text(const AcrJson *json)
 static int clear_cache(AcrHost *host)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *cache = acr_host_default_cache();
+    g_autofree char *cache = acr_host_default_cache(ACR_CACHE_OUTLINES);
     if (cache && !acr_index_cache_clear(cache, &error))
         return acr_verb_fail(host, acr_verb_index.name, error);
     return ACR_EXIT_OK;

@@ -40,18 +40,13 @@ bool acr_issue_text_load(const char *verb, AcrRunSpec *spec, const AcrInterrupt 
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = read_issue(spec, interrupt, &reason);
-    if (!bytes) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "cannot read the issue: %s",
-                    reason->message);
-        return false;
-    }
+    if (!bytes)
+        return acr_task_refuse(error, "cannot read the issue: %s", reason->message);
     g_autofree char *text = decode_issue(verb, bytes, console, error);
     if (!text)
         return false;
-    if (text[strspn(text, " \t\r\n\f\v")] == '\0') {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "the issue is empty");
-        return false;
-    }
+    if (text[strspn(text, " \t\r\n\f\v")] == '\0')
+        return acr_task_refuse(error, "the issue is empty");
     g_free(spec->issue_text);
     spec->issue_text = g_steal_pointer(&text);
     return true;

@@ -9,14 +9,18 @@
 
 #include "sandbox/sandbox.h"
 
-/* One line on stderr, whatever stands in the paths, names and foreign texts that the message
- * repeats. */
-static void complain(const char *verb, const char *message, const char *hint)
+char *acr_one_line(const char *text)
 {
-    g_autofree char *line = g_strdup(message);
+    char *line = g_strdup(text);
     for (char *at = line; *at; at++)
         if (g_ascii_iscntrl(*at))
             *at = ' ';
+    return line;
+}
+
+static void complain(const char *verb, const char *message, const char *hint)
+{
+    g_autofree char *line = acr_one_line(message);
     fprintf(stderr, "acr-host %s: %s%s\n", verb, line, hint);
 }
 
@@ -36,15 +40,13 @@ static bool ends_in_output(const GError *error)
            g_error_matches(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE);
 }
 
-/* The output of a set-up, below the line that tells of it. */
+/* The output of a set-up, below the line of its error. */
 static void show_output(const char *text)
 {
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     for (guint i = 0; lines[i]; i++) {
-        for (char *at = lines[i]; *at; at++)
-            if (g_ascii_iscntrl(*at))
-                *at = ' ';
-        fprintf(stderr, "    %s\n", lines[i]);
+        g_autofree char *line = acr_one_line(lines[i]);
+        fprintf(stderr, "    %s\n", line);
     }
 }
 

@@ -9,24 +9,13 @@
 
 static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
 {
-    AcrJson *json = acr_json_new_object(), *edits = acr_json_new_array();
-    gsize len = 0;
-    const void *diff = result->diff ? g_bytes_get_data(result->diff, &len) : NULL;
-    for (guint i = 0; i < result->edits->len; i++) {
-        const AcrEditOutcome *outcome = result->edits->pdata[i];
-        AcrJson *edit = acr_json_new_object();
-        acr_json_set_string(edit, "file", outcome->file);
-        acr_json_set_string(edit, "level", acr_level_name(outcome->level));
-        acr_json_set_int(edit, "start", outcome->start);
-        acr_json_set_int(edit, "end", outcome->end);
-        acr_json_set_string(edit, "status", acr_edit_status_name(outcome->status));
-        acr_json_append(edits, edit);
-    }
+    AcrJson *json = acr_json_new_object();
     acr_json_set_string(json, "file", file);
     acr_json_set_string(json, "status", acr_extract_status_name(result->status));
     acr_json_set_string(json, "message", result->message);
-    acr_json_set(json, "diff", result->diff ? acr_json_new_bytes(diff, len) : acr_json_new_null());
-    acr_json_set(json, "edits", edits);
+    acr_json_set(json, "diff",
+                 result->diff ? acr_json_new_gbytes(result->diff) : acr_json_new_null());
+    acr_json_set(json, "edits", acr_edits_to_json(result->edits, false));
     return json;
 }
 
@@ -39,23 +28,15 @@ static AcrOut print_result(const char *file, const AcrPatchResult *result, bool 
     if (*result->message)
         fprintf(stderr, "%s: %s\n%s\n", file, acr_extract_status_name(result->status),
                 result->message);
-    gsize len = 0;
-    const void *diff = result->diff ? g_bytes_get_data(result->diff, &len) : NULL;
-    return acr_out(diff, len);
+    return acr_out_bytes(result->diff);
 }
 
 /* What a verb is at. */
 typedef struct {
     AcrHost *host;
     const AcrRunSpec *spec;
-    AcrWorkspace workspace; /* without an index as long as none is needed */
+    AcrWorkspace *workspace; /* without an index as long as none is needed */
 } Patching;
-
-static void patching_clear(Patching *patching)
-{
-    acr_workspace_clear(&patching->workspace);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Patching, patching_clear)
 
 static bool apply_text(const AcrWorkspace *workspace, const char *text, AcrPatchResult *out,
                        GError **error)
@@ -75,7 +56,7 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
     gsize len;
     const char *data = g_bytes_get_data(answer, &len);
     g_autofree char *text = acr_utf8_repair(data, len);
-    AcrWorkspace *workspace = &patching->workspace;
+    AcrWorkspace *workspace = patching->workspace;
     if (!workspace->index) {
         g_auto(AcrPatchResult) result = {0};
         if (!apply_text(workspace, text, &result, error))
@@ -115,10 +96,11 @@ static int handle(Patching *patching, const char *file, bool *out_more)
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
-    g_auto(Patching) patching = {.host = host, .spec = spec};
+    g_auto(AcrWorkspace) workspace = {0};
+    Patching patching = {host, spec, &workspace};
     bool more = true;
     int code = ACR_EXIT_OK;
-    if (!acr_repository_open(host, acr_verb_patch.name, spec, &patching.workspace, &error))
+    if (!acr_repository_open(host, acr_verb_patch.name, spec, &workspace, &error))
         return acr_verb_fail(host, acr_verb_patch.name, error);
     if (!spec->arguments[0])
         return handle(&patching, NULL, &more);

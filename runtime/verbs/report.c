@@ -1,5 +1,5 @@
 /*
- * What came of a run, told in one place for all verbs that make or repeat one.
+ * The result of a run, printed in one place for all verbs that make or repeat one.
  */
 #include "verbs/verbs_private.h"
 
@@ -49,10 +49,7 @@ char *acr_cost_line(const AcrCostSum *cost)
 
 static void say_line(const char *verb, AcrConsole *console, const char *what, const char *why)
 {
-    g_autofree char *line = g_strdup(why);
-    for (char *at = line; *at; at++) /* one line, whatever a script said */
-        if (g_ascii_iscntrl(*at))
-            *at = ' ';
+    g_autofree char *line = acr_one_line(why);
     acr_console_say(console, "acr-host %s: %s%s", verb, what, line);
 }
 
@@ -63,11 +60,11 @@ static void say_missing(const char *verb, const AcrRunSpec *spec, const AcrRunRe
     bool is_replay = spec->verb == ACR_FOR_REPLAY;
     g_autofree char *place =
         is_replay ? g_strdup(", as recorded") : g_strdup_printf("; see %s", spec->out);
-    const char *reason = result->why ? result->why : "";
+    const char *reason = result->found.why ? result->found.why : "";
     g_autofree char *why =
         result->is_reproduction
             ? g_strconcat(*reason ? reason : "no script was written", is_replay ? place : "", NULL)
-            : g_strdup_printf("(%s%s%s)%s", acr_extract_status_name(result->status),
+            : g_strdup_printf("(%s%s%s)%s", acr_extract_status_name(result->found.status),
                               *reason ? ": " : "", reason, place);
     say_line(verb, console, result->is_reproduction ? "not reproduced: " : "no patch ", why);
 }
@@ -77,27 +74,28 @@ static void say_verdict(const char *verb, const AcrRunSpec *spec, const AcrRunRe
                         AcrConsole *console)
 {
     bool is_proved = result->verdict == ACR_VERDICT_VERIFIED;
-    g_autofree char *why = g_strdup_printf("%s (%s)", is_proved ? "yes" : "no",
-                                           result->why ? result->why : "nothing was run");
+    g_autofree char *why =
+        g_strdup_printf("%s (%s)", is_proved ? "yes" : "no",
+                        result->found.why ? result->found.why : "nothing was run");
     if (spec->verify != ACR_VERIFY_NEVER || spec->validate)
         say_line(verb, console, "verified: ", why);
     if (result->verdict == ACR_VERDICT_REFUSED && spec->apply)
         say_line(verb, console, "not applied: ",
-                 result->proof == ACR_PROOF_REFUSED ? "validation rejected the patch"
-                                                    : "review rejected the patch");
+                 result->found.proof == ACR_PROOF_REFUSED ? "validation rejected the patch"
+                                                          : "review rejected the patch");
 }
 
 static void say_result(const char *verb, const AcrRunSpec *spec, const AcrRunResult *result,
                        bool is_over, AcrConsole *console)
 {
-    if (result->script && result->why)
-        say_line(verb, console, "look at it before you trust it: ", result->why);
-    else if (result->patch && spec->verb != ACR_FOR_REPLAY)
+    if (result->found.script && result->found.why)
+        say_line(verb, console, "look at it before you trust it: ", result->found.why);
+    else if (result->found.diff && spec->verb != ACR_FOR_REPLAY)
         say_verdict(verb, spec, result, console);
     else if (result->verdict == ACR_VERDICT_REFUSED)
-        say_line(verb, console,
-                 "the patch was rejected, as recorded: ", result->why ? result->why : "");
-    else if (!result->script && !result->patch && is_over)
+        say_line(verb, console, "the patch was rejected, as recorded: ",
+                 result->found.why ? result->found.why : "");
+    else if (!result->found.script && !result->found.diff && is_over)
         say_missing(verb, spec, result, console);
 }
 
@@ -110,7 +108,8 @@ static AcrOut print_result(const AcrRunSpec *spec, const AcrRunResult *result)
     bool is_shown = result->exit_code == ACR_EXIT_OK || result->exit_code == ACR_EXIT_CEILING;
     if (!is_shown || result->verdict == ACR_VERDICT_REFUSED)
         return ACR_OUT_WRITTEN; /* what there is, is in the run folder */
-    return result->script ? acr_out_text(result->script) : acr_out_bytes(result->patch);
+    return result->found.script ? acr_out_text(result->found.script)
+                                : acr_out_bytes(result->found.diff);
 }
 
 int acr_report(AcrHost *host, const char *verb, const AcrRunSpec *spec, const AcrRunResult *result,

@@ -8,10 +8,12 @@ int acr_run_and_report(AcrHost *host, const char *verb, AcrRunSpec *spec)
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec->verbose);
     host->progress = acr_console_progress(console);
-    g_auto(AcrRunResult) result = {0};
-    if (!acr_issue_text_load(verb, spec, host->interrupt, console, &error))
-        return acr_verb_fail(host, verb, error);
-    bool ok = acr_task_run(spec, host, &result, &error);
+    g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_NONE, .found.proof = ACR_PROOF_NONE};
+    bool ok = acr_issue_text_load(verb, spec, host->interrupt, console, &error);
+    if (ok)
+        ok = acr_task_run(spec, host, &result, &error);
+    else
+        acr_run_result_fail(&result, error, host->interrupt);
     return acr_report(host, verb, spec, &result, ok ? NULL : error, console);
 }
 

@@ -20,7 +20,7 @@ static AcrJson *answer_to_json(const char *text, const AcrAnswer *answer)
     return json;
 }
 
-/* Answers one call; a text that is no call has an answer too, which says so. */
+/* Answers one call; a text that is not a call is answered too, with what is wrong. */
 static bool answer_text(AcrWorkspace *workspace, const char *text, AcrAnswer *out, GError **error)
 {
     g_auto(AcrCall) call = {0};

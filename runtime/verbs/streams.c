@@ -8,35 +8,25 @@
 #include <string.h>
 #include <unistd.h>
 
-AcrOut acr_out(const void *data, gsize len)
+static AcrOut out(const void *data, gsize len)
 {
-    const char *at = data;
-    while (len > 0) {
-        ssize_t n = write(STDOUT_FILENO, at, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            if (errno == EPIPE)
-                return ACR_OUT_CLOSED;
-            fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(errno));
-            return ACR_OUT_FAILED;
-        }
-        at += n;
-        len -= (gsize)n;
-    }
-    return ACR_OUT_WRITTEN;
+    int err = acr_fd_write_all(STDOUT_FILENO, data, len);
+    if (err == 0 || err == EPIPE)
+        return err ? ACR_OUT_CLOSED : ACR_OUT_WRITTEN;
+    fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(err));
+    return ACR_OUT_FAILED;
 }
 
 AcrOut acr_out_bytes(GBytes *bytes)
 {
     gsize len = 0;
     const void *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    return acr_out(data, len);
+    return out(data, len);
 }
 
 AcrOut acr_out_text(const char *text)
 {
-    return acr_out(text, strlen(text));
+    return out(text, strlen(text));
 }
 
 AcrOut acr_out_json(const AcrJson *json)

@@ -32,7 +32,7 @@ static void on_task(void *ctx, const AcrInstance *instance, const AcrRunResult *
         acr_console_say(watch->console, "%u/%u %s: exit %d: %s", ended, total,
                         instance->instance_id, result->exit_code, result->error);
     } else {
-        const char *word = !result->patch                           ? "no patch"
+        const char *word = !result->found.diff                      ? "no patch"
                            : result->verdict == ACR_VERDICT_REFUSED ? "the patch was rejected"
                                                                     : "patch";
         g_autofree char *line =
@@ -56,7 +56,7 @@ static int report(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *r
         return ACR_EXIT_INTERRUPTED;
     if (result->paused)
         acr_console_say(console,
-                        "paused with %u tasks not begun; rerun the same command to resume: %s",
+                        "paused with %u tasks not started; rerun the same command to resume: %s",
                         result->not_begun, result->paused);
     if (result->stopped && !result->paused)
         return ACR_EXIT_CEILING;

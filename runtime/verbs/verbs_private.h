@@ -6,6 +6,8 @@
 
 /* ---- Messages (messages.c) ---- */
 
+/* A text as one line, whatever stands in the paths, names and foreign texts that it repeats; owned. */
+char *acr_one_line(const char *text) ACR_MUST_USE;
 /* Prints "acr-host VERB: message" as one line and returns the exit code. */
 AcrExit acr_verb_fail(AcrHost *host, const char *verb, const GError *error);
 /* Prints "acr-host VERB: message" as one line. */
@@ -21,7 +23,6 @@ typedef enum {
     ACR_OUT_FAILED, /* told on stderr */
 } AcrOut;
 /* Writes all to stdout. After anything but WRITTEN the caller writes no more. */
-AcrOut acr_out(const void *data, gsize len) ACR_MUST_USE;
 AcrOut acr_out_bytes(GBytes *bytes) ACR_MUST_USE; /* NULL: nothing */
 AcrOut acr_out_text(const char *text) ACR_MUST_USE;
 AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
@@ -75,7 +76,7 @@ int acr_run_and_report(AcrHost *host, const char *verb, AcrRunSpec *spec);
 /* Makes `issue_text` the issue as UTF-8, wherever it comes from. Errors: USAGE of task. */
 bool acr_issue_text_load(const char *verb, AcrRunSpec *spec, const AcrInterrupt *interrupt,
                          AcrConsole *console, GError **error) ACR_MUST_USE;
-/* Tells what came of a run: the patch or the script on stdout, or with --json the result; what it
+/* Prints the result of a run: the patch or the script on stdout, or with --json the result; what it
  * cost, its verdict and what ended it (`error`, or NULL) on stderr. Returns the exit code. */
 int acr_report(AcrHost *host, const char *verb, const AcrRunSpec *spec, const AcrRunResult *result,
                const GError *error, AcrConsole *console);

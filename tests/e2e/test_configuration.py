@@ -40,7 +40,7 @@ def test_file_sets_what_no_option_gives(run_host: RunHost, sample_repo: Repo, tm
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("\nnonsense = 1\n", "line 2: 'nonsense' is no option"),
+        ("\nnonsense = 1\n", "line 2: 'nonsense' is not an option"),
         ("rounds = many\n", "line 1: rounds must be from 1 to 1000, not 'many'"),
         ("repo = /x\n", "line 1: 'repo' can be given on the command line only"),
         ("verbose\n", "line 1: 'verbose' is not 'name = value'"),

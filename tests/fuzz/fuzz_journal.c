@@ -33,8 +33,7 @@ static void ask_all(AcrJournal *journal, const char *text, gsize len)
 {
     g_autoptr(AcrJson) other = acr_json_new_string("something else");
 
-    while (!acr_journal_is_live(journal)) {
-        gsize n = acr_journal_position(journal);
+    for (gsize n = 0; !acr_journal_is_live(journal); n++) {
         g_autofree char *event = NULL;
         g_autoptr(AcrJson) request = request_of(text, len, n, &event);
         g_autoptr(GError) error = NULL;
@@ -55,7 +54,6 @@ static void ask_all(AcrJournal *journal, const char *text, gsize len)
             return;
         }
         g_assert_nonnull(answer);
-        g_assert_cmpuint(acr_journal_position(journal), ==, n + 1);
     }
 }
 

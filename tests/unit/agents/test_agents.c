@@ -46,7 +46,7 @@ static void test_own_prompts_load_and_render(void)
     g_assert_null(strstr(text, "{{issue}}"));
 }
 
-static void test_role_names_are_those_of_scripts(void)
+static void test_names_are_those_of_scripts(void)
 {
     static const char *const names[] = {"search", "extract", "patch",  "reproducible",
                                         "test",   "review",  "select", NULL};
@@ -256,10 +256,9 @@ static void test_a_thousand_calls_are_bounded_and_said_so(void)
     g_assert_nonnull(strstr(read.remarks->pdata[0], "1000"));
 }
 
-static void add_folder_test(const char *path, void (*test)(Folder *, gconstpointer))
-{
-    g_test_add(path, Folder, NULL, folder_set_up, test, folder_tear_down);
-}
+#define ADD_FOLDER_TEST(group, name)                                                               \
+    g_test_add("/agents/" group "/" #name, Folder, NULL, folder_set_up, test_##name,               \
+               folder_tear_down)
 
 /* ---- Patch writer ---------------------------------------------------------------------------- */
 
@@ -429,61 +428,42 @@ static void test_a_review_without_both_decisions_is_a_problem(void)
     }
 }
 
+#define ADD(group, name) g_test_add_func("/agents/" group "/" #name, test_##name)
+
 static void add_verify_tests(void)
 {
-    g_test_add_func("/agents/reproducible/whether_it_can_be_reproduced_is_read",
-                    test_whether_it_can_be_reproduced_is_read);
-    g_test_add_func("/agents/test/the_script_of_an_answer_is_found",
-                    test_the_script_of_an_answer_is_found);
-    g_test_add_func("/agents/test/a_script_that_is_too_long_is_refused",
-                    test_a_script_that_is_too_long_is_refused);
-    g_test_add_func("/agents/review/a_review_is_read", test_a_review_is_read);
-    g_test_add_func("/agents/review/a_review_without_both_decisions_is_a_problem",
-                    test_a_review_without_both_decisions_is_a_problem);
+    ADD("reproducible", whether_it_can_be_reproduced_is_read);
+    ADD("test", the_script_of_an_answer_is_found);
+    ADD("test", a_script_that_is_too_long_is_refused);
+    ADD("review", a_review_is_read);
+    ADD("review", a_review_without_both_decisions_is_a_problem);
 }
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/agents/prompts/own_prompts_load_and_render",
-                    test_own_prompts_load_and_render);
-    g_test_add_func("/agents/roles/names_are_those_of_scripts",
-                    test_role_names_are_those_of_scripts);
-    g_test_add_func("/agents/roles/a_role_starts_with_its_two_prompts",
-                    test_a_role_starts_with_its_two_prompts);
-    add_folder_test("/agents/prompts/an_override_takes_the_place_of_one_prompt",
-                    test_an_override_takes_the_place_of_one_prompt);
-    add_folder_test("/agents/prompts/a_missing_placeholder_is_refused",
-                    test_a_missing_placeholder_is_refused);
-    add_folder_test("/agents/prompts/an_unknown_placeholder_is_refused",
-                    test_an_unknown_placeholder_is_refused);
-    add_folder_test("/agents/prompts/an_unknown_file_is_refused", test_an_unknown_file_is_refused);
-    add_folder_test("/agents/prompts/a_prompt_that_is_no_text_is_refused",
-                    test_a_prompt_that_is_no_text_is_refused);
-    g_test_add_func("/agents/prompts/a_missing_folder_is_refused",
-                    test_a_missing_folder_is_refused);
+    ADD("prompts", own_prompts_load_and_render);
+    ADD("roles", names_are_those_of_scripts);
+    ADD("roles", a_role_starts_with_its_two_prompts);
+    ADD_FOLDER_TEST("prompts", an_override_takes_the_place_of_one_prompt);
+    ADD_FOLDER_TEST("prompts", a_missing_placeholder_is_refused);
+    ADD_FOLDER_TEST("prompts", an_unknown_placeholder_is_refused);
+    ADD_FOLDER_TEST("prompts", an_unknown_file_is_refused);
+    ADD_FOLDER_TEST("prompts", a_prompt_that_is_no_text_is_refused);
+    ADD("prompts", a_missing_folder_is_refused);
     for (guint i = 0; i < G_N_ELEMENTS(clean_cases); i++) {
         g_autofree char *path = g_strconcat("/agents/issue/", clean_cases[i].name, NULL);
         g_test_add_data_func(path, &clean_cases[i], test_clean);
     }
-    g_test_add_func("/agents/issue/comments_that_never_end_are_cleaned_at_once",
-                    test_comments_that_never_end_are_cleaned_at_once);
-    g_test_add_func("/agents/extract/calls_and_locations_are_read",
-                    test_calls_and_locations_are_read);
-    g_test_add_func("/agents/extract/an_object_in_a_fence_is_read",
-                    test_an_object_in_a_fence_is_read);
-    g_test_add_func("/agents/extract/valid_calls_go_on_beside_invalid_ones",
-                    test_valid_calls_go_on_beside_invalid_ones);
-    g_test_add_func("/agents/extract/useless_answers_are_problems",
-                    test_useless_answers_are_problems);
-    g_test_add_func("/agents/extract/a_thousand_calls_are_bounded_and_said_so",
-                    test_a_thousand_calls_are_bounded_and_said_so);
-    g_test_add_func("/agents/patch/all_code_is_shown_where_it_fits",
-                    test_all_code_is_shown_where_it_fits);
-    g_test_add_func("/agents/patch/context_gives_way_to_places_of_the_bug",
-                    test_context_gives_way_to_places_of_the_bug);
-    g_test_add_func("/agents/patch/code_that_does_not_fit_loses_its_middle",
-                    test_code_that_does_not_fit_loses_its_middle);
+    ADD("issue", comments_that_never_end_are_cleaned_at_once);
+    ADD("extract", calls_and_locations_are_read);
+    ADD("extract", an_object_in_a_fence_is_read);
+    ADD("extract", valid_calls_go_on_beside_invalid_ones);
+    ADD("extract", useless_answers_are_problems);
+    ADD("extract", a_thousand_calls_are_bounded_and_said_so);
+    ADD("patch", all_code_is_shown_where_it_fits);
+    ADD("patch", context_gives_way_to_places_of_the_bug);
+    ADD("patch", code_that_does_not_fit_loses_its_middle);
     add_verify_tests();
     g_autoptr(GError) error = NULL;
     python = acr_python_new(ACR_SOURCE_DIR "/python", &error);

@@ -2,7 +2,7 @@
  * in preds.jsonl. */
 #include <string.h>
 
-#include "batch/batch_private.h"
+#include "batch/batch.h"
 
 typedef struct {
     char *dir; /* owned; a new folder */
@@ -177,8 +177,9 @@ static void make_run_of(const Place *place, const char *id, const char *given, c
     g_autofree char *meta = g_strdup_printf("{\"format\": 3, \"state\": \"%s\", \"verb\": \"run\", "
                                             "\"options\": {\"model\": %s}}",
                                             state, given);
-    g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_UNVERIFIED, .proof = ACR_PROOF_NONE};
-    result.patch = patch && *patch ? g_bytes_new(patch, strlen(patch)) : NULL;
+    g_auto(AcrRunResult)
+        result = {.verdict = ACR_VERDICT_UNVERIFIED, .found.proof = ACR_PROOF_NONE};
+    result.found.diff = patch && *patch ? g_bytes_new(patch, strlen(patch)) : NULL;
     g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
     g_autofree char *text = acr_json_print(json);
     g_autofree char *meta_name = g_build_filename(id, "meta.json", NULL),
@@ -319,27 +320,21 @@ static void test_predictions_that_cannot_be_read_are_not_replaced(Place *place, 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-#define ADD(path, test) g_test_add(path, Place, NULL, set_up, test, tear_down)
-    ADD("/batch/dataset/lists_and_lines_are_read", test_lists_and_lines_are_read);
-    ADD("/batch/dataset/a_row_gives_what_a_solver_may_see", test_a_row_gives_what_a_solver_may_see);
-    ADD("/batch/dataset/instances_are_selected", test_instances_are_selected);
-    ADD("/batch/dataset/malformed_sets_are_refused_by_row", test_malformed_sets_are_refused_by_row);
-    ADD("/batch/dataset/names_that_lead_elsewhere_are_refused",
-        test_names_that_lead_elsewhere_are_refused);
-    ADD("/batch/dataset/a_set_that_is_not_there_is_named", test_a_set_that_is_not_there_is_named);
-    ADD("/batch/dataset/repositories_are_found_by_each_spelling",
-        test_repositories_are_found_by_each_spelling);
-    ADD("/batch/predictions/finished_runs_become_predictions",
-        test_finished_runs_become_predictions);
-    ADD("/batch/predictions/lines_of_other_batches_are_kept", test_lines_of_other_batches_are_kept);
-    ADD("/batch/predictions/runs_of_other_models_are_not_these_models",
-        test_runs_of_other_models_are_not_these_models);
-    ADD("/batch/predictions/a_patch_that_is_no_text_is_repaired",
-        test_a_patch_that_is_no_text_is_repaired);
-    ADD("/batch/predictions/a_damaged_run_costs_the_others_nothing",
-        test_a_damaged_run_costs_the_others_nothing);
-    ADD("/batch/predictions/predictions_that_cannot_be_read_are_not_replaced",
-        test_predictions_that_cannot_be_read_are_not_replaced);
+#define ADD(group, name)                                                                           \
+    g_test_add("/batch/" group "/" #name, Place, NULL, set_up, test_##name, tear_down)
+    ADD("dataset", lists_and_lines_are_read);
+    ADD("dataset", a_row_gives_what_a_solver_may_see);
+    ADD("dataset", instances_are_selected);
+    ADD("dataset", malformed_sets_are_refused_by_row);
+    ADD("dataset", names_that_lead_elsewhere_are_refused);
+    ADD("dataset", a_set_that_is_not_there_is_named);
+    ADD("dataset", repositories_are_found_by_each_spelling);
+    ADD("predictions", finished_runs_become_predictions);
+    ADD("predictions", lines_of_other_batches_are_kept);
+    ADD("predictions", runs_of_other_models_are_not_these_models);
+    ADD("predictions", a_patch_that_is_no_text_is_repaired);
+    ADD("predictions", a_damaged_run_costs_the_others_nothing);
+    ADD("predictions", predictions_that_cannot_be_read_are_not_replaced);
 #undef ADD
     return g_test_run();
 }

@@ -71,14 +71,12 @@ static void test_an_earlier_attempt_gives_way_to_a_better_one_only(void)
     g_assert_cmpuint(best(candidates), ==, 2);
 }
 
+#define ADD(name) g_test_add_func("/loops/candidates/" #name, test_##name)
+
 void register_candidates_tests(void)
 {
-    g_test_add_func("/loops/candidates/what_is_proved_better_is_better_and_of_equals_the_first",
-                    test_what_is_proved_better_is_better_and_of_equals_the_first);
-    g_test_add_func("/loops/candidates/what_was_found_of_a_patch_last_counts",
-                    test_what_was_found_of_a_patch_last_counts);
-    g_test_add_func("/loops/candidates/an_applicable_patch_is_better_than_any_other",
-                    test_an_applicable_patch_is_better_than_any_other);
-    g_test_add_func("/loops/candidates/an_earlier_attempt_gives_way_to_a_better_one_only",
-                    test_an_earlier_attempt_gives_way_to_a_better_one_only);
+    ADD(what_is_proved_better_is_better_and_of_equals_the_first);
+    ADD(what_was_found_of_a_patch_last_counts);
+    ADD(an_applicable_patch_is_better_than_any_other);
+    ADD(an_earlier_attempt_gives_way_to_a_better_one_only);
 }

@@ -172,15 +172,13 @@ static void test_bytes_that_are_no_text_are_read(void)
     g_assert_cmpint(verdict.result, ==, ACR_TEST_REPRODUCED);
 }
 
+#define ADD(name) g_test_add_func("/loops/execution_verdict/" #name, test_##name)
+
 void register_execution_verdict_tests(void)
 {
-    g_test_add_func("/loops/execution_verdict/cases", test_cases);
-    g_test_add_func("/loops/execution_verdict/a_limit_or_a_signal_reproduces_nothing",
-                    test_a_limit_or_a_signal_reproduces_nothing);
-    g_test_add_func("/loops/execution_verdict/much_output_alone_is_no_reason",
-                    test_much_output_alone_is_no_reason);
-    g_test_add_func("/loops/execution_verdict/what_is_doubtful_is_told",
-                    test_what_is_doubtful_is_told);
-    g_test_add_func("/loops/execution_verdict/bytes_that_are_no_text_are_read",
-                    test_bytes_that_are_no_text_are_read);
+    ADD(cases);
+    ADD(a_limit_or_a_signal_reproduces_nothing);
+    ADD(much_output_alone_is_no_reason);
+    ADD(what_is_doubtful_is_told);
+    ADD(bytes_that_are_no_text_are_read);
 }

@@ -31,7 +31,7 @@ static const int retrieval_table[R(STATES)][R(EVENTS)] = {
     [R(STOPPED)] = {NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO, NO},
 };
 
-static void test_retrieval_every_state_and_event(void)
+static void test_every_state_and_event(void)
 {
     for (int state = 0; state < R(STATES); state++) {
         for (int event = 0; event < R(EVENTS); event++) {
@@ -54,7 +54,7 @@ static void step(AcrRetrieval *machine, AcrRetrievalEvent event, AcrRetrievalSta
     g_assert_cmpint(machine->state, ==, want);
 }
 
-static void test_retrieval_fifth_invalid_answer_goes_back_to_select(void)
+static void test_fifth_invalid_answer_goes_back_to_select(void)
 {
     AcrRetrieval machine = acr_retrieval_begin(15);
     step(&machine, RON(ANSWER), R(EXTRACT));
@@ -69,7 +69,7 @@ static void test_retrieval_fifth_invalid_answer_goes_back_to_select(void)
     g_assert_cmpuint(machine.round, ==, 2);
 }
 
-static void test_retrieval_a_round_begins_on_entering_select(void)
+static void test_a_round_begins_on_entering_select(void)
 {
     AcrRetrieval machine = acr_retrieval_begin(3);
     g_assert_cmpint(machine.ask, ==, ACR_ASK_START);
@@ -90,7 +90,7 @@ static void test_retrieval_a_round_begins_on_entering_select(void)
     step(&machine, RON(NOT_FOUND), R(EXHAUSTED)); /* the rounds are used up */
 }
 
-static void test_retrieval_rounds_used_up_from_each_way_into_select(void)
+static void test_rounds_used_up_from_each_way_into_select(void)
 {
     AcrRetrieval analysed = acr_retrieval_begin(1), invalid = analysed;
     analysed.state = R(ANALYSE);
@@ -103,7 +103,7 @@ static void test_retrieval_rounds_used_up_from_each_way_into_select(void)
     g_assert_cmpint(none.state, ==, R(EXHAUSTED));
 }
 
-static void test_retrieval_overflow_asks_again_in_the_same_round(void)
+static void test_overflow_asks_again_in_the_same_round(void)
 {
     AcrRetrieval machine = acr_retrieval_begin(1);
     step(&machine, RON(SHORTENED), R(SELECT));
@@ -161,12 +161,12 @@ static void test_attempt_every_state_and_event(void)
     check_attempt_table(false);
 }
 
-static void test_attempt_every_state_and_event_with_a_reproducer(void)
+static void test_every_state_and_event_with_a_reproducer(void)
 {
     check_attempt_table(true);
 }
 
-static void test_attempt_none_is_over_at_once(void)
+static void test_none_is_over_at_once(void)
 {
     AcrAttempt machine = acr_attempt_begin(0, 3);
     g_assert_true(acr_attempt_is_over(&machine));
@@ -179,7 +179,7 @@ static void go(AcrAttempt *machine, AcrAttemptEvent event, AcrAttemptState want)
     g_assert_cmpint(machine->state, ==, want);
 }
 
-static void test_attempt_a_reproducer_leads_to_review(void)
+static void test_a_reproducer_leads_to_review(void)
 {
     AcrAttempt machine = acr_attempt_begin(1, 2);
     go(&machine, AON(OK), A(REPRODUCE));
@@ -191,7 +191,7 @@ static void test_attempt_a_reproducer_leads_to_review(void)
     go(&machine, AON(OK), A(SELECT)); /* what it approved it has validated */
 }
 
-static void test_attempt_a_review_that_cannot_go_on_leaves_the_validation(void)
+static void test_a_review_that_cannot_go_on_leaves_the_validation(void)
 {
     AcrAttempt machine = acr_attempt_begin(1, 2);
     go(&machine, AON(OK), A(REPRODUCE));
@@ -204,7 +204,7 @@ static void test_attempt_a_review_that_cannot_go_on_leaves_the_validation(void)
     go(&machine, AON(REFUSED), A(SELECT)); /* both tries are used */
 }
 
-static void test_attempt_tries_are_counted_over_refusals(void)
+static void test_tries_are_counted_over_refusals(void)
 {
     AcrAttempt machine = acr_attempt_begin(1, 3);
     go(&machine, AON(UNAVAILABLE), A(RETRIEVE));
@@ -217,7 +217,7 @@ static void test_attempt_tries_are_counted_over_refusals(void)
     go(&machine, AON(REFUSED), A(SELECT));
 }
 
-static void test_attempt_the_next_attempt_starts_afresh(void)
+static void test_the_next_attempt_starts_afresh(void)
 {
     AcrAttempt machine = acr_attempt_begin(2, 1);
     go(&machine, AON(OK), A(REPRODUCE));
@@ -235,27 +235,20 @@ static void test_attempt_the_next_attempt_starts_afresh(void)
     g_assert_true(acr_attempt_is_over(&machine));
 }
 
+#define ADD(group, name) g_test_add_func("/loops/" group "/" #name, test_##name)
+
 void register_machines_tests(void)
 {
-    g_test_add_func("/loops/retrieval/every_state_and_event", test_retrieval_every_state_and_event);
-    g_test_add_func("/loops/retrieval/fifth_invalid_answer_goes_back_to_select",
-                    test_retrieval_fifth_invalid_answer_goes_back_to_select);
-    g_test_add_func("/loops/retrieval/a_round_begins_on_entering_select",
-                    test_retrieval_a_round_begins_on_entering_select);
-    g_test_add_func("/loops/retrieval/rounds_used_up_from_each_way_into_select",
-                    test_retrieval_rounds_used_up_from_each_way_into_select);
-    g_test_add_func("/loops/retrieval/overflow_asks_again_in_the_same_round",
-                    test_retrieval_overflow_asks_again_in_the_same_round);
+    ADD("retrieval", every_state_and_event);
+    ADD("retrieval", fifth_invalid_answer_goes_back_to_select);
+    ADD("retrieval", a_round_begins_on_entering_select);
+    ADD("retrieval", rounds_used_up_from_each_way_into_select);
+    ADD("retrieval", overflow_asks_again_in_the_same_round);
     g_test_add_func("/loops/attempt/every_state_and_event", test_attempt_every_state_and_event);
-    g_test_add_func("/loops/attempt/every_state_and_event_with_a_reproducer",
-                    test_attempt_every_state_and_event_with_a_reproducer);
-    g_test_add_func("/loops/attempt/none_is_over_at_once", test_attempt_none_is_over_at_once);
-    g_test_add_func("/loops/attempt/a_reproducer_leads_to_review",
-                    test_attempt_a_reproducer_leads_to_review);
-    g_test_add_func("/loops/attempt/a_review_that_cannot_go_on_leaves_the_validation",
-                    test_attempt_a_review_that_cannot_go_on_leaves_the_validation);
-    g_test_add_func("/loops/attempt/tries_are_counted_over_refusals",
-                    test_attempt_tries_are_counted_over_refusals);
-    g_test_add_func("/loops/attempt/the_next_attempt_starts_afresh",
-                    test_attempt_the_next_attempt_starts_afresh);
+    ADD("attempt", every_state_and_event_with_a_reproducer);
+    ADD("attempt", none_is_over_at_once);
+    ADD("attempt", a_reproducer_leads_to_review);
+    ADD("attempt", a_review_that_cannot_go_on_leaves_the_validation);
+    ADD("attempt", tries_are_counted_over_refusals);
+    ADD("attempt", the_next_attempt_starts_afresh);
 }

@@ -193,28 +193,20 @@ static void test_unreadable_answers_are_counted_in_a_round(void)
     go(&machine, ON(INVALID), V(GAVE_UP));
 }
 
+#define ADD(name) g_test_add_func("/loops/review/" #name, test_##name)
+
 void register_review_tests(void)
 {
-    g_test_add_func("/loops/review/every_state_and_event", test_every_state_and_event);
-    g_test_add_func("/loops/review/every_state_and_event_where_both_were_wrong",
-                    test_every_state_and_event_where_both_were_wrong);
-    g_test_add_func("/loops/review/every_state_and_event_in_the_last_round",
-                    test_every_state_and_event_in_the_last_round);
-    g_test_add_func("/loops/review/it_begins_before_the_first_round",
-                    test_it_begins_before_the_first_round);
-    g_test_add_func("/loops/review/both_right_is_validated_and_approved",
-                    test_both_right_is_validated_and_approved);
-    g_test_add_func("/loops/review/a_wrong_test_is_rewritten_run_and_reviewed_again",
-                    test_a_wrong_test_is_rewritten_run_and_reviewed_again);
-    g_test_add_func("/loops/review/a_wrong_patch_is_rewritten_run_and_reviewed_again",
-                    test_a_wrong_patch_is_rewritten_run_and_reviewed_again);
-    g_test_add_func("/loops/review/where_both_are_wrong_the_patch_is_rewritten_before_the_test",
-                    test_where_both_are_wrong_the_patch_is_rewritten_before_the_test);
-    g_test_add_func("/loops/review/a_refusal_by_the_validation_rewrites_the_patch",
-                    test_a_refusal_by_the_validation_rewrites_the_patch);
-    g_test_add_func("/loops/review/nothing_is_rewritten_after_the_last_round",
-                    test_nothing_is_rewritten_after_the_last_round);
-    g_test_add_func("/loops/review/the_last_round_may_approve", test_the_last_round_may_approve);
-    g_test_add_func("/loops/review/unreadable_answers_are_counted_in_a_round",
-                    test_unreadable_answers_are_counted_in_a_round);
+    ADD(every_state_and_event);
+    ADD(every_state_and_event_where_both_were_wrong);
+    ADD(every_state_and_event_in_the_last_round);
+    ADD(it_begins_before_the_first_round);
+    ADD(both_right_is_validated_and_approved);
+    ADD(a_wrong_test_is_rewritten_run_and_reviewed_again);
+    ADD(a_wrong_patch_is_rewritten_run_and_reviewed_again);
+    ADD(where_both_are_wrong_the_patch_is_rewritten_before_the_test);
+    ADD(a_refusal_by_the_validation_rewrites_the_patch);
+    ADD(nothing_is_rewritten_after_the_last_round);
+    ADD(the_last_round_may_approve);
+    ADD(unreadable_answers_are_counted_in_a_round);
 }

@@ -43,13 +43,13 @@ static AcrJson *record_of(const AcrModelTry *tries, guint n)
 }
 
 /* What is read of a record that has been written and read again. */
-static AcrCallCost cost_of(const AcrJson *record)
+static AcrCostSum cost_of(const AcrJson *record)
 {
     g_autofree char *text = acr_json_print(record);
     g_autoptr(AcrJson) again = acr_json_parse(text, strlen(text), NULL);
-    AcrCallCost live, replayed;
-    acr_record_cost(record, &live);
-    acr_record_cost(again, &replayed);
+    AcrCostSum live, replayed;
+    acr_record_cost(record, false, &live);
+    acr_record_cost(again, true, &replayed);
     g_assert_cmpint(live.usage.cost_pico, ==, replayed.usage.cost_pico);
     g_assert_cmpint(live.wait_ms, ==, replayed.wait_ms);
     return replayed;
@@ -59,7 +59,7 @@ static void test_tries_are_summed(void)
 {
     AcrModelTry tries[] = {try_of(false, -1, 7000000, 0), try_of(true, 3285000000, 3285000000, 40)};
     g_autoptr(AcrJson) record = record_of(tries, 2);
-    AcrCallCost call = cost_of(record);
+    AcrCostSum call = cost_of(record);
     g_assert_cmpint(call.usage.input, ==, 700);
     g_assert_cmpint(call.usage.cached, ==, 200);
     g_assert_cmpint(call.usage.written, ==, 100);
@@ -69,14 +69,15 @@ static void test_tries_are_summed(void)
     g_assert_cmpint(call.charged_pico, ==, 3292000000);
     g_assert_cmpint(call.wait_ms, ==, 40);
     g_assert_cmpuint(call.retries, ==, 1);
-    g_assert_true(call.has_unknown_cost); /* of the first try, which may have been billed */
+    g_assert_cmpuint(call.unknown_cost_calls, ==,
+                     1); /* of the first try, which may have been billed */
 }
 
 static void test_a_refusal_that_is_free_has_a_known_cost(void)
 {
     AcrModelTry tries[] = {try_of(false, -1, 0, 0), try_of(true, 5, 5, 0)};
     g_autoptr(AcrJson) record = record_of(tries, 2);
-    g_assert_false(cost_of(record).has_unknown_cost);
+    g_assert_cmpuint(cost_of(record).unknown_cost_calls, ==, 0);
 }
 
 static void test_an_answer_comes_back_whole(void)
@@ -101,10 +102,10 @@ static void test_a_script_s_record_has_no_tries(void)
     acr_record_read_answer(record, &answer);
     g_assert_cmpint(answer.usage.cost_pico, ==, 3);
     g_assert_cmpint(answer.usage.reasoning, ==, -1);
-    AcrCallCost call = cost_of(record);
+    AcrCostSum call = cost_of(record);
     g_assert_cmpint(call.usage.cost_pico, ==, 3);
     g_assert_cmpuint(call.retries, ==, 0);
-    g_assert_false(call.has_unknown_cost);
+    g_assert_cmpuint(call.unknown_cost_calls, ==, 0);
 }
 
 static void test_durations_are_left_out_of_comparisons(void)
@@ -118,20 +119,22 @@ static void test_durations_are_left_out_of_comparisons(void)
 static void test_sums_are_kept_by_role_and_stage(void)
 {
     g_autoptr(AcrCost) cost = acr_cost_new();
-    AcrCallCost call = {.usage = {.input = 700,
-                                  .cached = 200,
-                                  .written = 60,
-                                  .written_1h = 40,
-                                  .output = 50,
-                                  .cost_pico = 3285000001},
-                        .charged_pico = G_MAXINT64,
-                        .retries = 2,
-                        .wait_ms = 30,
-                        .has_unknown_cost = true};
-    acr_cost_add(cost, "search", "attempt_0/search", &call, false);
-    acr_cost_add(cost, "search", "attempt_1/search", &call, true);
-    acr_cost_add(cost, "patch", "attempt_1/patch", &call, true);
-    g_autoptr(AcrJson) json = acr_cost_to_json(cost);
+    AcrCostSum call = {.usage = {.input = 700,
+                                 .cached = 200,
+                                 .written = 60,
+                                 .written_1h = 40,
+                                 .output = 50,
+                                 .cost_pico = 3285000001},
+                       .charged_pico = G_MAXINT64,
+                       .retries = 2,
+                       .wait_ms = 30,
+                       .calls = 1,
+                       .unknown_cost_calls = 1};
+    acr_cost_add(cost, "search", "attempt_0/search", &call);
+    call.replayed_calls = 1;
+    acr_cost_add(cost, "search", "attempt_1/search", &call);
+    acr_cost_add(cost, "patch", "attempt_1/patch", &call);
+    g_autoptr(AcrJson) json = acr_cost_to_json(cost, NULL);
     const AcrJson *total = acr_json_get(json, "total"),
                   *search = acr_json_get(acr_json_get(json, "by_agent"), "search"),
                   *stage = acr_json_get(acr_json_get(json, "by_stage"), "attempt_1/search");

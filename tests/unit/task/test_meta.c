@@ -170,15 +170,12 @@ static void test_a_folder_without_options_is_refused(Place *place, gconstpointer
 
 void add_meta_tests(void)
 {
-    PLACE_TEST("/task/meta/the_same_options_are_equal", test_the_same_options_are_equal);
-    PLACE_TEST("/task/meta/a_repository_is_the_same_by_any_of_its_names",
-               test_a_repository_is_the_same_by_any_of_its_names);
-    PLACE_TEST("/task/meta/each_difference_is_named", test_each_difference_is_named);
-    PLACE_TEST("/task/meta/flags_are_compared", test_flags_are_compared);
-    PLACE_TEST("/task/meta/a_folder_belongs_to_its_verb", test_a_folder_belongs_to_its_verb);
-    PLACE_TEST("/task/meta/a_changed_prompt_is_named", test_a_changed_prompt_is_named);
-    PLACE_TEST("/task/meta/ceilings_keys_and_patience_bind_nothing",
-               test_ceilings_keys_and_patience_bind_nothing);
-    PLACE_TEST("/task/meta/a_folder_without_options_is_refused",
-               test_a_folder_without_options_is_refused);
+    PLACE_TEST("meta", the_same_options_are_equal);
+    PLACE_TEST("meta", a_repository_is_the_same_by_any_of_its_names);
+    PLACE_TEST("meta", each_difference_is_named);
+    PLACE_TEST("meta", flags_are_compared);
+    PLACE_TEST("meta", a_folder_belongs_to_its_verb);
+    PLACE_TEST("meta", a_changed_prompt_is_named);
+    PLACE_TEST("meta", ceilings_keys_and_patience_bind_nothing);
+    PLACE_TEST("meta", a_folder_without_options_is_refused);
 }

@@ -34,12 +34,11 @@ static void test_a_failure_that_the_run_did_not_begin_with_is_told(void)
     g_assert_cmpuint(acr_json_size(record.failures), ==, 0);
 }
 
+#define ADD(name) g_test_add_func("/task/outlines/" #name, test_##name)
+
 void add_outlines_tests(void)
 {
-    g_test_add_func("/task/outlines/failures_of_the_beginning_are_listed",
-                    test_failures_of_the_beginning_are_listed);
-    g_test_add_func("/task/outlines/a_listed_file_stays_out_though_it_could_be_outlined_now",
-                    test_a_listed_file_stays_out_though_it_could_be_outlined_now);
-    g_test_add_func("/task/outlines/a_failure_that_the_run_did_not_begin_with_is_told",
-                    test_a_failure_that_the_run_did_not_begin_with_is_told);
+    ADD(failures_of_the_beginning_are_listed);
+    ADD(a_listed_file_stays_out_though_it_could_be_outlined_now);
+    ADD(a_failure_that_the_run_did_not_begin_with_is_told);
 }

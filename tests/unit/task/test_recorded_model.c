@@ -84,7 +84,7 @@ static void begin(Pass *pass, const Place *place, const char *const *answers)
     g_assert_no_error(error);
     pass->cost = acr_cost_new();
     pass->recorder = acr_recorder_new(pass->journal, pass->cost, NULL);
-    pass->model = acr_recorded_model_new(pass->recorder, "fake/one", fake ? &fake->model : NULL);
+    pass->model = acr_recorded_model_new(pass->recorder, "fake/one", fake ? &fake->model : NULL, 0);
 }
 
 static void end(Pass *pass)
@@ -362,26 +362,16 @@ static void test_an_answer_of_any_text_comes_back_as_it_was(Place *place, gconst
 
 void add_recorded_model_tests(void)
 {
-    PLACE_TEST("/task/recorded_model/a_record_holds_what_is_new", test_a_record_holds_what_is_new);
-    PLACE_TEST("/task/recorded_model/conversations_are_told_apart",
-               test_conversations_are_told_apart);
-    PLACE_TEST("/task/recorded_model/a_replaced_message_is_told_again_from_there",
-               test_a_replaced_message_is_told_again_from_there);
-    PLACE_TEST("/task/recorded_model/an_answer_that_is_not_kept_is_told",
-               test_an_answer_that_is_not_kept_is_told);
-    PLACE_TEST("/task/recorded_model/what_is_recorded_is_not_asked_again",
-               test_what_is_recorded_is_not_asked_again);
-    PLACE_TEST("/task/recorded_model/a_replay_ends_where_the_journal_does",
-               test_a_replay_ends_where_the_journal_does);
-    PLACE_TEST("/task/recorded_model/a_different_request_is_a_divergence",
-               test_a_different_request_is_a_divergence);
-    PLACE_TEST("/task/recorded_model/an_overflow_is_recorded", test_an_overflow_is_recorded);
-    PLACE_TEST("/task/recorded_model/a_used_up_script_is_recorded",
-               test_a_used_up_script_is_recorded);
-    PLACE_TEST("/task/recorded_model/other_failures_are_asked_again",
-               test_other_failures_are_asked_again);
-    PLACE_TEST("/task/recorded_model/a_failed_call_leaves_what_is_known_right",
-               test_a_failed_call_leaves_what_is_known_right);
-    PLACE_TEST("/task/recorded_model/an_answer_of_any_text_comes_back_as_it_was",
-               test_an_answer_of_any_text_comes_back_as_it_was);
+    PLACE_TEST("recorded_model", a_record_holds_what_is_new);
+    PLACE_TEST("recorded_model", conversations_are_told_apart);
+    PLACE_TEST("recorded_model", a_replaced_message_is_told_again_from_there);
+    PLACE_TEST("recorded_model", an_answer_that_is_not_kept_is_told);
+    PLACE_TEST("recorded_model", what_is_recorded_is_not_asked_again);
+    PLACE_TEST("recorded_model", a_replay_ends_where_the_journal_does);
+    PLACE_TEST("recorded_model", a_different_request_is_a_divergence);
+    PLACE_TEST("recorded_model", an_overflow_is_recorded);
+    PLACE_TEST("recorded_model", a_used_up_script_is_recorded);
+    PLACE_TEST("recorded_model", other_failures_are_asked_again);
+    PLACE_TEST("recorded_model", a_failed_call_leaves_what_is_known_right);
+    PLACE_TEST("recorded_model", an_answer_of_any_text_comes_back_as_it_was);
 }

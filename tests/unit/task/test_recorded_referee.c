@@ -125,12 +125,9 @@ static void test_a_record_that_says_too_little_is_unknown(Place *place, gconstpo
 
 void add_recorded_referee_tests(void)
 {
-    PLACE_TEST("/task/recorded_referee/its_word_is_asked_once", test_its_word_is_asked_once);
-    PLACE_TEST("/task/recorded_referee/that_it_broke_is_obeyed_too",
-               test_that_it_broke_is_obeyed_too);
-    PLACE_TEST("/task/recorded_referee/another_question_is_a_divergence",
-               test_another_question_is_a_divergence);
-    PLACE_TEST("/task/recorded_referee/an_error_is_not_recorded", test_an_error_is_not_recorded);
-    PLACE_TEST("/task/recorded_referee/a_record_that_says_too_little_is_unknown",
-               test_a_record_that_says_too_little_is_unknown);
+    PLACE_TEST("recorded_referee", its_word_is_asked_once);
+    PLACE_TEST("recorded_referee", that_it_broke_is_obeyed_too);
+    PLACE_TEST("recorded_referee", another_question_is_a_divergence);
+    PLACE_TEST("recorded_referee", an_error_is_not_recorded);
+    PLACE_TEST("recorded_referee", a_record_that_says_too_little_is_unknown);
 }

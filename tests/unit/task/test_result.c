@@ -8,12 +8,12 @@ static void take(AcrProof proof, bool is_validated, AcrRunResult *out)
 {
     static const AcrCostSum cost = {.calls = 3};
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
-    g_auto(AcrOutcome) outcome = {.status = ACR_APPLICABLE_PATCH,
-                                  .diff = g_bytes_new_static("diff", 4),
-                                  .proof = proof,
-                                  .proof_why = g_strdup("because"),
-                                  .is_validated = is_validated};
-    acr_result_take(out, &spec, &outcome, &cost);
+    out->found = (AcrOutcome){.status = ACR_APPLICABLE_PATCH,
+                              .diff = g_bytes_new_static("diff", 4),
+                              .proof = proof,
+                              .why = g_strdup("because"),
+                              .is_validated = is_validated};
+    acr_result_judge(out, &spec, &cost);
 }
 
 static void test_each_proof_has_its_verdict(void)
@@ -34,7 +34,7 @@ static void test_each_proof_has_its_verdict(void)
         take(rows[i].proof, rows[i].is_validated, &result);
         g_assert_cmpstr(acr_verdict_name(result.verdict), ==, rows[i].verdict);
         g_assert_cmpint(result.exit_code, ==, rows[i].exit_code);
-        g_assert_cmpstr(result.why, ==, "because");
+        g_assert_cmpstr(result.found.why, ==, "because");
     }
 }
 
@@ -42,12 +42,11 @@ static void test_no_patch_is_none(void)
 {
     static const AcrCostSum cost = {0};
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
-    g_auto(AcrOutcome) outcome = {.reason = g_strdup("no edit"), .proof = ACR_PROOF_NONE};
-    g_auto(AcrRunResult) result = {0};
-    acr_result_take(&result, &spec, &outcome, &cost);
+    g_auto(AcrRunResult) result = {.found = {.why = g_strdup("no edit"), .proof = ACR_PROOF_NONE}};
+    acr_result_judge(&result, &spec, &cost);
     g_assert_cmpint(result.verdict, ==, ACR_VERDICT_NONE);
     g_assert_cmpint(result.exit_code, ==, ACR_EXIT_NONE);
-    g_assert_cmpstr(result.why, ==, "no edit");
+    g_assert_cmpstr(result.found.why, ==, "no edit");
 }
 
 static char *print(const AcrRunResult *result)
@@ -98,12 +97,13 @@ static void test_a_signal_goes_before_any_error(void)
     g_assert_cmpint(result.verdict, ==, ACR_VERDICT_NONE);
 }
 
+#define ADD(name) g_test_add_func("/task/result/" #name, test_##name)
+
 void add_result_tests(void)
 {
-    g_test_add_func("/task/result/each_proof_has_its_verdict", test_each_proof_has_its_verdict);
-    g_test_add_func("/task/result/no_patch_is_none", test_no_patch_is_none);
-    g_test_add_func("/task/result/a_result_survives_as_json", test_a_result_survives_as_json);
-    g_test_add_func("/task/result/what_is_no_result_is_refused", test_what_is_no_result_is_refused);
-    g_test_add_func("/task/result/a_signal_goes_before_any_error",
-                    test_a_signal_goes_before_any_error);
+    ADD(each_proof_has_its_verdict);
+    ADD(no_patch_is_none);
+    ADD(a_result_survives_as_json);
+    ADD(what_is_no_result_is_refused);
+    ADD(a_signal_goes_before_any_error);
 }

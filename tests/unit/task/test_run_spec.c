@@ -206,13 +206,13 @@ static void test_a_bad_line_is_named(Place *place, gconstpointer data)
     static const struct {
         const char *text, *said;
     } rows[] = {
-        {"nonsense = 1\n", "line 1: 'nonsense' is no option"},
+        {"nonsense = 1\n", "line 1: 'nonsense' is not an option"},
         {"rounds = 2\nrounds\n", "line 2: 'rounds' is not 'name = value'"},
         {"\nrounds = many\n", "line 2: rounds must be from 1 to 1000, not 'many'"},
         {"jobs = 0\n", "line 1: "},
         {"repo = /somewhere\n", "'repo' can be given on the command line only"},
         {"apply = true\n", "'apply' can be given on the command line only"},
-        {"shared-dir = x\n", "'shared-dir' is no option"},
+        {"shared-dir = x\n", "'shared-dir' is not an option"},
         {"task-max-cost = much\n", "task-max-cost must be"},
         {"header = s3cret\n", "line 1: header number 1 must be"},
     };
@@ -271,26 +271,21 @@ static void test_headers_of_the_environment_stand_first(void)
     g_assert_cmpstr(error->message, ==, "ACR_HEADERS number 2 must be 'Name: value'");
 }
 
+#define ADD(group, name) g_test_add_func("/task/" group "/" #name, test_##name)
+
 void add_run_spec_tests(void)
 {
-    g_test_add_func("/task/run_spec/each_row_is_whole", test_each_row_is_whole);
-    g_test_add_func("/task/run_spec/each_row_takes_its_value", test_each_row_takes_its_value);
-    g_test_add_func("/task/run_spec/bad_values_give_one_line", test_bad_values_give_one_line);
-    g_test_add_func("/task/run_spec/a_spec_survives_as_json", test_a_spec_survives_as_json);
-    g_test_add_func("/task/run_spec/texts_that_are_not_utf8_survive_as_json",
-                    test_texts_that_are_not_utf8_survive_as_json);
-    g_test_add_func("/task/run_spec/only_rows_with_the_flags_are_read",
-                    test_only_rows_with_the_flags_are_read);
-    g_test_add_func("/task/run_spec/json_of_another_type_is_refused",
-                    test_json_of_another_type_is_refused);
-    g_test_add_func("/task/run_spec/secrets_bind_no_folder", test_secrets_bind_no_folder);
-    PLACE_TEST("/task/spec_sources/a_file_sets_what_was_not_given",
-               test_a_file_sets_what_was_not_given);
-    PLACE_TEST("/task/spec_sources/a_bad_line_is_named", test_a_bad_line_is_named);
-    PLACE_TEST("/task/spec_sources/a_file_that_is_missing_is_empty",
-               test_a_file_that_is_missing_is_empty);
-    PLACE_TEST("/task/spec_sources/options_go_before_the_environment_before_the_file",
-               test_options_go_before_the_environment_before_the_file);
-    g_test_add_func("/task/spec_sources/headers_of_the_environment_stand_first",
-                    test_headers_of_the_environment_stand_first);
+    ADD("run_spec", each_row_is_whole);
+    ADD("run_spec", each_row_takes_its_value);
+    ADD("run_spec", bad_values_give_one_line);
+    ADD("run_spec", a_spec_survives_as_json);
+    ADD("run_spec", texts_that_are_not_utf8_survive_as_json);
+    ADD("run_spec", only_rows_with_the_flags_are_read);
+    ADD("run_spec", json_of_another_type_is_refused);
+    ADD("run_spec", secrets_bind_no_folder);
+    PLACE_TEST("spec_sources", a_file_sets_what_was_not_given);
+    PLACE_TEST("spec_sources", a_bad_line_is_named);
+    PLACE_TEST("spec_sources", a_file_that_is_missing_is_empty);
+    PLACE_TEST("spec_sources", options_go_before_the_environment_before_the_file);
+    ADD("spec_sources", headers_of_the_environment_stand_first);
 }

@@ -2,7 +2,7 @@
 #ifndef TEST_TASK_H
 #define TEST_TASK_H
 
-#include "task/folder.h"
+#include "task/run_folder.h"
 #include "task/recorded.h"
 
 typedef struct {
@@ -18,7 +18,8 @@ void place_write(const Place *place, const char *name, const char *text);
 /* The text of a file in it; owned. */
 char *place_read(const Place *place, const char *name);
 
-#define PLACE_TEST(path, test) g_test_add(path, Place, NULL, place_set_up, test, place_tear_down)
+#define PLACE_TEST(group, name)                                                                    \
+    g_test_add("/task/" group "/" #name, Place, NULL, place_set_up, test_##name, place_tear_down)
 
 void add_folder_tests(void);
 void add_meta_tests(void);

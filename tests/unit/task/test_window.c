@@ -214,8 +214,7 @@ static guint pass(const Place *place, gint64 given, bool live)
     if (narrow)
         *narrow = (Narrow){.model = {&ops, g_strdup("narrow")}, .calls = &calls};
     g_autoptr(AcrModel) model =
-        acr_recorded_model_new(recorder, "narrow", narrow ? &narrow->model : NULL);
-    acr_recorded_model_set_window(model, given);
+        acr_recorded_model_new(recorder, "narrow", narrow ? &narrow->model : NULL, given);
     g_assert_cmpint(ask(model, 20000), ==, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
     g_assert_cmpint(ask(model, 15000), ==, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
     g_assert_cmpint(ask(model, 6000), ==, ACR_LLM_ERROR_CONTEXT_OVERFLOW);
@@ -262,26 +261,19 @@ static void test_a_run_that_is_gone_on_with_knows_the_window(Place *place, gcons
     g_assert_cmpuint(pass(place, 0, true), ==, 1);
 }
 
+#define ADD(name) g_test_add_func("/task/window/" #name, test_##name)
+
 void add_window_tests(void)
 {
-    g_test_add_func("/task/window/three_bytes_are_a_token_at_first",
-                    test_three_bytes_are_a_token_at_first);
-    g_test_add_func("/task/window/room_is_what_the_conversation_leaves",
-                    test_room_is_what_the_conversation_leaves);
-    g_test_add_func("/task/window/the_ratio_is_learnt_from_answers",
-                    test_the_ratio_is_learnt_from_answers);
-    g_test_add_func("/task/window/absurd_numbers_are_not_believed",
-                    test_absurd_numbers_are_not_believed);
-    g_test_add_func("/task/window/a_refusal_of_what_seemed_to_fit_is_learnt_from",
-                    test_a_refusal_of_what_seemed_to_fit_is_learnt_from);
-    g_test_add_func("/task/window/everything_fits_an_unknown_window",
-                    test_everything_fits_an_unknown_window);
-    g_test_add_func("/task/window/room_is_left_for_the_answer", test_room_is_left_for_the_answer);
-    g_test_add_func("/task/window/a_given_window_is_not_changed_by_refusals",
-                    test_a_given_window_is_not_changed_by_refusals);
-    PLACE_TEST("/task/window/what_does_not_fit_is_not_sent", test_what_does_not_fit_is_not_sent);
-    PLACE_TEST("/task/window/a_given_window_spares_the_first_refusal",
-               test_a_given_window_spares_the_first_refusal);
-    PLACE_TEST("/task/window/a_run_that_is_gone_on_with_knows_the_window",
-               test_a_run_that_is_gone_on_with_knows_the_window);
+    ADD(three_bytes_are_a_token_at_first);
+    ADD(room_is_what_the_conversation_leaves);
+    ADD(the_ratio_is_learnt_from_answers);
+    ADD(absurd_numbers_are_not_believed);
+    ADD(a_refusal_of_what_seemed_to_fit_is_learnt_from);
+    ADD(everything_fits_an_unknown_window);
+    ADD(room_is_left_for_the_answer);
+    ADD(a_given_window_is_not_changed_by_refusals);
+    PLACE_TEST("window", what_does_not_fit_is_not_sent);
+    PLACE_TEST("window", a_given_window_spares_the_first_refusal);
+    PLACE_TEST("window", a_run_that_is_gone_on_with_knows_the_window);
 }

@@ -1,8 +1,8 @@
 /*
- * folder: the run folder, the only place that knows the names of its files.
+ * run_folder: the run folder, the only place that knows the names of its files.
  */
-#ifndef ACR_TASK_FOLDER_H
-#define ACR_TASK_FOLDER_H
+#ifndef ACR_RUN_FOLDER_H
+#define ACR_RUN_FOLDER_H
 
 #include "task/task.h"
 
@@ -22,7 +22,7 @@
 #define ACR_FILE_RESULT "result.json"
 
 typedef enum {
-    ACR_FOLDER_NEW,   /* begun, what the run stands on is not yet complete in it */
+    ACR_FOLDER_NEW,   /* started; what the run stands on is not yet complete in it */
     ACR_FOLDER_READY, /* complete; the journal may hold records */
     ACR_FOLDER_DONE,
 } AcrFolderState;
@@ -36,7 +36,7 @@ typedef struct {
 
 /* Whether `path` is a run folder already, in whatever state. */
 bool acr_folder_exists(const char *path);
-/* Opens `path` for a run: made if missing; one that holds anything else than a run is refused
+/* Opens `path` for a run: made if missing; one that holds anything other than a run is refused
  * (USAGE) untouched. */
 bool acr_folder_open(const char *path, AcrFolder *out, GError **error) ACR_MUST_USE;
 /* Opens an existing run folder for reading only. */
@@ -48,9 +48,6 @@ char *acr_folder_path(const AcrFolder *folder, const char *name) ACR_MUST_USE;
 /* Writes a file in it, its folders made. */
 bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
                       GError **error) ACR_MUST_USE;
-/* Writes indented JSON (taken). */
-bool acr_folder_write_json(const AcrFolder *folder, const char *name, AcrJson *json,
-                           GError **error) ACR_MUST_USE;
 /* Writes meta.json in the given state. `meta` is changed (member "state") and borrowed. */
 bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state,
                            GError **error) ACR_MUST_USE;
@@ -71,12 +68,14 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUS
 
 /* ---- Its result (result.c) ---- */
 
-/* What the loops have come to as the result of the run. */
-void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutcome *outcome,
-                     const AcrCostSum *cost);
+/* Writes indented JSON (taken). */
+bool acr_artifacts_write_json(const AcrArtifacts *artifacts, const char *name, AcrJson *json,
+                              GError **error) ACR_MUST_USE;
+/* Completes a result by what the loops have found. */
+void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCostSum *cost);
 /* Writes a result: result.json, and patch.diff with selected_patch.json, or the reproducer. */
-bool acr_result_save(const AcrArtifacts *artifacts, const AcrOutcome *outcome,
-                     const AcrRunResult *result, GError **error) ACR_MUST_USE;
+bool acr_result_save(const AcrArtifacts *artifacts, const AcrRunResult *result,
+                     GError **error) ACR_MUST_USE;
 /* The result of a folder. *out owned. Errors: ENVIRONMENT. */
 bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error) ACR_MUST_USE;
 
@@ -85,7 +84,7 @@ bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error)
 /* Files that the outliner failed on when the run began. Zero-initialise with `failures` set. */
 struct AcrOutlineRecord {
     AcrJson *failures; /* owned; [{"file","why"}]; added to unless `settled` */
-    bool settled;      /* the run has begun with this list */
+    bool settled;      /* the run was started with this list */
     char *late;        /* owned; a failure that the run did not begin with, or NULL */
 };
 /* Obeys and fills the record. Valid while the record lives. */

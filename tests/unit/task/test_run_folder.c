@@ -174,19 +174,14 @@ static void test_artifacts_get_their_folders(Place *place, gconstpointer data)
 
 void add_folder_tests(void)
 {
-    PLACE_TEST("/task/folder/a_missing_folder_is_made", test_a_missing_folder_is_made);
-    PLACE_TEST("/task/folder/states_follow_each_other", test_states_follow_each_other);
-    PLACE_TEST("/task/folder/a_folder_has_one_process_at_a_time",
-               test_a_folder_has_one_process_at_a_time);
-    PLACE_TEST("/task/folder/what_a_kill_left_is_taken_up", test_what_a_kill_left_is_taken_up);
-    PLACE_TEST("/task/folder/unfinished_writes_are_removed_from_a_run_that_goes_on",
-               test_unfinished_writes_are_removed_from_a_run_that_goes_on);
-    PLACE_TEST("/task/folder/other_folders_are_refused_untouched",
-               test_other_folders_are_refused_untouched);
-    PLACE_TEST("/task/folder/a_folder_of_an_older_version_says_which",
-               test_a_folder_of_an_older_version_says_which);
-    PLACE_TEST("/task/folder/a_file_is_no_folder", test_a_file_is_no_folder);
-    PLACE_TEST("/task/folder/nothing_is_written_through_a_linked_lock",
-               test_nothing_is_written_through_a_linked_lock);
-    PLACE_TEST("/task/folder/artifacts_get_their_folders", test_artifacts_get_their_folders);
+    PLACE_TEST("folder", a_missing_folder_is_made);
+    PLACE_TEST("folder", states_follow_each_other);
+    PLACE_TEST("folder", a_folder_has_one_process_at_a_time);
+    PLACE_TEST("folder", what_a_kill_left_is_taken_up);
+    PLACE_TEST("folder", unfinished_writes_are_removed_from_a_run_that_goes_on);
+    PLACE_TEST("folder", other_folders_are_refused_untouched);
+    PLACE_TEST("folder", a_folder_of_an_older_version_says_which);
+    PLACE_TEST("folder", a_file_is_no_folder);
+    PLACE_TEST("folder", nothing_is_written_through_a_linked_lock);
+    PLACE_TEST("folder", artifacts_get_their_folders);
 }

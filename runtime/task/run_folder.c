@@ -3,7 +3,7 @@
  * again when everything that the run stands on is in the folder ("ready"), and once more with the
  * result ("done"), each time atomically. A folder that holds anything else is never touched.
  */
-#include "task/folder.h"
+#include "task/run_folder.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -15,8 +15,6 @@
 
 static const char *const state_names[] = {
     [ACR_FOLDER_NEW] = "new", [ACR_FOLDER_READY] = "ready", [ACR_FOLDER_DONE] = "done"};
-
-G_DEFINE_QUARK(acr_task_error_quark, acr_task_error)
 
 void acr_folder_clear(AcrFolder *folder)
 {
@@ -38,20 +36,11 @@ bool acr_folder_write(const AcrFolder *folder, const char *name, const void *dat
     return acr_dir_make(parent, error) && acr_file_write_atomic(path, data, len, 0644, error);
 }
 
-bool acr_folder_write_json(const AcrFolder *folder, const char *name, AcrJson *json, GError **error)
-{
-    g_autoptr(AcrJson) owned = json;
-    g_autofree char *text = acr_json_print_pretty(owned);
-    return acr_folder_write(folder, name, text, strlen(text), error);
-}
-
 AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name, GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name);
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_JSON_FILE_MAX_BYTES, error);
-    gsize len = 0;
-    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    AcrJson *json = bytes ? acr_json_parse(text ? text : "", len, error) : NULL;
+    AcrJson *json = acr_json_parse_bytes(bytes, error);
     if (bytes && !json)
         g_prefix_error(error, "'%s' is damaged: ", path);
     return json;
@@ -69,32 +58,19 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
 
 static bool refuse(GError **error, const char *path, const char *why)
 {
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "'%s' %s", path, why);
-    return false;
+    return acr_task_refuse(error, "'%s' %s", path, why);
 }
 
-/* Whether a file is a regular one (no link) that holds nothing, or what `is_own` takes for a run's.
- */
-static bool holds_own(const char *path, bool (*is_own)(const char *text))
+/* Whether a file is a regular one (no link) that holds nothing or this text; `own` NULL: a process id
+ * and a line feed. */
+static bool holds_own(const char *path, const char *own)
 {
     g_autoptr(GBytes) bytes =
         g_file_test(path, G_FILE_TEST_IS_SYMLINK) ? NULL : acr_file_read(path, 32, NULL);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autofree char *text = g_strndup(data ? data : "", len);
-    return bytes && strlen(text) == len && (len == 0 || is_own(text));
-}
-
-static bool is_gitignore(const char *text)
-{
-    return strcmp(text, GITIGNORE) == 0;
-}
-
-/* A process id and a line feed. */
-static bool is_lock(const char *text)
-{
-    gsize digits = strspn(text, "0123456789");
-    return digits > 0 && strcmp(text + digits, "\n") == 0;
+    g_autofree char *text = acr_bytes_text(bytes);
+    gsize digits = own ? 0 : strspn(text, "0123456789");
+    bool is_own = own ? strcmp(text, own) == 0 : digits > 0 && strcmp(text + digits, "\n") == 0;
+    return bytes && strlen(text) == g_bytes_get_size(bytes) && (!*text || is_own);
 }
 
 /* A file that a run which was killed at its very beginning can have left, and none of the user's by
@@ -103,9 +79,9 @@ static bool is_beginning(const char *folder, const char *name)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
     if (strcmp(name, LOCK) == 0)
-        return holds_own(path, is_lock);
+        return holds_own(path, NULL);
     if (strcmp(name, ".gitignore") == 0)
-        return holds_own(path, is_gitignore);
+        return holds_own(path, GITIGNORE);
     return acr_file_is_temporary(name) && g_file_test(path, G_FILE_TEST_IS_REGULAR);
 }
 
@@ -149,11 +125,11 @@ static bool check_format(const AcrFolder *folder, GError **error)
         return true;
     if (format <= 0)
         return refuse(error, folder->path, "holds a meta.json that is not a run's");
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                "'%s' was made by acr-host %s (format %" G_GINT64_FORMAT
-                "), and this is acr-host " ACR_VERSION " (format %d); use another --out",
-                folder->path, version ? version : "of an unknown version", format, ACR_META_FORMAT);
-    return false;
+    return acr_task_refuse(error,
+                           "'%s' was made by acr-host %s (format %" G_GINT64_FORMAT
+                           "), and this is acr-host " ACR_VERSION " (format %d); use another --out",
+                           folder->path, version ? version : "of an unknown version", format,
+                           ACR_META_FORMAT);
 }
 
 /* Reads meta.json; true without it when there is none. */
@@ -171,19 +147,10 @@ static bool read_meta(AcrFolder *folder, GError **error)
         g_propagate_error(error, g_steal_pointer(&reason));
         return false;
     }
-    gsize len;
-    const char *text = g_bytes_get_data(bytes, &len);
-    folder->meta = acr_json_parse(text, len, NULL);
-    if (!folder->meta || acr_json_type(folder->meta) != ACR_JSON_OBJECT)
+    folder->meta = acr_json_parse_bytes(bytes, NULL);
+    if (acr_json_type(folder->meta) != ACR_JSON_OBJECT)
         return refuse(error, folder->path, "holds a meta.json that is not a run's");
     return check_format(folder, error) && read_state(folder, error);
-}
-
-/* The folder is new: it is made, and hidden from git in case it lies in a working tree. */
-static bool make_folder(const AcrFolder *folder, GError **error)
-{
-    return acr_dir_make(folder->path, error) &&
-           acr_folder_write(folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error);
 }
 
 bool acr_folder_exists(const char *path)
@@ -199,7 +166,7 @@ static bool take_lock(AcrFolder *folder, const char *path, GError **error)
     g_autofree char *lock = acr_folder_path(folder, LOCK);
     bool exists =
         g_file_test(lock, G_FILE_TEST_EXISTS) || g_file_test(lock, G_FILE_TEST_IS_SYMLINK);
-    if (exists && !holds_own(lock, is_lock))
+    if (exists && !holds_own(lock, NULL))
         return refuse(error, path, "holds a lock that is not a run's");
     folder->lock = acr_lock_take(lock, error);
     if (folder->lock)
@@ -232,7 +199,10 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
     g_auto(AcrFolder) folder = {.path = g_canonicalize_filename(path, NULL)};
     if (!read_meta(&folder, error))
         return false;
-    if (!folder.meta && (!check_free(folder.path, error) || !make_folder(&folder, error)))
+    /* A new folder is hidden from git in case it lies in a working tree. */
+    if (!folder.meta &&
+        (!check_free(folder.path, error) ||
+         !acr_folder_write(&folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error)))
         return false;
     if (!take_lock(&folder, path, error))
         return false;

@@ -1,0 +1,185 @@
+/*
+ * How the answers of the reproducer and reviewer roles are read. Models put fences and words around
+ * JSON objects, and write decisions in words or as truth values: both are read.
+ */
+#include "agents/agents_private.h"
+
+#include <string.h>
+
+#define FENCE "```"
+
+/* ---- JSON objects and decisions -------------------------------------------------------------- */
+
+AcrJson *acr_agents_parse_object(const char *answer, char **out_problem)
+{
+    const char *first = strchr(answer, '{'), *last = strrchr(answer, '}');
+    if (!first || !last || last < first) {
+        *out_problem = g_strdup("the answer holds no JSON object");
+        return NULL;
+    }
+    g_autoptr(GError) reason = NULL;
+    AcrJson *json = acr_json_parse(first, (gsize)(last - first) + 1, &reason);
+    if (!json)
+        *out_problem = g_strdup_printf("the answer is not valid JSON: %s", reason->message);
+    return json;
+}
+
+/* Whether a text is the word, or begins with it as a sentence's own part: "No.", "yes, but …". */
+static bool says(const char *text, const char *word)
+{
+    gsize len = strlen(word);
+    return g_ascii_strncasecmp(text, word, len) == 0 &&
+           (text[len] == '\0' || strchr(".,;:!", text[len]));
+}
+
+/* A member that says yes or no, as a truth value or in words, of which the first counts ("No. It
+ * …"); false where it says neither. */
+static bool read_decision(const AcrJson *member, bool *out_yes)
+{
+    g_autofree char *text = g_strdup(acr_json_string(member));
+    bool is_bool = acr_json_type(member) == ACR_JSON_BOOL;
+    if (text)
+        g_strstrip(text);
+    bool yes = is_bool ? acr_json_bool(member) : text && (says(text, "yes") || says(text, "true"));
+    bool no = is_bool ? !yes : text && (says(text, "no") || says(text, "false"));
+    if (yes || no)
+        *out_yes = yes;
+    return yes || no;
+}
+
+/* ---- The reproducer -------------------------------------------------------------------------- */
+
+bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_problem)
+{
+    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, out_problem);
+    guint decisions = 0;
+    bool yes = false;
+    if (!json)
+        return false;
+    if (read_decision(acr_json_get(json, "reproducible"), out_yes))
+        return true;
+    /* Whatever the member is called: there must be one decision. */
+    for (const AcrJson *at = acr_json_first(json); at; at = acr_json_next(at))
+        decisions += read_decision(at, &yes);
+    if (decisions != 1) {
+        *out_problem = g_strdup_printf("the object says yes or no %u times, not once", decisions);
+        return false;
+    }
+    *out_yes = yes;
+    return true;
+}
+
+/* What a fence's info string says of its block: better is greater. */
+typedef enum { BLOCK_OTHER, BLOCK_UNNAMED, BLOCK_PYTHON } BlockKind;
+
+static BlockKind kind_of(const char *info)
+{
+    static const char *const names[] = {"python", "python3", "py", "py3"};
+    g_autofree char *text = g_ascii_strdown(info, -1);
+    g_strstrip(text);
+    gsize len = strcspn(text, " \t{");
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+        if (strlen(names[i]) == len && strncmp(text, names[i], len) == 0)
+            return BLOCK_PYTHON;
+    return *text ? BLOCK_OTHER : BLOCK_UNNAMED;
+}
+
+/* The last fenced block of Python, else the last whose language is not named; NULL: none. Empty
+ * blocks are ignored; one that is not closed ends with the text. Owned. */
+static char *last_block(const char *answer)
+{
+    g_auto(GStrv) lines = g_strsplit(answer, "\n", -1);
+    g_autoptr(GString) block = g_string_new(NULL);
+    char *found = NULL;
+    BlockKind kind = BLOCK_OTHER, found_kind = BLOCK_UNNAMED;
+    bool is_open = false;
+    for (guint i = 0;; i++) {
+        const char *text = lines[i] ? lines[i] + strspn(lines[i], " \t") : FENCE;
+        if (!g_str_has_prefix(text, FENCE)) {
+            g_string_append_printf(block, "%s\n", lines[i]);
+            continue;
+        }
+        if (is_open && block->len && kind >= found_kind) {
+            g_free(found);
+            found = g_strdup(block->str);
+            found_kind = kind;
+        }
+        if (!lines[i])
+            return found;
+        is_open = !is_open;
+        kind = kind_of(text + strlen(FENCE));
+        g_string_truncate(block, 0);
+    }
+}
+
+/* Whether a text without fences can be a script: it begins as one. */
+static bool looks_like_code(const char *text)
+{
+    static const char *const starts[] = {"import ", "from ",  "#",   "\"\"\"",
+                                         "def ",    "class ", "try:"};
+    const char *at = text + strspn(text, " \t\r\n");
+    for (guint i = 0; i < G_N_ELEMENTS(starts); i++)
+        if (g_str_has_prefix(at, starts[i]))
+            return true;
+    return false;
+}
+
+char *acr_agent_test_read(const char *answer, char **out_problem)
+{
+    g_autofree char *script = last_block(answer);
+    if (!script && !strstr(answer, FENCE) && looks_like_code(answer))
+        script = g_strconcat(answer, g_str_has_suffix(answer, "\n") ? "" : "\n", NULL);
+    if (!script)
+        *out_problem = g_strdup("the answer holds no block of Python code (```python … ```)");
+    else if (strlen(script) > ACR_TEST_MAX_BYTES) {
+        *out_problem = g_strdup_printf("the script is longer than %u bytes", ACR_TEST_MAX_BYTES);
+        return NULL;
+    }
+    return g_steal_pointer(&script);
+}
+
+/* ---- The reviewer ---------------------------------------------------------------------------- */
+
+void acr_review_answer_clear(AcrReviewAnswer *answer)
+{
+    g_clear_pointer(&answer->patch_analysis, g_free);
+    g_clear_pointer(&answer->patch_advice, g_free);
+    g_clear_pointer(&answer->test_analysis, g_free);
+    g_clear_pointer(&answer->test_advice, g_free);
+}
+
+static bool take_decision(const AcrJson *json, const char *key, bool *out, char **out_problem)
+{
+    const AcrJson *member = acr_json_get(json, key);
+    if (read_decision(member, out))
+        return true;
+    *out_problem = member ? g_strdup_printf("\"%s\" is neither yes nor no", key)
+                          : g_strdup_printf("\"%s\" is missing", key);
+    return false;
+}
+
+/* A text; a list or an object (of things to do) as its JSON. */
+static char *take_text(const AcrJson *json, const char *key)
+{
+    const AcrJson *member = acr_json_get(json, key);
+    const char *text = acr_json_string(member);
+    AcrJsonType type = acr_json_type(member);
+    if (!text && (type == ACR_JSON_ARRAY || type == ACR_JSON_OBJECT))
+        return acr_json_print(member);
+    return g_strdup(text ? text : "");
+}
+
+bool acr_agent_review_read(const char *answer, AcrReviewAnswer *out, char **out_problem)
+{
+    g_autoptr(AcrJson) json = acr_agents_parse_object(answer, out_problem);
+    AcrReviewAnswer read = {0};
+    if (!json || !take_decision(json, "patch-correct", &read.patch_correct, out_problem) ||
+        !take_decision(json, "test-correct", &read.test_correct, out_problem))
+        return false;
+    read.patch_analysis = take_text(json, "patch-analysis");
+    read.patch_advice = take_text(json, "patch-advice");
+    read.test_analysis = take_text(json, "test-analysis");
+    read.test_advice = take_text(json, "test-advice");
+    *out = read;
+    return true;
+}
