@@ -109,11 +109,3 @@ char *acr_text_shorten(const char *text, gsize max)
     g_string_append(out, text + tail);
     return g_string_free(out, FALSE);
 }
-
-char *acr_text_quote(const char *text, gsize max)
-{
-    g_autofree char *shown = acr_text_shorten(text, max);
-    g_autoptr(AcrJson) string = acr_json_new_string(shown);
-
-    return acr_json_print(string);
-}
