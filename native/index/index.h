@@ -201,7 +201,6 @@ gsize acr_index_n_files(const AcrIndex *index);
 const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n);  /* sorted by path; borrowed */
 gssize acr_index_find_file(const AcrIndex *index, const char *path); /* exact path; -1 */
 
-gsize acr_index_n_symbols(const AcrIndex *index);
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id); /* borrowed */
 
 /*

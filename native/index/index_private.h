@@ -86,7 +86,7 @@ AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const
 /* The same where class `class_id` names its bases: its scopes first, never itself. */
 AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,
                                      GArray *out);
-/* Appends an id unless it is there. */
+/* Appends an id unless it is there, or the list is full. */
 void acr_index_add_unique(GArray *ids, guint32 id);
 
 #endif

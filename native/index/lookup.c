@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define MAX_UNIQUE 1000u /* ids of one list */
+
 void acr_index_stats(const AcrIndex *index, AcrIndexStats *out)
 {
     *out = index->stats;
@@ -41,11 +43,6 @@ gssize acr_index_find_file(const AcrIndex *index, const char *path)
             high = middle;
     }
     return -1;
-}
-
-gsize acr_index_n_symbols(const AcrIndex *index)
-{
-    return index->symbols->len;
 }
 
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id)
@@ -192,4 +189,13 @@ GArray *acr_index_members(const AcrIndex *index, guint32 class_id)
 GArray *acr_index_methods(const AcrIndex *index, guint32 class_id, const char *name)
 {
     return children(index, class_id, name);
+}
+
+void acr_index_add_unique(GArray *ids, guint32 id)
+{
+    for (guint i = 0; i < ids->len; i++)
+        if (g_array_index(ids, guint32, i) == id)
+            return;
+    if (ids->len < MAX_UNIQUE)
+        g_array_append_val(ids, id);
 }

@@ -12,7 +12,6 @@
 
 #define MAX_DEPTH 12
 #define MAX_STEPS 4000 /* of one walk */
-#define MAX_FOUND 1000u
 #define MAX_NAME 1000u /* bytes of a dotted name that is resolved */
 
 typedef struct {
@@ -23,15 +22,6 @@ typedef struct {
 } Walk;
 
 static AcrResolution in_file(Walk *walk, gsize file, const char *dotted, int depth);
-
-void acr_index_add_unique(GArray *ids, guint32 id)
-{
-    for (guint i = 0; i < ids->len; i++)
-        if (g_array_index(ids, guint32, i) == id)
-            return;
-    if (ids->len < MAX_FOUND)
-        g_array_append_val(ids, id);
-}
 
 static const char *last_part(const char *dotted)
 {
