@@ -39,7 +39,6 @@ struct AcrPython {
     bool stopping, lost;
     GError *start_error;
     char *package_dir;
-    char *version;
     unsigned long thread_id; /* Python's name for the worker */
     PyObject *deadline;      /* class _acr.Deadline */
     AcrReferee referee;
@@ -260,7 +259,6 @@ static void destroy(AcrPython *python)
     pthread_mutex_destroy(&python->mutex);
     g_clear_error(&python->start_error);
     g_free(python->package_dir);
-    g_free(python->version);
     g_free(python);
 }
 
@@ -287,9 +285,8 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
     g_queue_init(&python->jobs);
     python->watch_until_us = G_MAXINT64;
     python->package_dir = g_canonicalize_filename(package_dir, NULL);
-    python->referee = (AcrReferee){.ctx = python, .compiles = acr_py_compiles, .lint = acr_py_lint};
     /* Asked before there is another thread: Python makes this text when it is first asked for. */
-    python->version = acr_py_running_version();
+    (void)Py_GetVersion();
     int failed = start_worker(python);
     if (failed) {
         g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",
@@ -339,12 +336,7 @@ void acr_python_free(AcrPython *python)
     destroy(python);
 }
 
-const char *acr_python_version(const AcrPython *python)
-{
-    return python->version;
-}
-
-const AcrReferee *acr_python_referee(AcrPython *python)
+AcrReferee *acr_python_referee_slot(AcrPython *python)
 {
     return &python->referee;
 }
