@@ -129,6 +129,9 @@ static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
 static void list_files(Build *build)
 {
     const AcrOutlineFate *fate = build->options->fate;
+    AcrIndexCache *cache = build->options->cache;
+    if (cache)
+        acr_index_cache_begin(cache);
     for (gsize i = 0; i < acr_snapshot_size(build->index->snapshot); i++) {
         const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
         if (!is_indexed(entry))
@@ -137,7 +140,7 @@ static void list_files(Build *build)
         const char *refused = fate ? fate->refuse(fate->ctx, entry->path) : NULL;
         if (refused)
             file.unparsed = g_strdup(refused);
-        else if (build->options->cache)
+        else if (cache)
             look_up(build, &file, entry);
         build->index->stats.cached += file.from_cache;
         guint number = build->files->len;
@@ -145,6 +148,8 @@ static void list_files(Build *build)
         if (!file.rows && !file.unparsed)
             g_array_append_val(build->todo, number);
     }
+    if (cache)
+        acr_index_cache_end(cache);
 }
 
 static Pending *todo_at(const Build *build, gsize i)

@@ -256,6 +256,17 @@ static void bind(sqlite3_stmt *statement, int number, GBytes *bytes)
     sqlite3_bind_blob64(statement, number, len ? data : "", len, SQLITE_STATIC);
 }
 
+bool acr_cache_database_begin_reads(AcrCacheDatabase *database)
+{
+    return run(database, "BEGIN") == ACR_CACHE_OK;
+}
+
+void acr_cache_database_end_reads(AcrCacheDatabase *database)
+{
+    if (!sqlite3_get_autocommit(database->db))
+        sqlite3_exec(database->db, "COMMIT", NULL, NULL, NULL);
+}
+
 AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key, GBytes **out_rows)
 {
     sqlite3_stmt *select = database->select_row;

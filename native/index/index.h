@@ -274,6 +274,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)
  * none. */
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                             const char *version) ACR_MUST_USE;
+/* Reads between the two see one state of the file, which no process writes to meanwhile; many reads
+ * are faster so. */
+void acr_index_cache_begin(AcrIndexCache *cache);
+void acr_index_cache_end(AcrIndexCache *cache);
 /* Keeps rows. They are written in batches, each a short transaction, so that a kill loses only what
  * was not flushed. */
 void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
