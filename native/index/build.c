@@ -247,8 +247,8 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
 /* ---- Decoding -----------------------------------------------------------------------------------
  */
 
-/* Rows from the cache were whole when they were kept; should they not be of the format all the
- * same, the file is as one whose rows are malformed. */
+/* Rows from the cache are checked as those of an outliner: a file whose rows are malformed has no
+ * symbols. */
 static void add_file(Build *build, Pending *pending)
 {
     AcrIndex *index = build->index;

@@ -209,7 +209,7 @@ const char *acr_index_cache_remark(const AcrIndexCache *cache)
 
 /* ---- Rows ---- */
 
-/* NULL where the version is none to keep rows under. */
+/* NULL where the version is too long. */
 static GBytes *key_of(const guint8 id[ACR_BLOB_ID_LEN], const char *version)
 {
     gsize len = strlen(version);

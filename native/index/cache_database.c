@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OWN_FOLDER "acr-host" /* in it, a file that is no database at all was one of ours */
+#define OWN_FOLDER "acr-host" /* in it, a file that SQLite cannot read was one of ours */
 #define TICK_STEPS 100000     /* of SQLite's machine */
 #define MAX_TICKS 200u        /* of one read or write: damage can make a walk endless */
 #define MAX_DROPS 100000u     /* statements that drop rows, in one write */

@@ -63,7 +63,7 @@ typedef struct {
  * `read` gives a file's bytes (owned), or NULL where there is nothing to outline after all; it may
  * be asked again for the same file. `done` is called once for each file that was read, in any
  * order: with its rows (borrowed), or without (NULL) and with why the outliner failed on it (crash,
- * deadline, memory), which costs that file only. A file that is no valid Python is no failure: its
+ * deadline, memory), which costs that file only. A file that Python cannot parse has not failed: its
  * rows are one `X` row.
  */
 typedef struct {

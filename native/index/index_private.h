@@ -67,7 +67,7 @@ const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kin
                                         gsize file, gsize *out_n);
 /*
  * Files that a module name as written in file `from` (-1: nowhere in particular) may mean: relative
- * ones by folder, others by the parts of the path, from a folder that is no package itself. Appends
+ * ones by folder, others by the parts of the path, from a folder that is not a package itself. Appends
  * to `out` (guint32).
  */
 void acr_index_module_files(const AcrIndex *index, gssize from, const char *module, GArray *out);

@@ -1,8 +1,8 @@
 /*
  * What class a dotted name means at a place of a file: classes of the file, then its aliases
- * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. It is no
- * inference: the last binding that runs is not known, so every definition of the name counts (one
- * for each branch of an `if`).
+ * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. Which
+ * binding runs last is not known, so every definition of the name counts (one for each branch of an
+ * `if`).
  *
  * A walk is bounded by depth and by steps, so circular imports and aliases end.
  */
@@ -17,7 +17,7 @@
 typedef struct {
     const AcrIndex *index;
     GArray *out;
-    gint64 self; /* a class that is not an answer; -1: none */
+    gint64 self; /* a class to leave out; -1: none */
     int steps;
 } Walk;
 

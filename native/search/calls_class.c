@@ -1,7 +1,6 @@
 /*
- * search_class and search_class_in_file. A name that is no class is answered with what else is
- * defined under it: a function, an assigned name. What is shown instead of a
- * class is said in a note.
+ * search_class and search_class_in_file. A name that is not a class is answered with what
+ * else has it: a function, an assigned name. A note says what is shown instead.
  */
 #include "search/calls_private.h"
 

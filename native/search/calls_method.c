@@ -1,6 +1,7 @@
 /*
- * search_method, search_method_in_file and search_method_in_class. A name that is no function is
- * answered with what else it is: a class (its signatures), an assigned name; a note says so. Members that a class inherits are shown where they are defined.
+ * search_method, search_method_in_file and search_method_in_class. A name that is not a
+ * function is answered with what else it is: a class (its signatures), an assigned name; a note says
+ * so. Members that a class inherits are shown where they are defined.
  */
 #include "search/calls_private.h"
 
@@ -115,7 +116,7 @@ static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
     g_autoptr(GArray) assigned = acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), klass->last);
     if (classes->len == 0 && assigned->len) {
         const AcrSymbol *first = acr_index_symbol(index, g_array_index(assigned, guint32, 0));
-        acr_reply_note(reply, "%s is no class but a name assigned in %s.", klass->text,
+        acr_reply_note(reply, "%s is not a class but a name assigned in %s.", klass->text,
                        acr_index_file(index, first->file)->path);
     }
     acr_find_keep_owners(classes, klass->text, reply->notes);
@@ -182,7 +183,7 @@ static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *mo
     acr_reply_add_symbols(reply, here, ACR_VIEW_WHOLE);
     g_autofree char *shown = acr_search_shown(module);
     if (here->len)
-        acr_reply_note(reply, "%s is no class but a module.", shown);
+        acr_reply_note(reply, "%s is not a class but a module.", shown);
 }
 
 bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out,

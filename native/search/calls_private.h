@@ -43,7 +43,7 @@ void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text);
 
 /* ---- Other places of a name or text ---- */
 
-#define ACR_SEARCH_MAX_WORDS 16u /* words of an argument that are looked at, the last ones */
+#define ACR_SEARCH_MAX_WORDS 16u /* the last words of an argument, which are searched for */
 #define ACR_SCOPE_COMPARED 50u   /* named files and classes that a place is compared with */
 
 /* What a call names beside what it looks for; places there come first. Borrowed, NULL for none. */

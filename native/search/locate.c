@@ -8,9 +8,9 @@
  * (where none is given). At the first two levels and at `method` a hit inside a class brings the
  * class's signatures as context; at the first two also the nearest ancestor's method that it
  * overrides. One location gives at most MAX_PER_LOCATION places: at level `method` those in the
- * named file's folder first, then the longest; a `__name__` that more define is no hit there. A
+ * named file's folder first, then the longest; a `__name__` that more define does not count there. A
  * class or file too long to show whole is shown as signatures; a body too long loses its middle.
- * Test files are no places.
+ * Test files are left out.
  */
 #include <string.h>
 

@@ -35,7 +35,7 @@ bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name
             break;
     }
     if (reply->hits->len > before)
-        acr_reply_note(reply, "%s is no method of %s but an attribute, set here.", name,
+        acr_reply_note(reply, "%s is not a method of %s but an attribute, set here.", name,
                        klass->qualname);
     return true;
 }

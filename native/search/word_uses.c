@@ -12,7 +12,7 @@
 #include "search/calls_private.h"
 
 #define NEARBY_LINES 4u       /* uses that are fewer lines apart make one place */
-#define LINES_PER_FILE 20000u /* that use a word and are looked at; an answer lists a few */
+#define LINES_PER_FILE 20000u /* that use a word and are ranked; an answer lists a few */
 
 /* ---- Words ---- */
 
@@ -163,7 +163,7 @@ typedef struct {
     GPtrArray *others; /* in small letters: words to look for on its lines */
     GArray *uses;      /* of Use, in order of (entry, line) */
     bool overfull;
-    bool cut; /* a file has more such lines than were looked at */
+    bool cut; /* a file has more such lines than were ranked */
 } Collector;
 
 static bool ends_with_word(const char *from, const char *to, const char *word)

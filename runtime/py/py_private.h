@@ -31,7 +31,7 @@ char *acr_py_running_version(void) ACR_MUST_USE;
 /* ---- Several byte strings as one, as python/acr/packing.py writes them ---- */
 
 void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
-/* Owned array of GBytes (freed with its elements), or NULL when `data` is no list of fields. */
+/* Owned array of GBytes (freed with its elements), or NULL when `data` is not a list of fields. */
 GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
 
 /* Where the referee of an interpreter lies; acr_python_referee fills it. */
