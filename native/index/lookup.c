@@ -4,6 +4,7 @@
  */
 #include "index/index_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_UNIQUE 1000u /* ids of one list */
@@ -29,20 +30,16 @@ const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n)
     return &g_array_index(index->files, AcrIndexFile, n);
 }
 
+static int compare_path(const void *path, const void *file)
+{
+    return strcmp(path, ((const AcrIndexFile *)file)->path);
+}
+
 gssize acr_index_find_file(const AcrIndex *index, const char *path)
 {
-    gsize low = 0, high = index->files->len;
-    while (low < high) {
-        gsize middle = low + (high - low) / 2;
-        int order = strcmp(g_array_index(index->files, AcrIndexFile, middle).path, path);
-        if (order == 0)
-            return (gssize)middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return -1;
+    const AcrIndexFile *all = (const AcrIndexFile *)(void *)index->files->data;
+    const AcrIndexFile *found = bsearch(path, all, index->files->len, sizeof *all, compare_path);
+    return found ? found - all : -1;
 }
 
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id)
@@ -51,25 +48,20 @@ const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id)
     return &g_array_index(index->symbols, AcrSymbol, id);
 }
 
+static int compare_name(const void *name, const void *in_table)
+{
+    return strcmp(name, *(const char *const *)in_table);
+}
+
 const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                 gsize *out_n)
 {
     const AcrNameTable *table = acr_index_table(index, kind);
-    gsize low = 0, high = table->n_names;
-    *out_n = 0;
-    while (low < high) {
-        gsize middle = low + (high - low) / 2;
-        int order = strcmp(table->names[middle], name);
-        if (order == 0) {
-            *out_n = table->starts[middle + 1] - table->starts[middle];
-            return table->ids + table->starts[middle];
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const char **found =
+        bsearch(name, table->names, table->n_names, sizeof *table->names, compare_name);
+    gsize at = found ? (gsize)(found - table->names) : 0;
+    *out_n = found ? table->starts[at + 1] - table->starts[at] : 0;
+    return found ? table->ids + table->starts[at] : NULL;
 }
 
 /* How many of the ids lie below `limit`. */

@@ -57,26 +57,25 @@ static void append_folded(GArray *to, const AcrIndex *index, AcrSymbolKind kind,
     }
 }
 
-GArray *acr_find_named(const AcrIndex *index, guint kinds, const char *name)
+static GArray *find_named(const AcrIndex *index, guint kinds, const char *name, bool any_case)
 {
     GArray *ids = ids_new();
     for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
         if (kinds & ACR_KIND(kind))
-            append_named(ids, index, (AcrSymbolKind)kind, name);
+            (any_case ? append_folded : append_named)(ids, index, (AcrSymbolKind)kind, name);
     }
     acr_find_unique(ids);
     return ids;
 }
 
+GArray *acr_find_named(const AcrIndex *index, guint kinds, const char *name)
+{
+    return find_named(index, kinds, name, false);
+}
+
 GArray *acr_find_named_folded(const AcrIndex *index, guint kinds, const char *name)
 {
-    GArray *ids = ids_new();
-    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
-        if (kinds & ACR_KIND(kind))
-            append_folded(ids, index, (AcrSymbolKind)kind, name);
-    }
-    acr_find_unique(ids);
-    return ids;
+    return find_named(index, kinds, name, true);
 }
 
 GArray *acr_find_definitions(const AcrIndex *index, const char *word)

@@ -31,8 +31,9 @@ char *acr_py_running_version(void) ACR_MUST_USE;
 /* ---- Several byte strings as one, as python/acr/packing.py writes them ---- */
 
 void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
-/* Owned array of GBytes (freed with its elements), or NULL when `data` is not a list of fields. */
-GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
+/* Owned array of the fields as text (char *, valid UTF-8, freed with it), or NULL when `data` is not
+ * a list of fields. */
+GPtrArray *acr_py_texts_split(GBytes *data) ACR_MUST_USE;
 
 /* Where the referee of an interpreter lies; acr_python_referee fills it. */
 AcrReferee *acr_python_referee_slot(AcrPython *python);
