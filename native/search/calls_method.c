@@ -7,27 +7,6 @@
 
 static const AcrSought a_def = {"function or method", ACR_FUNCTIONS, ACR_COLLAPSE_METHODS};
 
-/* What else that name is, in the files where some are given; a note says so. */
-static GArray *other_than_def(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
-{
-    const AcrIndex *index = reply->search->index;
-    static const char *const what[] = {"a class", "an assigned name"};
-    for (guint step = 0; step < G_N_ELEMENTS(what); step++) {
-        g_autoptr(GArray) ids = step == 0
-                                    ? acr_find_classes(index, arg, NULL)
-                                    : acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), arg->last);
-        g_autoptr(GArray) kept =
-            files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
-        if (kept->len == 0)
-            continue;
-        g_autofree char *shown = acr_search_shown(arg->text);
-        acr_reply_note(reply, "There is no function or method named %s; it is %s.", shown,
-                       what[step]);
-        return g_steal_pointer(&kept);
-    }
-    return g_array_new(FALSE, FALSE, sizeof(guint32));
-}
-
 bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     g_auto(AcrNameArg) arg = {0};
@@ -37,7 +16,7 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     g_autoptr(GArray) ids = acr_find_defs(search->index, &arg, reply.notes);
     if (ids->len == 0) {
         g_clear_pointer(&ids, g_array_unref);
-        ids = other_than_def(&reply, &arg, NULL);
+        ids = acr_named_otherwise(&reply, &a_def, &arg, NULL);
     }
     acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
     if (ids->len == 0 && !acr_find_text_defs_unparsed(&reply, arg.last, error))
@@ -68,7 +47,7 @@ static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const 
 static GArray *defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     g_autoptr(GArray) ids = same_defs_in_files(reply, arg, files);
-    return ids->len ? g_steal_pointer(&ids) : other_than_def(reply, arg, files);
+    return ids->len ? g_steal_pointer(&ids) : acr_named_otherwise(reply, &a_def, arg, files);
 }
 
 bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,

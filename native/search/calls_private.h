@@ -103,6 +103,10 @@ typedef struct {
 /* acr_reply_finish with the words for that name. */
 bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                       AcrAnswer *out, GError **error) ACR_MUST_USE;
+/* What else the name is, in the files where some are given: the other kind, else assignments; a note
+ * says so. Owned array of ids. */
+GArray *acr_named_otherwise(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                            const AcrFileMatch *files) ACR_MUST_USE;
 /* Answers with what else has that name or uses it, or that nothing does. Errors of both:
  * FAILED (an object is missing). */
 bool acr_named_instead(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
