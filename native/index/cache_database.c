@@ -108,8 +108,7 @@ static AcrCacheState ask_number(AcrCacheDatabase *database, const char *sql, gui
 static bool in_own_folder(const char *path)
 {
     g_autofree char *folder = g_path_get_dirname(path);
-    g_autofree char *name = g_path_get_basename(folder);
-    return strcmp(name, OWN_FOLDER) == 0;
+    return g_str_has_suffix(folder, "/" OWN_FOLDER);
 }
 
 static AcrCacheState create_table(AcrCacheDatabase *database)

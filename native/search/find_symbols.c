@@ -92,8 +92,7 @@ GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrF
     GArray *kept = ids_new();
     for (guint i = 0; i < ids->len; i++) {
         guint32 id = g_array_index(ids, guint32, i);
-        const AcrSymbol *symbol = acr_index_symbol(search->index, id);
-        if (acr_file_match_has(files, acr_index_file(search->index, symbol->file)->entry))
+        if (acr_file_match_has(files, acr_search_entry_of(search, id)))
             g_array_append_val(kept, id);
     }
     return kept;

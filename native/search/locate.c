@@ -142,7 +142,7 @@ static void add_symbol(Locating *at, guint32 id, AcrLocatedRole role, AcrLocateL
     const AcrIndex *index = at->search->index;
     const AcrSymbol *symbol = acr_index_symbol(index, id);
     AcrHit hit = {
-        .entry = acr_index_file(index, symbol->file)->entry,
+        .entry = acr_search_entry_of(at->search, id),
         .start = symbol->first,
         .end = symbol->last,
         .symbol = (gint32)id,
@@ -306,7 +306,7 @@ static GArray *likeliest(const Locating *at, const GArray *ids)
     for (guint i = 0; i < ids->len; i++) {
         guint32 id = g_array_index(ids, guint32, i);
         const AcrSymbol *symbol = acr_index_symbol(at->search->index, id);
-        gsize entry = acr_index_file(at->search->index, symbol->file)->entry;
+        gsize entry = acr_search_entry_of(at->search, id);
         bool is_near = acr_nearness(at->search, &scope, entry) < ACR_NEAR_ELSEWHERE;
         guint64 score = ((guint64)is_near << 33) + (symbol->last - symbol->first);
         guint pos = best->len;
@@ -363,8 +363,7 @@ static bool try_file(Locating *at)
 
 static bool is_given(const char *text)
 {
-    return text && *text && strspn(text, " \t\r\n") != strlen(text) &&
-           strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
+    return text && text[strspn(text, " \t\r\n")] && strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
 }
 
 /* `A.b` in the method field: A is the class, unless one is named. */

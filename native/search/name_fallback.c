@@ -7,16 +7,11 @@
 
 #include "search/calls_private.h"
 
-static gsize entry_of(const AcrSearch *search, guint32 id)
-{
-    return acr_index_file(search->index, acr_index_symbol(search->index, id)->file)->entry;
-}
-
 static void add_near(AcrReply *reply, const GArray *ids, const AcrScope *scope)
 {
     for (guint i = 0; i < ids->len; i++) {
         guint32 id = g_array_index(ids, guint32, i);
-        guint32 near = acr_nearness(reply->search, scope, entry_of(reply->search, id));
+        guint32 near = acr_nearness(reply->search, scope, acr_search_entry_of(reply->search, id));
         acr_reply_add_symbol(reply, id, ACR_VIEW_SIGNATURES, near);
     }
 }
