@@ -1,6 +1,6 @@
 /*
  * py: the one place that knows Python. One thread owns the interpreter: it initialises, runs jobs
- * from a queue and finalises; other threads post a job and wait. Everything else in the program
+ * one at a time and finalises; other threads post a job and wait. Everything else in the program
  * uses the functions below.
  */
 #ifndef ACR_PY_H
