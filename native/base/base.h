@@ -104,10 +104,10 @@ void acr_json_set_bool(AcrJson *object, const char *key, bool value);
 void acr_json_append(AcrJson *array, AcrJson *value); /* value taken */
 
 AcrJsonType acr_json_type(const AcrJson *json); /* NULL counts as ACR_JSON_NULL */
-/* The member of that name, borrowed until `object` changes; NULL if absent or `object` is no
- * object. Case-sensitive. */
+/* The member of that name, borrowed until `object` changes; NULL if absent or `object` is
+ * not an object. Case-sensitive. */
 const AcrJson *acr_json_get(const AcrJson *object, const char *key);
-/* The member's text, borrowed; NULL if absent or no string. */
+/* The member's text, borrowed; NULL if absent or not a string. */
 const char *acr_json_get_string(const AcrJson *object, const char *key);
 /* The bytes of a string or of {"base64": "…"}; owned (g_bytes_unref); NULL if neither, or bad base64.
  */
@@ -117,9 +117,9 @@ GBytes *acr_json_get_bytes(const AcrJson *object, const char *key) ACR_MUST_USE;
 gint64 acr_json_get_int(const AcrJson *object, const char *key, gint64 otherwise);
 double acr_json_get_double(const AcrJson *object, const char *key, double otherwise);
 bool acr_json_get_bool(const AcrJson *object, const char *key, bool otherwise);
-const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if no string */
+const char *acr_json_string(const AcrJson *json); /* borrowed; NULL if not a string */
 gint64 acr_json_int(const AcrJson *json, gint64 otherwise);
-bool acr_json_bool(const AcrJson *json);  /* false if no truth value */
+bool acr_json_bool(const AcrJson *json);  /* false if not a truth value */
 gsize acr_json_size(const AcrJson *json); /* members or elements; 0 for other types; O(n) */
 /* Iterates elements or members: first child, then next sibling; borrowed. acr_json_key gives a
  * member's name. */
@@ -146,8 +146,8 @@ char *acr_bytes_text(GBytes *bytes) ACR_MUST_USE;
  * stay as they are.
  */
 typedef struct {
-    char *text;     /* owned; UTF-8, NUL-terminated; a NUL byte of the file is U+0000 nowhere: such
-                       files are `binary` */
+    char *text;     /* owned; UTF-8, NUL-terminated; without NUL: files that hold one are
+                       `binary` */
     gsize len;      /* bytes of `text` */
     char *encoding; /* owned; canonical lower-case name, e.g. "utf-8", "latin-1", "cp1252" */
     bool bom;       /* the file began with the UTF-8 mark */
@@ -278,8 +278,8 @@ typedef struct {
     gint64 timeout_ms;  /* 0: none; at the deadline the whole process group is killed */
     gsize
         output_limit; /* bytes kept of each stream; 0: 16 MiB; what passes it is read and dropped */
-    gint64 soft_ms;   /* what ends it early is SIGTERM to it first, and SIGKILL to the group so much
-                       later; 0: SIGKILL at once */
+    gint64 soft_ms;   /* from the SIGTERM that ends it early to the SIGKILL of its group; 0: SIGKILL
+                       at once */
     bool keep_ends;   /* of a longer stream its first half-limit and its last half-limit bytes are
                        kept, not its beginning only */
     guint64 flood_limit; /* a stream that is longer ends the command; 0: none is */

@@ -16,45 +16,23 @@
 #define COOKIE_MAX 40 /* characters of an encoding's name; no real one is longer */
 
 /* Shift JIS is CP932 here, which has a backslash and a tilde where iconv's SHIFT_JIS has a yen sign
- * and an overline; Python reads them so too. Python's names that iconv has otherwise, and spellings
- * of one canonical name; '_' is written '-' here. */
+ * and an overline; Python reads them so too. Python's names that iconv lacks or has otherwise; '_'
+ * is written '-' here. */
 typedef struct {
     const char *python, *canonical, *iconv;
 } Alias;
 static const Alias aliases[] = {
     {"utf8", UTF8, UTF8},
-    {"u8", UTF8, UTF8},
     {"utf-8-sig", UTF8, UTF8},
     {"latin1", LATIN1, "ISO-8859-1"},
-    {"latin", LATIN1, "ISO-8859-1"},
-    {"l1", LATIN1, "ISO-8859-1"},
     {"latin-1", LATIN1, "ISO-8859-1"},
     {"iso-latin-1", LATIN1, "ISO-8859-1"},
     {"iso-8859-1", LATIN1, "ISO-8859-1"},
     {"iso8859-1", LATIN1, "ISO-8859-1"},
-    {"8859", LATIN1, "ISO-8859-1"},
-    {"cp819", LATIN1, "ISO-8859-1"},
-    {"us-ascii", "ascii", "US-ASCII"},
-    {"ascii", "ascii", "US-ASCII"},
-    {"646", "ascii", "US-ASCII"},
-    {"windows-1250", "cp1250", "CP1250"},
-    {"windows-1251", "cp1251", "CP1251"},
     {"windows-1252", "cp1252", "CP1252"},
-    {"1252", "cp1252", "CP1252"},
-    {"latin-2", "iso-8859-2", "ISO-8859-2"},
-    {"latin2", "iso-8859-2", "ISO-8859-2"},
-    {"iso8859-2", "iso-8859-2", "ISO-8859-2"},
-    {"latin-9", "iso-8859-15", "ISO-8859-15"},
-    {"latin9", "iso-8859-15", "ISO-8859-15"},
-    {"iso8859-15", "iso-8859-15", "ISO-8859-15"},
-    {"eucjp", "euc-jp", "EUC-JP"},
-    {"ujis", "euc-jp", "EUC-JP"},
-    {"euckr", "euc-kr", "EUC-KR"},
     {"shift-jis", "shift-jis", "CP932"},
     {"sjis", "shift-jis", "CP932"},
-    {"ms932", "cp932", "CP932"},
     {"mac-roman", "mac-roman", "MACINTOSH"},
-    {"macroman", "mac-roman", "MACINTOSH"},
 };
 
 static const Alias *alias_of(const char *name)

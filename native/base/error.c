@@ -6,10 +6,7 @@
 
 #include <errno.h>
 
-GQuark acr_base_error_quark(void)
-{
-    return g_quark_from_static_string("acr-base-error");
-}
+G_DEFINE_QUARK(acr_base_error, acr_base_error)
 
 static AcrBaseError code_of(int err)
 {

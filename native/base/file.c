@@ -93,11 +93,7 @@ char *acr_path_real(const char *path)
 {
     g_autofree char *absolute = g_canonicalize_filename(path, NULL);
     char *real = realpath(absolute, NULL);
-    if (!real)
-        return g_steal_pointer(&absolute);
-    char *copy = g_strdup(real);
-    free(real);
-    return copy;
+    return real ? real : g_steal_pointer(&absolute); /* g_free is free */
 }
 
 /* ---- Reading ---- */

@@ -372,21 +372,14 @@ static bool equal(const cJSON *a, const cJSON *b, const char *ignore)
     AcrJsonType type = acr_json_type((const AcrJson *)a);
     if (type != acr_json_type((const AcrJson *)b))
         return false;
-    switch (type) {
-    case ACR_JSON_NULL:
-        return true;
-    case ACR_JSON_BOOL:
-        return cJSON_IsTrue(a) == cJSON_IsTrue(b);
-    case ACR_JSON_NUMBER:
-        return a->valuedouble == b->valuedouble;
-    case ACR_JSON_STRING:
-        return strcmp(a->valuestring, b->valuestring) == 0;
-    case ACR_JSON_ARRAY:
-        return equal_arrays(a, b, ignore);
-    case ACR_JSON_OBJECT:
+    if (type == ACR_JSON_OBJECT)
         return equal_objects(a, b, ignore);
-    }
-    return false;
+    if (type == ACR_JSON_ARRAY)
+        return equal_arrays(a, b, ignore);
+    if (type == ACR_JSON_STRING)
+        return strcmp(a->valuestring, b->valuestring) == 0;
+    return type == ACR_JSON_NUMBER ? a->valuedouble == b->valuedouble
+                                   : cJSON_IsTrue(a) == cJSON_IsTrue(b);
 }
 
 bool acr_json_equal(const AcrJson *a, const AcrJson *b, const char *ignore)

@@ -17,7 +17,7 @@ typedef struct {
     const char *text;
     gsize len, pos;
     GString *repaired; /* NULL until something is replaced */
-    guint values;      /* at most so many so far: commas and brackets, and the first */
+    guint values;      /* upper bound of those read: commas and brackets, and the first */
     guint depth;       /* of brackets */
     gsize copied;      /* bytes of `text` that `repaired` already stands for */
     GError **error;

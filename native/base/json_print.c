@@ -6,6 +6,7 @@
 #include "base/base_private.h"
 
 #include <math.h>
+#include <string.h>
 
 #define EXACT_INT_MAX 9007199254740992.0 /* 2^53 */
 #define INDENT 2
@@ -32,27 +33,14 @@ static void print_number(GString *out, double value)
     g_string_append(out, buffer);
 }
 
-static void print_escape(GString *out, unsigned char c)
+static void print_escape(GString *out, char c)
 {
-    switch (c) {
-    case '"':
-        g_string_append(out, "\\\"");
-        break;
-    case '\\':
-        g_string_append(out, "\\\\");
-        break;
-    case '\n':
-        g_string_append(out, "\\n");
-        break;
-    case '\r':
-        g_string_append(out, "\\r");
-        break;
-    case '\t':
-        g_string_append(out, "\\t");
-        break;
-    default:
-        g_string_append_printf(out, "\\u%04x", c);
-    }
+    static const char marks[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
+    const char *known = strchr(marks, c);
+    if (known)
+        g_string_append_printf(out, "\\%c", letters[known - marks]);
+    else
+        g_string_append_printf(out, "\\u%04x", (guint)c);
 }
 
 static void print_string(GString *out, const char *text)
@@ -64,7 +52,7 @@ static void print_string(GString *out, const char *text)
         if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
             continue;
         g_string_append_len(out, from, p - from);
-        print_escape(out, c);
+        print_escape(out, *p);
         from = p + 1;
     }
     g_string_append(out, from);
@@ -134,4 +122,11 @@ char *acr_json_print_pretty(const AcrJson *json)
     print_value(out, json, 0);
     g_string_append_c(out, '\n');
     return g_string_free(out, FALSE);
+}
+
+char *acr_text_quote(const char *text, gsize max)
+{
+    g_autofree char *shown = acr_text_shorten(text, max);
+    g_autoptr(AcrJson) string = acr_json_new_string(shown);
+    return acr_json_print(string);
 }

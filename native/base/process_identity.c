@@ -7,35 +7,18 @@
 #include "base/base_private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define START_FIELD 22u /* of /proc/PID/stat */
 
-/* A small file of /proc; "" where there is none. */
-static void read_small(const char *path, char *buffer, gsize size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, buffer, size - 1) : -1;
-
-    buffer[MAX(n, 0)] = '\0';
-    if (fd >= 0)
-        close(fd);
-}
-
 /* The time of start of a process; 0: it is gone, a zombie, or /proc does not say. */
 static gint64 start_of(gint64 pid)
 {
-    char path[64], stat[1024];
-    const char *at = NULL;
-
-    (void)g_snprintf(path, sizeof path, "/proc/%" G_GINT64_FORMAT "/stat", pid);
-    read_small(path, stat, sizeof stat);
-    at = strrchr(stat, ')'); /* the name in brackets may hold anything */
+    g_autofree char *path = g_strdup_printf("/proc/%" G_GINT64_FORMAT "/stat", pid), *stat = NULL;
+    (void)g_file_get_contents(path, &stat, NULL, NULL);
+    const char *at = stat ? strrchr(stat, ')') : NULL; /* the name in brackets may hold anything */
     if (!at || !at[1] || strchr("ZXx", at[2]))
         return 0;
     at += 2;
@@ -46,10 +29,9 @@ static gint64 start_of(gint64 pid)
 
 static void read_boot(char *out, gsize size)
 {
-    char text[64];
-
-    read_small("/proc/sys/kernel/random/boot_id", text, sizeof text);
-    g_strlcpy(out, g_strstrip(text), size);
+    g_autofree char *text = NULL;
+    (void)g_file_get_contents("/proc/sys/kernel/random/boot_id", &text, NULL, NULL);
+    g_strlcpy(out, text ? g_strstrip(text) : "", size);
 }
 
 void acr_owner_self(AcrOwner *out)

@@ -2,9 +2,8 @@
  * Child processes: one function that starts a command by posix_spawn in a process group of its own,
  * reads what it writes, and does not come back before it has ended, nor long after. Standard input
  * is a file in memory, so that nothing needs to be fed and a child that does not read cannot block
- * or signal us. The group's leader is looked at without being reaped until the whole group was
- * killed: as long as its process id is not free for others, a kill of the group cannot hit
- * strangers.
+ * or signal us. The group's leader is not reaped before the whole group was killed: as long as its
+ * process id is not free for others, a kill of the group cannot hit strangers.
  */
 #include "base/base_private.h"
 

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
-
 /* Bytes from the start that are ASCII and not NUL, eight at a time. */
 static gsize plain_words(const char *data, gsize len)
 {
@@ -29,19 +27,7 @@ bool acr_utf8_is_text(const void *data, gsize len)
 
 char *acr_utf8_repair(const void *data, gsize len)
 {
-    const char *at = len ? data : "", *end = at + len;
-    GString *out = g_string_sized_new(len);
-    while (at < end) {
-        const char *bad = NULL;
-        g_utf8_validate_len(at, end - at, &bad);
-        g_string_append_len(out, at, bad - at);
-        at = bad;
-        if (at < end) {
-            g_string_append(out, REPLACEMENT);
-            at++;
-        }
-    }
-    return g_string_free(out, FALSE);
+    return g_utf8_make_valid(len ? data : "", (gssize)len);
 }
 
 char *acr_utf8_repair_bytes(GBytes *bytes)
@@ -115,12 +101,4 @@ char *acr_text_shorten(const char *text, gsize max)
     g_string_append_printf(out, "\n[... %" G_GSIZE_FORMAT " bytes left out ...]\n", tail - head);
     g_string_append(out, text + tail);
     return g_string_free(out, FALSE);
-}
-
-char *acr_text_quote(const char *text, gsize max)
-{
-    g_autofree char *shown = acr_text_shorten(text, max);
-    g_autoptr(AcrJson) string = acr_json_new_string(shown);
-
-    return acr_json_print(string);
 }

@@ -129,6 +129,9 @@ static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
 static void list_files(Build *build)
 {
     const AcrOutlineFate *fate = build->options->fate;
+    AcrIndexCache *cache = build->options->cache;
+    if (cache)
+        acr_index_cache_begin(cache);
     for (gsize i = 0; i < acr_snapshot_size(build->index->snapshot); i++) {
         const AcrEntry *entry = acr_snapshot_entry(build->index->snapshot, i);
         if (!is_indexed(entry))
@@ -137,7 +140,7 @@ static void list_files(Build *build)
         const char *refused = fate ? fate->refuse(fate->ctx, entry->path) : NULL;
         if (refused)
             file.unparsed = g_strdup(refused);
-        else if (build->options->cache)
+        else if (cache)
             look_up(build, &file, entry);
         build->index->stats.cached += file.from_cache;
         guint number = build->files->len;
@@ -145,6 +148,8 @@ static void list_files(Build *build)
         if (!file.rows && !file.unparsed)
             g_array_append_val(build->todo, number);
     }
+    if (cache)
+        acr_index_cache_end(cache);
 }
 
 static Pending *todo_at(const Build *build, gsize i)
@@ -242,8 +247,8 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
 /* ---- Decoding -----------------------------------------------------------------------------------
  */
 
-/* Rows from the cache were whole when they were kept; should they not be of the format all the
- * same, the file is as one whose rows are malformed. */
+/* Rows from the cache are checked as those of an outliner: a file whose rows are malformed has no
+ * symbols. */
 static void add_file(Build *build, Pending *pending)
 {
     AcrIndex *index = build->index;

@@ -29,7 +29,7 @@ struct AcrIndexCache {
     char *remark;
     GPtrArray *rows;     /* of AcrCacheRow: not written yet */
     gsize pending_bytes; /* that they will take in the file, about */
-    guint gets;          /* under the present read lock */
+    bool reading;        /* within acr_index_cache_begin and _end */
     guint rebuilds;      /* by this cache; bounded */
 };
 
@@ -209,7 +209,7 @@ const char *acr_index_cache_remark(const AcrIndexCache *cache)
 
 /* ---- Rows ---- */
 
-/* NULL where the version is none to keep rows under. */
+/* NULL where the version is too long. */
 static GBytes *key_of(const guint8 id[ACR_BLOB_ID_LEN], const char *version)
 {
     gsize len = strlen(version);
@@ -221,14 +221,26 @@ static GBytes *key_of(const guint8 id[ACR_BLOB_ID_LEN], const char *version)
     return g_bytes_new_take(key, ACR_BLOB_ID_LEN + len);
 }
 
+void acr_index_cache_begin(AcrIndexCache *cache)
+{
+    acr_index_cache_flush(cache);
+    cache->reading = cache->database && acr_cache_database_begin_reads(cache->database);
+}
+
+void acr_index_cache_end(AcrIndexCache *cache)
+{
+    if (cache->reading && cache->database)
+        acr_cache_database_end_reads(cache->database);
+    cache->reading = false;
+}
+
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                             const char *version)
 {
     g_autoptr(GBytes) key = key_of(id, version);
     GBytes *rows = NULL;
-    if (cache->rows->len > 0)
+    if (!cache->reading)
         acr_index_cache_flush(cache);
-    attach_if_moved(cache);
     if (!cache->database || !key)
         return NULL;
     AcrCacheState state = acr_cache_database_read(cache->database, key, &rows);
@@ -239,6 +251,7 @@ GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LE
 
 void acr_index_cache_flush(AcrIndexCache *cache)
 {
+    acr_index_cache_end(cache);
     attach_if_moved(cache);
     for (int attempt = 0; attempt < 2 && cache->rows->len > 0; attempt++) {
         if (!cache->database || !cache->writable)

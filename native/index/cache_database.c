@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OWN_FOLDER "acr-host" /* in it, a file that is no database at all was one of ours */
+#define OWN_FOLDER "acr-host" /* in it, a file that SQLite cannot read was one of ours */
 #define TICK_STEPS 100000     /* of SQLite's machine */
 #define MAX_TICKS 200u        /* of one read or write: damage can make a walk endless */
 #define MAX_DROPS 100000u     /* statements that drop rows, in one write */
@@ -108,8 +108,7 @@ static AcrCacheState ask_number(AcrCacheDatabase *database, const char *sql, gui
 static bool in_own_folder(const char *path)
 {
     g_autofree char *folder = g_path_get_dirname(path);
-    g_autofree char *name = g_path_get_basename(folder);
-    return strcmp(name, OWN_FOLDER) == 0;
+    return g_str_has_suffix(folder, "/" OWN_FOLDER);
 }
 
 static AcrCacheState create_table(AcrCacheDatabase *database)
@@ -254,6 +253,17 @@ static void bind(sqlite3_stmt *statement, int number, GBytes *bytes)
     gsize len;
     const void *data = g_bytes_get_data(bytes, &len);
     sqlite3_bind_blob64(statement, number, len ? data : "", len, SQLITE_STATIC);
+}
+
+bool acr_cache_database_begin_reads(AcrCacheDatabase *database)
+{
+    return run(database, "BEGIN") == ACR_CACHE_OK;
+}
+
+void acr_cache_database_end_reads(AcrCacheDatabase *database)
+{
+    if (!sqlite3_get_autocommit(database->db))
+        sqlite3_exec(database->db, "COMMIT", NULL, NULL, NULL);
 }
 
 AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key, GBytes **out_rows)

@@ -44,6 +44,9 @@ const char *acr_cache_database_why(const AcrCacheDatabase *database);
 /* Keeps other processes from using the file until it is closed, as far as that can be had. */
 void acr_cache_database_lock_out(AcrCacheDatabase *database);
 
+/* One read transaction for all reads until the end; false where it cannot be had. */
+bool acr_cache_database_begin_reads(AcrCacheDatabase *database);
+void acr_cache_database_end_reads(AcrCacheDatabase *database);
 /* Reads the rows of a key: OK, NONE, or a failure. */
 AcrCacheState acr_cache_database_read(AcrCacheDatabase *database, GBytes *key,
                                       GBytes **out_rows) ACR_MUST_USE;

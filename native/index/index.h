@@ -63,7 +63,7 @@ typedef struct {
  * `read` gives a file's bytes (owned), or NULL where there is nothing to outline after all; it may
  * be asked again for the same file. `done` is called once for each file that was read, in any
  * order: with its rows (borrowed), or without (NULL) and with why the outliner failed on it (crash,
- * deadline, memory), which costs that file only. A file that is no valid Python is no failure: its
+ * deadline, memory), which costs that file only. A file that Python cannot parse has not failed: its
  * rows are one `X` row.
  */
 typedef struct {
@@ -201,7 +201,6 @@ gsize acr_index_n_files(const AcrIndex *index);
 const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n);  /* sorted by path; borrowed */
 gssize acr_index_find_file(const AcrIndex *index, const char *path); /* exact path; -1 */
 
-gsize acr_index_n_symbols(const AcrIndex *index);
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id); /* borrowed */
 
 /*
@@ -275,6 +274,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrIndexCache, acr_index_cache_free)
  * none. */
 GBytes *acr_index_cache_get(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
                             const char *version) ACR_MUST_USE;
+/* Reads between the two see one state of the file, which no process writes to meanwhile; many reads
+ * are faster so. */
+void acr_index_cache_begin(AcrIndexCache *cache);
+void acr_index_cache_end(AcrIndexCache *cache);
 /* Keeps rows. They are written in batches, each a short transaction, so that a kill loses only what
  * was not flushed. */
 void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],

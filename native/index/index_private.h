@@ -67,7 +67,7 @@ const guint32 *acr_index_lookup_in_file(const AcrIndex *index, AcrSymbolKind kin
                                         gsize file, gsize *out_n);
 /*
  * Files that a module name as written in file `from` (-1: nowhere in particular) may mean: relative
- * ones by folder, others by the parts of the path, from a folder that is no package itself. Appends
+ * ones by folder, others by the parts of the path, from a folder that is not a package itself. Appends
  * to `out` (guint32).
  */
 void acr_index_module_files(const AcrIndex *index, gssize from, const char *module, GArray *out);
@@ -86,7 +86,7 @@ AcrResolution acr_index_resolve_in_file(const AcrIndex *index, gsize file, const
 /* The same where class `class_id` names its bases: its scopes first, never itself. */
 AcrResolution acr_index_resolve_base(const AcrIndex *index, guint32 class_id, const char *dotted,
                                      GArray *out);
-/* Appends an id unless it is there. */
+/* Appends an id unless it is there, or the list is full. */
 void acr_index_add_unique(GArray *ids, guint32 id);
 
 #endif

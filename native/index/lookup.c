@@ -4,7 +4,10 @@
  */
 #include "index/index_private.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define MAX_UNIQUE 1000u /* ids of one list */
 
 void acr_index_stats(const AcrIndex *index, AcrIndexStats *out)
 {
@@ -27,25 +30,16 @@ const AcrIndexFile *acr_index_file(const AcrIndex *index, gsize n)
     return &g_array_index(index->files, AcrIndexFile, n);
 }
 
-gssize acr_index_find_file(const AcrIndex *index, const char *path)
+static int compare_path(const void *path, const void *file)
 {
-    gsize low = 0, high = index->files->len;
-    while (low < high) {
-        gsize middle = low + (high - low) / 2;
-        int order = strcmp(g_array_index(index->files, AcrIndexFile, middle).path, path);
-        if (order == 0)
-            return (gssize)middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return -1;
+    return strcmp(path, ((const AcrIndexFile *)file)->path);
 }
 
-gsize acr_index_n_symbols(const AcrIndex *index)
+gssize acr_index_find_file(const AcrIndex *index, const char *path)
 {
-    return index->symbols->len;
+    const AcrIndexFile *all = (const AcrIndexFile *)(void *)index->files->data;
+    const AcrIndexFile *found = bsearch(path, all, index->files->len, sizeof *all, compare_path);
+    return found ? found - all : -1;
 }
 
 const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id)
@@ -54,25 +48,20 @@ const AcrSymbol *acr_index_symbol(const AcrIndex *index, guint32 id)
     return &g_array_index(index->symbols, AcrSymbol, id);
 }
 
+static int compare_name(const void *name, const void *in_table)
+{
+    return strcmp(name, *(const char *const *)in_table);
+}
+
 const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const char *name,
                                 gsize *out_n)
 {
     const AcrNameTable *table = acr_index_table(index, kind);
-    gsize low = 0, high = table->n_names;
-    *out_n = 0;
-    while (low < high) {
-        gsize middle = low + (high - low) / 2;
-        int order = strcmp(table->names[middle], name);
-        if (order == 0) {
-            *out_n = table->starts[middle + 1] - table->starts[middle];
-            return table->ids + table->starts[middle];
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const char **found =
+        bsearch(name, table->names, table->n_names, sizeof *table->names, compare_name);
+    gsize at = found ? (gsize)(found - table->names) : 0;
+    *out_n = found ? table->starts[at + 1] - table->starts[at] : 0;
+    return found ? table->ids + table->starts[at] : NULL;
 }
 
 /* How many of the ids lie below `limit`. */
@@ -192,4 +181,13 @@ GArray *acr_index_members(const AcrIndex *index, guint32 class_id)
 GArray *acr_index_methods(const AcrIndex *index, guint32 class_id, const char *name)
 {
     return children(index, class_id, name);
+}
+
+void acr_index_add_unique(GArray *ids, guint32 id)
+{
+    for (guint i = 0; i < ids->len; i++)
+        if (g_array_index(ids, guint32, i) == id)
+            return;
+    if (ids->len < MAX_UNIQUE)
+        g_array_append_val(ids, id);
 }

@@ -2,7 +2,7 @@
  * From module names to files. A relative name goes by folders from the file that holds the import.
  * An absolute one is compared with the paths from the right, whole parts at a time: where a
  * repository's packages begin (at its root, in src/, in lib/) is not known, only that such a folder
- * is no package itself.
+ * is not a package itself.
  */
 #include "index/index_private.h"
 

@@ -39,14 +39,11 @@ static Key *sorted_keys(const AcrIndex *index, AcrSymbolKind kind, gsize *out_n)
 {
     const AcrSymbol *symbols = (const AcrSymbol *)index->symbols->data;
     gsize n = 0;
-    for (guint i = 0; i < index->symbols->len; i++)
-        n += symbols[i].kind == kind;
-    Key *keys = g_new(Key, n + 1);
-    *out_n = n;
-    n = 0;
+    Key *keys = g_new(Key, index->symbols->len + 1);
     for (guint32 i = 0; i < index->symbols->len; i++)
         if (symbols[i].kind == kind)
             keys[n++] = (Key){prefix_of(symbols[i].name), i};
+    *out_n = n;
     qsort_r(keys, n, sizeof *keys, compare_keys, (gpointer)symbols);
     return keys;
 }

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FILES_PER_PEER 12u     /* so few files are not worth another peer's start */
-#define SPARE_FDS 24u          /* for all that is no peer: each takes one descriptor here */
+#define FILES_PER_PEER 12u     /* fewer are not worth another peer's start */
+#define SPARE_FDS 24u          /* for all else: each peer takes one descriptor here */
 #define MAX_STARTS_LOST 3u     /* peers in a row that ended before they were ready */
 #define START_TIMEOUT_MS 60000 /* until a peer is ready */
 #define POLL_MS 100            /* how late an interruption is seen */
@@ -40,7 +40,7 @@ typedef struct {
     GArray *large;    /* of gsize: large files that wait until none is at work */
     bool big_at_work; /* a large file */
     guint starts_lost;
-    bool no_more; /* peers than there are can be had */
+    bool no_more; /* no further peer can be had */
     GError **error;
 } Pool;
 
@@ -54,7 +54,7 @@ static bool has_any(const Pool *pool)
     return false;
 }
 
-/* Where no further peer can be had, those that are there do; false when there is none. */
+/* Where no further peer can be started, those that run suffice; false when none runs. */
 static bool start(Pool *pool, Worker *worker)
 {
     g_autoptr(GError) why = NULL;

@@ -39,10 +39,8 @@ static bool read_all(int fd, void *data, gsize len, bool *out_end)
 
 static bool write_all(int fd, const void *data, gsize len)
 {
-    int err = acr_fd_write_all(fd, data, len);
-    if (err)
-        errno = err;
-    return err == 0;
+    errno = acr_fd_write_all(fd, data, len);
+    return errno == 0;
 }
 
 static bool answer(int fd, AcrWorkerAnswer kind, const void *data, gsize len)

@@ -1,8 +1,8 @@
 /*
  * What class a dotted name means at a place of a file: classes of the file, then its aliases
- * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. It is no
- * inference: the last binding that runs is not known, so every definition of the name counts (one
- * for each branch of an `if`).
+ * (`Matrix = MutableDenseMatrix`), then its imports, followed from module to module. Which
+ * binding runs last is not known, so every definition of the name counts (one for each branch of an
+ * `if`).
  *
  * A walk is bounded by depth and by steps, so circular imports and aliases end.
  */
@@ -12,26 +12,16 @@
 
 #define MAX_DEPTH 12
 #define MAX_STEPS 4000 /* of one walk */
-#define MAX_FOUND 1000u
 #define MAX_NAME 1000u /* bytes of a dotted name that is resolved */
 
 typedef struct {
     const AcrIndex *index;
     GArray *out;
-    gint64 self; /* a class that is not an answer; -1: none */
+    gint64 self; /* a class to leave out; -1: none */
     int steps;
 } Walk;
 
 static AcrResolution in_file(Walk *walk, gsize file, const char *dotted, int depth);
-
-void acr_index_add_unique(GArray *ids, guint32 id)
-{
-    for (guint i = 0; i < ids->len; i++)
-        if (g_array_index(ids, guint32, i) == id)
-            return;
-    if (ids->len < MAX_FOUND)
-        g_array_append_val(ids, id);
-}
 
 static const char *last_part(const char *dotted)
 {

@@ -66,7 +66,7 @@ static bool parse_line(Span span, guint32 *out)
     return value > 0;
 }
 
-/* Undoes escapes in place; the new end, or NULL when one is none. */
+/* Undoes escapes in place; the new end, or NULL at an unknown one. */
 static char *unescape(char *from, const char *end)
 {
     static const char codes[] = "tnr\\u", meant[] = "\t\n\r\\\x1f";

@@ -1,30 +1,11 @@
 /*
- * search_class and search_class_in_file. A name that is no class is answered with what else is
- * defined under it: a function, an assigned name. What is shown instead of a
- * class is said in a note.
+ * search_class and search_class_in_file. A name that is not a class is answered with what
+ * else has it: a function, an assigned name. A note says what is shown instead.
  */
 #include "search/calls_private.h"
 
 static const AcrSought a_class = {"class", ACR_KIND(ACR_SYMBOL_CLASS) | ACR_KIND(ACR_SYMBOL_ASSIGN),
                                   ACR_COLLAPSE_FILES};
-
-/* What else that name is; a note says so. */
-static GArray *other_than_class(AcrReply *reply, const AcrNameArg *arg)
-{
-    const AcrIndex *index = reply->search->index;
-    GArray *ids = acr_find_defs(index, arg, NULL);
-    const char *what = "a function or method";
-    if (ids->len == 0) {
-        g_array_unref(ids);
-        ids = acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), arg->last);
-        what = "an assigned name";
-    }
-    if (ids->len) {
-        g_autofree char *shown = acr_search_shown(arg->text);
-        acr_reply_note(reply, "There is no class named %s; it is %s.", shown, what);
-    }
-    return ids;
-}
 
 /* Names the classes that the shown ones inherit from, where these are in the repository. */
 static void note_bases(AcrReply *reply, const GArray *classes)
@@ -61,7 +42,7 @@ bool acr_answer_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GE
             "Signatures only; search_method_in_class and search_class_in_file show the bodies.");
     } else {
         g_clear_pointer(&ids, g_array_unref);
-        ids = other_than_class(&reply, &arg);
+        ids = acr_named_otherwise(&reply, &a_class, &arg, NULL);
     }
     for (guint i = 0; i < ids->len; i++)
         acr_reply_add_symbol(&reply, g_array_index(ids, guint32, i), ACR_VIEW_SIGNATURES, 1);
@@ -98,11 +79,7 @@ static GArray *classes_in_files(AcrReply *reply, const AcrNameArg *arg, const Ac
     if (here->len)
         return here;
     g_array_unref(here);
-    g_autoptr(GArray) others = other_than_class(reply, arg);
-    here = acr_find_in_files(search, others, files);
-    if (here->len == 0)
-        g_string_truncate(reply->notes, 0);
-    return here;
+    return acr_named_otherwise(reply, &a_class, arg, files);
 }
 
 bool acr_answer_class_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,

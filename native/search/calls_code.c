@@ -138,40 +138,45 @@ static bool answer_pattern(AcrReply *reply, const AcrCall *call, const AcrFileMa
     return true;
 }
 
+static void miss(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files, AcrAnswer *out)
+{
+    const char *file = files ? call->values[1] : "";
+    g_autofree char *shown = acr_search_shown(call->values[0]),
+                    *shown_file = acr_search_shown(file);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_string_append_printf(text, "Found no code %s%s%s.\n", shown, files ? " in " : "", shown_file);
+    if (files)
+        acr_suggest_files(text, reply->search, files, file);
+    append_hints(text, reply->search, call->values[0]);
+    if (files)
+        acr_suggest_file_contents(text, reply->search, files);
+    acr_reply_miss(reply, g_strdup(text->str), out);
+}
+
+static bool answer(AcrReply *reply, const AcrCall *call, const AcrFileMatch *files, AcrAnswer *out,
+                   GError **error)
+{
+    const char *text = call->values[0];
+    if (acr_pattern_of(text))
+        return answer_pattern(reply, call, files, out, error);
+    if (!find_text_or_bare(reply, text, files, error))
+        return false;
+    if (reply->hits->len == 0)
+        find_definition(reply, text, files);
+    if (reply->hits->len)
+        return finish(reply, text, files, out, error);
+    if (!acr_instead_of_text(reply, text, files, out, error))
+        return false;
+    if (reply->hits->len == 0)
+        miss(reply, call, files, out);
+    return true;
+}
+
 bool acr_answer_code(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
     g_auto(AcrReply) reply = {0};
     acr_reply_init(&reply, search);
-    if (acr_pattern_of(call->values[0]))
-        return answer_pattern(&reply, call, NULL, out, error);
-    if (!find_text_or_bare(&reply, call->values[0], NULL, error))
-        return false;
-    if (reply.hits->len == 0)
-        find_definition(&reply, call->values[0], NULL);
-    if (reply.hits->len)
-        return finish(&reply, call->values[0], NULL, out, error);
-    if (!acr_instead_of_text(&reply, call->values[0], NULL, out, error))
-        return false;
-    if (reply.hits->len)
-        return true;
-    g_autofree char *shown = acr_search_shown(call->values[0]);
-    g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "Found no code %s.\n", shown);
-    append_hints(text, search, call->values[0]);
-    acr_reply_miss(&reply, g_strdup(text->str), out);
-    return true;
-}
-
-static void miss_in_file(AcrReply *reply, const char *wanted, const AcrFileMatch *files,
-                         const char *file, AcrAnswer *out)
-{
-    g_autofree char *shown = acr_search_shown(wanted), *shown_file = acr_search_shown(file);
-    g_autoptr(GString) text = g_string_new(NULL);
-    g_string_append_printf(text, "Found no code %s in %s.\n", shown, shown_file);
-    acr_suggest_files(text, reply->search, files, file);
-    append_hints(text, reply->search, wanted);
-    acr_suggest_file_contents(text, reply->search, files);
-    acr_reply_miss(reply, g_strdup(text->str), out);
+    return answer(&reply, call, NULL, out, error);
 }
 
 bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
@@ -182,20 +187,7 @@ bool acr_answer_code_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *
     acr_reply_init(&reply, search);
     if (files.note)
         acr_reply_note(&reply, "%s", files.note);
-    if (acr_pattern_of(call->values[0]))
-        return answer_pattern(&reply, call, &files, out, error);
-    if (!find_text_or_bare(&reply, call->values[0], &files, error))
-        return false;
-    if (reply.hits->len == 0)
-        find_definition(&reply, call->values[0], &files);
-    if (reply.hits->len)
-        return finish(&reply, call->values[0], &files, out, error);
-    if (!acr_instead_of_text(&reply, call->values[0], &files, out, error))
-        return false;
-    if (reply.hits->len)
-        return true;
-    miss_in_file(&reply, call->values[0], &files, call->values[1], out);
-    return true;
+    return answer(&reply, call, &files, out, error);
 }
 
 /* ---- Around a line ---- */

@@ -1,31 +1,11 @@
 /*
- * search_method, search_method_in_file and search_method_in_class. A name that is no function is
- * answered with what else it is: a class (its signatures), an assigned name; a note says so. Members that a class inherits are shown where they are defined.
+ * search_method, search_method_in_file and search_method_in_class. A name that is not a
+ * function is answered with what else it is: a class (its signatures), an assigned name; a note says
+ * so. Members that a class inherits are shown where they are defined.
  */
 #include "search/calls_private.h"
 
 static const AcrSought a_def = {"function or method", ACR_FUNCTIONS, ACR_COLLAPSE_METHODS};
-
-/* What else that name is, in the files where some are given; a note says so. */
-static GArray *other_than_def(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
-{
-    const AcrIndex *index = reply->search->index;
-    static const char *const what[] = {"a class", "an assigned name"};
-    for (guint step = 0; step < G_N_ELEMENTS(what); step++) {
-        g_autoptr(GArray) ids = step == 0
-                                    ? acr_find_classes(index, arg, NULL)
-                                    : acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), arg->last);
-        g_autoptr(GArray) kept =
-            files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
-        if (kept->len == 0)
-            continue;
-        g_autofree char *shown = acr_search_shown(arg->text);
-        acr_reply_note(reply, "There is no function or method named %s; it is %s.", shown,
-                       what[step]);
-        return g_steal_pointer(&kept);
-    }
-    return g_array_new(FALSE, FALSE, sizeof(guint32));
-}
 
 bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
 {
@@ -36,7 +16,7 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     g_autoptr(GArray) ids = acr_find_defs(search->index, &arg, reply.notes);
     if (ids->len == 0) {
         g_clear_pointer(&ids, g_array_unref);
-        ids = other_than_def(&reply, &arg, NULL);
+        ids = acr_named_otherwise(&reply, &a_def, &arg, NULL);
     }
     acr_reply_add_symbols(&reply, ids, ACR_VIEW_SIGNATURES);
     if (ids->len == 0 && !acr_find_text_defs_unparsed(&reply, arg.last, error))
@@ -67,7 +47,7 @@ static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const 
 static GArray *defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
     g_autoptr(GArray) ids = same_defs_in_files(reply, arg, files);
-    return ids->len ? g_steal_pointer(&ids) : other_than_def(reply, arg, files);
+    return ids->len ? g_steal_pointer(&ids) : acr_named_otherwise(reply, &a_def, arg, files);
 }
 
 bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer *out,
@@ -115,7 +95,7 @@ static GArray *owners(AcrReply *reply, const AcrNameArg *klass)
     g_autoptr(GArray) assigned = acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), klass->last);
     if (classes->len == 0 && assigned->len) {
         const AcrSymbol *first = acr_index_symbol(index, g_array_index(assigned, guint32, 0));
-        acr_reply_note(reply, "%s is no class but a name assigned in %s.", klass->text,
+        acr_reply_note(reply, "%s is not a class but a name assigned in %s.", klass->text,
                        acr_index_file(index, first->file)->path);
     }
     acr_find_keep_owners(classes, klass->text, reply->notes);
@@ -182,7 +162,7 @@ static void add_of_module(AcrReply *reply, const AcrNameArg *arg, const char *mo
     acr_reply_add_symbols(reply, here, ACR_VIEW_WHOLE);
     g_autofree char *shown = acr_search_shown(module);
     if (here->len)
-        acr_reply_note(reply, "%s is no class but a module.", shown);
+        acr_reply_note(reply, "%s is not a class but a module.", shown);
 }
 
 bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswer *out,

@@ -43,7 +43,7 @@ void acr_suggest_occurrences(GString *out, AcrSearch *search, const char *text);
 
 /* ---- Other places of a name or text ---- */
 
-#define ACR_SEARCH_MAX_WORDS 16u /* words of an argument that are looked at, the last ones */
+#define ACR_SEARCH_MAX_WORDS 16u /* the last words of an argument, which are searched for */
 #define ACR_SCOPE_COMPARED 50u   /* named files and classes that a place is compared with */
 
 /* What a call names beside what it looks for; places there come first. Borrowed, NULL for none. */
@@ -103,6 +103,10 @@ typedef struct {
 /* acr_reply_finish with the words for that name. */
 bool acr_named_finish(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
                       AcrAnswer *out, GError **error) ACR_MUST_USE;
+/* What else the name is, in the files where some are given: the other kind, else assignments; a note
+ * says so. Owned array of ids. */
+GArray *acr_named_otherwise(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                            const AcrFileMatch *files) ACR_MUST_USE;
 /* Answers with what else has that name or uses it, or that nothing does. Errors of both:
  * FAILED (an object is missing). */
 bool acr_named_instead(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,

@@ -69,25 +69,17 @@ const AcrCallSpec *acr_search_call_spec(const char *name)
     return NULL;
 }
 
-/* Says in `reply` what is wrong with an argument; false when nothing is. */
-static bool refuse(AcrReply *reply, const AcrParam *param, const char *value, AcrAnswer *out)
+/* What is wrong with an argument, as a sentence for the model; owned; NULL when nothing is. */
+static char *fault_of(const AcrParam *param, const char *value)
 {
-    g_autofree char *trimmed = g_strstrip(g_strdup(value));
-    if (strlen(value) > ACR_SEARCH_MAX_ARGUMENT) {
-        acr_reply_miss(
-            reply,
-            g_strdup_printf("The argument %s is too long: at most %u bytes are searched for.\n",
-                            param->name, ACR_SEARCH_MAX_ARGUMENT),
-            out);
-        return true;
-    }
-    if (!*trimmed) {
-        acr_reply_miss(
-            reply,
-            g_strdup_printf("The argument %s is empty: say what to look for.\n", param->name), out);
-        return true;
-    }
-    return false;
+    if (strlen(value) > ACR_SEARCH_MAX_ARGUMENT)
+        return g_strdup_printf("The argument %s is too long: at most %u bytes are searched for.\n",
+                               param->name, ACR_SEARCH_MAX_ARGUMENT);
+    while (g_ascii_isspace(*value))
+        value++;
+    return *value
+               ? NULL
+               : g_strdup_printf("The argument %s is empty: say what to look for.\n", param->name);
 }
 
 bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GError **error)
@@ -102,8 +94,11 @@ bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GErr
                         call->spec->params[i].name);
             return false;
         }
-        if (refuse(&reply, &call->spec->params[i], call->values[i], out))
+        char *fault = fault_of(&call->spec->params[i], call->values[i]);
+        if (fault) {
+            acr_reply_miss(&reply, fault, out);
             return true;
+        }
         checked.values[i] = acr_utf8_repair(call->values[i], strlen(call->values[i]));
     }
     return call->spec->answer(search, &checked, out, error);

@@ -231,3 +231,9 @@ const char *acr_search_path(const AcrSearch *search, gsize entry)
 {
     return acr_snapshot_entry(search->snapshot, entry)->path;
 }
+
+gsize acr_search_entry_of(const AcrSearch *search, guint32 symbol)
+{
+    guint32 file = acr_index_symbol(search->index, symbol)->file;
+    return acr_index_file(search->index, file)->entry;
+}

@@ -57,26 +57,25 @@ static void append_folded(GArray *to, const AcrIndex *index, AcrSymbolKind kind,
     }
 }
 
-GArray *acr_find_named(const AcrIndex *index, guint kinds, const char *name)
+static GArray *find_named(const AcrIndex *index, guint kinds, const char *name, bool any_case)
 {
     GArray *ids = ids_new();
     for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
         if (kinds & ACR_KIND(kind))
-            append_named(ids, index, (AcrSymbolKind)kind, name);
+            (any_case ? append_folded : append_named)(ids, index, (AcrSymbolKind)kind, name);
     }
     acr_find_unique(ids);
     return ids;
 }
 
+GArray *acr_find_named(const AcrIndex *index, guint kinds, const char *name)
+{
+    return find_named(index, kinds, name, false);
+}
+
 GArray *acr_find_named_folded(const AcrIndex *index, guint kinds, const char *name)
 {
-    GArray *ids = ids_new();
-    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
-        if (kinds & ACR_KIND(kind))
-            append_folded(ids, index, (AcrSymbolKind)kind, name);
-    }
-    acr_find_unique(ids);
-    return ids;
+    return find_named(index, kinds, name, true);
 }
 
 GArray *acr_find_definitions(const AcrIndex *index, const char *word)
@@ -93,8 +92,7 @@ GArray *acr_find_in_files(const AcrSearch *search, const GArray *ids, const AcrF
     GArray *kept = ids_new();
     for (guint i = 0; i < ids->len; i++) {
         guint32 id = g_array_index(ids, guint32, i);
-        const AcrSymbol *symbol = acr_index_symbol(search->index, id);
-        if (acr_file_match_has(files, acr_index_file(search->index, symbol->file)->entry))
+        if (acr_file_match_has(files, acr_search_entry_of(search, id)))
             g_array_append_val(kept, id);
     }
     return kept;

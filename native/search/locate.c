@@ -8,13 +8,13 @@
  * (where none is given). At the first two levels and at `method` a hit inside a class brings the
  * class's signatures as context; at the first two also the nearest ancestor's method that it
  * overrides. One location gives at most MAX_PER_LOCATION places: at level `method` those in the
- * named file's folder first, then the longest; a `__name__` that more define is no hit there. A
+ * named file's folder first, then the longest; a `__name__` that more define does not count there. A
  * class or file too long to show whole is shown as signatures; a body too long loses its middle.
- * Test files are no places.
+ * Test files are left out.
  */
 #include <string.h>
 
-#include "search/reply_private.h"
+#include "search/calls_private.h"
 
 #define MAX_PER_LOCATION 5u
 #define MAX_CODE (32u * 1024) /* bytes of one place's code */
@@ -142,7 +142,7 @@ static void add_symbol(Locating *at, guint32 id, AcrLocatedRole role, AcrLocateL
     const AcrIndex *index = at->search->index;
     const AcrSymbol *symbol = acr_index_symbol(index, id);
     AcrHit hit = {
-        .entry = acr_index_file(index, symbol->file)->entry,
+        .entry = acr_search_entry_of(at->search, id),
         .start = symbol->first,
         .end = symbol->last,
         .symbol = (gint32)id,
@@ -297,30 +297,18 @@ static bool try_class(Locating *at)
     return ids->len > 0;
 }
 
-/* Whether the symbol's file lies in the folder of one of the named files. */
-static bool in_named_folder(const Locating *at, const AcrSymbol *symbol)
-{
-    const char *path = acr_index_file(at->search->index, symbol->file)->path;
-    g_autofree char *folder = g_path_get_dirname(path);
-    for (guint i = 0; i < MIN(at->files.entries->len, MAX_PER_LOCATION); i++) {
-        g_autofree char *named = g_path_get_dirname(
-            acr_search_path(at->search, g_array_index(at->files.entries, gsize, i)));
-        if (strcmp(folder, named) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The MAX_PER_LOCATION likeliest of many: in the named folder, then longest, then first. */
 static GArray *likeliest(const Locating *at, const GArray *ids)
 {
     GArray *best = g_array_new(FALSE, FALSE, sizeof(guint32));
+    const AcrScope scope = {.files = &at->files};
     guint64 scores[MAX_PER_LOCATION + 1];
     for (guint i = 0; i < ids->len; i++) {
         guint32 id = g_array_index(ids, guint32, i);
         const AcrSymbol *symbol = acr_index_symbol(at->search->index, id);
-        guint64 score =
-            ((guint64)in_named_folder(at, symbol) << 33) + (symbol->last - symbol->first);
+        gsize entry = acr_search_entry_of(at->search, id);
+        bool is_near = acr_nearness(at->search, &scope, entry) < ACR_NEAR_ELSEWHERE;
+        guint64 score = ((guint64)is_near << 33) + (symbol->last - symbol->first);
         guint pos = best->len;
         while (pos > 0 && scores[pos - 1] < score)
             pos--;
@@ -375,8 +363,7 @@ static bool try_file(Locating *at)
 
 static bool is_given(const char *text)
 {
-    return text && *text && strspn(text, " \t\r\n") != strlen(text) &&
-           strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
+    return text && text[strspn(text, " \t\r\n")] && strlen(text) <= ACR_SEARCH_MAX_ARGUMENT;
 }
 
 /* `A.b` in the method field: A is the class, unless one is named. */

@@ -7,18 +7,42 @@
 
 #include "search/calls_private.h"
 
-static gsize entry_of(const AcrSearch *search, guint32 id)
-{
-    return acr_index_file(search->index, acr_index_symbol(search->index, id)->file)->entry;
-}
-
 static void add_near(AcrReply *reply, const GArray *ids, const AcrScope *scope)
 {
     for (guint i = 0; i < ids->len; i++) {
         guint32 id = g_array_index(ids, guint32, i);
-        guint32 near = acr_nearness(reply->search, scope, entry_of(reply->search, id));
+        guint32 near = acr_nearness(reply->search, scope, acr_search_entry_of(reply->search, id));
         acr_reply_add_symbol(reply, id, ACR_VIEW_SIGNATURES, near);
     }
+}
+
+/* What of the other kind has the name: functions for classes, classes for functions. */
+static GArray *find_other_kind(const AcrIndex *index, const AcrSought *sought,
+                               const AcrNameArg *arg)
+{
+    return sought->kinds & ACR_FUNCTIONS ? acr_find_classes(index, arg, NULL)
+                                         : acr_find_defs(index, arg, NULL);
+}
+
+GArray *acr_named_otherwise(AcrReply *reply, const AcrSought *sought, const AcrNameArg *arg,
+                            const AcrFileMatch *files)
+{
+    const AcrIndex *index = reply->search->index;
+    for (guint step = 0; step < 2; step++) {
+        g_autoptr(GArray) ids = step == 0
+                                    ? find_other_kind(index, sought, arg)
+                                    : acr_find_named(index, ACR_KIND(ACR_SYMBOL_ASSIGN), arg->last);
+        g_autoptr(GArray) kept =
+            files ? acr_find_in_files(reply->search, ids, files) : g_array_ref(ids);
+        if (kept->len == 0)
+            continue;
+        g_autofree char *shown = acr_search_shown(arg->text);
+        const char *other = sought->kinds & ACR_FUNCTIONS ? "a class" : "a function or method";
+        acr_reply_note(reply, "There is no %s named %s; it is %s.", sought->noun, shown,
+                       step == 0 ? other : "an assigned name");
+        return g_steal_pointer(&kept);
+    }
+    return g_array_new(FALSE, FALSE, sizeof(guint32));
 }
 
 void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes)

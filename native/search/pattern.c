@@ -100,7 +100,7 @@ static pcre2_code *compile(const char *text, int *out_code, gsize *out_off)
     return code;
 }
 
-/* False when the text is no pattern; *out_why (owned) says so to the reader. */
+/* False when the text is not a pattern; *out_why (owned) tells the reader why. */
 static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
 {
     int code = 0;
@@ -112,8 +112,8 @@ static bool pattern_init(Pattern *pattern, const char *text, char **out_why)
         pcre2_get_error_message(code, message, sizeof message);
         off = MIN(off, strlen(text));
         g_autofree char *before = acr_utf8_repair(text, off);
-        *out_why = g_strdup_printf("it is no pattern: %s, at offset %ld", (const char *)message,
-                                   g_utf8_strlen(before, -1));
+        *out_why = g_strdup_printf("it is not a valid pattern: %s, at offset %ld",
+                                   (const char *)message, g_utf8_strlen(before, -1));
         return false;
     }
     pcre2_pattern_info(pattern->code, PCRE2_INFO_BACKREFMAX, &refers_back);

@@ -251,6 +251,14 @@ static void append_tail(const AcrReply *reply, GString *text)
     g_string_append_len(text, reply->tail->str, (gssize)MIN(reply->tail->len, TAIL_MAX));
 }
 
+/* Names and paths in the text may be of any length. */
+static void set_output(AcrAnswer *out, bool ok, const GString *text)
+{
+    g_autofree char *valid = acr_utf8_repair(text->str, text->len);
+    out->ok = ok;
+    out->output = acr_text_shorten(valid, ACR_SEARCH_MAX_OUTPUT);
+}
+
 bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCollapse collapse,
                       AcrAnswer *out, GError **error)
 {
@@ -273,11 +281,8 @@ bool acr_reply_finish(AcrReply *reply, const char *one, const char *many, AcrCol
     while (g_str_has_suffix(text->str, "\n\n"))
         g_string_truncate(text, text->len - 1);
     append_tail(reply, text);
+    set_output(out, true, text);
     out->places = places_of(reply);
-    out->ok = true;
-    g_autofree char *valid = acr_utf8_repair(text->str, text->len);
-    out->output =
-        acr_text_shorten(valid, ACR_SEARCH_MAX_OUTPUT); /* names and paths may be of any length */
     return true;
 }
 
@@ -287,8 +292,6 @@ void acr_reply_miss(AcrReply *reply, char *text, AcrAnswer *out)
         g_string_new_len(reply->notes->str, (gssize)MIN(reply->notes->len, NOTES_MAX));
     g_string_append(all, text);
     g_free(text);
-    g_autofree char *valid = acr_utf8_repair(all->str, all->len);
-    out->ok = false;
-    out->output = acr_text_shorten(valid, ACR_SEARCH_MAX_OUTPUT);
+    set_output(out, false, all);
     out->places = g_ptr_array_new_with_free_func((GDestroyNotify)acr_place_free);
 }

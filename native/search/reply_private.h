@@ -125,7 +125,7 @@ void acr_text_find_loose(AcrReply *reply, gsize entry, AcrContent *content,
 const char *acr_pattern_of(const char *argument);
 /*
  * Adds the lines in which a match begins, and notes about what was left out. *out_why (owned) is
- * set to what is wrong with the pattern when it is none. Errors: FAILED (an object is missing).
+ * set to what is wrong with the pattern, if anything. Errors: FAILED (an object is missing).
  */
 bool acr_pattern_find(AcrReply *reply, const char *text, const GArray *entries, char **out_why,
                       GError **error) ACR_MUST_USE;

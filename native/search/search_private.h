@@ -68,6 +68,8 @@ const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len);
 void acr_content_free(AcrContent *content);
 
 const char *acr_search_path(const AcrSearch *search, gsize entry); /* borrowed */
+/* The snapshot entry of a symbol's file. */
+gsize acr_search_entry_of(const AcrSearch *search, guint32 symbol);
 
 /* ---- Arguments ---- */
 

@@ -216,10 +216,9 @@ void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *file
             g_array_append_val(found, candidate);
     }
     g_array_sort(found, compare_candidates);
-    if (found->len)
-        g_string_append(out, "Files with a name near to it:\n");
     for (guint i = 0; i < MIN(found->len, ACR_SEARCH_SUGGESTIONS); i++) {
-        acr_render_heading(out, g_array_index(found, Candidate, i).name, NULL, NULL, "");
+        g_string_append(out, i ? "" : "Files with a name near to it:\n");
+        acr_render_heading(out, g_array_index(found, Candidate, i).name, NULL, NULL, "\n");
         g_string_append_c(out, '\n');
     }
 }

@@ -35,7 +35,7 @@ bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name
             break;
     }
     if (reply->hits->len > before)
-        acr_reply_note(reply, "%s is no method of %s but an attribute, set here.", name,
+        acr_reply_note(reply, "%s is not a method of %s but an attribute, set here.", name,
                        klass->qualname);
     return true;
 }
@@ -109,16 +109,13 @@ static bool find_text_defs(AcrReply *reply, gsize entry, const char *name, GErro
                       .count = 1,
                       .klass = is_class ? kept : NULL,
                       .func = is_class ? NULL : kept};
+        if (reply->hits->len == 0)
+            acr_reply_note(reply,
+                           "Read from the text alone: the file is a test or cannot be parsed.");
         if (!acr_reply_add(reply, &hit))
             break;
     }
     return true;
-}
-
-static void note_text_only(AcrReply *reply)
-{
-    if (reply->hits->len)
-        acr_reply_note(reply, "Read from the text alone: the file is a test or cannot be parsed.");
 }
 
 bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const char *name,
@@ -133,7 +130,6 @@ bool acr_find_text_defs_in(AcrReply *reply, const AcrFileMatch *files, const cha
         if (!find_text_defs(reply, entry, name, error))
             return false;
     }
-    note_text_only(reply);
     return true;
 }
 
@@ -145,6 +141,5 @@ bool acr_find_text_defs_unparsed(AcrReply *reply, const char *name, GError **err
         if (file->unparsed && !find_text_defs(reply, file->entry, name, error))
             return false;
     }
-    note_text_only(reply);
     return true;
 }

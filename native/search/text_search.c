@@ -28,7 +28,7 @@ static gsize count_lf(const char *at, gsize n)
     return count;
 }
 
-/* The same for line ends of all kinds; bytes after the `n` may be looked at. */
+/* The same for line ends of all kinds; the byte after the `n` may be read. */
 static gsize count_line_ends(const AcrContent *content, gsize from, gsize n)
 {
     const char *text = content->text.text;

@@ -13,39 +13,16 @@ void acr_call_clear(AcrCall *call)
     call->spec = NULL;
 }
 
-/* A string literal that Python reads back as `text`. */
-static void append_literal(GString *out, const char *text)
-{
-    g_string_append_c(out, '"');
-    for (; *text; text++) {
-        guchar c = (guchar)*text;
-        if (c == '"' || c == '\\')
-            g_string_append_printf(out, "\\%c", c);
-        else if (c == '\n')
-            g_string_append(out, "\\n");
-        else if (c == '\t')
-            g_string_append(out, "\\t");
-        else if (c == '\r')
-            g_string_append(out, "\\r");
-        else if (c < 0x20 || c == 0x7f)
-            g_string_append_printf(out, "\\x%02x", c);
-        else
-            g_string_append_c(out, (char)c);
-    }
-    g_string_append_c(out, '"');
-}
-
 char *acr_call_print(const AcrCall *call)
 {
     GString *out = g_string_new(call->spec->name);
     g_string_append_c(out, '(');
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++) {
         const char *value = call->values[i] ? call->values[i] : "";
-        g_string_append(out, i ? ", " : "");
-        if (call->spec->params[i].type == ACR_PARAM_INTEGER)
-            g_string_append(out, value);
-        else
-            append_literal(out, value);
+        g_autoptr(AcrJson) string = acr_json_new_string(value);
+        g_autofree char *literal = acr_json_print(string); /* JSON's literals are Python's too */
+        bool is_integer = call->spec->params[i].type == ACR_PARAM_INTEGER;
+        g_string_append_printf(out, "%s%s", i ? ", " : "", is_integer ? value : literal);
     }
     g_string_append_c(out, ')');
     return g_string_free(out, FALSE);

@@ -12,7 +12,7 @@
 #include "search/calls_private.h"
 
 #define NEARBY_LINES 4u       /* uses that are fewer lines apart make one place */
-#define LINES_PER_FILE 20000u /* that use a word and are looked at; an answer lists a few */
+#define LINES_PER_FILE 20000u /* that use a word and are ranked; an answer lists a few */
 
 /* ---- Words ---- */
 
@@ -112,11 +112,6 @@ static guint32 nearness_to_entry(const AcrSearch *search, gsize named, gsize ent
                : ACR_NEAR_ELSEWHERE;
 }
 
-static gsize class_entry(const AcrSearch *search, guint32 id)
-{
-    return acr_index_file(search->index, acr_index_symbol(search->index, id)->file)->entry;
-}
-
 guint32 acr_nearness(const AcrSearch *search, const AcrScope *scope, gsize entry)
 {
     guint n_files = scope->files ? scope->files->entries->len : 0;
@@ -128,7 +123,7 @@ guint32 acr_nearness(const AcrSearch *search, const AcrScope *scope, gsize entry
         best = MIN(
             best, nearness_to_entry(search, g_array_index(scope->files->entries, gsize, i), entry));
     for (guint i = 0; i < MIN(n_classes, ACR_SCOPE_COMPARED) && best; i++) {
-        gsize named = class_entry(search, g_array_index(scope->classes, guint32, i));
+        gsize named = acr_search_entry_of(search, g_array_index(scope->classes, guint32, i));
         best = MIN(best, nearness_to_entry(search, named, entry));
     }
     return best;
@@ -142,7 +137,7 @@ static bool in_named_class(const AcrSearch *search, const AcrScope *scope, gsize
     for (guint i = 0; i < MIN(n, ACR_SCOPE_COMPARED); i++) {
         guint32 id = g_array_index(scope->classes, guint32, i);
         const AcrSymbol *klass = acr_index_symbol(search->index, id);
-        if (class_entry(search, id) == entry && klass->first <= line && line <= klass->last)
+        if (acr_search_entry_of(search, id) == entry && klass->first <= line && line <= klass->last)
             return true;
     }
     return n == 0;
@@ -163,7 +158,7 @@ typedef struct {
     GPtrArray *others; /* in small letters: words to look for on its lines */
     GArray *uses;      /* of Use, in order of (entry, line) */
     bool overfull;
-    bool cut; /* a file has more such lines than were looked at */
+    bool cut; /* a file has more such lines than were ranked */
 } Collector;
 
 static bool ends_with_word(const char *from, const char *to, const char *word)

@@ -18,7 +18,7 @@ def pack(fields: Iterable[bytes]) -> bytes:
 
 
 def unpack(data: bytes) -> list[bytes]:
-    """Split what `pack` joined. Raises ValueError when `data` is no such string."""
+    """Split what `pack` joined. Raises ValueError when `data` is not such a string."""
     fields = []
     at = 0
     while at < len(data):

@@ -12,14 +12,6 @@ static bool bad_call(GError **error, const char *message)
     return false;
 }
 
-/* A field as text; owned (g_free). */
-static char *field_text(GPtrArray *fields, guint i)
-{
-    gsize len;
-    const char *data = g_bytes_get_data(g_ptr_array_index(fields, i), &len);
-    return acr_utf8_repair(data, len);
-}
-
 static guint n_params(const AcrCallSpec *spec)
 {
     guint n = 0;
@@ -28,34 +20,26 @@ static guint n_params(const AcrCallSpec *spec)
     return n;
 }
 
-static bool check_lengths(GPtrArray *fields, GError **error)
-{
-    for (guint i = 2; i < fields->len; i++) {
-        if (g_bytes_get_size(g_ptr_array_index(fields, i)) <= ACR_SEARCH_MAX_ARGUMENT)
-            continue;
-        return bad_call(error, "an argument is longer than 16 KiB");
-    }
-    return true;
-}
-
 /* Fields are `ok`, name, values; or `bad`, message. */
 static bool take_fields(GPtrArray *fields, AcrCall *out, GError **error)
 {
-    g_autofree char *status = fields->len >= 2 ? field_text(fields, 0) : NULL;
-    g_autofree char *second = fields->len >= 2 ? field_text(fields, 1) : NULL;
-    if (!g_strcmp0(status, "bad"))
-        return bad_call(error, second);
-    const AcrCallSpec *spec = second ? acr_search_call_spec(second) : NULL;
-    if (g_strcmp0(status, "ok") || !spec || fields->len != 2 + n_params(spec)) {
+    const char *status = fields && fields->len >= 2 ? fields->pdata[0] : "";
+    if (strcmp(status, "bad") == 0)
+        return bad_call(error, fields->pdata[1]);
+    const AcrCallSpec *spec =
+        strcmp(status, "ok") == 0 ? acr_search_call_spec(fields->pdata[1]) : NULL;
+    if (!spec || fields->len != 2 + n_params(spec)) {
         g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
                             "calls.bind gave no bound call");
         return false;
     }
-    if (!check_lengths(fields, error))
-        return false;
+    for (guint i = 2; i < fields->len; i++) {
+        if (strlen(fields->pdata[i]) > ACR_SEARCH_MAX_ARGUMENT)
+            return bad_call(error, "an argument is longer than 16 KiB");
+    }
     *out = (AcrCall){.spec = spec};
     for (guint i = 2; i < fields->len; i++)
-        out->values[i - 2] = field_text(fields, i);
+        out->values[i - 2] = g_strdup(fields->pdata[i]);
     return true;
 }
 
@@ -68,10 +52,6 @@ bool acr_python_bind_call(AcrPython *python, const char *text, AcrCall *out, GEr
     g_autoptr(GBytes) result = NULL;
     if (!acr_python_call(python, "calls", "bind", argument, ACR_PY_BIND_TIMEOUT_MS, &result, error))
         return false;
-    g_autoptr(GPtrArray) fields = acr_py_fields_split(result);
-    if (!fields) {
-        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "calls.bind gave no fields");
-        return false;
-    }
+    g_autoptr(GPtrArray) fields = acr_py_texts_split(result);
     return take_fields(fields, out, error);
 }

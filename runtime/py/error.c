@@ -83,10 +83,6 @@ void acr_py_error_take(gint64 deadline_ms, GError **error)
 
 void acr_py_error_status(PyStatus status, GError **error)
 {
-    if (PyStatus_IsExit(status))
-        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT,
-                    "cannot start python: it asked to exit with %d", status.exitcode);
-    else
-        g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start python: %s: %s",
-                    status.func ? status.func : "?", status.err_msg ? status.err_msg : "?");
+    g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start python: %s: %s",
+                status.func ? status.func : "?", status.err_msg ? status.err_msg : "?");
 }

@@ -25,11 +25,6 @@ bool acr_py_version_fits(const char *built, const char *running)
     return strncmp(built, running, len) == 0 && !g_ascii_isdigit(running[len]);
 }
 
-const char *acr_py_executable(void)
-{
-    return ACR_PYTHON_EXECUTABLE;
-}
-
 char *acr_py_running_version(void)
 {
     const char *version = Py_GetVersion();

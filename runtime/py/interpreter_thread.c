@@ -1,12 +1,12 @@
 /*
- * The thread that owns the interpreter, its queue of jobs, and the watchdog that ends a job whose
- * deadline has passed.
+ * The thread that owns the interpreter, the job that it is given, and the watchdog that ends a job
+ * whose deadline has passed.
  *
- * A job moves from the queue to `running` to done, under one mutex. The worker holds the
+ * Callers take turns: a job moves from `posted` to `running` to done, under one mutex. The worker holds the
  * interpreter (the GIL) only while a job runs; the watchdog takes it to raise _acr.Deadline in the
  * worker, again and again until the job ends. A job that does not end (stuck in C code) is given up
  * after a grace: its caller returns, and the interpreter counts as lost. Lock order: the
- * interpreter before the mutex.
+ * turn or the interpreter before the mutex.
  */
 #include "py/py_object_private.h"
 
@@ -15,7 +15,6 @@
 #include <string.h>
 
 typedef struct {
-    int refs; /* of the caller and of the queue or worker; under the mutex */
     char *module, *function;
     GBytes *argument;
     gint64 deadline_ms; /* 0: none */
@@ -29,17 +28,16 @@ typedef struct {
 typedef enum { STARTING, SERVING, FAILED_TO_START } Phase;
 
 struct AcrPython {
+    pthread_mutex_t turn; /* of callers */
     pthread_mutex_t mutex;
     pthread_cond_t to_worker, to_callers, to_watchdog; /* monotonic */
     pthread_t worker, watchdog;
-    GQueue jobs; /* of Job, a reference each */
-    Job *running;
+    Job *posted, *running;
     gint64 watch_until_us; /* when the watchdog wakes by itself */
     Phase phase;
     bool stopping, lost;
     GError *start_error;
     char *package_dir;
-    char *version;
     unsigned long thread_id; /* Python's name for the worker */
     PyObject *deadline;      /* class _acr.Deadline */
     AcrReferee referee;
@@ -50,7 +48,6 @@ struct AcrPython {
 static Job *job_new(const char *module, const char *function, GBytes *argument, gint64 deadline_ms)
 {
     Job *job = g_new0(Job, 1);
-    job->refs = 2;
     job->module = g_strdup(module);
     job->function = g_strdup(function);
     job->argument = argument ? g_bytes_ref(argument) : NULL;
@@ -58,11 +55,8 @@ static Job *job_new(const char *module, const char *function, GBytes *argument, 
     return job;
 }
 
-/* With the mutex held. */
-static void job_unref(Job *job)
+static void job_free(Job *job)
 {
-    if (--job->refs > 0)
-        return;
     g_free(job->module);
     g_free(job->function);
     g_clear_pointer(&job->argument, g_bytes_unref);
@@ -127,10 +121,10 @@ static void *watchdog_main(void *data)
  */
 static Job *next_job(AcrPython *python)
 {
-    while (!python->stopping && g_queue_is_empty(&python->jobs))
+    while (!python->stopping && !python->posted)
         pthread_cond_wait(&python->to_worker, &python->mutex);
-    Job *job = python->stopping ? NULL : g_queue_pop_head(&python->jobs);
-    if (!job)
+    Job *job = g_steal_pointer(&python->posted);
+    if (python->stopping)
         return NULL;
     gint64 now = g_get_monotonic_time();
     job->started = true;
@@ -185,7 +179,8 @@ static void serve(AcrPython *python)
         state = PyEval_SaveThread();
         pthread_mutex_lock(&python->mutex);
         job->done = true;
-        job_unref(job);
+        if (python->lost)
+            job_free(job); /* its caller has left */
         pthread_cond_broadcast(&python->to_callers);
     }
     pthread_mutex_unlock(&python->mutex);
@@ -245,6 +240,7 @@ static void init_conds(AcrPython *python)
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&python->turn, NULL);
     pthread_mutex_init(&python->mutex, NULL);
     pthread_cond_init(&python->to_worker, &attr);
     pthread_cond_init(&python->to_callers, &attr);
@@ -258,9 +254,9 @@ static void destroy(AcrPython *python)
     pthread_cond_destroy(&python->to_callers);
     pthread_cond_destroy(&python->to_watchdog);
     pthread_mutex_destroy(&python->mutex);
+    pthread_mutex_destroy(&python->turn);
     g_clear_error(&python->start_error);
     g_free(python->package_dir);
-    g_free(python->version);
     g_free(python);
 }
 
@@ -284,12 +280,10 @@ AcrPython *acr_python_start(const char *package_dir, GError **error)
 {
     AcrPython *python = g_new0(AcrPython, 1);
     init_conds(python);
-    g_queue_init(&python->jobs);
     python->watch_until_us = G_MAXINT64;
     python->package_dir = g_canonicalize_filename(package_dir, NULL);
-    python->referee = (AcrReferee){.ctx = python, .compiles = acr_py_compiles, .lint = acr_py_lint};
     /* Asked before there is another thread: Python makes this text when it is first asked for. */
-    python->version = acr_py_running_version();
+    (void)Py_GetVersion();
     int failed = start_worker(python);
     if (failed) {
         g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start a thread: %s",
@@ -339,12 +333,7 @@ void acr_python_free(AcrPython *python)
     destroy(python);
 }
 
-const char *acr_python_version(const AcrPython *python)
-{
-    return python->version;
-}
-
-const AcrReferee *acr_python_referee(AcrPython *python)
+AcrReferee *acr_python_referee_slot(AcrPython *python)
 {
     return &python->referee;
 }
@@ -362,20 +351,13 @@ static bool lost_error(GError **error)
 /* With the mutex held. */
 static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
 {
+    python->posted = job;
+    pthread_cond_signal(&python->to_worker);
     while (!job->done) {
-        if (python->phase == FAILED_TO_START) {
-            if (g_queue_remove(&python->jobs, job))
-                job_unref(job);
+        if (python->phase == FAILED_TO_START)
             return start_error(python, error);
-        }
-        if (python->lost && !job->started) {
-            if (g_queue_remove(&python->jobs, job))
-                job_unref(job);
-            return lost_error(error);
-        }
         if (job->started && g_get_monotonic_time() >= job->give_up_us) {
             python->lost = true;
-            pthread_cond_broadcast(&python->to_callers);
             g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
                         "python took longer than %" G_GINT64_FORMAT " ms and did not end",
                         job->deadline_ms);
@@ -395,18 +377,13 @@ static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
 bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument,
                      gint64 deadline_ms, GBytes **out, GError **error)
 {
-    bool ok;
     Job *job = job_new(module, function, argument, deadline_ms);
+    pthread_mutex_lock(&python->turn);
     pthread_mutex_lock(&python->mutex);
-    if (python->lost) {
-        job_unref(job);
-        ok = lost_error(error);
-    } else {
-        g_queue_push_tail(&python->jobs, job);
-        pthread_cond_signal(&python->to_worker);
-        ok = await_job(python, job, out, error);
-    }
-    job_unref(job);
+    bool ok = python->lost ? lost_error(error) : await_job(python, job, out, error);
+    if (job->done || !job->started) /* else the worker frees it, should it ever end */
+        job_free(job);
     pthread_mutex_unlock(&python->mutex);
+    pthread_mutex_unlock(&python->turn);
     return ok;
 }

@@ -15,9 +15,9 @@ void acr_py_fields_add(GByteArray *fields, const void *data, gsize len)
         g_byte_array_append(fields, data, (guint)len);
 }
 
-GPtrArray *acr_py_fields_split(GBytes *data)
+GPtrArray *acr_py_texts_split(GBytes *data)
 {
-    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
     gsize size, at = 0;
     const guint8 *bytes = g_bytes_get_data(data, &size);
     while (at < size) {
@@ -29,7 +29,7 @@ GPtrArray *acr_py_fields_split(GBytes *data)
         at += sizeof length;
         if (length > size - at)
             return NULL;
-        g_ptr_array_add(fields, g_bytes_new_from_bytes(data, at, (gsize)length));
+        g_ptr_array_add(fields, acr_utf8_repair(bytes + at, (gsize)length));
         at += (gsize)length;
     }
     return g_steal_pointer(&fields);

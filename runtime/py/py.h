@@ -1,6 +1,6 @@
 /*
  * py: the one place that knows Python. One thread owns the interpreter: it initialises, runs jobs
- * from a queue and finalises; other threads post a job and wait. Everything else in the program
+ * one at a time and finalises; other threads post a job and wait. Everything else in the program
  * uses the functions below.
  */
 #ifndef ACR_PY_H
@@ -41,7 +41,6 @@ bool acr_python_await(AcrPython *python, GError **error) ACR_MUST_USE;
 AcrPython *acr_python_new(const char *package_dir, GError **error) ACR_MUST_USE;
 void acr_python_free(AcrPython *python); /* ends the thread and finalises */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrPython, acr_python_free)
-const char *acr_python_version(const AcrPython *python); /* borrowed: "3.11.2" */
 
 /*
  * Outlines one file by Python's ast, in this process; an AcrOutlineOne, whose `ctx` is an
@@ -55,8 +54,8 @@ bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes *
  */
 char *acr_python_outline_version(const char *package_dir, GError **error) ACR_MUST_USE;
 
-/* The referee for native/: borrowed, valid while `python` lives; its functions may be called from
- * any thread. */
+/* The referee for native/: borrowed, valid while `python` lives. Asked for by one thread; its
+ * functions may be called from any. */
 const AcrReferee *acr_python_referee(AcrPython *python);
 
 /*

@@ -27,20 +27,15 @@ bool acr_py_start(const char *package_dir, GError **error) ACR_MUST_USE;
 bool acr_py_version_fits(const char *built, const char *running);
 /* Version of the libpython in this process, "3.11.2"; needs no interpreter; owned (g_free). */
 char *acr_py_running_version(void) ACR_MUST_USE;
-/* The interpreter that was named when the program was built; borrowed for ever. */
-const char *acr_py_executable(void);
 
 /* ---- Several byte strings as one, as python/acr/packing.py writes them ---- */
 
 void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
-/* Owned array of GBytes (freed with its elements), or NULL when `data` is no list of fields. */
-GPtrArray *acr_py_fields_split(GBytes *data) ACR_MUST_USE;
+/* Owned array of the fields as text (char *, valid UTF-8, freed with it), or NULL when `data` is not
+ * a list of fields. */
+GPtrArray *acr_py_texts_split(GBytes *data) ACR_MUST_USE;
 
-/* ---- Referee ---- */
-
-bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
-                     GError **error) ACR_MUST_USE;
-bool acr_py_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
-                 GError **error) ACR_MUST_USE;
+/* Where the referee of an interpreter lies; acr_python_referee fills it. */
+AcrReferee *acr_python_referee_slot(AcrPython *python);
 
 #endif

@@ -13,7 +13,7 @@ static void add_bytes(GByteArray *fields, GBytes *bytes)
     acr_py_fields_add(fields, data, len);
 }
 
-bool acr_py_compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
+static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
                      GError **error)
 {
     GByteArray *fields = g_byte_array_new();
@@ -71,7 +71,7 @@ static bool read_numbers(GBytes *result, guint *out, gsize n)
 }
 
 /* Whatever goes wrong in Python, only the linter's word is missing. */
-bool acr_py_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
+static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
                  GError **error)
 {
     GByteArray *fields = g_byte_array_new();
@@ -90,4 +90,11 @@ bool acr_py_lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_wor
         out_worse[i] = ACR_LINT_UNKNOWN;
     *out_why = g_strdup(failed ? failed->message : "the linter's answer cannot be read");
     return true;
+}
+
+const AcrReferee *acr_python_referee(AcrPython *python)
+{
+    AcrReferee *referee = acr_python_referee_slot(python);
+    *referee = (AcrReferee){.ctx = python, .compiles = compiles, .lint = lint};
+    return referee;
 }

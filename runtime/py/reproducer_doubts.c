@@ -9,17 +9,6 @@
 /* A script that its reader did not come through with. */
 #define UNREADABLE "the script cannot be read by the program's own Python"
 
-static bool take_texts(GBytes *result, GPtrArray *doubts)
-{
-    g_autoptr(GPtrArray) fields = acr_py_fields_split(result);
-    for (guint i = 0; fields && i < fields->len; i++) {
-        gsize len;
-        const char *data = g_bytes_get_data(fields->pdata[i], &len);
-        g_ptr_array_add(doubts, acr_utf8_repair(data ? data : "", len));
-    }
-    return fields != NULL;
-}
-
 bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts, GError **error)
 {
     g_autoptr(GBytes) argument = g_bytes_new(script, strlen(script));
@@ -34,10 +23,12 @@ bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
         g_ptr_array_add(doubts, g_strdup(UNREADABLE));
         return true;
     }
-    if (!take_texts(result, doubts)) {
-        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                            "reproducer_doubts.find gave no fields");
-        return false;
+    g_autoptr(GPtrArray) texts = acr_py_texts_split(result);
+    if (texts) {
+        g_ptr_array_extend_and_steal(doubts, g_steal_pointer(&texts));
+        return true;
     }
-    return true;
+    g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
+                        "reproducer_doubts.find gave no fields");
+    return false;
 }

@@ -79,7 +79,7 @@ static void missing_objects(void)
     g_assert_cmpuint(acr_index_n_files(index), ==, 1);
     g_assert_nonnull(acr_index_file(index, 0)->unparsed);
     g_assert_cmpstr(acr_index_file(index, 0)->unparsed, !=, "never");
-    g_assert_cmpuint(acr_index_n_symbols(index), ==, 0);
+    g_assert_cmpuint(n_symbols(index), ==, 0);
 }
 
 static void large_file(void)
@@ -195,7 +195,7 @@ static void nothing_to_index(void)
     gsize n;
     g_autoptr(AcrIndex) index = index_of(files);
     g_assert_cmpuint(acr_index_n_files(index), ==, 0);
-    g_assert_cmpuint(acr_index_n_symbols(index), ==, 0);
+    g_assert_cmpuint(n_symbols(index), ==, 0);
     g_assert_null(acr_index_lookup(index, ACR_SYMBOL_CLASS, "A", &n));
     g_assert_cmpuint(n, ==, 0);
     (void)acr_index_names(index, ACR_SYMBOL_CLASS, &n);

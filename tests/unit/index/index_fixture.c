@@ -113,10 +113,17 @@ char *names_of(const AcrIndex *index, GArray *ids)
     return g_string_free(names, FALSE);
 }
 
+gsize n_symbols(const AcrIndex *index)
+{
+    AcrIndexStats stats;
+    acr_index_stats(index, &stats);
+    return stats.symbols;
+}
+
 guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path, const char *qualname)
 {
     gint64 found = -1;
-    for (guint32 id = 0; id < acr_index_n_symbols(index); id++) {
+    for (guint32 id = 0; id < n_symbols(index); id++) {
         const AcrSymbol *symbol = acr_index_symbol(index, id);
         if (symbol->kind != kind || strcmp(symbol->qualname, qualname) != 0 ||
             strcmp(acr_index_file(index, symbol->file)->path, path) != 0)

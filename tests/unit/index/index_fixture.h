@@ -25,6 +25,8 @@ AcrOutliner fake_outliner(void);
 /* "path:qualname" of the ids, joined by blanks; owned. Frees the array. */
 char *names_of(const AcrIndex *index, GArray *ids);
 /* The only symbol of that kind and qualified name; must be there. */
+/* Symbols of a built index; their ids are the numbers below. */
+gsize n_symbols(const AcrIndex *index);
 guint32 symbol_of(const AcrIndex *index, AcrSymbolKind kind, const char *path,
                   const char *qualname);
 

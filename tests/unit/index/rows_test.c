@@ -72,7 +72,7 @@ static void parents(void)
                   "D|A.f.L.m|6|6|6|7|c|\nA|A.x|10|10|y.z|c\nD|A.f|11|11|11|12|c|p\n"
                   "I|os|13|os|\nC|A|21|21|21|22|\nA|A.w|22|22||c\nI|np|23|numpy|\n");
     static const gint32 expected[] = {-1, 0, 1, 1, 3, 0, 0, 0, -1, 8, -1};
-    g_assert_cmpuint(acr_index_n_symbols(index), ==, G_N_ELEMENTS(expected));
+    g_assert_cmpuint(index->symbols->len, ==, G_N_ELEMENTS(expected));
     for (guint32 i = 0; i < G_N_ELEMENTS(expected); i++)
         g_assert_cmpint(acr_index_symbol(index, i)->parent, ==, expected[i]);
     g_assert_cmpint(acr_index_symbol(index, 1)->kind, ==, ACR_SYMBOL_METHOD);
@@ -172,7 +172,7 @@ static void earlier_files_stay(void)
     g_assert_cmpstr(error->message, ==, "rows malformed (row 2)");
     g_assert_true(acr_index_add_rows(index, 2, good, strlen(good), &unparsed, NULL));
     acr_index_freeze(index);
-    g_assert_cmpuint(acr_index_n_symbols(index), ==, 2);
+    g_assert_cmpuint(index->symbols->len, ==, 2);
     g_assert_cmpstr(acr_index_symbol(index, 1)->bases[0], ==, "B");
     g_assert_null(acr_index_symbol(index, 1)->bases[1]);
     g_assert_cmpuint(acr_index_symbol(index, 1)->file, ==, 2);
@@ -204,7 +204,7 @@ static void depth_limit(void)
     g_autofree char *most = nested(ACR_INDEX_MAX_DEPTH);
     g_autofree char *more = nested(ACR_INDEX_MAX_DEPTH + 1);
     g_autoptr(AcrIndex) index = decode_ok(most);
-    g_assert_cmpuint(acr_index_n_symbols(index), ==, ACR_INDEX_MAX_DEPTH);
+    g_assert_cmpuint(index->symbols->len, ==, ACR_INDEX_MAX_DEPTH);
     refused(more);
 }
 
@@ -242,7 +242,7 @@ static void symbols_limit(void)
     for (guint i = 0; i < ACR_INDEX_MAX_SYMBOLS_PER_FILE; i++)
         g_string_append_len(text, row, sizeof row - 1);
     g_autoptr(AcrIndex) index = decode_ok(text->str);
-    g_assert_cmpuint(acr_index_n_symbols(index), ==, ACR_INDEX_MAX_SYMBOLS_PER_FILE);
+    g_assert_cmpuint(index->symbols->len, ==, ACR_INDEX_MAX_SYMBOLS_PER_FILE);
     g_string_append(text, row);
     refused(text->str);
     g_string_free(text, TRUE);

@@ -175,7 +175,7 @@ static void an_attribute_set_on_self_is_shown(void)
         fixture_call(&fixture, "search_method_in_class", "encoding", "R", NULL);
     fixture_assert_places(&answer, "m.py:1-6 R __init__");
     fixture_expect(&fixture, "search_method_in_class", "encoding", "S", "m.py:1-6 R __init__");
-    assert_has(&answer, "encoding is no method of R but an attribute, set here.");
+    assert_has(&answer, "encoding is not a method of R but an attribute, set here.");
 }
 
 void add_method_tests(void)

@@ -73,14 +73,16 @@ static void what_is_no_pattern_is_said_with_its_place(void)
     fixture_init(&fixture, "m.py", "f(x)\n", NULL);
     g_auto(AcrAnswer) open = fixture_call(&fixture, "search_code", "re:f(x", NULL, NULL);
     g_assert_false(open.ok);
-    assert_has(&open, "Cannot search for re:f(x: it is no pattern: missing closing parenthesis, at "
-                      "offset 3.\n");
+    assert_has(
+        &open,
+        "Cannot search for re:f(x: it is not a valid pattern: missing closing parenthesis, at "
+        "offset 3.\n");
     g_auto(AcrAnswer) back = fixture_call(&fixture, "search_code", "re:é\\", NULL, NULL);
     assert_has(&back, "at offset 2.\n");
     g_autofree char *many = g_strnfill(ACR_PATTERN_MAX_BYTES + 1, 'x');
     g_autofree char *argument = g_strconcat("re:", many, NULL);
     g_auto(AcrAnswer) refused = fixture_call(&fixture, "search_code", argument, NULL, NULL);
-    assert_has(&refused, "it is no pattern: pattern string is longer than the limit");
+    assert_has(&refused, "it is not a valid pattern: pattern string is longer than the limit");
     g_auto(AcrAnswer) nowhere =
         fixture_call(&fixture, "search_code_in_file", "re:x", "none.py", NULL);
     assert_has(&nowhere, "There is no file of that name.\n");
