@@ -2,13 +2,10 @@
 #ifndef ACR_SANDBOX_BACKEND_H
 #define ACR_SANDBOX_BACKEND_H
 
+#include "sandbox/error.h"
 #include "sandbox/find_python.h"
 #include "sandbox/helper_spec.h"
 #include "sandbox/tree_cache.h"
-
-/* Sets an error and returns false, for `return`. */
-bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, ...)
-    G_GNUC_PRINTF(3, 4);
 
 /* ---- Backends ---- */
 

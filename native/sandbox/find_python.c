@@ -4,7 +4,7 @@
  * that lies in the repository is as little trusted as the repository.
  */
 #include "sandbox/find_python.h"
-#include "sandbox/backend.h"
+#include "sandbox/error.h"
 
 #include <errno.h>
 #include <fcntl.h>

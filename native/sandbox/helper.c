@@ -5,6 +5,7 @@
  * of a namespace shows what it was started with to all others in it.
  */
 #include "sandbox/helper_steps.h"
+#include "sandbox/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 
 #define MAX_FILES 4096u /* descriptors of one process */
 
-/* ---- Telling the host ---- */
+/* ---- Messages to the host ---- */
 
 /* Hands the host a descriptor of the stage, through which it sees how full it is and what was
  * written, also after everything is over. */
@@ -44,17 +45,26 @@ static void send_stage(int stage)
     (void)sendmsg(ACR_HELPER_CHANNEL, &message, MSG_NOSIGNAL);
 }
 
-void acr_helper_send(const char *message)
+static void send_text(const char *text)
 {
-    (void)send(ACR_HELPER_CHANNEL, message, strlen(message), MSG_NOSIGNAL);
+    (void)send(ACR_HELPER_CHANNEL, text, strlen(text), MSG_NOSIGNAL);
 }
 
-static int tell(const GError *error)
+/* 'E', an AcrSandboxError as a digit, and what went wrong. */
+static int send_error(const GError *error)
 {
     int code = error->domain == ACR_SANDBOX_ERROR ? error->code : ACR_SANDBOX_ERROR_FAILED;
     g_autofree char *text = g_strdup_printf("E%d%s", code, error->message);
-    acr_helper_send(text);
+    send_text(text);
     return ACR_HELPER_FAILED;
+}
+
+/* 'X' and the status of the command; the helper itself ends with 0. */
+static int send_status(int status)
+{
+    g_autofree char *text = g_strdup_printf("X%d", status);
+    send_text(text);
+    return 0;
 }
 
 /* ---- Limits ---- */
@@ -80,22 +90,16 @@ static bool set_limits(const AcrHelperSpec *spec, GError **error)
         err = set_limit(RLIMIT_NOFILE, MAX_FILES, MAX_FILES);
     if (!err)
         err = set_limit(RLIMIT_CORE, 0, 0);
-    if (!err)
-        return true;
-    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "cannot set a limit: %s",
-                g_strerror(err));
-    return false;
+    return !err || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot set a limit: %s",
+                                    g_strerror(err));
 }
 
 /* When the machine runs out of memory, what runs here goes first: memory that no process has mapped
  * escapes the watch, and the kernel would look for the guilty elsewhere. */
 static void offer_to_end(void)
 {
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
+    ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     (void)!write(fd, "1000", 4);
-    close(fd);
 }
 
 /* A session keyring of its own: the host's may hold keys. */
@@ -118,24 +122,17 @@ static bool isolate(const AcrHelperSpec *spec, GError **error)
     if (!acr_helper_mount(spec, &stage, error))
         return false;
     send_stage(stage);
-    if (!die_with(spec)) {
-        g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "the program is gone");
-        return false;
-    }
+    if (!die_with(spec))
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "the program is gone");
     return set_limits(spec, error) && acr_helper_refuse_calls(error);
 }
 
 static bool lay_plain(const AcrHelperSpec *spec, GError **error)
 {
-    int root = open(spec->files_at, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0) {
-        g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "cannot open '%s': %s",
-                    spec->files_at, g_strerror(errno));
-        return false;
-    }
-    bool ok = acr_helper_write_files(root, spec->files, -1, error);
-    close(root);
-    return ok;
+    ACR_AUTO_FD root = open(spec->files_at, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return acr_sandbox_fail_errno(error, errno, "cannot open", spec->files_at);
+    return acr_helper_write_files(root, spec->files, -1, error);
 }
 
 /*
@@ -164,13 +161,13 @@ int acr_sandbox_helper(const AcrInterrupt *interrupt)
     if (!reset_signals(interrupt))
         return ACR_HELPER_FAILED;
     if (!acr_helper_spec_read(ACR_HELPER_SPEC, &spec, &error))
-        return tell(error);
+        return send_error(error);
     if (!die_with(&spec))
         return ACR_HELPER_FAILED;
-    int code = ACR_HELPER_FAILED;
+    int status = 0;
     offer_to_end();
     bool ok = spec.is_plain ? lay_plain(&spec, &error) && set_limits(&spec, &error)
                             : isolate(&spec, &error);
-    ok = ok && (code = acr_helper_supervise(&spec, &error)) >= 0;
-    return ok ? code : tell(error);
+    ok = ok && acr_helper_supervise(&spec, &status, &error);
+    return ok ? send_status(status) : send_error(error);
 }

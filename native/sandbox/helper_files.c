@@ -3,19 +3,13 @@
  * file nor in its place: the folder of a path is walked to part by part.
  */
 #include "sandbox/helper_steps.h"
+#include "sandbox/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static bool fail(GError **error, int err, const char *what, const char *path)
-{
-    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "%s '%s': %s", what, path,
-                g_strerror(err));
-    return false;
-}
 
 static int give(int fd, gint64 uid)
 {
@@ -92,7 +86,8 @@ bool acr_helper_write_files(int root, const GPtrArray *files, gint64 uid, GError
         const AcrHelperFile *file = files->pdata[i];
         int err = lay(root, file, uid);
         if (err)
-            return fail(error, err, file->content ? "cannot write" : "cannot remove", file->path);
+            return acr_sandbox_fail_errno(
+                error, err, file->content ? "cannot write" : "cannot remove", file->path);
     }
     return true;
 }

@@ -24,24 +24,12 @@
 #define SETUP_TAIL_BYTES 2000u /* of its output, in the error */
 #define SETUP_TAIL_LINES 20u
 #define SETUP_SHOWN_BYTES 200u /* of the command, there */
-#define FORMAT "3"             /* of what the store holds */
+#define FORMAT "4"             /* of what the store holds */
 #define LEFT_OUT "left-out"    /* beside a tree: the remark on what it lacks */
 #define MAX_LEFT_OUT 65536u
 
-G_DEFINE_QUARK(acr_sandbox_error_quark, acr_sandbox_error)
-
 static const AcrSandboxBackend *const backends[] = {&acr_sandbox_bubblewrap, &acr_sandbox_container,
                                                     &acr_sandbox_plain};
-
-bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *message = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error_literal(error, ACR_SANDBOX_ERROR, code, message);
-    return false;
-}
 
 /* ---- Names ---- */
 
@@ -234,11 +222,6 @@ const char *acr_sandbox_dir(const AcrSandbox *sandbox)
 const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox)
 {
     return (const char *const *)sandbox->remarks->pdata;
-}
-
-const char *acr_sandbox_digest(const AcrSandbox *sandbox)
-{
-    return sandbox->digest;
 }
 
 /* ---- What is laid into the copy ---- */

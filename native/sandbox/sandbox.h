@@ -85,9 +85,6 @@ const char *acr_sandbox_choice(const AcrSandbox *sandbox);
 /* Warnings for the user, one line each: what was left out, what this backend cannot enforce here;
  * borrowed until the next call, NULL-terminated, may be empty. */
 const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox);
-/* Everything that makes one environment differ from another (backend, Python, set-up, image), for
- * the keys of caches: 64 hex digits; borrowed. */
-const char *acr_sandbox_digest(const AcrSandbox *sandbox);
 
 /*
  * Runs the set-up command, unless there is none or the cache holds its result. The first execution

@@ -3,7 +3,7 @@
  * names; every step goes from a folder's descriptor to a name in it, and no link is followed.
  */
 #include "sandbox/tree.h"
-#include "sandbox/backend.h"
+#include "sandbox/error.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,12 +21,6 @@
  * time zone. Compiled code is taken for that of a file by the file's time and size; a set-up may
  * have left some, and a changed file of the same size may be laid within the second. */
 #define TREE_TIME ((time_t)315619200)
-
-static bool fail(GError **error, int err, const char *what, const char *path)
-{
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "%s '%s': %s", what, path,
-                            g_strerror(err));
-}
 
 /* ---- Export ---- */
 
@@ -119,7 +113,7 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
 {
     ACR_AUTO_FD root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0 || (uid >= 0 && fchown(root, (uid_t)uid, (gid_t)uid) != 0))
-        return fail(error, errno, "cannot use the folder", dir);
+        return acr_sandbox_fail_errno(error, errno, "cannot use the folder", dir);
     Export self = {.snapshot = snapshot, .dir = dir, .root = root, .uid = uid};
     gsize n = acr_snapshot_size(snapshot);
     g_autofree gsize *all = g_new(gsize, n + 1);
@@ -127,7 +121,7 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
         all[i] = i;
     int err = make_folders(&self);
     if (err)
-        return fail(error, err, "cannot make the folders of", dir);
+        return acr_sandbox_fail_errno(error, err, "cannot make the folders of", dir);
     self.too_big = g_string_new(NULL);
     pthread_mutex_init(&self.lock, NULL);
     acr_snapshot_read_many(snapshot, all, n, take_entry, &self);
@@ -258,7 +252,7 @@ gint64 acr_tree_bytes(const char *path)
 bool acr_tree_folder(const char *path, mode_t mode, GError **error)
 {
     bool ok = mkdir(path, mode) == 0 ? chmod(path, mode) == 0 : errno == EEXIST;
-    return ok || fail(error, errno, "cannot make", path);
+    return ok || acr_sandbox_fail_errno(error, errno, "cannot make", path);
 }
 
 static int give(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -271,7 +265,7 @@ bool acr_tree_give(const char *path, gint64 uid, GError **error)
 {
     int err =
         chown(path, (uid_t)uid, (gid_t)uid) == 0 ? acr_tree_walk(path, false, give, &uid) : errno;
-    return !err || fail(error, err, "cannot give away", path);
+    return !err || acr_sandbox_fail_errno(error, err, "cannot give away", path);
 }
 
 static int open_up(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -285,7 +279,7 @@ static int open_up(void *ctx, int dir, const char *name, const struct stat *st, 
 bool acr_tree_open_up(const char *path, GError **error)
 {
     int err = acr_tree_walk(path, false, open_up, NULL);
-    return !err || fail(error, err, "cannot open up", path);
+    return !err || acr_sandbox_fail_errno(error, err, "cannot open up", path);
 }
 
 /* ---- Copy ---- */
@@ -399,12 +393,12 @@ bool acr_tree_copy(const char *from, const char *to, GError **error)
 {
     int root = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
-        return fail(error, errno, "cannot use the folder", to);
+        return acr_sandbox_fail_errno(error, errno, "cannot use the folder", to);
     Copy copy = {g_array_new(FALSE, FALSE, sizeof(int))};
     g_array_append_val(copy.folders, root);
     int err = acr_tree_walk(from, false, copy_name, &copy);
     for (guint i = 0; i < copy.folders->len; i++)
         close(g_array_index(copy.folders, int, i));
     g_array_unref(copy.folders);
-    return !err || fail(error, err, "cannot copy", from);
+    return !err || acr_sandbox_fail_errno(error, err, "cannot copy", from);
 }

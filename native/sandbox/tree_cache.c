@@ -6,7 +6,8 @@
  * that user alone. When a cache is opened, what processes that are gone have left is swept: such
  * folders, locks, files beside entries that are not there.
  */
-#include "sandbox/backend.h"
+#include "sandbox/tree_cache.h"
+#include "sandbox/error.h"
 #include "sandbox/tree.h"
 
 #include <dirent.h>
@@ -38,12 +39,6 @@ struct AcrTreeCache {
     const AcrInterrupt *interrupt;
     gint64 deadline_us; /* of waiting; 0: none */
 };
-
-static bool fail(GError **error, int err, const char *what, const char *path)
-{
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "%s '%s': %s", what, path,
-                            g_strerror(err));
-}
 
 /* What cannot be removed now is tried again when a store is opened. */
 static void throw_away(const char *path)
@@ -111,7 +106,7 @@ static void fail_lock(const AcrTreeCache *store, const char *path, GError **erro
     if (acr_interrupted(store->interrupt))
         acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
     else
-        fail(error, errno, "cannot lock", path);
+        acr_sandbox_fail_errno(error, errno, "cannot lock", path);
 }
 
 /* ---- Temporary folders ---- */
@@ -186,7 +181,7 @@ static char *make_scratch(AcrTreeCache *store, const char *folder, GError **erro
     for (;;) {
         g_autofree char *path = g_build_filename(folder, TMP "XXXXXX", NULL);
         if (!g_mkdtemp_full(path, 0755)) {
-            fail(error, errno, "cannot make a folder in", folder);
+            acr_sandbox_fail_errno(error, errno, "cannot make a folder in", folder);
             return NULL;
         }
         int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
@@ -195,7 +190,7 @@ static char *make_scratch(AcrTreeCache *store, const char *folder, GError **erro
             return g_steal_pointer(&path);
         }
         if (errno != ENOENT) { /* else another process has swept it at once */
-            fail(error, errno, "cannot lock", path);
+            acr_sandbox_fail_errno(error, errno, "cannot lock", path);
             return NULL;
         }
     }
@@ -233,7 +228,7 @@ static bool claim(const char *folder, bool is_named, GError **error)
     int err = (is_named ? stat(folder, &st) : lstat(folder, &st)) == 0 ? 0 : errno;
     if (!err && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
         return chmod(folder, 0700) == 0 || errno == EROFS ||
-               fail(error, errno, "cannot make the folder private", folder);
+               acr_sandbox_fail_errno(error, errno, "cannot make the folder private", folder);
     if (!err && is_named && geteuid() == 0)
         return true;
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "'%s' belongs to another user",
@@ -247,7 +242,7 @@ static char *make_temporary(AcrTreeCache *store, GError **error)
     g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
     g_autofree char *folder = g_build_filename(g_get_tmp_dir(), name, NULL);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
-        fail(error, errno, "cannot make the folder", folder);
+        acr_sandbox_fail_errno(error, errno, "cannot make the folder", folder);
         return NULL;
     }
     if (!claim(folder, false, error))
@@ -269,7 +264,7 @@ AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrup
     if (!acr_dir_make(path, error) || !claim(path, true, error))
         return NULL;
     if (access(path, W_OK | X_OK) != 0) {
-        fail(error, errno, "cannot write to", path);
+        acr_sandbox_fail_errno(error, errno, "cannot write to", path);
         return NULL;
     }
     store->path = g_strdup(path);
@@ -411,7 +406,8 @@ static bool make_entry(AcrTreeCache *store, const char *key, AcrTreeMake *make, 
     bool ok = make(ctx, dir, error);
     if (ok) {
         write_size(store, key, dir);
-        ok = rename(dir, path) == 0 || fail(error, errno, "cannot put into place", path);
+        ok = rename(dir, path) == 0 ||
+             acr_sandbox_fail_errno(error, errno, "cannot put into place", path);
     }
     if (!ok && !acr_tree_cache_discard(store, dir, &left))
         g_debug("%s", left->message);
@@ -450,7 +446,7 @@ char *acr_tree_cache_get(AcrTreeCache *store, const char *key, AcrTreeMake *make
     if (!ok) {
         shrink_to(store, ACR_TREE_CACHE_MAX_BYTES);
         ok = make_entry(store, key, make, ctx, path, error) &&
-             (hold(store, path) || fail(error, errno, "cannot use", path));
+             (hold(store, path) || acr_sandbox_fail_errno(error, errno, "cannot use", path));
     }
     acr_tree_cache_unlock(store, key, fd);
     return ok ? g_steal_pointer(&path) : NULL;
@@ -468,7 +464,7 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
     for (;;) {
         bool is_new = mkdir(path, 0755) == 0;
         if (!is_new && errno != EEXIST) {
-            fail(error, errno, "cannot make the folder", path);
+            acr_sandbox_fail_errno(error, errno, "cannot make the folder", path);
             return NULL;
         }
         int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
