@@ -72,8 +72,8 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
     if (!state->stage)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                 "there is no folder to put the sandbox together in");
-    return acr_sandbox_python_find(sandbox->given_python, sandbox->work_tree, sandbox->snapshot,
-                                   &sandbox->python, error);
+    return acr_sandbox_python_find(sandbox->options.python, sandbox->options.work_tree,
+                                   sandbox->options.snapshot, &sandbox->python, error);
 }
 
 static void close_backend(AcrSandbox *sandbox)
@@ -166,7 +166,7 @@ static void add_command(const AcrSandbox *sandbox, const AcrExecution *execution
         acr_helper_words(spec->argv, "--setenv", parts[0], parts[1] ? parts[1] : "", NULL);
     }
     /* The shell says of a program that is not there what shells say, and becomes the others. */
-    acr_helper_words(spec->argv, "--chdir", sandbox->mount, "--remount-ro", "/", "--", "/bin/sh",
+    acr_helper_words(spec->argv, "--chdir", sandbox->dir, "--remount-ro", "/", "--", "/bin/sh",
                      "-c", "exec \"$@\"", "sh", NULL);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(spec->argv, g_strdup(execution->argv[i]));
@@ -197,7 +197,7 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     acr_helper_words(spec->argv, "--remount-ro", "/dev", NULL); /* a file system without limits */
     bind_stage(spec, "--bind", AT_TMP, "/tmp");
     bind_stage(spec, "--bind", AT_HOME, ACR_HELPER_HOME);
-    bind_stage(spec, "--bind", AT_TREE, sandbox->mount);
+    bind_stage(spec, "--bind", AT_TREE, sandbox->dir);
     add_python(sandbox, is_setup, spec);
     add_command(sandbox, execution, spec);
 }
@@ -210,7 +210,7 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
 {
     g_autofree char *upper = g_strdup_printf("/proc/self/fd/%d/upper_0", stage);
     g_autoptr(GHashTable) files = acr_tree_list(upper);
-    return files ? acr_sandbox_changed(files, upper, spec->files) : NULL;
+    return files ? acr_sandbox_changed(files, spec->files, acr_sandbox_is_as_laid, upper) : NULL;
 }
 
 /* ---- Executing ---- */
@@ -273,9 +273,9 @@ static void add_setup_layers(const AcrSandbox *sandbox, const char *dir, AcrHelp
 
 static bool run_setup(const AcrSandbox *sandbox, const char *dir, GError **error)
 {
-    const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
+    const char *const argv[] = {"/bin/sh", "-c", sandbox->options.setup, NULL};
     AcrExecution execution = {.argv = argv,
-                              .network = sandbox->setup_network,
+                              .network = sandbox->options.setup_network,
                               .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrHelperSpec) spec = {0};
     acr_helper_spec_init(&spec);

@@ -10,11 +10,10 @@
 
 typedef struct AcrEngine AcrEngine;
 /*
- * Finds the engine's socket and speaks to it: `socket`, else what DOCKER_HOST or CONTAINER_HOST
- * names (unix:// only), else the usual places. Owned. Errors: UNAVAILABLE.
+ * Finds the engine's socket and speaks to it: what DOCKER_HOST or CONTAINER_HOST names (unix:// only),
+ * else the usual places. Owned. Errors: UNAVAILABLE.
  */
-AcrEngine *acr_engine_open(const char *socket, const AcrInterrupt *interrupt,
-                           GError **error) ACR_MUST_USE;
+AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 void acr_engine_free(AcrEngine *engine);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEngine, acr_engine_free)
 
@@ -47,9 +46,9 @@ bool acr_engine_put(AcrEngine *engine, const char *id, const char *dir, GBytes *
 /* Keeps the container's files as an image. */
 bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name,
                        GError **error) ACR_MUST_USE;
-/* What the command has changed below `dir`, sorted, relative to it; owned (g_strfreev); NULL: not
- * known. */
-char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir);
+/* What was changed below `dir`: a set of paths relative to it, at most ACR_SANDBOX_MAX_CHANGED; owned
+ * (g_hash_table_unref); NULL: not known. */
+GHashTable *acr_engine_changes(AcrEngine *engine, const char *id, const char *dir) ACR_MUST_USE;
 /* Whether a regular file there has this content; false also where that cannot be told. */
 bool acr_engine_holds(AcrEngine *engine, const char *id, const char *dir, const char *path,
                       GBytes *content);

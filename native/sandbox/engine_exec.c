@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "http/http.h"
-
 #define KILLED 137
 #define MAX_EXIT 255
 
@@ -111,11 +109,11 @@ static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GEr
     static const char *const headers[] = {"Content-Type: application/json", NULL};
     AcrEngineExec *exec = reading->exec;
     g_autofree char *path = g_strdup_printf("/exec/%s/start", exec_id);
-    g_autofree char *url = acr_engine_url(path);
+    g_autofree char *url = g_strconcat(ACR_ENGINE_API, path, NULL);
     AcrHttpRequest request = {
         .method = "POST",
         .url = url,
-        .unix_socket = acr_engine_socket(engine),
+        .unix_socket = engine->socket,
         .headers = headers,
         .body = body,
         .body_len = strlen(body),
@@ -124,7 +122,7 @@ static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GEr
         .body_limit = G_MAXSSIZE,
         .on_body = on_body,
         .on_body_ctx = reading,
-        .interrupt = acr_engine_interrupt(engine),
+        .interrupt = engine->interrupt,
     };
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) reason = NULL;

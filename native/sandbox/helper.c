@@ -6,6 +6,7 @@
  */
 #include "sandbox/helper_steps.h"
 #include "sandbox/error.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -132,7 +133,7 @@ static bool lay_plain(const AcrHelperSpec *spec, GError **error)
     ACR_AUTO_FD root = open(spec->files_at, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return acr_sandbox_fail_errno(error, errno, "cannot open", spec->files_at);
-    return acr_helper_write_files(root, spec->files, -1, error);
+    return acr_tree_write(root, spec->files, -1, error);
 }
 
 /*

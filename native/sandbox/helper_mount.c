@@ -9,6 +9,7 @@
  */
 #include "sandbox/helper_steps.h"
 #include "sandbox/error.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -221,7 +222,7 @@ static bool write_files(const AcrHelperSpec *spec, GError **error)
     ACR_AUTO_FD root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return fail_at(error, "cannot open", path);
-    return acr_helper_write_files(root, spec->files, spec->uid, error);
+    return acr_tree_write(root, spec->files, spec->uid, error);
 }
 
 /* Gives up root's rights permanently. */

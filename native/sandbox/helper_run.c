@@ -173,8 +173,9 @@ static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
                                 "standard input cannot be a folder or a disk");
     if (!S_ISREG(st.st_mode))
         return true;
-    *out = acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,
-                           run->execution->limits.wall_ms, run->sandbox->interrupt, &reason);
+    *out =
+        acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,
+                        run->execution->limits.wall_ms, run->sandbox->options.interrupt, &reason);
     return *out || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
                                     "%s (more of it can come through a pipe)", reason->message);
 }
@@ -183,7 +184,7 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
 {
     static const char *const empty[] = {NULL};
     const AcrExecution *execution = run->execution;
-    const char *const argv[] = {run->sandbox->exe, ACR_SANDBOX_VERB, NULL};
+    const char *const argv[] = {run->sandbox->options.exe, ACR_SANDBOX_VERB, NULL};
     const int fds[] = {channel, spec, status};
     g_autoptr(GBytes) file = NULL;
     gsize len = execution->input_len;
@@ -206,7 +207,7 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
         .on_output = pass_output,
         .watch = watch,
         .ctx = run,
-        .interrupt = run->sandbox->interrupt,
+        .interrupt = run->sandbox->options.interrupt,
     };
     return acr_spawn_run(&spawn, &run->spawned, error);
 }

@@ -8,9 +8,6 @@
 bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error) ACR_MUST_USE;
 /* Refuses some calls of the kernel from now on. */
 bool acr_helper_refuse_calls(GError **error) ACR_MUST_USE;
-/* Lays files into the folder `root`, no link followed, owned by `uid` (-1: nothing is changed). */
-bool acr_helper_write_files(int root, const GPtrArray *files, gint64 uid,
-                            GError **error) ACR_MUST_USE;
 /* Runs the command of a spec and ends all that it left; its status as wait() gives it. */
 bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **error) ACR_MUST_USE;
 

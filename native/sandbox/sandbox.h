@@ -34,32 +34,26 @@ GQuark acr_sandbox_error_quark(void);
 /* The hidden verb of the program that prepares limits, namespaces and mounts, and becomes the
  * command; see acr_sandbox_helper. */
 #define ACR_SANDBOX_VERB "sandbox-helper"
-#define ACR_SANDBOX_IMAGE_DIR                                                                      \
-    "/testbed" /* where an image holds the project, unless said otherwise */
+#define ACR_SANDBOX_IMAGE_DIR "/testbed" /* where an image holds the project */
 
-/* Zero-initialise. All borrowed for the call; the sandbox keeps references and copies. */
+/* Zero-initialise. All is borrowed for the life of the sandbox. */
 typedef struct {
     const char *backend; /* a row's name; NULL: "container" with an image, else "bubblewrap" */
     AcrSnapshot *snapshot;
-    /* Absolute path at which the copy appears: the working tree's own, so that what was installed
-     * from there finds it. NULL: ACR_SANDBOX_IMAGE_DIR. */
-    const char *mount;
-    const char *work_tree; /* where a ".venv" is looked for; NULL: nowhere */
-    const char *python;    /* as given by the user: a path, or a name in PATH; NULL: looked for */
-    const char *setup;     /* a shell command, run once for each tree; NULL: none */
+    /* Absolute path of the working tree. The copy appears there, so that what was installed from
+     * there finds it, and a ".venv" is looked for there. NULL: ACR_SANDBOX_IMAGE_DIR, and none. */
+    const char *work_tree;
+    const char *python; /* as given by the user: a path, or a name in PATH; NULL: looked for */
+    const char *setup;  /* a shell command, run once for each tree; NULL: none */
     bool setup_network;
-    gint64 setup_ms;       /* its time; 0: an hour */
-    gint64 deadline_us;    /* of the system's monotonic clock: a set-up, and the wait for another's,
-                              ends by then; 0: none */
-    const char *image;     /* container: its name; needed there, refused elsewhere */
-    const char *image_dir; /* the project in the image, as it was committed; NULL:
-                              ACR_SANDBOX_IMAGE_DIR */
-    const char *engine;    /* container: path of the engine's unix socket; NULL: DOCKER_HOST or
-                              CONTAINER_HOST, else the usual places */
-    const char *cache;     /* folder for trees and set-up layers, made if missing; NULL: a temporary
-                              one that goes with the sandbox */
-    const char *exe;       /* this program, for ACR_SANDBOX_VERB */
-    const AcrInterrupt *interrupt; /* must outlive the sandbox */
+    gint64 setup_ms;    /* its time; 0: an hour */
+    gint64 deadline_us; /* of the system's monotonic clock: a set-up, and the wait for another's,
+                           ends by then; 0: none */
+    const char *image;  /* container: its name; needed there, refused elsewhere */
+    const char *cache;  /* folder for trees and set-up layers, made if missing; NULL: a temporary
+                           one that goes with the sandbox */
+    const char *exe;    /* this program, for ACR_SANDBOX_VERB */
+    const AcrInterrupt *interrupt;
 } AcrSandboxOptions;
 
 /* One thread at a time. */
