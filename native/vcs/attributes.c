@@ -24,8 +24,7 @@ void acr_vcs_attributes_free(AcrVcsAttributes *attributes)
 
 static bool fail(GError **error)
 {
-    acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read .gitattributes");
-    return false;
+    return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read .gitattributes");
 }
 
 /* Names of the .gitattributes files that exist on the way to `paths`; owned. */

@@ -34,18 +34,13 @@ static void step_clear(Step *step)
 
 static bool fail_path(GError **error, const char *path, const char *what)
 {
-    g_autofree char *shown = acr_vcs_show_path(path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' %s", shown, what);
-    return false;
+    return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' %s", path, what);
 }
 
 static bool fail_errno(GError **error, const char *path, const char *what)
 {
-    int code = errno;
-    g_autofree char *shown = acr_vcs_show_path(path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s", what, shown,
-                g_strerror(code));
-    return false;
+    return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s", what, path,
+                        g_strerror(errno));
 }
 
 static const char *base_name(const char *path)
