@@ -47,12 +47,17 @@ void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRI
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out);
 AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox);
-/* Whether a set-up succeeded; the error is a line, and where there are more its last lines. */
-bool acr_sandbox_setup_check(const AcrSandbox *sandbox, const AcrExecuted *executed,
-                             GError **error) ACR_MUST_USE;
-/* Fills in a command's streams and its time: the two ends of each stream, and between them how much
- * was left out. */
-void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out);
+/* Runs a command in a place of the backend's. */
+typedef bool AcrRunIn(AcrSandbox *sandbox, const char *where, const AcrExecution *execution,
+                      AcrExecuted *out, GError **error);
+/* Runs the set-up there. Errors: SETUP (a line, and where there are more its last lines), those of
+ * `run_in`. */
+bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *where,
+                           GError **error) ACR_MUST_USE;
+/* Fills in a command's streams (their two ends, and between them how much was left out), its time, and
+ * the limit that it hit: `seen`, unless its end or its streams show one that came first. */
+void acr_sandbox_take_result(const AcrSpawnResult *spawned, const AcrSandboxLimits *limits,
+                             AcrSandboxLimit seen, AcrExecuted *out);
 /* Makes the entry of the cache with the snapshot's files, sandbox->base, unless it is there, and a
  * remark on what it lacks. */
 bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;

@@ -51,14 +51,6 @@ static bool is_user(uid_t uid)
     return fd >= 0 && fchown(fd, uid, uid) == 0;
 }
 
-static void state_free(State *state)
-{
-    g_free(state->program);
-    g_free(state->stage);
-    g_free(state->layer);
-    g_free(state);
-}
-
 static bool open_backend(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state = g_new0(State, 1);
@@ -78,8 +70,11 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
 
 static void close_backend(AcrSandbox *sandbox)
 {
-    if (sandbox->state)
-        state_free(sandbox->state);
+    State *state = sandbox->state;
+    g_free(state->program);
+    g_free(state->stage);
+    g_free(state->layer);
+    g_free(state);
 }
 
 /* ---- The root inside ---- */
@@ -159,12 +154,7 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
 static void add_command(const AcrSandbox *sandbox, const AcrExecution *execution,
                         AcrHelperSpec *spec)
 {
-    g_autoptr(GPtrArray) env = g_ptr_array_new_with_free_func(g_free);
-    acr_sandbox_env(sandbox, ACR_HELPER_HOME, execution, env);
-    for (guint i = 0; i < env->len; i++) {
-        g_auto(GStrv) parts = g_strsplit(env->pdata[i], "=", 2);
-        acr_helper_words(spec->argv, "--setenv", parts[0], parts[1] ? parts[1] : "", NULL);
-    }
+    acr_sandbox_env(sandbox, ACR_HELPER_HOME, execution, spec->env);
     /* The shell says of a program that is not there what shells say, and becomes the others. */
     acr_helper_words(spec->argv, "--chdir", sandbox->dir, "--remount-ro", "/", "--", "/bin/sh",
                      "-c", "exec \"$@\"", "sh", NULL);
@@ -271,21 +261,16 @@ static void add_setup_layers(const AcrSandbox *sandbox, const char *dir, AcrHelp
     }
 }
 
-static bool run_setup(const AcrSandbox *sandbox, const char *dir, GError **error)
+static bool run_in_layer(AcrSandbox *sandbox, const char *dir, const AcrExecution *execution,
+                         AcrExecuted *out, GError **error)
 {
-    const char *const argv[] = {"/bin/sh", "-c", sandbox->options.setup, NULL};
-    AcrExecution execution = {.argv = argv,
-                              .network = sandbox->options.setup_network,
-                              .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrHelperSpec) spec = {0};
     acr_helper_spec_init(&spec);
     add_setup_layers(sandbox, dir, &spec);
-    fill_spec(sandbox, &execution, true, &spec);
+    fill_spec(sandbox, execution, true, &spec);
     g_auto(AcrHelperRun)
-        helper = {.sandbox = sandbox, .execution = &execution, .spec = &spec, .disk = dir};
-    g_auto(AcrExecuted) executed = {0};
-    return acr_helper_run(&helper, &executed, error) &&
-           acr_sandbox_setup_check(sandbox, &executed, error);
+        helper = {.sandbox = sandbox, .execution = execution, .spec = &spec, .disk = dir};
+    return acr_helper_run(&helper, out, error);
 }
 
 static bool make_layer(void *ctx, const char *dir, GError **error)
@@ -296,7 +281,8 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
                     *tree = g_build_filename(dir, AT_TREE, NULL),
                     *home = g_build_filename(dir, AT_HOME, NULL);
     return make_copy(dir, AT_TREE, from, error) && make_copy(dir, AT_HOME, NULL, error) &&
-           (!venv || make_copy(dir, AT_VENV, venv, error)) && run_setup(sandbox, dir, error) &&
+           (!venv || make_copy(dir, AT_VENV, venv, error)) &&
+           acr_sandbox_run_setup(sandbox, run_in_layer, dir, error) &&
            (sandbox->tree_uid < 0 || (acr_tree_give(tree, sandbox->tree_uid, error) &&
                                       acr_tree_give(home, sandbox->tree_uid, error)));
 }

@@ -44,8 +44,6 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
 static void close_backend(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
-    if (!state)
-        return;
     acr_engine_free(state->engine);
     g_free(state->image_id);
     g_free(state->image);
@@ -129,7 +127,7 @@ static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtr
 
 /* ---- One container ---- */
 
-/* The command, behind a shell: engines tell a program that is not there each in their own way. */
+/* The command, behind a shell: each engine reports a missing program in its own way. */
 static void add_command(const AcrExecution *execution, bool has_input, GPtrArray *argv)
 {
     static const char with_input[] = "exec </" INPUT_NAME "; rm -f /" INPUT_NAME "; exec \"$@\"";
@@ -239,25 +237,6 @@ static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution,
                             "%s (it must end before a container begins)", reason->message);
 }
 
-static AcrSandboxLimit limit_of(const AcrExecution *execution, const AcrExecuted *executed,
-                                const AcrSpawnResult *spawned, const AcrEngineCounts *counts)
-{
-    guint64 longest = MAX(spawned->out_total, spawned->err_total);
-    if (spawned->timed_out)
-        return ACR_LIMIT_WALL;
-    if (spawned->flooded)
-        return ACR_LIMIT_OUTPUT;
-    if (executed->signal == SIGXCPU)
-        return ACR_LIMIT_CPU;
-    if (executed->signal == SIGXFSZ)
-        return ACR_LIMIT_FILES;
-    if (counts->killed)
-        return ACR_LIMIT_MEMORY;
-    if (counts->is_crowded)
-        return ACR_LIMIT_PROCESSES;
-    return longest > execution->limits.output_bytes ? ACR_LIMIT_OUTPUT : ACR_LIMIT_NONE;
-}
-
 static void take_result(const State *state, const char *id, const AcrExecution *execution,
                         const AcrSpawnResult *spawned, AcrExecuted *out)
 {
@@ -265,14 +244,15 @@ static void take_result(const State *state, const char *id, const AcrExecution *
     bool is_signal = code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX;
     AcrEngineCounts counts;
     acr_engine_count(state->engine, id, execution->limits.processes, &counts);
-    AcrExecuted executed = {
+    *out = (AcrExecuted){
         .exit_code = is_signal ? -1 : code,
         .signal = is_signal ? code - SIGNAL_EXIT : 0,
         .peak_bytes = counts.peak_bytes,
     };
-    acr_sandbox_take_streams(spawned, &executed);
-    executed.limit = limit_of(execution, &executed, spawned, &counts);
-    *out = executed;
+    AcrSandboxLimit seen = counts.killed       ? ACR_LIMIT_MEMORY
+                           : counts.is_crowded ? ACR_LIMIT_PROCESSES
+                                               : ACR_LIMIT_NONE;
+    acr_sandbox_take_result(spawned, &execution->limits, seen, out);
 }
 
 /* What the engine is asked about laid files. */
@@ -388,17 +368,6 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
 
 /* ---- Set-up ---- */
 
-static bool run_setup(AcrSandbox *sandbox, const char *id, const char *name, GError **error)
-{
-    const State *state = sandbox->state;
-    const char *const argv[] = {ACR_ENGINE_SHELL, "-c", sandbox->options.setup, NULL};
-    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
-    g_auto(AcrExecuted) executed = {0};
-    return run_in(sandbox, id, &execution, &executed, error) &&
-           acr_sandbox_setup_check(sandbox, &executed, error) &&
-           acr_engine_commit(state->engine, id, name, error);
-}
-
 /* Makes the image unless it is there; the lock on its name is held. */
 static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
 {
@@ -407,7 +376,8 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
     if (acr_engine_has_image(state->engine, name))
         return true;
     g_autofree char *id = start(sandbox, &limits, sandbox->options.setup_network, error);
-    bool ok = id && run_setup(sandbox, id, name, error);
+    bool ok = id && acr_sandbox_run_setup(sandbox, run_in, id, error) &&
+              acr_engine_commit(state->engine, id, name, error);
     if (id)
         (void)finish(sandbox, id);
     return ok;

@@ -342,8 +342,7 @@ static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool 
     return NULL;
 }
 
-/* Engines tell a missing init program with a status that says nothing: without one it is tried
- * again after any refusal. */
+/* No status says that the engine has no init program: after any refusal it is tried without. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
 {
     g_autoptr(GError) reason = NULL;

@@ -145,7 +145,7 @@ static bool ask_exit(AcrEngine *engine, const char *exec_id, AcrEngineExec *exec
     g_autofree char *path = g_strdup_printf("/exec/%s/json", exec_id);
     g_auto(AcrEngineAnswer) answer = {0};
     if (!acr_engine_demand(engine, &(AcrEngineCall){.method = "GET", .path = path},
-                           "tell how a command ended", &answer, error))
+                           "report how a command ended", &answer, error))
         return false;
     gint64 code = acr_json_get_int(answer.json, "ExitCode", KILLED);
     exec->spawned.exit_code = code >= 0 && code <= MAX_EXIT ? (int)code : KILLED;

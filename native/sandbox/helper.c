@@ -1,5 +1,5 @@
 /*
- * The helper: a process between the host and the command. It takes what the host tells it, prepares
+ * The helper: a process between the host and the command. It reads the host's spec, prepares
  * limits and surroundings, starts the command (by way of bubblewrap, but for the plain backend) and
  * stays to clean up after it. Its own environment is empty from the start, since the first process
  * of a namespace shows what it was started with to all others in it.
@@ -81,16 +81,20 @@ static int set_limit(int what, gint64 soft, gint64 hard)
 
 static bool set_limits(const AcrHelperSpec *spec, GError **error)
 {
-    /* At the soft one of these a signal tells which it was; the hard one ends what ignores it. */
-    int err = spec->cpu_s ? set_limit(RLIMIT_CPU, spec->cpu_s, spec->cpu_s + 2) : 0;
-    if (!err && spec->file_bytes)
-        err = set_limit(RLIMIT_FSIZE, spec->file_bytes, spec->file_bytes);
-    if (!err && spec->processes)
-        err = set_limit(RLIMIT_NPROC, spec->processes, spec->processes);
-    if (!err)
-        err = set_limit(RLIMIT_NOFILE, MAX_FILES, MAX_FILES);
-    if (!err)
-        err = set_limit(RLIMIT_CORE, 0, 0);
+    /* At the soft one of these a signal tells which it was; the hard one ends what ignores it. 0: as it
+     * is. */
+    const struct {
+        int what;
+        gint64 soft, hard;
+    } limits[] = {
+        {RLIMIT_CPU, spec->cpu_s, spec->cpu_s + 2},
+        {RLIMIT_FSIZE, spec->file_bytes, spec->file_bytes},
+        {RLIMIT_NPROC, spec->processes, spec->processes},
+        {RLIMIT_NOFILE, MAX_FILES, MAX_FILES},
+    };
+    int err = set_limit(RLIMIT_CORE, 0, 0);
+    for (guint i = 0; i < G_N_ELEMENTS(limits) && !err; i++)
+        err = limits[i].soft ? set_limit(limits[i].what, limits[i].soft, limits[i].hard) : 0;
     return !err || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot set a limit: %s",
                                     g_strerror(err));
 }

@@ -28,17 +28,12 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-static void state_free(State *state)
+static void close_backend(AcrSandbox *sandbox)
 {
+    State *state = sandbox->state;
     g_free(state->made);
     g_free(state->place);
     g_free(state);
-}
-
-static void close_backend(AcrSandbox *sandbox)
-{
-    if (sandbox->state)
-        state_free(sandbox->state);
 }
 
 static void discard(AcrSandbox *sandbox, const char *dir)
@@ -129,15 +124,6 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
 
 /* ---- Set-up ---- */
 
-static bool run_setup(AcrSandbox *sandbox, const char *dir, GError **error)
-{
-    const char *const argv[] = {"/bin/sh", "-c", sandbox->options.setup, NULL};
-    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
-    g_auto(AcrExecuted) executed = {0};
-    return run_in(sandbox, dir, &execution, &executed, error) &&
-           acr_sandbox_setup_check(sandbox, &executed, error);
-}
-
 /* Runs the set-up in the place of its executions, and keeps a copy of what it made. */
 static bool make_layer(void *ctx, const char *dir, GError **error)
 {
@@ -145,8 +131,8 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
     g_autofree char *place = make_copy(sandbox, error);
     if (!place)
         return false;
-    bool ok = run_setup(sandbox, place, error) && acr_tree_open_up(place, error) &&
-              acr_tree_copy(place, dir, error);
+    bool ok = acr_sandbox_run_setup(sandbox, run_in, place, error) &&
+              acr_tree_open_up(place, error) && acr_tree_copy(place, dir, error);
     discard(sandbox, place);
     return ok;
 }

@@ -175,7 +175,7 @@ void acr_sandbox_free(AcrSandbox *sandbox)
 {
     if (!sandbox)
         return;
-    if (sandbox->backend)
+    if (sandbox->state)
         sandbox->backend->close(sandbox);
     acr_tree_cache_free(sandbox->cache);
     acr_sandbox_python_clear(&sandbox->python);
@@ -379,7 +379,7 @@ static char *last_lines(GBytes *bytes)
     return tail;
 }
 
-bool acr_sandbox_setup_check(const AcrSandbox *sandbox, const AcrExecuted *executed, GError **error)
+static bool check_setup(const AcrSandbox *sandbox, const AcrExecuted *executed, GError **error)
 {
     if (executed->exit_code == 0)
         return true;
@@ -395,6 +395,17 @@ bool acr_sandbox_setup_check(const AcrSandbox *sandbox, const AcrExecuted *execu
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_SETUP, "the set-up '%s' %s%s%s%s%s", command,
                             end, *tail ? ": " : " and said nothing", last ? last + 1 : tail,
                             last ? "\n" : "", last ? tail : "");
+}
+
+bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *where, GError **error)
+{
+    const char *const argv[] = {"/bin/sh", "-c", sandbox->options.setup, NULL};
+    AcrExecution execution = {.argv = argv,
+                              .network = sandbox->options.setup_network,
+                              .limits = acr_sandbox_setup_limits(sandbox)};
+    g_auto(AcrExecuted) executed = {0};
+    return run_in(sandbox, where, &execution, &executed, error) &&
+           check_setup(sandbox, &executed, error);
 }
 
 bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error)
@@ -413,6 +424,52 @@ bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExec
     fill_limits(&filled.limits);
     return acr_sandbox_set_up(sandbox, error) &&
            sandbox->backend->run(sandbox, &filled, out, error);
+}
+
+/* ---- Results ---- */
+
+static GBytes *join_ends(GBytes *kept, guint64 total)
+{
+    gsize len;
+    const guint8 *data = g_bytes_get_data(kept, &len);
+    if (total <= len)
+        return g_bytes_ref(kept);
+    gsize head = len - len / 2;
+    GByteArray *joined = g_byte_array_new();
+    g_autofree char *said =
+        g_strdup_printf("\n[... %" G_GUINT64_FORMAT " bytes left out ...]\n", total - (guint64)len);
+    g_byte_array_append(joined, data, (guint)head);
+    g_byte_array_append(joined, (const guint8 *)said, (guint)strlen(said));
+    g_byte_array_append(joined, data + head, (guint)(len - head));
+    return g_byte_array_free_to_bytes(joined);
+}
+
+static AcrSandboxLimit limit_of(const AcrSpawnResult *spawned, const AcrSandboxLimits *limits,
+                                AcrSandboxLimit seen, int signal)
+{
+    if (spawned->timed_out)
+        return ACR_LIMIT_WALL;
+    if (spawned->flooded)
+        return ACR_LIMIT_OUTPUT;
+    if (signal == SIGXCPU)
+        return ACR_LIMIT_CPU;
+    if (signal == SIGXFSZ)
+        return ACR_LIMIT_FILES;
+    if (seen)
+        return seen;
+    return MAX(spawned->out_total, spawned->err_total) > limits->output_bytes ? ACR_LIMIT_OUTPUT
+                                                                              : ACR_LIMIT_NONE;
+}
+
+void acr_sandbox_take_result(const AcrSpawnResult *spawned, const AcrSandboxLimits *limits,
+                             AcrSandboxLimit seen, AcrExecuted *out)
+{
+    out->out = join_ends(spawned->out, spawned->out_total);
+    out->err = join_ends(spawned->err, spawned->err_total);
+    out->out_total = spawned->out_total;
+    out->err_total = spawned->err_total;
+    out->wall_ms = spawned->wall_ms;
+    out->limit = limit_of(spawned, limits, seen, out->signal);
 }
 
 void acr_executed_clear(AcrExecuted *executed)

@@ -32,16 +32,6 @@ static bool fail_base(GError **error, GError *cause)
 
 /* ---- Writing ---- */
 
-static bool already_saved(const char *file, const guint8 *id)
-{
-    guint8 there[ACR_BLOB_ID_LEN];
-    g_autoptr(GBytes) bytes = acr_file_read(file, ACR_VCS_MAX_FILE_BYTES, NULL);
-    if (!bytes)
-        return false;
-    acr_vcs_blob_id(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), there);
-    return acr_vcs_id_equal(there, id);
-}
-
 static bool save_blob(AcrSnapshot *snapshot, gsize index, const char *folder, GError **error)
 {
     char hex[41];
@@ -50,8 +40,6 @@ static bool save_blob(AcrSnapshot *snapshot, gsize index, const char *folder, GE
     const AcrEntry *entry = acr_snapshot_entry(snapshot, index);
     acr_vcs_id_hex(entry->id, hex);
     g_autofree char *file = g_build_filename(folder, hex, NULL);
-    if (already_saved(file, entry->id))
-        return true;
     g_autoptr(GBytes) bytes = acr_snapshot_read(snapshot, index, error);
     if (!bytes)
         return false;
