@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sandbox/engine.h"
+#include "sandbox/container_engine.h"
 #include "sandbox/backend.h"
 #include "sandbox/tar.h"
 

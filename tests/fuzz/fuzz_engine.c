@@ -4,7 +4,7 @@
  * and the empty list when they are used up. Whatever they are, a container's whole life, and the
  * sweep before it, ends in success or in errors of one line.
  */
-#include "sandbox/engine.h"
+#include "sandbox/container_engine.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sandbox/engine.h"
+#include "sandbox/container_engine.h"
 
 /* Nothing listens at any of the names; the message says which was tried. */
 static void expect_tried(const char *tried)

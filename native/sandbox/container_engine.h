@@ -3,8 +3,8 @@
  * both speak it. Where they differ (what an error's body holds, which code reports it) the common
  * part is relied on.
  */
-#ifndef ACR_SANDBOX_ENGINE_H
-#define ACR_SANDBOX_ENGINE_H
+#ifndef ACR_SANDBOX_CONTAINER_ENGINE_H
+#define ACR_SANDBOX_CONTAINER_ENGINE_H
 
 #include "sandbox/sandbox.h"
 
@@ -77,7 +77,7 @@ typedef struct {
 /* Zeros where they are not known. */
 void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out);
 
-/* ---- Frames of a command's output (engine_exec.c) ---- */
+/* ---- Frames of a command's output (container_exec.c) ---- */
 
 /* The two streams of a command in one: eight bytes (1 or 2, three zeros, a length) before each
  * piece. Zero-initialise. */

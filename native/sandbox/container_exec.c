@@ -3,7 +3,7 @@
  * kept: an engine holds a command back whose output nobody reads, so that a flood ends with the
  * connection. A command cannot be ended by itself; who stops reading removes the container.
  */
-#include "sandbox/engine_private.h"
+#include "sandbox/container_engine_private.h"
 
 #include <string.h>
 

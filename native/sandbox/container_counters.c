@@ -3,7 +3,7 @@
  * processes that were killed or refused not at all. The files are those of both kinds of control
  * groups. They are read in the container, by a shell that needs no program for it.
  */
-#include "sandbox/engine_private.h"
+#include "sandbox/container_engine_private.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Private to the engine's client: calls, for its files. */
-#ifndef ACR_SANDBOX_ENGINE_PRIVATE_H
-#define ACR_SANDBOX_ENGINE_PRIVATE_H
+#ifndef ACR_SANDBOX_CONTAINER_ENGINE_PRIVATE_H
+#define ACR_SANDBOX_CONTAINER_ENGINE_PRIVATE_H
 
-#include "sandbox/engine.h"
+#include "sandbox/container_engine.h"
 #include "sandbox/backend.h"
 
 #include "http/http.h"

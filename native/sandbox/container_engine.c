@@ -3,7 +3,7 @@
  * command's streams. What an engine answers is read leniently: of an error's body only its
  * "message"; an exit code only where no error stands beside it.
  */
-#include "sandbox/engine_private.h"
+#include "sandbox/container_engine_private.h"
 #include "sandbox/tar.h"
 
 #include <string.h>
