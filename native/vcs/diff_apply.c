@@ -41,13 +41,9 @@ static bool add_before(Work *work, const AcrOverlay *overlay, const char *path, 
     g_autoptr(GBytes) content = acr_overlay_read(overlay, path, error);
     if (!content)
         return false;
-    git_index_entry entry = {.path = path, .mode = acr_overlay_mode(overlay, path)};
-    gsize len;
-    const void *data = g_bytes_get_data(content, &len);
-    if (git_blob_create_from_buffer(&entry.id, work->git, data ? data : "", len) != 0 ||
-        git_index_add(work->before, &entry) != 0)
-        return fail(error, "cannot prepare to apply a diff");
-    return true;
+    guint32 mode = acr_overlay_mode(overlay, path);
+    return acr_vcs_memory_add(work->git, work->before, path, mode, content) ||
+           fail(error, "cannot prepare to apply a diff");
 }
 
 /* ---- The diff's text ---- */

@@ -13,16 +13,12 @@ static void change_free(AcrVcsChange *change)
     g_free(change);
 }
 
-static GHashTable *changes_new(void)
-{
-    return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)change_free);
-}
-
 AcrOverlay *acr_overlay_new(AcrSnapshot *snapshot)
 {
     AcrOverlay *overlay = g_new0(AcrOverlay, 1);
     overlay->snapshot = acr_snapshot_ref(snapshot);
-    overlay->changes = changes_new();
+    overlay->changes =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)change_free);
     return overlay;
 }
 

@@ -52,6 +52,16 @@ bool acr_vcs_memory_open(git_repository **out)
     return done;
 }
 
+bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path, guint32 mode,
+                        GBytes *content)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(content, &len);
+    git_index_entry entry = {.path = path, .mode = mode};
+    return git_blob_create_from_buffer(&entry.id, git, data ? data : "", len) == 0 &&
+           git_index_add(index, &entry) == 0;
+}
+
 static char *without_slash(const char *path)
 {
     gsize len = strlen(path);

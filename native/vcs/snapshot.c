@@ -15,11 +15,10 @@ void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN]
     char head[40];
     int head_len = g_snprintf(head, sizeof head, "blob %" G_GSIZE_FORMAT, len);
     gsize id_len = ACR_BLOB_ID_LEN;
-    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
     g_checksum_update(sum, (const guchar *)head, head_len + 1);
     g_checksum_update(sum, data ? data : (const guchar *)"", (gssize)len);
     g_checksum_get_digest(sum, out_id, &id_len);
-    g_checksum_free(sum);
 }
 
 void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41])
@@ -214,7 +213,7 @@ const char *acr_snapshot_remarks(const AcrSnapshot *snapshot)
 
 char *acr_snapshot_digest(const AcrSnapshot *snapshot)
 {
-    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
     for (guint i = 0; i < snapshot->entries->len; i++) {
         const AcrEntry *entry = &g_array_index(snapshot->entries, AcrEntry, i);
         char mode[16];
@@ -223,7 +222,5 @@ char *acr_snapshot_digest(const AcrSnapshot *snapshot)
         g_checksum_update(sum, (const guchar *)entry->path, (gssize)strlen(entry->path) + 1);
         g_checksum_update(sum, entry->id, ACR_BLOB_ID_LEN);
     }
-    char *digest = g_strdup(g_checksum_get_string(sum));
-    g_checksum_free(sum);
-    return digest;
+    return g_strdup(g_checksum_get_string(sum));
 }

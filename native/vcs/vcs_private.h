@@ -38,6 +38,9 @@ struct AcrRepo {
 bool acr_vcs_init(GError **error) ACR_MUST_USE;
 /* A repository that exists in memory only; owned (git_repository_free). False with libgit2's error. */
 bool acr_vcs_memory_open(git_repository **out) ACR_MUST_USE;
+/* Adds a file to an index of it. False with libgit2's error. */
+bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path, guint32 mode,
+                        GBytes *content) ACR_MUST_USE;
 /* For g_ptr_array_sort of char *: by byte. */
 int acr_vcs_compare_names(const void *a, const void *b);
 
