@@ -19,10 +19,10 @@
 
 typedef enum {
     ACR_SANDBOX_ERROR_FAILED,      /* the sandbox, not the command: the message says what */
-    ACR_SANDBOX_ERROR_USAGE,       /* options that cannot be together; no such backend */
+    ACR_SANDBOX_ERROR_USAGE,       /* options that exclude each other; no such backend */
     ACR_SANDBOX_ERROR_UNAVAILABLE, /* this backend cannot work here: no such program, namespaces are
                                       forbidden, no engine listens, no such image, no Python */
-    ACR_SANDBOX_ERROR_SETUP, /* the set-up command failed; the first line of the message tells how,
+    ACR_SANDBOX_ERROR_SETUP, /* the set-up command failed; the first line of the message says how,
                                 further ones are its last output */
     ACR_SANDBOX_ERROR_INTERRUPTED,
 } AcrSandboxError;
@@ -151,9 +151,10 @@ typedef struct {
     GBytes *out, *err;     /* owned; longer ones lose their middle, and say in one line how much */
     guint64 out_total, err_total; /* bytes written, as far as they were read */
     gint64 wall_ms;
-    gint64 peak_bytes; /* of all processes together, as often as was looked; in a container with the
-                          files that they read and wrote; 0: not known */
-    char *dir;         /* owned; where the tree was, if not at acr_sandbox_dir; else NULL */
+    gint64
+        peak_bytes; /* of all processes together, sampled; in a container with the files that they
+                          read and wrote; 0: not known */
+    char *dir;      /* owned; where the tree was, if not at acr_sandbox_dir; else NULL */
     char **changed; /* owned; paths of the tree that it wrote or removed, sorted; NULL: not known or
                        not asked for */
 } AcrExecuted;
@@ -161,8 +162,8 @@ void acr_executed_clear(AcrExecuted *executed);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExecuted, acr_executed_clear)
 
 /*
- * Runs a command and waits for it. True whenever it was begun, however it ended; a program that is
- * not there exits 127, one that cannot be run 126, as in a shell. Errors: SETUP, UNAVAILABLE,
+ * Runs a command and waits for it. True whenever it was started, however it ended; a missing program
+ * exits 127, one that cannot be run 126, as in a shell. Errors: SETUP, UNAVAILABLE,
  * FAILED, INTERRUPTED.
  */
 bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,

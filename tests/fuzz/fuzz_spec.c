@@ -1,5 +1,5 @@
 /*
- * Fuzzes what the sandbox's helper is told: any bytes are a spec or are refused in one line. One
+ * Fuzzes the spec of the sandbox's helper: any bytes are a spec or are refused in one line. One
  * that is read is whole (all that the helper takes for granted is there), and written and read
  * again it is the same.
  */

@@ -1,4 +1,4 @@
-/* What the helper is told, written and read again. */
+/* The helper's spec, written and read again. */
 #include "test_sandbox.h"
 
 #include <string.h>
