@@ -2,13 +2,10 @@
 #ifndef ACR_SANDBOX_BACKEND_H
 #define ACR_SANDBOX_BACKEND_H
 
+#include "sandbox/error.h"
 #include "sandbox/find_python.h"
 #include "sandbox/helper_spec.h"
 #include "sandbox/tree_cache.h"
-
-/* Sets an error and returns false, for `return`. */
-bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, ...)
-    G_GNUC_PRINTF(3, 4);
 
 /* ---- Backends ---- */
 
@@ -35,36 +32,42 @@ extern const AcrSandboxBackend acr_sandbox_plain;
 struct AcrSandbox {
     const AcrSandboxBackend *backend;
     void *state; /* the backend's */
-    AcrSnapshot *snapshot;
-    char *mount, *work_tree, *given_python, *setup, *image, *image_dir, *engine, *exe, *digest;
-    bool setup_network, is_set_up;
-    gint64 setup_ms, deadline_us;
+    AcrSandboxOptions options;
+    const char *dir; /* the tree's own path inside */
+    char *digest;    /* over all that makes one environment differ from another; hex */
+    bool is_set_up;
     AcrSandboxPython python;
     AcrTreeCache *cache;
     gint64 tree_uid;    /* owner of the tree, and who executions run as; -1: this user */
     char *base;         /* folder of the cache with the snapshot's tree; NULL: not needed yet */
     GPtrArray *remarks; /* of char *; ends in NULL */
-    const AcrInterrupt *interrupt;
 };
 void acr_sandbox_remark(AcrSandbox *sandbox, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Prepends "PATH", "HOME" and the like, then the execution's own. */
 void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecution *execution,
                      GPtrArray *out);
 AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox);
-/* Whether a set-up succeeded; the error is a line, and where there are more its last lines. */
-bool acr_sandbox_setup_check(const AcrSandbox *sandbox, const AcrExecuted *executed,
-                             GError **error) ACR_MUST_USE;
-/* Paths (taken, with their strings) as a sorted list that ends in NULL; owned (g_strfreev). */
-char **acr_sandbox_sorted(GPtrArray *paths) ACR_MUST_USE;
-/* Fills in a command's streams and its time: the two ends of each stream, and between them how much
- * was left out. */
-void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out);
+/* Runs a command in a place of the backend's. */
+typedef bool AcrRunIn(AcrSandbox *sandbox, const char *where, const AcrExecution *execution,
+                      AcrExecuted *out, GError **error);
+/* Runs the set-up there. Errors: SETUP (a line, and where there are more its last lines), those of
+ * `run_in`. */
+bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *where,
+                           GError **error) ACR_MUST_USE;
+/* Fills in a command's streams (their two ends, and between them how much was left out), its time, and
+ * the limit that it hit: `seen`, unless its end or its streams show one that came first. */
+void acr_sandbox_take_result(const AcrSpawnResult *spawned, const AcrSandboxLimits *limits,
+                             AcrSandboxLimit seen, AcrExecuted *out);
 /* Makes the entry of the cache with the snapshot's files, sandbox->base, unless it is there, and a
  * remark on what it lacks. */
 bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error) ACR_MUST_USE;
-/* Paths of a list (acr_tree_list of the folder `tree`), sorted, without files that are as they were
- * laid; at most ACR_SANDBOX_MAX_CHANGED. Owned (g_strfreev). */
-char **acr_sandbox_changed(GHashTable *files, const char *tree, const GPtrArray *laid) ACR_MUST_USE;
+typedef bool AcrIsAsLaid(void *ctx, const AcrHelperFile *file);
+/* Those of the paths (keys of a set) whose file was not laid, or is not as it was laid; sorted; at most
+ * ACR_SANDBOX_MAX_CHANGED. Owned (g_strfreev). */
+char **acr_sandbox_changed(GHashTable *paths, const GPtrArray *laid, AcrIsAsLaid *is_as_laid,
+                           void *ctx) ACR_MUST_USE;
+/* Whether a file is still as it was laid in the folder `tree` (const char *). */
+AcrIsAsLaid acr_sandbox_is_as_laid;
 /* The changed and added files of an execution, as the helper lays them. */
 bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
                          GError **error) ACR_MUST_USE;

@@ -8,14 +8,11 @@
 #include "sandbox/helper_run.h"
 #include "sandbox/tree.h"
 
-#include <linux/magic.h>
 #include <string.h>
-#include <sys/vfs.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#define HOME "/home/sandbox"
 #define ROOT_RUNS_AS 64711 /* as root, commands are run as this user, which owns nothing else */
-#define MAX_MAP_BYTES ((gsize)64 * 1024)
 
 typedef struct {
     char *program; /* bwrap */
@@ -27,7 +24,6 @@ typedef struct {
 #define AT_TREE ACR_SANDBOX_TREE
 #define AT_HOME ACR_SANDBOX_HOME
 #define AT_VENV "venv"
-#define WHOLE_VENV "venv-whole" /* of a layer: a copy, in place of what differs */
 #define AT_TMP "tmp"
 #define AT_SHM "shm"
 
@@ -49,31 +45,10 @@ static char *find_stage(const char *program)
 }
 
 /* Whether there is such a user here: a user namespace may know few. */
-static bool is_user(guint uid)
+static bool is_user(uid_t uid)
 {
-    g_autoptr(GBytes) bytes = acr_file_read("/proc/self/uid_map", MAX_MAP_BYTES, NULL);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autofree char *text = g_strndup(data ? data : "", len);
-    for (char *at = text; *at;) {
-        guint64 first = g_ascii_strtoull(at, &at, 10);
-        (void)g_ascii_strtoull(at, &at, 10); /* outside */
-        guint64 count = g_ascii_strtoull(at, &at, 10);
-        if (uid >= first && uid - first < count)
-            return true;
-        if (*at != '\n')
-            break;
-        at++;
-    }
-    return false;
-}
-
-static void state_free(State *state)
-{
-    g_free(state->program);
-    g_free(state->stage);
-    g_free(state->layer);
-    g_free(state);
+    ACR_AUTO_FD fd = memfd_create("owner", MFD_CLOEXEC);
+    return fd >= 0 && fchown(fd, uid, uid) == 0;
 }
 
 static bool open_backend(AcrSandbox *sandbox, GError **error)
@@ -89,31 +64,20 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
     if (!state->stage)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                 "there is no folder to put the sandbox together in");
-    return acr_sandbox_python_find(sandbox->given_python, sandbox->work_tree, sandbox->snapshot,
-                                   &sandbox->python, error);
+    return acr_sandbox_python_find(sandbox->options.python, sandbox->options.work_tree,
+                                   sandbox->options.snapshot, &sandbox->python, error);
 }
 
 static void close_backend(AcrSandbox *sandbox)
 {
-    if (sandbox->state)
-        state_free(sandbox->state);
+    State *state = sandbox->state;
+    g_free(state->program);
+    g_free(state->stage);
+    g_free(state->layer);
+    g_free(state);
 }
 
 /* ---- The root inside ---- */
-
-static const char hosts[] = "127.0.0.1 localhost\n::1 localhost\n";
-static const char nsswitch[] = "passwd: files\ngroup: files\nhosts: files dns\n";
-
-static void add_texts(AcrHelperSpec *spec)
-{
-    acr_helper_text(spec, "etc/passwd",
-                    "root:x:0:0:root:/:/usr/sbin/nologin\n"
-                    "sandbox:x:1000:1000:sandbox:" HOME ":/bin/sh\n"
-                    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n");
-    acr_helper_text(spec, "etc/group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n");
-    acr_helper_text(spec, "etc/hosts", hosts);
-    acr_helper_text(spec, "etc/nsswitch.conf", nsswitch);
-}
 
 static void add_namespaces(AcrHelperSpec *spec, bool network)
 {
@@ -145,17 +109,15 @@ static void add_etc(AcrHelperSpec *spec, bool network)
         "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d",   "localtime",      "timezone",
         "os-release",   "mime.types",  "services",   "protocols",      "debian_version", "fonts",
         "magic",        "python3",     "ssl/certs",  "ssl/openssl.cnf"};
-    static const char *const own[] = {"passwd", "group"};
-    static const char *const net[] = {"hosts", "nsswitch.conf"};
+    static const char *const own[] = {"passwd", "group", "hosts", "nsswitch.conf"};
     for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
         g_autofree char *path = g_build_filename("/etc", files[i], NULL);
         acr_helper_words(spec->argv, "--ro-bind-try", path, path, NULL);
     }
-    for (guint i = 0; i < G_N_ELEMENTS(own) + G_N_ELEMENTS(net); i++) {
-        const char *name = i < G_N_ELEMENTS(own) ? own[i] : net[i - G_N_ELEMENTS(own)];
-        g_autofree char *to = g_build_filename("/etc", name, NULL),
-                        *from = g_build_filename(spec->stage, "etc", name, NULL);
-        bool is_host = network && i >= G_N_ELEMENTS(own);
+    for (guint i = 0; i < G_N_ELEMENTS(own); i++) {
+        g_autofree char *to = g_build_filename("/etc", own[i], NULL),
+                        *from = g_build_filename(spec->stage, to, NULL);
+        bool is_host = network && i >= 2; /* names of machines are looked up as here */
         acr_helper_words(spec->argv, "--ro-bind", is_host ? to : from, to, NULL);
     }
     if (network)
@@ -176,7 +138,7 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
     for (guint i = 0; i < python->roots->len; i++) {
         const char *root = python->roots->pdata[i];
         if (python->venv && strcmp(root, python->venv) == 0) {
-            /* What the set-up sees of it is a layer or a copy; others may see the user's own. */
+            /* The set-up has a copy, others may see the user's own. */
             bind_stage(spec, is_setup ? "--bind" : "--ro-bind", AT_VENV, root);
             continue;
         }
@@ -192,14 +154,9 @@ static void add_python(const AcrSandbox *sandbox, bool is_setup, AcrHelperSpec *
 static void add_command(const AcrSandbox *sandbox, const AcrExecution *execution,
                         AcrHelperSpec *spec)
 {
-    g_autoptr(GPtrArray) env = g_ptr_array_new_with_free_func(g_free);
-    acr_sandbox_env(sandbox, HOME, execution, env);
-    for (guint i = 0; i < env->len; i++) {
-        g_auto(GStrv) parts = g_strsplit(env->pdata[i], "=", 2);
-        acr_helper_words(spec->argv, "--setenv", parts[0], parts[1] ? parts[1] : "", NULL);
-    }
+    acr_sandbox_env(sandbox, ACR_HELPER_HOME, execution, spec->env);
     /* The shell says of a program that is not there what shells say, and becomes the others. */
-    acr_helper_words(spec->argv, "--chdir", sandbox->mount, "--remount-ro", "/", "--", "/bin/sh",
+    acr_helper_words(spec->argv, "--chdir", sandbox->dir, "--remount-ro", "/", "--", "/bin/sh",
                      "-c", "exec \"$@\"", "sh", NULL);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(spec->argv, g_strdup(execution->argv[i]));
@@ -219,7 +176,6 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     /* The helper is one of them, bubblewrap itself two. */
     spec->processes = execution->limits.processes + 3;
     spec->files_at = g_strdup(AT_TREE);
-    add_texts(spec);
     acr_helper_folder(spec, AT_TMP, 01777);
     acr_helper_folder(spec, AT_SHM, 01777);
     acr_helper_words(spec->argv, state->program, NULL);
@@ -230,8 +186,8 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     bind_stage(spec, "--bind", AT_SHM, "/dev/shm");
     acr_helper_words(spec->argv, "--remount-ro", "/dev", NULL); /* a file system without limits */
     bind_stage(spec, "--bind", AT_TMP, "/tmp");
-    bind_stage(spec, "--bind", AT_HOME, HOME);
-    bind_stage(spec, "--bind", AT_TREE, sandbox->mount);
+    bind_stage(spec, "--bind", AT_HOME, ACR_HELPER_HOME);
+    bind_stage(spec, "--bind", AT_TREE, sandbox->dir);
     add_python(sandbox, is_setup, spec);
     add_command(sandbox, execution, spec);
 }
@@ -244,7 +200,7 @@ static char **changed_files(int stage, const AcrHelperSpec *spec)
 {
     g_autofree char *upper = g_strdup_printf("/proc/self/fd/%d/upper_0", stage);
     g_autoptr(GHashTable) files = acr_tree_list(upper);
-    return files ? acr_sandbox_changed(files, upper, spec->files) : NULL;
+    return files ? acr_sandbox_changed(files, spec->files, acr_sandbox_is_as_laid, upper) : NULL;
 }
 
 /* ---- Executing ---- */
@@ -258,19 +214,13 @@ static void add_layers(const AcrSandbox *sandbox, AcrHelperSpec *spec)
     g_autofree char *tree = g_build_filename(from, AT_TREE, NULL),
                     *home = g_build_filename(from, AT_HOME, NULL),
                     *venv = g_build_filename(from, AT_VENV, NULL);
-    acr_helper_overlay(spec, AT_TREE, (const char *const[]){tree, NULL}, true);
+    acr_helper_overlay(spec, AT_TREE, tree);
     if (state->layer)
-        acr_helper_overlay(spec, AT_HOME, (const char *const[]){home, NULL}, true);
+        acr_helper_overlay(spec, AT_HOME, home);
     else
         acr_helper_folder(spec, AT_HOME, 0700);
-    const char *outside = sandbox->python.venv;
-    g_autofree char *whole = g_build_filename(from, WHOLE_VENV, NULL);
-    if (outside && state->layer && g_file_test(whole, G_FILE_TEST_IS_DIR))
-        acr_helper_bind(spec, AT_VENV, whole);
-    else if (outside && state->layer && g_file_test(venv, G_FILE_TEST_IS_DIR))
-        acr_helper_overlay(spec, AT_VENV, (const char *const[]){venv, outside, NULL}, false);
-    else if (outside)
-        acr_helper_bind(spec, AT_VENV, outside);
+    if (sandbox->python.venv)
+        acr_helper_bind(spec, AT_VENV, state->layer ? venv : sandbox->python.venv);
 }
 
 static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
@@ -294,82 +244,45 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
 
 /* ---- Set-up ---- */
 
-static bool make_folders(const char *dir, const char *const *names, GError **error)
+/* A folder of the layer, with a copy of another; `from` NULL: empty. */
+static bool make_copy(const char *dir, const char *name, const char *from, GError **error)
 {
-    for (; *names; names++) {
-        g_autofree char *path = g_build_filename(dir, *names, NULL);
-        if (!acr_tree_folder(path, 0755, error))
-            return false;
-    }
-    return true;
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+    return acr_tree_folder(path, 0755, error) && (!from || acr_tree_copy(from, path, error));
 }
 
-/* The set-up writes to disk: into a copy of the tree, a home, and a layer over the virtual
- * environment. */
+/* The set-up writes to disk: into copies of the tree and of the virtual environment, and a home. */
 static void add_setup_layers(const AcrSandbox *sandbox, const char *dir, AcrHelperSpec *spec)
 {
-    g_autofree char *tree = g_build_filename(dir, AT_TREE, NULL),
-                    *home = g_build_filename(dir, AT_HOME, NULL);
-    acr_helper_bind(spec, AT_TREE, tree);
-    acr_helper_bind(spec, AT_HOME, home);
-    if (!sandbox->python.venv)
-        return;
-    g_autofree char *whole = g_build_filename(dir, WHOLE_VENV, NULL);
-    if (g_file_test(whole, G_FILE_TEST_IS_DIR)) {
-        acr_helper_bind(spec, AT_VENV, whole);
-        return;
+    static const char *const folders[] = {AT_TREE, AT_HOME, AT_VENV};
+    for (guint i = 0; i < G_N_ELEMENTS(folders) - !sandbox->python.venv; i++) {
+        g_autofree char *source = g_build_filename(dir, folders[i], NULL);
+        acr_helper_bind(spec, folders[i], source);
     }
-    AcrHelperMount *venv =
-        acr_helper_overlay(spec, AT_VENV, (const char *const[]){sandbox->python.venv, NULL}, true);
-    venv->upper = g_build_filename(dir, AT_VENV, NULL);
-    venv->work = g_build_filename(dir, "work", NULL);
 }
 
-static bool run_setup(const AcrSandbox *sandbox, const char *dir, GError **error)
+static bool run_in_layer(AcrSandbox *sandbox, const char *dir, const AcrExecution *execution,
+                         AcrExecuted *out, GError **error)
 {
-    const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
-    AcrExecution execution = {.argv = argv,
-                              .network = sandbox->setup_network,
-                              .limits = acr_sandbox_setup_limits(sandbox)};
     g_auto(AcrHelperSpec) spec = {0};
     acr_helper_spec_init(&spec);
     add_setup_layers(sandbox, dir, &spec);
-    fill_spec(sandbox, &execution, true, &spec);
+    fill_spec(sandbox, execution, true, &spec);
     g_auto(AcrHelperRun)
-        helper = {.sandbox = sandbox, .execution = &execution, .spec = &spec, .disk = dir};
-    g_auto(AcrExecuted) executed = {0};
-    return acr_helper_run(&helper, &executed, error) &&
-           acr_sandbox_setup_check(sandbox, &executed, error);
-}
-
-/* Whether a folder can be the upper layer of an overlay: not where it lies on one, as all that a
- * container writes does, or on another machine. */
-static bool can_be_upper(const char *dir)
-{
-    struct statfs st;
-    return statfs(dir, &st) == 0 && st.f_type != OVERLAYFS_SUPER_MAGIC &&
-           st.f_type != NFS_SUPER_MAGIC;
-}
-
-/* Where no layer can be laid over the virtual environment, the set-up gets a copy of it. */
-static bool copy_venv(const AcrSandbox *sandbox, const char *dir, GError **error)
-{
-    static const char *const folders[] = {WHOLE_VENV, NULL};
-    g_autofree char *whole = g_build_filename(dir, WHOLE_VENV, NULL);
-    if (!sandbox->python.venv || can_be_upper(dir))
-        return true;
-    return make_folders(dir, folders, error) && acr_tree_copy(sandbox->python.venv, whole, error);
+        helper = {.sandbox = sandbox, .execution = execution, .spec = &spec, .disk = dir};
+    return acr_helper_run(&helper, out, error);
 }
 
 static bool make_layer(void *ctx, const char *dir, GError **error)
 {
-    static const char *const folders[] = {AT_TREE, AT_HOME, AT_VENV, "work", NULL};
     AcrSandbox *sandbox = ctx;
+    const char *venv = sandbox->python.venv;
     g_autofree char *from = g_build_filename(sandbox->base, AT_TREE, NULL),
                     *tree = g_build_filename(dir, AT_TREE, NULL),
                     *home = g_build_filename(dir, AT_HOME, NULL);
-    return make_folders(dir, folders, error) && acr_tree_copy(from, tree, error) &&
-           copy_venv(sandbox, dir, error) && run_setup(sandbox, dir, error) &&
+    return make_copy(dir, AT_TREE, from, error) && make_copy(dir, AT_HOME, NULL, error) &&
+           (!venv || make_copy(dir, AT_VENV, venv, error)) &&
+           acr_sandbox_run_setup(sandbox, run_in_layer, dir, error) &&
            (sandbox->tree_uid < 0 || (acr_tree_give(tree, sandbox->tree_uid, error) &&
                                       acr_tree_give(home, sandbox->tree_uid, error)));
 }

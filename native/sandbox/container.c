@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sandbox/engine.h"
+#include "sandbox/container_engine.h"
 #include "sandbox/backend.h"
 #include "sandbox/tar.h"
 
 #define SIGNAL_EXIT 128
 #define SMALL_MS (30 * 1000)
-#define WORDS_AT_ONCE 500u /* of a command; even, for pairs */
+#define WORDS_AT_ONCE 500u /* of a command; even: pairs of a path and a link's target */
 #define MAX_LAID_BYTES ((gsize)1024 * 1024 * 1024)
 #define MAX_COMPARED 200u            /* files that were laid, with what the command left of them */
 #define INPUT_NAME ".acr-host-input" /* at the container's root */
@@ -30,11 +30,11 @@ typedef struct {
 static bool open_backend(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state = g_new0(State, 1);
-    state->engine = acr_engine_open(sandbox->engine, sandbox->interrupt, error);
+    state->engine = acr_engine_open(sandbox->options.interrupt, error);
     if (!state->engine)
         return false;
-    state->image_id = acr_engine_image(state->engine, sandbox->image, error);
-    state->image = g_strdup(sandbox->image);
+    state->image_id = acr_engine_image(state->engine, sandbox->options.image, error);
+    state->image = g_strdup(sandbox->options.image);
     if (!state->image_id)
         return false;
     acr_engine_sweep(state->engine);
@@ -44,8 +44,6 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
 static void close_backend(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
-    if (!state)
-        return;
     acr_engine_free(state->engine);
     g_free(state->image_id);
     g_free(state->image);
@@ -101,9 +99,9 @@ static bool need_own(AcrSandbox *sandbox, GError **error)
     State *state = sandbox->state;
     if (state->own)
         return true;
-    g_autoptr(AcrSnapshot) committed = acr_snapshot_committed(sandbox->snapshot, error);
+    g_autoptr(AcrSnapshot) committed = acr_snapshot_committed(sandbox->options.snapshot, error);
     g_autoptr(GPtrArray) own = g_ptr_array_new_with_free_func(acr_helper_file_free);
-    if (!committed || !compare(sandbox->snapshot, committed, own, error))
+    if (!committed || !compare(sandbox->options.snapshot, committed, own, error))
         return false;
     state->own = g_steal_pointer(&own);
     return true;
@@ -129,7 +127,7 @@ static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtr
 
 /* ---- One container ---- */
 
-/* The command, behind a shell: engines tell a program that is not there each in their own way. */
+/* The command, behind a shell: each engine reports a missing program in its own way. */
 static void add_command(const AcrExecution *execution, bool has_input, GPtrArray *argv)
 {
     static const char with_input[] = "exec </" INPUT_NAME "; rm -f /" INPUT_NAME "; exec \"$@\"";
@@ -140,7 +138,7 @@ static void add_command(const AcrExecution *execution, bool has_input, GPtrArray
     g_ptr_array_add(argv, NULL);
 }
 
-/* Runs a script of ours over words, so many at once as a command may have. */
+/* Runs a script of ours over words, as many at a time as a command may have. */
 static bool run_over(const AcrSandbox *sandbox, const char *id, const char *script,
                      const GPtrArray *words, GError **error)
 {
@@ -152,15 +150,14 @@ static bool run_over(const AcrSandbox *sandbox, const char *id, const char *scri
             g_ptr_array_add(argv, g_strdup(words->pdata[i]));
         g_ptr_array_add(argv, NULL);
         AcrEngineExec exec = {.argv = (const char *const *)argv->pdata,
-                              .dir = sandbox->image_dir,
+                              .dir = sandbox->dir,
                               .timeout_ms = SMALL_MS,
                               .output_limit = 4096,
                               .flood_limit = 65536};
         bool ok = acr_engine_exec(state->engine, id, &exec, error);
         if (ok && (exec.spawned.timed_out || exec.spawned.exit_code != 0))
-            ok =
-                acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                                 "files cannot be changed in the image's '%s'", sandbox->image_dir);
+            ok = acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                                  "files cannot be changed in the image's '%s'", sandbox->dir);
         acr_spawn_result_clear(&exec.spawned);
         if (!ok)
             return false;
@@ -168,37 +165,27 @@ static bool run_over(const AcrSandbox *sandbox, const char *id, const char *scri
     return true;
 }
 
-/* As git removes files: with the folders that they leave empty. */
-static bool remove_files(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
-                         GError **error)
-{
-    static const char script[] = "for p; do rm -f -- \"$p\" || exit 1; case $p in */*) rmdir -p "
-                                 "-- \"${p%/*}\" 2>/dev/null;; esac; done; exit 0";
-    g_autoptr(GPtrArray) paths = g_ptr_array_new();
-    for (guint i = 0; i < files->len; i++) {
-        const AcrHelperFile *file = files->pdata[i];
-        if (!file->content)
-            g_ptr_array_add(paths, file->path);
-    }
-    return run_over(sandbox, id, script, paths, error);
-}
-
-/* Links by a script: Docker takes none out of an archive that lead out of its folder. */
-static bool put_links(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
-                      GError **error)
+/* The files that no archive can hold, by a script: removals, with the folders that they leave empty,
+ * as git does it; then links, as Docker takes none out of an archive that lead out of its folder. */
+static bool put_by_script(const AcrSandbox *sandbox, const char *id, const GPtrArray *files,
+                          GError **error)
 {
     static const char script[] =
-        "while [ $# -gt 0 ]; do case $1 in */*) mkdir -p -- \"${1%/*}\" || exit 1;; esac; "
-        "rm -f -- \"$1\"; ln -s -- \"$2\" \"./$1\" || exit 1; shift 2; done";
+        "while [ $# -gt 0 ]; do rm -f -- \"$1\" || exit 1; case $1 in */*) d=${1%/*};; *) d=.;; "
+        "esac; "
+        "if [ -n \"$2\" ]; then mkdir -p -- \"$d\" && ln -s -- \"$2\" \"./$1\" || exit 1; "
+        "else rmdir -p -- \"$d\" 2>/dev/null; fi; shift 2; done; exit 0";
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
-    for (guint i = 0; i < files->len; i++) {
-        const AcrHelperFile *file = files->pdata[i];
-        gsize len = 0;
-        if (!file->content || file->mode != ACR_MODE_LINK)
-            continue;
-        const char *target = g_bytes_get_data(file->content, &len);
-        g_ptr_array_add(words, g_strdup(file->path));
-        g_ptr_array_add(words, target ? g_strndup(target, len) : g_strdup(""));
+    for (guint pass = 0; pass < 2; pass++) {
+        for (guint i = 0; i < files->len; i++) {
+            const AcrHelperFile *file = files->pdata[i];
+            if (file->content ? pass == 0 || file->mode != ACR_MODE_LINK : pass == 1)
+                continue;
+            gsize len = 0;
+            const char *target = file->content ? g_bytes_get_data(file->content, &len) : NULL;
+            g_ptr_array_add(words, g_strdup(file->path));
+            g_ptr_array_add(words, g_strndup(target ? target : "", len));
+        }
     }
     return run_over(sandbox, id, script, words, error);
 }
@@ -213,9 +200,10 @@ static bool put_files(const AcrSandbox *sandbox, const char *id, const GPtrArray
         if (file->content && file->mode != ACR_MODE_LINK)
             g_ptr_array_add(regular, file);
     }
+    if (!put_by_script(sandbox, id, files, error))
+        return false;
     g_autoptr(GBytes) tar = regular->len ? acr_tar_write(regular) : NULL;
-    return (!tar || acr_engine_put(state->engine, id, sandbox->image_dir, tar, error)) &&
-           put_links(sandbox, id, files, error);
+    return !tar || acr_engine_put(state->engine, id, sandbox->dir, tar, error);
 }
 
 static bool put_input(const State *state, const char *id, GBytes *input, GError **error)
@@ -239,33 +227,14 @@ static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution,
     if (!execution->inherit_input || isatty(STDIN_FILENO))
         return true;
     *out = acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,
-                           execution->limits.wall_ms, sandbox->interrupt, &reason);
+                           execution->limits.wall_ms, sandbox->options.interrupt, &reason);
     if (*out && g_bytes_get_size(*out) == 0)
         g_clear_pointer(out, g_bytes_unref);
-    if (acr_interrupted(sandbox->interrupt))
+    if (acr_interrupted(sandbox->options.interrupt))
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
     return !reason ||
            acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
                             "%s (it must end before a container begins)", reason->message);
-}
-
-static AcrSandboxLimit limit_of(const AcrExecution *execution, const AcrExecuted *executed,
-                                const AcrSpawnResult *spawned, const AcrEngineCounts *counts)
-{
-    guint64 longest = MAX(spawned->out_total, spawned->err_total);
-    if (spawned->timed_out)
-        return ACR_LIMIT_WALL;
-    if (spawned->flooded)
-        return ACR_LIMIT_OUTPUT;
-    if (executed->signal == SIGXCPU)
-        return ACR_LIMIT_CPU;
-    if (executed->signal == SIGXFSZ)
-        return ACR_LIMIT_FILES;
-    if (counts->killed)
-        return ACR_LIMIT_MEMORY;
-    if (counts->is_crowded)
-        return ACR_LIMIT_PROCESSES;
-    return longest > execution->limits.output_bytes ? ACR_LIMIT_OUTPUT : ACR_LIMIT_NONE;
 }
 
 static void take_result(const State *state, const char *id, const AcrExecution *execution,
@@ -275,49 +244,39 @@ static void take_result(const State *state, const char *id, const AcrExecution *
     bool is_signal = code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX;
     AcrEngineCounts counts;
     acr_engine_count(state->engine, id, execution->limits.processes, &counts);
-    AcrExecuted executed = {
+    *out = (AcrExecuted){
         .exit_code = is_signal ? -1 : code,
         .signal = is_signal ? code - SIGNAL_EXIT : 0,
         .peak_bytes = counts.peak_bytes,
     };
-    acr_sandbox_take_streams(spawned, &executed);
-    executed.limit = limit_of(execution, &executed, spawned, &counts);
-    *out = executed;
+    AcrSandboxLimit seen = counts.killed       ? ACR_LIMIT_MEMORY
+                           : counts.is_crowded ? ACR_LIMIT_PROCESSES
+                                               : ACR_LIMIT_NONE;
+    acr_sandbox_take_result(spawned, &execution->limits, seen, out);
 }
 
-/* Takes files that were laid out of a list of changed ones (taken; may be NULL). */
-static char **without_laid(char **changed, const GPtrArray *laid)
+/* What the engine is asked about laid files. */
+typedef struct {
+    const AcrSandbox *sandbox;
+    const char *id;
+    guint compared;
+} Comparing;
+
+static bool is_as_laid(void *ctx, const AcrHelperFile *file)
 {
-    guint kept = 0;
-    for (guint i = 0; changed && changed[i]; i++) {
-        bool is_laid = false;
-        for (guint k = 0; k < laid->len && !is_laid; k++)
-            is_laid = strcmp(((const AcrHelperFile *)laid->pdata[k])->path, changed[i]) == 0;
-        if (is_laid)
-            g_free(changed[i]);
-        else
-            changed[kept++] = changed[i];
-    }
-    if (changed)
-        changed[kept] = NULL;
-    return changed;
+    Comparing *self = ctx;
+    const State *state = self->sandbox->state;
+    return !file->content || file->mode == ACR_MODE_LINK || self->compared++ >= MAX_COMPARED ||
+           acr_engine_holds(state->engine, self->id, self->sandbox->dir, file->path, file->content);
 }
 
-/* What the command wrote or removed. The engine names the files that were laid too: those that are
- * as they were laid are taken out. */
+/* What the command wrote or removed. The engine names the files that were laid, too. */
 static char **changes(const AcrSandbox *sandbox, const char *id, const GPtrArray *files)
 {
     const State *state = sandbox->state;
-    g_autoptr(GPtrArray) as_laid = g_ptr_array_new();
-    guint compared = 0;
-    for (guint i = 0; i < files->len; i++) {
-        AcrHelperFile *file = files->pdata[i];
-        bool is_known = !file->content || file->mode == ACR_MODE_LINK || compared++ >= MAX_COMPARED;
-        if (is_known ||
-            acr_engine_holds(state->engine, id, sandbox->image_dir, file->path, file->content))
-            g_ptr_array_add(as_laid, file);
-    }
-    return without_laid(acr_engine_changes(state->engine, id, sandbox->image_dir), as_laid);
+    Comparing comparing = {sandbox, id, 0};
+    g_autoptr(GHashTable) paths = acr_engine_changes(state->engine, id, sandbox->dir);
+    return paths ? acr_sandbox_changed(paths, files, is_as_laid, &comparing) : NULL;
 }
 
 /* Runs the command in a container that is there. */
@@ -329,15 +288,14 @@ static bool run_in(AcrSandbox *sandbox, const char *id, const AcrExecution *exec
                          argv = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GBytes) input = NULL;
     if (!all_changes(sandbox, execution, files, error) ||
-        !take_input(sandbox, execution, &input, error) ||
-        !remove_files(sandbox, id, files, error) || !put_files(sandbox, id, files, error) ||
+        !take_input(sandbox, execution, &input, error) || !put_files(sandbox, id, files, error) ||
         !put_input(state, id, input, error))
         return false;
     add_command(execution, input != NULL, argv);
     AcrEngineExec exec = {
         .argv = (const char *const *)argv->pdata,
         .env = execution->env,
-        .dir = sandbox->image_dir,
+        .dir = sandbox->dir,
         .timeout_ms = execution->limits.wall_ms,
         .output_limit = execution->limits.output_bytes,
         .flood_limit = (guint64)execution->limits.output_bytes * ACR_SANDBOX_FLOOD,
@@ -389,7 +347,7 @@ static char *start(AcrSandbox *sandbox, const AcrSandboxLimits *limits, bool net
                    GError **error)
 {
     const State *state = sandbox->state;
-    AcrEngineContainer container = {state->image, sandbox->image_dir, limits, network};
+    AcrEngineContainer container = {state->image, sandbox->dir, limits, network};
     g_autofree char *id = acr_engine_start(state->engine, &container, error);
     if (!id || check_shell(sandbox, id, error))
         return g_steal_pointer(&id);
@@ -410,17 +368,6 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
 
 /* ---- Set-up ---- */
 
-static bool run_setup(AcrSandbox *sandbox, const char *id, const char *name, GError **error)
-{
-    const State *state = sandbox->state;
-    const char *const argv[] = {ACR_ENGINE_SHELL, "-c", sandbox->setup, NULL};
-    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
-    g_auto(AcrExecuted) executed = {0};
-    return run_in(sandbox, id, &execution, &executed, error) &&
-           acr_sandbox_setup_check(sandbox, &executed, error) &&
-           acr_engine_commit(state->engine, id, name, error);
-}
-
 /* Makes the image unless it is there; the lock on its name is held. */
 static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
 {
@@ -428,8 +375,9 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
     AcrSandboxLimits limits = acr_sandbox_setup_limits(sandbox);
     if (acr_engine_has_image(state->engine, name))
         return true;
-    g_autofree char *id = start(sandbox, &limits, sandbox->setup_network, error);
-    bool ok = id && run_setup(sandbox, id, name, error);
+    g_autofree char *id = start(sandbox, &limits, sandbox->options.setup_network, error);
+    bool ok = id && acr_sandbox_run_setup(sandbox, run_in, id, error) &&
+              acr_engine_commit(state->engine, id, name, error);
     if (id)
         (void)finish(sandbox, id);
     return ok;
@@ -439,7 +387,7 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
 static bool set_up(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
-    g_autofree char *tree = acr_snapshot_digest(sandbox->snapshot);
+    g_autofree char *tree = acr_snapshot_digest(sandbox->options.snapshot);
     g_autofree char *both = g_strconcat(state->image_id, tree, sandbox->digest, NULL);
     g_autofree char *key = acr_sha256_hex(both, strlen(both));
     g_autofree char *name = g_strdup_printf("acr-host-setup/%.32s", key);
@@ -472,7 +420,7 @@ static bool find_python(AcrSandbox *sandbox, GError **error)
                                 "-c",
                                 search,
                                 "sh",
-                                sandbox->given_python ? sandbox->given_python : "",
+                                sandbox->options.python ? sandbox->options.python : "",
                                 NULL};
     AcrExecution execution = {.argv = argv};
     g_auto(AcrExecuted) executed = {0};
@@ -484,12 +432,12 @@ static bool find_python(AcrSandbox *sandbox, GError **error)
     g_strchomp(path);
     if (executed.exit_code != 0 || !*path)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                                "the image '%s' has no Python%s%s", sandbox->image,
-                                sandbox->given_python ? " named " : "",
-                                sandbox->given_python ? sandbox->given_python : "");
+                                "the image '%s' has no Python%s%s", sandbox->options.image,
+                                sandbox->options.python ? " named " : "",
+                                sandbox->options.python ? sandbox->options.python : "");
     sandbox->python.remark =
         g_strdup_printf("the Python is '%s' of the image, %s", path,
-                        sandbox->given_python ? "as --python says" : "the first that was found");
+                        sandbox->options.python ? "as --python says" : "the first that was found");
     sandbox->python.path = g_steal_pointer(&path);
     return true;
 }

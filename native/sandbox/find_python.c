@@ -4,7 +4,7 @@
  * that lies in the repository is as little trusted as the repository.
  */
 #include "sandbox/find_python.h"
-#include "sandbox/backend.h"
+#include "sandbox/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,7 @@ static char *find_venv(const char *work_tree, AcrSnapshot *snapshot, const char 
     return NULL;
 }
 
-/* The first Python in PATH that is no script. */
+/* The first Python in PATH that is not a script. */
 static char *find_in_path(const char *name)
 {
     const char *path = g_getenv("PATH");
@@ -296,25 +296,19 @@ bool acr_sandbox_python_find(const char *given, const char *work_tree, AcrSnapsh
 {
     AcrSandboxPython python = {0};
     g_autoptr(GError) reason = NULL;
+    const char *which = given ? "as --python says" : "the environment of the working tree";
     const char *not_taken = NULL;
-    if (given) {
-        if (!take(find_given(given, error), &python, error))
-            return false;
-        python.remark = g_strdup_printf("the Python is '%s', as --python says", python.path);
-        *out = python;
-        return true;
-    }
-    char *path = find_venv(work_tree, snapshot, &not_taken);
-    if (path && take(path, &python, &reason)) {
-        python.remark =
-            g_strdup_printf("the Python is '%s', the environment of the working tree", python.path);
-        *out = python;
-        return true;
-    }
-    if (!take(find_system(error), &python, error))
+    char *path = given ? find_given(given, error) : find_venv(work_tree, snapshot, &not_taken);
+    bool ok = path && take(path, &python, given ? error : &reason);
+    if (!ok && given)
         return false;
-    not_taken = reason ? reason->message : not_taken;
-    python.remark = g_strdup_printf("the Python is '%s', the system's", python.path);
+    if (!ok) {
+        which = "the system's";
+        not_taken = reason ? reason->message : not_taken;
+        if (!take(find_system(error), &python, error))
+            return false;
+    }
+    python.remark = g_strdup_printf("the Python is '%s', %s", python.path, which);
     if (not_taken)
         python.not_taken =
             g_strdup_printf("the '.venv' of the working tree is not used: %s", not_taken);

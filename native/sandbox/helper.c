@@ -1,10 +1,12 @@
 /*
- * The helper: a process between the host and the command. It takes what the host tells it, prepares
+ * The helper: a process between the host and the command. It reads the host's spec, prepares
  * limits and surroundings, starts the command (by way of bubblewrap, but for the plain backend) and
  * stays to clean up after it. Its own environment is empty from the start, since the first process
  * of a namespace shows what it was started with to all others in it.
  */
 #include "sandbox/helper_steps.h"
+#include "sandbox/error.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +22,7 @@
 
 #define MAX_FILES 4096u /* descriptors of one process */
 
-/* ---- Telling the host ---- */
+/* ---- Messages to the host ---- */
 
 /* Hands the host a descriptor of the stage, through which it sees how full it is and what was
  * written, also after everything is over. */
@@ -44,17 +46,26 @@ static void send_stage(int stage)
     (void)sendmsg(ACR_HELPER_CHANNEL, &message, MSG_NOSIGNAL);
 }
 
-void acr_helper_send(const char *message)
+static void send_text(const char *text)
 {
-    (void)send(ACR_HELPER_CHANNEL, message, strlen(message), MSG_NOSIGNAL);
+    (void)send(ACR_HELPER_CHANNEL, text, strlen(text), MSG_NOSIGNAL);
 }
 
-static int tell(const GError *error)
+/* 'E', an AcrSandboxError as a digit, and what went wrong. */
+static int send_error(const GError *error)
 {
     int code = error->domain == ACR_SANDBOX_ERROR ? error->code : ACR_SANDBOX_ERROR_FAILED;
     g_autofree char *text = g_strdup_printf("E%d%s", code, error->message);
-    acr_helper_send(text);
+    send_text(text);
     return ACR_HELPER_FAILED;
+}
+
+/* 'X' and the status of the command; the helper itself ends with 0. */
+static int send_status(int status)
+{
+    g_autofree char *text = g_strdup_printf("X%d", status);
+    send_text(text);
+    return 0;
 }
 
 /* ---- Limits ---- */
@@ -70,32 +81,30 @@ static int set_limit(int what, gint64 soft, gint64 hard)
 
 static bool set_limits(const AcrHelperSpec *spec, GError **error)
 {
-    /* At the soft one of these a signal tells which it was; the hard one ends what ignores it. */
-    int err = spec->cpu_s ? set_limit(RLIMIT_CPU, spec->cpu_s, spec->cpu_s + 2) : 0;
-    if (!err && spec->file_bytes)
-        err = set_limit(RLIMIT_FSIZE, spec->file_bytes, spec->file_bytes);
-    if (!err && spec->processes)
-        err = set_limit(RLIMIT_NPROC, spec->processes, spec->processes);
-    if (!err)
-        err = set_limit(RLIMIT_NOFILE, MAX_FILES, MAX_FILES);
-    if (!err)
-        err = set_limit(RLIMIT_CORE, 0, 0);
-    if (!err)
-        return true;
-    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "cannot set a limit: %s",
-                g_strerror(err));
-    return false;
+    /* At the soft one of these a signal tells which it was; the hard one ends what ignores it. 0: as it
+     * is. */
+    const struct {
+        int what;
+        gint64 soft, hard;
+    } limits[] = {
+        {RLIMIT_CPU, spec->cpu_s, spec->cpu_s + 2},
+        {RLIMIT_FSIZE, spec->file_bytes, spec->file_bytes},
+        {RLIMIT_NPROC, spec->processes, spec->processes},
+        {RLIMIT_NOFILE, MAX_FILES, MAX_FILES},
+    };
+    int err = set_limit(RLIMIT_CORE, 0, 0);
+    for (guint i = 0; i < G_N_ELEMENTS(limits) && !err; i++)
+        err = limits[i].soft ? set_limit(limits[i].what, limits[i].soft, limits[i].hard) : 0;
+    return !err || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot set a limit: %s",
+                                    g_strerror(err));
 }
 
 /* When the machine runs out of memory, what runs here goes first: memory that no process has mapped
  * escapes the watch, and the kernel would look for the guilty elsewhere. */
 static void offer_to_end(void)
 {
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
+    ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     (void)!write(fd, "1000", 4);
-    close(fd);
 }
 
 /* A session keyring of its own: the host's may hold keys. */
@@ -118,24 +127,17 @@ static bool isolate(const AcrHelperSpec *spec, GError **error)
     if (!acr_helper_mount(spec, &stage, error))
         return false;
     send_stage(stage);
-    if (!die_with(spec)) {
-        g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "the program is gone");
-        return false;
-    }
+    if (!die_with(spec))
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "the program is gone");
     return set_limits(spec, error) && acr_helper_refuse_calls(error);
 }
 
 static bool lay_plain(const AcrHelperSpec *spec, GError **error)
 {
-    int root = open(spec->files_at, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0) {
-        g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "cannot open '%s': %s",
-                    spec->files_at, g_strerror(errno));
-        return false;
-    }
-    bool ok = acr_helper_write_files(root, spec->files, -1, error);
-    close(root);
-    return ok;
+    ACR_AUTO_FD root = open(spec->files_at, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return acr_sandbox_fail_errno(error, errno, "cannot open", spec->files_at);
+    return acr_tree_write(root, spec->files, -1, error);
 }
 
 /*
@@ -164,13 +166,13 @@ int acr_sandbox_helper(const AcrInterrupt *interrupt)
     if (!reset_signals(interrupt))
         return ACR_HELPER_FAILED;
     if (!acr_helper_spec_read(ACR_HELPER_SPEC, &spec, &error))
-        return tell(error);
+        return send_error(error);
     if (!die_with(&spec))
         return ACR_HELPER_FAILED;
-    int code = ACR_HELPER_FAILED;
+    int status = 0;
     offer_to_end();
     bool ok = spec.is_plain ? lay_plain(&spec, &error) && set_limits(&spec, &error)
                             : isolate(&spec, &error);
-    ok = ok && (code = acr_helper_supervise(&spec, &error)) >= 0;
-    return ok ? code : tell(error);
+    ok = ok && acr_helper_supervise(&spec, &status, &error);
+    return ok ? send_status(status) : send_error(error);
 }

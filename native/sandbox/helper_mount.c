@@ -8,9 +8,12 @@
  * made here, so that the limit on processes counts those of this sandbox alone.
  */
 #include "sandbox/helper_steps.h"
+#include "sandbox/error.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glib/gstdio.h>
 #include <grp.h>
 #include <sched.h>
 #include <string.h>
@@ -25,33 +28,27 @@
 
 static bool fail(GError **error, AcrSandboxError code, const char *what)
 {
-    g_set_error(error, ACR_SANDBOX_ERROR, code, "%s: %s", what, g_strerror(errno));
-    return false;
+    return acr_sandbox_fail(error, code, "%s: %s", what, g_strerror(errno));
 }
 
 static bool fail_at(GError **error, const char *what, const char *path)
 {
-    g_autofree char *message = g_strdup_printf("%s '%s'", what, path);
-    return fail(error, ACR_SANDBOX_ERROR_FAILED, message);
+    return acr_sandbox_fail_errno(error, errno, what, path);
 }
 
 static bool write_file(const char *path, const char *text, GError **error)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    ACR_AUTO_FD fd = open(path, O_WRONLY | O_CLOEXEC);
     int err = fd < 0 ? errno : acr_fd_write_all(fd, text, strlen(text));
-    if (fd >= 0)
-        close(fd);
-    errno = err;
-    return !err || fail_at(error, "cannot write", path);
+    return !err || acr_sandbox_fail_errno(error, err, "cannot write", path);
 }
 
-/* What the kernel says at its limit on them would send the user to look at a disk. */
+/* At the limit on them the kernel reports a full disk. */
 static bool fail_refused(GError **error)
 {
     const char *why = errno == ENOSPC ? "there may be no more of them" : g_strerror(errno);
-    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                "user namespaces are refused here, as in many containers: %s", why);
-    return false;
+    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                            "user namespaces are refused here, as in many containers: %s", why);
 }
 
 /* A user namespace in which this user and group have the numbers that they have outside. */
@@ -75,11 +72,9 @@ static bool enter_mount_namespace(const AcrHelperSpec *spec, bool *out_is_root, 
         return false;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
         return true;
-    if (errno == EINVAL) { /* the root is no mount; the kernel allows no user namespaces there */
-        g_set_error_literal(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                            "bubblewrap cannot work in a chroot");
-        return false;
-    }
+    if (errno == EINVAL) /* the root is not a mount: the kernel allows no user namespaces there */
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                "bubblewrap cannot work in a chroot");
     return fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "cannot make the mounts private");
 }
 
@@ -93,28 +88,16 @@ static void hide_name(void)
 
 /* ---- Sources ---- */
 
-/* Descriptors of all sources, uppers and works, in their order; a path is then named by its number,
+/* A descriptor of each mount's source, -1 where it has none: so a source is named by its number,
  * whatever is mounted over it. */
-static int open_path(const char *path, GArray *fds, GError **error)
-{
-    int fd = open(path, O_PATH | O_CLOEXEC);
-    if (fd < 0)
-        fail_at(error, "cannot open", path);
-    else
-        g_array_append_val(fds, fd);
-    return fd;
-}
-
 static bool open_sources(const AcrHelperSpec *spec, GArray *fds, GError **error)
 {
     for (guint i = 0; i < spec->mounts->len; i++) {
         const AcrHelperMount *row = spec->mounts->pdata[i];
-        for (guint k = 0; k < row->sources->len; k++)
-            if (open_path(row->sources->pdata[k], fds, error) < 0)
-                return false;
-        if (row->upper &&
-            (open_path(row->upper, fds, error) < 0 || open_path(row->work, fds, error) < 0))
-            return false;
+        int fd = *row->source ? open(row->source, O_PATH | O_CLOEXEC) : -1;
+        g_array_append_val(fds, fd);
+        if (fd < 0 && *row->source)
+            return fail_at(error, "cannot open", row->source);
     }
     return true;
 }
@@ -122,13 +105,8 @@ static bool open_sources(const AcrHelperSpec *spec, GArray *fds, GError **error)
 static void close_all(GArray *fds)
 {
     for (guint i = 0; i < fds->len; i++)
-        close(g_array_index(fds, int, i));
+        acr_fd_close(&g_array_index(fds, int, i));
     g_array_unref(fds);
-}
-
-static void append_fd(GString *out, const char *prefix, const GArray *fds, guint number)
-{
-    g_string_append_printf(out, "%s/proc/self/fd/%d", prefix, g_array_index(fds, int, number));
 }
 
 /* ---- Mounts ---- */
@@ -155,57 +133,30 @@ static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mod
     return g_steal_pointer(&path);
 }
 
-/* The upper layer of an overlay: on disk, or on the stage as upper_N, where the host looks for it.
- */
-static bool append_upper(const AcrHelperSpec *spec, guint number, const GArray *fds, guint *at,
-                         GString *options, GError **error)
+/* A layer over the source, in folders of the stage: upper_N, where the host looks for what was
+ * written, and work_N. */
+static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *source,
+                          const char *where, GError **error)
 {
-    const AcrHelperMount *row = spec->mounts->pdata[number];
-    if (row->upper) {
-        append_fd(options, ",upperdir=", fds, (*at)++);
-        append_fd(options, ",workdir=", fds, (*at)++);
-        return true;
-    }
     g_autofree char *upper_name = g_strdup_printf("upper_%u", number),
                     *work_name = g_strdup_printf("work_%u", number);
     g_autofree char *upper = make_folder(spec, upper_name, 0755, error);
     g_autofree char *work = upper ? make_folder(spec, work_name, 0700, error) : NULL;
-    if (work)
-        g_string_append_printf(options, ",upperdir=%s,workdir=%s", upper, work);
-    return work != NULL;
-}
-
-static bool mount_overlay(const AcrHelperSpec *spec, guint number, const GArray *fds, guint *at,
-                          const char *where, GError **error)
-{
-    const AcrHelperMount *row = spec->mounts->pdata[number];
-    /* Its own marks as any user can write them: what one mount wrote another must understand. */
-    g_autoptr(GString) options = g_string_new("userxattr");
-    for (guint k = 0; k < row->sources->len; k++)
-        append_fd(options, k ? ":" : ",lowerdir=", fds, (*at)++);
-    if (row->is_writable && !append_upper(spec, number, fds, at, options, error))
+    if (!work)
         return false;
-    return mount("overlay", where, "overlay", MS_NOSUID | MS_NODEV, options->str) == 0 ||
-           fail_at(error, "cannot mount an overlay over", row->sources->pdata[0]);
-}
-
-static bool mount_bind(const AcrHelperMount *row, const GArray *fds, guint *at, const char *where,
-                       GError **error)
-{
-    g_autoptr(GString) source = g_string_new(NULL);
-    append_fd(source, "", fds, (*at)++);
-    return mount(source->str, where, NULL, MS_BIND | MS_REC, NULL) == 0 ||
-           fail_at(error, "cannot mount", row->sources->pdata[0]);
+    /* Its own marks as any user can write them: what one mount wrote another must understand. */
+    g_autofree char *options =
+        g_strdup_printf("userxattr,lowerdir=%s,upperdir=%s,workdir=%s", source, upper, work);
+    return mount("overlay", where, "overlay", MS_NOSUID | MS_NODEV, options) == 0 ||
+           fail_at(error, "cannot mount an overlay over",
+                   ((const AcrHelperMount *)spec->mounts->pdata[number])->source);
 }
 
 /* A file, as a mount point for another. */
 static bool make_file(const char *path, GError **error)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return fail_at(error, "cannot make", path);
-    close(fd);
-    return true;
+    ACR_AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    return fd >= 0 || fail_at(error, "cannot make", path);
 }
 
 static bool is_file(int fd)
@@ -214,45 +165,67 @@ static bool is_file(int fd)
     return fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
+static bool mount_row(const AcrHelperSpec *spec, guint number, int fd, GError **error)
+{
+    const AcrHelperMount *row = spec->mounts->pdata[number];
+    bool to_file = fd >= 0 && is_file(fd);
+    g_autofree char *parent = g_path_get_dirname(row->at),
+                    *source = g_strdup_printf("/proc/self/fd/%d", fd);
+    g_autofree char *folder =
+        make_folder(spec, to_file ? parent : row->at, row->mode ? row->mode : 0755, error);
+    g_autofree char *where = folder ? g_build_filename(spec->stage, row->at, NULL) : NULL;
+    if (!where || (to_file && !make_file(where, error)))
+        return false;
+    if (row->is_overlay)
+        return mount_overlay(spec, number, source, where, error);
+    return fd < 0 || mount(source, where, NULL, MS_BIND | MS_REC, NULL) == 0 ||
+           fail_at(error, "cannot mount", row->source);
+}
+
 static bool mount_rows(const AcrHelperSpec *spec, const GArray *fds, GError **error)
 {
-    guint at = 0;
-    for (guint i = 0; i < spec->mounts->len; i++) {
-        const AcrHelperMount *row = spec->mounts->pdata[i];
-        bool to_file = row->sources->len && is_file(g_array_index(fds, int, at));
-        g_autofree char *parent = g_path_get_dirname(row->at);
-        mode_t mode = row->mode && !to_file ? (mode_t)row->mode : 0755;
-        g_autofree char *folder = make_folder(spec, to_file ? parent : row->at, mode, error);
-        g_autofree char *where = folder ? g_build_filename(spec->stage, row->at, NULL) : NULL;
-        if (!where || (to_file && !make_file(where, error)))
+    for (guint i = 0; i < spec->mounts->len; i++)
+        if (!mount_row(spec, i, g_array_index(fds, int, i), error))
             return false;
-        bool ok = row->sources->len == 0 || /* a folder of the stage itself */
-                  (row->is_overlay ? mount_overlay(spec, i, fds, &at, where, error)
-                                   : mount_bind(row, fds, &at, where, error));
-        if (!ok)
-            return false;
-    }
     return true;
 }
 
 /* ---- The whole ---- */
 
-/* Files of the tree, and the stage's own small ones. */
-static bool lay_files(const AcrHelperSpec *spec, int stage, GError **error)
+/* The files of /etc that are not the machine's. */
+static bool write_etc(const AcrHelperSpec *spec, GError **error)
 {
-    if (!acr_helper_write_files(stage, spec->texts, -1, error))
-        return false;
-    if (!spec->files->len)
-        return true;
-    int root = openat(stage, spec->files_at, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0)
-        return fail_at(error, "cannot open", spec->files_at);
-    bool ok = acr_helper_write_files(root, spec->files, spec->uid, error);
-    close(root);
-    return ok;
+    static const char *const files[][2] = {
+        {"passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n"
+                   "sandbox:x:1000:1000:sandbox:" ACR_HELPER_HOME ":/bin/sh\n"
+                   "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"},
+        {"group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"},
+        {"hosts", "127.0.0.1 localhost\n::1 localhost\n"},
+        {"nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"},
+    };
+    g_autofree char *folder = g_build_filename(spec->stage, "etc", NULL);
+    if (mkdir(folder, 0755) != 0)
+        return fail_at(error, "cannot make the folder", folder);
+    for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
+        g_autofree char *path = g_build_filename(folder, files[i][0], NULL);
+        if (!g_file_set_contents(path, files[i][1], -1, error))
+            return false;
+    }
+    return true;
 }
 
-/* Gives up root's rights for good. */
+static bool write_files(const AcrHelperSpec *spec, GError **error)
+{
+    if (!spec->files->len)
+        return true;
+    g_autofree char *path = g_build_filename(spec->stage, spec->files_at, NULL);
+    ACR_AUTO_FD root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return fail_at(error, "cannot open", path);
+    return acr_tree_write(root, spec->files, spec->uid, error);
+}
+
+/* Gives up root's rights permanently. */
 static bool become(gint64 uid, GError **error)
 {
     gid_t group = (gid_t)uid;
@@ -270,19 +243,16 @@ bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error)
         return false;
     hide_name();
     GArray *fds = g_array_new(FALSE, FALSE, sizeof(int));
-    int stage = -1;
-    bool ok =
-        open_sources(spec, fds, error) && make_stage(spec, error) && mount_rows(spec, fds, error);
+    bool ok = open_sources(spec, fds, error) && make_stage(spec, error) &&
+              mount_rows(spec, fds, error) && write_etc(spec, error) && write_files(spec, error);
     close_all(fds);
-    if (ok) {
-        stage = open(spec->stage, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        ok = (stage >= 0 || fail_at(error, "cannot open", spec->stage)) &&
-             lay_files(spec, stage, error) &&
-             (!is_root || (become(spec->uid, error) && enter_user_namespace(0, error)));
-    }
-    if (ok)
-        *out_stage = stage;
-    else if (stage >= 0)
-        close(stage);
-    return ok;
+    if (!ok)
+        return false;
+    ACR_AUTO_FD stage = open(spec->stage, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (stage < 0)
+        return fail_at(error, "cannot open", spec->stage);
+    if (is_root && !(become(spec->uid, error) && enter_user_namespace(0, error)))
+        return false;
+    *out_stage = g_steal_fd(&stage);
+    return true;
 }

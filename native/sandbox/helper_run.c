@@ -1,6 +1,6 @@
 /*
- * The host's side of a helper: starts it, watches over what it becomes, and puts together what came
- * of it. The channel is read once everything is over: the helper writes a few lines at most.
+ * The host's side of a helper: starts it, watches its processes, and puts together the result. The
+ * channel is read once everything is over: the helper writes a few lines at most.
  */
 #include "sandbox/helper_run.h"
 #include "sandbox/tree.h"
@@ -18,9 +18,9 @@
 #define MAX_MESSAGE 4096u
 #define SUPERVISOR_END_MS 3000
 #define WEIGH_EVERY_US (500 * 1000)
-#define FILES_EVERY 2u  /* looks of the watch: those for open files take longer */
-#define BUBBLEWRAPS 1u  /* of its two processes one may be gone when it is looked */
-#define SIGNAL_EXIT 128 /* bubblewrap, like a shell, tells signal N as exit 128 + N */
+#define FILES_EVERY 2u  /* samples of the watch: those of open files take longer */
+#define BUBBLEWRAPS 1u  /* of its two processes one may be gone at the last sample */
+#define SIGNAL_EXIT 128 /* bubblewrap, like a shell, reports signal N as exit 128 + N */
 
 void acr_helper_run_clear(AcrHelperRun *run)
 {
@@ -31,8 +31,8 @@ void acr_helper_run_clear(AcrHelperRun *run)
 
 /* ---- Watching ---- */
 
-/* Whether what was written to a folder on disk is more than may be written: looked at seldom enough
- * to take no more than a twentieth of the time. */
+/* Whether what was written to a folder on disk is over the limit: measured seldom enough to take no
+ * more than a twentieth of the time. */
 static bool is_too_large(AcrHelperRun *run)
 {
     gint64 now = g_get_monotonic_time();
@@ -64,7 +64,7 @@ static bool watch(void *ctx, pid_t pid)
     if (use->bytes > limits->memory_bytes)
         run->limit = ACR_LIMIT_MEMORY;
     else if (run->spec->is_plain && use->processes > limits->processes)
-        run->limit = ACR_LIMIT_PROCESSES; /* elsewhere the kernel holds it */
+        run->limit = ACR_LIMIT_PROCESSES; /* elsewhere the kernel enforces it */
     else if (is_too_large(run))
         run->limit = ACR_LIMIT_FILES;
     return !run->limit;
@@ -81,7 +81,7 @@ static void pass_said(AcrHelperRun *run)
     g_clear_pointer(&run->said, g_byte_array_unref);
 }
 
-/* What begins like bubblewrap's own complaint waits: where it is that, the error tells it. */
+/* What begins like bubblewrap's own complaint waits: if it is one, it becomes the error. */
 static bool is_held(AcrHelperRun *run, const char *data, gsize len)
 {
     static const char own[] = "bwrap: ";
@@ -131,7 +131,7 @@ static bool receive(int channel, char *text, AcrHelperRun *run)
     return true;
 }
 
-/* False with the error that the helper told. */
+/* False with the error that the helper sent. */
 static bool read_channel(int channel, AcrHelperRun *run, GError **error)
 {
     char text[MAX_MESSAGE + 1];
@@ -144,7 +144,7 @@ static bool read_channel(int channel, AcrHelperRun *run, GError **error)
     return true;
 }
 
-/* What bubblewrap says on its status pipe: JSON objects, one a line; the command's exit code. */
+/* The command's exit code, which bubblewrap writes to its status pipe: JSON objects, one a line. */
 static void read_status(int fd, AcrHelperRun *run)
 {
     char text[MAX_MESSAGE + 1];
@@ -173,8 +173,9 @@ static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
                                 "standard input cannot be a folder or a disk");
     if (!S_ISREG(st.st_mode))
         return true;
-    *out = acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,
-                           run->execution->limits.wall_ms, run->sandbox->interrupt, &reason);
+    *out =
+        acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,
+                        run->execution->limits.wall_ms, run->sandbox->options.interrupt, &reason);
     return *out || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
                                     "%s (more of it can come through a pipe)", reason->message);
 }
@@ -183,7 +184,7 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
 {
     static const char *const empty[] = {NULL};
     const AcrExecution *execution = run->execution;
-    const char *const argv[] = {run->sandbox->exe, ACR_SANDBOX_VERB, NULL};
+    const char *const argv[] = {run->sandbox->options.exe, ACR_SANDBOX_VERB, NULL};
     const int fds[] = {channel, spec, status};
     g_autoptr(GBytes) file = NULL;
     gsize len = execution->input_len;
@@ -206,7 +207,7 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
         .on_output = pass_output,
         .watch = watch,
         .ctx = run,
-        .interrupt = run->sandbox->interrupt,
+        .interrupt = run->sandbox->options.interrupt,
     };
     return acr_spawn_run(&spawn, &run->spawned, error);
 }
@@ -261,49 +262,15 @@ static bool run_helper(AcrHelperRun *run, GError **error)
 
 /* ---- Results ---- */
 
-static GBytes *join_ends(GBytes *kept, guint64 total)
+static AcrSandboxLimit seen_limit(const AcrHelperRun *run)
 {
-    gsize len;
-    const guint8 *data = g_bytes_get_data(kept, &len);
-    if (total <= len)
-        return g_bytes_ref(kept);
-    gsize head = len - len / 2;
-    GByteArray *joined = g_byte_array_new();
-    g_autofree char *said =
-        g_strdup_printf("\n[... %" G_GUINT64_FORMAT " bytes left out ...]\n", total - (guint64)len);
-    g_byte_array_append(joined, data, (guint)head);
-    g_byte_array_append(joined, (const guint8 *)said, (guint)strlen(said));
-    g_byte_array_append(joined, data + head, (guint)(len - head));
-    return g_byte_array_free_to_bytes(joined);
-}
-
-void acr_sandbox_take_streams(const AcrSpawnResult *spawned, AcrExecuted *out)
-{
-    out->out = join_ends(spawned->out, spawned->out_total);
-    out->err = join_ends(spawned->err, spawned->err_total);
-    out->out_total = spawned->out_total;
-    out->err_total = spawned->err_total;
-    out->wall_ms = spawned->wall_ms;
-}
-
-static AcrSandboxLimit limit_of(const AcrHelperRun *run, const AcrExecuted *executed)
-{
-    const AcrSpawnResult *spawned = &run->spawned;
-    gsize kept = run->execution->limits.output_bytes;
+    guint own = run->spec->is_plain ? 0 : BUBBLEWRAPS;
     if (run->limit)
         return run->limit;
-    if (spawned->timed_out)
-        return ACR_LIMIT_WALL;
-    if (spawned->flooded)
-        return ACR_LIMIT_OUTPUT;
-    if (executed->signal == SIGXCPU)
-        return ACR_LIMIT_CPU;
-    if (executed->signal == SIGXFSZ || is_full(run->stage))
+    if (is_full(run->stage))
         return ACR_LIMIT_FILES;
-    guint own = run->spec->is_plain ? 0 : BUBBLEWRAPS;
-    if (run->peak.processes >= run->execution->limits.processes + own)
-        return ACR_LIMIT_PROCESSES;
-    return MAX(spawned->out_total, spawned->err_total) > kept ? ACR_LIMIT_OUTPUT : ACR_LIMIT_NONE;
+    return run->peak.processes >= run->execution->limits.processes + own ? ACR_LIMIT_PROCESSES
+                                                                         : ACR_LIMIT_NONE;
 }
 
 static void take_result(const AcrHelperRun *run, AcrExecuted *out)
@@ -311,14 +278,12 @@ static void take_result(const AcrHelperRun *run, AcrExecuted *out)
     const AcrSpawnResult *spawned = &run->spawned;
     bool was_killed = spawned->timed_out || spawned->flooded || spawned->unwatched;
     int status = was_killed || run->wait_status < 0 ? SIGKILL : run->wait_status;
-    AcrExecuted executed = {
+    *out = (AcrExecuted){
         .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
         .peak_bytes = MAX(run->peak.bytes, spawned->peak_bytes),
     };
-    acr_sandbox_take_streams(spawned, &executed);
-    executed.limit = limit_of(run, &executed);
-    *out = executed;
+    acr_sandbox_take_result(spawned, &run->execution->limits, seen_limit(run), out);
 }
 
 bool acr_helper_run(AcrHelperRun *run, AcrExecuted *out, GError **error)

@@ -4,8 +4,10 @@
  * by the same program, so there is one format and no version.
  */
 #include "sandbox/helper_spec.h"
+#include "sandbox/error.h"
 
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,9 +19,7 @@ static void mount_free(gpointer data)
 {
     AcrHelperMount *mount = data;
     g_free(mount->at);
-    g_free(mount->upper);
-    g_free(mount->work);
-    g_ptr_array_unref(mount->sources);
+    g_free(mount->source);
     g_free(mount);
 }
 
@@ -37,7 +37,6 @@ void acr_helper_spec_init(AcrHelperSpec *spec)
         .uid = -1,
         .mounts = g_ptr_array_new_with_free_func(mount_free),
         .files = g_ptr_array_new_with_free_func(acr_helper_file_free),
-        .texts = g_ptr_array_new_with_free_func(acr_helper_file_free),
         .argv = g_ptr_array_new_with_free_func(g_free),
         .env = g_ptr_array_new_with_free_func(g_free),
     };
@@ -45,8 +44,7 @@ void acr_helper_spec_init(AcrHelperSpec *spec)
 
 void acr_helper_spec_clear(AcrHelperSpec *spec)
 {
-    GPtrArray **const arrays[] = {&spec->mounts, &spec->files, &spec->texts, &spec->argv,
-                                  &spec->env};
+    GPtrArray **const arrays[] = {&spec->mounts, &spec->files, &spec->argv, &spec->env};
     for (gsize i = 0; i < G_N_ELEMENTS(arrays); i++)
         g_clear_pointer(arrays[i], g_ptr_array_unref);
     g_clear_pointer(&spec->stage, g_free);
@@ -56,38 +54,27 @@ void acr_helper_spec_clear(AcrHelperSpec *spec)
 
 /* ---- Filling ---- */
 
-static AcrHelperMount *add_mount(AcrHelperSpec *spec, const char *at)
+static void add_mount(AcrHelperSpec *spec, const char *at, const char *source, guint32 mode,
+                      bool is_overlay)
 {
-    AcrHelperMount *mount = g_new0(AcrHelperMount, 1);
-    mount->at = g_strdup(at);
-    mount->sources = g_ptr_array_new_with_free_func(g_free);
+    AcrHelperMount *mount = g_new(AcrHelperMount, 1);
+    *mount = (AcrHelperMount){g_strdup(at), g_strdup(source), mode, is_overlay};
     g_ptr_array_add(spec->mounts, mount);
-    return mount;
 }
 
-AcrHelperMount *acr_helper_folder(AcrHelperSpec *spec, const char *at, guint32 mode)
+void acr_helper_folder(AcrHelperSpec *spec, const char *at, guint32 mode)
 {
-    AcrHelperMount *mount = add_mount(spec, at);
-    mount->mode = mode;
-    return mount;
+    add_mount(spec, at, "", mode, false);
 }
 
-AcrHelperMount *acr_helper_bind(AcrHelperSpec *spec, const char *at, const char *source)
+void acr_helper_bind(AcrHelperSpec *spec, const char *at, const char *source)
 {
-    AcrHelperMount *mount = add_mount(spec, at);
-    g_ptr_array_add(mount->sources, g_strdup(source));
-    return mount;
+    add_mount(spec, at, source, 0, false);
 }
 
-AcrHelperMount *acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *const *sources,
-                                   bool is_writable)
+void acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *source)
 {
-    AcrHelperMount *mount = add_mount(spec, at);
-    mount->is_overlay = true;
-    mount->is_writable = is_writable;
-    for (; *sources; sources++)
-        g_ptr_array_add(mount->sources, g_strdup(*sources));
-    return mount;
+    add_mount(spec, at, source, 0, true);
 }
 
 void acr_helper_file(GPtrArray *files, const char *path, guint32 mode, GBytes *content)
@@ -97,12 +84,6 @@ void acr_helper_file(GPtrArray *files, const char *path, guint32 mode, GBytes *c
     file->mode = content ? mode : 0;
     file->content = content ? g_bytes_ref(content) : NULL;
     g_ptr_array_add(files, file);
-}
-
-void acr_helper_text(AcrHelperSpec *spec, const char *path, const char *text)
-{
-    g_autoptr(GBytes) content = g_bytes_new(text, strlen(text));
-    acr_helper_file(spec->texts, path, ACR_MODE_FILE, content);
 }
 
 void acr_helper_words(GPtrArray *words, ...)
@@ -116,19 +97,11 @@ void acr_helper_words(GPtrArray *words, ...)
 
 /* ---- Writing ---- */
 
-/* Of a mount: at, sources, mode, is_overlay, is_writable, upper, work. Of a file: path, mode,
- * content. Texts are strings of bytes, which need not be UTF-8; what may be NULL is a maybe. */
-#define MOUNT_TYPE "(ayaayubbmaymay)"
-#define FILE_TYPE "(ayumay)"
-#define SPEC_TYPE                                                                                  \
-    "(bxxmayxmayxxxmayaayaaya" MOUNT_TYPE "a" FILE_TYPE "a" FILE_TYPE                              \
-    ")" /* in the order of fill_spec */
-
-static GVariant *maybe_text(const char *text)
-{
-    return g_variant_new_maybe(G_VARIANT_TYPE_BYTESTRING,
-                               text ? g_variant_new_bytestring(text) : NULL);
-}
+/* Texts are strings of bytes, which need not be UTF-8. "^" in front has GVariant convert them. */
+#define MOUNTS "a(ayayub)"
+#define FILES "a(ayumay)"
+#define SPEC_TYPE "(bxxayxayxxxayaayaay" MOUNTS FILES ")"
+#define SPEC_FORMAT "(bxx^ayx^ayxxx^ay@aay@aay@" MOUNTS "@" FILES ")"
 
 static GVariant *words_of(const GPtrArray *words)
 {
@@ -138,12 +111,11 @@ static GVariant *words_of(const GPtrArray *words)
 static GVariant *mounts_of(const GPtrArray *mounts)
 {
     GVariantBuilder list;
-    g_variant_builder_init(&list, G_VARIANT_TYPE("a" MOUNT_TYPE));
+    g_variant_builder_init(&list, G_VARIANT_TYPE(MOUNTS));
     for (guint i = 0; i < mounts->len; i++) {
         const AcrHelperMount *mount = mounts->pdata[i];
-        g_variant_builder_add(&list, "(^ay@aayubb@may@may)", mount->at, words_of(mount->sources),
-                              mount->mode, mount->is_overlay, mount->is_writable,
-                              maybe_text(mount->upper), maybe_text(mount->work));
+        g_variant_builder_add(&list, "(^ay^ayub)", mount->at, mount->source, mount->mode,
+                              mount->is_overlay);
     }
     return g_variant_builder_end(&list);
 }
@@ -151,7 +123,7 @@ static GVariant *mounts_of(const GPtrArray *mounts)
 static GVariant *files_of(const GPtrArray *files)
 {
     GVariantBuilder list;
-    g_variant_builder_init(&list, G_VARIANT_TYPE("a" FILE_TYPE));
+    g_variant_builder_init(&list, G_VARIANT_TYPE(FILES));
     for (guint i = 0; i < files->len; i++) {
         const AcrHelperFile *file = files->pdata[i];
         GVariant *content =
@@ -163,14 +135,18 @@ static GVariant *files_of(const GPtrArray *files)
     return g_variant_builder_end(&list);
 }
 
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
 static GVariant *variant_of(const AcrHelperSpec *spec)
 {
-    GVariant *variant = g_variant_new(
-        "(bxx@mayx@mayxxx@may@aay@aay@a" MOUNT_TYPE "@a" FILE_TYPE "@a" FILE_TYPE ")",
-        spec->is_plain, spec->parent, spec->uid, maybe_text(spec->stage), spec->stage_bytes,
-        maybe_text(spec->files_at), spec->cpu_s, spec->file_bytes, spec->processes,
-        maybe_text(spec->cwd), words_of(spec->argv), words_of(spec->env), mounts_of(spec->mounts),
-        files_of(spec->files), files_of(spec->texts));
+    GVariant *variant =
+        g_variant_new(SPEC_FORMAT, spec->is_plain, spec->parent, spec->uid, or_empty(spec->stage),
+                      spec->stage_bytes, or_empty(spec->files_at), spec->cpu_s, spec->file_bytes,
+                      spec->processes, or_empty(spec->cwd), words_of(spec->argv),
+                      words_of(spec->env), mounts_of(spec->mounts), files_of(spec->files));
     return g_variant_ref_sink(variant);
 }
 
@@ -183,24 +159,14 @@ int acr_helper_spec_write(const AcrHelperSpec *spec, GError **error)
                   : acr_fd_write_all(fd, g_variant_get_data(variant), g_variant_get_size(variant));
     if (!err && lseek(fd, 0, SEEK_SET) != 0)
         err = errno;
-    int written = fd;
-    if (!err) {
-        fd = -1;
-        return written;
-    }
-    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED,
-                "cannot prepare the sandbox: %s", g_strerror(err));
+    if (!err)
+        return g_steal_fd(&fd);
+    acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot prepare the sandbox: %s",
+                     g_strerror(err));
     return -1;
 }
 
 /* ---- Reading ---- */
-
-/* The text of a maybe (taken); owned. */
-static char *take_text(GVariant *maybe)
-{
-    g_autoptr(GVariant) taken = maybe, text = g_variant_get_maybe(maybe);
-    return text ? g_variant_dup_bytestring(text, NULL) : NULL;
-}
 
 /* Appends the words of an array (taken). */
 static void take_words(GVariant *array, GPtrArray *out)
@@ -216,20 +182,12 @@ static bool take_mounts(GVariant *array, AcrHelperSpec *out)
     g_autoptr(GVariant) taken = array;
     bool ok = true;
     for (gsize i = 0; i < g_variant_n_children(array); i++) {
-        g_autofree char *at = NULL;
-        GVariant *sources = NULL, *upper = NULL, *work = NULL;
+        g_autofree char *at = NULL, *source = NULL;
         guint32 mode = 0;
-        gboolean is_overlay = FALSE, is_writable = FALSE;
-        g_variant_get_child(array, i, "(^ay@aayubb@may@may)", &at, &sources, &mode, &is_overlay,
-                            &is_writable, &upper, &work);
-        AcrHelperMount *mount = add_mount(out, at);
-        take_words(sources, mount->sources);
-        mount->mode = mode;
-        mount->is_overlay = is_overlay;
-        mount->is_writable = is_writable;
-        mount->upper = take_text(upper);
-        mount->work = take_text(work);
-        ok = ok && *at && !mount->upper == !mount->work;
+        gboolean is_overlay = FALSE;
+        g_variant_get_child(array, i, "(^ay^ayub)", &at, &source, &mode, &is_overlay);
+        add_mount(out, at, source, mode, is_overlay);
+        ok = ok && *at && (*source || !is_overlay);
     }
     return ok;
 }
@@ -253,24 +211,18 @@ static bool take_files(GVariant *array, GPtrArray *out)
 
 static bool take_spec(GVariant *variant, AcrHelperSpec *out)
 {
-    GVariant *stage = NULL, *files_at = NULL, *cwd = NULL, *argv = NULL, *env = NULL,
-             *mounts = NULL, *files = NULL, *texts = NULL;
+    GVariant *argv = NULL, *env = NULL, *mounts = NULL, *files = NULL;
     gboolean is_plain = FALSE;
-    g_variant_get(
-        variant, "(bxx@mayx@mayxxx@may@aay@aay@a" MOUNT_TYPE "@a" FILE_TYPE "@a" FILE_TYPE ")",
-        &is_plain, &out->parent, &out->uid, &stage, &out->stage_bytes, &files_at, &out->cpu_s,
-        &out->file_bytes, &out->processes, &cwd, &argv, &env, &mounts, &files, &texts);
+    g_variant_get(variant, SPEC_FORMAT, &is_plain, &out->parent, &out->uid, &out->stage,
+                  &out->stage_bytes, &out->files_at, &out->cpu_s, &out->file_bytes, &out->processes,
+                  &out->cwd, &argv, &env, &mounts, &files);
     out->is_plain = is_plain;
-    out->stage = take_text(stage);
-    out->files_at = take_text(files_at);
-    out->cwd = take_text(cwd);
     take_words(argv, out->argv);
     take_words(env, out->env);
     bool ok = take_mounts(mounts, out);
     ok &= take_files(files, out->files);
-    ok &= take_files(texts, out->texts);
-    return ok && out->argv->len > 0 && (out->files_at || !out->files->len) &&
-           (out->stage || out->is_plain);
+    return ok && out->argv->len > 0 && (*out->files_at || !out->files->len) &&
+           (*out->stage || out->is_plain);
 }
 
 bool acr_helper_spec_read(int fd, AcrHelperSpec *out, GError **error)
@@ -282,11 +234,9 @@ bool acr_helper_spec_read(int fd, AcrHelperSpec *out, GError **error)
         bytes
             ? g_variant_ref_sink(g_variant_new_from_bytes(G_VARIANT_TYPE(SPEC_TYPE), bytes, FALSE))
             : NULL;
-    if (!variant || !g_variant_is_normal_form(variant) || !take_spec(variant, &spec)) {
-        g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED,
-                    "the description of what to run is malformed");
-        return false;
-    }
+    if (!variant || !g_variant_is_normal_form(variant) || !take_spec(variant, &spec))
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                                "the description of what to run is malformed");
     *out = spec;
     memset(&spec, 0, sizeof spec);
     return true;

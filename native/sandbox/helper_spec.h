@@ -18,16 +18,15 @@
 #define ACR_HELPER_CHANNEL 3
 #define ACR_HELPER_SPEC 4
 #define ACR_HELPER_STATUS 5
-#define ACR_HELPER_FAILED 125 /* its exit code when the command was not reached */
+#define ACR_HELPER_HOME "/home/sandbox" /* the user's, in namespaces */
+#define ACR_HELPER_FAILED 125           /* its exit code when the command was not reached */
 
-/* Something on the stage: an empty folder, a bind of one source, or an overlay of several. */
+/* A folder of the stage: an empty one, a bind of the source, or a layer of its own over it. */
 typedef struct {
-    char *at;           /* a folder of the stage, made */
-    GPtrArray *sources; /* of char *: absolute paths; of an overlay the topmost first */
-    guint32 mode;       /* of a folder without sources; 0: 0755 */
+    char *at;     /* the folder, made */
+    char *source; /* absolute; "": none */
+    guint32 mode; /* without a source */
     bool is_overlay;
-    bool is_writable;   /* overlay: with an upper layer, on the stage unless `upper` is given */
-    char *upper, *work; /* folders on disk, or NULL */
 } AcrHelperMount;
 
 typedef struct {
@@ -41,12 +40,11 @@ typedef struct {
     bool is_plain; /* no namespaces and no stage */
     gint64 parent; /* the host's process id: the helper does not outlive it */
     gint64 uid;    /* to become that user and group, as root; -1: to stay who one is */
-    char *stage;   /* an existing folder, over which a file system in memory is mounted */
+    char *stage;   /* a folder, over which a file system in memory is mounted; plain: NULL */
     gint64 stage_bytes;
     GPtrArray *mounts; /* of AcrHelperMount */
     char *files_at;    /* where `files` are laid: a folder of the stage; plain: absolute */
     GPtrArray *files;  /* of AcrHelperFile */
-    GPtrArray *texts;  /* of AcrHelperFile: small files of the stage */
     gint64 cpu_s, file_bytes, processes; /* limits; 0: none */
     char *cwd;                           /* NULL: as it is */
     GPtrArray *argv, *env;               /* of char * */
@@ -54,16 +52,13 @@ typedef struct {
 void acr_helper_spec_init(AcrHelperSpec *spec);
 void acr_helper_spec_clear(AcrHelperSpec *spec);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrHelperSpec, acr_helper_spec_clear)
-/* Paths and texts are copied. The mount is borrowed until the spec changes. */
-AcrHelperMount *acr_helper_folder(AcrHelperSpec *spec, const char *at, guint32 mode);
-AcrHelperMount *acr_helper_bind(AcrHelperSpec *spec, const char *at, const char *source);
-/* `sources`: NULL-terminated. */
-AcrHelperMount *acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *const *sources,
-                                   bool is_writable);
+/* Paths are copied. */
+void acr_helper_folder(AcrHelperSpec *spec, const char *at, guint32 mode);
+void acr_helper_bind(AcrHelperSpec *spec, const char *at, const char *source);
+void acr_helper_overlay(AcrHelperSpec *spec, const char *at, const char *source);
 void acr_helper_file_free(gpointer file); /* AcrHelperFile * */
 /* `content` may be NULL: the file is removed. */
 void acr_helper_file(GPtrArray *files, const char *path, guint32 mode, GBytes *content);
-void acr_helper_text(AcrHelperSpec *spec, const char *path, const char *text);
 /* Appends to argv or env; NULL ends the list. */
 void acr_helper_words(GPtrArray *words, ...) G_GNUC_NULL_TERMINATED;
 

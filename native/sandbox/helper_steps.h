@@ -6,16 +6,9 @@
 
 /* Namespaces, the stage and its mounts; *out_stage is a descriptor of the stage (owned). */
 bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error) ACR_MUST_USE;
-/* Refuses some calls of the kernel from now on, for good. */
+/* Refuses some calls of the kernel from now on. */
 bool acr_helper_refuse_calls(GError **error) ACR_MUST_USE;
-/* Lays files into the folder `root`, no link followed, owned by `uid` (-1: nothing is changed). */
-bool acr_helper_write_files(int root, const GPtrArray *files, gint64 uid,
-                            GError **error) ACR_MUST_USE;
-/* Sends the host a message: 'E', an AcrSandboxError as a digit, and what went wrong; or 'X' and the
- * command's status as wait() gives it. */
-void acr_helper_send(const char *message);
-/* Runs the command of a spec, ends all that it left, and tells how it ended. The exit code of the
- * helper, or -1 with an error. */
-int acr_helper_supervise(const AcrHelperSpec *spec, GError **error) ACR_MUST_USE;
+/* Runs the command of a spec and ends all that it left; its status as wait() gives it. */
+bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **error) ACR_MUST_USE;
 
 #endif

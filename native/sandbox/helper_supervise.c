@@ -6,6 +6,7 @@
  * would leave the whole sandbox running.
  */
 #include "sandbox/helper_steps.h"
+#include "sandbox/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +26,6 @@
 #define SWEEPS 1000 /* rounds of ending what is left; a new process may come in each */
 #define NOT_FOUND 127
 #define NOT_RUNNABLE 126
-
-static bool fail(GError **error, int err, const char *what, const char *subject)
-{
-    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED, "%s '%s': %s", what, subject,
-                g_strerror(err));
-    return false;
-}
 
 /* Signals are read, not handled: the end of a child, and being told to stop. */
 static int open_signals(void)
@@ -94,32 +88,23 @@ static bool end_children(void)
     }
 }
 
-/* Tells the host the status of the command, as wait() gives it; the helper itself ends with 0. */
-static int tell_status(int status)
-{
-    char text[32];
-    (void)g_snprintf(text, sizeof text, "X%d", status);
-    acr_helper_send(text);
-    return 0;
-}
-
-/* What a shell says of a program that it cannot run. */
-static int tell_missing(const char *program, int err)
+/* What a shell says of a program that it cannot run; the status of such a shell. */
+static int report_missing(const char *program, int err)
 {
     int code = err == ENOENT || err == ENOTDIR ? NOT_FOUND : NOT_RUNNABLE;
     (void)fprintf(stderr, "%s: %s\n", program, g_strerror(err));
-    return tell_status(code << 8);
+    return code << 8;
 }
 
-int acr_helper_supervise(const AcrHelperSpec *spec, GError **error)
+bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **error)
 {
     const char *program = spec->argv->pdata[0];
     int signals = open_signals();
     pid_t pid = 0;
     if (signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
-        return fail(error, errno, "cannot watch over", program) - 1;
-    if (spec->cwd && chdir(spec->cwd) != 0)
-        return fail(error, errno, "cannot enter", spec->cwd) - 1;
+        return acr_sandbox_fail_errno(error, errno, "cannot watch over", program);
+    if (*spec->cwd && chdir(spec->cwd) != 0)
+        return acr_sandbox_fail_errno(error, errno, "cannot enter", spec->cwd);
     (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC);
     (void)fcntl(ACR_HELPER_SPEC, F_SETFD, FD_CLOEXEC);
     /* Nothing of ours is open in the command. */
@@ -131,10 +116,8 @@ int acr_helper_supervise(const AcrHelperSpec *spec, GError **error)
     g_ptr_array_add(spec->argv, NULL);
     g_ptr_array_add(spec->env, NULL);
     int err = start(spec, &pid);
-    if (err)
-        return tell_missing(program, err);
-    int status = wait_for(pid, signals);
+    *out_status = err ? report_missing(program, err) : wait_for(pid, signals);
     for (int i = 0; i < SWEEPS && !end_children(); i++)
         g_usleep(SWEEP_US);
-    return tell_status(status);
+    return true;
 }

@@ -19,8 +19,8 @@ typedef struct {
 static bool open_backend(AcrSandbox *sandbox, GError **error)
 {
     sandbox->state = g_new0(State, 1);
-    if (!acr_sandbox_python_find(sandbox->given_python, sandbox->work_tree, sandbox->snapshot,
-                                 &sandbox->python, error))
+    if (!acr_sandbox_python_find(sandbox->options.python, sandbox->options.work_tree,
+                                 sandbox->options.snapshot, &sandbox->python, error))
         return false;
     acr_sandbox_remark(sandbox,
                        "the sandbox 'plain' isolates nothing: what runs in it can read and "
@@ -28,17 +28,12 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
     return true;
 }
 
-static void state_free(State *state)
+static void close_backend(AcrSandbox *sandbox)
 {
+    State *state = sandbox->state;
     g_free(state->made);
     g_free(state->place);
     g_free(state);
-}
-
-static void close_backend(AcrSandbox *sandbox)
-{
-    if (sandbox->state)
-        state_free(sandbox->state);
 }
 
 static void discard(AcrSandbox *sandbox, const char *dir)
@@ -68,7 +63,7 @@ static char *make_copy(AcrSandbox *sandbox, GError **error)
 }
 
 /* What names the tree by the path that callers know names the copy. */
-static void point_to(GPtrArray *env, const char *mount, const char *tree)
+static void point_to(GPtrArray *env, const char *dir, const char *tree)
 {
     for (guint i = 0; i < env->len; i++) {
         g_auto(GStrv) parts = NULL;
@@ -76,7 +71,7 @@ static void point_to(GPtrArray *env, const char *mount, const char *tree)
 
         if (!entry || !g_str_has_prefix(entry, "PYTHONPATH="))
             continue;
-        parts = g_strsplit(entry, mount, -1);
+        parts = g_strsplit(entry, dir, -1);
         env->pdata[i] = g_strjoinv(tree, parts);
         g_free(entry);
     }
@@ -96,7 +91,7 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
     spec.cpu_s = execution->limits.cpu_s;
     spec.file_bytes = execution->limits.disk_bytes;
     acr_sandbox_env(sandbox, home, execution, spec.env);
-    point_to(spec.env, sandbox->mount, tree);
+    point_to(spec.env, sandbox->dir, tree);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(spec.argv, g_strdup(execution->argv[i]));
     if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
@@ -111,7 +106,7 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
     after = before ? acr_tree_list(tree) : NULL;
     if (after) {
         acr_tree_drop_same(after, before);
-        out->changed = acr_sandbox_changed(after, tree, spec.files);
+        out->changed = acr_sandbox_changed(after, spec.files, acr_sandbox_is_as_laid, tree);
     }
     return true;
 }
@@ -129,15 +124,6 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
 
 /* ---- Set-up ---- */
 
-static bool run_setup(AcrSandbox *sandbox, const char *dir, GError **error)
-{
-    const char *const argv[] = {"/bin/sh", "-c", sandbox->setup, NULL};
-    AcrExecution execution = {.argv = argv, .limits = acr_sandbox_setup_limits(sandbox)};
-    g_auto(AcrExecuted) executed = {0};
-    return run_in(sandbox, dir, &execution, &executed, error) &&
-           acr_sandbox_setup_check(sandbox, &executed, error);
-}
-
 /* Runs the set-up in the place of its executions, and keeps a copy of what it made. */
 static bool make_layer(void *ctx, const char *dir, GError **error)
 {
@@ -145,8 +131,8 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
     g_autofree char *place = make_copy(sandbox, error);
     if (!place)
         return false;
-    bool ok = run_setup(sandbox, place, error) && acr_tree_open_up(place, error) &&
-              acr_tree_copy(place, dir, error);
+    bool ok = acr_sandbox_run_setup(sandbox, run_in, place, error) &&
+              acr_tree_open_up(place, error) && acr_tree_copy(place, dir, error);
     discard(sandbox, place);
     return ok;
 }
@@ -154,7 +140,7 @@ static bool make_layer(void *ctx, const char *dir, GError **error)
 static bool set_up(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state;
-    g_autofree char *tree = acr_snapshot_digest(sandbox->snapshot);
+    g_autofree char *tree = acr_snapshot_digest(sandbox->options.snapshot);
     g_autofree char *key =
         g_strdup_printf("layer-%.24s-copy-%s-%u", sandbox->digest, tree, geteuid());
     g_free(state->place);

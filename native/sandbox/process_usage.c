@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MAX_WATCHED 100000u /* processes */
-#define MAX_OPEN 4096u      /* open files of one that are looked at */
+#define MAX_OPEN 4096u      /* open files of one that are read */
 
 /* A small file of /proc as text; "" where it cannot be read. */
 static void read_proc(gint64 pid, const char *name, char *out, gsize size)
@@ -46,7 +46,7 @@ static void append_children(gint64 pid, const char *thread, GArray *pids)
 }
 
 /* Appends the children of a process; how many threads it has. */
-static guint look_at(gint64 pid, GArray *pids)
+static guint append_threads(gint64 pid, GArray *pids)
 {
     char path[64];
     guint threads = 0;
@@ -78,7 +78,7 @@ static gint64 kilobytes(const char *text, const char *label)
     return at ? g_ascii_strtoll(at + strlen(label), NULL, 10) * 1024 : -1;
 }
 
-/* Each page counted by the share of those who have it; what is resident where that is not told.
+/* Each page counted by the share of those who have it; what is resident where that is not known.
  * Pages of files in memory are added to *shared instead. */
 static gint64 proportional(gint64 pid, gint64 *shared)
 {
@@ -99,7 +99,7 @@ static GArray *list_tree(pid_t pid, guint *out_threads)
     *out_threads = 0;
     g_array_append_val(pids, first);
     for (guint i = 0; i < pids->len; i++) {
-        guint n = look_at(g_array_index(pids, gint64, i), pids);
+        guint n = append_threads(g_array_index(pids, gint64, i), pids);
         *out_threads += i ? n : 0;
     }
     return pids;
@@ -124,7 +124,7 @@ static gint64 add_files(gint64 pid, const struct statx *device, GHashTable *seen
     DIR *dir = opendir(path);
     for (struct dirent *entry; dir && left > 0 && (entry = readdir(dir)); left--) {
         struct statx st;
-        /* What is not on this machine is not asked for anything. */
+        /* A server elsewhere is not asked. */
         if (entry->d_name[0] == '.' || statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC,
                                              STATX_INO | STATX_BLOCKS, &st) != 0)
             continue;

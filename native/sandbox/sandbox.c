@@ -24,24 +24,12 @@
 #define SETUP_TAIL_BYTES 2000u /* of its output, in the error */
 #define SETUP_TAIL_LINES 20u
 #define SETUP_SHOWN_BYTES 200u /* of the command, there */
-#define FORMAT "3"             /* of what the store holds */
+#define FORMAT "4"             /* of what the store holds */
 #define LEFT_OUT "left-out"    /* beside a tree: the remark on what it lacks */
 #define MAX_LEFT_OUT 65536u
 
-G_DEFINE_QUARK(acr_sandbox_error_quark, acr_sandbox_error)
-
 static const AcrSandboxBackend *const backends[] = {&acr_sandbox_bubblewrap, &acr_sandbox_container,
                                                     &acr_sandbox_plain};
-
-bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    g_autofree char *message = g_strdup_vprintf(format, arguments);
-    va_end(arguments);
-    g_set_error_literal(error, ACR_SANDBOX_ERROR, code, message);
-    return false;
-}
 
 /* ---- Names ---- */
 
@@ -125,19 +113,9 @@ static bool check_options(const AcrSandboxOptions *options, const AcrSandboxBack
 
 static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
 {
-    sandbox->snapshot = acr_snapshot_ref(options->snapshot);
-    sandbox->mount = g_strdup(options->mount ? options->mount : ACR_SANDBOX_IMAGE_DIR);
-    sandbox->work_tree = g_strdup(options->work_tree);
-    sandbox->given_python = g_strdup(options->python);
-    sandbox->setup = g_strdup(options->setup);
-    sandbox->setup_network = options->setup_network;
-    sandbox->setup_ms = options->setup_ms;
-    sandbox->deadline_us = options->deadline_us;
-    sandbox->image = g_strdup(options->image);
-    sandbox->image_dir = g_strdup(options->image_dir ? options->image_dir : ACR_SANDBOX_IMAGE_DIR);
-    sandbox->engine = g_strdup(options->engine);
-    sandbox->exe = g_strdup(options->exe);
-    sandbox->interrupt = options->interrupt;
+    const char *tree = options->image ? NULL : options->work_tree;
+    sandbox->options = *options;
+    sandbox->dir = tree ? tree : ACR_SANDBOX_IMAGE_DIR;
     sandbox->tree_uid = -1;
     sandbox->remarks = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(sandbox->remarks, NULL);
@@ -146,10 +124,11 @@ static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
 /* Over all that makes an environment, each part with its length, so that no two run together. */
 static char *make_digest(const AcrSandbox *sandbox)
 {
+    const AcrSandboxOptions *options = &sandbox->options;
     const char *const parts[] = {
         FORMAT, sandbox->backend->name,
-        sandbox->python.path ? sandbox->python.path : sandbox->given_python, sandbox->image,
-        sandbox->setup, sandbox->setup_network ? "network" : "", sandbox->mount,
+        sandbox->python.path ? sandbox->python.path : options->python, options->image,
+        options->setup, options->setup_network ? "network" : "", sandbox->dir,
         /* A set-up without isolation changes the packages itself. */
         sandbox->backend == &acr_sandbox_plain ? NULL : sandbox->python.stamp};
     g_autoptr(GString) all = g_string_new(NULL);
@@ -160,15 +139,19 @@ static char *make_digest(const AcrSandbox *sandbox)
 }
 
 /* Where the cache cannot be used, what is made is made again each time. */
-static bool open_cache(AcrSandbox *sandbox, const char *cache, GError **error)
+static bool open_cache(AcrSandbox *sandbox, GError **error)
 {
+    const AcrSandboxOptions *options = &sandbox->options;
+    const char *cache = options->cache;
     g_autoptr(GError) reason = NULL;
-    sandbox->cache = cache ? acr_tree_cache_open(cache, sandbox->interrupt, &reason) : NULL;
+    sandbox->cache =
+        cache ? acr_tree_cache_open(cache, options->interrupt, options->deadline_us, &reason)
+              : NULL;
     if (sandbox->cache)
         return true;
     if (cache)
         acr_sandbox_remark(sandbox, "the cache cannot be used: %s", reason->message);
-    sandbox->cache = acr_tree_cache_open(NULL, sandbox->interrupt, error);
+    sandbox->cache = acr_tree_cache_open(NULL, options->interrupt, options->deadline_us, error);
     return sandbox->cache != NULL;
 }
 
@@ -180,9 +163,8 @@ AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error)
     g_autoptr(AcrSandbox) sandbox = g_new0(AcrSandbox, 1);
     take_options(sandbox, options);
     sandbox->backend = backend;
-    if (!open_cache(sandbox, options->cache, error) || !backend->open(sandbox, error))
+    if (!open_cache(sandbox, error) || !backend->open(sandbox, error))
         return NULL;
-    acr_tree_cache_set_deadline(sandbox->cache, sandbox->deadline_us);
     sandbox->digest = make_digest(sandbox);
     if (sandbox->python.not_taken)
         acr_sandbox_remark(sandbox, "%s", sandbox->python.not_taken);
@@ -193,17 +175,12 @@ void acr_sandbox_free(AcrSandbox *sandbox)
 {
     if (!sandbox)
         return;
-    if (sandbox->backend)
+    if (sandbox->state)
         sandbox->backend->close(sandbox);
     acr_tree_cache_free(sandbox->cache);
-    acr_snapshot_unref(sandbox->snapshot);
     acr_sandbox_python_clear(&sandbox->python);
-    char *const texts[] = {sandbox->mount,  sandbox->work_tree, sandbox->given_python,
-                           sandbox->setup,  sandbox->image,     sandbox->image_dir,
-                           sandbox->engine, sandbox->exe,       sandbox->digest,
-                           sandbox->base};
-    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
-        g_free(texts[i]);
+    g_free(sandbox->digest);
+    g_free(sandbox->base);
     if (sandbox->remarks)
         g_ptr_array_unref(sandbox->remarks);
     g_free(sandbox);
@@ -228,17 +205,12 @@ const char *acr_sandbox_choice(const AcrSandbox *sandbox)
 
 const char *acr_sandbox_dir(const AcrSandbox *sandbox)
 {
-    return sandbox->backend == &acr_sandbox_container ? sandbox->image_dir : sandbox->mount;
+    return sandbox->dir;
 }
 
 const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox)
 {
     return (const char *const *)sandbox->remarks->pdata;
-}
-
-const char *acr_sandbox_digest(const AcrSandbox *sandbox)
-{
-    return sandbox->digest;
 }
 
 /* ---- What is laid into the copy ---- */
@@ -279,7 +251,7 @@ bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *executio
     for (gsize i = 0; changed && changed[i]; i++)
         if (!add_changed(sandbox, execution->overlay, changed[i], out, error))
             return false;
-    g_autoptr(AcrOverlay) plain = acr_overlay_new(sandbox->snapshot);
+    g_autoptr(AcrOverlay) plain = acr_overlay_new(sandbox->options.snapshot);
     const AcrOverlay *overlay = execution->overlay ? execution->overlay : plain;
     for (gsize i = 0; i < execution->n_files; i++) {
         const AcrSandboxFile *file = &execution->files[i];
@@ -291,19 +263,6 @@ bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *executio
     return true;
 }
 
-static gint by_text(gconstpointer a, gconstpointer b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-char **acr_sandbox_sorted(GPtrArray *paths)
-{
-    g_ptr_array_sort(paths, by_text);
-    g_ptr_array_set_free_func(paths, NULL);
-    g_ptr_array_add(paths, NULL);
-    return (char **)g_ptr_array_free(paths, FALSE);
-}
-
 /* Fills an entry of the cache with the snapshot's files and the note on what they lack. */
 static bool make_base(void *ctx, const char *dir, GError **error)
 {
@@ -311,7 +270,7 @@ static bool make_base(void *ctx, const char *dir, GError **error)
     g_autofree char *tree = g_build_filename(dir, ACR_SANDBOX_TREE, NULL), *left_out = NULL,
                     *note = g_build_filename(dir, LEFT_OUT, NULL);
     return acr_tree_folder(tree, 0755, error) &&
-           acr_tree_export(sandbox->snapshot, tree, sandbox->tree_uid, &left_out, error) &&
+           acr_tree_export(sandbox->options.snapshot, tree, sandbox->tree_uid, &left_out, error) &&
            (!left_out || acr_file_write_atomic(note, left_out, strlen(left_out), 0, error));
 }
 
@@ -329,7 +288,7 @@ bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error)
 {
     if (sandbox->base)
         return true;
-    g_autofree char *digest = acr_snapshot_digest(sandbox->snapshot);
+    g_autofree char *digest = acr_snapshot_digest(sandbox->options.snapshot);
     g_autofree char *key =
         g_strdup_printf("tree-%s-%u%s", digest, geteuid(), sandbox->tree_uid < 0 ? "" : "-given");
     sandbox->base = acr_tree_cache_get(sandbox->cache, key, make_base, sandbox, error);
@@ -338,34 +297,40 @@ bool acr_sandbox_need_base(AcrSandbox *sandbox, GError **error)
     return sandbox->base != NULL;
 }
 
-/* Whether a path below the folder `tree` is still as it was laid there. */
-static bool is_as_laid(const char *tree, const char *path, const GPtrArray *laid)
+bool acr_sandbox_is_as_laid(void *tree, const AcrHelperFile *file)
 {
-    for (guint i = 0; i < laid->len; i++) {
-        const AcrHelperFile *file = laid->pdata[i];
-        if (strcmp(file->path, path) != 0)
-            continue;
-        g_autofree char *whole = g_build_filename(tree, path, NULL);
-        if (!file->content)
-            return !g_file_test(whole, G_FILE_TEST_IS_REGULAR);
-        g_autoptr(GBytes) now = g_file_test(whole, G_FILE_TEST_IS_SYMLINK)
-                                    ? NULL
-                                    : acr_file_read(whole, g_bytes_get_size(file->content), NULL);
-        return file->mode == ACR_MODE_LINK || (now && g_bytes_equal(now, file->content));
-    }
-    return false;
+    g_autofree char *path = g_build_filename(tree, file->path, NULL);
+    if (!file->content)
+        return !g_file_test(path, G_FILE_TEST_IS_REGULAR);
+    g_autoptr(GBytes) now = g_file_test(path, G_FILE_TEST_IS_SYMLINK)
+                                ? NULL
+                                : acr_file_read(path, g_bytes_get_size(file->content), NULL);
+    return file->mode == ACR_MODE_LINK || (now && g_bytes_equal(now, file->content));
 }
 
-char **acr_sandbox_changed(GHashTable *files, const char *tree, const GPtrArray *laid)
+static gint by_text(gconstpointer a, gconstpointer b)
 {
-    GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+char **acr_sandbox_changed(GHashTable *paths, const GPtrArray *laid, AcrIsAsLaid *is_as_laid,
+                           void *ctx)
+{
+    g_autoptr(GHashTable) files = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GPtrArray) changed = g_ptr_array_new();
     GHashTableIter iter;
     gpointer path;
-    g_hash_table_iter_init(&iter, files);
-    while (paths->len < ACR_SANDBOX_MAX_CHANGED && g_hash_table_iter_next(&iter, &path, NULL))
-        if (!is_as_laid(tree, path, laid))
-            g_ptr_array_add(paths, g_strdup(path));
-    return acr_sandbox_sorted(paths);
+    for (guint i = 0; i < laid->len; i++)
+        g_hash_table_insert(files, ((AcrHelperFile *)laid->pdata[i])->path, laid->pdata[i]);
+    g_hash_table_iter_init(&iter, paths);
+    while (changed->len < ACR_SANDBOX_MAX_CHANGED && g_hash_table_iter_next(&iter, &path, NULL)) {
+        const AcrHelperFile *file = g_hash_table_lookup(files, path);
+        if (!file || !is_as_laid(ctx, file))
+            g_ptr_array_add(changed, g_strdup(path));
+    }
+    g_ptr_array_sort(changed, by_text);
+    g_ptr_array_add(changed, NULL);
+    return (char **)g_ptr_array_free(g_steal_pointer(&changed), FALSE);
 }
 
 /* ---- Executing ---- */
@@ -385,9 +350,9 @@ static void fill_limits(AcrSandboxLimits *limits)
 
 AcrSandboxLimits acr_sandbox_setup_limits(const AcrSandbox *sandbox)
 {
-    gint64 wall_ms = sandbox->setup_ms > 0 ? sandbox->setup_ms : SETUP_WALL_MS;
-    if (sandbox->deadline_us)
-        wall_ms = CLAMP((sandbox->deadline_us - g_get_monotonic_time()) / 1000, 1, wall_ms);
+    gint64 wall_ms = sandbox->options.setup_ms > 0 ? sandbox->options.setup_ms : SETUP_WALL_MS;
+    if (sandbox->options.deadline_us)
+        wall_ms = CLAMP((sandbox->options.deadline_us - g_get_monotonic_time()) / 1000, 1, wall_ms);
     return (AcrSandboxLimits){
         .wall_ms = wall_ms,
         .cpu_s = (wall_ms + 999) / 1000,
@@ -414,12 +379,12 @@ static char *last_lines(GBytes *bytes)
     return tail;
 }
 
-bool acr_sandbox_setup_check(const AcrSandbox *sandbox, const AcrExecuted *executed, GError **error)
+static bool check_setup(const AcrSandbox *sandbox, const AcrExecuted *executed, GError **error)
 {
     if (executed->exit_code == 0)
         return true;
     g_autofree char *err = last_lines(executed->err), *out = last_lines(executed->out);
-    g_autofree char *command = acr_text_shorten(sandbox->setup, SETUP_SHOWN_BYTES);
+    g_autofree char *command = acr_text_shorten(sandbox->options.setup, SETUP_SHOWN_BYTES);
     g_strdelimit(command, "\r\n\t", ' ');
     const char *tail = *err ? err : out, *last = strrchr(tail, '\n');
     const char *limit = acr_sandbox_limit_name(executed->limit);
@@ -432,9 +397,20 @@ bool acr_sandbox_setup_check(const AcrSandbox *sandbox, const AcrExecuted *execu
                             last ? "\n" : "", last ? tail : "");
 }
 
+bool acr_sandbox_run_setup(AcrSandbox *sandbox, AcrRunIn *run_in, const char *where, GError **error)
+{
+    const char *const argv[] = {"/bin/sh", "-c", sandbox->options.setup, NULL};
+    AcrExecution execution = {.argv = argv,
+                              .network = sandbox->options.setup_network,
+                              .limits = acr_sandbox_setup_limits(sandbox)};
+    g_auto(AcrExecuted) executed = {0};
+    return run_in(sandbox, where, &execution, &executed, error) &&
+           check_setup(sandbox, &executed, error);
+}
+
 bool acr_sandbox_set_up(AcrSandbox *sandbox, GError **error)
 {
-    if (!sandbox->is_set_up && sandbox->setup && !sandbox->backend->set_up(sandbox, error))
+    if (!sandbox->is_set_up && sandbox->options.setup && !sandbox->backend->set_up(sandbox, error))
         return false;
     sandbox->is_set_up = true;
     return true;
@@ -448,6 +424,52 @@ bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExec
     fill_limits(&filled.limits);
     return acr_sandbox_set_up(sandbox, error) &&
            sandbox->backend->run(sandbox, &filled, out, error);
+}
+
+/* ---- Results ---- */
+
+static GBytes *join_ends(GBytes *kept, guint64 total)
+{
+    gsize len;
+    const guint8 *data = g_bytes_get_data(kept, &len);
+    if (total <= len)
+        return g_bytes_ref(kept);
+    gsize head = len - len / 2;
+    GByteArray *joined = g_byte_array_new();
+    g_autofree char *said =
+        g_strdup_printf("\n[... %" G_GUINT64_FORMAT " bytes left out ...]\n", total - (guint64)len);
+    g_byte_array_append(joined, data, (guint)head);
+    g_byte_array_append(joined, (const guint8 *)said, (guint)strlen(said));
+    g_byte_array_append(joined, data + head, (guint)(len - head));
+    return g_byte_array_free_to_bytes(joined);
+}
+
+static AcrSandboxLimit limit_of(const AcrSpawnResult *spawned, const AcrSandboxLimits *limits,
+                                AcrSandboxLimit seen, int signal)
+{
+    if (spawned->timed_out)
+        return ACR_LIMIT_WALL;
+    if (spawned->flooded)
+        return ACR_LIMIT_OUTPUT;
+    if (signal == SIGXCPU)
+        return ACR_LIMIT_CPU;
+    if (signal == SIGXFSZ)
+        return ACR_LIMIT_FILES;
+    if (seen)
+        return seen;
+    return MAX(spawned->out_total, spawned->err_total) > limits->output_bytes ? ACR_LIMIT_OUTPUT
+                                                                              : ACR_LIMIT_NONE;
+}
+
+void acr_sandbox_take_result(const AcrSpawnResult *spawned, const AcrSandboxLimits *limits,
+                             AcrSandboxLimit seen, AcrExecuted *out)
+{
+    out->out = join_ends(spawned->out, spawned->out_total);
+    out->err = join_ends(spawned->err, spawned->err_total);
+    out->out_total = spawned->out_total;
+    out->err_total = spawned->err_total;
+    out->wall_ms = spawned->wall_ms;
+    out->limit = limit_of(spawned, limits, seen, out->signal);
 }
 
 void acr_executed_clear(AcrExecuted *executed)

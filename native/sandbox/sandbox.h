@@ -19,10 +19,10 @@
 
 typedef enum {
     ACR_SANDBOX_ERROR_FAILED,      /* the sandbox, not the command: the message says what */
-    ACR_SANDBOX_ERROR_USAGE,       /* options that cannot be together; no such backend */
+    ACR_SANDBOX_ERROR_USAGE,       /* options that exclude each other; no such backend */
     ACR_SANDBOX_ERROR_UNAVAILABLE, /* this backend cannot work here: no such program, namespaces are
                                       forbidden, no engine listens, no such image, no Python */
-    ACR_SANDBOX_ERROR_SETUP, /* the set-up command failed; the first line of the message tells how,
+    ACR_SANDBOX_ERROR_SETUP, /* the set-up command failed; the first line of the message says how,
                                 further ones are its last output */
     ACR_SANDBOX_ERROR_INTERRUPTED,
 } AcrSandboxError;
@@ -34,32 +34,26 @@ GQuark acr_sandbox_error_quark(void);
 /* The hidden verb of the program that prepares limits, namespaces and mounts, and becomes the
  * command; see acr_sandbox_helper. */
 #define ACR_SANDBOX_VERB "sandbox-helper"
-#define ACR_SANDBOX_IMAGE_DIR                                                                      \
-    "/testbed" /* where an image holds the project, unless said otherwise */
+#define ACR_SANDBOX_IMAGE_DIR "/testbed" /* where an image holds the project */
 
-/* Zero-initialise. All borrowed for the call; the sandbox keeps references and copies. */
+/* Zero-initialise. All is borrowed for the life of the sandbox. */
 typedef struct {
     const char *backend; /* a row's name; NULL: "container" with an image, else "bubblewrap" */
     AcrSnapshot *snapshot;
-    /* Absolute path at which the copy appears: the working tree's own, so that what was installed
-     * from there finds it. NULL: ACR_SANDBOX_IMAGE_DIR. */
-    const char *mount;
-    const char *work_tree; /* where a ".venv" is looked for; NULL: nowhere */
-    const char *python;    /* as given by the user: a path, or a name in PATH; NULL: looked for */
-    const char *setup;     /* a shell command, run once for each tree; NULL: none */
+    /* Absolute path of the working tree. The copy appears there, so that what was installed from
+     * there finds it, and a ".venv" is looked for there. NULL: ACR_SANDBOX_IMAGE_DIR, and none. */
+    const char *work_tree;
+    const char *python; /* as given by the user: a path, or a name in PATH; NULL: looked for */
+    const char *setup;  /* a shell command, run once for each tree; NULL: none */
     bool setup_network;
-    gint64 setup_ms;       /* its time; 0: an hour */
-    gint64 deadline_us;    /* of the system's monotonic clock: a set-up, and the wait for another's,
-                              ends by then; 0: none */
-    const char *image;     /* container: its name; needed there, refused elsewhere */
-    const char *image_dir; /* the project in the image, as it was committed; NULL:
-                              ACR_SANDBOX_IMAGE_DIR */
-    const char *engine;    /* container: path of the engine's unix socket; NULL: DOCKER_HOST or
-                              CONTAINER_HOST, else the usual places */
-    const char *cache;     /* folder for trees and set-up layers, made if missing; NULL: a temporary
-                              one that goes with the sandbox */
-    const char *exe;       /* this program, for ACR_SANDBOX_VERB */
-    const AcrInterrupt *interrupt; /* must outlive the sandbox */
+    gint64 setup_ms;    /* its time; 0: an hour */
+    gint64 deadline_us; /* of the system's monotonic clock: a set-up, and the wait for another's,
+                           ends by then; 0: none */
+    const char *image;  /* container: its name; needed there, refused elsewhere */
+    const char *cache;  /* folder for trees and set-up layers, made if missing; NULL: a temporary
+                           one that goes with the sandbox */
+    const char *exe;    /* this program, for ACR_SANDBOX_VERB */
+    const AcrInterrupt *interrupt;
 } AcrSandboxOptions;
 
 /* One thread at a time. */
@@ -85,9 +79,6 @@ const char *acr_sandbox_choice(const AcrSandbox *sandbox);
 /* Warnings for the user, one line each: what was left out, what this backend cannot enforce here;
  * borrowed until the next call, NULL-terminated, may be empty. */
 const char *const *acr_sandbox_remarks(const AcrSandbox *sandbox);
-/* Everything that makes one environment differ from another (backend, Python, set-up, image), for
- * the keys of caches: 64 hex digits; borrowed. */
-const char *acr_sandbox_digest(const AcrSandbox *sandbox);
 
 /*
  * Runs the set-up command, unless there is none or the cache holds its result. The first execution
@@ -160,9 +151,10 @@ typedef struct {
     GBytes *out, *err;     /* owned; longer ones lose their middle, and say in one line how much */
     guint64 out_total, err_total; /* bytes written, as far as they were read */
     gint64 wall_ms;
-    gint64 peak_bytes; /* of all processes together, as often as was looked; in a container with the
-                          files that they read and wrote; 0: not known */
-    char *dir;         /* owned; where the tree was, if not at acr_sandbox_dir; else NULL */
+    gint64
+        peak_bytes; /* of all processes together, sampled; in a container with the files that they
+                          read and wrote; 0: not known */
+    char *dir;      /* owned; where the tree was, if not at acr_sandbox_dir; else NULL */
     char **changed; /* owned; paths of the tree that it wrote or removed, sorted; NULL: not known or
                        not asked for */
 } AcrExecuted;
@@ -170,8 +162,8 @@ void acr_executed_clear(AcrExecuted *executed);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrExecuted, acr_executed_clear)
 
 /*
- * Runs a command and waits for it. True whenever it was begun, however it ended; a program that is
- * not there exits 127, one that cannot be run 126, as in a shell. Errors: SETUP, UNAVAILABLE,
+ * Runs a command and waits for it. True whenever it was started, however it ended; a missing program
+ * exits 127, one that cannot be run 126, as in a shell. Errors: SETUP, UNAVAILABLE,
  * FAILED, INTERRUPTED.
  */
 bool acr_sandbox_run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,

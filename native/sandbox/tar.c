@@ -1,6 +1,6 @@
 /*
- * Tar archives: POSIX ustar blocks, with a pax header in front of a file whose path or link target
- * is longer than the fixed fields, or not ASCII. All files were changed just now: an image may hold
+ * Tar archives: POSIX ustar blocks, with a pax header in front of a file whose path is longer than the
+ * fixed field, or not ASCII. All files were changed just now: an image may hold
  * compiled code of a file of the same size and of no time at all.
  */
 #include "sandbox/tar.h"
@@ -25,14 +25,12 @@ static void pad(GByteArray *out)
         g_byte_array_append(out, zeros, BLOCK - over);
 }
 
-static void append_header(GByteArray *out, const char *name, const char *link, char type,
-                          guint mode, gsize size)
+static void append_header(GByteArray *out, const char *name, char type, guint mode, gsize size)
 {
     Header header = {0};
     guint sum = 0;
     /* A full field has no NUL; what does not fit stands in a pax header. */
     memcpy(header.name, name, MIN(strlen(name), sizeof header.name));
-    memcpy(header.link, link, MIN(strlen(link), sizeof header.link));
     (void)g_snprintf(header.mode, sizeof header.mode, "%07o", mode);
     (void)g_snprintf(header.uid, sizeof header.uid, "%07o", 0u);
     (void)g_snprintf(header.gid, sizeof header.gid, "%07o", 0u);
@@ -49,45 +47,33 @@ static void append_header(GByteArray *out, const char *name, const char *link, c
     g_byte_array_append(out, (const guint8 *)&header, sizeof header);
 }
 
-/* "LEN key=value\n", where LEN counts itself. */
-static void append_record(GString *out, const char *key, const char *value, gsize len)
+/* "LEN path=PATH\n", where LEN counts itself. */
+static void append_path(GString *out, const char *path)
 {
-    gsize rest = strlen(key) + len + 3, total = rest;
+    gsize rest = strlen(path) + strlen(" path=\n"), total = rest;
     for (;;) {
         g_autofree char *digits = g_strdup_printf("%" G_GSIZE_FORMAT, total);
         if (rest + strlen(digits) == total)
             break;
         total = rest + strlen(digits);
     }
-    g_string_append_printf(out, "%" G_GSIZE_FORMAT " %s=", total, key);
-    g_string_append_len(out, value, (gssize)len);
-    g_string_append_c(out, '\n');
-}
-
-static bool fits(const char *text, gsize len)
-{
-    return len < NAME_BYTES && g_str_is_ascii(text);
+    g_string_append_printf(out, "%" G_GSIZE_FORMAT " path=%s\n", total, path);
 }
 
 static void append_file(GByteArray *out, const AcrHelperFile *file)
 {
     gsize len = 0;
     const char *data = g_bytes_get_data(file->content, &len);
-    bool is_link = file->mode == ACR_MODE_LINK;
-    g_autofree char *target = is_link ? g_strndup(data ? data : "", len) : g_strdup("");
     g_autoptr(GString) extra = g_string_new(NULL);
-    if (!fits(file->path, strlen(file->path)))
-        append_record(extra, "path", file->path, strlen(file->path));
-    if (is_link && !fits(target, len))
-        append_record(extra, "linkpath", target, len);
+    if (strlen(file->path) >= NAME_BYTES || !g_str_is_ascii(file->path))
+        append_path(extra, file->path);
     if (extra->len) {
-        append_header(out, "pax", "", 'x', 0644, extra->len);
+        append_header(out, "pax", 'x', 0644, extra->len);
         g_byte_array_append(out, (const guint8 *)extra->str, (guint)extra->len);
         pad(out);
     }
-    guint mode = file->mode == ACR_MODE_EXEC ? 0755 : is_link ? 0777 : 0644;
-    append_header(out, file->path, target, is_link ? '2' : '0', mode, is_link ? 0 : len);
-    if (!is_link && len)
+    append_header(out, file->path, '0', file->mode == ACR_MODE_EXEC ? 0755 : 0644, len);
+    if (len)
         g_byte_array_append(out, (const guint8 *)data, (guint)len);
     pad(out);
 }

@@ -4,10 +4,10 @@
 
 #include "sandbox/helper_spec.h"
 
-/* An archive of the files that are not removed, each owned by root; paths of any length and bytes
+/* An archive of the files, which are regular ones, each owned by root; paths of any length and bytes
  * (pax headers where the old ones have no room). Owned. */
 GBytes *acr_tar_write(const GPtrArray *files) ACR_MUST_USE;
-/* Whether the archive's first file that is no folder is a regular one with this content. */
+/* Whether the archive's first file (folders do not count) is a regular one with this content. */
 bool acr_tar_holds(GBytes *archive, GBytes *content);
 
 #endif

@@ -1,147 +1,21 @@
 /*
- * Trees on disk: a snapshot written out, a copy, its owner, its size. A tree may hold any links and
+ * Trees on disk: a list of their files, a copy, their owner, their size. A tree may hold any links and
  * names; every step goes from a folder's descriptor to a name in it, and no link is followed.
  */
 #include "sandbox/tree.h"
-#include "sandbox/backend.h"
+#include "sandbox/error.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_DEPTH 256u
-#define COPY_CHUNK ((gsize)16 * 1024 * 1024)
-/* When all files of a tree were changed: 1980-01-02, the first day that archives can tell in every
- * time zone. Compiled code is taken for that of a file by the file's time and size; a set-up may
- * have left some, and a changed file of the same size may be laid within the second. */
-#define TREE_TIME ((time_t)315619200)
-
-static bool fail(GError **error, int err, const char *what, const char *path)
-{
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "%s '%s': %s", what, path,
-                            g_strerror(err));
-}
-
-/* ---- Export ---- */
-
-/* Shared by the threads that write. */
-typedef struct {
-    AcrSnapshot *snapshot;
-    const char *dir;
-    int root;
-    gint64 uid;
-    pthread_mutex_t lock; /* of what follows */
-    GError *error;        /* the first */
-    GString *too_big;     /* names */
-} Export;
-
-static int write_entry(const Export *self, const AcrEntry *entry, const char *data, gsize len)
-{
-    if (entry->mode == ACR_MODE_LINK) {
-        g_autofree char *target = g_strndup(data ? data : "", len);
-        int rc = symlinkat(target, self->root, entry->path);
-        if (rc == 0 && self->uid >= 0)
-            rc = fchownat(self->root, entry->path, (uid_t)self->uid, (gid_t)self->uid,
-                          AT_SYMLINK_NOFOLLOW);
-        return rc == 0 ? 0 : errno;
-    }
-    mode_t mode = entry->mode == ACR_MODE_EXEC ? 0755 : 0644;
-    ACR_AUTO_FD fd =
-        openat(self->root, entry->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd < 0)
-        return errno;
-    int err = acr_fd_write_all(fd, data, len);
-    if (!err && fchmod(fd, mode) != 0)
-        err = errno;
-    if (!err && self->uid >= 0 && fchown(fd, (uid_t)self->uid, (gid_t)self->uid) != 0)
-        err = errno;
-    const struct timespec times[] = {{.tv_sec = TREE_TIME}, {.tv_sec = TREE_TIME}};
-    if (!err && futimens(fd, times) != 0)
-        err = errno;
-    return err;
-}
-
-/* Writes one entry; called from several threads. */
-static void take_entry(void *user, gsize index, GBytes *bytes, const GError *error)
-{
-    Export *self = user;
-    const AcrEntry *entry = acr_snapshot_entry(self->snapshot, index);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    int err = bytes ? write_entry(self, entry, data, len) : 0;
-    if (bytes && !err)
-        return;
-    pthread_mutex_lock(&self->lock);
-    if (err && !self->error)
-        acr_sandbox_fail(&self->error, ACR_SANDBOX_ERROR_FAILED, "cannot write '%s' below '%s': %s",
-                         entry->path, self->dir, g_strerror(err));
-    else if (error && error->code == ACR_VCS_ERROR_TOO_BIG)
-        g_string_append_printf(self->too_big, "%s'%s'", self->too_big->len ? ", " : "",
-                               entry->path);
-    else if (error && !self->error)
-        acr_sandbox_fail(&self->error, ACR_SANDBOX_ERROR_FAILED, "cannot read '%s': %s",
-                         entry->path, error->message);
-    pthread_mutex_unlock(&self->lock);
-}
-
-/* The folders of all entries. They are sorted, so that a folder's entries follow one another. */
-static int make_folders(const Export *self)
-{
-    g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (gsize i = 0; i < acr_snapshot_size(self->snapshot); i++) {
-        const char *path = acr_snapshot_entry(self->snapshot, i)->path;
-        for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-            g_autofree char *folder = g_strndup(path, (gsize)(slash - path));
-            if (g_hash_table_contains(made, folder))
-                continue;
-            /* Whatever the user's umask is: another user may have to read it. */
-            bool is_there = mkdirat(self->root, folder, 0755) != 0;
-            if (is_there ? errno != EEXIST : fchmodat(self->root, folder, 0755, 0) != 0)
-                return errno;
-            if (!is_there && self->uid >= 0 &&
-                fchownat(self->root, folder, (uid_t)self->uid, (gid_t)self->uid,
-                         AT_SYMLINK_NOFOLLOW) != 0)
-                return errno;
-            g_hash_table_add(made, g_steal_pointer(&folder));
-        }
-    }
-    return 0;
-}
-
-bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
-                     GError **error)
-{
-    ACR_AUTO_FD root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0 || (uid >= 0 && fchown(root, (uid_t)uid, (gid_t)uid) != 0))
-        return fail(error, errno, "cannot use the folder", dir);
-    Export self = {.snapshot = snapshot, .dir = dir, .root = root, .uid = uid};
-    gsize n = acr_snapshot_size(snapshot);
-    g_autofree gsize *all = g_new(gsize, n + 1);
-    for (gsize i = 0; i < n; i++)
-        all[i] = i;
-    int err = make_folders(&self);
-    if (err)
-        return fail(error, err, "cannot make the folders of", dir);
-    self.too_big = g_string_new(NULL);
-    pthread_mutex_init(&self.lock, NULL);
-    acr_snapshot_read_many(snapshot, all, n, take_entry, &self);
-    pthread_mutex_destroy(&self.lock);
-    *out_remark = self.too_big->len
-                      ? g_strdup_printf("too large for the sandbox: %s", self.too_big->str)
-                      : NULL;
-    g_string_free(self.too_big, TRUE);
-    if (!self.error)
-        return true;
-    g_clear_pointer(out_remark, g_free);
-    g_propagate_error(error, self.error);
-    return false;
-}
+#define COPY_CHUNK ((gsize)64 * 1024)
 
 /* ---- Walking ---- */
 
@@ -193,7 +67,7 @@ int acr_tree_walk(const char *path, bool is_lenient, AcrTreeVisit *visit, void *
 /* The files below a folder while they are listed. */
 typedef struct {
     GPtrArray *parents; /* of char *: the folders above the current name, each as a path with '/' */
-    GHashTable *files;  /* path -> struct stat *, of all that are no folders */
+    GHashTable *files;  /* path -> struct stat *, of all but folders */
 } Listing;
 
 static int list_name(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -258,7 +132,7 @@ gint64 acr_tree_bytes(const char *path)
 bool acr_tree_folder(const char *path, mode_t mode, GError **error)
 {
     bool ok = mkdir(path, mode) == 0 ? chmod(path, mode) == 0 : errno == EEXIST;
-    return ok || fail(error, errno, "cannot make", path);
+    return ok || acr_sandbox_fail_errno(error, errno, "cannot make", path);
 }
 
 static int give(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -271,7 +145,7 @@ bool acr_tree_give(const char *path, gint64 uid, GError **error)
 {
     int err =
         chown(path, (uid_t)uid, (gid_t)uid) == 0 ? acr_tree_walk(path, false, give, &uid) : errno;
-    return !err || fail(error, err, "cannot give away", path);
+    return !err || acr_sandbox_fail_errno(error, err, "cannot give away", path);
 }
 
 static int open_up(void *ctx, int dir, const char *name, const struct stat *st, guint depth)
@@ -285,7 +159,7 @@ static int open_up(void *ctx, int dir, const char *name, const struct stat *st, 
 bool acr_tree_open_up(const char *path, GError **error)
 {
     int err = acr_tree_walk(path, false, open_up, NULL);
-    return !err || fail(error, err, "cannot open up", path);
+    return !err || acr_sandbox_fail_errno(error, err, "cannot open up", path);
 }
 
 /* ---- Copy ---- */
@@ -298,23 +172,13 @@ typedef struct {
 /* From where both files are. */
 static int copy_range(int from, int to, off_t left)
 {
+    g_autofree char *buffer = g_malloc(COPY_CHUNK);
     while (left > 0) {
-        ssize_t n = copy_file_range(from, NULL, to, NULL, MIN((gsize)left, COPY_CHUNK), 0);
+        ssize_t n = read(from, buffer, MIN((gsize)left, COPY_CHUNK));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP))
-            break;
-        if (n <= 0)
-            return n < 0 ? errno : 0; /* shorter than it was said to be */
-        left -= n;
-    }
-    g_autofree char *buffer = left > 0 ? g_malloc(64 * 1024) : NULL;
-    while (left > 0) {
-        ssize_t n = read(from, buffer, 64 * 1024);
-        if (n < 0 && errno == EINTR)
-            continue;
-        int err = n < 0 ? errno : n > 0 ? acr_fd_write_all(to, buffer, (gsize)n) : 0;
-        if (err || n <= 0)
+        int err = n < 0 ? errno : acr_fd_write_all(to, buffer, (gsize)n);
+        if (err || n == 0) /* the file has become shorter */
             return err;
         left -= n;
     }
@@ -331,7 +195,7 @@ static int copy_bytes(int from, int to, off_t size)
         if (data < 0 && errno == ENXIO) /* nothing but a hole is left */
             return ftruncate(to, size) == 0 ? 0 : errno;
         off_t end = data < 0 ? size : lseek(from, data, SEEK_HOLE);
-        data = data < 0 ? at : data; /* it cannot be told here */
+        data = data < 0 ? at : data; /* the file system does not report holes */
         end = end < 0 ? size : MIN(end, size);
         if (lseek(from, data, SEEK_SET) < 0 || lseek(to, data, SEEK_SET) < 0)
             return errno;
@@ -392,19 +256,20 @@ static int copy_name(void *ctx, int dir, const char *name, const struct stat *st
         return copy_folder(copy, to, name, st, depth);
     if (S_ISLNK(st->st_mode))
         return copy_link(dir, to, name);
-    return S_ISREG(st->st_mode) ? copy_file(dir, to, name, st) : 0; /* nothing else is a tree's */
+    return S_ISREG(st->st_mode) ? copy_file(dir, to, name, st)
+                                : 0; /* nothing else belongs to a tree */
 }
 
 bool acr_tree_copy(const char *from, const char *to, GError **error)
 {
     int root = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
-        return fail(error, errno, "cannot use the folder", to);
+        return acr_sandbox_fail_errno(error, errno, "cannot use the folder", to);
     Copy copy = {g_array_new(FALSE, FALSE, sizeof(int))};
     g_array_append_val(copy.folders, root);
     int err = acr_tree_walk(from, false, copy_name, &copy);
     for (guint i = 0; i < copy.folders->len; i++)
         close(g_array_index(copy.folders, int, i));
     g_array_unref(copy.folders);
-    return !err || fail(error, err, "cannot copy", from);
+    return !err || acr_sandbox_fail_errno(error, err, "cannot copy", from);
 }

@@ -4,12 +4,15 @@
 
 #include <sys/stat.h>
 
-#include "sandbox/sandbox.h"
+#include "sandbox/helper_spec.h"
 
 /* Writes the files of the snapshot into the empty folder `dir`, as `uid`'s (-1: this user's). Files
  * that are too large to be read are left out and named in *out_remark (owned; NULL: none). */
 bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **out_remark,
                      GError **error) ACR_MUST_USE;
+/* Writes and removes files (AcrHelperFile *) below the folder `root`, no link followed, as `uid`'s (-1:
+ * this user's). */
+bool acr_tree_write(int root, const GPtrArray *files, gint64 uid, GError **error) ACR_MUST_USE;
 /* Copies a tree into the folder `to`, whose folders may be there already, sharing blocks where the
  * file system can; links as links; only files, folders and links. */
 bool acr_tree_copy(const char *from, const char *to, GError **error) ACR_MUST_USE;
@@ -24,7 +27,7 @@ typedef int AcrTreeVisit(void *ctx, int dir, const char *name, const struct stat
 /* Visits all names below a folder, a folder's own (`depth` 0 at the top) before what is in it; 0 or
  * an errno. `is_lenient`: what is in a folder that may not be read is passed over. */
 int acr_tree_walk(const char *path, bool is_lenient, AcrTreeVisit *visit, void *ctx) ACR_MUST_USE;
-/* What is no folder below a folder: path -> struct stat *, owned (g_hash_table_unref). NULL where it
+/* All but folders below a folder: path -> struct stat *, owned (g_hash_table_unref). NULL where it
  * cannot be looked through; what is in a folder that may not be read is passed over. */
 GHashTable *acr_tree_list(const char *path) ACR_MUST_USE;
 /* Leaves in a list what came, changed or went (as it was) since another list of the same folder. */

@@ -3,10 +3,11 @@
  * that is then renamed, and afterwards only read. Who uses an entry holds a shared lock on its
  * folder; who removes one takes an exclusive lock first, so that what is in use stays. Folders of
  * one user ("tmp-…"), new ones or the one place that a set-up without isolation has, are locked by
- * that user alone. When a cache is opened, what processes that are gone have left is swept: such
- * folders, locks, files beside entries that are not there.
+ * that user alone. When a cache is opened, such folders and locks of processes that are gone are
+ * swept.
  */
-#include "sandbox/backend.h"
+#include "sandbox/tree_cache.h"
+#include "sandbox/error.h"
 #include "sandbox/tree.h"
 
 #include <dirent.h>
@@ -21,8 +22,7 @@
 #define TMP "tmp-"
 #define LOCK_SUFFIX ".lock"
 #define WAIT_US 20000
-#define SIZE_FILE ".size" /* beside the entry: bytes on disk, as text */
-#define ABANDONED_S 3600  /* after so long nobody writes a temporary file any more */
+#define SIZE_FILE "size" /* in an entry: its bytes on disk, as text */
 
 /* A folder that this process uses: entries are locked for all readers, temporary ones for it alone.
  */
@@ -38,12 +38,6 @@ struct AcrTreeCache {
     const AcrInterrupt *interrupt;
     gint64 deadline_us; /* of waiting; 0: none */
 };
-
-static bool fail(GError **error, int err, const char *what, const char *path)
-{
-    return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "%s '%s': %s", what, path,
-                            g_strerror(err));
-}
 
 /* What cannot be removed now is tried again when a store is opened. */
 static void throw_away(const char *path)
@@ -111,7 +105,7 @@ static void fail_lock(const AcrTreeCache *store, const char *path, GError **erro
     if (acr_interrupted(store->interrupt))
         acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
     else
-        fail(error, errno, "cannot lock", path);
+        acr_sandbox_fail_errno(error, errno, "cannot lock", path);
 }
 
 /* ---- Temporary folders ---- */
@@ -135,39 +129,11 @@ static void let_go(AcrTreeCache *store, const char *path)
     }
 }
 
-/* Removes a file that tells of an entry that is not there, and is not being made. */
-static void sweep_size(const AcrTreeCache *store, const char *path)
-{
-    g_autofree char *entry = g_strndup(path, strlen(path) - strlen(SIZE_FILE));
-    g_autofree char *lock = g_strconcat(entry, LOCK_SUFFIX, NULL);
-    if (g_file_test(entry, G_FILE_TEST_EXISTS))
-        return;
-    int fd = open_locked(store, lock, O_RDWR | O_CREAT, LOCK_EX, false);
-    if (fd < 0)
-        return;
-    if (!g_file_test(entry, G_FILE_TEST_EXISTS))
-        (void)unlink(path);
-    (void)unlink(lock);
-    close(fd);
-}
-
-/* Whether it is a file that somebody was killed over before it had its name. */
-static bool is_abandoned(const char *path, const char *name)
-{
-    struct stat st;
-    return acr_file_is_temporary(name) && lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-           st.st_mtime < g_get_real_time() / G_USEC_PER_SEC - ABANDONED_S;
-}
-
 static void sweep(const AcrTreeCache *store, const char *folder)
 {
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
-        if (g_str_has_suffix(name, SIZE_FILE))
-            sweep_size(store, path);
-        if (is_abandoned(path, name))
-            (void)unlink(path);
         bool is_lock = g_str_has_suffix(name, LOCK_SUFFIX);
         if (!is_lock && !g_str_has_prefix(name, TMP))
             continue;
@@ -186,7 +152,7 @@ static char *make_scratch(AcrTreeCache *store, const char *folder, GError **erro
     for (;;) {
         g_autofree char *path = g_build_filename(folder, TMP "XXXXXX", NULL);
         if (!g_mkdtemp_full(path, 0755)) {
-            fail(error, errno, "cannot make a folder in", folder);
+            acr_sandbox_fail_errno(error, errno, "cannot make a folder in", folder);
             return NULL;
         }
         int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
@@ -195,7 +161,7 @@ static char *make_scratch(AcrTreeCache *store, const char *folder, GError **erro
             return g_steal_pointer(&path);
         }
         if (errno != ENOENT) { /* else another process has swept it at once */
-            fail(error, errno, "cannot lock", path);
+            acr_sandbox_fail_errno(error, errno, "cannot lock", path);
             return NULL;
         }
     }
@@ -233,7 +199,7 @@ static bool claim(const char *folder, bool is_named, GError **error)
     int err = (is_named ? stat(folder, &st) : lstat(folder, &st)) == 0 ? 0 : errno;
     if (!err && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
         return chmod(folder, 0700) == 0 || errno == EROFS ||
-               fail(error, errno, "cannot make the folder private", folder);
+               acr_sandbox_fail_errno(error, errno, "cannot make the folder private", folder);
     if (!err && is_named && geteuid() == 0)
         return true;
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "'%s' belongs to another user",
@@ -247,7 +213,7 @@ static char *make_temporary(AcrTreeCache *store, GError **error)
     g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
     g_autofree char *folder = g_build_filename(g_get_tmp_dir(), name, NULL);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
-        fail(error, errno, "cannot make the folder", folder);
+        acr_sandbox_fail_errno(error, errno, "cannot make the folder", folder);
         return NULL;
     }
     if (!claim(folder, false, error))
@@ -256,11 +222,13 @@ static char *make_temporary(AcrTreeCache *store, GError **error)
     return make_scratch(store, folder, error);
 }
 
-AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrupt, GError **error)
+AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrupt,
+                                  gint64 deadline_us, GError **error)
 {
     g_autoptr(AcrTreeCache) store = g_new0(AcrTreeCache, 1);
     store->held = g_array_new(FALSE, FALSE, sizeof(Held));
     store->interrupt = interrupt;
+    store->deadline_us = deadline_us;
     store->is_temporary = !path;
     if (!path) {
         store->path = make_temporary(store, error);
@@ -269,17 +237,12 @@ AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrup
     if (!acr_dir_make(path, error) || !claim(path, true, error))
         return NULL;
     if (access(path, W_OK | X_OK) != 0) {
-        fail(error, errno, "cannot write to", path);
+        acr_sandbox_fail_errno(error, errno, "cannot write to", path);
         return NULL;
     }
     store->path = g_strdup(path);
     sweep(store, path);
     return g_steal_pointer(&store);
-}
-
-void acr_tree_cache_set_deadline(AcrTreeCache *store, gint64 deadline_us)
-{
-    store->deadline_us = deadline_us;
 }
 
 void acr_tree_cache_free(AcrTreeCache *store)
@@ -303,10 +266,14 @@ void acr_tree_cache_free(AcrTreeCache *store)
 
 /* ---- Entries ---- */
 
-static char *entry_path(const AcrTreeCache *store, const char *key, const char *suffix)
+static char *entry_path(const AcrTreeCache *store, const char *key)
 {
-    g_autofree char *name = g_strconcat(key, suffix, NULL);
-    return g_build_filename(store->path, name, NULL);
+    return g_build_filename(store->path, key, NULL);
+}
+
+static char *lock_path(const AcrTreeCache *store, const char *key)
+{
+    return g_strconcat(store->path, "/", key, LOCK_SUFFIX, NULL);
 }
 
 /* Holds the entry if it is there. */
@@ -320,39 +287,33 @@ static bool hold(AcrTreeCache *store, const char *path)
     return true;
 }
 
-static gint64 read_size(const AcrTreeCache *store, const char *key)
+/* 0 where it is not known. */
+static gint64 read_size(const char *entry)
 {
-    g_autofree char *path = entry_path(store, key, SIZE_FILE);
+    g_autofree char *path = g_build_filename(entry, SIZE_FILE, NULL);
     g_autoptr(GBytes) bytes = acr_file_read(path, 32, NULL);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autofree char *text = g_strndup(data ? data : "", len);
-    return g_ascii_strtoll(text, NULL, 10);
+    g_autofree char *text = bytes ? acr_utf8_repair_bytes(bytes) : NULL;
+    return text ? g_ascii_strtoll(text, NULL, 10) : 0;
 }
 
-static void write_size(const AcrTreeCache *store, const char *key, const char *dir)
+static bool write_size(const char *entry, GError **error)
 {
-    g_autofree char *path = entry_path(store, key, SIZE_FILE);
-    g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, acr_tree_bytes(dir));
-    g_autoptr(GError) reason = NULL;
-    if (!acr_file_write_atomic(path, text, strlen(text), 0, &reason))
-        g_debug("%s", reason->message); /* it counts as empty then */
+    g_autofree char *path = g_build_filename(entry, SIZE_FILE, NULL);
+    g_autofree char *text = g_strdup_printf("%" G_GINT64_FORMAT, acr_tree_bytes(entry));
+    return acr_file_write_atomic(path, text, strlen(text), 0, error);
 }
 
 /* Removes an entry that nobody uses; false where somebody does. */
 static bool remove_entry(AcrTreeCache *store, const char *key)
 {
-    g_autofree char *path = entry_path(store, key, ""), *name = g_strconcat(TMP, key, NULL);
+    g_autofree char *path = entry_path(store, key), *name = g_strconcat(TMP, key, NULL);
     g_autofree char *away = g_build_filename(store->path, name, NULL);
     int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, false);
     if (fd < 0)
         return false;
     bool moved = rename(path, away) == 0;
-    if (moved) {
-        g_autofree char *size = g_strconcat(path, SIZE_FILE, NULL);
-        (void)unlink(size);
+    if (moved)
         throw_away(away);
-    }
     close(fd);
     return moved;
 }
@@ -376,10 +337,10 @@ static GArray *list_entries(const AcrTreeCache *store, gint64 *out_bytes)
     *out_bytes = 0;
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         struct stat st;
-        g_autofree char *path = entry_path(store, name, "");
+        g_autofree char *path = entry_path(store, name);
         if (g_str_has_prefix(name, TMP) || lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
             continue;
-        Entry entry = {g_strdup(name), read_size(store, name), st.st_mtime};
+        Entry entry = {g_strdup(name), read_size(path), st.st_mtime};
         *out_bytes += entry.bytes;
         g_array_append_val(entries, entry);
     }
@@ -401,18 +362,16 @@ static void shrink_to(AcrTreeCache *store, gint64 limit)
 }
 
 /* Makes the entry in a folder of its own and puts it into its place; the key's lock is held. */
-static bool make_entry(AcrTreeCache *store, const char *key, AcrTreeMake *make, void *ctx,
-                       const char *path, GError **error)
+static bool make_entry(AcrTreeCache *store, AcrTreeMake *make, void *ctx, const char *path,
+                       GError **error)
 {
     g_autofree char *dir = acr_tree_cache_scratch(store, error);
     if (!dir)
         return false;
     g_autoptr(GError) left = NULL;
-    bool ok = make(ctx, dir, error);
-    if (ok) {
-        write_size(store, key, dir);
-        ok = rename(dir, path) == 0 || fail(error, errno, "cannot put into place", path);
-    }
+    bool ok = make(ctx, dir, error) && write_size(dir, error) &&
+              (rename(dir, path) == 0 ||
+               acr_sandbox_fail_errno(error, errno, "cannot put into place", path));
     if (!ok && !acr_tree_cache_discard(store, dir, &left))
         g_debug("%s", left->message);
     if (ok)
@@ -422,7 +381,7 @@ static bool make_entry(AcrTreeCache *store, const char *key, AcrTreeMake *make, 
 
 int acr_tree_cache_lock(const AcrTreeCache *store, const char *key, GError **error)
 {
-    g_autofree char *path = entry_path(store, key, LOCK_SUFFIX);
+    g_autofree char *path = lock_path(store, key);
     int fd = open_locked(store, path, O_RDWR | O_CREAT, LOCK_EX, true);
     if (fd < 0)
         fail_lock(store, path, error);
@@ -431,7 +390,7 @@ int acr_tree_cache_lock(const AcrTreeCache *store, const char *key, GError **err
 
 void acr_tree_cache_unlock(const AcrTreeCache *store, const char *key, int fd)
 {
-    g_autofree char *path = entry_path(store, key, LOCK_SUFFIX);
+    g_autofree char *path = lock_path(store, key);
     (void)unlink(path);
     close(fd);
 }
@@ -439,7 +398,7 @@ void acr_tree_cache_unlock(const AcrTreeCache *store, const char *key, int fd)
 char *acr_tree_cache_get(AcrTreeCache *store, const char *key, AcrTreeMake *make, void *ctx,
                          GError **error)
 {
-    g_autofree char *path = entry_path(store, key, "");
+    g_autofree char *path = entry_path(store, key);
     if (hold(store, path))
         return g_steal_pointer(&path);
     /* One process makes it, others wait for that one. */
@@ -449,14 +408,14 @@ char *acr_tree_cache_get(AcrTreeCache *store, const char *key, AcrTreeMake *make
     bool ok = hold(store, path);
     if (!ok) {
         shrink_to(store, ACR_TREE_CACHE_MAX_BYTES);
-        ok = make_entry(store, key, make, ctx, path, error) &&
-             (hold(store, path) || fail(error, errno, "cannot use", path));
+        ok = make_entry(store, make, ctx, path, error) &&
+             (hold(store, path) || acr_sandbox_fail_errno(error, errno, "cannot use", path));
     }
     acr_tree_cache_unlock(store, key, fd);
     return ok ? g_steal_pointer(&path) : NULL;
 }
 
-static bool is_no_folder(int err)
+static bool is_other_type(int err)
 {
     return err == ENOTDIR || err == ELOOP;
 }
@@ -464,11 +423,11 @@ static bool is_no_folder(int err)
 char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
 {
     g_autofree char *name = g_strconcat(TMP, key, NULL);
-    g_autofree char *path = entry_path(store, name, "");
+    g_autofree char *path = entry_path(store, name);
     for (;;) {
         bool is_new = mkdir(path, 0755) == 0;
         if (!is_new && errno != EEXIST) {
-            fail(error, errno, "cannot make the folder", path);
+            acr_sandbox_fail_errno(error, errno, "cannot make the folder", path);
             return NULL;
         }
         int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
@@ -482,7 +441,7 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
             close(fd);
             continue;
         }
-        if (errno == ENOENT || (is_no_folder(errno) && unlink(path) == 0))
+        if (errno == ENOENT || (is_other_type(errno) && unlink(path) == 0))
             continue; /* it was removed meanwhile, or a command has put a link there */
         fail_lock(store, path, error);
         return NULL;
@@ -493,7 +452,7 @@ bool acr_sandbox_cache_clear(const char *cache, GError **error)
 {
     if (!g_file_test(cache, G_FILE_TEST_IS_DIR))
         return true;
-    g_autoptr(AcrTreeCache) store = acr_tree_cache_open(cache, NULL, error);
+    g_autoptr(AcrTreeCache) store = acr_tree_cache_open(cache, NULL, 0, error);
     if (!store)
         return false;
     shrink_to(store, -1);

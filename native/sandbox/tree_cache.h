@@ -13,12 +13,11 @@
 /* A folder of trees that are made once and then only read. Processes share it; an entry that one
  * uses is not removed by another. */
 typedef struct AcrTreeCache AcrTreeCache;
-/* `path` NULL: a temporary one that is removed with the cache. The interrupt (may be NULL) ends the
- * wait for an entry that another process makes. */
+/* `path` NULL: a temporary one that is removed with the cache. The interrupt (may be NULL) and the
+ * deadline (of the system's monotonic clock; 0: none) end the wait for an entry that another process
+ * makes. */
 AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrupt,
-                                  GError **error) ACR_MUST_USE;
-/* When waiting ends, by the system's monotonic clock; 0: never. */
-void acr_tree_cache_set_deadline(AcrTreeCache *cache, gint64 deadline_us);
+                                  gint64 deadline_us, GError **error) ACR_MUST_USE;
 void acr_tree_cache_free(AcrTreeCache *cache);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrTreeCache, acr_tree_cache_free)
 /* Fills the empty folder `dir`. */

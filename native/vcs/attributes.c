@@ -24,8 +24,7 @@ void acr_vcs_attributes_free(AcrVcsAttributes *attributes)
 
 static bool fail(GError **error)
 {
-    acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read .gitattributes");
-    return false;
+    return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read .gitattributes");
 }
 
 /* Names of the .gitattributes files that exist on the way to `paths`; owned. */
@@ -44,16 +43,6 @@ static GHashTable *find_files(const AcrOverlay *overlay, char **paths)
         }
     }
     return files;
-}
-
-static bool add_file(AcrVcsAttributes *attributes, git_index *index, const char *path,
-                     GBytes *content)
-{
-    gsize len;
-    const void *data = g_bytes_get_data(content, &len);
-    git_index_entry entry = {.mode = ACR_MODE_FILE, .path = path};
-    return git_blob_create_from_buffer(&entry.id, attributes->git, data ? data : "", len) == 0 &&
-           git_index_add(index, &entry) == 0;
 }
 
 static bool commit(AcrVcsAttributes *attributes, git_index *index)
@@ -84,7 +73,7 @@ static bool load(AcrVcsAttributes *attributes, const AcrOverlay *overlay, GHashT
         g_autoptr(GBytes) content = acr_overlay_read(overlay, path, error);
         if (!content)
             return false;
-        if (!add_file(attributes, index, path, content))
+        if (!acr_vcs_memory_add(attributes->git, index, path, ACR_MODE_FILE, content))
             return fail(error);
     }
     return commit(attributes, index) || fail(error);

@@ -76,7 +76,7 @@ static void append_header(GString *out, const char *path, const Side *old, const
     g_string_append_c(out, '\n');
 }
 
-/* Git looks for a NUL byte in so many bytes. */
+/* Bytes in which git looks for a NUL. */
 #define BINARY_WINDOW 8000
 
 static bool has_nul(GBytes *bytes)

@@ -29,8 +29,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
 
 static bool fail(GError **error, const char *what)
 {
-    acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "%s", what);
-    return false;
+    return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "%s", what);
 }
 
 /* Puts a file of the overlay into the tree; one that is not there is left out, as the diff may make
@@ -42,13 +41,9 @@ static bool add_before(Work *work, const AcrOverlay *overlay, const char *path, 
     g_autoptr(GBytes) content = acr_overlay_read(overlay, path, error);
     if (!content)
         return false;
-    git_index_entry entry = {.path = path, .mode = acr_overlay_mode(overlay, path)};
-    gsize len;
-    const void *data = g_bytes_get_data(content, &len);
-    if (git_blob_create_from_buffer(&entry.id, work->git, data ? data : "", len) != 0 ||
-        git_index_add(work->before, &entry) != 0)
-        return fail(error, "cannot prepare to apply a diff");
-    return true;
+    guint32 mode = acr_overlay_mode(overlay, path);
+    return acr_vcs_memory_add(work->git, work->before, path, mode, content) ||
+           fail(error, "cannot prepare to apply a diff");
 }
 
 /* ---- The diff's text ---- */
@@ -145,8 +140,7 @@ static int check_binary(const git_diff_delta *delta, const git_diff_binary *bina
 
 static bool fail_unread(GError **error, const char *why)
 {
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff cannot be read: %s", why);
-    return false;
+    return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the diff cannot be read: %s", why);
 }
 
 static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
@@ -165,10 +159,7 @@ static bool read_diff(Work *work, const char *diff, gsize len, GError **error)
 
 static bool refuse(GError **error, const char *path, const char *why)
 {
-    g_autofree char *shown = acr_vcs_show_path(path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the diff does not apply: '%s' %s",
-                shown, why);
-    return false;
+    return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the diff does not apply: '%s' %s", path, why);
 }
 
 /* What libgit2 would take as it comes: a new file in the place of one that is there (unless it was

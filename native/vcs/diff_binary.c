@@ -80,8 +80,5 @@ bool acr_vcs_binary_append(GString *out, GBytes *old, GBytes *new, GError **erro
     options.flags = GIT_DIFF_SHOW_BINARY | GIT_DIFF_FORCE_BINARY;
     int rc = git_diff_buffers(old_data ? old_data : "", old_len, NULL, new_data ? new_data : "",
                               new_len, NULL, &options, NULL, on_binary, NULL, NULL, out);
-    if (rc == 0)
-        return true;
-    acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot make a binary patch");
-    return false;
+    return rc == 0 || acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot make a binary patch");
 }

@@ -161,7 +161,7 @@ bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python, G
     hunks.new = new_data ? new_data : "";
     int rc = compare(&hunks);
     if (rc < 0)
-        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot compare");
+        acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot compare");
     if (hunks.starts)
         g_array_unref(hunks.starts);
     return rc == 0;

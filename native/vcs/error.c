@@ -8,16 +8,33 @@
 
 G_DEFINE_QUARK(acr_vcs_error_quark, acr_vcs_error)
 
-void acr_vcs_set_git_error(GError **error, AcrVcsError code, const char *format, ...)
+static void set_error(GError **error, AcrVcsError code, const char *text)
 {
-    const git_error *last = git_error_last();
-    g_autofree char *foreign =
-        acr_vcs_show_path(last && last->message ? last->message : "unknown error");
+    g_autofree char *shown = acr_vcs_show_path(text);
+    g_set_error_literal(error, ACR_VCS_ERROR, code, shown);
+}
+
+bool acr_vcs_fail(GError **error, AcrVcsError code, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
     g_autofree char *text = g_strdup_vprintf(format, args);
     va_end(args);
-    g_set_error(error, ACR_VCS_ERROR, code, "%s: %s", text, foreign);
+    set_error(error, code, text);
+    return false;
+}
+
+bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
+{
+    const git_error *last = git_error_last();
+    g_autofree char *foreign = g_strdup(last && last->message ? last->message : "unknown error");
+    va_list args;
+    va_start(args, format);
+    g_autofree char *text = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_autofree char *whole = g_strconcat(text, ": ", foreign, NULL);
+    set_error(error, code, whole);
+    return false;
 }
 
 char *acr_vcs_show_path(const char *path)

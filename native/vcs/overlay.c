@@ -13,16 +13,12 @@ static void change_free(AcrVcsChange *change)
     g_free(change);
 }
 
-static GHashTable *changes_new(void)
-{
-    return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)change_free);
-}
-
 AcrOverlay *acr_overlay_new(AcrSnapshot *snapshot)
 {
     AcrOverlay *overlay = g_new0(AcrOverlay, 1);
     overlay->snapshot = acr_snapshot_ref(snapshot);
-    overlay->changes = changes_new();
+    overlay->changes =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)change_free);
     return overlay;
 }
 
@@ -68,19 +64,20 @@ static bool snapshot_has_folder(const AcrSnapshot *snapshot, const char *path)
            g_str_has_prefix(g_array_index(snapshot->entries, AcrEntry, low).path, prefix);
 }
 
-/* Whether `folder`, a leading part of a path to be written, is something else than a folder of
- * ours. */
+static bool was_left_out(const AcrSnapshot *snapshot, const char *path)
+{
+    for (gsize why = 0; why < ACR_VCS_LEFT_LAST; why++)
+        if (g_ptr_array_find_with_equal_func(snapshot->left[why], path, g_str_equal, NULL))
+            return true;
+    return false;
+}
+
+/* Whether `folder`, a leading part of a path to be written, is anything but a folder of ours. */
 static bool blocks(const AcrOverlay *overlay, const char *folder)
 {
     const AcrVcsChange *change = g_hash_table_lookup(overlay->changes, folder);
-    if ((change && change->content) || acr_snapshot_find(overlay->snapshot, folder) >= 0)
-        return true;
-    for (gsize why = 0; why < ACR_VCS_LEFT_LAST; why++) {
-        if (g_ptr_array_find_with_equal_func(overlay->snapshot->left[why], folder, g_str_equal,
-                                             NULL))
-            return true;
-    }
-    return false;
+    return (change && change->content) || acr_snapshot_find(overlay->snapshot, folder) >= 0 ||
+           was_left_out(overlay->snapshot, folder);
 }
 
 /* Whether a file written into the overlay lies below `path`. */
@@ -118,11 +115,7 @@ static const char *refusal(const AcrOverlay *overlay, const char *path, bool rem
     if (at < 0 &&
         (snapshot_has_folder(overlay->snapshot, path) || overlay_has_folder(overlay, path)))
         return "it is a folder";
-    for (gsize why = 0; why < ACR_VCS_LEFT_LAST; why++) {
-        if (g_ptr_array_find_with_equal_func(overlay->snapshot->left[why], path, g_str_equal, NULL))
-            return "it was left out of the snapshot";
-    }
-    return NULL;
+    return was_left_out(overlay->snapshot, path) ? "it was left out of the snapshot" : NULL;
 }
 
 bool acr_overlay_path_ok(const AcrOverlay *overlay, const char *path)
@@ -133,12 +126,8 @@ bool acr_overlay_path_ok(const AcrOverlay *overlay, const char *path)
 static bool check_path(const AcrOverlay *overlay, const char *path, bool removing, GError **error)
 {
     const char *why = refusal(overlay, path, removing);
-    if (!why)
-        return true;
-    g_autofree char *shown = acr_vcs_show_path(path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s",
-                removing ? "remove" : "write", shown, why);
-    return false;
+    return !why || acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s",
+                                removing ? "remove" : "write", path, why);
 }
 
 /* ---- Changing and reading ---- */
@@ -168,11 +157,8 @@ bool acr_overlay_remove(AcrOverlay *overlay, const char *path, GError **error)
 {
     if (!check_path(overlay, path, true, error))
         return false;
-    if (!acr_overlay_has(overlay, path)) {
-        g_autofree char *shown = acr_vcs_show_path(path);
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no file '%s'", shown);
-        return false;
-    }
+    if (!acr_overlay_has(overlay, path))
+        return acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no file '%s'", path);
     if (acr_snapshot_find(overlay->snapshot, path) < 0)
         g_hash_table_remove(overlay->changes, path);
     else
@@ -188,8 +174,7 @@ GBytes *acr_overlay_read(const AcrOverlay *overlay, const char *path, GError **e
     gssize at = change ? -1 : acr_snapshot_find(overlay->snapshot, path);
     if (at >= 0)
         return acr_snapshot_read(overlay->snapshot, (gsize)at, error);
-    g_autofree char *shown = acr_vcs_show_path(path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no file '%s'", shown);
+    acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no file '%s'", path);
     return NULL;
 }
 

@@ -36,10 +36,8 @@ static void init_libgit2(void)
 
 bool acr_vcs_init(GError **error)
 {
-    if (pthread_once(&init_once, init_libgit2) == 0)
-        return true;
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot initialise libgit2");
-    return false;
+    return pthread_once(&init_once, init_libgit2) == 0 ||
+           acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot initialise libgit2");
 }
 
 bool acr_vcs_memory_open(git_repository **out)
@@ -52,6 +50,16 @@ bool acr_vcs_memory_open(git_repository **out)
                 git_repository_wrap_odb(out, odb) == 0;
     git_odb_free(odb);
     return done;
+}
+
+bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path, guint32 mode,
+                        GBytes *content)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(content, &len);
+    git_index_entry entry = {.path = path, .mode = mode};
+    return git_blob_create_from_buffer(&entry.id, git, data ? data : "", len) == 0 &&
+           git_index_add(index, &entry) == 0;
 }
 
 static char *without_slash(const char *path)
@@ -113,17 +121,13 @@ const char *acr_repo_path(const AcrRepo *repo)
 static bool check_folder(const char *path, GError **error)
 {
     struct stat st;
-    if (stat(path, &st) < 0) {
-        bool missing = errno == ENOENT || errno == ENOTDIR;
-        g_set_error(error, ACR_VCS_ERROR, missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED,
-                    missing ? "no such folder '%s'" : "cannot open '%s': %s", path,
-                    g_strerror(errno));
-        return false;
-    }
-    if (S_ISDIR(st.st_mode))
-        return true;
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' is not a folder", path);
-    return false;
+    if (stat(path, &st) == 0)
+        return S_ISDIR(st.st_mode) ||
+               acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' is not a folder", path);
+    if (errno == ENOENT || errno == ENOTDIR)
+        return acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no such folder '%s'", path);
+    return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot open '%s': %s", path,
+                        g_strerror(errno));
 }
 
 /* A folder that no repository is around. A `.git` in it that libgit2 did not know is an error, not
@@ -133,14 +137,12 @@ static AcrRepo *open_plain(const char *path, GError **error)
     struct stat st;
     g_autofree char *dot_git = g_build_filename(path, ".git", NULL);
     if (lstat(dot_git, &st) == 0) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' is not a git repository",
-                    dot_git);
+        acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' is not a git repository", dot_git);
         return NULL;
     }
     g_autofree char *whole = realpath(path, NULL);
     if (!whole) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot open '%s': %s", path,
-                    g_strerror(errno));
+        acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot open '%s': %s", path, g_strerror(errno));
         return NULL;
     }
     return repo_new(NULL, whole, whole);
@@ -169,18 +171,13 @@ static bool value_is(git_config *config, const char *name, const char *expected)
 
 static bool check_format(git_config *config, const char *path, GError **error)
 {
-    if (!value_is(config, "extensions.objectformat", "sha1")) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED,
-                    "'%s' uses SHA-256 object ids, which cannot be read yet", path);
-        return false;
-    }
-    if (!value_is(config, "extensions.refstorage", "files")) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED,
-                    "'%s' keeps its refs in another format than files, which cannot be read yet",
-                    path);
-        return false;
-    }
-    return true;
+    if (!value_is(config, "extensions.objectformat", "sha1"))
+        return acr_vcs_fail(error, ACR_VCS_ERROR_UNSUPPORTED,
+                            "'%s' uses SHA-256 object ids, which cannot be read yet", path);
+    return value_is(config, "extensions.refstorage", "files") ||
+           acr_vcs_fail(
+               error, ACR_VCS_ERROR_UNSUPPORTED,
+               "'%s' keeps its refs in another format than files, which cannot be read yet", path);
 }
 
 static bool is_set(git_config *config, const char *name)
@@ -216,8 +213,8 @@ static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
     g_autoptr(git_repository) mine = git;
     g_autoptr(git_config) config = NULL;
     if (git_repository_config(&config, git) < 0) {
-        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read the configuration of '%s'",
-                              path);
+        acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read the configuration of '%s'",
+                         path);
         return NULL;
     }
     add_worktree_config(git, config);
@@ -238,8 +235,8 @@ AcrRepo *acr_repo_open(const char *path, GError **error)
     if (rc < 0) {
         const git_error *last = git_error_last();
         bool unsupported = last && last->message && strstr(last->message, "unsupported");
-        acr_vcs_set_git_error(error, unsupported ? ACR_VCS_ERROR_UNSUPPORTED : ACR_VCS_ERROR_FAILED,
-                              "cannot open repository '%s'", path);
+        acr_vcs_fail_git(error, unsupported ? ACR_VCS_ERROR_UNSUPPORTED : ACR_VCS_ERROR_FAILED,
+                         "cannot open repository '%s'", path);
         return NULL;
     }
     return open_git(git, path, error);

@@ -4,7 +4,6 @@
  * snapshot_commit.c and snapshot_worktree.c fill it, snapshot_save.c writes and reads it; once
  * sealed it never changes. snapshot_read.c reads contents.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "vcs_private.h"
@@ -16,32 +15,17 @@ void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN]
     char head[40];
     int head_len = g_snprintf(head, sizeof head, "blob %" G_GSIZE_FORMAT, len);
     gsize id_len = ACR_BLOB_ID_LEN;
-    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
     g_checksum_update(sum, (const guchar *)head, head_len + 1);
     g_checksum_update(sum, data ? data : (const guchar *)"", (gssize)len);
     g_checksum_get_digest(sum, out_id, &id_len);
-    g_checksum_free(sum);
 }
 
 void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41])
 {
-    static const char digits[] = "0123456789abcdef";
-    for (gsize i = 0; i < ACR_BLOB_ID_LEN; i++) {
-        out_hex[2 * i] = digits[id[i] >> 4];
-        out_hex[2 * i + 1] = digits[id[i] & 15];
-    }
-    out_hex[40] = '\0';
-}
-
-bool acr_vcs_id_parse(const char *hex, guint8 out_id[ACR_BLOB_ID_LEN])
-{
-    if (strlen(hex) != 2 * ACR_BLOB_ID_LEN ||
-        strspn(hex, "0123456789abcdef") != 2 * ACR_BLOB_ID_LEN)
-        return false;
-    for (gsize i = 0; i < ACR_BLOB_ID_LEN; i++)
-        out_id[i] =
-            (guint8)(g_ascii_xdigit_value(hex[2 * i]) << 4 | g_ascii_xdigit_value(hex[2 * i + 1]));
-    return true;
+    git_oid oid;
+    git_oid_fromraw(&oid, id);
+    git_oid_tostr(out_hex, 41, &oid);
 }
 
 guint acr_vcs_id_hash(gconstpointer id)
@@ -87,7 +71,6 @@ AcrSnapshot *acr_vcs_snapshot_new(AcrRepo *repo)
     snapshot->repo = repo ? acr_repo_ref(repo) : NULL;
     snapshot->paths = g_string_chunk_new(16 * 1024);
     snapshot->entries = g_array_new(FALSE, FALSE, sizeof(AcrEntry));
-    snapshot->where = g_byte_array_new();
     snapshot->kept = g_hash_table_new_full(acr_vcs_id_hash, acr_vcs_id_equal, g_free,
                                            (GDestroyNotify)g_bytes_unref);
     for (gsize i = 0; i < ACR_VCS_LEFT_LAST; i++)
@@ -108,7 +91,6 @@ void acr_snapshot_unref(AcrSnapshot *snapshot)
     for (gsize i = 0; i < ACR_VCS_LEFT_LAST; i++)
         g_ptr_array_unref(snapshot->left[i]);
     g_hash_table_unref(snapshot->kept);
-    g_byte_array_unref(snapshot->where);
     g_array_unref(snapshot->entries);
     g_string_chunk_free(snapshot->paths);
     g_free(snapshot->blob_dir);
@@ -121,16 +103,12 @@ void acr_snapshot_unref(AcrSnapshot *snapshot)
 bool acr_vcs_snapshot_add(AcrSnapshot *snapshot, const char *path, guint32 mode, const guint8 *id,
                           AcrVcsWhere where, GError **error)
 {
-    if (snapshot->entries->len >= ACR_VCS_MAX_FILES) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG, "more than %u files",
-                    ACR_VCS_MAX_FILES);
-        return false;
-    }
-    AcrEntry entry = {.path = g_string_chunk_insert(snapshot->paths, path), .mode = mode};
+    if (snapshot->entries->len >= ACR_VCS_MAX_FILES)
+        return acr_vcs_fail(error, ACR_VCS_ERROR_TOO_BIG, "more than %u files", ACR_VCS_MAX_FILES);
+    AcrEntry entry = {
+        .path = g_string_chunk_insert(snapshot->paths, path), .mode = mode, .where = (guint8)where};
     memcpy(entry.id, id, ACR_BLOB_ID_LEN);
-    guint8 byte = (guint8)where;
     g_array_append_val(snapshot->entries, entry);
-    g_byte_array_append(snapshot->where, &byte, 1);
     return true;
 }
 
@@ -141,44 +119,22 @@ void acr_vcs_snapshot_leave(AcrSnapshot *snapshot, AcrVcsLeft why, const char *p
 
 /* ---- Sealing ---- */
 
-/* An entry with the byte of `where` that belongs to it, so that both can be sorted. */
-typedef struct {
-    AcrEntry entry;
-    guint8 where;
-} Row;
-
-static int compare_rows(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
-    return strcmp(((const Row *)a)->entry.path, ((const Row *)b)->entry.path);
+    return strcmp(((const AcrEntry *)a)->path, ((const AcrEntry *)b)->path);
 }
 
-static bool is_sorted(const GArray *entries)
+/* Sorts the entries; of several with one path the first stays. */
+static void sort_entries(GArray *entries)
 {
-    for (guint i = 1; i < entries->len; i++) {
-        if (strcmp(g_array_index(entries, AcrEntry, i - 1).path,
-                   g_array_index(entries, AcrEntry, i).path) >= 0)
-            return false;
+    guint kept = 0;
+    g_array_sort(entries, compare_entries);
+    for (guint i = 0; i < entries->len; i++) {
+        AcrEntry *all = (AcrEntry *)(void *)entries->data;
+        if (kept == 0 || compare_entries(&all[kept - 1], &all[i]) != 0)
+            all[kept++] = all[i];
     }
-    return true;
-}
-
-static void sort_entries(AcrSnapshot *snapshot)
-{
-    guint count = snapshot->entries->len;
-    if (is_sorted(snapshot->entries))
-        return;
-    g_autofree Row *rows = g_new(Row, count);
-    for (guint i = 0; i < count; i++)
-        rows[i] = (Row){g_array_index(snapshot->entries, AcrEntry, i), snapshot->where->data[i]};
-    qsort(rows, count, sizeof *rows, compare_rows);
-    g_array_set_size(snapshot->entries, 0);
-    g_byte_array_set_size(snapshot->where, 0);
-    for (guint i = 0; i < count; i++) {
-        if (i > 0 && !compare_rows(&rows[i - 1], &rows[i]))
-            continue;
-        g_array_append_val(snapshot->entries, rows[i].entry);
-        g_byte_array_append(snapshot->where, &rows[i].where, 1);
-    }
+    g_array_set_size(entries, kept);
 }
 
 int acr_vcs_compare_names(const void *a, const void *b)
@@ -209,7 +165,7 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot)
         {"path cannot be read and was left out", "paths cannot be read and were left out"},
         {"entry with a forbidden name was left out", "entries with forbidden names were left out"},
     };
-    sort_entries(snapshot);
+    sort_entries(snapshot->entries);
     GString *out = g_string_new(snapshot->note);
     for (gsize i = 0; i < ACR_VCS_LEFT_LAST; i++) {
         g_ptr_array_sort(snapshot->left[i], acr_vcs_compare_names);
@@ -232,19 +188,12 @@ const AcrEntry *acr_snapshot_entry(const AcrSnapshot *snapshot, gsize index)
     return &g_array_index(snapshot->entries, AcrEntry, index);
 }
 
-static int compare_path(const void *path, const void *entry)
-{
-    return strcmp(path, ((const AcrEntry *)entry)->path);
-}
-
 gssize acr_snapshot_find(const AcrSnapshot *snapshot, const char *path)
 {
-    if (!snapshot->entries->len)
-        return -1;
-    const AcrEntry *first = (const AcrEntry *)(void *)snapshot->entries->data;
-    const AcrEntry *found =
-        bsearch(path, first, snapshot->entries->len, sizeof *first, compare_path);
-    return found ? found - first : -1;
+    const AcrEntry wanted = {.path = path};
+    guint at;
+    return g_array_binary_search(snapshot->entries, &wanted, compare_entries, &at) ? (gssize)at
+                                                                                   : -1;
 }
 
 const char *acr_snapshot_commit(const AcrSnapshot *snapshot)
@@ -257,17 +206,6 @@ bool acr_snapshot_is_worktree(const AcrSnapshot *snapshot)
     return snapshot->worktree;
 }
 
-AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error)
-{
-    if (snapshot->commit[0] && !snapshot->worktree)
-        return acr_snapshot_ref(snapshot);
-    if (snapshot->commit[0] && snapshot->repo)
-        return acr_snapshot_of_commit(snapshot->repo, snapshot->commit, error);
-    AcrSnapshot *empty = acr_vcs_snapshot_new(NULL);
-    acr_vcs_snapshot_seal(empty);
-    return empty;
-}
-
 const char *acr_snapshot_remarks(const AcrSnapshot *snapshot)
 {
     return snapshot->remarks;
@@ -275,7 +213,7 @@ const char *acr_snapshot_remarks(const AcrSnapshot *snapshot)
 
 char *acr_snapshot_digest(const AcrSnapshot *snapshot)
 {
-    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
+    g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA1);
     for (guint i = 0; i < snapshot->entries->len; i++) {
         const AcrEntry *entry = &g_array_index(snapshot->entries, AcrEntry, i);
         char mode[16];
@@ -284,7 +222,5 @@ char *acr_snapshot_digest(const AcrSnapshot *snapshot)
         g_checksum_update(sum, (const guchar *)entry->path, (gssize)strlen(entry->path) + 1);
         g_checksum_update(sum, entry->id, ACR_BLOB_ID_LEN);
     }
-    char *digest = g_strdup(g_checksum_get_string(sum));
-    g_checksum_free(sum);
-    return digest;
+    return g_strdup(g_checksum_get_string(sum));
 }

@@ -10,72 +10,59 @@
 
 typedef struct {
     AcrSnapshot *snapshot;
-    git_repository *git;
-    GString *path;
-    gsize trees; /* visited: bounded, as a few trees can name each other very often */
+    git_oid folder; /* the last one that was entered */
+    gsize trees;    /* entered: bounded, as a few trees can name each other very often */
+    GError *error;
 } Listing;
-
-static bool list_tree(Listing *listing, const git_oid *id, guint depth, GError **error);
 
 static bool fail_object(const char *path, const git_oid *id, int rc, GError **error)
 {
     char hex[GIT_OID_HEXSZ + 1];
     git_oid_tostr(hex, sizeof hex, id);
     if (rc == GIT_ENOTFOUND)
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING,
-                    "object %s is not in '%s' (a shallow or partial clone?)", hex, path);
-    else
-        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read object %s of '%s'", hex,
-                              path);
-    return false;
+        return acr_vcs_fail(error, ACR_VCS_ERROR_MISSING,
+                            "object %s is not in '%s' (a shallow or partial clone?)", hex, path);
+    return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read object %s of '%s'", hex,
+                            path);
 }
 
-static bool list_entry(Listing *listing, const git_tree_entry *entry, guint depth, GError **error)
+static guint depth_of(const char *folder)
 {
-    const char *path = listing->path->str;
+    guint depth = 0;
+    for (; *folder; folder++)
+        depth += *folder == '/';
+    return depth;
+}
+
+/* For git_tree_walk: 0 goes on, 1 leaves out what lies below, -1 ends the walk. */
+static int list_entry(const char *folder, const git_tree_entry *entry, void *ctx)
+{
+    Listing *listing = ctx;
+    const char *name = git_tree_entry_name(entry);
     const git_oid *id = git_tree_entry_id(entry);
-    switch (git_tree_entry_filemode(entry)) {
-    case GIT_FILEMODE_TREE:
-        g_string_append_c(listing->path, '/');
-        return list_tree(listing, id, depth + 1, error);
-    case GIT_FILEMODE_COMMIT:
+    guint32 mode = git_tree_entry_filemode(entry);
+    g_autofree char *path = g_strconcat(folder, name, NULL);
+    if (!acr_vcs_part_ok(name, strlen(name)) || strlen(path) > ACR_VCS_MAX_PATH) {
+        acr_vcs_snapshot_leave(listing->snapshot, ACR_VCS_LEFT_BAD_NAME, path);
+        return 1;
+    }
+    if (mode == GIT_FILEMODE_COMMIT) {
         acr_vcs_snapshot_leave(listing->snapshot, ACR_VCS_LEFT_SUBMODULE, path);
-        return true;
-    case GIT_FILEMODE_LINK:
-        return acr_vcs_snapshot_add(listing->snapshot, path, ACR_MODE_LINK, id->id, ACR_VCS_IN_ODB,
-                                    error);
-    case GIT_FILEMODE_BLOB_EXECUTABLE:
-        return acr_vcs_snapshot_add(listing->snapshot, path, ACR_MODE_EXEC, id->id, ACR_VCS_IN_ODB,
-                                    error);
-    default:
-        return acr_vcs_snapshot_add(listing->snapshot, path, ACR_MODE_FILE, id->id, ACR_VCS_IN_ODB,
-                                    error);
+        return 0;
     }
-}
-
-static bool list_tree(Listing *listing, const git_oid *id, guint depth, GError **error)
-{
-    g_autoptr(git_tree) tree = NULL;
-    if (depth > ACR_VCS_MAX_DEPTH || ++listing->trees > ACR_VCS_MAX_FILES) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG,
-                    "too many folders in a tree, or inside each other");
-        return false;
+    if (mode == GIT_FILEMODE_TREE) {
+        listing->folder = *id;
+        return (depth_of(folder) < ACR_VCS_MAX_DEPTH && ++listing->trees < ACR_VCS_MAX_FILES) ||
+                       acr_vcs_fail(&listing->error, ACR_VCS_ERROR_TOO_BIG,
+                                    "too many folders in a tree, or inside each other")
+                   ? 0
+                   : -1;
     }
-    int rc = git_tree_lookup(&tree, listing->git, id);
-    if (rc < 0)
-        return fail_object(listing->snapshot->repo->path, id, rc, error);
-    gsize base = listing->path->len;
-    for (size_t i = 0; i < git_tree_entrycount(tree); i++) {
-        const git_tree_entry *entry = git_tree_entry_byindex(tree, i);
-        const char *name = git_tree_entry_name(entry);
-        g_string_append(listing->path, name);
-        if (!acr_vcs_part_ok(name, strlen(name)) || listing->path->len > ACR_VCS_MAX_PATH)
-            acr_vcs_snapshot_leave(listing->snapshot, ACR_VCS_LEFT_BAD_NAME, listing->path->str);
-        else if (!list_entry(listing, entry, depth, error))
-            return false;
-        g_string_truncate(listing->path, base);
-    }
-    return true;
+    mode = mode == ACR_MODE_LINK || mode == ACR_MODE_EXEC ? mode : ACR_MODE_FILE;
+    return acr_vcs_snapshot_add(listing->snapshot, path, mode, id->id, ACR_VCS_IN_ODB,
+                                &listing->error)
+               ? 0
+               : -1;
 }
 
 bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error)
@@ -85,10 +72,16 @@ bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error)
     int rc = git_commit_lookup(&commit, repo->git, id);
     if (rc < 0)
         return fail_object(repo->path, id, rc, error);
-    Listing listing = {.snapshot = snapshot, .git = repo->git, .path = g_string_new(NULL)};
-    bool done = list_tree(&listing, git_commit_tree_id(commit), 0, error);
-    g_string_free(listing.path, TRUE);
-    return done;
+    g_autoptr(git_tree) tree = NULL;
+    Listing listing = {.snapshot = snapshot, .folder = *git_commit_tree_id(commit)};
+    rc = git_commit_tree(&tree, commit);
+    if (rc == 0)
+        rc = git_tree_walk(tree, GIT_TREEWALK_PRE, list_entry, &listing);
+    if (listing.error)
+        g_propagate_error(error, listing.error);
+    else if (rc < 0)
+        return fail_object(repo->path, &listing.folder, rc, error);
+    return rc == 0;
 }
 
 static bool has_no_refs(git_repository *git)
@@ -106,19 +99,16 @@ static bool has_no_refs(git_repository *git)
 static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **error)
 {
     const git_error *last = git_error_last();
-    g_autofree char *cause = acr_vcs_show_path(last && last->message ? last->message : "");
-    g_autofree char *shown = acr_vcs_show_path(rev);
+    g_autofree char *cause = g_strdup(last && last->message ? last->message : "");
     bool head = g_str_equal(rev, "HEAD") || g_str_equal(rev, "@");
     if (git_repository_head_unborn(repo->git) == 1 && (head || has_no_refs(repo->git)))
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_EMPTY, "'%s' has no commits yet",
-                    repo->path);
+        acr_vcs_fail(error, ACR_VCS_ERROR_EMPTY, "'%s' has no commits yet", repo->path);
     else if (rc == GIT_ENOTFOUND)
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s'%s",
-                    shown, repo->path,
-                    git_repository_is_shallow(repo->git) == 1 ? ", which is a shallow clone" : "");
+        acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s'%s", rev, repo->path,
+                     git_repository_is_shallow(repo->git) == 1 ? ", which is a shallow clone" : "");
     else
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s': %s",
-                    shown, repo->path, cause);
+        acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no revision '%s' in '%s': %s", rev,
+                     repo->path, cause);
 }
 
 /* The object that `rev` names; NULL and `error`. References come first, as libgit2 leaks those
@@ -149,13 +139,10 @@ static bool resolve(AcrRepo *repo, const char *rev, git_oid *out_id, GError **er
     if (!object)
         return false;
     int rc = git_object_peel(&commit, object, GIT_OBJECT_COMMIT);
-    if (rc < 0) {
-        g_autofree char *shown = acr_vcs_show_path(rev);
-        acr_vcs_set_git_error(error,
-                              rc == GIT_ENOTFOUND ? ACR_VCS_ERROR_MISSING : ACR_VCS_ERROR_NOT_FOUND,
-                              "revision '%s' of '%s' leads to no commit", shown, repo->path);
-        return false;
-    }
+    if (rc < 0)
+        return acr_vcs_fail_git(
+            error, rc == GIT_ENOTFOUND ? ACR_VCS_ERROR_MISSING : ACR_VCS_ERROR_NOT_FOUND,
+            "revision '%s' of '%s' does not name a commit", rev, repo->path);
     git_oid_cpy(out_id, git_object_id(commit));
     return true;
 }
@@ -176,12 +163,23 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, const char *rev, GError **err
 AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **error)
 {
     if (!repo->git) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND,
-                    "'%s' is a folder without git: no revision '%s'", repo->path, rev);
+        acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND,
+                     "'%s' is a folder without git: no revision '%s'", repo->path, rev);
         return NULL;
     }
     pthread_mutex_lock(&repo->lock);
     AcrSnapshot *snapshot = snapshot_locked(repo, rev, error);
     pthread_mutex_unlock(&repo->lock);
     return snapshot;
+}
+
+AcrSnapshot *acr_snapshot_committed(AcrSnapshot *snapshot, GError **error)
+{
+    if (snapshot->commit[0] && !snapshot->worktree)
+        return acr_snapshot_ref(snapshot);
+    if (snapshot->commit[0] && snapshot->repo)
+        return acr_snapshot_of_commit(snapshot->repo, snapshot->commit, error);
+    AcrSnapshot *empty = acr_vcs_snapshot_new(NULL);
+    acr_vcs_snapshot_seal(empty);
+    return empty;
 }

@@ -10,23 +10,21 @@
 
 #include "vcs_private.h"
 
-#define READ_BATCH 16u /* entries that a thread takes at once */
+#define READ_BATCH 16u /* entries that a thread reads before it asks for more */
 
 static GBytes *fail_too_big(const AcrEntry *entry, GError **error)
 {
-    g_autofree char *shown = acr_vcs_show_path(entry->path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG, "'%s' is larger than %u MiB", shown,
-                ACR_VCS_MAX_FILE_BYTES / (1024 * 1024));
+    acr_vcs_fail(error, ACR_VCS_ERROR_TOO_BIG, "'%s' is larger than %u MiB", entry->path,
+                 ACR_VCS_MAX_FILE_BYTES / (1024 * 1024));
     return NULL;
 }
 
 static GBytes *fail_missing(const AcrEntry *entry, const char *where, GError **error)
 {
     char hex[41];
-    g_autofree char *shown = acr_vcs_show_path(entry->path);
     acr_vcs_id_hex(entry->id, hex);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, "object %s of '%s' is not in '%s'",
-                hex, shown, where);
+    acr_vcs_fail(error, ACR_VCS_ERROR_MISSING, "object %s of '%s' is not in '%s'", hex, entry->path,
+                 where);
     return NULL;
 }
 
@@ -41,9 +39,8 @@ static GBytes *bytes_of_object(git_odb_object *object)
 static GBytes *fail_object(const AcrRepo *repo, const AcrEntry *entry, const char *what,
                            GError **error)
 {
-    g_autofree char *shown = acr_vcs_show_path(entry->path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "the object of '%s' in '%s' %s", shown,
-                repo->path, what);
+    acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the object of '%s' in '%s' %s", entry->path,
+                 repo->path, what);
     return NULL;
 }
 
@@ -67,7 +64,7 @@ static GBytes *read_object(const AcrRepo *repo, git_odb *odb, const AcrEntry *en
     if (rc == 0 && size > ACR_VCS_MAX_FILE_BYTES)
         return fail_too_big(entry, error);
     if (rc == 0 && type != GIT_OBJECT_BLOB)
-        return fail_object(repo, entry, "is no blob", error);
+        return fail_object(repo, entry, "is not a blob", error);
     if (rc == 0)
         rc = git_odb_read(&object, odb, &id);
     if (rc == 0 && check && !is_of_id(object))
@@ -76,9 +73,8 @@ static GBytes *read_object(const AcrRepo *repo, git_odb *odb, const AcrEntry *en
         return bytes_of_object(g_steal_pointer(&object));
     if (rc == GIT_ENOTFOUND)
         return fail_missing(entry, repo->path, error);
-    g_autofree char *shown = acr_vcs_show_path(entry->path);
-    acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read '%s' from '%s'", shown,
-                          repo->path);
+    acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read '%s' from '%s'", entry->path,
+                     repo->path);
     return NULL;
 }
 
@@ -90,8 +86,7 @@ static GBytes *read_locked(AcrRepo *repo, const AcrEntry *entry, bool check, GEr
     if (git_repository_odb(&odb, repo->git) == 0)
         bytes = read_object(repo, odb, entry, check, error);
     else
-        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot read objects of '%s'",
-                              repo->path);
+        acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read objects of '%s'", repo->path);
     pthread_mutex_unlock(&repo->lock);
     return bytes;
 }
@@ -108,12 +103,12 @@ static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GE
     if (!bytes && g_error_matches(cause, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
         return fail_missing(entry, snapshot->blob_dir, error);
     if (!bytes) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "%s", cause->message);
+        acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "%s", cause->message);
         return NULL;
     }
     acr_vcs_blob_id(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), id);
     if (!acr_vcs_id_equal(id, entry->id)) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' is damaged", file);
+        acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' is damaged", file);
         return NULL;
     }
     return g_steal_pointer(&bytes);
@@ -124,10 +119,9 @@ static GBytes *read_entry(const AcrSnapshot *snapshot, git_odb *odb, gsize index
                           GError **error)
 {
     const AcrEntry *entry = acr_snapshot_entry(snapshot, index);
-    AcrVcsWhere where = snapshot->where->data[index];
-    if (where == ACR_VCS_NOT_KEPT)
+    if (entry->where == ACR_VCS_NOT_KEPT)
         return fail_too_big(entry, error);
-    if (where == ACR_VCS_KEPT) {
+    if (entry->where == ACR_VCS_KEPT) {
         GBytes *kept = g_hash_table_lookup(snapshot->kept, entry->id);
         return kept ? g_bytes_ref(kept) : read_saved(snapshot, entry, error);
     }

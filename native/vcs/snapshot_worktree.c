@@ -27,7 +27,7 @@ typedef struct {
     GHashTable *submodules; /* paths */
     AcrVcsIgnore *ignore;   /* NULL without git */
     GHashTable *head;       /* ids of HEAD's blobs, each 20 bytes */
-    GString *path;          /* of what is looked at, without a slash at its end */
+    GString *path;          /* of the current file or folder, without a slash at its end */
     guint64 kept_bytes;
     gsize seen;
     GError *error; /* the first failure ends the walk */
@@ -56,13 +56,11 @@ static bool keep(Walk *walk, const guint8 *id, GBytes *content, AcrVcsWhere *out
     if (g_hash_table_contains(walk->snapshot->kept, id))
         return true;
     walk->kept_bytes += g_bytes_get_size(content);
-    if (walk->kept_bytes > ACR_VCS_MAX_WORKTREE_BYTES) {
-        g_set_error(&walk->error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG,
-                    "the changed and untracked files of '%s' hold more than %u MiB",
-                    walk->snapshot->repo->workdir,
-                    (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)));
-        return false;
-    }
+    if (walk->kept_bytes > ACR_VCS_MAX_WORKTREE_BYTES)
+        return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_TOO_BIG,
+                            "the changed and untracked files of '%s' hold more than %u MiB",
+                            walk->snapshot->repo->workdir,
+                            (guint)(ACR_VCS_MAX_WORKTREE_BYTES / (1024 * 1024)));
     g_hash_table_insert(walk->snapshot->kept, g_memdup2(id, ACR_BLOB_ID_LEN), g_bytes_ref(content));
     return true;
 }
@@ -127,14 +125,12 @@ static bool add_open_file(Walk *walk, int fd)
 
 static bool add_file(Walk *walk, int folder, const char *name)
 {
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) {
-        leave_unreadable(walk);
-        return true;
-    }
-    bool done = add_open_file(walk, fd);
-    close(fd);
-    return done;
+    ACR_AUTO_FD fd =
+        openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0)
+        return add_open_file(walk, fd);
+    leave_unreadable(walk);
+    return true;
 }
 
 static bool add_link(Walk *walk, int folder, const char *name)
@@ -153,7 +149,7 @@ static bool add_link(Walk *walk, int folder, const char *name)
 
 static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking, guint depth)
 {
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    ACR_AUTO_FD fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         leave_unreadable(walk);
         return true;
@@ -166,11 +162,7 @@ static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking
                acr_vcs_ignore_has(walk->ignore, walk->path->str, true)) {
         taking = TAKE_TRACKED;
     }
-    bool done = true;
-    if (taking == TAKE_ALL || tracked)
-        done = walk_entered(walk, fd, taking, depth + 1);
-    close(fd);
-    return done;
+    return !(taking == TAKE_ALL || tracked) || walk_entered(walk, fd, taking, depth + 1);
 }
 
 static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint depth)
@@ -222,12 +214,11 @@ static GPtrArray *list_names(Walk *walk, int fd)
 static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
 {
     g_autoptr(GPtrArray) names = list_names(walk, fd);
-    if (walk->seen > ACR_VCS_MAX_FILES || depth > ACR_VCS_MAX_DEPTH) {
-        g_set_error(&walk->error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG,
-                    "'%s' holds more than %u files, or folders inside each other more than %d deep",
-                    walk->snapshot->repo->workdir, ACR_VCS_MAX_FILES, ACR_VCS_MAX_DEPTH);
-        return false;
-    }
+    if (walk->seen > ACR_VCS_MAX_FILES || depth > ACR_VCS_MAX_DEPTH)
+        return acr_vcs_fail(
+            &walk->error, ACR_VCS_ERROR_TOO_BIG,
+            "'%s' holds more than %u files, or folders inside each other more than %d deep",
+            walk->snapshot->repo->workdir, ACR_VCS_MAX_FILES, ACR_VCS_MAX_DEPTH);
     gsize base = walk->path->len;
     for (guint i = 0; i < names->len; i++) {
         const char *name = g_ptr_array_index(names, i);
@@ -320,19 +311,15 @@ static bool learn_index(Walk *walk)
 static bool walk_all(Walk *walk)
 {
     const char *root = walk->snapshot->repo->workdir;
-    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
-        bool missing = errno == ENOENT || errno == ENOTDIR;
-        g_set_error(&walk->error, ACR_VCS_ERROR,
-                    missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED,
-                    "cannot open '%s': %s", root, g_strerror(errno));
-        return false;
-    }
+    ACR_AUTO_FD fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return acr_vcs_fail(&walk->error,
+                            errno == ENOENT || errno == ENOTDIR ? ACR_VCS_ERROR_NOT_FOUND
+                                                                : ACR_VCS_ERROR_FAILED,
+                            "cannot open '%s': %s", root, g_strerror(errno));
     if (walk->git)
         learn_head(walk, !learn_index(walk));
-    bool done = walk_entered(walk, fd, TAKE_ALL, 0);
-    close(fd);
-    return done;
+    return walk_entered(walk, fd, TAKE_ALL, 0);
 }
 
 static GHashTable *new_names(void)
@@ -345,8 +332,8 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
     g_autoptr(AcrSnapshot) snapshot = acr_vcs_snapshot_new(repo);
     g_autoptr(git_odb) odb = NULL;
     if (repo->git && git_repository_odb(&odb, repo->git) < 0) {
-        acr_vcs_set_git_error(error, ACR_VCS_ERROR_FAILED, "cannot open the objects of '%s'",
-                              repo->path);
+        acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot open the objects of '%s'",
+                         repo->path);
         return NULL;
     }
     Walk walk = {.snapshot = snapshot, .git = repo->git, .odb = odb};
@@ -371,8 +358,8 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
 AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error)
 {
     if (!repo->workdir) {
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_UNSUPPORTED,
-                    "'%s' is a bare repository: it has no working tree", repo->path);
+        acr_vcs_fail(error, ACR_VCS_ERROR_UNSUPPORTED,
+                     "'%s' is a bare repository: it has no working tree", repo->path);
         return NULL;
     }
     pthread_mutex_lock(&repo->lock);

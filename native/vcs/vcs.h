@@ -66,6 +66,7 @@ typedef struct {
     const char *path; /* borrowed from the snapshot; bytes as git stores them, slashes, maybe not
                          UTF-8; never "..", ".git" */
     guint32 mode;     /* one of ACR_MODE_… */
+    guint8 where;     /* of vcs alone */
     guint8 id[ACR_BLOB_ID_LEN]; /* git blob id (SHA-1) of the content; of a symlink: of its target
                                    text */
 } AcrEntry;

@@ -16,9 +16,10 @@
 
 /* ---- error.c ---- */
 
-/* Sets `error` to the formatted text, a colon and libgit2's message: call it right after the failed
- * call. */
-void acr_vcs_set_git_error(GError **error, AcrVcsError code, const char *format, ...)
+/* Set an error and return false, for `return`. The message is shown as acr_vcs_show_path does it. */
+bool acr_vcs_fail(GError **error, AcrVcsError code, const char *format, ...) G_GNUC_PRINTF(3, 4);
+/* Likewise, with a colon and libgit2's message: call it right after the failed call. */
+bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 /* `path` on one line, as UTF-8 that can be printed; owned (g_free). */
 char *acr_vcs_show_path(const char *path) ACR_MUST_USE;
@@ -37,12 +38,15 @@ struct AcrRepo {
 bool acr_vcs_init(GError **error) ACR_MUST_USE;
 /* A repository that exists in memory only; owned (git_repository_free). False with libgit2's error. */
 bool acr_vcs_memory_open(git_repository **out) ACR_MUST_USE;
+/* Adds a file to an index of it. False with libgit2's error. */
+bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path, guint32 mode,
+                        GBytes *content) ACR_MUST_USE;
 /* For g_ptr_array_sort of char *: by byte. */
 int acr_vcs_compare_names(const void *a, const void *b);
 
 /* ---- snapshot.c ---- */
 
-/* Where the content of an entry is. */
+/* Where the content of an entry is (its `where`). */
 typedef enum {
     ACR_VCS_IN_ODB,   /* in the repository */
     ACR_VCS_KEPT,     /* in `kept`, or a file in `blob_dir` */
@@ -63,9 +67,8 @@ struct AcrSnapshot {
     gatomicrefcount refs;
     AcrRepo *repo; /* NULL: loaded without one */
     GStringChunk *paths;
-    GArray *entries;   /* AcrEntry, sorted by path, unique once sealed */
-    GByteArray *where; /* AcrVcsWhere of each entry */
-    GHashTable *kept;  /* id (20 bytes) -> GBytes */
+    GArray *entries;  /* AcrEntry, sorted by path, unique once sealed */
+    GHashTable *kept; /* id (20 bytes) -> GBytes */
     char *blob_dir; /* of a loaded snapshot: where KEPT contents are files named by id; else NULL */
     GPtrArray *left[ACR_VCS_LEFT_LAST]; /* paths left out, by reason */
     char *note;                         /* one more remark, or NULL */
@@ -85,8 +88,6 @@ void acr_vcs_snapshot_seal(AcrSnapshot *snapshot);
 /* Git's id of a blob with that content. */
 void acr_vcs_blob_id(const void *data, gsize len, guint8 out_id[ACR_BLOB_ID_LEN]);
 void acr_vcs_id_hex(const guint8 id[ACR_BLOB_ID_LEN], char out_hex[41]);
-bool acr_vcs_id_parse(const char *hex,
-                      guint8 out_id[ACR_BLOB_ID_LEN]); /* exactly 40 hex digits, then NUL */
 /* For GHashTable: keys are pointers to 20 bytes. */
 guint acr_vcs_id_hash(gconstpointer id);
 gboolean acr_vcs_id_equal(gconstpointer a, gconstpointer b);
@@ -115,7 +116,7 @@ void acr_vcs_ignore_free(AcrVcsIgnore *ignore);
  * (0 at the root). */
 void acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base);
 void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* takes off what the last enter added */
-/* Whether `path`, in the folder entered last, is ignored. `folder`: it is one (a symlink is none).
+/* Whether `path`, in the folder entered last, is ignored. `folder`: it is one (a symlink is not).
  */
 bool acr_vcs_ignore_has(const AcrVcsIgnore *ignore, const char *path, bool folder);
 

@@ -34,18 +34,13 @@ static void step_clear(Step *step)
 
 static bool fail_path(GError **error, const char *path, const char *what)
 {
-    g_autofree char *shown = acr_vcs_show_path(path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "'%s' %s", shown, what);
-    return false;
+    return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' %s", path, what);
 }
 
 static bool fail_errno(GError **error, const char *path, const char *what)
 {
-    int code = errno;
-    g_autofree char *shown = acr_vcs_show_path(path);
-    g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s", what, shown,
-                g_strerror(code));
-    return false;
+    return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot %s '%s': %s", what, path,
+                        g_strerror(errno));
 }
 
 static const char *base_name(const char *path)
@@ -63,18 +58,11 @@ static int open_parent(int root, const char *path, bool make)
 {
     int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);
     for (const char *slash; fd >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+        ACR_AUTO_FD parent = fd;
         g_autofree char *part = g_strndup(path, (gsize)(slash - path));
-        if (make && mkdirat(fd, part, 0777) < 0 && errno != EEXIST) {
-            int code = errno;
-            close(fd);
-            errno = code;
+        if (make && mkdirat(parent, part, 0777) < 0 && errno != EEXIST)
             return -1;
-        }
-        int next = openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        int code = errno;
-        close(fd);
-        errno = code;
-        fd = next;
+        fd = openat(parent, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
     return fd;
 }
@@ -104,16 +92,11 @@ static bool same_bytes(int fd, const guint8 *id)
 
 static bool same_file(int folder, Step *step)
 {
-    int fd = openat(folder, base_name(step->path),
-                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bool same = fstat(fd, &step->seen) == 0 && S_ISREG(step->seen.st_mode);
+    ACR_AUTO_FD fd = openat(folder, base_name(step->path),
+                            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     bool exec = step->entry->mode == ACR_MODE_EXEC;
-    same = same && exec == ((step->seen.st_mode & S_IXUSR) != 0);
-    same = same && same_bytes(fd, step->entry->id);
-    close(fd);
-    return same;
+    return fd >= 0 && fstat(fd, &step->seen) == 0 && S_ISREG(step->seen.st_mode) &&
+           exec == ((step->seen.st_mode & S_IXUSR) != 0) && same_bytes(fd, step->entry->id);
 }
 
 static bool check_existing(int folder, Step *step)
@@ -142,7 +125,7 @@ static bool is_applied(int folder, const Step *step)
 
 static bool check(int root, Step *step, GError **error)
 {
-    int folder = open_parent(root, step->path, false);
+    ACR_AUTO_FD folder = open_parent(root, step->path, false);
     step->done = folder < 0 && errno == ENOENT && step->entry && !step->change->content;
     if (step->done || (folder < 0 && errno == ENOENT && !step->entry))
         return true;
@@ -154,7 +137,6 @@ static bool check(int root, Step *step, GError **error)
                          : fstatat(folder, base_name(step->path), &st, AT_SYMLINK_NOFOLLOW) < 0 &&
                                errno == ENOENT;
     step->done = !unchanged && is_applied(folder, step);
-    close(folder);
     if (unchanged || step->done)
         return true;
     return fail_path(error, step->path,
@@ -169,8 +151,7 @@ static bool write_all(int fd, GBytes *content)
     gsize len;
     const void *data = g_bytes_get_data(content, &len);
     int err = acr_fd_write_all(fd, data, len);
-    if (err)
-        errno = err;
+    errno = err;
     return err == 0 && fsync(fd) == 0;
 }
 
@@ -200,22 +181,18 @@ static bool stage_file(int folder, Step *step)
 {
     mode_t mode =
         step->change->mode == ACR_MODE_EXEC ? 0777 : 0666; /* less the umask: what git does */
-    int fd = openat(folder, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd < 0)
-        return false;
+    ACR_AUTO_FD fd =
+        openat(folder, step->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     bool regular = step->entry && step->entry->mode != ACR_MODE_LINK;
-    bool done = write_all(fd, step->change->content) && (!regular || copy_permissions(fd, step));
-    int code = errno;
-    close(fd);
-    errno = code;
-    return done;
+    return fd >= 0 && write_all(fd, step->change->content) &&
+           (!regular || copy_permissions(fd, step));
 }
 
 static bool stage(int root, Step *step, GError **error)
 {
     if (!step->change->content)
         return true;
-    int folder = open_parent(root, step->path, true);
+    ACR_AUTO_FD folder = open_parent(root, step->path, true);
     if (folder < 0)
         return fail_errno(error, step->path, "make the folder of");
     g_autofree char *hash = acr_sha256_hex(step->path, strlen(step->path));
@@ -223,19 +200,14 @@ static bool stage(int root, Step *step, GError **error)
     unlinkat(folder, step->temp, 0); /* of an apply that was killed */
     bool done =
         step->change->mode == ACR_MODE_LINK ? stage_link(folder, step) : stage_file(folder, step);
-    if (!done)
-        fail_errno(error, step->path, "write");
-    close(folder);
-    return done;
+    return done || fail_errno(error, step->path, "write");
 }
 
 static void unstage(int root, Step *step)
 {
-    int folder = step->temp ? open_parent(root, step->path, false) : -1;
-    if (folder < 0)
-        return;
-    unlinkat(folder, step->temp, 0);
-    close(folder);
+    ACR_AUTO_FD folder = step->temp ? open_parent(root, step->path, false) : -1;
+    if (folder >= 0)
+        unlinkat(folder, step->temp, 0);
 }
 
 /* ---- Commit ---- */
@@ -269,28 +241,24 @@ static void remove_empty_folders(int root, const char *path)
     g_autofree char *folder = g_strdup(path);
     for (char *slash; (slash = strrchr(folder, '/'));) {
         *slash = '\0';
-        int parent = open_parent(root, folder, false);
-        if (parent < 0)
-            return;
-        bool removed = unlinkat(parent, base_name(folder), AT_REMOVEDIR) == 0;
-        close(parent);
-        if (!removed)
+        ACR_AUTO_FD parent = open_parent(root, folder, false);
+        if (parent < 0 || unlinkat(parent, base_name(folder), AT_REMOVEDIR) != 0)
             return;
     }
 }
 
 static bool commit(int root, Step *step, GError **error)
 {
-    int folder = open_parent(root, step->path, false);
+    ACR_AUTO_FD folder = open_parent(root, step->path, false);
     if (folder < 0)
         return fail_errno(error, step->path, "open the folder of");
-    bool done = put(folder, step, error);
-    if (done && fsync(folder) < 0 && errno != EINVAL)
-        done = fail_errno(error, step->path, "sync the folder of");
-    close(folder);
-    if (done && !step->change->content)
+    if (!put(folder, step, error))
+        return false;
+    if (fsync(folder) < 0 && errno != EINVAL)
+        return fail_errno(error, step->path, "sync the folder of");
+    if (!step->change->content)
         remove_empty_folders(root, step->path);
-    return done;
+    return true;
 }
 
 /* ---- All ---- */
@@ -321,12 +289,11 @@ bool acr_overlay_apply(const AcrOverlay *overlay, const char *workdir, GError **
         step.entry = at < 0 ? NULL : acr_snapshot_entry(overlay->snapshot, (gsize)at);
         g_array_append_val(steps, step);
     }
-    int root = open(workdir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ACR_AUTO_FD root = open(workdir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return fail_errno(error, workdir, "open");
     bool done = run_passes(root, steps, error);
     for (guint i = 0; i < steps->len; i++)
         unstage(root, &g_array_index(steps, Step, i));
-    close(root);
     return done;
 }

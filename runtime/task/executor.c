@@ -372,7 +372,6 @@ AcrSandboxOptions acr_sandbox_options_of(const AcrRunSpec *spec, const AcrHost *
     return (AcrSandboxOptions){
         .backend = spec->sandbox,
         .snapshot = snapshot,
-        .mount = work_tree,
         .work_tree = work_tree,
         .python = spec->python,
         .setup = spec->setup,

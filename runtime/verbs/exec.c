@@ -112,15 +112,6 @@ static char *find_work_tree(const AcrRepo *repo)
     return path ? acr_path_real(path) : NULL;
 }
 
-static AcrSandbox *open_sandbox(AcrHost *host, const AcrRunSpec *spec, const AcrRepo *repo,
-                                AcrSnapshot *snapshot, GError **error)
-{
-    g_autofree char *work_tree = find_work_tree(repo),
-                    *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
-    AcrSandboxOptions options = acr_sandbox_options_of(spec, host, snapshot, work_tree, cache);
-    return acr_sandbox_open(&options, error);
-}
-
 static int run_command(AcrHost *host, const AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
@@ -128,7 +119,10 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
     g_autoptr(AcrSnapshot) snapshot = repo ? acr_workspace_snapshot(repo, spec->rev, &error) : NULL;
     if (!snapshot)
         return acr_verb_fail(host, acr_verb_exec.name, error);
-    g_autoptr(AcrSandbox) sandbox = open_sandbox(host, spec, repo, snapshot, &error);
+    g_autofree char *work_tree = find_work_tree(repo),
+                    *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
+    AcrSandboxOptions options = acr_sandbox_options_of(spec, host, snapshot, work_tree, cache);
+    g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&options, &error);
     if (!sandbox)
         return fail(host, error);
     const char *choice = acr_sandbox_choice(sandbox);

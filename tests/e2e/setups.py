@@ -63,8 +63,8 @@ def cache(box: Sandbox) -> Path:
 
 
 def kept(box: Sandbox) -> set[str]:
-    """The names in it, without sizes."""
-    return {path.name for path in cache(box).iterdir() if not path.name.endswith(".size")}
+    """The names in it."""
+    return {path.name for path in cache(box).iterdir()}
 
 
 def left(box: Sandbox) -> set[str]:

@@ -4,7 +4,7 @@
  * and the empty list when they are used up. Whatever they are, a container's whole life, and the
  * sweep before it, ends in success or in errors of one line.
  */
-#include "sandbox/engine.h"
+#include "sandbox/container_engine.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -132,10 +132,8 @@ static void live(AcrEngine *engine)
     if (!id)
         return;
     execute(engine, id);
-    g_auto(GStrv) changed = acr_engine_changes(engine, id, "/testbed");
-    for (guint i = 1; changed && changed[0] && changed[i]; i++)
-        g_assert_cmpstr(changed[i - 1], <=, changed[i]);
-    g_assert_true(!changed || g_strv_length(changed) <= ACR_SANDBOX_MAX_CHANGED);
+    g_autoptr(GHashTable) changed = acr_engine_changes(engine, id, "/testbed");
+    g_assert_true(!changed || g_hash_table_size(changed) <= ACR_SANDBOX_MAX_CHANGED);
     bool removed = acr_engine_remove(engine, id, &error);
     check_error(removed, &error);
 }
@@ -156,7 +154,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                   listen(server.fd, 8) == 0 && pipe2(ends, O_CLOEXEC) == 0);
     server.stop = ends[0];
     g_assert_cmpint(pthread_create(&thread, NULL, serve, &server), ==, 0);
-    g_autoptr(AcrEngine) engine = acr_engine_open(un.sun_path, NULL, &error);
+    g_autofree char *host = g_strconcat("unix://", un.sun_path, NULL);
+    g_setenv("DOCKER_HOST", host, TRUE);
+    g_autoptr(AcrEngine) engine = acr_engine_open(NULL, &error);
     check_error(engine != NULL, &error);
     if (engine)
         live(engine);

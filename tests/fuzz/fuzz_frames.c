@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "sandbox/engine.h"
+#include "sandbox/container_engine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     add_tree_cache_tests();
     add_tree_tests();
-    add_helper_files_tests();
+    add_tree_write_tests();
     add_find_python_tests();
     add_engine_frames_tests();
     add_tar_tests();

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sandbox/engine.h"
+#include "sandbox/container_engine.h"
 
 typedef struct {
     GString *out, *err;

@@ -1,4 +1,4 @@
-/* What the helper is told, written and read again. */
+/* The helper's spec, written and read again. */
 #include "test_sandbox.h"
 
 #include <string.h>
@@ -32,14 +32,10 @@ static void everything_comes_back(void)
     spec.cwd = g_strdup("/a\nb");
     acr_helper_folder(&spec, "home", 0700);
     acr_helper_bind(&spec, "venv", "/v");
-    AcrHelperMount *overlay =
-        acr_helper_overlay(&spec, "tree", (const char *const[]){"/top", "/\xfe", NULL}, true);
-    overlay->upper = g_strdup("/u");
-    overlay->work = g_strdup("/w");
+    acr_helper_overlay(&spec, "tree", "/\xfe");
     acr_helper_file(spec.files, "odd\n\xff", ACR_MODE_EXEC, odd);
     acr_helper_file(spec.files, "removed", ACR_MODE_FILE, NULL);
     acr_helper_file(spec.files, "empty", ACR_MODE_FILE, empty);
-    acr_helper_text(&spec, "etc/passwd", "root\n");
     acr_helper_words(spec.argv, "/bin/sh", "-c", "echo \xff\n", "", NULL);
     acr_helper_words(spec.env, "A=1=2", NULL);
     read_ok(&spec, &read);
@@ -59,20 +55,16 @@ static void everything_comes_back(void)
     const AcrHelperMount *home = read.mounts->pdata[0], *venv = read.mounts->pdata[1],
                          *tree = read.mounts->pdata[2];
     g_assert_cmpuint(read.mounts->len, ==, 3);
-    g_assert_true(home->mode == 0700 && home->sources->len == 0 && !home->is_overlay);
-    g_assert_cmpstr(venv->sources->pdata[0], ==, "/v");
-    g_assert_true(tree->is_overlay && tree->is_writable && tree->sources->len == 2);
-    g_assert_cmpstr(tree->sources->pdata[1], ==, "/\xfe");
-    g_assert_cmpstr(tree->upper, ==, "/u");
-    g_assert_cmpstr(tree->work, ==, "/w");
+    g_assert_true(home->mode == 0700 && !*home->source && !home->is_overlay);
+    g_assert_cmpstr(venv->source, ==, "/v");
+    g_assert_true(tree->is_overlay && !venv->is_overlay);
+    g_assert_cmpstr(tree->source, ==, "/\xfe");
     const AcrHelperFile *first = read.files->pdata[0], *removed = read.files->pdata[1],
-                        *last = read.files->pdata[2], *text = read.texts->pdata[0];
+                        *last = read.files->pdata[2];
     g_assert_cmpstr(first->path, ==, "odd\n\xff");
     g_assert_cmphex(first->mode, ==, ACR_MODE_EXEC);
     g_assert_true(g_bytes_equal(first->content, odd) && g_bytes_equal(last->content, empty));
     g_assert_null(removed->content);
-    g_assert_cmpmem(g_bytes_get_data(text->content, NULL), g_bytes_get_size(text->content),
-                    "root\n", 5);
 }
 
 static void expect_refused(const void *data, gsize len)
@@ -112,9 +104,9 @@ static void drop_stage(AcrHelperSpec *spec)
     spec->is_plain = false;
 }
 
-static void drop_work(AcrHelperSpec *spec)
+static void drop_source(AcrHelperSpec *spec)
 {
-    acr_helper_folder(spec, "a", 0755)->upper = g_strdup("/u");
+    acr_helper_overlay(spec, "a", "");
 }
 
 static void drop_place(AcrHelperSpec *spec)
@@ -130,8 +122,9 @@ static void drop_root_of_files(AcrHelperSpec *spec)
 
 static void drop_content(AcrHelperSpec *spec)
 {
-    acr_helper_file(spec->texts, "a", ACR_MODE_FILE, NULL);
-    ((AcrHelperFile *)spec->texts->pdata[0])->mode = ACR_MODE_FILE;
+    spec->files_at = g_strdup("tree");
+    acr_helper_file(spec->files, "a", ACR_MODE_FILE, NULL);
+    ((AcrHelperFile *)spec->files->pdata[0])->mode = ACR_MODE_FILE;
 }
 
 static void what_is_not_whole_is_refused(void)
@@ -140,7 +133,7 @@ static void what_is_not_whole_is_refused(void)
     expect_refused("{}", 2);
     expect_lack_refused(drop_command);
     expect_lack_refused(drop_stage);
-    expect_lack_refused(drop_work);
+    expect_lack_refused(drop_source);
     expect_lack_refused(drop_place);
     expect_lack_refused(drop_root_of_files);
     expect_lack_refused(drop_content);

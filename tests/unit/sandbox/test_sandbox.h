@@ -11,7 +11,7 @@
 
 void add_tree_cache_tests(void);
 void add_tree_tests(void);
-void add_helper_files_tests(void);
+void add_tree_write_tests(void);
 void add_find_python_tests(void);
 void add_engine_frames_tests(void);
 void add_tar_tests(void);

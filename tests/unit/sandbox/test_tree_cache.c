@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 /* Makes an entry of one file; `made` counts. */
@@ -29,7 +28,7 @@ static AcrTreeCache *open_ok(const Box *box)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *path = box_path(box, "store");
-    AcrTreeCache *store = acr_tree_cache_open(path, NULL, &error);
+    AcrTreeCache *store = acr_tree_cache_open(path, NULL, 0, &error);
     g_assert_no_error(error);
     g_assert_nonnull(store);
     return store;
@@ -119,7 +118,7 @@ static void what_fails_leaves_nothing(void)
 /* Says of an entry how much it takes, and how long ago it was used. */
 static void pretend(const Box *box, const char *key, const char *bytes, time_t age_s)
 {
-    g_autofree char *size = g_strdup_printf("store/%s.size", key),
+    g_autofree char *size = g_strdup_printf("store/%s/size", key),
                     *name = g_strdup_printf("store/%s", key);
     g_autofree char *path = box_path(box, name);
     struct timespec times[2] = {{.tv_sec = time(NULL) - age_s}, {.tv_sec = time(NULL) - age_s}};
@@ -149,7 +148,7 @@ static void the_longest_unused_goes_first(void)
     g_autoptr(AcrTreeCache) store = open_ok(&box);
     g_autofree char *path = get_ok(store, "d", &maker);
     g_autofree char *names = box_names(&box, "store");
-    g_assert_cmpstr(names, ==, "a a.size c c.size d d.size");
+    g_assert_cmpstr(names, ==, "a c d");
 }
 
 static void what_is_in_use_stays(void)
@@ -167,12 +166,12 @@ static void what_is_in_use_stays(void)
     g_autofree char *path = get_ok(store, "d", &maker);
     /* b is used: the next ones go until there is room. */
     g_autofree char *names = box_names(&box, "store");
-    g_assert_cmpstr(names, ==, "b b.size d d.size");
+    g_assert_cmpstr(names, ==, "b d");
     g_autoptr(GError) error = NULL;
     g_autofree char *folder = box_path(&box, "store");
     g_assert_true(acr_sandbox_cache_clear(folder, &error));
     g_autofree char *left = box_names(&box, "store");
-    g_assert_cmpstr(left, ==, "b b.size d d.size");
+    g_assert_cmpstr(left, ==, "b d");
 }
 
 static void clearing_removes_what_nobody_uses(void)
@@ -199,12 +198,6 @@ static void what_a_crash_left_is_swept(void)
     box_put(&box, "store/key.lock", "", 0644);
     box_put(&box, "store/notes", "mine", 0644); /* not one of the store's names */
     box_put(&box, "store/layer-kept/tree/file", "x", 0644);
-    box_put(&box, "store/layer-kept.size", "1", 0644);
-    box_put(&box, "store/layer-gone.size", "1", 0644);
-    box_put(&box, "store/.acr-OldOld", "x", 0644);
-    box_put(&box, "store/.acr-NewNew", "x", 0644);
-    g_autofree char *old = box_path(&box, "store/.acr-OldOld");
-    g_assert_cmpint(utimes(old, (struct timeval[]){{.tv_sec = 1}, {.tv_sec = 1}}), ==, 0);
     g_autoptr(AcrTreeCache) one = open_ok(&box);
     g_autofree char *scratch = acr_tree_cache_scratch(one, &error);
     g_assert_no_error(error);
@@ -212,10 +205,6 @@ static void what_a_crash_left_is_swept(void)
     g_assert_true(g_file_test(scratch, G_FILE_TEST_IS_DIR));
     g_assert_false(box_has(&box, "store/tmp-AAAAAA") || box_has(&box, "store/key.lock"));
     g_assert_true(box_has(&box, "store/notes") && box_has(&box, "store/layer-kept/tree/file"));
-    g_assert_true(box_has(&box, "store/layer-kept.size"));
-    g_assert_false(box_has(&box, "store/layer-gone.size"));
-    g_assert_true(box_has(&box, "store/.acr-NewNew")); /* its writer may be at work */
-    g_assert_false(box_has(&box, "store/.acr-OldOld"));
     g_assert_true(acr_tree_cache_discard(one, scratch, &error));
     g_assert_false(g_file_test(scratch, G_FILE_TEST_EXISTS));
 }
@@ -228,7 +217,7 @@ static void scratch_goes_with_its_store(void)
     g_autofree char *in_store = NULL, *temporary = NULL;
     {
         g_autoptr(AcrTreeCache) store = open_ok(&box),
-                                own = acr_tree_cache_open(NULL, NULL, &error);
+                                own = acr_tree_cache_open(NULL, NULL, 0, &error);
         g_assert_no_error(error);
         in_store = acr_tree_cache_scratch(store, &error);
         temporary = acr_tree_cache_scratch(own, &error);
@@ -255,7 +244,7 @@ static void a_place_has_one_user_and_is_new_for_the_next(void)
     g_autoptr(GError) error = NULL;
     AcrInterrupt now = {.signal = 2};
     g_autofree char *folder = box_path(&box, "store");
-    g_autoptr(AcrTreeCache) one = open_ok(&box), two = acr_tree_cache_open(folder, &now, &error);
+    g_autoptr(AcrTreeCache) one = open_ok(&box), two = acr_tree_cache_open(folder, &now, 0, &error);
     g_autofree char *mine = place_ok(one, "key");
     g_assert_null(acr_tree_cache_place(two, "key", &error)); /* waits, and is interrupted */
     g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED);
@@ -305,7 +294,7 @@ static void an_interrupted_wait_for_another_ends(void)
     AcrInterrupt now = {.signal = 2};
     Maker maker = {.text = "x"};
     g_autofree char *folder = box_path(&box, "store");
-    g_autoptr(AcrTreeCache) one = open_ok(&box), two = acr_tree_cache_open(folder, &now, &error);
+    g_autoptr(AcrTreeCache) one = open_ok(&box), two = acr_tree_cache_open(folder, &now, 0, &error);
     int fd = acr_tree_cache_lock(one, "key", &error);
     g_assert_cmpint(fd, >=, 0);
     g_assert_null(acr_tree_cache_get(two, "key", make, &maker, &error));
@@ -323,7 +312,7 @@ static void a_store_that_is_no_folder_is_told(void)
     Maker maker = {.text = "x"};
     box_put(&box, "file", "x", 0644);
     g_autofree char *path = box_path(&box, "file");
-    g_assert_null(acr_tree_cache_open(path, NULL, &error));
+    g_assert_null(acr_tree_cache_open(path, NULL, 0, &error));
     g_assert_nonnull(strstr(error->message, path));
     /* A file in the place of an entry is somebody's: it is neither used nor removed. */
     box_put(&box, "store/key", "mine", 0644);

@@ -164,10 +164,11 @@ static void damage(void)
     put(&box, "p/f", "one\n");
     g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "p");
     save_ok(&box, snapshot, "s");
-    g_autofree char *whole = get(&box, "s/entries");
-    gsize len = strlen(whole);
+    g_autofree char *entries = sandbox_path(&box, "s/entries"), *whole = NULL;
+    gsize len;
+    g_assert_true(g_file_get_contents(entries, &whole, &len, &error));
     for (gsize at = 0; at < len; at++) { /* any one bit */
-        g_autofree char *broken = g_memdup2(whole, len + 1);
+        g_autofree char *broken = g_memdup2(whole, len);
         broken[at] ^= 1;
         put_bytes(&box, "s/entries", broken, len);
         load_damaged(&box, "damaged");
@@ -176,7 +177,7 @@ static void damage(void)
         put_bytes(&box, "s/entries", whole, at);
         load_damaged(&box, "damaged");
     }
-    put(&box, "s/entries", whole);
+    put_bytes(&box, "s/entries", whole, len);
     g_autofree char *blob = g_strdup("s/blobs/5626abf0f72e58d7a153368ba57db4c673c0e171");
     put(&box, blob, "two\n");
     g_autoptr(AcrSnapshot) again = load(&box, NULL, "s", &error);

@@ -95,7 +95,7 @@ static void revisions(void)
     g_autoptr(AcrSnapshot) prefix = commit_ok(&box, "r", shortened);
     g_assert_cmpstr(acr_snapshot_commit(prefix), ==, acr_snapshot_commit(tag));
     commit_fails(&box, "r", "nothing-such", ACR_VCS_ERROR_NOT_FOUND, "'nothing-such'");
-    commit_fails(&box, "r", "HEAD:f", ACR_VCS_ERROR_NOT_FOUND, "no commit");
+    commit_fails(&box, "r", "HEAD:f", ACR_VCS_ERROR_NOT_FOUND, "does not name a commit");
     commit_fails(&box, "r", "", ACR_VCS_ERROR_NOT_FOUND, "no revision");
     commit_fails(&box, "r", "a\nb", ACR_VCS_ERROR_NOT_FOUND, "a\\x0ab");
     commit_fails(&box, "r", "0123456789012345678901234567890123456789", ACR_VCS_ERROR_NOT_FOUND,

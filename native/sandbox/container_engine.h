@@ -1,26 +1,25 @@
 /*
  * Private to sandbox: the Docker Engine API, version 1.41, over a unix socket, as Docker and podman
- * both speak it. Where they differ (what an error's body holds, which code tells it) the common
+ * both speak it. Where they differ (what an error's body holds, which code reports it) the common
  * part is relied on.
  */
-#ifndef ACR_SANDBOX_ENGINE_H
-#define ACR_SANDBOX_ENGINE_H
+#ifndef ACR_SANDBOX_CONTAINER_ENGINE_H
+#define ACR_SANDBOX_CONTAINER_ENGINE_H
 
 #include "sandbox/sandbox.h"
 
 typedef struct AcrEngine AcrEngine;
 /*
- * Finds the engine's socket and speaks to it: `socket`, else what DOCKER_HOST or CONTAINER_HOST
- * names (unix:// only), else the usual places. Owned. Errors: UNAVAILABLE.
+ * Finds the engine's socket and speaks to it: what DOCKER_HOST or CONTAINER_HOST names (unix:// only),
+ * else the usual places. Owned. Errors: UNAVAILABLE.
  */
-AcrEngine *acr_engine_open(const char *socket, const AcrInterrupt *interrupt,
-                           GError **error) ACR_MUST_USE;
+AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 void acr_engine_free(AcrEngine *engine);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrEngine, acr_engine_free)
 
-/* The image's id, owned. Errors: UNAVAILABLE (there is none; none is fetched). */
+/* The image's id, owned. Errors: UNAVAILABLE (no such image here; it is not pulled). */
 char *acr_engine_image(AcrEngine *engine, const char *name, GError **error) ACR_MUST_USE;
-/* Whether there is such an image; false also where that cannot be told. */
+/* Whether there is such an image; false also where the engine does not answer. */
 bool acr_engine_has_image(AcrEngine *engine, const char *name);
 
 /* What every image must have: it keeps a container waiting, and commands are run by it. */
@@ -32,7 +31,7 @@ typedef struct {
     const AcrSandboxLimits *limits;
     bool network;
 } AcrEngineContainer;
-/* Makes and starts it; its id, owned. It carries labels that tell whose it is. Without an init
+/* Makes and starts it; its id, owned. A label names the process that owns it. Without an init
  * process where the engine has none. Errors: UNAVAILABLE, FAILED,
  * INTERRUPTED. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
@@ -47,10 +46,10 @@ bool acr_engine_put(AcrEngine *engine, const char *id, const char *dir, GBytes *
 /* Keeps the container's files as an image. */
 bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name,
                        GError **error) ACR_MUST_USE;
-/* What the command has changed below `dir`, sorted, relative to it; owned (g_strfreev); NULL: not
- * known. */
-char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir);
-/* Whether a regular file there has this content; false also where that cannot be told. */
+/* What was changed below `dir`: a set of paths relative to it, at most ACR_SANDBOX_MAX_CHANGED; owned
+ * (g_hash_table_unref); NULL: not known. */
+GHashTable *acr_engine_changes(AcrEngine *engine, const char *id, const char *dir) ACR_MUST_USE;
+/* Whether a regular file there has this content; false also where the engine does not answer. */
 bool acr_engine_holds(AcrEngine *engine, const char *id, const char *dir, const char *path,
                       GBytes *content);
 
@@ -72,13 +71,13 @@ bool acr_engine_exec(AcrEngine *engine, const char *id, AcrEngineExec *exec,
 /* What the kernel has counted in a container. */
 typedef struct {
     gint64 peak_bytes; /* of memory, files that it read and wrote among it; 0: not known */
-    guint64 killed;    /* processes, for want of memory */
-    bool is_crowded;   /* a process was refused: there were as many as are allowed */
+    guint64 killed;    /* processes, out of memory */
+    bool is_crowded;   /* a process was refused: the limit was reached */
 } AcrEngineCounts;
-/* Zeros where they cannot be told. */
+/* Zeros where they are not known. */
 void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEngineCounts *out);
 
-/* ---- Frames of a command's output (engine_exec.c) ---- */
+/* ---- Frames of a command's output (container_exec.c) ---- */
 
 /* The two streams of a command in one: eight bytes (1 or 2, three zeros, a length) before each
  * piece. Zero-initialise. */
@@ -89,7 +88,7 @@ typedef struct {
     void (*take)(void *ctx, bool is_stderr, const char *data, gsize len);
     void *ctx;
 } AcrFrames;
-/* False where the bytes are no frames. */
+/* False where the bytes are not frames. */
 bool acr_frames_feed(AcrFrames *frames, const char *data, gsize len) ACR_MUST_USE;
 
 #endif

@@ -3,11 +3,9 @@
  * kept: an engine holds a command back whose output nobody reads, so that a flood ends with the
  * connection. A command cannot be ended by itself; who stops reading removes the container.
  */
-#include "sandbox/engine_private.h"
+#include "sandbox/container_engine_private.h"
 
 #include <string.h>
-
-#include "http/http.h"
 
 #define KILLED 137
 #define MAX_EXIT 255
@@ -111,11 +109,11 @@ static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GEr
     static const char *const headers[] = {"Content-Type: application/json", NULL};
     AcrEngineExec *exec = reading->exec;
     g_autofree char *path = g_strdup_printf("/exec/%s/start", exec_id);
-    g_autofree char *url = acr_engine_url(path);
+    g_autofree char *url = g_strconcat(ACR_ENGINE_API, path, NULL);
     AcrHttpRequest request = {
         .method = "POST",
         .url = url,
-        .unix_socket = acr_engine_socket(engine),
+        .unix_socket = engine->socket,
         .headers = headers,
         .body = body,
         .body_len = strlen(body),
@@ -124,7 +122,7 @@ static bool stream(AcrEngine *engine, const char *exec_id, Reading *reading, GEr
         .body_limit = G_MAXSSIZE,
         .on_body = on_body,
         .on_body_ctx = reading,
-        .interrupt = acr_engine_interrupt(engine),
+        .interrupt = engine->interrupt,
     };
     g_auto(AcrHttpResponse) response = {0};
     g_autoptr(GError) reason = NULL;
@@ -147,7 +145,7 @@ static bool ask_exit(AcrEngine *engine, const char *exec_id, AcrEngineExec *exec
     g_autofree char *path = g_strdup_printf("/exec/%s/json", exec_id);
     g_auto(AcrEngineAnswer) answer = {0};
     if (!acr_engine_demand(engine, &(AcrEngineCall){.method = "GET", .path = path},
-                           "tell how a command ended", &answer, error))
+                           "report how a command ended", &answer, error))
         return false;
     gint64 code = acr_json_get_int(answer.json, "ExitCode", KILLED);
     exec->spawned.exit_code = code >= 0 && code <= MAX_EXIT ? (int)code : KILLED;

@@ -1,9 +1,9 @@
 /*
- * What the kernel has counted in a container: engines tell the peak of memory only in part, and
+ * What the kernel has counted in a container: engines report the peak of memory only in part, and
  * processes that were killed or refused not at all. The files are those of both kinds of control
  * groups. They are read in the container, by a shell that needs no program for it.
  */
-#include "sandbox/engine_private.h"
+#include "sandbox/container_engine_private.h"
 
 #include <string.h>
 
@@ -60,7 +60,7 @@ void acr_engine_count(AcrEngine *engine, const char *id, guint processes, AcrEng
 {
     g_autofree char *text = read_counters(engine, id);
     *out = (AcrEngineCounts){0};
-    if (!text) { /* there may be no place left for one more */
+    if (!text) { /* the limit of processes may be reached */
         out->is_crowded = is_full(engine, id, processes);
         return;
     }

@@ -1,16 +1,27 @@
 /* Private to the engine's client: calls, for its files. */
-#ifndef ACR_SANDBOX_ENGINE_PRIVATE_H
-#define ACR_SANDBOX_ENGINE_PRIVATE_H
+#ifndef ACR_SANDBOX_CONTAINER_ENGINE_PRIVATE_H
+#define ACR_SANDBOX_CONTAINER_ENGINE_PRIVATE_H
 
-#include "sandbox/engine.h"
+#include "sandbox/container_engine.h"
 #include "sandbox/backend.h"
+
+#include "http/http.h"
+
+#define ACR_ENGINE_API "http://engine/v1.41"
+
+struct AcrEngine {
+    char *socket;
+    AcrHttpClient *client;
+    const AcrInterrupt *interrupt;
+    bool no_init; /* it has no program to be the first process of a container */
+};
 
 /* Borrowed. */
 typedef struct {
     const char *method, *path;
     const AcrJson *json; /* the body, or: */
     GBytes *tar;
-    bool is_archive;   /* the answer, where it is no failure */
+    bool is_archive;   /* the answer, unless it reports a failure */
     gint64 timeout_ms; /* 0: that of short calls */
 } AcrEngineCall;
 
@@ -28,9 +39,6 @@ bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnsw
 /* A call that must succeed; `purpose` says for what: "make a container". */
 bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
                        AcrEngineAnswer *out, GError **error) ACR_MUST_USE;
-char *acr_engine_url(const char *path) ACR_MUST_USE; /* owned */
-const char *acr_engine_socket(const AcrEngine *engine);
-const AcrInterrupt *acr_engine_interrupt(const AcrEngine *engine);
 /* A list of NULL-terminated strings (may be NULL). */
 AcrJson *acr_engine_strings(const char *const *texts) ACR_MUST_USE;
 

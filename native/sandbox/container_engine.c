@@ -3,16 +3,13 @@
  * command's streams. What an engine answers is read leniently: of an error's body only its
  * "message"; an exit code only where no error stands beside it.
  */
-#include "sandbox/engine_private.h"
+#include "sandbox/container_engine_private.h"
 #include "sandbox/tar.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "http/http.h"
-
-#define API "http://engine/v1.41"
 #define CALL_MS (120 * 1000)
 #define ARCHIVE_MS (600 * 1000)
 #define COMMIT_MS (600 * 1000)
@@ -25,28 +22,6 @@
 #define NOFILE 4096
 #define OWN_PROCESSES 2    /* init and the one that waits */
 #define FEWEST_PROCESSES 8 /* with fewer an engine may not get a command into a container */
-
-struct AcrEngine {
-    char *socket;
-    AcrHttpClient *client;
-    const AcrInterrupt *interrupt;
-    bool no_init; /* it has no program to be the first process of a container */
-};
-
-const char *acr_engine_socket(const AcrEngine *engine)
-{
-    return engine->socket;
-}
-
-const AcrInterrupt *acr_engine_interrupt(const AcrEngine *engine)
-{
-    return engine->interrupt;
-}
-
-char *acr_engine_url(const char *path)
-{
-    return g_strconcat(API, path, NULL);
-}
 
 /* ---- Calls ---- */
 
@@ -77,7 +52,7 @@ static void clean_message(AcrJson *json)
 bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnswer *out,
                      GError **error)
 {
-    g_autofree char *url = g_strconcat(API, what->path, NULL);
+    g_autofree char *url = g_strconcat(ACR_ENGINE_API, what->path, NULL);
     g_autofree char *text = what->json ? acr_json_print(what->json) : NULL;
     gsize len = text ? strlen(text) : 0;
     const void *body = what->tar ? g_bytes_get_data(what->tar, &len) : text;
@@ -155,16 +130,15 @@ static char *path_of_host(const char *name)
     return g_strdup(g_str_has_prefix(host, "unix://") ? host + strlen("unix://") : host);
 }
 
-static char *find_socket(const char *given)
+/* The one that is named, and no other; else one of the usual places. */
+static char *find_socket(void)
 {
     g_autofree char *docker = path_of_host("DOCKER_HOST"), *podman = path_of_host("CONTAINER_HOST");
+    if (docker || podman)
+        return docker ? g_steal_pointer(&docker) : g_steal_pointer(&podman);
     const char *runtime = g_getenv("XDG_RUNTIME_DIR");
     g_autofree char *own = runtime ? g_build_filename(runtime, "podman/podman.sock", NULL) : NULL,
                     *own_docker = runtime ? g_build_filename(runtime, "docker.sock", NULL) : NULL;
-    const char *const places[] = {given, docker, podman};
-    for (guint i = 0; i < G_N_ELEMENTS(places); i++)
-        if (places[i]) /* named: no other will do */
-            return g_strdup(places[i]);
     const char *const usual[] = {"/var/run/docker.sock", own_docker, "/run/podman/podman.sock",
                                  own};
     for (guint i = 0; i < G_N_ELEMENTS(usual); i++)
@@ -173,12 +147,12 @@ static char *find_socket(const char *given)
     return NULL;
 }
 
-AcrEngine *acr_engine_open(const char *socket, const AcrInterrupt *interrupt, GError **error)
+AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
 {
     g_autoptr(AcrEngine) engine = g_new0(AcrEngine, 1);
     engine->interrupt = interrupt;
     engine->client = acr_http_client_new();
-    engine->socket = find_socket(socket);
+    engine->socket = find_socket();
     if (!engine->socket) {
         acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                          "no container engine is there (DOCKER_HOST=unix://… names its socket)");
@@ -368,8 +342,7 @@ static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool 
     return NULL;
 }
 
-/* Engines tell a missing init program with a status that says nothing: without one it is tried
- * again after any refusal. */
+/* No status says that the engine has no init program: after any refusal it is tried without. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -452,7 +425,7 @@ bool acr_engine_commit(AcrEngine *engine, const char *id, const char *name, GErr
         "keep an image", &answer, error);
 }
 
-char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir)
+GHashTable *acr_engine_changes(AcrEngine *engine, const char *id, const char *dir)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s/changes", id),
                     *prefix = g_strconcat(dir, "/", NULL);
@@ -462,14 +435,14 @@ char **acr_engine_changes(AcrEngine *engine, const char *id, const char *dir)
                          &reason) ||
         answer.status != 200)
         return NULL;
-    GPtrArray *paths = g_ptr_array_new();
+    GHashTable *paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (const AcrJson *at = acr_json_first(answer.json);
-         at && paths->len < ACR_SANDBOX_MAX_CHANGED; at = acr_json_next(at)) {
+         at && g_hash_table_size(paths) < ACR_SANDBOX_MAX_CHANGED; at = acr_json_next(at)) {
         const char *name = acr_json_get_string(at, "Path");
         if (name && g_str_has_prefix(name, prefix))
-            g_ptr_array_add(paths, g_strdup(name + strlen(prefix)));
+            g_hash_table_add(paths, g_strdup(name + strlen(prefix)));
     }
-    return acr_sandbox_sorted(paths);
+    return paths;
 }
 
 bool acr_engine_holds(AcrEngine *engine, const char *id, const char *dir, const char *path,

@@ -14,7 +14,7 @@ static bool lay(const Box *box, const char *path, guint32 mode, const char *text
     int root = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
     g_assert_cmpint(root, >=, 0);
     acr_helper_file(files, path, mode, content);
-    bool ok = acr_helper_write_files(root, files, -1, error);
+    bool ok = acr_tree_write(root, files, -1, error);
     close(root);
     return ok;
 }
@@ -88,11 +88,11 @@ static void a_path_that_leads_out_is_refused(void)
     g_assert_cmpstr(tree, ==, "");
 }
 
-void add_helper_files_tests(void)
+void add_tree_write_tests(void)
 {
-    g_test_add_func("/sandbox/helper_files/files_are_written_replaced_and_removed",
+    g_test_add_func("/sandbox/tree_write/files_are_written_replaced_and_removed",
                     files_are_written_replaced_and_removed);
-    g_test_add_func("/sandbox/helper_files/no_link_is_followed", no_link_is_followed);
-    g_test_add_func("/sandbox/helper_files/a_path_that_leads_out_is_refused",
+    g_test_add_func("/sandbox/tree_write/no_link_is_followed", no_link_is_followed);
+    g_test_add_func("/sandbox/tree_write/a_path_that_leads_out_is_refused",
                     a_path_that_leads_out_is_refused);
 }

@@ -1,0 +1,12 @@
+/* Private to sandbox: how its files report errors. Both set one and return false, for `return`. */
+#ifndef ACR_SANDBOX_ERROR_H
+#define ACR_SANDBOX_ERROR_H
+
+#include "sandbox/sandbox.h"
+
+bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+/* FAILED with "WHAT 'PATH': " and the text of an errno. */
+bool acr_sandbox_fail_errno(GError **error, int err, const char *what, const char *path);
+
+#endif
