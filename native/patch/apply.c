@@ -2,26 +2,52 @@
  * An answer's edits -> an overlay and a diff, or a refusal.
  *
  * All edits are located in the snapshot's text, as the model saw it, and applied together; an edit
- * whose code is not there is looked for once more in the text that the answer's other edits of the
- * file have made. Quoted regions may overlap, changed lines may not. An edit that stands twice in
- * an answer counts once. Nothing is written to the overlay unless every edit that is not dropped
+ * whose code is not there is searched for once more in the text that the answer's other edits of
+ * the file have made. Quoted regions may overlap, changed lines may not. An edit that stands twice
+ * in an answer counts once. Nothing is written to the overlay unless every edit that is not dropped
  * has its place.
  */
 #include <string.h>
 
 #include "patch/apply_private.h"
 
-static void file_free(gpointer data)
+G_DEFINE_QUARK(acr_patch_error, acr_patch_error)
+
+const char *acr_level_name(AcrLevel level)
 {
-    File *file = data;
-    g_free(file->path);
-    acr_source_free(file->source);
-    g_ptr_array_unref(file->located);
-    g_array_unref(file->waiting);
-    g_clear_pointer(&file->after, g_bytes_unref);
-    g_free(file->broken);
-    g_free(file->to);
-    g_free(file);
+    static const char *const names[] = {"none",  "exact",   "trailing", "indent",
+                                        "strip", "elision", "numbered", "similar"};
+    return (gsize)level < G_N_ELEMENTS(names) ? names[level] : "none";
+}
+
+const char *acr_edit_status_name(AcrEditStatus status)
+{
+    static const char *const names[] = {"applied",   "dropped_test", "no_file",       "unmatched",
+                                        "ambiguous", "overlap",      "empty_original"};
+    return (gsize)status < G_N_ELEMENTS(names) ? names[status] : "unmatched";
+}
+
+const char *acr_extract_status_name(AcrExtractStatus status)
+{
+    static const char *const names[] = {"NO_PATCH",
+                                        "RAW_PATCH_BUT_UNPARSED",
+                                        "RAW_PATCH_BUT_UNMATCHED",
+                                        "MATCHED_BUT_BREAKS_SYNTAX",
+                                        "MATCHED_BUT_EMPTY_DIFF",
+                                        "MATCHED_BUT_EMPTY_ORIGIN",
+                                        "APPLICABLE_PATCH"};
+    return (gsize)status < G_N_ELEMENTS(names) ? names[status] : "NO_PATCH";
+}
+
+void acr_patch_result_clear(AcrPatchResult *result)
+{
+    if (!result)
+        return;
+    g_clear_pointer(&result->edits, g_ptr_array_unref);
+    g_clear_pointer(&result->message, g_free);
+    g_clear_pointer(&result->diff, g_bytes_unref);
+    g_clear_pointer(&result->overlay, acr_overlay_free);
+    result->status = ACR_NO_PATCH;
 }
 
 static void outcome_free(gpointer data)
@@ -30,41 +56,6 @@ static void outcome_free(gpointer data)
     g_free(outcome->file);
     g_free(outcome->why);
     g_free(outcome);
-}
-
-void acr_work_refuse(const Work *work, guint number, AcrEditStatus status, char *why)
-{
-    AcrEditOutcome *outcome = outcome_at(work, number);
-    outcome->status = status;
-    g_free(outcome->why);
-    outcome->why = why;
-}
-
-File *acr_work_add_file(Work *work, const char *path, AcrSource *source)
-{
-    File *file = g_new0(File, 1);
-    file->path = g_strdup(path);
-    file->source = source;
-    file->located = g_ptr_array_new_with_free_func(acr_patch_located_free);
-    file->waiting = g_array_new(FALSE, FALSE, sizeof(guint));
-    g_ptr_array_add(work->files, file);
-    g_hash_table_insert(work->by_path, file->path, file);
-    return file;
-}
-
-File *acr_work_open_file(Work *work, const char *path, GError **error)
-{
-    File *file = g_hash_table_lookup(work->by_path, path);
-    if (file)
-        return file;
-    gssize entry = acr_snapshot_find(work->context->snapshot, path);
-    g_assert(entry >= 0);
-    g_autoptr(GBytes) bytes = acr_snapshot_read(work->context->snapshot, (gsize)entry, error);
-    if (!bytes)
-        return NULL;
-    file = acr_work_add_file(work, path, acr_source_new(path, bytes));
-    file->mode = acr_snapshot_entry(work->context->snapshot, (gsize)entry)->mode;
-    return file;
 }
 
 static char *near_names(const GPtrArray *near)
@@ -81,13 +72,13 @@ static char *near_names(const GPtrArray *near)
 static bool is_editable(const Work *work, guint number, const File *file)
 {
     if (!file->source)
-        acr_work_refuse(work, number, ACR_EDIT_OVERLAP,
-                        g_strdup("an earlier edit of this answer makes this file"));
+        acr_patch_refuse(work, number, ACR_EDIT_OVERLAP,
+                         g_strdup("an earlier edit of this answer makes this file"));
     else if (file->gone)
-        acr_work_refuse(work, number, ACR_EDIT_OVERLAP,
-                        g_strdup("an earlier edit of this answer deletes this file"));
+        acr_patch_refuse(work, number, ACR_EDIT_OVERLAP,
+                         g_strdup("an earlier edit of this answer deletes this file"));
     else if (file->source->text.binary || !file->source->text.exact)
-        acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup("the file is not text"));
+        acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup("the file is not text"));
     else
         return true;
     return false;
@@ -111,7 +102,7 @@ static bool is_made_by_others(Work *work, guint number, const File *file)
             return false;
         end = splices[i]->off + splices[i]->len;
     }
-    g_autoptr(GBytes) bytes = acr_fit_apply(file->source, splices, sorted->len, NULL);
+    g_autoptr(GBytes) bytes = acr_splices_apply(file->source, splices, sorted->len, NULL);
     if (sorted->len == 0 || !bytes)
         return false;
     g_autoptr(AcrSource) source = acr_source_new(file->path, bytes);
@@ -124,12 +115,12 @@ static bool is_made_by_others(Work *work, guint number, const File *file)
 static bool place_edit(Work *work, guint number, const char *path, GError **error)
 {
     bool missing = false;
-    File *file = acr_work_open_file(work, path, error);
+    File *file = acr_patch_open_file(work, path, error);
     if (!file)
         return false;
     if (!is_editable(work, number, file))
         return true;
-    Located *located = acr_patch_locate(work, number, file->source, &missing);
+    Located *located = acr_patch_choose_place(work, number, file->source, &missing);
     bool loose = located && outcome_at(work, number)->level == ACR_LEVEL_SIMILAR;
     if (loose && is_made_by_others(work, number, file)) {
         g_clear_pointer(&located, acr_patch_located_free);
@@ -158,15 +149,15 @@ static bool take_allowed(Work *work, guint number, const char *path, const char 
 {
     const AcrEdit *edit = edit_at(work, number);
     if (!path && edit->kind == ACR_EDIT_CHANGE && acr_is_blank_text(edit->original))
-        acr_whole_create(work, number, clean);
+        acr_patch_create_file(work, number, clean);
     else if (!path)
-        acr_work_refuse(work, number, ACR_EDIT_NO_FILE, near_names(near));
+        acr_patch_refuse(work, number, ACR_EDIT_NO_FILE, near_names(near));
     else if (edit->kind == ACR_EDIT_DELETE)
-        return acr_whole_delete(work, number, path, error);
+        return acr_patch_delete_file(work, number, path, error);
     else if (edit->kind == ACR_EDIT_RENAME)
-        return acr_whole_rename(work, number, path, error);
+        return acr_patch_rename_file(work, number, path, error);
     else if (quotes_nothing(edit))
-        return acr_whole_fill(work, number, path, error);
+        return acr_patch_fill_file(work, number, path, error);
     else
         return place_edit(work, number, path, error);
     return true;
@@ -190,7 +181,7 @@ static bool refuse_unusable(Work *work, guint number, GError **error)
     const AcrEdit *edit = edit_at(work, number);
     AcrEditOutcome *outcome = outcome_at(work, number);
     g_autoptr(GPtrArray) near = NULL;
-    acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup(edit->complaint));
+    acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup(edit->complaint));
     if (!edit->file)
         return true;
     g_autofree char *clean = acr_file_name_clean(edit->file);
@@ -200,7 +191,7 @@ static bool refuse_unusable(Work *work, guint number, GError **error)
         return true;
     g_free(outcome->file);
     outcome->file = path;
-    return acr_work_open_file(work, path, error) != NULL;
+    return acr_patch_open_file(work, path, error) != NULL;
 }
 
 /* Takes one edit as far as its place; false only when the snapshot cannot be read. */
@@ -222,10 +213,10 @@ static bool take_edit(Work *work, guint number, GError **error)
         outcome->file = g_strdup(name);
     }
     if (test)
-        acr_work_refuse(work, number, ACR_EDIT_DROPPED_TEST,
-                        g_strdup("it is a test file; tests are not edited here"));
+        acr_patch_refuse(work, number, ACR_EDIT_DROPPED_TEST,
+                         g_strdup("it is a test file; tests are not edited here"));
     else if (why)
-        acr_work_refuse(work, number, ACR_EDIT_NO_FILE, g_steal_pointer(&why));
+        acr_patch_refuse(work, number, ACR_EDIT_NO_FILE, g_steal_pointer(&why));
     else
         return take_allowed(work, number, path, name, near, error);
     return true;
@@ -248,13 +239,13 @@ static char *why_missing(const Work *work, guint number, const File *file)
 static bool place_second(Work *work, guint number, File *file, bool *out_missing, GError **error)
 {
     g_autoptr(AcrSource) now = acr_source_new(file->path, file->after);
-    Located *located = acr_patch_locate(work, number, now, out_missing);
+    Located *located = acr_patch_choose_place(work, number, now, out_missing);
     outcome_at(work, number)->start = outcome_at(work, number)->end = 0;
     if (!located)
         return true;
     Located *one[] = {located};
     AcrChoice choice = {now, one, 1, NULL};
-    bool chosen = acr_referee_choose(work->context->referee, &choice, 1, error);
+    bool chosen = acr_patch_choose_readings(work->context->referee, &choice, 1, error);
     acr_patch_located_free(located);
     if (!chosen)
         return false;
@@ -275,7 +266,7 @@ static bool second_step(Work *work, File *file, GError **error)
         if (!missing)
             continue;
         outcome_at(work, number)->level = ACR_LEVEL_NONE;
-        acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, why_missing(work, number, file));
+        acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, why_missing(work, number, file));
     }
     return true;
 }
@@ -290,12 +281,12 @@ static bool finish_files(Work *work, GError **error)
         File *file = work->files->pdata[i];
         if (!file->source)
             continue;
-        acr_settle_file(work, file);
+        acr_patch_settle(work, file);
         choices[n] = (AcrChoice){file->source, (Located *const *)file->located->pdata,
                                  file->located->len, NULL};
         edited[n++] = file;
     }
-    if (!acr_referee_choose(work->context->referee, choices, n, error))
+    if (!acr_patch_choose_readings(work->context->referee, choices, n, error))
         return false;
     for (gsize i = 0; i < n; i++)
         edited[i]->after = choices[i].after;
@@ -339,7 +330,7 @@ static bool write_file(Work *work, File *file, bool *out_ok, GError **error)
         return false;
     if (file->gone || (before && !file->to && g_bytes_equal(before, file->after)))
         return true;
-    if (!acr_referee_accepts(work->context->referee, path, before, file->after, out_ok, &message,
+    if (!acr_patch_may_stand(work->context->referee, path, before, file->after, out_ok, &message,
                              error) ||
         !acr_overlay_write(work->overlay, path, file->mode, file->after, error))
         return false;
@@ -391,7 +382,7 @@ static bool judge(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError *
         return false;
     if (!sound)
         *out = ACR_MATCHED_BUT_BREAKS_SYNTAX;
-    else if (acr_work_count(work, ACR_EDIT_EMPTY_ORIGINAL) > 0)
+    else if (acr_patch_count(work, ACR_EDIT_EMPTY_ORIGINAL) > 0)
         *out = ACR_MATCHED_BUT_EMPTY_ORIGIN;
     else
         *out = g_bytes_get_size(diff) == 0 ? ACR_MATCHED_BUT_EMPTY_DIFF : ACR_APPLICABLE_PATCH;
@@ -418,12 +409,43 @@ static void parse_unescaped(Work *work)
     if (!g_strstr_len(work->answer, (gssize)work->len, "&lt;original") &&
         !g_strstr_len(work->answer, (gssize)work->len, "&lt;&lt;&lt;&lt;&lt;"))
         return;
-    char *plain = acr_answer_unescape(work->answer, work->len);
+    char *plain = acr_text_unescape(work->answer);
     g_free(work->repaired);
     work->answer = work->repaired = plain;
     work->len = strlen(plain);
     g_ptr_array_unref(work->edits);
     work->edits = acr_patch_parse(work->answer, work->len);
+}
+
+/* A block under a bare name that shows code and is not an edit. */
+static bool is_talk(const Work *work, const AcrEdit *edit, bool other_edits)
+{
+    g_autoptr(GPtrArray) near = NULL;
+    if (edit->form != ACR_EDIT_WHOLE_FILE || edit->makes)
+        return false;
+    g_autofree char *clean = acr_file_name_clean(edit->file);
+    g_autofree char *path = acr_file_names_resolve(work->names, clean, false, &near);
+    if (path)
+        return other_edits;
+    g_autofree char *name = acr_file_names_make(work->names, clean);
+    char *slash = strrchr(name, '/');
+    if (!slash)
+        return true;
+    *slash = '\0';
+    return !acr_file_names_has_folder(work->names, name);
+}
+
+/* Takes out fenced blocks that only show a file: of a file that exists, where the answer has other
+ * edits; of one in a folder that does not exist. */
+static void drop_talk(Work *work)
+{
+    bool other_edits = false;
+    for (guint i = 0; i < work->edits->len; i++)
+        other_edits =
+            other_edits || edit_at(work, i)->form != ACR_EDIT_WHOLE_FILE || edit_at(work, i)->makes;
+    for (guint i = work->edits->len; i > 0; i--)
+        if (is_talk(work, edit_at(work, i - 1), other_edits))
+            g_ptr_array_remove_index(work->edits, i - 1);
 }
 
 static void work_init(Work *work, const AcrPatchContext *context, const char *answer, gsize len)
@@ -442,11 +464,11 @@ static void work_init(Work *work, const AcrPatchContext *context, const char *an
     if (work->edits->len == 0)
         parse_unescaped(work);
     work->outcomes = g_ptr_array_new_with_free_func(outcome_free);
-    work->files = g_ptr_array_new_with_free_func(file_free);
+    work->files = g_ptr_array_new_with_free_func(acr_patch_file_free);
     work->by_path = g_hash_table_new(g_str_hash, g_str_equal);
     work->places = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_array_unref);
     work->overlay = acr_overlay_new(context->snapshot);
-    acr_whole_drop_talk(work);
+    drop_talk(work);
     for (guint i = 0; i < work->edits->len; i++) {
         AcrEditOutcome *outcome = g_new0(AcrEditOutcome, 1);
         outcome->file = g_strdup(edit_at(work, i)->file);
@@ -466,7 +488,7 @@ bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize l
             return false;
     if (!finish_files(&work, error) || !judge(&work, &diff, &status, error))
         return false;
-    *out = (AcrPatchResult){.status = status, .message = acr_work_message(&work, status)};
+    *out = (AcrPatchResult){.status = status, .message = acr_patch_message(&work, status)};
     out->edits = g_steal_pointer(&work.outcomes);
     if (status == ACR_APPLICABLE_PATCH) {
         out->diff = g_steal_pointer(&diff);

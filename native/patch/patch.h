@@ -98,7 +98,7 @@ typedef struct {
      * By how many pylint errors that the file had not before each version is worse than the file's
      * best one; one lint run for all. `out_worse` has room for all versions of all files, in order;
      * ACR_LINT_UNKNOWN where the linter broke or ran out of time: then *out_why (owned) may say
-     * why. That is no error: errors end what the referee was asked for.
+     * why. That is not an error: errors end what the referee was asked for.
      */
     bool (*lint)(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
                  GError **error);

@@ -1,6 +1,6 @@
 /*
- * Transplanting: the changes from <original> to <patched>, done to lines that are not quite those
- * of <original>.
+ * Replacements at level `similar`: the changes from <original> to <patched>, done to lines that are
+ * not quite those of <original>.
  *
  * The file's lines at the place stay, each run of changed lines (a hunk) replaces those that its
  * quoted lines stand for. A changed line that was also misquoted is merged by words: what the model
@@ -9,12 +9,10 @@
  */
 #include <string.h>
 
-#include "patch/fit_private.h"
+#include "patch/replacement_private.h"
 
 #define ALIKE 0.55     /* a line of <patched> that comes from one of <original> */
 #define MISQUOTED 0.75 /* a misquoted line that may be replaced as a whole */
-
-/* ---- Hunks ----------------------------------------------------------------------------------- */
 
 /* Quote lines [a, b) become lines [c, d) of <patched>. */
 typedef struct {
@@ -74,11 +72,6 @@ static GArray *find_hunks(const Fit *fit)
     return hunks;
 }
 
-static bool says_code(const AcrLine *line)
-{
-    return line->core > 0 && line->s[line->lead] != '#';
-}
-
 static bool refuse(char **out_why, const char *text, const AcrLine *line)
 {
     gsize shown = MIN(line->core, 120);
@@ -113,14 +106,14 @@ static gssize insertion_point(const Fit *fit, gsize a, char **out_why)
         return before >= 0 ? before : (gssize)fit->place->first;
     gssize code = -1;
     for (gssize f = before; f < after && code < 0; f++)
-        code = says_code(&lines[f]) ? f : -1;
+        code = acr_line_is_code(&lines[f]) ? f : -1;
     if (code < 0)
         return before;
     gssize end = (gssize)acr_string_end(&fit->source->lines, (gsize)code);
     bool more = false;
     for (gssize f = end; f < after; f++)
-        more = more || says_code(&lines[f]);
-    if (end > code && !more && acr_line_opens_block(&lines[before - 1]))
+        more = more || acr_line_is_code(&lines[f]);
+    if (end > code && !more && acr_line_last(&lines[before - 1]) == ':')
         return after;
     refuse(out_why, "<patched> adds lines where <original> leaves lines of the file out",
            &lines[code]);
@@ -134,7 +127,7 @@ static bool hunk_lines(const Fit *fit, const Hunk *hunk, gssize *from, gssize *t
     *from = *to = -1;
     for (gsize j = hunk->a; j < hunk->b; j++) {
         if (file_line(fit, j) < 0) {
-            if (says_code(&quote[j]))
+            if (acr_line_is_code(&quote[j]))
                 return refuse(out_why, "this line of <original> is not in the file", &quote[j]);
             continue;
         }
@@ -181,7 +174,7 @@ static bool may_replace(const Fit *fit, gsize j, char **out_why)
         return true;
     const AcrLine *quoted = &fit->match->original.line[j],
                   *theirs = &fit->source->lines.line[file_line(fit, j)];
-    if (!says_code(theirs) || acr_loose_hash(quoted) == acr_loose_hash(theirs) ||
+    if (!acr_line_is_code(theirs) || acr_loose_hash(quoted) == acr_loose_hash(theirs) ||
         acr_line_likeness(quoted, theirs) >= MISQUOTED)
         return true;
     return refuse(out_why, "<patched> replaces a line that is otherwise in the file", theirs);

@@ -4,13 +4,13 @@
  *
  * Both texts become streams in which blanks, line breaks, line continuations, comments behind code
  * and the commas before a closing bracket are left out and all quotation marks are alike; two words
- * stay two. The quote's stream is looked for in the file's, first with round brackets, then without
- * them, since models add and drop those around conditions. A place begins and ends with a line.
- * Linear.
+ * stay two. The quote's stream is searched for in the file's, first with round brackets, then
+ * without them, since models add and drop those around conditions. A place begins and ends with a
+ * line. Linear.
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/match_private.h"
 
 #define GAP '\x01' /* between two words */
 
@@ -19,11 +19,6 @@ typedef struct {
     gsize *start, *stop; /* of each line: its bytes of the stream, a leading GAP left out */
     gint *depth;         /* of round brackets: opened less closed ones in the line */
 } Stream;
-
-static bool is_word(guchar c)
-{
-    return g_ascii_isalnum(c) || c == '_' || c >= 0x80;
-}
 
 typedef struct {
     const char *s;
@@ -67,8 +62,7 @@ typedef struct {
 static void put(Writer *writer, char c)
 {
     GString *out = writer->out;
-    if (writer->parted && out->len > 0 && is_word((guchar)c) &&
-        is_word((guchar)out->str[out->len - 1]))
+    if (writer->parted && out->len > 0 && acr_is_word(c) && acr_is_word(out->str[out->len - 1]))
         g_string_append_c(out, GAP);
     writer->parted = false;
     g_string_append_c(out, c);

@@ -2,58 +2,18 @@
  * Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for lines
  * left out. The segments between must each occur exactly once in the block that the quote begins
  * in, anchored on both sides of each elision.
+ *
+ * A replacement that leaves code out where the quote does not is refused: what should stay there is
+ * unknown.
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
-
-typedef bool (*SameLine)(const AcrLine *a, const AcrLine *b);
-
-static bool has_phrase(const char *s, gsize len)
-{
-    static const char *const phrases[] = {"rest of ",       "existing code",    "unchanged",
-                                          "omitted",        "remains the same", "remain the same",
-                                          "same as before", "other code",       "previous code"};
-    g_autofree char *lower = g_ascii_strdown(s, (gssize)len);
-    for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++)
-        if (strstr(lower, phrases[i]))
-            return true;
-    return false;
-}
-
-bool acr_line_is_elision(const AcrLine *line)
-{
-    const char *s = line->s + line->lead;
-    gsize len = line->core;
-    bool comment = len > 0 && *s == '#';
-    if (len == 0 || len > 160)
-        return false;
-    while (len > 0 && (*s == '#' || acr_is_blank(*s))) {
-        s++;
-        len--;
-    }
-    if ((len == 3 && memcmp(s, "...", 3) == 0) || (len == 3 && memcmp(s, "\xe2\x80\xa6", 3) == 0) ||
-        (len == 5 && (memcmp(s, "[...]", 5) == 0 || memcmp(s, "(...)", 5) == 0)))
-        return true;
-    if (!comment || len < 3)
-        return false;
-    bool dots = memcmp(s, "...", 3) == 0 || memcmp(s + len - 3, "...", 3) == 0 ||
-                memcmp(s, "\xe2\x80\xa6", 3) == 0 || memcmp(s + len - 3, "\xe2\x80\xa6", 3) == 0;
-    return dots || has_phrase(s, len);
-}
-
-gsize acr_elision_count(const AcrLines *lines)
-{
-    gsize n = 0;
-    for (gsize i = 0; i < lines->n; i++)
-        n += acr_line_is_elision(&lines->line[i]);
-    return n;
-}
+#include "patch/match_private.h"
 
 typedef struct {
     const AcrLines *file;
     const AcrLines *quote;
-    SameLine same;
+    AcrSameLine same;
     gsize work;
     bool several; /* a segment stood more than once in a block */
 } Elided;
@@ -61,7 +21,7 @@ typedef struct {
 /* A line that goes on in deeper ones: the header of a block, an open bracket. */
 static bool opens(const AcrLine *line)
 {
-    return line->core > 0 && strchr(":([{,\\", line->s[line->lead + line->core - 1]);
+    return line->core > 0 && strchr(":([{,\\", acr_line_last(line));
 }
 
 /* Columns that every line between the segments must have at least: what is indented less is another
@@ -69,12 +29,11 @@ static bool opens(const AcrLine *line)
 static gsize block_width(const Elided *e, gsize start)
 {
     const AcrLine *head = &e->quote->line[0], *theirs = &e->file->line[start];
-    gsize quoted = acr_line_width(head->s, head->lead),
-          width = acr_line_width(theirs->s, theirs->lead), least = G_MAXSIZE;
+    gsize quoted = acr_line_width(head), width = acr_line_width(theirs), least = G_MAXSIZE;
     for (gsize j = 1; j < e->quote->n; j++) {
         const AcrLine *line = &e->quote->line[j];
         if (!acr_line_is_blank(line) && !acr_line_is_elision(line))
-            least = MIN(least, acr_line_width(line->s, line->lead));
+            least = MIN(least, acr_line_width(line));
     }
     if (least > quoted && opens(head))
         return head->lead == theirs->lead ? width + 1 : width;
@@ -89,8 +48,7 @@ static gsize block_end(const Elided *e, gsize start)
     gsize width = block_width(e, start), i = start + 1;
     for (; i < e->file->n; i++) {
         const AcrLine *line = &e->file->line[i];
-        if (line->core > 0 && line->s[line->lead] != '#' &&
-            acr_line_width(line->s, line->lead) < width)
+        if (line->core > 0 && line->s[line->lead] != '#' && acr_line_width(line) < width)
             break;
     }
     return i;
@@ -150,8 +108,7 @@ static bool is_shifted(const Elided *e, const gssize *map)
         if (map[j] < 0 || acr_line_is_blank(line) || (j == 0 && line->lead == 0))
             continue;
         const AcrLine *file = &e->file->line[map[j]];
-        gssize ours = (gssize)acr_line_width(line->s, line->lead),
-               theirs = (gssize)acr_line_width(file->s, file->lead);
+        gssize ours = (gssize)acr_line_width(line), theirs = (gssize)acr_line_width(file);
         bool tabs = memchr(line->s, '\t', line->lead) || memchr(file->s, '\t', file->lead);
         if (last_ours >= 0 && !tabs && theirs - ours != shift)
             return false;
@@ -166,7 +123,7 @@ static bool is_shifted(const Elided *e, const gssize *map)
 
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
 {
-    static const SameLine compare[] = {acr_line_same_trimmed, acr_line_same_core};
+    static const AcrSameLine compare[] = {acr_line_same_trimmed, acr_line_same_core};
     gsize n = quote->n, first_len = 0;
     if (n < 3 || acr_elision_count(quote) == 0 || acr_line_is_elision(&quote->line[0]) ||
         acr_line_is_elision(&quote->line[n - 1]))
@@ -193,4 +150,104 @@ bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *mat
     if (match->places->len > 0)
         match->level = ACR_LEVEL_ELISION;
     return match->places->len > 0;
+}
+
+static bool has_core(const AcrLines *lines, const AcrLine *line)
+{
+    for (gsize k = 0; k < lines->n; k++)
+        if (acr_line_same_core(&lines->line[k], line))
+            return true;
+    return false;
+}
+
+/* Whether a line of code of the quote is in no line of the replacement. Bounded: very long parts
+ * count as lacking one. */
+static bool lacks_code(const AcrMatch *match)
+{
+    if (match->original.n > 0 && match->patched.n > ACR_PATCH_MAX_SCAN / match->original.n)
+        return true;
+    for (gsize j = 0; j < match->original.n; j++)
+        if (!acr_line_is_blank(&match->original.line[j]) &&
+            !has_core(&match->patched, &match->original.line[j]))
+            return true;
+    return false;
+}
+
+static gsize behind_blanks(const AcrLines *lines, gsize k)
+{
+    while (k < lines->n && acr_line_is_blank(&lines->line[k]))
+        k++;
+    return k;
+}
+
+/* The line above that is indented less, with nothing but a docstring between; -1: none. */
+static gssize header_of(const AcrLines *lines, gsize k)
+{
+    gsize width = acr_line_width(&lines->line[k]), at = k;
+    while (at > 0) {
+        const AcrLine *line = &lines->line[--at];
+        if (acr_line_is_blank(line) || acr_line_width(line) >= width)
+            continue;
+        gsize body = behind_blanks(lines, at + 1);
+        if (body < k)
+            body = behind_blanks(lines, acr_string_end(lines, body));
+        return body == k ? (gssize)at : -1;
+    }
+    return -1;
+}
+
+/* Whether `...` in line k of the replacement is code: all there is of a block whose header the
+ * quote has not, as of an overload; or it continues an example in a docstring. */
+static bool is_ellipsis(const AcrMatch *match, gsize k)
+{
+    const AcrLines *lines = &match->patched;
+    const AcrLine *line = &lines->line[k], *above = k > 0 ? &lines->line[k - 1] : NULL;
+    if (above && above->lead == line->lead && above->core > 4 &&
+        (strncmp(above->s + above->lead, ">>> ", 4) == 0 ||
+         strncmp(above->s + above->lead, "... ", 4) == 0))
+        return true;
+    if (match->original.n > 0 && lines->n > ACR_PATCH_MAX_SCAN / match->original.n)
+        return false;
+    gssize header = header_of(lines, k);
+    if (header < 0 || acr_line_last(&lines->line[header]) != ':' ||
+        has_core(&match->original, &lines->line[header]))
+        return false;
+    gsize next = behind_blanks(lines, k + 1);
+    return next == lines->n || acr_line_width(&lines->line[next]) < acr_line_width(line);
+}
+
+/* Whether line k of the replacement leaves code out: a comment that sounds so does where code of
+ * the quote is lacking. */
+static bool leaves_out(const AcrMatch *match, gsize k, bool lacking)
+{
+    const AcrLine *line = &match->patched.line[k];
+    if (!acr_line_is_elision(line))
+        return false;
+    return line->s[line->lead] == '#' ? lacking : !is_ellipsis(match, k);
+}
+
+/* A replacement that leaves code out where the quote did not: what should stay there is unknown. */
+void acr_elision_check(AcrMatch *match)
+{
+    gsize left_out = acr_elision_count(&match->patched),
+          quoted = acr_elision_count(&match->original);
+    if (match->level == ACR_LEVEL_ELISION) {
+        if (left_out != quoted)
+            match->why =
+                g_strdup_printf("<original> leaves code out in %" G_GSIZE_FORMAT
+                                " places, <patched> in %" G_GSIZE_FORMAT ": quote the code in full",
+                                quoted, left_out);
+        return;
+    }
+    bool lacking = left_out > quoted && lacks_code(match);
+    for (gsize j = 0; left_out > quoted && j < match->patched.n; j++) {
+        const AcrLine *line = &match->patched.line[j];
+        if (!leaves_out(match, j, lacking))
+            continue;
+        match->why =
+            g_strdup_printf("<patched> leaves code out (\"%.*s\"), but <original> quotes it: "
+                            "write the replacement in full",
+                            (int)line->core, line->s + line->lead);
+        return;
+    }
 }

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/source_private.h"
 
 #define MAX_NEAR 5u
 #define MAX_PART 255u /* bytes of one part of a new path, as file systems have it */
@@ -140,7 +140,7 @@ bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder)
            strncmp(path_of(names, (guint32)low), prefix, n + 1) == 0;
 }
 
-/* What is left of a name whose first part is no folder of the repository, or stands twice; NULL:
+/* What is left of a name whose first part is not a folder of the repository, or stands twice; NULL:
  * the first part belongs to it. */
 static const char *without_first_part(const AcrFileNames *names, const char *name)
 {
@@ -248,7 +248,7 @@ static bool is_like_git(const char *part)
     return part[n] == ':' || part[n + strspn(part + n, " .")] == '\0';
 }
 
-/* A character that no one sees, or that is no part of a name everywhere. */
+/* A character that no one sees, or that not every system has in names. */
 static bool has_odd_character(const char *name)
 {
     for (const char *at = name; *at; at = g_utf8_next_char(at)) {

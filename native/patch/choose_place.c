@@ -1,6 +1,8 @@
 /*
- * Where an edit goes in a file: its readings are looked for on the ladder, one place is decided on,
- * and the replacement is fitted to it. What cannot be decided is refused here.
+ * Where an edit goes in a file: its readings are searched for on the ladder, one place is chosen,
+ * and the replacement is fitted to it. Of several equal places the class and function that the
+ * answer's words near the edit name decide, then the run's bug locations. Nothing is guessed: a
+ * draw decides nothing, and what cannot be decided is refused here.
  */
 #include <string.h>
 
@@ -11,11 +13,126 @@
 #define MAX_TIMES_FILE                                                                             \
     16u /* a quote, of a file's length; line numbers and escapes make it longer */
 
-void acr_patch_located_free(gpointer data)
+static bool preceded_by(const char *words, gsize at, const char *word)
 {
-    Located *located = data;
-    g_array_unref(located->readings);
-    g_free(located);
+    gsize n = strlen(word);
+    while (at > 0 && acr_is_blank(words[at - 1]))
+        at--;
+    return at >= n && g_ascii_strncasecmp(words + at - n, word, n) == 0 &&
+           (at == n || !acr_is_word(words[at - n - 1]));
+}
+
+/* A name in running text counts when it is written as one: `name`, name(), a.name,
+ * <class>name</class>, "class name". */
+static bool is_code_like(const char *words, gsize len, gsize at, gsize n, const char *name)
+{
+    static const char *const kinds[] = {"class", "method", "function", "def", "property"};
+    char before = at > 0 ? words[at - 1] : ' ', after = at + n < len ? words[at + n] : ' ';
+    if (strchr("`'\"<>./:*", before) || strchr("`'\"<(", after) || strchr(name, '_'))
+        return true;
+    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        gsize next = at + n;
+        while (next < len && acr_is_blank(words[next]))
+            next++;
+        if (preceded_by(words, at, kinds[i]) ||
+            (len - next >= strlen(kinds[i]) &&
+             strncmp(words + next, kinds[i], strlen(kinds[i])) == 0))
+            return true;
+    }
+    for (gsize i = 1; i < n; i++)
+        if (g_ascii_isupper(name[i]))
+            return true;
+    return false;
+}
+
+static bool is_named(const char *words, gsize len, const char *name)
+{
+    gsize n = strlen(name);
+    const char *at = words;
+    while (n > 0 && (at = memmem(at, len - (gsize)(at - words), name, n))) {
+        gsize off = (gsize)(at - words);
+        bool whole = (off == 0 || !acr_is_word(words[off - 1])) &&
+                     (off + n == len || !acr_is_word(words[off + n]));
+        if (whole && is_code_like(words, len, off, n, name))
+            return true;
+        at++;
+    }
+    return false;
+}
+
+/* Whether the symbol, or one around it of its kind, is named. */
+static bool chain_is_named(const AcrIndex *index, gint32 id, const char *words, gsize len)
+{
+    if (id < 0)
+        return false;
+    AcrSymbolKind kind = acr_index_symbol(index, (guint32)id)->kind;
+    bool is_class = kind == ACR_SYMBOL_CLASS;
+    for (gint32 at = id; at >= 0; at = acr_index_symbol(index, (guint32)at)->parent) {
+        const AcrSymbol *symbol = acr_index_symbol(index, (guint32)at);
+        if ((symbol->kind == ACR_SYMBOL_CLASS) == is_class && is_named(words, len, symbol->name))
+            return true;
+    }
+    return false;
+}
+
+/* 2 for a function, 1 for a class around a line being named. */
+static guint score_place(const AcrIndex *index, gsize file, gsize line, const char *words,
+                         gsize len)
+{
+    gint32 class_id = -1, func = -1;
+    acr_index_enclosing(index, file, (guint32)line, &class_id, &func);
+    return (chain_is_named(index, func, words, len) ? 2 : 0) +
+           (chain_is_named(index, class_id, words, len) ? 1 : 0);
+}
+
+static gssize decide_by_words(const AcrPatchContext *context, const char *path,
+                              const AcrMatch *match, const char *words, gsize len)
+{
+    gssize file = context->index ? acr_index_find_file(context->index, path) : -1, best = -1;
+    guint most = 0, draws = 0;
+    for (guint i = 0; file >= 0 && i < match->places->len; i++) {
+        const AcrPlace *place = &g_array_index(match->places, AcrPlace, i);
+        guint score = score_place(context->index, (gsize)file, place->first + 1, words, len);
+        if (score > most) {
+            most = score;
+            best = (gssize)i;
+            draws = 0;
+        } else if (score > 0 && score == most) {
+            draws++;
+        }
+    }
+    return draws == 0 ? best : -1;
+}
+
+static gssize decide_by_hints(const AcrPatchContext *context, const char *path,
+                              const AcrMatch *match)
+{
+    gssize best = -1;
+    for (guint i = 0; i < match->places->len; i++) {
+        const AcrPlace *place = &g_array_index(match->places, AcrPlace, i);
+        for (gsize k = 0; k < context->n_hints; k++) {
+            const AcrPatchHint *hint = &context->hints[k];
+            if (strcmp(hint->file, path) != 0 || place->first + 1 < hint->first ||
+                place->last > hint->last)
+                continue;
+            if (best >= 0)
+                return -1;
+            best = (gssize)i;
+            break;
+        }
+    }
+    return best;
+}
+
+static gssize decide_place(const AcrPatchContext *context, const char *path, const AcrMatch *match,
+                           const char *words, gsize words_len)
+{
+    if (match->places->len == 1 && !match->many)
+        return 0;
+    if (match->many || match->places->len == 0)
+        return -1;
+    gssize place = decide_by_words(context, path, match, words, words_len);
+    return place >= 0 ? place : decide_by_hints(context, path, match);
 }
 
 /* The answer's words in front of an edit, back to the edit before it. */
@@ -72,23 +189,6 @@ static bool can_encode(const AcrSource *source, const GArray *readings, char **o
     }
     return true;
 }
-
-Located *acr_patch_located_new(guint number, GArray *readings)
-{
-    Located *located = g_new0(Located, 1);
-    located->number = number;
-    located->readings = g_array_ref(readings);
-    located->first = G_MAXSIZE;
-    for (guint i = 0; i < readings->len; i++) {
-        const AcrSplice *splice = &g_array_index(readings, AcrSplice, i);
-        located->first = MIN(located->first, splice->off);
-        located->last = MAX(located->last, splice->off + splice->len);
-    }
-    return located;
-}
-
-/* ---- Readings of an edit ----------------------------------------------------------------------
- */
 
 static bool is_firm(const AcrMatch *match)
 {
@@ -199,17 +299,10 @@ static gssize decide(const Work *work, guint number, const AcrSource *source, co
     const char *words = words_before(work, number, &len);
     gssize by_line = match->places->len > 1 ? decide_by_line(edit_at(work, number), match) : -1;
     if (by_line < 0)
-        return acr_decide_place(work->context, source->path, match, words, len);
+        return decide_place(work->context, source->path, match, words, len);
     unhinted.n_hints = 0;
-    gssize by_words = acr_decide_place(&unhinted, source->path, match, words, len);
+    gssize by_words = decide_place(&unhinted, source->path, match, words, len);
     return unhinted.index && (by_words < 0 || by_words == by_line) ? by_line : -1;
-}
-
-const char *acr_edit_quote_name(const AcrEdit *edit)
-{
-    static const char *const names[] = {"<original>", "the SEARCH part", "the hunk's old text",
-                                        "the file's text"};
-    return names[edit->form];
 }
 
 bool acr_patch_may_search(const Work *work)
@@ -217,7 +310,8 @@ bool acr_patch_may_search(const Work *work)
     return work->searched <= MAX_SEARCHED;
 }
 
-Located *acr_patch_locate(Work *work, guint number, const AcrSource *source, bool *out_missing)
+Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *source,
+                                bool *out_missing)
 {
     AcrEdit *edit = work->edits->pdata[number];
     AcrEditOutcome *outcome = outcome_at(work, number);
@@ -236,8 +330,8 @@ Located *acr_patch_locate(Work *work, guint number, const AcrSource *source, boo
     outcome->level = match.level;
     gssize chosen = decide(work, number, source, &match);
     if (chosen < 0) {
-        acr_work_refuse(work, number, ACR_EDIT_AMBIGUOUS,
-                        place_list(acr_edit_quote_name(edit), &match, source->path));
+        acr_patch_refuse(work, number, ACR_EDIT_AMBIGUOUS,
+                         place_list(acr_edit_quote_name(edit), &match, source->path));
         keep_places(work, number, &match);
         return NULL;
     }
@@ -245,14 +339,12 @@ Located *acr_patch_locate(Work *work, guint number, const AcrSource *source, boo
     outcome->start = (guint)place->first + 1;
     outcome->end = (guint)place->last;
     if (match.why) {
-        acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, g_steal_pointer(&match.why));
+        acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, g_steal_pointer(&match.why));
         return NULL;
     }
-    g_autoptr(GArray) readings = acr_patch_verbatim_fits(edit, &match, place)
-                                     ? acr_patch_verbatim(source, edit, &match, place)
-                                     : acr_fit_readings(source, &match, place, &why);
+    g_autoptr(GArray) readings = acr_replacement_readings(source, edit, &match, place, &why);
     if (why || !can_encode(source, readings, &why)) {
-        acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, why);
+        acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, why);
         return NULL;
     }
     return acr_patch_located_new(number, readings);

@@ -10,6 +10,14 @@
 
 #include "patch/apply_private.h"
 
+#define MAX_COMBINATIONS 64u /* of readings, in one file */
+#define MAX_LINTED 4u        /* versions of one file that are given to the linter */
+/* Bytes of a text that is compiled: Python takes some 300 times as much memory for it. Of longer
+ * ones the first reading stays, and whether they compile is not asked. */
+#define MAX_COMPILED (4u * 1024 * 1024)
+/* Bytes of all texts of one lint run: some 20 s of pylint, so that its deadline is never near. */
+#define MAX_LINT_BYTES (2u * 1024 * 1024)
+
 static bool is_python(const char *path)
 {
     return g_str_has_suffix(path, ".py") || g_str_has_suffix(path, ".pyi");
@@ -17,7 +25,7 @@ static bool is_python(const char *path)
 
 static bool is_compiled(const char *path, GBytes *bytes)
 {
-    return is_python(path) && g_bytes_get_size(bytes) <= ACR_REFEREE_MAX_COMPILED;
+    return is_python(path) && g_bytes_get_size(bytes) <= MAX_COMPILED;
 }
 
 /* The next combination; readings of later edits change first. False after the last. */
@@ -36,7 +44,7 @@ static GBytes *build(const AcrSource *source, Located *const *edits, gsize n, GE
     g_autofree const AcrSplice **splices = g_new0(const AcrSplice *, n + 1);
     for (gsize i = 0; i < n; i++)
         splices[i] = &g_array_index(edits[i]->readings, AcrSplice, edits[i]->chosen);
-    return acr_fit_apply(source, splices, n, error);
+    return acr_splices_apply(source, splices, n, error);
 }
 
 static bool is_new(const GPtrArray *seen, GBytes *bytes)
@@ -70,7 +78,7 @@ static bool try_all(const AcrReferee *referee, const AcrSource *source, Located 
                                        "cannot compile '%s': ", source->path);
         if (ok)
             g_ptr_array_add(sound, g_bytes_ref(bytes));
-    } while (++tries < ACR_PATCH_MAX_COMBINATIONS && next_combination(edits, n));
+    } while (++tries < MAX_COMBINATIONS && next_combination(edits, n));
     return true;
 }
 
@@ -102,8 +110,8 @@ static GPtrArray *list_versions(const AcrReferee *referee, const AcrChoice *choi
             return NULL;
         g_ptr_array_add(sound, first);
     }
-    if (sound->len > ACR_REFEREE_MAX_LINTED)
-        g_ptr_array_set_size(sound, ACR_REFEREE_MAX_LINTED);
+    if (sound->len > MAX_LINTED)
+        g_ptr_array_set_size(sound, MAX_LINTED);
     return g_steal_pointer(&sound);
 }
 
@@ -126,7 +134,7 @@ static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, g
         const GPtrArray *sound = versions->pdata[i];
         AcrRefereeFile file = {choices[i].source->path, choices[i].source->bytes,
                                (GBytes *const *)sound->pdata, sound->len};
-        if (bytes + bytes_of(&file) > ACR_REFEREE_MAX_LINT_BYTES)
+        if (bytes + bytes_of(&file) > MAX_LINT_BYTES)
             file.n_after = 1;
         else
             bytes += bytes_of(&file);
@@ -171,7 +179,8 @@ static bool lint(const AcrReferee *referee, AcrChoice *choices, const GPtrArray 
     return true;
 }
 
-bool acr_referee_choose(const AcrReferee *referee, AcrChoice *choices, gsize n, GError **error)
+bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gsize n,
+                               GError **error)
 {
     g_autoptr(GPtrArray) versions =
         g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
@@ -184,7 +193,7 @@ bool acr_referee_choose(const AcrReferee *referee, AcrChoice *choices, gsize n, 
     return lint(referee, choices, versions, error);
 }
 
-bool acr_referee_accepts(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
+bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
                          bool *out_ok, char **out_message, GError **error)
 {
     bool sound = true, was_sound = true;

@@ -2,18 +2,17 @@
  * Similarity: which lines of a file are most like the quoted ones.
  *
  * Two lines are as alike as their character pairs (Dice coefficient over bigrams of the text
- * without outer blanks; in large files first by classes of pairs, as sets of bits); the quote is
- * fitted into the file by dynamic programming over lines, in which a line may be missing on either
- * side at a cost. A line weighs as much as it is long, up to a bound, so that brackets and blank
- * lines decide nothing.
+ * without outer blanks); the quote is fitted into the file by dynamic programming over lines, in
+ * which a line may be missing on either side at a cost. A line weighs as much as it is long, up to
+ * a bound, so that brackets and blank lines decide nothing.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/match_private.h"
 
-#define MAX_CHARS 400u /* of a line that are looked at */
+#define MAX_CHARS 400u /* of a line that are compared */
 #define MAX_WEIGHT 60u
 #define MASK_WORDS 4u       /* of 64 classes each */
 #define EXACT_CELLS 200000u /* a larger table is first filled by classes of pairs only */

@@ -1,12 +1,13 @@
 /*
- * Where else in the repository quoted code stands: one pass over all Python files counts how many
- * lines of each quote a file has (a table of line hashes), and only the files with most of them are
- * compared by similarity.
+ * Where the code was probably meant to be that an edit quotes: regions of the file that it names,
+ * and of the other files. One pass over all Python files counts how many lines of each quote a file
+ * has (a table of line hashes), and only the files with most of them are compared by similarity.
  */
 #include <string.h>
 
 #include "patch/feedback_private.h"
 
+#define SAME 0.98 /* where a region of the file named is as alike as this, no other is searched */
 #define MAX_SEARCHED_BYTES (96u * 1024 * 1024)
 #define MAX_COMPARED 8u /* files, for each quote */
 #define MIN_CORE 4u     /* shorter lines say nothing about a file */
@@ -167,8 +168,10 @@ static void compare(const AcrPatchContext *context, const GArray *candidates, co
     }
 }
 
-void acr_elsewhere_find(const AcrPatchContext *context, const AcrLines *const *quotes,
-                        const char *const *not_in, gsize n, AcrElsewhere *out)
+/* For each of `n` quotes the most similar region of any Python file but `not_in[i]` (may be NULL).
+ * A quote that is NULL is passed over. */
+static void find_elsewhere(const AcrPatchContext *context, const AcrLines *const *quotes,
+                           const char *const *not_in, gsize n, AcrElsewhere *out)
 {
     g_auto(Search) search = {0};
     gsize searched = 0;
@@ -187,4 +190,42 @@ void acr_elsewhere_find(const AcrPatchContext *context, const AcrLines *const *q
     for (gsize i = 0; i < n; i++)
         if (quotes[i])
             compare(context, search.candidates[i], quotes[i], &out[i]);
+}
+
+static bool is_searched(const AcrRefusal *refusal)
+{
+    AcrEditStatus status = refusal->outcome->status;
+    return refusal->edit->original && refusal->outcome->start == 0 &&
+           (status == ACR_EDIT_UNMATCHED || status == ACR_EDIT_NO_FILE);
+}
+
+void acr_refusals_search(const AcrPatchContext *context, AcrRefusal *refusals, gsize n)
+{
+    g_autofree const AcrLines **quotes = g_new0(const AcrLines *, n + 1);
+    g_autofree const char **not_in = g_new0(const char *, n + 1);
+    g_autofree AcrElsewhere *found = g_new0(AcrElsewhere, n + 1);
+    for (gsize i = 0; i < n; i++) {
+        AcrRefusal *refusal = &refusals[i];
+        if (!is_searched(refusal))
+            continue;
+        acr_lines_of_quote(refusal->edit->original, &refusal->quote);
+        quotes[i] = &refusal->quote;
+        if (!refusal->source)
+            continue;
+        not_in[i] = refusal->source->path;
+        refusal->regions = acr_similar_find(&refusal->source->lines, &refusal->quote, 2);
+        if (refusal->regions->len > 0 &&
+            g_array_index(refusal->regions, AcrRegion, 0).score >= SAME)
+            quotes[i] = NULL;
+    }
+    find_elsewhere(context, quotes, not_in, n, found);
+    for (gsize i = 0; i < n; i++)
+        refusals[i].elsewhere = found[i];
+}
+
+void acr_refusal_clear(AcrRefusal *refusal)
+{
+    acr_lines_clear(&refusal->quote);
+    g_clear_pointer(&refusal->regions, g_array_unref);
+    g_clear_pointer(&refusal->elsewhere.source, acr_source_free);
 }

@@ -1,11 +1,52 @@
 /*
- * How a quote is read before it is looked for: as lines, without outer blank lines or elisions,
+ * How a quote is read before it is searched for: as lines, without outer blank lines or elisions,
  * without copied line numbers, without HTML escapes. What is taken off <original> is taken off
  * <patched> too.
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/match_private.h"
+
+static bool has_phrase(const char *s, gsize len)
+{
+    static const char *const phrases[] = {"rest of ",       "existing code",    "unchanged",
+                                          "omitted",        "remains the same", "remain the same",
+                                          "same as before", "other code",       "previous code"};
+    g_autofree char *lower = g_ascii_strdown(s, (gssize)len);
+    for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++)
+        if (strstr(lower, phrases[i]))
+            return true;
+    return false;
+}
+
+bool acr_line_is_elision(const AcrLine *line)
+{
+    const char *s = line->s + line->lead;
+    gsize len = line->core;
+    bool comment = len > 0 && *s == '#';
+    if (len == 0 || len > 160)
+        return false;
+    while (len > 0 && (*s == '#' || acr_is_blank(*s))) {
+        s++;
+        len--;
+    }
+    if ((len == 3 && memcmp(s, "...", 3) == 0) || (len == 3 && memcmp(s, "\xe2\x80\xa6", 3) == 0) ||
+        (len == 5 && (memcmp(s, "[...]", 5) == 0 || memcmp(s, "(...)", 5) == 0)))
+        return true;
+    if (!comment || len < 3)
+        return false;
+    bool dots = memcmp(s, "...", 3) == 0 || memcmp(s + len - 3, "...", 3) == 0 ||
+                memcmp(s, "\xe2\x80\xa6", 3) == 0 || memcmp(s + len - 3, "\xe2\x80\xa6", 3) == 0;
+    return dots || has_phrase(s, len);
+}
+
+gsize acr_elision_count(const AcrLines *lines)
+{
+    gsize n = 0;
+    for (gsize i = 0; i < lines->n; i++)
+        n += acr_line_is_elision(&lines->line[i]);
+    return n;
+}
 
 /* Length of "  123 ", "123:", "123 | " at the head of a line; 0 if there is none. */
 static gsize number_length(const AcrLine *line, gsize *out_number)
@@ -147,8 +188,7 @@ gsize acr_quote_take_numbers(AcrMatch *match)
     return first;
 }
 
-/* `text` with the HTML escapes of ASCII turned back, or NULL if it has none. */
-static char *unescape(const char *text)
+char *acr_text_unescape(const char *text)
 {
     static const char *const escapes[][2] = {
         {"&lt;", "<"},   {"&gt;", ">"},   {"&quot;", "\""}, {"&apos;", "'"}, {"&#39;", "'"},
@@ -156,21 +196,19 @@ static char *unescape(const char *text)
         {"&#38;", "&"},  {"&nbsp;", " "}, {"&amp;", "&"}};
     g_autoptr(GString) out = g_string_sized_new(strlen(text));
     bool any = false;
-    if (!strchr(text, '&'))
-        return NULL;
     while (*text) {
         gsize i = *text == '&' ? 0 : G_N_ELEMENTS(escapes);
         while (i < G_N_ELEMENTS(escapes) && !g_str_has_prefix(text, escapes[i][0]))
             i++;
-        if (i < G_N_ELEMENTS(escapes)) {
+        bool escaped = i < G_N_ELEMENTS(escapes);
+        if (escaped)
             g_string_append(out, escapes[i][1]);
-            text += strlen(escapes[i][0]);
-            any = true;
-        } else {
-            g_string_append_c(out, *text++);
-        }
+        else
+            g_string_append_c(out, *text);
+        text += escaped ? strlen(escapes[i][0]) : 1;
+        any = any || escaped;
     }
-    return any ? g_strdup(out->str) : NULL;
+    return any ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
 }
 
 void acr_quote_read(AcrMatch *match, const char *original, const char *patched)
@@ -183,13 +221,46 @@ void acr_quote_read(AcrMatch *match, const char *original, const char *patched)
 
 bool acr_quote_unescape(AcrMatch *match, const char *original, const char *patched)
 {
-    char *plain = unescape(original);
+    char *plain = acr_text_unescape(original);
     if (!plain)
         return false;
     g_ptr_array_add(match->store, plain);
-    char *plain_patched = unescape(patched);
+    char *plain_patched = acr_text_unescape(patched);
     if (plain_patched)
         g_ptr_array_add(match->store, plain_patched);
     acr_quote_read(match, plain, plain_patched ? plain_patched : patched);
     return true;
+}
+
+static void place_clear(gpointer data)
+{
+    g_free(((AcrPlace *)data)->map);
+}
+
+void acr_match_init(AcrMatch *match)
+{
+    *match = (AcrMatch){.places = g_array_new(FALSE, FALSE, sizeof(AcrPlace)),
+                        .store = g_ptr_array_new_with_free_func(g_free)};
+    g_array_set_clear_func(match->places, place_clear);
+}
+
+void acr_match_add_place(AcrMatch *match, const AcrPlace *place)
+{
+    if (match->places->len == ACR_PATCH_MAX_PLACES) {
+        match->many = true;
+        g_free(place->map);
+        return;
+    }
+    g_array_append_val(match->places, *place);
+}
+
+void acr_match_clear(AcrMatch *match)
+{
+    if (!match)
+        return;
+    g_clear_pointer(&match->places, g_array_unref);
+    acr_lines_clear(&match->original);
+    acr_lines_clear(&match->patched);
+    g_clear_pointer(&match->store, g_ptr_array_unref);
+    g_clear_pointer(&match->why, g_free);
 }
