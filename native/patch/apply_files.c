@@ -93,7 +93,8 @@ Located *acr_patch_located_new(guint number, GArray *readings)
     return located;
 }
 
-gint acr_patch_located_compare(gconstpointer a, gconstpointer b)
+/* Orders pointers to Located by the bytes that they touch, then by their numbers. */
+static gint compare_located(gconstpointer a, gconstpointer b)
 {
     const Located *x = *(Located *const *)a, *y = *(Located *const *)b;
     if (x->first != y->first)
@@ -171,7 +172,7 @@ static void drop_repeats(const Work *work, File *file)
 
 void acr_patch_settle(const Work *work, File *file)
 {
-    g_ptr_array_sort(file->located, acr_patch_located_compare);
+    g_ptr_array_sort(file->located, compare_located);
     drop_repeats(work, file);
     for (guint i = 1; i < file->located->len;) {
         const Located *before = file->located->pdata[i - 1], *here = file->located->pdata[i];
@@ -229,23 +230,17 @@ void acr_patch_create_file(Work *work, guint number, const char *path)
     const AcrEdit *edit = edit_at(work, number);
     File *file = g_hash_table_lookup(work->by_path, path);
     g_autoptr(GBytes) text = new_text(edit);
-    outcome_at(work, number)->level = ACR_LEVEL_EXACT;
-    if (file && !file->source && g_bytes_equal(file->after, text))
-        return;
-    if (file) {
-        outcome_at(work, number)->level = ACR_LEVEL_NONE;
+    bool again = file && !file->source && g_bytes_equal(file->after, text);
+    if (!again && (file || is_in_the_way(work, path))) {
         acr_patch_refuse(work, number, ACR_EDIT_OVERLAP,
-                         g_strdup("an earlier edit of this answer makes the same file"));
+                         g_strdup(file ? "an earlier edit of this answer makes the same file"
+                                       : "an earlier edit of this answer makes a file where this "
+                                         "one needs a folder, or the other way round"));
         return;
     }
-    if (is_in_the_way(work, path)) {
-        outcome_at(work, number)->level = ACR_LEVEL_NONE;
-        acr_patch_refuse(
-            work, number, ACR_EDIT_OVERLAP,
-            g_strdup("an earlier edit of this answer makes a file where this one needs "
-                     "a folder, or the other way round"));
+    outcome_at(work, number)->level = ACR_LEVEL_EXACT;
+    if (again)
         return;
-    }
     file = add_file(work, path, NULL);
     file->after = g_steal_pointer(&text);
     file->mode = edit->executable ? ACR_MODE_EXEC : 0;

@@ -19,15 +19,13 @@ typedef struct {
 
 Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
 void acr_patch_located_free(gpointer located);
-/* Orders pointers to Located by the bytes that they touch, then by their numbers. */
-gint acr_patch_located_compare(gconstpointer a, gconstpointer b);
 
-/* Which readings of one file's edits (sorted, not overlapping) are right. Borrowed but `after`. */
+/* Which readings of one file's edits (sorted, not overlapping) are right. All borrowed. */
 typedef struct {
     const AcrSource *source;
     Located *const *edits;
     gsize n;
-    GBytes *after; /* owned; set by acr_patch_choose_readings */
+    GBytes **out_after; /* where the result goes; that is owned */
 } AcrChoice;
 
 /*
@@ -40,19 +38,17 @@ typedef struct {
 bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gsize n,
                                GError **error) ACR_MUST_USE;
 
-/* Whether a change of a file may stand: it compiles, or did not before either. out_message: owned,
- * set when it may not. */
+/* Whether a change of a file may stand: it compiles, or did not before either. *out_broken (owned):
+ * why not, NULL where it may. */
 bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
-                         bool *out_ok, char **out_message, GError **error) ACR_MUST_USE;
+                         char **out_broken, GError **error) ACR_MUST_USE;
 
 /* ---- An answer and its files ----------------------------------------------------------------- */
 
 typedef struct {
     const AcrPatchContext *context;
-    const char *answer; /* UTF-8 */
-    gsize len;
-    char *repaired; /* owned; what `answer` is, when it came as something else */
-    bool cut;       /* the answer was longer than is read */
+    char *answer; /* owned; UTF-8 */
+    bool cut;     /* the answer was longer than is read */
     AcrFileNames *names;
     GPtrArray *edits;    /* of AcrEdit */
     GPtrArray *outcomes; /* of AcrEditOutcome */

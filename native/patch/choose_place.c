@@ -13,38 +13,8 @@
 #define MAX_TIMES_FILE                                                                             \
     16u /* a quote, of a file's length; line numbers and escapes make it longer */
 
-static bool preceded_by(const char *words, gsize at, const char *word)
-{
-    gsize n = strlen(word);
-    while (at > 0 && acr_is_blank(words[at - 1]))
-        at--;
-    return at >= n && g_ascii_strncasecmp(words + at - n, word, n) == 0 &&
-           (at == n || !acr_is_word(words[at - n - 1]));
-}
-
-/* A name in running text counts when it is written as one: `name`, name(), a.name,
- * <class>name</class>, "class name". */
-static bool is_code_like(const char *words, gsize len, gsize at, gsize n, const char *name)
-{
-    static const char *const kinds[] = {"class", "method", "function", "def", "property"};
-    char before = at > 0 ? words[at - 1] : ' ', after = at + n < len ? words[at + n] : ' ';
-    if (strchr("`'\"<>./:*", before) || strchr("`'\"<(", after) || strchr(name, '_'))
-        return true;
-    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++) {
-        gsize next = at + n;
-        while (next < len && acr_is_blank(words[next]))
-            next++;
-        if (preceded_by(words, at, kinds[i]) ||
-            (len - next >= strlen(kinds[i]) &&
-             strncmp(words + next, kinds[i], strlen(kinds[i])) == 0))
-            return true;
-    }
-    for (gsize i = 1; i < n; i++)
-        if (g_ascii_isupper(name[i]))
-            return true;
-    return false;
-}
-
+/* Whether the name stands in running text as one of code: `name`, name(), a.name,
+ * <class>name</class>, or with an underscore in it. */
 static bool is_named(const char *words, gsize len, const char *name)
 {
     gsize n = strlen(name);
@@ -53,7 +23,8 @@ static bool is_named(const char *words, gsize len, const char *name)
         gsize off = (gsize)(at - words);
         bool whole = (off == 0 || !acr_is_word(words[off - 1])) &&
                      (off + n == len || !acr_is_word(words[off + n]));
-        if (whole && is_code_like(words, len, off, n, name))
+        char before = off > 0 ? words[off - 1] : ' ', after = off + n < len ? words[off + n] : ' ';
+        if (whole && (strchr("`'\"<>./:*", before) || strchr("`'\"<(", after) || strchr(name, '_')))
             return true;
         at++;
     }
@@ -271,16 +242,10 @@ static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
 static gssize decide_by_line(const AcrEdit *edit, const AcrMatch *match)
 {
     gssize found = -1;
-    g_auto(AcrLines) quote = {0};
     if (edit->line == 0 || match->many)
         return -1;
-    acr_lines_of_quote(edit->original, &quote);
-    gsize blank = 0;
-    while (blank < quote.n && acr_line_is_blank(&quote.line[blank]))
-        blank++;
     for (guint i = 0; i < match->places->len; i++) {
-        gsize line = g_array_index(match->places, AcrPlace, i).first + 1;
-        if (line != edit->line && line != edit->line + blank)
+        if (g_array_index(match->places, AcrPlace, i).first + 1 != edit->line)
             continue;
         if (found >= 0)
             return -1;

@@ -47,28 +47,18 @@ static GBytes *build(const AcrSource *source, Located *const *edits, gsize n, GE
     return acr_splices_apply(source, splices, n, error);
 }
 
-static bool is_new(const GPtrArray *seen, GBytes *bytes)
-{
-    for (guint i = 0; i < seen->len; i++)
-        if (g_bytes_equal(seen->pdata[i], bytes))
-            return false;
-    return true;
-}
-
 /* Tries the combinations; *out_tried counts those on which the referee gave an answer. */
 static bool try_all(const AcrReferee *referee, const AcrSource *source, Located *const *edits,
                     gsize n, GPtrArray *sound, guint *out_tried, GError **error)
 {
-    g_autoptr(GPtrArray) seen = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
     guint tries = 0;
     do {
         g_autoptr(GBytes) bytes = build(source, edits, n, error);
         bool ok = false;
         if (!bytes)
             return false;
-        if (!is_new(seen, bytes) || !is_compiled(source->path, bytes))
+        if (!is_compiled(source->path, bytes))
             continue;
-        g_ptr_array_add(seen, g_bytes_ref(bytes));
         g_autofree char *message = NULL;
         g_autoptr(GError) failed = NULL;
         if (referee->compiles(referee->ctx, source->path, bytes, &ok, &message, &failed))
@@ -173,7 +163,7 @@ static bool lint(const AcrReferee *referee, AcrChoice *choices, const GPtrArray 
         return false;
     for (guint i = 0; i < files->len; i++) {
         const AcrRefereeFile *file = &g_array_index(files, AcrRefereeFile, i);
-        choices[i].after = g_bytes_ref(file->after[best_of(worse + at, file->n_after)]);
+        *choices[i].out_after = g_bytes_ref(file->after[best_of(worse + at, file->n_after)]);
         at += file->n_after;
     }
     return true;
@@ -194,23 +184,19 @@ bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gs
 }
 
 bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
-                         bool *out_ok, char **out_message, GError **error)
+                         char **out_broken, GError **error)
 {
     bool sound = true, was_sound = true;
     g_autofree char *message = NULL;
-    *out_ok = true;
+    g_autofree char *unused = NULL;
     if (!referee || !is_compiled(path, after))
         return true;
     if (!referee->compiles(referee->ctx, path, after, &sound, &message, error))
         return false;
-    if (sound)
-        return true;
-    g_autofree char *unused = NULL;
-    if (before && is_compiled(path, before) &&
+    if (!sound && before && is_compiled(path, before) &&
         !referee->compiles(referee->ctx, path, before, &was_sound, &unused, error))
         return false;
-    *out_ok = !was_sound;
-    if (was_sound)
-        *out_message = g_steal_pointer(&message);
+    if (!sound && was_sound)
+        *out_broken = g_steal_pointer(&message);
     return true;
 }

@@ -16,12 +16,6 @@
 #define MAX_NAME 100u              /* bytes */
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-static const AcrSource *source_of(const Work *work, const char *path)
-{
-    const File *file = path ? g_hash_table_lookup(work->by_path, path) : NULL;
-    return file ? file->source : NULL;
-}
-
 /* The code of the places where the bug is believed to be, once more; they share what is left. */
 static void show_hints(AcrFeedback *feedback)
 {
@@ -44,15 +38,10 @@ static void show_hints(AcrFeedback *feedback)
     }
 }
 
-/* The line that the compiler names, or 0. */
-static gsize line_of(const char *message)
-{
-    return g_str_has_prefix(message, "line ") ? (gsize)g_ascii_strtoull(message + 5, NULL, 10) : 0;
-}
-
 static void show_broken_file(AcrFeedback *feedback, const File *file)
 {
-    gsize line = line_of(file->broken);
+    const char *message = file->broken;
+    gsize line = g_str_has_prefix(message, "line ") ? g_ascii_strtoull(message + 5, NULL, 10) : 0;
     g_string_append_printf(feedback->text, "%s does not compile after the edits: %s\n", file->path,
                            file->broken);
     if (line == 0)
@@ -122,32 +111,27 @@ static void show_spoken_of(const Work *work, AcrFeedback *feedback)
     feedback->limit = limit;
 }
 
-static const char *headline(const Work *work, AcrExtractStatus status)
+static const char *headline(AcrExtractStatus status, bool has_tests)
 {
-    switch (status) {
-    case ACR_NO_PATCH:
-        return "The answer is empty.";
-    case ACR_RAW_PATCH_BUT_UNPARSED:
-        return acr_patch_count(work, ACR_EDIT_DROPPED_TEST) > 0
-                   ? "The answer edits only test files, which stay as they are. Edit the code that "
-                     "has the bug."
-                   : "The answer has no edit that can be applied. A description of the change, or "
-                     "a sketch of code that stands nowhere in the repository, changes nothing.";
-    case ACR_RAW_PATCH_BUT_UNMATCHED:
-        return "None of the edits was applied, since these could not be. Write all edits again.";
-    case ACR_MATCHED_BUT_BREAKS_SYNTAX:
-        return "None of the edits was applied.";
-    case ACR_MATCHED_BUT_EMPTY_DIFF:
-        return "The edits change nothing: <patched> equals <original>. Write the code as it should "
-               "be.";
-    case ACR_MATCHED_BUT_EMPTY_ORIGIN:
-        return "None of the edits was applied, since these have no <original>.";
-    case ACR_APPLICABLE_PATCH:
-        return acr_patch_count(work, ACR_EDIT_DROPPED_TEST) > 0
-                   ? "The edits were applied, but for those of test files."
-                   : "";
-    }
-    return "";
+    static const char *const lines[] = {
+        [ACR_NO_PATCH] = "The answer is empty.\n",
+        [ACR_RAW_PATCH_BUT_UNPARSED] =
+            "The answer has no edit that can be applied. A description of the change, or a sketch "
+            "of code that stands nowhere in the repository, changes nothing.\n",
+        [ACR_RAW_PATCH_BUT_UNMATCHED] =
+            "No edit was applied, because these failed. Write all edits again.\n",
+        [ACR_MATCHED_BUT_BREAKS_SYNTAX] = "No edit was applied.\n",
+        [ACR_MATCHED_BUT_EMPTY_DIFF] = "The edits change nothing: <patched> equals <original>. "
+                                       "Write the code as it should be.\n",
+        [ACR_MATCHED_BUT_EMPTY_ORIGIN] = "No edit was applied, because these have no <original>.\n",
+        [ACR_APPLICABLE_PATCH] = "",
+    };
+    if (has_tests && status == ACR_RAW_PATCH_BUT_UNPARSED)
+        return "The answer edits only test files, which stay as they are. Edit the code that has "
+               "the bug.\n";
+    if (has_tests && status == ACR_APPLICABLE_PATCH)
+        return "The edits were applied, but for those of test files.\n";
+    return lines[status];
 }
 
 static const char form[] =
@@ -168,10 +152,11 @@ static GArray *list_refusals(const Work *work)
     g_array_set_clear_func(refusals, (GDestroyNotify)acr_refusal_clear);
     for (guint i = 0; i < work->outcomes->len; i++) {
         const AcrEditOutcome *outcome = outcome_at(work, i);
+        const File *file = outcome->file ? g_hash_table_lookup(work->by_path, outcome->file) : NULL;
         AcrRefusal refusal = {.number = i + 1,
                               .edit = edit_at(work, i),
                               .outcome = outcome,
-                              .source = source_of(work, outcome->file),
+                              .source = file ? file->source : NULL,
                               .places = g_hash_table_lookup(work->places, GUINT_TO_POINTER(i))};
         if (outcome->status != ACR_EDIT_APPLIED)
             g_array_append_val(refusals, refusal);
@@ -206,11 +191,10 @@ static bool is_any_incomplete(const Work *work)
 
 char *acr_patch_message(const Work *work, AcrExtractStatus status)
 {
-    g_autoptr(GString) text = g_string_new(headline(work, status));
+    bool has_tests = acr_patch_count(work, ACR_EDIT_DROPPED_TEST) > 0;
+    g_autoptr(GString) text = g_string_new(headline(status, has_tests));
     AcrFeedback feedback = {text, ACR_PATCH_MAX_MESSAGE - ROOM, work->context};
     bool unread = status == ACR_NO_PATCH || status == ACR_RAW_PATCH_BUT_UNPARSED;
-    if (text->len > 0)
-        g_string_append_c(text, '\n');
     if (work->cut)
         g_string_append_printf(
             text, "The answer is too long: what follows its first %u MiB was not read.\n",
@@ -222,8 +206,7 @@ char *acr_patch_message(const Work *work, AcrExtractStatus status)
     if (status == ACR_MATCHED_BUT_BREAKS_SYNTAX)
         show_broken(work, &feedback);
     feedback.limit = all;
-    bool only_tests = acr_patch_count(work, ACR_EDIT_DROPPED_TEST) > 0;
-    if ((unread && !only_tests) || is_any_incomplete(work))
+    if ((unread && !has_tests) || is_any_incomplete(work))
         g_string_append(text, form);
     if (status != ACR_APPLICABLE_PATCH)
         show_hints(&feedback);

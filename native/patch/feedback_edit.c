@@ -138,8 +138,6 @@ static void show_difference(AcrFeedback *feedback, const AcrRefusal *refusal,
 static char *defined_name(const AcrLine *line)
 {
     const char *s = line->s + line->lead, *end = s + line->core;
-    if (line->core > 6 && g_str_has_prefix(s, "async "))
-        s += strlen("async ");
     if (!g_str_has_prefix(s, "def ") && !g_str_has_prefix(s, "class "))
         return NULL;
     s = strchr(s, ' ');

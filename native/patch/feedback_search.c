@@ -13,115 +13,84 @@
 #define MIN_CORE 4u     /* shorter lines say nothing about a file */
 #define MAX_QUOTE_LINES 4096u
 
-/* A line of a quote in the table. */
-typedef struct {
-    guint64 hash;
-    guint quote;
-    guint seen_in; /* number of the file, from 1, in which it was last seen */
-    gint next;     /* entry in the same slot, or -1 */
-} Entry;
-
 typedef struct {
     gsize entry; /* in the snapshot */
     guint lines; /* of the quote that it has */
 } Candidate;
 
+/* A quote that is searched for in other files. */
 typedef struct {
-    GArray *entries; /* of Entry */
-    gint *slot;      /* owned; first entry or -1 */
-    guint64 mask;
-    guint *lines;        /* owned; of each quote that are in the table */
-    guint *hits;         /* owned; of each quote in the file at hand */
-    GArray **candidates; /* owned; of each quote: of Candidate, most lines first */
-    gsize n;
-} Search;
+    AcrRefusal *refusal; /* borrowed */
+    guint lines;         /* of it that are in the table */
+    guint hits;          /* of these, in the file at hand */
+    GArray *candidates;  /* owned; of Candidate, most lines first */
+} Quote;
 
-static guint64 hash_core(const char *s, gsize len)
+/* What the table has of a line. */
+typedef struct {
+    GArray *quotes; /* owned; of guint: numbers of the quotes that have the line */
+    gsize seen_in;  /* number of the file, from 1, in which it was last seen */
+} Seen;
+
+static void quote_clear(gpointer data)
 {
-    guint64 hash = 0xcbf29ce484222325u;
-    for (gsize i = 0; i < len; i++)
-        hash = (hash ^ (guchar)s[i]) * 0x100000001b3u;
-    return hash ^ hash >> 29;
+    g_array_unref(((Quote *)data)->candidates);
 }
 
-static void add_quote(Search *search, guint number, const AcrLines *quote)
+static void seen_free(gpointer data)
 {
-    for (gsize j = 0; j < MIN(quote->n, MAX_QUOTE_LINES); j++) {
-        const AcrLine *line = &quote->line[j];
+    g_array_unref(((Seen *)data)->quotes);
+    g_free(data);
+}
+
+static guint hash_core(gconstpointer key)
+{
+    const AcrLine *line = key;
+    guint hash = 5381;
+    for (gsize i = 0; i < line->core; i++)
+        hash = hash * 33 + (guchar)line->s[line->lead + i];
+    return hash;
+}
+
+static gboolean same_core(gconstpointer a, gconstpointer b)
+{
+    return acr_line_same_core(a, b);
+}
+
+static void add_quote(GHashTable *table, GArray *quotes, AcrRefusal *refusal)
+{
+    Quote quote = {refusal, 0, 0, g_array_new(FALSE, FALSE, sizeof(Candidate))};
+    for (gsize j = 0; j < MIN(refusal->quote.n, MAX_QUOTE_LINES); j++) {
+        AcrLine *line = &refusal->quote.line[j];
+        Seen *seen = g_hash_table_lookup(table, line);
         if (line->core < MIN_CORE)
             continue;
-        Entry entry = {hash_core(line->s + line->lead, line->core), number, 0, -1};
-        g_array_append_val(search->entries, entry);
-        search->lines[number]++;
-    }
-}
-
-static void search_init(Search *search, const AcrLines *const *quotes, gsize n)
-{
-    *search = (Search){.entries = g_array_new(FALSE, FALSE, sizeof(Entry)), .n = n};
-    search->lines = g_new0(guint, n + 1);
-    search->hits = g_new0(guint, n + 1);
-    search->candidates = g_new0(GArray *, n + 1);
-    for (gsize i = 0; i < n; i++) {
-        search->candidates[i] = g_array_new(FALSE, FALSE, sizeof(Candidate));
-        if (quotes[i])
-            add_quote(search, (guint)i, quotes[i]);
-    }
-    gsize slots = 256;
-    while (slots < 4 * (gsize)search->entries->len)
-        slots *= 2;
-    search->mask = slots - 1;
-    search->slot = g_new(gint, slots);
-    memset(search->slot, 0xff, slots * sizeof(gint));
-    for (guint i = 0; i < search->entries->len; i++) {
-        Entry *entry = &g_array_index(search->entries, Entry, i);
-        gint *slot = &search->slot[entry->hash & search->mask];
-        entry->next = *slot;
-        *slot = (gint)i;
-    }
-}
-
-static void search_clear(Search *search)
-{
-    for (gsize i = 0; i < search->n; i++)
-        g_array_unref(search->candidates[i]);
-    g_free(search->candidates);
-    g_free(search->hits);
-    g_free(search->lines);
-    g_free(search->slot);
-    g_array_unref(search->entries);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Search, search_clear)
-
-static void count_line(Search *search, const char *s, gsize len, guint file)
-{
-    gsize lead = 0;
-    while (lead < len && acr_is_blank(s[lead]))
-        lead++;
-    while (len > lead && (acr_is_blank(s[len - 1]) || s[len - 1] == '\r'))
-        len--;
-    if (len - lead < MIN_CORE)
-        return;
-    guint64 hash = hash_core(s + lead, len - lead);
-    for (gint i = search->slot[hash & search->mask]; i >= 0;) {
-        Entry *entry = &g_array_index(search->entries, Entry, i);
-        if (entry->hash == hash && entry->seen_in != file) {
-            entry->seen_in = file;
-            search->hits[entry->quote]++;
+        if (!seen) {
+            seen = g_new0(Seen, 1);
+            seen->quotes = g_array_new(FALSE, FALSE, sizeof(guint));
+            g_hash_table_insert(table, line, seen);
         }
-        i = entry->next;
+        g_array_append_val(seen->quotes, quotes->len);
+        quote.lines++;
     }
+    g_array_append_val(quotes, quote);
 }
 
-static void count_lines(Search *search, GBytes *bytes, guint file)
+static void count_lines(GHashTable *table, GArray *quotes, GBytes *bytes, gsize file)
 {
     gsize len = 0;
     const char *data = g_bytes_get_data(bytes, &len);
     for (gsize at = 0; at < len;) {
         const char *end = memchr(data + at, '\n', len - at);
-        gsize line = end ? (gsize)(end - data) - at : len - at;
-        count_line(search, data + at, line, file);
-        at += line + 1;
+        gsize n = end ? (gsize)(end - data) - at : len - at;
+        bool cr = n > 0 && data[at + n - 1] == '\r';
+        AcrLine line = acr_line_make(data + at, n - cr, n);
+        Seen *seen = line.core < MIN_CORE ? NULL : g_hash_table_lookup(table, &line);
+        for (guint i = 0; seen && seen->seen_in != file && i < seen->quotes->len; i++)
+            g_array_index(quotes, Quote, g_array_index(seen->quotes, guint, i)).hits++;
+        if (seen)
+            seen->seen_in = file;
+        at += n + 1;
     }
 }
 
@@ -131,52 +100,26 @@ static void keep_candidate(GArray *candidates, Candidate candidate)
     while (at > 0 && g_array_index(candidates, Candidate, at - 1).lines < candidate.lines)
         at--;
     g_array_insert_val(candidates, at, candidate);
-    if (candidates->len > MAX_COMPARED)
-        g_array_set_size(candidates, MAX_COMPARED);
+    g_array_set_size(candidates, MIN(candidates->len, MAX_COMPARED));
 }
 
-static void take_counts(Search *search, gsize entry, const char *path, const char *const *not_in)
+/* A file that has a third of a quote's lines is a candidate. */
+static void take_counts(GArray *quotes, gsize entry, const char *path)
 {
-    for (gsize i = 0; i < search->n; i++) {
-        guint hits = search->hits[i];
-        search->hits[i] = 0;
-        if (hits > 0 && 3 * hits >= search->lines[i] && g_strcmp0(path, not_in[i]) != 0)
-            keep_candidate(search->candidates[i], (Candidate){entry, hits});
+    for (guint i = 0; i < quotes->len; i++) {
+        Quote *quote = &g_array_index(quotes, Quote, i);
+        const AcrSource *named = quote->refusal->source;
+        guint hits = quote->hits;
+        quote->hits = 0;
+        if (hits > 0 && 3 * hits >= quote->lines && !(named && strcmp(path, named->path) == 0))
+            keep_candidate(quote->candidates, (Candidate){entry, hits});
     }
 }
 
-static AcrSource *read_entry(const AcrPatchContext *context, gsize entry)
+static void find_candidates(const AcrPatchContext *context, GHashTable *table, GArray *quotes)
 {
-    g_autoptr(GBytes) bytes = acr_snapshot_read(context->snapshot, entry, NULL);
-    return bytes ? acr_source_new(acr_snapshot_entry(context->snapshot, entry)->path, bytes) : NULL;
-}
-
-static void compare(const AcrPatchContext *context, const GArray *candidates, const AcrLines *quote,
-                    AcrElsewhere *out)
-{
-    for (guint i = 0; i < candidates->len; i++) {
-        gsize entry = g_array_index(candidates, Candidate, i).entry;
-        g_autoptr(AcrSource) source = read_entry(context, entry);
-        if (!source)
-            continue;
-        g_autoptr(GArray) regions = acr_similar_find(&source->lines, quote, 1);
-        if (regions->len == 0 || g_array_index(regions, AcrRegion, 0).score <= out->region.score)
-            continue;
-        out->region = g_array_index(regions, AcrRegion, 0);
-        acr_source_free(out->source);
-        out->source = g_steal_pointer(&source);
-    }
-}
-
-/* For each of `n` quotes the most similar region of any Python file but `not_in[i]` (may be NULL).
- * A quote that is NULL is passed over. */
-static void find_elsewhere(const AcrPatchContext *context, const AcrLines *const *quotes,
-                           const char *const *not_in, gsize n, AcrElsewhere *out)
-{
-    g_auto(Search) search = {0};
     gsize searched = 0;
-    search_init(&search, quotes, n);
-    for (gsize i = 0; search.entries->len > 0 && i < acr_snapshot_size(context->snapshot); i++) {
+    for (gsize i = 0; quotes->len > 0 && i < acr_snapshot_size(context->snapshot); i++) {
         const AcrEntry *entry = acr_snapshot_entry(context->snapshot, i);
         if (entry->mode == ACR_MODE_LINK || !g_str_has_suffix(entry->path, ".py"))
             continue;
@@ -184,12 +127,28 @@ static void find_elsewhere(const AcrPatchContext *context, const AcrLines *const
         searched += bytes ? g_bytes_get_size(bytes) : 0;
         if (!bytes || searched > MAX_SEARCHED_BYTES)
             continue;
-        count_lines(&search, bytes, (guint)i + 1);
-        take_counts(&search, i, entry->path, not_in);
+        count_lines(table, quotes, bytes, i + 1);
+        take_counts(quotes, i, entry->path);
     }
-    for (gsize i = 0; i < n; i++)
-        if (quotes[i])
-            compare(context, search.candidates[i], quotes[i], &out[i]);
+}
+
+static void compare(const AcrPatchContext *context, const Quote *quote)
+{
+    AcrElsewhere *out = &quote->refusal->elsewhere;
+    for (guint i = 0; i < quote->candidates->len; i++) {
+        gsize entry = g_array_index(quote->candidates, Candidate, i).entry;
+        g_autoptr(GBytes) bytes = acr_snapshot_read(context->snapshot, entry, NULL);
+        if (!bytes)
+            continue;
+        g_autoptr(AcrSource) source =
+            acr_source_new(acr_snapshot_entry(context->snapshot, entry)->path, bytes);
+        g_autoptr(GArray) regions = acr_similar_find(&source->lines, &quote->refusal->quote, 1);
+        if (regions->len == 0 || g_array_index(regions, AcrRegion, 0).score <= out->region.score)
+            continue;
+        out->region = g_array_index(regions, AcrRegion, 0);
+        acr_source_free(out->source);
+        out->source = g_steal_pointer(&source);
+    }
 }
 
 static bool is_searched(const AcrRefusal *refusal)
@@ -201,26 +160,25 @@ static bool is_searched(const AcrRefusal *refusal)
 
 void acr_refusals_search(const AcrPatchContext *context, AcrRefusal *refusals, gsize n)
 {
-    g_autofree const AcrLines **quotes = g_new0(const AcrLines *, n + 1);
-    g_autofree const char **not_in = g_new0(const char *, n + 1);
-    g_autofree AcrElsewhere *found = g_new0(AcrElsewhere, n + 1);
+    g_autoptr(GHashTable) table = g_hash_table_new_full(hash_core, same_core, NULL, seen_free);
+    g_autoptr(GArray) quotes = g_array_new(FALSE, FALSE, sizeof(Quote));
+    g_array_set_clear_func(quotes, quote_clear);
     for (gsize i = 0; i < n; i++) {
         AcrRefusal *refusal = &refusals[i];
+        double best = 0;
         if (!is_searched(refusal))
             continue;
         acr_lines_of_quote(refusal->edit->original, &refusal->quote);
-        quotes[i] = &refusal->quote;
-        if (!refusal->source)
-            continue;
-        not_in[i] = refusal->source->path;
-        refusal->regions = acr_similar_find(&refusal->source->lines, &refusal->quote, 2);
-        if (refusal->regions->len > 0 &&
-            g_array_index(refusal->regions, AcrRegion, 0).score >= SAME)
-            quotes[i] = NULL;
+        if (refusal->source)
+            refusal->regions = acr_similar_find(&refusal->source->lines, &refusal->quote, 2);
+        if (refusal->regions && refusal->regions->len > 0)
+            best = g_array_index(refusal->regions, AcrRegion, 0).score;
+        if (best < SAME)
+            add_quote(table, quotes, refusal);
     }
-    find_elsewhere(context, quotes, not_in, n, found);
-    for (gsize i = 0; i < n; i++)
-        refusals[i].elsewhere = found[i];
+    find_candidates(context, table, quotes);
+    for (guint i = 0; i < quotes->len; i++)
+        compare(context, &g_array_index(quotes, Quote, i));
 }
 
 void acr_refusal_clear(AcrRefusal *refusal)

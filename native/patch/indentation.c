@@ -7,33 +7,12 @@
 
 #include "patch/replacement_private.h"
 
-#define DEFAULT_STEP 4u
-
 static gssize first_code(const AcrLines *lines)
 {
     for (gsize i = 0; i < lines->n; i++)
         if (!acr_line_is_blank(&lines->line[i]))
             return (gssize)i;
     return -1;
-}
-
-static gsize smallest_step(const AcrLines *lines)
-{
-    gsize step = 0;
-    const AcrLine *last = NULL;
-    for (gsize i = 0; i < lines->n; i++) {
-        const AcrLine *line = &lines->line[i];
-        if (acr_line_is_blank(line))
-            continue;
-        if (memchr(line->s, '\t', line->lead))
-            return 8;
-        gsize a = last ? acr_line_width(last) : acr_line_width(line), b = acr_line_width(line),
-              d = a > b ? a - b : b - a;
-        if (d > 0 && (step == 0 || d < step))
-            step = d;
-        last = line;
-    }
-    return step;
 }
 
 /* The first line of the quote has no indentation although it has in the file, and that of the
@@ -251,10 +230,10 @@ const Reading *acr_indentation_order(const Fit *fit, gsize *out_n)
 
 void acr_indentation_init(Fit *fit)
 {
-    fit->step = smallest_step(&fit->match->original);
+    fit->step = acr_lines_step(&fit->match->original);
     if (fit->step == 0)
-        fit->step = smallest_step(&fit->match->patched);
+        fit->step = acr_lines_step(&fit->match->patched);
     if (fit->step == 0)
-        fit->step = DEFAULT_STEP;
+        fit->step = ACR_DEFAULT_STEP;
     fit->first_lost = !fit->place->inside && lost_first_lead(fit);
 }

@@ -92,35 +92,6 @@ static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
     return line;
 }
 
-static int sign_of(gssize n)
-{
-    return (n > 0) - (n < 0);
-}
-
-/* Whether the quoted lines are shifted as a whole, but for a first one that lost its indentation.
- * Where one side has tabs, each line must be deeper or less deep than the one before as in the
- * file. */
-static bool is_shifted(const Elided *e, const gssize *map)
-{
-    gssize shift = 0, last_ours = -1, last_theirs = -1;
-    for (gsize j = 0; j < e->quote->n; j++) {
-        const AcrLine *line = &e->quote->line[j];
-        if (map[j] < 0 || acr_line_is_blank(line) || (j == 0 && line->lead == 0))
-            continue;
-        const AcrLine *file = &e->file->line[map[j]];
-        gssize ours = (gssize)acr_line_width(line), theirs = (gssize)acr_line_width(file);
-        bool tabs = memchr(line->s, '\t', line->lead) || memchr(file->s, '\t', file->lead);
-        if (last_ours >= 0 && !tabs && theirs - ours != shift)
-            return false;
-        if (last_ours >= 0 && sign_of(ours - last_ours) != sign_of(theirs - last_theirs))
-            return false;
-        shift = theirs - ours;
-        last_ours = ours;
-        last_theirs = theirs;
-    }
-    return true;
-}
-
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
 {
     static const AcrSameLine compare[] = {acr_line_same_trimmed, acr_line_same_core};
@@ -138,7 +109,7 @@ bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *mat
                 continue;
             map = g_new0(gssize, n);
             gsize end = follow(&e, i, first_len, map);
-            if (end > 0 && is_shifted(&e, map))
+            if (end > 0)
                 acr_match_add_place(
                     match, &(AcrPlace){.first = i, .last = end, .map = g_steal_pointer(&map)});
         }

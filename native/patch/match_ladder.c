@@ -19,21 +19,6 @@ static bool all_same(const AcrLines *file, gsize first, const AcrLines *quote, A
     return true;
 }
 
-/* The step of the quote's indentation that answers to one tab of the file: the smallest difference
- * between its lines. */
-static gsize quote_step(const AcrLines *quote)
-{
-    gsize step = 0;
-    for (gsize j = 1; j < quote->n; j++) {
-        gsize a = acr_line_width(&quote->line[j - 1]), b = acr_line_width(&quote->line[j]);
-        gsize difference = a > b ? a - b : b - a;
-        if (quote->line[j].core > 0 && quote->line[j - 1].core > 0 && difference > 0 &&
-            (step == 0 || difference < step))
-            step = difference;
-    }
-    return step > 0 ? step : 4;
-}
-
 /* File indentation in the quote's units. */
 static gssize file_width(const AcrLine *line, gsize step)
 {
@@ -44,10 +29,11 @@ static gssize file_width(const AcrLine *line, gsize step)
 }
 
 /* Every line is shifted by the same number of columns; where the file has tabs and the quote
- * blanks, a tab is one step. */
+ * blanks, a tab is one step of the quote. */
 static bool is_shifted(const AcrLines *file, gsize first, const AcrLines *quote)
 {
-    gsize step = quote_step(quote);
+    gsize step = acr_lines_step(quote);
+    step = step > 0 ? step : ACR_DEFAULT_STEP;
     for (int tabs = 0; tabs < 2; tabs++) {
         bool known = false, uniform = true;
         gssize shift = 0;
@@ -124,19 +110,21 @@ static bool at_border(const AcrLine *line, gsize col, gsize len)
            (end == line->len || !acr_is_word(line->s[end]) || !acr_is_word(line->s[end - 1]));
 }
 
-/* Gives up after ACR_PATCH_MAX_CUTS places inside words: what was found until then is not known to
- * stand once. */
-static void find_in_line(const AcrLines *file, const AcrLine *quote, AcrMatch *match)
+/* All places of a quote of one line inside lines, cut out of no word. Gives up after
+ * ACR_PATCH_MAX_CUTS places inside words: what was found until then is not known to stand once. */
+static bool find_inside(const AcrLines *file, AcrMatch *match)
 {
+    const AcrLine *quote = match->original.line;
     guint cuts = 0;
+    if (match->original.n != 1 || quote->core == 0)
+        return false;
     for (gsize i = 0; i < file->n && !match->many && cuts < ACR_PATCH_MAX_CUTS; i++) {
         const AcrLine *line = &file->line[i];
         const char *at = line->s, *end = line->s + line->len;
         while (!match->many && cuts < ACR_PATCH_MAX_CUTS &&
                (at = memmem(at, (gsize)(end - at), quote->s, quote->len))) {
             gsize col = (gsize)(at++ - line->s);
-            AcrPlace place = {.first = i, .last = i + 1, .inside = true, .col_first = col};
-            place.col_last = col + quote->len;
+            AcrPlace place = {.first = i, .last = i + 1, .inside = true, .column = col};
             if (at_border(line, col, quote->len))
                 acr_match_add_place(match, &place);
             else
@@ -144,42 +132,7 @@ static void find_in_line(const AcrLines *file, const AcrLine *quote, AcrMatch *m
         }
     }
     match->many = match->many || (cuts == ACR_PATCH_MAX_CUTS && match->places->len > 0);
-}
-
-static bool spans_from(const AcrLines *file, gsize i, const AcrLine *quote, gsize n)
-{
-    const AcrLine *head = &file->line[i], *tail = &file->line[i + n - 1];
-    if (head->len < quote[0].len ||
-        memcmp(head->s + head->len - quote[0].len, quote[0].s, quote[0].len) != 0)
-        return false;
-    if (tail->len < quote[n - 1].len || memcmp(tail->s, quote[n - 1].s, quote[n - 1].len) != 0)
-        return false;
-    if (!at_border(head, head->len - quote[0].len, quote[0].len) ||
-        !at_border(tail, 0, quote[n - 1].len))
-        return false;
-    for (gsize j = 1; j + 1 < n; j++)
-        if (!acr_line_same_exact(&file->line[i + j], &quote[j]))
-            return false;
-    return true;
-}
-
-static bool find_inside(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
-{
-    gsize n = quote->n;
-    if (n == 0 || n > file->n || file->n > ACR_PATCH_MAX_SCAN / n)
-        return false;
-    if (n == 1 && quote->line[0].core > 0)
-        find_in_line(file, &quote->line[0], match);
-    for (gsize i = 0; n > 1 && i + n <= file->n && !match->many; i++)
-        if (spans_from(file, i, quote->line, n))
-            acr_match_add_place(match,
-                                &(AcrPlace){.first = i,
-                                            .last = i + n,
-                                            .inside = true,
-                                            .col_first = file->line[i].len - quote->line[0].len,
-                                            .col_last = quote->line[n - 1].len});
-    if (match->places->len > 0)
-        match->level = ACR_LEVEL_EXACT;
+    match->level = match->places->len > 0 ? ACR_LEVEL_EXACT : match->level;
     return match->places->len > 0;
 }
 
@@ -212,14 +165,6 @@ static bool find_numbered(const AcrLines *file, AcrMatch *match)
     return true;
 }
 
-static bool find_unescaped(const AcrLines *file, const char *original, const char *patched,
-                           AcrMatch *match)
-{
-    if (!acr_quote_unescape(match, original, patched))
-        return false;
-    return find_whole(file, match) || find_inside(file, &match->original, match);
-}
-
 /* The rules of level `similar` on the quote as it is read now. */
 static bool find_loosely(const AcrLines *file, AcrMatch *match)
 {
@@ -230,16 +175,12 @@ static bool find_loosely(const AcrLines *file, AcrMatch *match)
             acr_skip_find(file, &match->original, match));
 }
 
-/* The quote as written, without line numbers, without escapes: by each rule, then by likeness. */
+/* By each rule the quote as written, then by likeness without line numbers. */
 static bool find_similar(const AcrLines *file, const char *original, const char *patched,
                          AcrMatch *match)
 {
     acr_quote_read(match, original, patched);
     if (find_loosely(file, match))
-        return true;
-    if (acr_quote_take_numbers(match) && find_loosely(file, match))
-        return true;
-    if (acr_quote_unescape(match, original, patched) && find_loosely(file, match))
         return true;
     acr_quote_read(match, original, patched);
     acr_quote_take_numbers(match);
@@ -258,8 +199,9 @@ void acr_ladder_find(const AcrSource *source, const char *original, const char *
     bool found = find_whole(file, out);
     if (!found && acr_quote_trim_blank(out))
         found = find_whole(file, out);
-    found = found || find_inside(file, &out->original, out) || find_with_elisions(file, out) ||
-            find_numbered(file, out) || find_unescaped(file, original, patched, out);
+    found = found || find_inside(file, out) || find_with_elisions(file, out) ||
+            find_numbered(file, out) ||
+            (acr_quote_unescape(out, original, patched) && find_whole(file, out));
     found = found || find_similar(file, original, patched, out);
     if (found)
         acr_elision_check(out);

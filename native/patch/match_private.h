@@ -19,8 +19,8 @@
 /* Where a quote stands in a file. Lines 0-based, [first, last). */
 typedef struct {
     gsize first, last;
-    bool inside;               /* begins or ends inside a line: */
-    gsize col_first, col_last; /*   byte columns in line `first` and in line `last - 1` */
+    bool inside;  /* a part of line `first`, */
+    gsize column; /*   from this byte column on */
     /* Owned; quote line -> file line or -1; NULL: quote line j is line first + j. At level
      * `similar` twice as long: map[n + j] is the file's line behind those of quote line j, and
      * quote lines that stand in one line of the file have the same. */

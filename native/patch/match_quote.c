@@ -89,26 +89,16 @@ static bool is_numbered(const AcrLines *lines, gsize *out_first)
 
 /* Takes the numbers off the lines that have one, from `least` to `most` and never falling: another
  * is code. */
-static void strip_numbers(const AcrLines *lines, gsize least, gsize most, AcrLines *out)
+static void strip_numbers(AcrLines *lines, gsize least, gsize most)
 {
-    *out = (AcrLines){.line = g_new0(AcrLine, lines->n + 1), .n = lines->n};
     for (gsize j = 0; j < lines->n; j++) {
         const AcrLine *line = &lines->line[j];
         gsize number = 0, len = number_length(line, &number);
-        if (number < least || number > most)
-            len = 0;
-        if (len > 0)
-            least = number;
-        out->line[j] = acr_line_make(line->s + len, line->len - len, line->full - len);
+        if (len == 0 || number < least || number > most)
+            continue;
+        least = number;
+        lines->line[j] = acr_line_make(line->s + len, line->len - len, line->full - len);
     }
-}
-
-/* A part of `lines` as a copy. */
-static void slice(const AcrLines *lines, gsize from, gsize to, AcrLines *out)
-{
-    *out = (AcrLines){.line = g_new0(AcrLine, to - from + 1), .n = to - from};
-    if (to > from)
-        memcpy(out->line, lines->line + from, (to - from) * sizeof(AcrLine));
 }
 
 static gsize blank_head(const AcrLines *lines)
@@ -127,12 +117,10 @@ static gsize blank_tail(const AcrLines *lines)
     return n;
 }
 
-static void replace_lines(AcrLines *lines, gsize from, gsize to)
+static void keep_lines(AcrLines *lines, gsize from, gsize to)
 {
-    AcrLines part;
-    slice(lines, from, to, &part);
-    acr_lines_clear(lines);
-    *lines = part;
+    memmove(lines->line, lines->line + from, (to - from) * sizeof(AcrLine));
+    lines->n = to - from;
 }
 
 /* Takes outer blank lines off the quote, and as many off the replacement; false if there are none.
@@ -143,10 +131,10 @@ bool acr_quote_trim_blank(AcrMatch *match)
     gsize head = blank_head(o), tail = head < o->n ? blank_tail(o) : 0;
     if (head + tail == 0 || head == o->n)
         return false;
-    replace_lines(o, head, o->n - tail);
+    keep_lines(o, head, o->n - tail);
     head = MIN(head, blank_head(p));
     tail = MIN(MIN(tail, blank_tail(p)), p->n - head);
-    replace_lines(p, head, p->n - tail);
+    keep_lines(p, head, p->n - tail);
     return true;
 }
 
@@ -154,19 +142,18 @@ bool acr_quote_trim_blank(AcrMatch *match)
 bool acr_quote_trim_elisions(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;
-    bool any = false;
+    gsize before = o->n;
     while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[0]) &&
            acr_line_is_elision(&p->line[0])) {
-        replace_lines(o, 1, o->n);
-        replace_lines(p, 1, p->n);
-        any = true;
+        keep_lines(o, 1, o->n);
+        keep_lines(p, 1, p->n);
     }
     while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[o->n - 1]) &&
            acr_line_is_elision(&p->line[p->n - 1])) {
-        replace_lines(o, 0, o->n - 1);
-        replace_lines(p, 0, p->n - 1);
-        any = true;
+        o->n--;
+        p->n--;
     }
+    bool any = o->n < before;
     if (any)
         acr_quote_trim_blank(match);
     return any;
@@ -176,15 +163,10 @@ bool acr_quote_trim_elisions(AcrMatch *match)
 gsize acr_quote_take_numbers(AcrMatch *match)
 {
     gsize first = 0;
-    AcrLines original, patched;
     if (!is_numbered(&match->original, &first))
         return 0;
-    strip_numbers(&match->original, 0, G_MAXSIZE, &original);
-    strip_numbers(&match->patched, first, first + match->original.n + match->patched.n, &patched);
-    acr_lines_clear(&match->original);
-    acr_lines_clear(&match->patched);
-    match->original = original;
-    match->patched = patched;
+    strip_numbers(&match->original, 0, G_MAXSIZE);
+    strip_numbers(&match->patched, first, first + match->original.n + match->patched.n);
     return first;
 }
 

@@ -17,177 +17,129 @@
 
 #include "patch/match_private.h"
 
-#define MIN_WEIGHT 20u /* characters of a quote that is looked for by likeness */
-
+#define MIN_WEIGHT 20u  /* characters of a quote that is searched for by likeness */
 #define MAX_TOKENS 600u /* of a line; longer ones are not compared */
 
-typedef struct {
-    const char *s;
-    gsize len;
-} Token;
-
-static gsize split(const char *s, gsize len, Token *out)
+/* The words of a line, as views; owned array of AcrLine. */
+static GArray *split(const AcrLine *line)
 {
-    gsize n = 0;
-    for (gsize i = 0; i < len && n <= MAX_TOKENS;) {
-        gsize from = i++;
-        if (acr_is_word(s[from]))
-            while (i < len && acr_is_word(s[i]))
-                i++;
-        else if (acr_is_blank(s[from]))
-            while (i < len && acr_is_blank(s[i]))
-                i++;
-        out[n++] = (Token){s + from, i - from};
+    GArray *tokens = g_array_new(FALSE, FALSE, sizeof(AcrLine));
+    const char *s = line->s + line->lead, *end = s + line->core;
+    while (s < end) {
+        const char *from = s++;
+        while (s < end && ((acr_is_word(*from) && acr_is_word(*s)) ||
+                           (acr_is_blank(*from) && acr_is_blank(*s))))
+            s++;
+        gsize len = (gsize)(s - from);
+        AcrLine token = {.s = from, .len = len, .full = len, .core = len};
+        g_array_append_val(tokens, token);
     }
-    return n;
+    return tokens;
 }
 
-static bool same_token(Token a, Token b)
+static const AcrLine *tokens_of(const GArray *tokens)
 {
-    return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
+    return (const AcrLine *)(const void *)tokens->data;
 }
 
-/* A replacement of tokens [from, to) of the base by [with, with_end) of another line. */
-typedef struct {
-    gsize from, to, with, with_end;
-} Change;
-
-static GArray *changes_of(const Token *base, gsize n, const Token *other, gsize m)
+/* For each word of `b` the number of that of `a`, or -1; owned. NULL: there are too many words. */
+static gssize *pair_words(const GArray *a, const GArray *b)
 {
-    GArray *out = g_array_new(FALSE, FALSE, sizeof(Change));
-    gsize width = m + 1;
-    g_autofree guint16 *best = g_new0(guint16, (n + 1) * width);
-    for (gsize i = n; i-- > 0;)
-        for (gsize j = m; j-- > 0;)
-            best[i * width + j] = same_token(base[i], other[j])
-                                      ? (guint16)(best[(i + 1) * width + j + 1] + 1)
-                                      : MAX(best[(i + 1) * width + j], best[i * width + j + 1]);
-    for (gsize i = 0, j = 0; i < n || j < m;) {
-        if (i < n && j < m && same_token(base[i], other[j])) {
-            i++;
-            j++;
-            continue;
-        }
-        Change change = {i, i, j, j};
-        while ((i < n || j < m) && !(i < n && j < m && same_token(base[i], other[j]))) {
-            if (j == m || (i < n && best[(i + 1) * width + j] >= best[i * width + j + 1]))
-                i++;
-            else
-                j++;
-        }
-        change.to = i;
-        change.with_end = j;
-        g_array_append_val(out, change);
-    }
-    return out;
+    if (a->len > MAX_TOKENS || b->len > MAX_TOKENS)
+        return NULL;
+    gssize *pair = g_new(gssize, b->len + 1);
+    acr_lines_align(tokens_of(a), a->len, tokens_of(b), b->len, pair);
+    return pair;
 }
 
-static bool same_change(const Change *a, const Token *a_line, const Change *b, const Token *b_line)
+/* ---- One line that is changed in two ways ------------------------------------------------------ */
+
+/* Words [from, to) as one view. */
+static AcrLine part_of(const GArray *tokens, gsize from, gsize to)
 {
-    if (a->from != b->from || a->to != b->to || a->with_end - a->with != b->with_end - b->with)
-        return false;
-    for (gsize i = 0; i < a->with_end - a->with; i++)
-        if (!same_token(a_line[a->with + i], b_line[b->with + i]))
-            return false;
-    return true;
+    const AcrLine *token = tokens_of(tokens);
+    gsize len = from < to ? (gsize)(token[to - 1].s - token[from].s) + token[to - 1].len : 0;
+    return (AcrLine){.s = from < to ? token[from].s : "", .len = len};
 }
 
-/* Changes that touch the same tokens; one that only inserts may stand at the border of another that
- * replaces. */
-static bool collide(const Change *a, const Change *b)
+/* Appends `ours` with what `theirs` changes of `base`; what only adds words may stand beside other
+ * changes. False where both change the same words. */
+static bool merge_part(GString *out, AcrLine base, AcrLine theirs, AcrLine ours)
 {
-    bool a_inserts = a->from == a->to, b_inserts = b->from == b->to;
-    if (a_inserts && b_inserts)
-        return a->from == b->from;
-    if (a_inserts)
-        return a->from > b->from && a->from < b->to;
-    if (b_inserts)
-        return b->from > a->from && b->from < a->to;
-    return a->from < b->to && b->from < a->to;
+    gsize more = theirs.len - MIN(base.len, theirs.len);
+    bool same = acr_line_same_exact(&base, &theirs) || acr_line_same_exact(&theirs, &ours);
+    bool before = more > 0 && base.len > 0 && memcmp(theirs.s + more, base.s, base.len) == 0;
+    bool behind = more > 0 && base.len > 0 && memcmp(theirs.s, base.s, base.len) == 0;
+    if (before && !same && !behind)
+        g_string_append_len(out, theirs.s, (gssize)more);
+    if (same || before || behind)
+        g_string_append_len(out, ours.s, (gssize)ours.len);
+    if (behind && !same)
+        g_string_append_len(out, theirs.s + base.len, (gssize)more);
+    return same || before || behind;
 }
 
-typedef struct {
-    Token *base, *theirs, *ours;
-    GArray *their_changes, *our_changes;
-} Merge;
-
-static const Change *change_at(const GArray *changes, guint i)
+char *acr_words_merge(const AcrLine *base_line, const AcrLine *their_line, const AcrLine *our_line)
 {
-    return i < changes->len ? &g_array_index(changes, Change, i) : NULL;
-}
-
-static void put_tokens(GString *out, const Token *line, gsize from, gsize to)
-{
-    for (gsize i = from; i < to; i++)
-        g_string_append_len(out, line[i].s, (gssize)line[i].len);
-}
-
-static char *write_merged(const Merge *merge, gsize n)
-{
+    g_autoptr(GArray) base = split(base_line);
+    g_autoptr(GArray) theirs = split(their_line);
+    g_autoptr(GArray) ours = split(our_line);
+    g_autofree gssize *in_theirs = pair_words(theirs, base);
+    g_autofree gssize *in_ours = pair_words(ours, base);
     g_autoptr(GString) out = g_string_new(NULL);
-    gsize at = 0;
-    for (guint t = 0, o = 0;;) {
-        const Change *a = change_at(merge->their_changes, t), *b = change_at(merge->our_changes, o);
-        if (!a && !b)
-            break;
-        if (a && b && same_change(a, merge->theirs, b, merge->ours)) {
-            t++; /* both did it */
+    gsize from = 0, their_from = 0, our_from = 0;
+    if (!in_theirs || !in_ours)
+        return NULL;
+    for (gsize i = 0; i <= base->len; i++) {
+        bool end = i == base->len;
+        if (!end && (in_theirs[i] < 0 || in_ours[i] < 0))
             continue;
-        }
-        if (a && b && collide(a, b))
+        gsize their_to = end ? theirs->len : (gsize)in_theirs[i],
+              our_to = end ? ours->len : (gsize)in_ours[i];
+        AcrLine a = part_of(base, from, i), b = part_of(theirs, their_from, their_to),
+                c = part_of(ours, our_from, our_to);
+        if (!merge_part(out, a, b, c) && !merge_part(out, a, c, b))
             return NULL;
-        bool a_first = a && (!b || a->from < b->from || (a->from == b->from && a->to <= b->to));
-        const Change *first = a_first ? a : b;
-        put_tokens(out, merge->base, at, first->from);
-        put_tokens(out, a_first ? merge->theirs : merge->ours, first->with, first->with_end);
-        at = first->to;
-        t += a_first;
-        o += !a_first;
+        if (!end)
+            g_string_append_len(out, tokens_of(base)[i].s, (gssize)tokens_of(base)[i].len);
+        from = i + 1;
+        their_from = their_to + 1;
+        our_from = our_to + 1;
     }
-    put_tokens(out, merge->base, at, n);
-    return g_strdup(out->str);
+    return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
-char *acr_words_merge(const AcrLine *base, const AcrLine *theirs, const AcrLine *ours)
+/* ---- What differs between two lines ------------------------------------------------------------ */
+
+/* The words that occur in the lines; owned set of strings. */
+static GHashTable *known_words(const AcrLines *lines)
 {
-    const AcrLine *lines[] = {base, theirs, ours};
-    g_autofree Token *tokens = g_new(Token, 3 * (MAX_TOKENS + 2));
-    gsize n[3];
-    for (gsize i = 0; i < 3; i++) {
-        n[i] = split(lines[i]->s + lines[i]->lead, lines[i]->core, tokens + i * (MAX_TOKENS + 2));
-        if (n[i] > MAX_TOKENS)
-            return NULL;
+    GHashTable *known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (gsize i = 0; i < lines->n; i++) {
+        g_autoptr(GArray) tokens = split(&lines->line[i]);
+        for (guint k = 0; k < tokens->len; k++)
+            if (acr_is_word(*tokens_of(tokens)[k].s))
+                g_hash_table_add(known,
+                                 g_strndup(tokens_of(tokens)[k].s, tokens_of(tokens)[k].len));
     }
-    Merge merge = {tokens, tokens + MAX_TOKENS + 2, tokens + 2 * (MAX_TOKENS + 2), NULL, NULL};
-    g_autoptr(GArray) theirs_changes = changes_of(merge.base, n[0], merge.theirs, n[1]);
-    g_autoptr(GArray) our_changes = changes_of(merge.base, n[0], merge.ours, n[2]);
-    merge.their_changes = theirs_changes;
-    merge.our_changes = our_changes;
-    return write_merged(&merge, n[0]);
+    return known;
 }
 
-static bool is_known(GHashTable *known, const Token *line, gsize from, gsize to)
+static bool is_known(GHashTable *known, const AcrLine *token)
 {
-    for (gsize i = from; i < to; i++) {
-        if (!acr_is_word(*line[i].s))
-            continue;
-        g_autofree char *word = g_strndup(line[i].s, line[i].len);
-        if (g_hash_table_contains(known, word))
-            return true;
-    }
-    return false;
+    g_autofree char *word = g_strndup(token->s, token->len);
+    return g_hash_table_contains(known, word);
 }
 
 /* Words without which a line says the opposite, or something else. */
-static bool turns_sense(const Token *line, gsize from, gsize to)
+static bool turns_sense(const AcrLine *token)
 {
     static const char *const words[] = {
         "not", "and",   "or",    "is",    "in",    "else", "if",     "elif", "while", "return",
         "def", "class", "raise", "yield", "await", "del",  "lambda", "with", "for"};
-    for (gsize i = from; i < to; i++)
-        for (gsize k = 0; k < G_N_ELEMENTS(words); k++)
-            if (line[i].len == strlen(words[k]) && memcmp(line[i].s, words[k], line[i].len) == 0)
-                return true;
+    for (gsize k = 0; k < G_N_ELEMENTS(words); k++)
+        if (token->len == strlen(words[k]) && memcmp(token->s, words[k], token->len) == 0)
+            return true;
     return false;
 }
 
@@ -195,40 +147,24 @@ static bool turns_sense(const Token *line, gsize from, gsize to)
  * another, a word that turns the sense. */
 static bool words_differ(const AcrLine *quoted, const AcrLine *theirs, GHashTable *known)
 {
-    g_autofree Token *a = g_new(Token, MAX_TOKENS + 2);
-    g_autofree Token *b = g_new(Token, MAX_TOKENS + 2);
-    gsize n = split(quoted->s + quoted->lead, quoted->core, a),
-          m = split(theirs->s + theirs->lead, theirs->core, b);
-    if (n > MAX_TOKENS || m > MAX_TOKENS)
+    g_autoptr(GArray) a = split(quoted);
+    g_autoptr(GArray) b = split(theirs);
+    g_autofree gssize *pair = pair_words(a, b);
+    if (!pair)
         return true;
-    g_autoptr(GArray) changes = changes_of(a, n, b, m);
-    for (guint i = 0; i < changes->len; i++) {
-        const Change *change = change_at(changes, i);
-        if (turns_sense(a, change->from, change->to) ||
-            turns_sense(b, change->with, change->with_end))
-            return true;
-        if (change->with < change->with_end && is_known(known, a, change->from, change->to))
-            return true;
+    for (gsize i = 0, j = 0; i < a->len || j < b->len;) {
+        gsize with = j;
+        for (; j < b->len && pair[j] < 0; j++)
+            if (turns_sense(&tokens_of(b)[j]))
+                return true;
+        gsize to = j < b->len ? (gsize)pair[j] : a->len;
+        for (; i < to; i++)
+            if (turns_sense(&tokens_of(a)[i]) || (with < j && is_known(known, &tokens_of(a)[i])))
+                return true;
+        i += j < b->len;
+        j += j < b->len;
     }
     return false;
-}
-
-/* The words that occur in the lines; owned set of strings. */
-static GHashTable *known_words(const AcrLines *lines)
-{
-    GHashTable *known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    for (gsize i = 0; i < lines->n; i++) {
-        const AcrLine *line = &lines->line[i];
-        for (gsize at = line->lead; at < line->lead + line->core;) {
-            gsize from = at++;
-            if (!acr_is_word(line->s[from]))
-                continue;
-            while (at < line->len && acr_is_word(line->s[at]))
-                at++;
-            g_hash_table_add(known, g_strndup(line->s + from, at - from));
-        }
-    }
-    return known;
 }
 
 /* Whether the lines at the place are the quoted ones, mistyped. */

@@ -162,18 +162,6 @@ static gint depth_of(const Stream *stream, gsize first, gsize last)
     return depth;
 }
 
-/* Lines behind the place that hold nothing but the brackets that it leaves open belong to it. */
-static gsize take_closers(const Stream *file, const AcrLines *lines, gsize first, gsize last,
-                          gint wanted)
-{
-    gint depth = depth_of(file, first, last);
-    while (depth > wanted && last < lines->n && file->start[last] == file->stop[last]) {
-        depth += file->depth[last];
-        last++;
-    }
-    return last;
-}
-
 static gssize *map_lines(const Stream *file, gsize n_file, const Stream *quote, gsize n, gsize at)
 {
     gssize *map = g_new(gssize, 2 * n + 1);
@@ -194,19 +182,11 @@ static void take_place(const Stream *file, const AcrLines *lines, const Stream *
     gsize last = line_of(file, lines->n, at + quote->text->len - 1) + 1;
     if (file->start[first] != at || file->stop[last - 1] != at + quote->text->len)
         return;
-    gint wanted = depth_of(quote, 0, n);
-    gsize whole = take_closers(file, lines, first, last, wanted);
-    if (depth_of(file, first, whole) != wanted)
+    if (depth_of(file, first, last) != depth_of(quote, 0, n))
         return;
     gssize *map = map_lines(file, lines->n, quote, n, at);
-    for (gsize j = n; whole > last && j-- > 0;) { /* the closers belong to the last line mapped */
-        if (map[j] < 0)
-            continue;
-        map[n + j] = (gssize)whole;
-        break;
-    }
     acr_map_blank_lines(lines, asked, map);
-    acr_match_add_place(match, &(AcrPlace){.first = first, .last = whole, .map = map});
+    acr_match_add_place(match, &(AcrPlace){.first = first, .last = last, .map = map});
 }
 
 static bool find_stream(const AcrLines *lines, const AcrLines *asked, bool brackets,

@@ -81,41 +81,10 @@ static gsize offset_of(const AcrSource *source, gsize line)
     return (gsize)(source->lines.line[line].s - source->text.text);
 }
 
-static gsize back_to_line(const char *s, gsize at)
+/* Unchanged lines that were written anew become the file's own again; `exact`: with the blanks at
+ * their ends. */
+static void restore_lines(Fit *fit, bool exact)
 {
-    while (at > 0 && s[at - 1] != '\n' && !(s[at - 1] == '\r' && s[at] != '\n'))
-        at--;
-    return at;
-}
-
-/* Leaves out the lines at both ends that do not change. */
-static AcrSplice trim_splice(const AcrSource *source, gsize off, gsize len, const char *with)
-{
-    const char *old = source->text.text + off;
-    gsize new_len = strlen(with), head = 0, tail = 0, most = MIN(len, new_len);
-    while (head < most && old[head] == with[head])
-        head++;
-    if (head < len || head < new_len)
-        head = back_to_line(old, head);
-    while (tail < most - head && old[len - 1 - tail] == with[new_len - 1 - tail])
-        tail++;
-    while (tail > 0) { /* forward to the next line that is whole on both sides */
-        char last_old = len > tail ? old[len - tail - 1] : '\n',
-             last_new = new_len > tail ? with[new_len - tail - 1] : '\n';
-        bool whole = (len == tail + head || last_old == '\n') &&
-                     (new_len == tail + head || last_new == '\n');
-        if (whole && (head == 0 || old[head - 1] == '\n'))
-            break;
-        tail--;
-    }
-    return (AcrSplice){off + head, len - head - tail,
-                       g_strndup(with + head, new_len - head - tail)};
-}
-
-/* Unchanged lines that were written anew become the file's own again. */
-static void restore_lines(Fit *fit)
-{
-    gsize n = fit->place->last - fit->place->first;
     const AcrLine *old = fit->source->lines.line + fit->place->first;
     g_autofree AcrLine *made = g_new(AcrLine, fit->lines->len + 1);
     g_autofree gssize *same = g_new(gssize, fit->lines->len + 1);
@@ -125,24 +94,41 @@ static void restore_lines(Fit *fit)
                       ? fit->source->lines.line[line->keep]
                       : acr_line_make(line->text, strlen(line->text), strlen(line->text));
     }
-    acr_lines_align(old, n, made, fit->lines->len, same);
+    acr_lines_align(old, fit->place->last - fit->place->first, made, fit->lines->len, same);
     for (guint k = 0; k < fit->lines->len; k++) {
         NewLine *line = &g_array_index(fit->lines, NewLine, k);
-        if (line->keep < 0 && same[k] >= 0)
+        if (line->keep < 0 && same[k] >= 0 &&
+            (!exact || acr_line_same_exact(&made[k], &old[same[k]])))
             line->keep = (gssize)fit->place->first + same[k];
     }
 }
 
-static AcrSplice make_splice(Fit *fit)
+/* Whether line f of the file has no line end. */
+static bool is_bare(const AcrSource *source, gsize f)
+{
+    return source->lines.line[f].full == source->lines.line[f].len;
+}
+
+/* Whether line k of the result is line f of the file, with its line end; `bare`: the last one gets
+ * none. */
+static bool stays(const Fit *fit, gsize k, gsize f, bool bare)
+{
+    return g_array_index(fit->lines, NewLine, k).keep == (gssize)f &&
+           (bare && k + 1 == fit->lines->len) == is_bare(fit->source, f);
+}
+
+/* The lines of the result but for those at both ends that do not change. */
+static AcrSplice make_splice(Fit *fit, bool bare)
 {
     const AcrSource *source = fit->source;
     const char *eol = acr_source_eol(source, fit->place->first);
-    const AcrLine *last =
-        fit->place->last > fit->place->first ? &source->lines.line[fit->place->last - 1] : NULL;
-    bool bare = last && last->full == last->len; /* the file ends here without a line end */
+    gsize first = fit->place->first, last = fit->place->last, from = 0, to = fit->lines->len;
     g_autoptr(GString) text = g_string_new(NULL);
-    restore_lines(fit);
-    for (guint k = 0; k < fit->lines->len; k++) {
+    for (; first < last && from < to && stays(fit, from, first, bare); first++)
+        from++;
+    for (; first < last && from < to && stays(fit, to - 1, last - 1, bare); last--)
+        to--;
+    for (gsize k = from; k < to; k++) {
         const NewLine *line = &g_array_index(fit->lines, NewLine, k);
         const AcrLine *kept = line->keep >= 0 ? &source->lines.line[line->keep] : NULL;
         if (kept)
@@ -156,8 +142,9 @@ static AcrSplice make_splice(Fit *fit)
         else
             g_string_append(text, eol);
     }
-    gsize off = offset_of(source, fit->place->first);
-    return trim_splice(source, off, offset_of(source, fit->place->last) - off, text->str);
+    gsize off = offset_of(source, first);
+    return (AcrSplice){off, offset_of(source, last) - off,
+                       g_string_free(g_steal_pointer(&text), FALSE)};
 }
 
 static void add_reading(GArray *readings, AcrSplice splice)
@@ -189,99 +176,48 @@ static AcrSplice splice_inside(const Fit *fit, Reading reading)
             g_string_append_len(text, first->s, (gssize)first->lead);
         g_string_append_len(text, line->s, (gssize)line->len);
     }
-    gsize off = offset_of(fit->source, fit->place->first) + fit->place->col_first;
-    gsize end = offset_of(fit->source, fit->place->last - 1) + fit->place->col_last;
-    return (AcrSplice){off, end - off, g_string_free(g_steal_pointer(&text), FALSE)};
-}
-
-static void readings_inside(const Fit *fit, GArray *readings)
-{
-    bool one = fit->match->original.n == 1;
-    add_reading(readings, splice_inside(fit, one ? READ_RELATIVE : READ_ABSOLUTE));
-    add_reading(readings, splice_inside(fit, one ? READ_ABSOLUTE : READ_RELATIVE));
-}
-
-/* The lines that differ: of the file [first, last), of the new text [from, to). */
-typedef struct {
-    gsize first, last, from, to;
-    bool open; /* the last of the new lines gets no line end */
-} Changed;
-
-/* Whether line `line - 1` has no line end. */
-static bool is_open(const AcrSource *source, gsize line)
-{
-    return line > 0 && source->lines.line[line - 1].full == source->lines.line[line - 1].len;
-}
-
-static Changed find_changed(const AcrSource *source, const AcrEdit *edit, const AcrLines *new,
-                            const AcrPlace *place)
-{
-    const AcrLine *old = source->lines.line;
-    Changed changed = {place->first, place->last, 0, new->n, false};
-    bool was_open = is_open(source, place->last);
-    if (place->last == source->lines.n)
-        changed.open = edit->bare || (was_open && !edit->was_bare);
-    gsize kept = changed.open != was_open; /* the last line is written again */
-    while (changed.first + kept < changed.last && changed.from + kept < changed.to &&
-           acr_line_same_exact(&old[changed.first], &new->line[changed.from])) {
-        bool last_of_one = changed.from + 1 == changed.to && changed.first + 1 < changed.last;
-        if (changed.open && last_of_one)
-            break; /* it loses the line end that it has */
-        changed.first++;
-        changed.from++;
-    }
-    while (kept == 0 && changed.first < changed.last && changed.from < changed.to &&
-           acr_line_same_exact(&old[changed.last - 1], &new->line[changed.to - 1])) {
-        changed.last--;
-        changed.to--;
-    }
-    bool at_end = changed.last == source->lines.n;
-    bool blank = changed.to > changed.from && new->line[changed.to - 1].len == 0;
-    changed.open = changed.open && at_end && !blank;
-    return changed;
+    gsize off = offset_of(fit->source, fit->place->first) + fit->place->column;
+    return (AcrSplice){off, fit->match->original.line[0].len,
+                       g_string_free(g_steal_pointer(&text), FALSE)};
 }
 
 /* Whether a place takes the new text of a hunk as it is. */
 static bool is_verbatim(const AcrEdit *edit, const AcrMatch *match, const AcrPlace *place)
 {
     return edit->form == ACR_EDIT_DIFF && match->level == ACR_LEVEL_EXACT && !place->inside &&
-           !place->map && place->last > place->first &&
            place->last - place->first == match->original.n;
 }
 
-static AcrSplice splice_verbatim(const AcrSource *source, const AcrEdit *edit,
-                                 const AcrMatch *match, const AcrPlace *place)
+/* The new text of a hunk, line by line; whether the file's last line has a line end changes only if
+ * the diff says so. */
+static AcrSplice splice_verbatim(Fit *fit, const AcrEdit *edit)
 {
-    g_autoptr(GString) text = g_string_new(NULL);
-    AcrLine blank = acr_line_make("", 0, 0);
-    const AcrLines one_blank = {&blank, 1};
-    const AcrLines *new = edit->one_blank ? &one_blank : &match->patched;
-    Changed changed = find_changed(source, edit, new, place);
-    bool appended = changed.first == changed.last && is_open(source, changed.last);
-    gsize off = offset_of(source, changed.first), end = offset_of(source, changed.last);
-    for (gsize i = changed.from; i < changed.to; i++) {
-        const AcrLine *line = &new->line[i];
-        gsize at = MIN(changed.first + (i - changed.from), MAX(changed.last, 1) - 1);
-        const char *eol = acr_source_eol(source, at);
-        if (appended && i == changed.from)
-            g_string_append(text, eol);
-        g_string_append_len(text, line->s, (gssize)line->len);
-        if (i + 1 < changed.to || !changed.open)
-            g_string_append(text, eol);
+    const AcrLines *patched = &fit->match->patched;
+    bool at_end = fit->place->last == fit->source->lines.n;
+    bool bare =
+        at_end && (edit->bare || (is_bare(fit->source, fit->place->last - 1) && !edit->was_bare));
+    for (gsize k = 0; k < patched->n + edit->one_blank; k++) {
+        const AcrLine *line = k < patched->n ? &patched->line[k] : NULL;
+        NewLine new = {.keep = -1, .text = line ? g_strndup(line->s, line->len) : g_strdup("")};
+        g_array_append_val(fit->lines, new);
+        bare = bare && (*new.text || k + 1 < patched->n + edit->one_blank);
     }
-    return (AcrSplice){off, end - off, g_string_free(g_steal_pointer(&text), FALSE)};
+    restore_lines(fit, true);
+    return make_splice(fit, bare);
 }
 
 static void readings_of_lines(Fit *fit, GArray *readings, char **out_why)
 {
     gsize n = 0;
     const Reading *order = acr_indentation_order(fit, &n);
+    bool bare = fit->place->last > fit->place->first && is_bare(fit->source, fit->place->last - 1);
     for (gsize i = 0; i < n; i++) {
         if (fit->match->level != ACR_LEVEL_SIMILAR)
             make_lines(fit, order[i]);
         else if (!acr_fit_transplant(fit, order[i], out_why))
             return;
-        add_reading(readings, make_splice(fit));
+        restore_lines(fit, false);
+        add_reading(readings, make_splice(fit, bare));
     }
 }
 
@@ -292,20 +228,21 @@ GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
     Fit fit = {.source = source, .match = match, .place = place};
     *out_why = NULL;
     acr_indentation_init(&fit);
+    fit.paired = g_new(gssize, match->patched.n + 1);
+    acr_lines_align(match->original.line, match->original.n, match->patched.line, match->patched.n,
+                    fit.paired);
+    fit.lines = g_array_new(FALSE, FALSE, sizeof(NewLine));
+    g_array_set_clear_func(fit.lines, clear_line);
     if (place->inside) {
-        readings_inside(&fit, readings);
+        add_reading(readings, splice_inside(&fit, READ_RELATIVE));
+        add_reading(readings, splice_inside(&fit, READ_ABSOLUTE));
     } else if (is_verbatim(edit, match, place)) {
-        add_reading(readings, splice_verbatim(source, edit, match, place));
+        add_reading(readings, splice_verbatim(&fit, edit));
     } else {
-        fit.paired = g_new(gssize, match->patched.n + 1);
-        acr_lines_align(match->original.line, match->original.n, match->patched.line,
-                        match->patched.n, fit.paired);
-        fit.lines = g_array_new(FALSE, FALSE, sizeof(NewLine));
-        g_array_set_clear_func(fit.lines, clear_line);
         readings_of_lines(&fit, readings, out_why);
-        g_array_unref(fit.lines);
-        g_free(fit.paired);
     }
+    g_array_unref(fit.lines);
+    g_free(fit.paired);
     return readings;
 }
 

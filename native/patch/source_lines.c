@@ -72,6 +72,25 @@ gsize acr_line_width(const AcrLine *line)
     return width;
 }
 
+gsize acr_lines_step(const AcrLines *lines)
+{
+    gsize step = 0, last = 0;
+    bool any = false;
+    for (gsize i = 0; i < lines->n; i++) {
+        const AcrLine *line = &lines->line[i];
+        if (acr_line_is_blank(line))
+            continue;
+        if (memchr(line->s, '\t', line->lead))
+            return 8;
+        gsize width = acr_line_width(line), d = width > last ? width - last : last - width;
+        if (any && d > 0 && (step == 0 || d < step))
+            step = d;
+        last = width;
+        any = true;
+    }
+    return step;
+}
+
 bool acr_line_same_core(const AcrLine *a, const AcrLine *b)
 {
     return a->core == b->core && memcmp(a->s + a->lead, b->s + b->lead, a->core) == 0;

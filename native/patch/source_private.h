@@ -43,6 +43,9 @@ static inline bool acr_is_word(char c)
 }
 /* Columns of the leading blanks; a tab goes on to the next multiple of eight. */
 gsize acr_line_width(const AcrLine *line);
+/* The smallest difference of indentation between lines, 8 where one has a tab; 0: there is none. */
+gsize acr_lines_step(const AcrLines *lines);
+#define ACR_DEFAULT_STEP 4u
 static inline bool acr_line_is_blank(const AcrLine *line)
 {
     return line->core == 0;

@@ -31,43 +31,21 @@ static bool is_joined(const Fit *fit, gsize j)
            file_line(fit, j - 1) >= 0 && file_end(fit, j - 1) > file_line(fit, j);
 }
 
-/* Hunks of the pairing, made wider until they begin and end between lines of the file. */
+/* The hunks of the pairing. */
 static GArray *find_hunks(const Fit *fit)
 {
     GArray *hunks = g_array_new(FALSE, FALSE, sizeof(Hunk));
     gsize n = fit->match->original.n, m = fit->match->patched.n;
     for (gsize j = 0, k = 0; j < n || k < m;) {
-        if (j < n && k < m && fit->paired[k] == (gssize)j) {
-            j++;
-            k++;
-            continue;
-        }
         Hunk hunk = {.a = j, .c = k};
         while (k < m && fit->paired[k] < 0)
             k++;
-        j = k < m ? (gsize)fit->paired[k] : n;
-        hunk.b = j;
+        hunk.b = j = k < m ? (gsize)fit->paired[k] : n;
         hunk.d = k;
-        gsize floor_a = 0, floor_c = 0;
-        Hunk *last = hunks->len > 0 ? &g_array_index(hunks, Hunk, hunks->len - 1) : NULL;
-        if (last) {
-            floor_a = last->b;
-            floor_c = last->d;
-        }
-        while (hunk.a > floor_a && hunk.c > floor_c && is_joined(fit, hunk.a)) {
-            hunk.a--;
-            hunk.c--;
-        }
-        while (j < n && k < m && fit->paired[k] == (gssize)j && is_joined(fit, j)) {
-            j++;
-            k++;
-        }
-        hunk.b = j;
-        hunk.d = k;
-        if (last && last->b == hunk.a && last->d == hunk.c)
-            *last = (Hunk){last->a, hunk.b, last->c, hunk.d};
-        else
+        if (hunk.a < hunk.b || hunk.c < hunk.d)
             g_array_append_val(hunks, hunk);
+        j += k < m;
+        k += k < m;
     }
     return hunks;
 }
@@ -220,7 +198,7 @@ bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why)
         gssize from = -1, to = -1;
         if (!hunk_lines(fit, hunk, &from, &to, out_why))
             return false;
-        if (from < at) { /* two hunks in one line of the file */
+        if (from < at || is_joined(fit, hunk->a) || is_joined(fit, hunk->b)) {
             *out_why = g_strdup("<original> is broken into lines otherwise than the file");
             return false;
         }
