@@ -122,14 +122,6 @@ static AcrEditForm form_of(const Work *work, const Located *located)
     return edit_at(work, located->number)->form;
 }
 
-static bool has_two_forms(const Work *work, const File *file)
-{
-    for (guint i = 1; i < file->located->len; i++)
-        if (form_of(work, file->located->pdata[i]) != form_of(work, file->located->pdata[0]))
-            return true;
-    return false;
-}
-
 /* Appends to `text` what the edits of other forms inside the span of edit `i` make of that span;
  * false when there is none, or one that is not wholly inside. */
 static bool make_span(const Work *work, const File *file, guint i, GString *text)
@@ -159,7 +151,7 @@ static bool make_span(const Work *work, const File *file, guint i, GString *text
 /* Takes out edits that say in another form what finer ones say as well. */
 static void drop_repeats(const Work *work, File *file)
 {
-    for (guint i = 0; i < file->located->len && has_two_forms(work, file);) {
+    for (guint i = 0; i < file->located->len;) {
         const Located *located = file->located->pdata[i];
         g_autoptr(GString) text = g_string_new(NULL);
         if (make_span(work, file, i, text) &&

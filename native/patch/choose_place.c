@@ -13,133 +13,97 @@
 #define MAX_TIMES_FILE                                                                             \
     16u /* a quote, of a file's length; line numbers and escapes make it longer */
 
+/* What says which of several places is meant. All borrowed. */
+typedef struct {
+    const AcrPatchContext *context;
+    const AcrEdit *edit;
+    const char *path;
+    gssize file;       /* of the index, or -1 */
+    const char *words; /* the answer's, in front of the edit, back to the edit before it */
+} Clues;
+
 /* Whether the name stands in running text as one of code: `name`, name(), a.name,
  * <class>name</class>, or with an underscore in it. */
-static bool is_named(const char *words, gsize len, const char *name)
+static bool is_named(const char *words, const char *name)
 {
     gsize n = strlen(name);
-    const char *at = words;
-    while (n > 0 && (at = memmem(at, len - (gsize)(at - words), name, n))) {
-        gsize off = (gsize)(at - words);
-        bool whole = (off == 0 || !acr_is_word(words[off - 1])) &&
-                     (off + n == len || !acr_is_word(words[off + n]));
-        char before = off > 0 ? words[off - 1] : ' ', after = off + n < len ? words[off + n] : ' ';
-        if (whole && (strchr("`'\"<>./:*", before) || strchr("`'\"<(", after) || strchr(name, '_')))
+    for (const char *at = words; n > 0 && (at = strstr(at, name)); at++) {
+        char before = at > words ? at[-1] : ' ', after = at[n] ? at[n] : ' ';
+        if (!acr_is_word(before) && !acr_is_word(after) &&
+            (strchr("`'\"<>./:*", before) || strchr("`'\"<(", after) || strchr(name, '_')))
             return true;
-        at++;
     }
     return false;
 }
 
 /* Whether the symbol, or one around it of its kind, is named. */
-static bool chain_is_named(const AcrIndex *index, gint32 id, const char *words, gsize len)
+static bool chain_is_named(const Clues *clues, gint32 id)
 {
-    if (id < 0)
-        return false;
-    AcrSymbolKind kind = acr_index_symbol(index, (guint32)id)->kind;
-    bool is_class = kind == ACR_SYMBOL_CLASS;
-    for (gint32 at = id; at >= 0; at = acr_index_symbol(index, (guint32)at)->parent) {
-        const AcrSymbol *symbol = acr_index_symbol(index, (guint32)at);
-        if ((symbol->kind == ACR_SYMBOL_CLASS) == is_class && is_named(words, len, symbol->name))
+    const AcrSymbol *symbol = id < 0 ? NULL : acr_index_symbol(clues->context->index, (guint32)id);
+    bool is_class = symbol && symbol->kind == ACR_SYMBOL_CLASS;
+    for (; symbol; symbol = symbol->parent < 0
+                                ? NULL
+                                : acr_index_symbol(clues->context->index, (guint32)symbol->parent))
+        if ((symbol->kind == ACR_SYMBOL_CLASS) == is_class && is_named(clues->words, symbol->name))
             return true;
-    }
     return false;
 }
 
-/* 2 for a function, 1 for a class around a line being named. */
-static guint score_place(const AcrIndex *index, gsize file, gsize line, const char *words,
-                         gsize len)
+/* 2 for a function, 1 for a class around the place being named. */
+static guint score_by_words(const Clues *clues, const AcrPlace *place)
 {
     gint32 class_id = -1, func = -1;
-    acr_index_enclosing(index, file, (guint32)line, &class_id, &func);
-    return (chain_is_named(index, func, words, len) ? 2 : 0) +
-           (chain_is_named(index, class_id, words, len) ? 1 : 0);
+    if (clues->file < 0)
+        return 0;
+    acr_index_enclosing(clues->context->index, (gsize)clues->file, (guint32)place->first + 1,
+                        &class_id, &func);
+    return 2 * chain_is_named(clues, func) + chain_is_named(clues, class_id);
 }
 
-static gssize decide_by_words(const AcrPatchContext *context, const char *path,
-                              const AcrMatch *match, const char *words, gsize len)
+/* 1 where a diff's line number says that the hunk begins. */
+static guint score_by_line(const Clues *clues, const AcrPlace *place)
 {
-    gssize file = context->index ? acr_index_find_file(context->index, path) : -1, best = -1;
-    guint most = 0, draws = 0;
-    for (guint i = 0; file >= 0 && i < match->places->len; i++) {
-        const AcrPlace *place = &g_array_index(match->places, AcrPlace, i);
-        guint score = score_place(context->index, (gsize)file, place->first + 1, words, len);
-        if (score > most) {
-            most = score;
-            best = (gssize)i;
-            draws = 0;
-        } else if (score > 0 && score == most) {
-            draws++;
-        }
-    }
-    return draws == 0 ? best : -1;
+    return clues->edit->line == place->first + 1;
 }
 
-static gssize decide_by_hints(const AcrPatchContext *context, const char *path,
-                              const AcrMatch *match)
+/* 1 inside one of the run's locations. */
+static guint score_by_hints(const Clues *clues, const AcrPlace *place)
+{
+    for (gsize k = 0; k < clues->context->n_hints; k++) {
+        const AcrPatchHint *hint = &clues->context->hints[k];
+        if (strcmp(hint->file, clues->path) == 0 && place->first + 1 >= hint->first &&
+            place->last <= hint->last)
+            return 1;
+    }
+    return 0;
+}
+
+/* Number of the one place with the highest score; -1: there is none, or several. */
+static gssize best_place(const Clues *clues, const AcrMatch *match,
+                         guint (*score)(const Clues *clues, const AcrPlace *place))
 {
     gssize best = -1;
+    guint most = 0;
     for (guint i = 0; i < match->places->len; i++) {
-        const AcrPlace *place = &g_array_index(match->places, AcrPlace, i);
-        for (gsize k = 0; k < context->n_hints; k++) {
-            const AcrPatchHint *hint = &context->hints[k];
-            if (strcmp(hint->file, path) != 0 || place->first + 1 < hint->first ||
-                place->last > hint->last)
-                continue;
-            if (best >= 0)
-                return -1;
-            best = (gssize)i;
-            break;
-        }
+        guint here = score(clues, &g_array_index(match->places, AcrPlace, i));
+        if (here >= most)
+            best = here > most ? (gssize)i : -1;
+        most = MAX(most, here);
     }
     return best;
-}
-
-static gssize decide_place(const AcrPatchContext *context, const char *path, const AcrMatch *match,
-                           const char *words, gsize words_len)
-{
-    if (match->places->len == 1 && !match->many)
-        return 0;
-    if (match->many || match->places->len == 0)
-        return -1;
-    gssize place = decide_by_words(context, path, match, words, words_len);
-    return place >= 0 ? place : decide_by_hints(context, path, match);
-}
-
-/* The answer's words in front of an edit, back to the edit before it. */
-static const char *words_before(const Work *work, guint number, gsize *out_len)
-{
-    gsize to = edit_at(work, number)->off, from = number > 0 ? edit_at(work, number - 1)->end : 0;
-    from = MIN(from, to);
-    *out_len = to - from;
-    return work->answer + from;
 }
 
 static char *place_list(const char *quote, const AcrMatch *match, const char *path)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    if (match->many)
-        g_string_printf(text, "%s stands in more than %u places of %s", quote, ACR_PATCH_MAX_PLACES,
-                        path);
-    else
-        g_string_printf(text, "%s stands in %u places of %s", quote, match->places->len, path);
+    g_string_printf(text, "%s stands in %s%u places of %s", quote, match->many ? "more than " : "",
+                    match->places->len, path);
     for (guint i = 0; i < match->places->len && i < 12; i++) {
         const AcrPlace *place = &g_array_index(match->places, AcrPlace, i);
         g_string_append_printf(text, "%s%" G_GSIZE_FORMAT "-%" G_GSIZE_FORMAT,
                                i == 0 ? ", lines " : ", ", place->first + 1, place->last);
     }
-    return g_strdup(text->str);
-}
-
-static void keep_places(const Work *work, guint number, const AcrMatch *match)
-{
-    GArray *places = g_array_new(FALSE, FALSE, sizeof(AcrPlace));
-    for (guint i = 0; i < match->places->len; i++) {
-        AcrPlace place = g_array_index(match->places, AcrPlace, i);
-        place.map = NULL;
-        g_array_append_val(places, place);
-    }
-    g_hash_table_insert(work->places, GUINT_TO_POINTER(number), places);
+    return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
 /* Whether the new text exists in the file's encoding. */
@@ -167,51 +131,31 @@ static bool is_firm(const AcrMatch *match)
            match->level != ACR_LEVEL_ELISION;
 }
 
-/* Whether a reading that was found is to be preferred to the best so far. Of the cuts of a
- * search/replace block the one with the longest quote that stands in the file: of each cut too
- * early the quote stands there too. Of a hunk's readings the one found at the better level. */
-static bool is_better(const AcrEdit *edit, const AcrMatch *match, gsize len, const AcrMatch *best,
-                      gsize best_len)
-{
-    if (edit->form == ACR_EDIT_DIFF)
-        return match->level < best->level;
-    return len > best_len;
-}
-
-static void swap_reading(AcrEdit *edit, AcrEditReading *reading)
-{
-    AcrEditReading other = {edit->original, edit->patched};
-    edit->original = reading->original;
-    edit->patched = reading->patched;
-    *reading = other;
-}
-
-/* A quote so much longer than the file that no level can find it, whatever was copied with it. */
-static bool is_too_long(const AcrSource *source, const char *original)
-{
-    return strlen(original) / MAX_TIMES_FILE > g_bytes_get_size(source->bytes) + 1024;
-}
-
-/* Looks for one reading. */
+/* Searches for one reading. One that is many times as long as the file is at no level, whatever was
+ * copied with it. */
 static void find_reading(const AcrSource *source, const char *original, const char *patched,
                          AcrMatch *out)
 {
-    acr_ladder_find(source, is_too_long(source, original) ? "" : original, patched, out);
+    bool too_long = strlen(original) / MAX_TIMES_FILE > g_bytes_get_size(source->bytes) + 1024;
+    acr_ladder_find(source, too_long ? "" : original, patched, out);
 }
 
-/* Looks for all readings of an edit, and makes the one that the file decides on its first. */
+/*
+ * Searches for all readings of an edit, and makes the one that the file decides on its first. Of
+ * the cuts of a search/replace block that is the one with the longest quote that stands in the
+ * file: of each cut too early the quote stands there too. Of a hunk's readings it is the one found
+ * at the better level.
+ */
 static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
 {
-    guint found = 0, n = edit->others ? edit->others->len : 0;
-    gsize best_len = 0;
+    guint n = edit->others ? edit->others->len : 0;
     AcrEditReading *best = NULL;
-    bool firm = false;
     find_reading(source, edit->original, edit->patched, out);
     if (n == 0 || (edit->form == ACR_EDIT_DIFF && is_firm(out) && out->level <= ACR_LEVEL_TRAILING))
         return;
-    found = out->places->len > 0 && *edit->original != '\0';
-    firm = found > 0 && is_firm(out);
-    best_len = found > 0 ? strlen(edit->original) : 0;
+    guint found = out->places->len > 0 && *edit->original != '\0';
+    bool firm = found > 0 && is_firm(out);
+    gsize best_len = found > 0 ? strlen(edit->original) : 0;
     for (guint i = 0; i < n; i++) {
         AcrEditReading *reading = edit->others->pdata[i];
         g_auto(AcrMatch) match = {0};
@@ -221,7 +165,7 @@ static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
             continue;
         bool first = found == 0 || (!firm && is_firm(&match));
         found = first ? 1 : found + 1;
-        if (!first && !is_better(edit, &match, len, out, best_len))
+        if (!first && (edit->form == ACR_EDIT_DIFF ? match.level >= out->level : len <= best_len))
             continue;
         firm = is_firm(&match);
         best = reading;
@@ -230,28 +174,15 @@ static void find_readings(const AcrSource *source, AcrEdit *edit, AcrMatch *out)
         *out = match;
         match = (AcrMatch){0};
     }
-    if (best)
-        swap_reading(edit, best);
+    if (best) {
+        AcrEditReading other = *best;
+        *best = (AcrEditReading){edit->original, edit->patched};
+        edit->original = other.original;
+        edit->patched = other.patched;
+    }
     if (found > 1 && !firm && edit->form == ACR_EDIT_SEARCH_REPLACE && !out->why)
         out->why = g_strdup("more than one of its lines can be the =======; write it as <file>, "
                             "<original>, <patched>");
-}
-
-/* The place at which a diff's line number says that the hunk begins, or -1. It only tells places
- * apart at which its text stands. */
-static gssize decide_by_line(const AcrEdit *edit, const AcrMatch *match)
-{
-    gssize found = -1;
-    if (edit->line == 0 || match->many)
-        return -1;
-    for (guint i = 0; i < match->places->len; i++) {
-        if (g_array_index(match->places, AcrPlace, i).first + 1 != edit->line)
-            continue;
-        if (found >= 0)
-            return -1;
-        found = (gssize)i;
-    }
-    return found;
 }
 
 /* Number of the one of several places that the edit's line number and words, or else the hints,
@@ -259,15 +190,19 @@ static gssize decide_by_line(const AcrEdit *edit, const AcrMatch *match)
  * the words are not known. */
 static gssize decide(const Work *work, guint number, const AcrSource *source, const AcrMatch *match)
 {
-    AcrPatchContext unhinted = *work->context;
-    gsize len = 0;
-    const char *words = words_before(work, number, &len);
-    gssize by_line = match->places->len > 1 ? decide_by_line(edit_at(work, number), match) : -1;
-    if (by_line < 0)
-        return decide_place(work->context, source->path, match, words, len);
-    unhinted.n_hints = 0;
-    gssize by_words = decide_place(&unhinted, source->path, match, words, len);
-    return unhinted.index && (by_words < 0 || by_words == by_line) ? by_line : -1;
+    const AcrEdit *edit = edit_at(work, number);
+    const AcrIndex *index = work->context->index;
+    gsize from = number > 0 ? MIN(edit_at(work, number - 1)->end, edit->off) : 0;
+    g_autofree char *words = g_strndup(work->answer + from, edit->off - from);
+    Clues clues = {work->context, edit, source->path,
+                   index ? acr_index_find_file(index, source->path) : -1, words};
+    if (match->many || match->places->len <= 1)
+        return match->many ? -1 : 0;
+    gssize by_words = best_place(&clues, match, score_by_words),
+           by_line = best_place(&clues, match, score_by_line);
+    if (by_line >= 0)
+        return index && (by_words < 0 || by_words == by_line) ? by_line : -1;
+    return by_words >= 0 ? by_words : best_place(&clues, match, score_by_hints);
 }
 
 bool acr_patch_may_search(const Work *work)
@@ -297,7 +232,7 @@ Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *sourc
     if (chosen < 0) {
         acr_patch_refuse(work, number, ACR_EDIT_AMBIGUOUS,
                          place_list(acr_edit_quote_name(edit), &match, source->path));
-        keep_places(work, number, &match);
+        g_hash_table_insert(work->places, GUINT_TO_POINTER(number), g_steal_pointer(&match.places));
         return NULL;
     }
     const AcrPlace *place = &g_array_index(match.places, AcrPlace, chosen);

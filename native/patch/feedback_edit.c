@@ -86,22 +86,12 @@ void acr_feedback_around(AcrFeedback *feedback, const AcrSource *source, gsize l
     g_string_append(feedback->text, "```\n");
 }
 
-static void append_line(GString *text, const char *label, const AcrLine *line)
+static void append_line(GString *text, const AcrLine *line)
 {
     gsize len = MIN(line->len, MAX_DIFFERING);
     while (len < line->len && len > 0 && ((guchar)line->s[len] & 0xc0) == 0x80)
         len--;
-    g_string_append_printf(text, "  %s|%.*s%s\n", label, (int)len, line->s,
-                           len < line->len ? "…" : "");
-}
-
-/* A line of the region that no line of the quote stands for: the model left it out. */
-static void append_left_out(GString *text, const AcrSource *source, gsize line)
-{
-    if (acr_line_is_blank(&source->lines.line[line]))
-        return;
-    g_autofree char *label = g_strdup_printf("not quoted (line %" G_GSIZE_FORMAT "): ", line + 1);
-    append_line(text, label, &source->lines.line[line]);
+    g_string_append_printf(text, "|%.*s%s\n", (int)len, line->s, len < line->len ? "…" : "");
 }
 
 /* The lines in which the quote and the region differ, in order. */
@@ -114,20 +104,25 @@ static void show_difference(AcrFeedback *feedback, const AcrRefusal *refusal,
     guint shown = 0;
     for (gsize j = 0; j < refusal->quote.n && shown < MAX_DIFFERENCES; j++) {
         const AcrLine *line = &refusal->quote.line[j];
-        for (; map[j] >= 0 && next < (gsize)map[j]; next++, shown++)
-            append_left_out(text, source, next);
+        for (; map[j] >= 0 && next < (gsize)map[j]; next++, shown++) {
+            if (acr_line_is_blank(&source->lines.line[next]))
+                continue;
+            g_string_append_printf(text, "  not quoted (line %" G_GSIZE_FORMAT "): ", next + 1);
+            append_line(text, &source->lines.line[next]);
+        }
         next = map[j] >= 0 ? (gsize)map[j] + 1 : next;
         if (acr_line_is_blank(line) ||
             (map[j] >= 0 && acr_line_same_core(line, &source->lines.line[map[j]])))
             continue;
         shown++;
-        append_line(text, "you wrote: ", line);
+        g_string_append(text, "  you wrote: ");
+        append_line(text, line);
         if (map[j] < 0) {
             g_string_append(text, "  the file has no such line\n");
             continue;
         }
-        g_autofree char *label = g_strdup_printf("line %" G_GSSIZE_FORMAT " is: ", map[j] + 1);
-        append_line(text, label, &source->lines.line[map[j]]);
+        g_string_append_printf(text, "  line %" G_GSSIZE_FORMAT " is: ", map[j] + 1);
+        append_line(text, &source->lines.line[map[j]]);
     }
     if (text->len > 0)
         g_string_append_printf(feedback->text, "What differs:\n%s%s", text->str,

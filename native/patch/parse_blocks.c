@@ -50,21 +50,12 @@ static gsize skip_word(const char *s, gsize at, gsize len, const char *const wor
     return at;
 }
 
-static gsize search_mark(const char *s, gsize len, gsize *out_rest)
+gsize acr_search_mark(const char *s, gsize len, gsize *out_rest)
 {
     static const char *const words[2] = {"SEARCH", "ORIGINAL"};
     gsize rest = 0, n = mark_length(s, len, '<', &rest);
-    gsize behind = n > 0 ? skip_word(s, rest, len, words) : 0;
-    if (n == 0 || behind == rest)
-        return 0;
-    *out_rest = behind;
-    return n;
-}
-
-bool acr_is_search_mark(const char *s, gsize len)
-{
-    gsize rest = 0;
-    return search_mark(s, len, &rest) > 0;
+    *out_rest = n > 0 ? skip_word(s, rest, len, words) : 0;
+    return *out_rest > rest ? n : 0;
 }
 
 typedef enum {
@@ -123,10 +114,10 @@ static void find_end(const AcrParse *parse, Block *block)
     const char *s = parse->s;
     gsize conflicts = 0;
     for (gsize at = block->body; at < parse->len && !block->closed;) {
-        gsize end = acr_line_end(s, at, parse->len), next = acr_after_eol(s, end, parse->len);
+        gsize end = acr_line_end(s, at, parse->len), next = acr_after_eol(s, end, parse->len), rest;
         Mark mark = read_mark(s + at, end - at);
         gsize marks = divider_length(s + at, end - at);
-        if (acr_is_search_mark(s + at, end - at))
+        if (acr_search_mark(s + at, end - at, &rest) > 0)
             return;
         if (marks > 0)
             add_cut(block, at, end - at, marks);
@@ -143,18 +134,6 @@ static void find_end(const AcrParse *parse, Block *block)
     }
 }
 
-static char *searched(const AcrParse *parse, const Block *block, guint cut)
-{
-    return acr_part_text(parse->s, block->body, g_array_index(block->cuts, AcrSpan, cut).off);
-}
-
-static char *replaced(const AcrParse *parse, const Block *block, guint cut)
-{
-    const AcrSpan *divider = &g_array_index(block->cuts, AcrSpan, cut);
-    gsize from = acr_after_eol(parse->s, divider->off + divider->len, block->end_line);
-    return from < block->end_line ? acr_part_text(parse->s, from, block->end_line) : g_strdup("");
-}
-
 static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edit)
 {
     gsize bytes = (block->end_line - block->body) * block->cuts->len;
@@ -163,10 +142,13 @@ static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edi
                                  "<file>, <original>, <patched>");
         return;
     }
-    edit->original = searched(parse, block, 0);
-    edit->patched = replaced(parse, block, 0);
-    for (guint i = 1; i < block->cuts->len; i++)
-        acr_edit_add_reading(edit, searched(parse, block, i), replaced(parse, block, i));
+    for (guint i = 0; i < block->cuts->len; i++) {
+        const AcrSpan *cut = &g_array_index(block->cuts, AcrSpan, i);
+        gsize from = acr_after_eol(parse->s, cut->off + cut->len, block->end_line);
+        acr_edit_add_reading(edit, acr_part_text(parse->s, block->body, cut->off),
+                             from < block->end_line ? acr_part_text(parse->s, from, block->end_line)
+                                                    : g_strdup(""));
+    }
 }
 
 gsize acr_search_replace_read(AcrParse *parse, gsize off)
@@ -176,7 +158,7 @@ gsize acr_search_replace_read(AcrParse *parse, gsize off)
     if (first >= parse->len || s[first] != '<')
         return off;
     gsize line_end = acr_line_end(s, off, parse->len), rest = 0;
-    Block block = {.open_len = search_mark(s + off, line_end - off, &rest)};
+    Block block = {.open_len = acr_search_mark(s + off, line_end - off, &rest)};
     if (block.open_len == 0)
         return off;
     block.body = acr_after_eol(s, line_end, parse->len);
@@ -214,8 +196,8 @@ static bool read_fenced(const AcrParse *parse, gsize off, Fenced *out)
     guint depth = 0;
     *out = (Fenced){.body = acr_next_line(s, off, parse->len)};
     for (gsize at = out->body; at < parse->len; at = acr_next_line(s, at, parse->len)) {
-        gsize end = acr_line_end(s, at, parse->len), info = 0;
-        if (at >= parse->tag || acr_is_search_mark(s + at, end - at))
+        gsize end = acr_line_end(s, at, parse->len), info = 0, rest = 0;
+        if (at >= parse->tag || acr_search_mark(s + at, end - at, &rest) > 0)
             return false;
         if (!acr_is_fence(s + at, end - at, &info))
             continue;

@@ -354,7 +354,8 @@ static bool is_complete(const Hunk *hunk)
 /* Another form of edit begins, or the fence ends. */
 static bool ends_diff(const Line *line)
 {
-    return begins_with(line, "```") || acr_is_search_mark(line->s, line->len) ||
+    gsize rest = 0;
+    return begins_with(line, "```") || acr_search_mark(line->s, line->len, &rest) > 0 ||
            begins_with(line, "# modification") ||
            (line->len > 5 && g_ascii_strncasecmp(line->s, "<file", 5) == 0);
 }
@@ -457,8 +458,7 @@ static bool has_second_reading(const Hunk *hunk)
 static void push_hunk(const Diff *diff, const FileHeader *file, const Hunk *hunk, gsize end)
 {
     AcrEdit *edit = new_edit(file, hunk->off, end);
-    edit->original = side_text(hunk, '-', false);
-    edit->patched = side_text(hunk, '+', false);
+    acr_edit_add_reading(edit, side_text(hunk, '-', false), side_text(hunk, '+', false));
     edit->line = hunk->line;
     edit->bare = hunk->bare[1];
     edit->was_bare = hunk->bare[0];

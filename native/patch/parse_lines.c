@@ -221,6 +221,11 @@ AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize
 
 void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched)
 {
+    if (!edit->original) {
+        edit->original = original;
+        edit->patched = patched;
+        return;
+    }
     AcrEditReading *reading = g_new0(AcrEditReading, 1);
     reading->original = original;
     reading->patched = patched;

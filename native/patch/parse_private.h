@@ -32,7 +32,7 @@ void acr_parse_push(AcrParse *parse, AcrEdit *edit);
 bool acr_parse_is_full(const AcrParse *parse);
 /* A new edit of that form, to be filled and pushed; owned. */
 AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize end) ACR_MUST_USE;
-/* Adds another reading of an edit; both texts taken. */
+/* Sets the texts of an edit, or adds another reading of it; both taken. */
 void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched);
 /* Sets why an edit cannot be used, unless that is known already. */
 void acr_parse_complain(AcrEdit *edit, const char *text);
@@ -73,7 +73,8 @@ gsize acr_diff_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 gsize acr_whole_file_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 /* Whether a diff begins at the line at `off`. */
 bool acr_diff_begins_at(AcrParse *parse, gsize off);
-/* Whether a line begins a search/replace block. */
-bool acr_is_search_mark(const char *s, gsize len);
+/* How many marks begin a search/replace block in a line, 0: it begins none; *out_rest: where what
+ * follows its word begins. */
+gsize acr_search_mark(const char *s, gsize len, gsize *out_rest);
 
 #endif

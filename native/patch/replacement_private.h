@@ -30,8 +30,7 @@ GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
 GBytes *acr_splices_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n,
                           GError **error) ACR_MUST_USE;
 
-/* ---- A replacement being written --------------------------------------------------------------
- */
+/* ---- A replacement being written ------------------------------------------------------------- */
 
 /* How the indentation of new lines is read. */
 typedef enum {
