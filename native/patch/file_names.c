@@ -71,12 +71,14 @@ static bool ends_in(const char *path, const char *name)
     return n <= len && strcmp(path + len - n, name) == 0 && (n == len || path[len - n - 1] == '/');
 }
 
-/* How many bytes two paths share, from the right. */
+/* How many bytes two paths share, from the right, in whole parts. */
 static gsize shared_tail(const char *a, const char *b)
 {
     gsize n = 0, i = strlen(a), j = strlen(b);
     while (n < MIN(i, j) && a[i - 1 - n] == b[j - 1 - n])
         n++;
+    while (n > 0 && ((n < i && a[i - 1 - n] != '/') || (n < j && b[j - 1 - n] != '/')))
+        n--;
     return n;
 }
 
