@@ -2,26 +2,52 @@
  * An answer's edits -> an overlay and a diff, or a refusal.
  *
  * All edits are located in the snapshot's text, as the model saw it, and applied together; an edit
- * whose code is not there is looked for once more in the text that the answer's other edits of the
- * file have made. Quoted regions may overlap, changed lines may not. An edit that stands twice in
- * an answer counts once. Nothing is written to the overlay unless every edit that is not dropped
+ * whose code is not there is searched for once more in the text that the answer's other edits of
+ * the file have made. Quoted regions may overlap, changed lines may not. An edit that stands twice
+ * in an answer counts once. Nothing is written to the overlay unless every edit that is not dropped
  * has its place.
  */
 #include <string.h>
 
 #include "patch/apply_private.h"
 
-static void file_free(gpointer data)
+G_DEFINE_QUARK(acr_patch_error, acr_patch_error)
+
+const char *acr_level_name(AcrLevel level)
 {
-    File *file = data;
-    g_free(file->path);
-    acr_source_free(file->source);
-    g_ptr_array_unref(file->located);
-    g_array_unref(file->waiting);
-    g_clear_pointer(&file->after, g_bytes_unref);
-    g_free(file->broken);
-    g_free(file->to);
-    g_free(file);
+    static const char *const names[] = {"none",  "exact",   "trailing", "indent",
+                                        "strip", "elision", "numbered", "similar"};
+    return (gsize)level < G_N_ELEMENTS(names) ? names[level] : "none";
+}
+
+const char *acr_edit_status_name(AcrEditStatus status)
+{
+    static const char *const names[] = {"applied",   "dropped_test", "no_file",       "unmatched",
+                                        "ambiguous", "overlap",      "empty_original"};
+    return (gsize)status < G_N_ELEMENTS(names) ? names[status] : "unmatched";
+}
+
+const char *acr_extract_status_name(AcrExtractStatus status)
+{
+    static const char *const names[] = {"NO_PATCH",
+                                        "RAW_PATCH_BUT_UNPARSED",
+                                        "RAW_PATCH_BUT_UNMATCHED",
+                                        "MATCHED_BUT_BREAKS_SYNTAX",
+                                        "MATCHED_BUT_EMPTY_DIFF",
+                                        "MATCHED_BUT_EMPTY_ORIGIN",
+                                        "APPLICABLE_PATCH"};
+    return (gsize)status < G_N_ELEMENTS(names) ? names[status] : "NO_PATCH";
+}
+
+void acr_patch_result_clear(AcrPatchResult *result)
+{
+    if (!result)
+        return;
+    g_clear_pointer(&result->edits, g_ptr_array_unref);
+    g_clear_pointer(&result->message, g_free);
+    g_clear_pointer(&result->diff, g_bytes_unref);
+    g_clear_pointer(&result->overlay, acr_overlay_free);
+    result->status = ACR_NO_PATCH;
 }
 
 static void outcome_free(gpointer data)
@@ -30,41 +56,6 @@ static void outcome_free(gpointer data)
     g_free(outcome->file);
     g_free(outcome->why);
     g_free(outcome);
-}
-
-void acr_work_refuse(const Work *work, guint number, AcrEditStatus status, char *why)
-{
-    AcrEditOutcome *outcome = outcome_at(work, number);
-    outcome->status = status;
-    g_free(outcome->why);
-    outcome->why = why;
-}
-
-File *acr_work_add_file(Work *work, const char *path, AcrSource *source)
-{
-    File *file = g_new0(File, 1);
-    file->path = g_strdup(path);
-    file->source = source;
-    file->located = g_ptr_array_new_with_free_func(acr_patch_located_free);
-    file->waiting = g_array_new(FALSE, FALSE, sizeof(guint));
-    g_ptr_array_add(work->files, file);
-    g_hash_table_insert(work->by_path, file->path, file);
-    return file;
-}
-
-File *acr_work_open_file(Work *work, const char *path, GError **error)
-{
-    File *file = g_hash_table_lookup(work->by_path, path);
-    if (file)
-        return file;
-    gssize entry = acr_snapshot_find(work->context->snapshot, path);
-    g_assert(entry >= 0);
-    g_autoptr(GBytes) bytes = acr_snapshot_read(work->context->snapshot, (gsize)entry, error);
-    if (!bytes)
-        return NULL;
-    file = acr_work_add_file(work, path, acr_source_new(path, bytes));
-    file->mode = acr_snapshot_entry(work->context->snapshot, (gsize)entry)->mode;
-    return file;
 }
 
 static char *near_names(const GPtrArray *near)
@@ -81,60 +72,27 @@ static char *near_names(const GPtrArray *near)
 static bool is_editable(const Work *work, guint number, const File *file)
 {
     if (!file->source)
-        acr_work_refuse(work, number, ACR_EDIT_OVERLAP,
-                        g_strdup("an earlier edit of this answer makes this file"));
+        acr_patch_refuse(work, number, ACR_EDIT_OVERLAP,
+                         g_strdup("an earlier edit of this answer makes this file"));
     else if (file->gone)
-        acr_work_refuse(work, number, ACR_EDIT_OVERLAP,
-                        g_strdup("an earlier edit of this answer deletes this file"));
+        acr_patch_refuse(work, number, ACR_EDIT_OVERLAP,
+                         g_strdup("an earlier edit of this answer deletes this file"));
     else if (file->source->text.binary || !file->source->text.exact)
-        acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup("the file is not text"));
+        acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup("the file is not text"));
     else
         return true;
     return false;
 }
 
-/* Whether the code of an edit that is only like some of the file is what the edits in front of it
- * make: then it is an edit of that. */
-static bool is_made_by_others(Work *work, guint number, const File *file)
-{
-    const AcrEdit *edit = edit_at(work, number);
-    g_autofree const AcrSplice **splices = g_new0(const AcrSplice *, file->located->len + 1);
-    g_autoptr(GPtrArray) sorted = g_ptr_array_new();
-    gsize end = 0;
-    for (guint i = 0; i < file->located->len; i++)
-        g_ptr_array_add(sorted, file->located->pdata[i]);
-    g_ptr_array_sort(sorted, acr_patch_located_compare);
-    for (guint i = 0; i < sorted->len; i++) {
-        const Located *located = sorted->pdata[i];
-        splices[i] = &g_array_index(located->readings, AcrSplice, 0);
-        if (splices[i]->off < end)
-            return false;
-        end = splices[i]->off + splices[i]->len;
-    }
-    g_autoptr(GBytes) bytes = acr_fit_apply(file->source, splices, sorted->len, NULL);
-    if (sorted->len == 0 || !bytes)
-        return false;
-    g_autoptr(AcrSource) source = acr_source_new(file->path, bytes);
-    g_auto(AcrMatch) match = {0};
-    acr_ladder_find(source, edit->original, edit->patched, &match);
-    work->searched += g_bytes_get_size(bytes);
-    return match.places->len > 0 && match.level <= ACR_LEVEL_STRIP;
-}
-
 static bool place_edit(Work *work, guint number, const char *path, GError **error)
 {
     bool missing = false;
-    File *file = acr_work_open_file(work, path, error);
+    File *file = acr_patch_open_file(work, path, error);
     if (!file)
         return false;
     if (!is_editable(work, number, file))
         return true;
-    Located *located = acr_patch_locate(work, number, file->source, &missing);
-    bool loose = located && outcome_at(work, number)->level == ACR_LEVEL_SIMILAR;
-    if (loose && is_made_by_others(work, number, file)) {
-        g_clear_pointer(&located, acr_patch_located_free);
-        missing = true;
-    }
+    Located *located = acr_patch_choose_place(work, number, file->source, &missing);
     if (located)
         g_ptr_array_add(file->located, located);
     else if (missing)
@@ -158,15 +116,15 @@ static bool take_allowed(Work *work, guint number, const char *path, const char 
 {
     const AcrEdit *edit = edit_at(work, number);
     if (!path && edit->kind == ACR_EDIT_CHANGE && acr_is_blank_text(edit->original))
-        acr_whole_create(work, number, clean);
+        acr_patch_create_file(work, number, clean);
     else if (!path)
-        acr_work_refuse(work, number, ACR_EDIT_NO_FILE, near_names(near));
+        acr_patch_refuse(work, number, ACR_EDIT_NO_FILE, near_names(near));
     else if (edit->kind == ACR_EDIT_DELETE)
-        return acr_whole_delete(work, number, path, error);
+        return acr_patch_delete_file(work, number, path, error);
     else if (edit->kind == ACR_EDIT_RENAME)
-        return acr_whole_rename(work, number, path, error);
+        return acr_patch_rename_file(work, number, path, error);
     else if (quotes_nothing(edit))
-        return acr_whole_fill(work, number, path, error);
+        return acr_patch_fill_file(work, number, path, error);
     else
         return place_edit(work, number, path, error);
     return true;
@@ -179,53 +137,37 @@ static char *resolve(const Work *work, const AcrEdit *edit, const char *clean, G
     const File *file = g_hash_table_lookup(work->by_path, clean);
     if (file && file->to && strcmp(file->to, clean) == 0)
         return g_strdup(file->path);
-    bool exact = edit->kind != ACR_EDIT_CHANGE || quotes_nothing(edit); /* no quote confirms it */
-    return acr_file_names_resolve(work->names, clean, exact, out_near);
+    bool unconfirmed = edit->complaint || edit->kind != ACR_EDIT_CHANGE || quotes_nothing(edit);
+    return acr_file_names_resolve(work->names, clean, unconfirmed, out_near);
 }
 
-/* Refuses an edit that cannot be used; the file that it names is opened, so that the feedback can
- * show its code. */
-static bool refuse_unusable(Work *work, guint number, GError **error)
-{
-    const AcrEdit *edit = edit_at(work, number);
-    AcrEditOutcome *outcome = outcome_at(work, number);
-    g_autoptr(GPtrArray) near = NULL;
-    acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup(edit->complaint));
-    if (!edit->file)
-        return true;
-    g_autofree char *clean = acr_file_name_clean(edit->file);
-    g_autofree char *why = acr_file_name_refusal(work->names, work->overlay, clean);
-    char *path = why ? NULL : acr_file_names_resolve(work->names, clean, true, &near);
-    if (!path)
-        return true;
-    g_free(outcome->file);
-    outcome->file = path;
-    return acr_work_open_file(work, path, error) != NULL;
-}
-
-/* Takes one edit as far as its place; false only when the snapshot cannot be read. */
+/* Takes one edit as far as its place; false only when the snapshot cannot be read. The file of one
+ * that cannot be used is opened too, so that the feedback can show its code. */
 static bool take_edit(Work *work, guint number, GError **error)
 {
     const AcrEdit *edit = edit_at(work, number);
     AcrEditOutcome *outcome = outcome_at(work, number);
     g_autoptr(GPtrArray) near = NULL;
     if (edit->complaint)
-        return refuse_unusable(work, number, error);
+        acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, g_strdup(edit->complaint));
+    if (!edit->file)
+        return true;
     g_autofree char *clean = acr_file_name_clean(edit->file);
     g_autofree char *why = acr_file_name_refusal(work->names, work->overlay, clean);
     g_autofree char *path = why ? NULL : resolve(work, edit, clean, &near);
     g_autofree char *name =
         path || why ? g_strdup(path ? path : clean) : acr_file_names_make(work->names, clean);
-    bool test = acr_index_is_test_path(name) || (edit->to && acr_index_is_test_path(edit->to));
-    if (path || !why) {
+    if (path || (!why && !edit->complaint)) {
         g_free(outcome->file);
         outcome->file = g_strdup(name);
     }
-    if (test)
-        acr_work_refuse(work, number, ACR_EDIT_DROPPED_TEST,
-                        g_strdup("it is a test file; tests are not edited here"));
+    if (edit->complaint)
+        return !path || acr_patch_open_file(work, path, error);
+    if (acr_index_is_test_path(name) || (edit->to && acr_index_is_test_path(edit->to)))
+        acr_patch_refuse(work, number, ACR_EDIT_DROPPED_TEST,
+                         g_strdup("it is a test file; tests are not edited here"));
     else if (why)
-        acr_work_refuse(work, number, ACR_EDIT_NO_FILE, g_steal_pointer(&why));
+        acr_patch_refuse(work, number, ACR_EDIT_NO_FILE, g_steal_pointer(&why));
     else
         return take_allowed(work, number, path, name, near, error);
     return true;
@@ -244,26 +186,22 @@ static char *why_missing(const Work *work, guint number, const File *file)
     return g_strdup_printf("%s is not in %s", quote, file->path);
 }
 
-/* Looks for an edit in the text that the others have made, and applies it to that. */
+/* Searches for an edit in the text that the others have made, and applies it to that. */
 static bool place_second(Work *work, guint number, File *file, bool *out_missing, GError **error)
 {
     g_autoptr(AcrSource) now = acr_source_new(file->path, file->after);
-    Located *located = acr_patch_locate(work, number, now, out_missing);
+    Located *located = acr_patch_choose_place(work, number, now, out_missing);
     outcome_at(work, number)->start = outcome_at(work, number)->end = 0;
     if (!located)
         return true;
-    Located *one[] = {located};
-    AcrChoice choice = {now, one, 1, NULL};
-    bool chosen = acr_referee_choose(work->context->referee, &choice, 1, error);
-    acr_patch_located_free(located);
-    if (!chosen)
-        return false;
     g_clear_pointer(&file->after, g_bytes_unref);
-    file->after = choice.after;
-    return true;
+    AcrChoice choice = {now, &located, 1, &file->after};
+    bool chosen = acr_patch_choose_readings(work->context->referee, &choice, 1, error);
+    acr_patch_located_free(located);
+    return chosen;
 }
 
-/* Edits not found in the snapshot's text: each is looked for in what the others have made of it. */
+/* Edits not found in the snapshot's text: each is searched for in what the others have made of it. */
 static bool second_step(Work *work, File *file, GError **error)
 {
     for (guint i = 0; i < file->waiting->len; i++) {
@@ -275,7 +213,7 @@ static bool second_step(Work *work, File *file, GError **error)
         if (!missing)
             continue;
         outcome_at(work, number)->level = ACR_LEVEL_NONE;
-        acr_work_refuse(work, number, ACR_EDIT_UNMATCHED, why_missing(work, number, file));
+        acr_patch_refuse(work, number, ACR_EDIT_UNMATCHED, why_missing(work, number, file));
     }
     return true;
 }
@@ -284,23 +222,19 @@ static bool second_step(Work *work, File *file, GError **error)
 static bool finish_files(Work *work, GError **error)
 {
     g_autofree AcrChoice *choices = g_new0(AcrChoice, work->files->len + 1);
-    g_autofree File **edited = g_new0(File *, work->files->len + 1);
     gsize n = 0;
     for (guint i = 0; i < work->files->len; i++) {
         File *file = work->files->pdata[i];
         if (!file->source)
             continue;
-        acr_settle_file(work, file);
-        choices[n] = (AcrChoice){file->source, (Located *const *)file->located->pdata,
-                                 file->located->len, NULL};
-        edited[n++] = file;
+        acr_patch_settle(work, file);
+        choices[n++] = (AcrChoice){file->source, (Located *const *)file->located->pdata,
+                                   file->located->len, &file->after};
     }
-    if (!acr_referee_choose(work->context->referee, choices, n, error))
+    if (!acr_patch_choose_readings(work->context->referee, choices, n, error))
         return false;
-    for (gsize i = 0; i < n; i++)
-        edited[i]->after = choices[i].after;
-    for (gsize i = 0; i < n; i++)
-        if (!second_step(work, edited[i], error))
+    for (guint i = 0; i < work->files->len; i++)
+        if (!second_step(work, work->files->pdata[i], error))
             return false;
     return true;
 }
@@ -314,88 +248,58 @@ static guint count_tried(const Work *work)
     return n;
 }
 
-static bool is_refused(AcrEditStatus status)
-{
-    return status == ACR_EDIT_NO_FILE || status == ACR_EDIT_UNMATCHED ||
-           status == ACR_EDIT_AMBIGUOUS || status == ACR_EDIT_OVERLAP;
-}
-
-static bool any_refused(const Work *work)
-{
-    for (guint i = 0; i < work->outcomes->len; i++)
-        if (is_refused(outcome_at(work, i)->status))
-            return true;
-    return false;
-}
-
-/* Writes one file as the edits make it. *out_ok: it may stand. */
-static bool write_file(Work *work, File *file, bool *out_ok, GError **error)
+/* Writes one file as the edits make it; sets file->broken where it may not stand. */
+static bool write_file(Work *work, File *file, GError **error)
 {
     GBytes *before = file->source ? file->source->bytes : NULL;
     const char *path = file->to ? file->to : file->path;
-    g_autofree char *message = NULL;
-    *out_ok = true;
     if ((file->gone || file->to) && !acr_overlay_remove(work->overlay, file->path, error))
         return false;
     if (file->gone || (before && !file->to && g_bytes_equal(before, file->after)))
         return true;
-    if (!acr_referee_accepts(work->context->referee, path, before, file->after, out_ok, &message,
-                             error) ||
-        !acr_overlay_write(work->overlay, path, file->mode, file->after, error))
-        return false;
-    if (!*out_ok)
-        file->broken = g_steal_pointer(&message);
-    return true;
+    return acr_patch_may_stand(work->context->referee, path, before, file->after, &file->broken,
+                               error) &&
+           acr_overlay_write(work->overlay, path, file->mode, file->after, error);
 }
 
-static bool write_overlay(Work *work, bool *out_sound, GError **error)
+/* Makes overlay and diff, once every edit has its place. */
+static bool write_overlay(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
-    *out_sound = true;
+    bool broken = false;
     for (guint i = 0; i < work->files->len; i++) {
-        bool ok = true;
-        if (!write_file(work, work->files->pdata[i], &ok, error))
+        File *file = work->files->pdata[i];
+        if (!write_file(work, file, error))
             return false;
-        *out_sound = *out_sound && ok;
+        broken = broken || file->broken;
     }
+    *out_diff = acr_overlay_diff(work->overlay, error);
+    if (!*out_diff)
+        return false;
+    if (broken)
+        *out = ACR_MATCHED_BUT_BREAKS_SYNTAX;
+    else if (acr_patch_count(work, ACR_EDIT_EMPTY_ORIGINAL) > 0)
+        *out = ACR_MATCHED_BUT_EMPTY_ORIGIN;
+    else if (g_bytes_get_size(*out_diff) == 0)
+        *out = ACR_MATCHED_BUT_EMPTY_DIFF;
+    else
+        *out = ACR_APPLICABLE_PATCH;
     return true;
 }
 
-static bool is_blank_answer(const Work *work)
-{
-    gsize i = 0;
-    while (i < work->len && g_ascii_isspace(work->answer[i]))
-        i++;
-    return i == work->len;
-}
-
-/* How far the answer came, once every edit has its outcome. Makes overlay and diff. */
+/* How far the answer came, once every edit has its outcome. */
 static bool judge(Work *work, GBytes **out_diff, AcrExtractStatus *out, GError **error)
 {
-    bool sound = true;
-    if (is_blank_answer(work)) {
+    guint passed = acr_patch_count(work, ACR_EDIT_APPLIED) +
+                   acr_patch_count(work, ACR_EDIT_DROPPED_TEST) +
+                   acr_patch_count(work, ACR_EDIT_EMPTY_ORIGINAL);
+    if (acr_is_blank_text(work->answer))
         *out = ACR_NO_PATCH;
-        return true;
-    }
-    if (count_tried(work) == 0) {
+    else if (count_tried(work) == 0)
         *out = ACR_RAW_PATCH_BUT_UNPARSED;
-        return true;
-    }
-    if (any_refused(work) || work->cut) {
+    else if (passed < work->outcomes->len || work->cut)
         *out = ACR_RAW_PATCH_BUT_UNMATCHED;
-        return true;
-    }
-    if (!write_overlay(work, &sound, error))
-        return false;
-    g_autoptr(GBytes) diff = acr_overlay_diff(work->overlay, error);
-    if (!diff)
-        return false;
-    if (!sound)
-        *out = ACR_MATCHED_BUT_BREAKS_SYNTAX;
-    else if (acr_work_count(work, ACR_EDIT_EMPTY_ORIGINAL) > 0)
-        *out = ACR_MATCHED_BUT_EMPTY_ORIGIN;
     else
-        *out = g_bytes_get_size(diff) == 0 ? ACR_MATCHED_BUT_EMPTY_DIFF : ACR_APPLICABLE_PATCH;
-    *out_diff = g_steal_pointer(&diff);
+        return write_overlay(work, out_diff, out, error);
     return true;
 }
 
@@ -408,45 +312,70 @@ static void work_clear(Work *work)
     g_clear_pointer(&work->files, g_ptr_array_unref);
     g_clear_pointer(&work->places, g_hash_table_unref);
     g_clear_pointer(&work->overlay, acr_overlay_free);
-    g_clear_pointer(&work->repaired, g_free);
+    g_clear_pointer(&work->answer, g_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Work, work_clear)
 
-/* An answer that is escaped for HTML as a whole, its tags too. */
-static void parse_unescaped(Work *work)
+/* Reads the edits; of an answer that is escaped for HTML as a whole, its tags too, without. */
+static void parse(Work *work)
 {
-    if (!g_strstr_len(work->answer, (gssize)work->len, "&lt;original") &&
-        !g_strstr_len(work->answer, (gssize)work->len, "&lt;&lt;&lt;&lt;&lt;"))
+    work->edits = acr_patch_parse(work->answer, strlen(work->answer));
+    if (work->edits->len > 0 ||
+        (!strstr(work->answer, "&lt;original") && !strstr(work->answer, "&lt;&lt;&lt;&lt;&lt;")))
         return;
-    char *plain = acr_answer_unescape(work->answer, work->len);
-    g_free(work->repaired);
-    work->answer = work->repaired = plain;
-    work->len = strlen(plain);
+    char *plain = acr_text_unescape(work->answer);
+    g_free(work->answer);
+    work->answer = plain;
     g_ptr_array_unref(work->edits);
-    work->edits = acr_patch_parse(work->answer, work->len);
+    work->edits = acr_patch_parse(plain, strlen(plain));
+}
+
+/* A block under a bare name that shows code and is not an edit. */
+static bool is_talk(const Work *work, const AcrEdit *edit, bool other_edits)
+{
+    g_autoptr(GPtrArray) near = NULL;
+    if (edit->form != ACR_EDIT_WHOLE_FILE || edit->makes)
+        return false;
+    g_autofree char *clean = acr_file_name_clean(edit->file);
+    g_autofree char *path = acr_file_names_resolve(work->names, clean, false, &near);
+    if (path)
+        return other_edits;
+    g_autofree char *name = acr_file_names_make(work->names, clean);
+    char *slash = strrchr(name, '/');
+    if (!slash)
+        return true;
+    *slash = '\0';
+    return !acr_file_names_has_folder(work->names, name);
+}
+
+/* Takes out fenced blocks that only show a file: of a file that exists, where the answer has other
+ * edits; of one in a folder that does not exist. */
+static void drop_talk(Work *work)
+{
+    bool other_edits = false;
+    for (guint i = 0; i < work->edits->len; i++)
+        other_edits =
+            other_edits || edit_at(work, i)->form != ACR_EDIT_WHOLE_FILE || edit_at(work, i)->makes;
+    for (guint i = work->edits->len; i > 0; i--)
+        if (is_talk(work, edit_at(work, i - 1), other_edits))
+            g_ptr_array_remove_index(work->edits, i - 1);
 }
 
 static void work_init(Work *work, const AcrPatchContext *context, const char *answer, gsize len)
 {
-    *work = (Work){.context = context,
-                   .answer = answer,
-                   .len = MIN(len, ACR_PATCH_MAX_ANSWER),
-                   .cut = len > ACR_PATCH_MAX_ANSWER};
-    if (work->len > 0 && !acr_utf8_is_text(answer, work->len)) {
-        work->repaired = acr_utf8_repair(answer, work->len);
-        work->answer = work->repaired;
-        work->len = MIN(strlen(work->repaired), ACR_PATCH_MAX_ANSWER);
-    }
+    *work = (Work){.context = context, .cut = len > ACR_PATCH_MAX_ANSWER};
+    len = MIN(len, ACR_PATCH_MAX_ANSWER);
+    work->answer = len > 0 && !acr_utf8_is_text(answer, len)
+                       ? acr_utf8_repair(answer, len)
+                       : g_strndup(len > 0 ? answer : "", len);
     work->names = acr_file_names_new(context->snapshot);
-    work->edits = acr_patch_parse(work->answer, work->len);
-    if (work->edits->len == 0)
-        parse_unescaped(work);
+    parse(work);
     work->outcomes = g_ptr_array_new_with_free_func(outcome_free);
-    work->files = g_ptr_array_new_with_free_func(file_free);
+    work->files = g_ptr_array_new_with_free_func(acr_patch_file_free);
     work->by_path = g_hash_table_new(g_str_hash, g_str_equal);
     work->places = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_array_unref);
     work->overlay = acr_overlay_new(context->snapshot);
-    acr_whole_drop_talk(work);
+    drop_talk(work);
     for (guint i = 0; i < work->edits->len; i++) {
         AcrEditOutcome *outcome = g_new0(AcrEditOutcome, 1);
         outcome->file = g_strdup(edit_at(work, i)->file);
@@ -466,7 +395,7 @@ bool acr_patch_apply(const AcrPatchContext *context, const char *answer, gsize l
             return false;
     if (!finish_files(&work, error) || !judge(&work, &diff, &status, error))
         return false;
-    *out = (AcrPatchResult){.status = status, .message = acr_work_message(&work, status)};
+    *out = (AcrPatchResult){.status = status, .message = acr_patch_message(&work, status)};
     out->edits = g_steal_pointer(&work.outcomes);
     if (status == ACR_APPLICABLE_PATCH) {
         out->diff = g_steal_pointer(&diff);

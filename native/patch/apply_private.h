@@ -1,13 +1,14 @@
 /*
- * Shared by apply.c, referee.c and message.c: an answer at work, and its edits whose places are
- * known.
+ * An answer at work: the files that it edits, and its edits whose places are known.
  */
 #ifndef ACR_PATCH_APPLY_PRIVATE_H
 #define ACR_PATCH_APPLY_PRIVATE_H
 
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/replacement_private.h"
+
+/* ---- Edits whose places are known ------------------------------------------------------------ */
 
 typedef struct {
     guint number;      /* of the edit in the answer, from 0 */
@@ -16,36 +17,38 @@ typedef struct {
     gsize first, last; /* the bytes of the text that any reading touches: [first, last) */
 } Located;
 
-/* Which readings of one file's edits (sorted, not overlapping) are right. Borrowed but `after`. */
+Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
+void acr_patch_located_free(gpointer located);
+
+/* Which readings of one file's edits (sorted, not overlapping) are right. All borrowed. */
 typedef struct {
     const AcrSource *source;
     Located *const *edits;
     gsize n;
-    GBytes *after; /* owned; set by acr_referee_choose */
+    GBytes **out_after; /* where the result goes; that is owned */
 } AcrChoice;
 
 /*
  * Makes each file with all its edits applied, each edit in the reading that the referee keeps: the
  * combinations of readings that compile, and of several in any file those that one lint run finds
- * best. The first stays where the linter cannot say, where ACR_REFEREE_MAX_LINT_BYTES is passed,
- * without a referee, and of files that are not Python. Errors: FAILED (as acr_fit_apply; the
- * referee failed on all readings; the lint's error).
+ * best. The first stays where the linter cannot say, where the bytes to lint are too many, without
+ * a referee, and of files that are not Python. Errors: FAILED (as acr_splices_apply; the referee
+ * failed on all readings; the lint's error).
  */
-bool acr_referee_choose(const AcrReferee *referee, AcrChoice *choices, gsize n,
-                        GError **error) ACR_MUST_USE;
+bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gsize n,
+                               GError **error) ACR_MUST_USE;
 
-/* Whether a change of a file may stand: it compiles, or did not before either. out_message: owned,
- * set when it may not. */
-bool acr_referee_accepts(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
-                         bool *out_ok, char **out_message, GError **error) ACR_MUST_USE;
+/* Whether a change of a file may stand: it compiles, or did not before either. *out_broken (owned):
+ * why not, NULL where it may. */
+bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
+                         char **out_broken, GError **error) ACR_MUST_USE;
 
-/* An answer at work. */
+/* ---- An answer and its files ----------------------------------------------------------------- */
+
 typedef struct {
     const AcrPatchContext *context;
-    const char *answer; /* UTF-8 */
-    gsize len;
-    char *repaired; /* owned; what `answer` is, when it came as something else */
-    bool cut;       /* the answer was longer than is read */
+    char *answer; /* owned; UTF-8 */
+    bool cut;     /* the answer was longer than is read */
     AcrFileNames *names;
     GPtrArray *edits;    /* of AcrEdit */
     GPtrArray *outcomes; /* of AcrEditOutcome */
@@ -53,7 +56,7 @@ typedef struct {
     GHashTable *by_path; /* path -> File, borrowed */
     GHashTable *places;  /* edit number -> GArray of AcrPlace, of ambiguous edits */
     AcrOverlay *overlay;
-    gsize searched; /* bytes of files in which edits were looked for and not found as they are */
+    gsize searched; /* bytes of files in which edits were searched for and not found as they are */
 } Work;
 
 /* A file that the answer edits. */
@@ -80,56 +83,41 @@ static inline AcrEditOutcome *outcome_at(const Work *work, guint number)
 }
 
 /* Sets the outcome of an edit; `why`: taken. */
-void acr_work_refuse(const Work *work, guint number, AcrEditStatus status, char *why);
-/* Adds a file that is edited; `source`: taken, NULL for a new one. Borrowed. */
-File *acr_work_add_file(Work *work, const char *path, AcrSource *source);
+void acr_patch_refuse(const Work *work, guint number, AcrEditStatus status, char *why);
+/* What the quoted part of an edit is called, for the model. */
+const char *acr_edit_quote_name(const AcrEdit *edit);
 /* The file of that path of the snapshot; borrowed; NULL with `error` when it cannot be read. */
-File *acr_work_open_file(Work *work, const char *path, GError **error) ACR_MUST_USE;
+File *acr_patch_open_file(Work *work, const char *path, GError **error) ACR_MUST_USE;
+void acr_patch_file_free(gpointer file);
+/* How many edits have that outcome. */
+guint acr_patch_count(const Work *work, AcrEditStatus status);
 
 static inline bool acr_is_blank_text(const char *text)
 {
     return text[strspn(text, " \t\r\n\f\v")] == '\0';
 }
 
-/* ---- One edit's place (place.c) ---------------------------------------------------------------
- */
+/* ---- One edit's place (choose_place.c) ------------------------------------------------------- */
 
-Located *acr_patch_located_new(guint number, GArray *readings) ACR_MUST_USE; /* owned */
-void acr_patch_located_free(gpointer located);
-/* Orders pointers to Located by the bytes that they touch, then by their numbers. */
-gint acr_patch_located_compare(gconstpointer a, gconstpointer b);
-/* What the quoted part of an edit is called, for the model. */
-const char *acr_edit_quote_name(const AcrEdit *edit);
 /* Finds one edit in a text; owned; NULL: refused, or not found (then *out_missing). Of several
  * readings the edit keeps first the one that was found. */
-Located *acr_patch_locate(Work *work, guint number, const AcrSource *source,
-                          bool *out_missing) ACR_MUST_USE;
-/* Whether a place takes the new text of an edit as it is (verbatim.c). */
-bool acr_patch_verbatim_fits(const AcrEdit *edit, const AcrMatch *match, const AcrPlace *place);
-/* The one reading of such an edit; owned array of AcrSplice. */
-GArray *acr_patch_verbatim(const AcrSource *source, const AcrEdit *edit, const AcrMatch *match,
-                           const AcrPlace *place) ACR_MUST_USE;
-/* Whether more may be looked for; where not, acr_patch_locate finds nothing. */
+Located *acr_patch_choose_place(Work *work, guint number, const AcrSource *source,
+                                bool *out_missing) ACR_MUST_USE;
+/* Whether more may be searched; where not, acr_patch_choose_place finds nothing. */
 bool acr_patch_may_search(const Work *work);
+
+/* ---- All edits of a file (apply_files.c) ----------------------------------------------------- */
+
 /* Sorts the edits of a file, takes out repeated ones, refuses those that touch the lines of
  * another. */
-void acr_settle_file(const Work *work, File *file);
+void acr_patch_settle(const Work *work, File *file);
+/* Each takes one edit, whose path may be written. False: the file cannot be read (`error`). */
+void acr_patch_create_file(Work *work, guint number, const char *path);
+bool acr_patch_fill_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
+bool acr_patch_delete_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
+bool acr_patch_rename_file(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
 
-/* ---- Whole files (whole.c) --------------------------------------------------------------------
- * Each takes one edit, whose path may be written. False: the file cannot be read (`error`).
- */
-
-void acr_whole_create(Work *work, guint number, const char *path);
-bool acr_whole_fill(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
-bool acr_whole_delete(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
-bool acr_whole_rename(Work *work, guint number, const char *path, GError **error) ACR_MUST_USE;
-/* Takes out fenced blocks that only show a file: of a file that exists, where the answer has other
- * edits; of one in a folder that does not exist. */
-void acr_whole_drop_talk(Work *work);
-
-/* How many edits have that outcome. */
-guint acr_work_count(const Work *work, AcrEditStatus status);
 /* The feedback for the model; "" where there is nothing to say. Owned. */
-char *acr_work_message(const Work *work, AcrExtractStatus status) ACR_MUST_USE;
+char *acr_patch_message(const Work *work, AcrExtractStatus status) ACR_MUST_USE;
 
 #endif

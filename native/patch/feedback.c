@@ -1,379 +1,216 @@
 /*
- * The part of the message for one edit, made from real code: what was refused and why, the code
- * that was probably meant as it stands in the file, which lines differ, and where a symbol lives if
- * it is elsewhere.
- *
- * Code to be quoted is shown unchanged between fences; line numbers stand in the heading. Nothing
- * is shown beyond the feedback's limit.
+ * The feedback on a whole answer: a headline for how far it came, each edit that was not applied
+ * with the real code near it, what does not compile, the form of edits where there was none to
+ * read, and the code of the places in question once more. Every part has its share of the bytes.
  */
 #include <string.h>
 
 #include "patch/feedback_private.h"
 
-#define MAX_SYMBOL_LINES 80u
-#define MAX_SHOWN_LINE 500u
-#define MAX_DIFFERENCES 12u
-#define MAX_DIFFERING 200u /* bytes shown of a line that differs */
-#define MAX_SHOWN_PLACES 4u
-#define MAX_SYMBOLS 4u /* under one name */
-#define MAX_NAMES 3u   /* defined in one quote */
-#define MAX_OUTLINE 60u
-#define AROUND 3u
-#define AROUND_UNLIKE 8u /* around code that is hardly what was meant */
-#define AROUND_ERROR 6u
+#define MAX_DETAILED 12u           /* refused edits that are shown code; others are one line */
+#define LOCATED_BYTES (10u * 1024) /* kept free for the located code */
+#define ROOM 1024u                 /* bytes of the message beyond which no code is added */
+#define BRIEF 120u                 /* bytes of the line on an edit whose code is not shown */
+#define MAX_SPOKEN_OF 3u           /* names in an answer whose code is shown */
+#define MAX_NAMES 40u              /* that are looked up */
+#define MAX_NAME 100u              /* bytes */
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-static bool is_full(const AcrFeedback *feedback)
+/* The code of the places where the bug is believed to be, once more; they share what is left. */
+static void show_hints(AcrFeedback *feedback)
 {
-    return feedback->text->len >= feedback->limit;
-}
-
-static char *shown_line(const AcrLine *line)
-{
-    g_autofree char *all = g_strndup(line->s, line->len);
-    return acr_text_shorten(all, MAX_SHOWN_LINE);
-}
-
-/* " in Class.method" of the innermost definition that holds all of those lines; owned. */
-static char *holder(const AcrPatchContext *context, const char *path, gsize first, gsize last)
-{
-    gssize file = context->index ? acr_index_find_file(context->index, path) : -1;
-    if (file < 0)
-        return g_strdup("");
-    const AcrIndexFile *in = acr_index_file(context->index, (gsize)file);
-    const AcrSymbol *best = NULL;
-    for (guint32 i = in->first_symbol; i < in->first_symbol + in->n_symbols; i++) {
-        const AcrSymbol *symbol = acr_index_symbol(context->index, i);
-        bool holds =
-            symbol->kind <= ACR_SYMBOL_METHOD && symbol->first <= first + 1 && symbol->last >= last;
-        if (holds && (!best || symbol->first >= best->first))
-            best = symbol;
-    }
-    return best ? g_strdup_printf(", in %s", best->qualname) : g_strdup("");
-}
-
-void acr_feedback_code(AcrFeedback *feedback, const AcrSource *source, gsize first, gsize last)
-{
-    const AcrLines *lines = &source->lines;
-    last = MIN(last, lines->n);
-    if (first >= last || is_full(feedback))
-        return;
-    g_autofree char *in = holder(feedback->context, source->path, first, last);
-    gsize end = first;
-    g_string_append_printf(feedback->text,
-                           "%s, lines %" G_GSIZE_FORMAT "-%" G_GSIZE_FORMAT "%s:\n```\n",
-                           source->path, first + 1, last, in);
-    for (; end < last && !is_full(feedback); end++) {
-        g_autofree char *line = shown_line(&lines->line[end]);
-        g_string_append_printf(feedback->text, "%s\n", line);
-    }
-    g_string_append(feedback->text, "```\n");
-    if (end < last)
-        g_string_append_printf(feedback->text, "(%" G_GSIZE_FORMAT " more lines)\n", last - end);
-}
-
-void acr_feedback_around(AcrFeedback *feedback, const AcrSource *source, gsize line)
-{
-    gsize n = source->lines.n, at = MIN(MAX(line, 1), n);
-    gsize first = at > AROUND_ERROR ? at - AROUND_ERROR : 1, last = MIN(n, at + AROUND_ERROR / 2);
-    if (n == 0)
-        return;
-    g_string_append(feedback->text, "```\n");
-    for (gsize i = first; i <= last; i++) {
-        g_autofree char *text = shown_line(&source->lines.line[i - 1]);
-        g_string_append_printf(feedback->text, "%s%5" G_GSIZE_FORMAT " %s\n", i == at ? ">" : " ",
-                               i, text);
-    }
-    g_string_append(feedback->text, "```\n");
-}
-
-static void append_line(GString *text, const char *label, const AcrLine *line)
-{
-    gsize len = MIN(line->len, MAX_DIFFERING);
-    while (len < line->len && len > 0 && ((guchar)line->s[len] & 0xc0) == 0x80)
-        len--;
-    g_string_append_printf(text, "  %s|%.*s%s\n", label, (int)len, line->s,
-                           len < line->len ? "…" : "");
-}
-
-/* A line of the region that no line of the quote stands for: the model left it out. */
-static void append_left_out(GString *text, const AcrSource *source, gsize line)
-{
-    if (acr_line_is_blank(&source->lines.line[line]))
-        return;
-    g_autofree char *label = g_strdup_printf("not quoted (line %" G_GSIZE_FORMAT "): ", line + 1);
-    append_line(text, label, &source->lines.line[line]);
-}
-
-/* The lines in which the quote and the region differ, in order. */
-static void show_difference(AcrFeedback *feedback, const AcrRefusal *refusal,
-                            const AcrSource *source, const AcrRegion *region)
-{
-    g_autofree gssize *map = acr_similar_map(&source->lines, &refusal->quote, region);
-    g_autoptr(GString) text = g_string_new(NULL);
-    gsize next = region->first;
-    guint shown = 0;
-    for (gsize j = 0; j < refusal->quote.n && shown < MAX_DIFFERENCES; j++) {
-        const AcrLine *line = &refusal->quote.line[j];
-        for (; map[j] >= 0 && next < (gsize)map[j]; next++, shown++)
-            append_left_out(text, source, next);
-        next = map[j] >= 0 ? (gsize)map[j] + 1 : next;
-        if (acr_line_is_blank(line) ||
-            (map[j] >= 0 && acr_line_same_core(line, &source->lines.line[map[j]])))
+    const AcrPatchContext *context = feedback->context;
+    bool headed = false;
+    for (gsize i = 0; i < context->n_hints; i++) {
+        const AcrPatchHint *hint = &context->hints[i];
+        gsize used = feedback->text->len, left = MAX(feedback->limit, used) - used;
+        gssize entry = acr_snapshot_find(context->snapshot, hint->file);
+        g_autoptr(GBytes) bytes =
+            entry < 0 ? NULL : acr_snapshot_read(context->snapshot, (gsize)entry, NULL);
+        if (!bytes || hint->first == 0 || left == 0)
             continue;
-        shown++;
-        append_line(text, "you wrote: ", line);
-        if (map[j] < 0) {
-            g_string_append(text, "  the file has no such line\n");
-            continue;
-        }
-        g_autofree char *label = g_strdup_printf("line %" G_GSSIZE_FORMAT " is: ", map[j] + 1);
-        append_line(text, label, &source->lines.line[map[j]]);
+        g_autoptr(AcrSource) source = acr_source_new(hint->file, bytes);
+        if (!headed)
+            g_string_append(feedback->text, "\nThe code of the places in question, as it is:\n");
+        headed = true;
+        AcrFeedback one = {feedback->text, used + left / (context->n_hints - i), context};
+        acr_feedback_code(&one, source, hint->first - 1, hint->last);
     }
-    if (text->len > 0)
-        g_string_append_printf(feedback->text, "What differs:\n%s%s", text->str,
-                               shown >= MAX_DIFFERENCES ? "  …\n" : "");
 }
 
-/* The name that a `def` or `class` line defines; owned, or NULL. */
-static char *defined_name(const AcrLine *line)
+static void show_broken_file(AcrFeedback *feedback, const File *file)
 {
-    const char *s = line->s + line->lead, *end = s + line->core;
-    if (line->core > 6 && g_str_has_prefix(s, "async "))
-        s += strlen("async ");
-    if (!g_str_has_prefix(s, "def ") && !g_str_has_prefix(s, "class "))
-        return NULL;
-    s = strchr(s, ' ');
-    while (s < end && *s == ' ')
-        s++;
-    const char *to = s;
-    while (to < end && (g_ascii_isalnum(*to) || *to == '_' || (guchar)*to >= 0x80))
-        to++;
-    return s < to ? g_strndup(s, (gsize)(to - s)) : NULL;
-}
-
-/* Symbols of that name, those of `path` first; owned, of const AcrSymbol. */
-static GPtrArray *symbols_named(const AcrIndex *index, const char *name, const char *path)
-{
-    static const AcrSymbolKind kinds[] = {ACR_SYMBOL_CLASS, ACR_SYMBOL_FUNCTION, ACR_SYMBOL_METHOD};
-    GPtrArray *found = g_ptr_array_new();
-    guint here = 0;
-    for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++) {
-        gsize n = 0;
-        const guint32 *ids = acr_index_lookup(index, kinds[k], name, &n);
-        for (gsize i = 0; i < n; i++) {
-            const AcrSymbol *symbol = acr_index_symbol(index, ids[i]);
-            bool is_here = g_strcmp0(acr_index_file(index, symbol->file)->path, path) == 0;
-            g_ptr_array_insert(found, is_here ? (gint)here : -1, (gpointer)symbol);
-            here += is_here;
-        }
-    }
-    return found;
-}
-
-/* Whether the region that is shown anyway is most of that symbol. */
-static bool is_shown(const AcrRefusal *refusal, const AcrSymbol *symbol, const char *path)
-{
-    if (!refusal || !refusal->source || !refusal->regions || refusal->regions->len == 0 ||
-        strcmp(refusal->source->path, path) != 0)
-        return false;
-    AcrRegion best = g_array_index(refusal->regions, AcrRegion, 0);
-    return best.score >= ACR_FEEDBACK_MIN && best.first <= symbol->def &&
-           best.last + AROUND_UNLIKE >= symbol->last;
-}
-
-bool acr_feedback_symbol(AcrFeedback *feedback, const char *name, const AcrRefusal *refusal)
-{
-    const char *path = refusal && refusal->source ? refusal->source->path : NULL;
-    const AcrIndex *index = feedback->context->index;
-    g_autoptr(GPtrArray) found = index ? symbols_named(index, name, path) : g_ptr_array_new();
-    for (guint i = 0; i < found->len && i < MAX_SYMBOLS; i++) {
-        const AcrSymbol *symbol = found->pdata[i];
-        const AcrIndexFile *file = acr_index_file(index, symbol->file);
-        g_string_append_printf(feedback->text, "%s is defined in %s, lines %u-%u.\n",
-                               symbol->qualname, file->path, symbol->first, symbol->last);
-    }
-    if (found->len > MAX_SYMBOLS)
-        g_string_append_printf(feedback->text, "(and in %u more places)\n",
-                               found->len - MAX_SYMBOLS);
-    if (found->len == 0)
-        return false;
-    const AcrSymbol *first = found->pdata[0];
-    if (is_shown(refusal, first, acr_index_file(index, first->file)->path))
-        return true;
-    g_autoptr(GBytes) bytes = acr_snapshot_read(feedback->context->snapshot,
-                                                acr_index_file(index, first->file)->entry, NULL);
-    if (bytes) {
-        g_autoptr(AcrSource) source =
-            acr_source_new(acr_index_file(index, first->file)->path, bytes);
-        acr_feedback_code(feedback, source, first->first - 1,
-                          MIN(first->last, first->first - 1 + MAX_SYMBOL_LINES));
-    }
-    return true;
-}
-
-/* The definitions of what the quote defines; whether any was found. */
-static bool show_symbols(AcrFeedback *feedback, const AcrRefusal *refusal)
-{
-    guint n = 0;
-    bool found = false;
-    for (gsize j = 0; feedback->context->index && j < refusal->quote.n && n < MAX_NAMES; j++) {
-        g_autofree char *name = defined_name(&refusal->quote.line[j]);
-        if (!name)
-            continue;
-        n++;
-        if (acr_feedback_symbol(feedback, name, refusal))
-            found = true;
-        else
-            g_string_append_printf(
-                feedback->text, "No class, function or method named %s exists in the repository.\n",
-                name);
-    }
-    return found;
-}
-
-void acr_feedback_outline(AcrFeedback *feedback, const char *path)
-{
-    const AcrIndex *index = feedback->context->index;
-    gssize file = index ? acr_index_find_file(index, path) : -1;
-    guint shown = 0;
-    if (file < 0 || is_full(feedback))
+    const char *message = file->broken;
+    gsize line = g_str_has_prefix(message, "line ") ? g_ascii_strtoull(message + 5, NULL, 10) : 0;
+    g_string_append_printf(feedback->text, "%s does not compile after the edits: %s\n", file->path,
+                           file->broken);
+    if (line == 0)
         return;
-    const AcrIndexFile *in = acr_index_file(index, (gsize)file);
-    g_autoptr(GString) text = g_string_new(NULL);
-    for (guint32 i = in->first_symbol; i < in->first_symbol + in->n_symbols; i++) {
-        const AcrSymbol *symbol = acr_index_symbol(index, i);
-        if (symbol->kind > ACR_SYMBOL_METHOD || shown > MAX_OUTLINE)
-            continue;
-        if (shown++ == MAX_OUTLINE)
-            g_string_append(text, "  …\n");
-        else
-            g_string_append_printf(text, "  %s, lines %u-%u\n", symbol->qualname, symbol->first,
-                                   symbol->last);
-    }
-    if (text->len > 0 && feedback->text->len + text->len < feedback->limit)
-        g_string_append_printf(feedback->text, "What %s defines:\n%s", path, text->str);
+    g_autoptr(AcrSource) after = acr_source_new(file->path, file->after);
+    g_string_append(feedback->text, "With the edits it would read, there:\n");
+    acr_feedback_around(feedback, after, line);
 }
 
-static void show_places(AcrFeedback *feedback, const AcrSource *source, const GArray *places)
+static void show_broken(const Work *work, AcrFeedback *feedback)
 {
     g_string_append(feedback->text,
-                    "Quote more of the lines around it, so that the quote stands once, or say in "
-                    "which class and method it is. The places:\n");
-    for (guint i = 0; i < places->len && i < MAX_SHOWN_PLACES; i++) {
-        const AcrPlace *place = &g_array_index(places, AcrPlace, i);
-        acr_feedback_code(feedback, source, place->first > AROUND ? place->first - AROUND : 0,
-                          place->last + AROUND);
+                    "\nThe edits were found, but what they make is not valid Python.\n");
+    for (guint i = 0; i < work->files->len; i++) {
+        const File *file = work->files->pdata[i];
+        if (file->broken && feedback->text->len < feedback->limit)
+            show_broken_file(feedback, file);
     }
-}
-
-/* The regions of the named file most like the quote. */
-static void show_closest(AcrFeedback *feedback, const AcrRefusal *refusal)
-{
-    AcrRegion best = g_array_index(refusal->regions, AcrRegion, 0);
-    gsize around = best.score < ACR_FEEDBACK_FOUND ? AROUND_UNLIKE : 0;
-    g_string_append_printf(feedback->text, "The closest code in that file is this (%d %% alike). ",
-                           (int)(best.score * 100));
-    acr_feedback_code(feedback, refusal->source, best.first - MIN(best.first, around),
-                      best.last + around);
-    show_difference(feedback, refusal, refusal->source, &best);
-    if (refusal->regions->len > 1) {
-        AcrRegion next = g_array_index(refusal->regions, AcrRegion, 1);
-        if (next.score < ACR_FEEDBACK_FOUND)
-            return;
-        g_string_append(feedback->text, "Nearly as close is this. ");
-        acr_feedback_code(feedback, refusal->source, next.first, next.last);
-    }
-}
-
-static void show_elsewhere(AcrFeedback *feedback, const AcrRefusal *refusal)
-{
-    const AcrElsewhere *found = &refusal->elsewhere;
-    g_string_append_printf(feedback->text,
-                           "Code like it is in another file, %s (%d %% alike); if that is meant, "
-                           "name it in <file>. ",
-                           found->source->path, (int)(found->region.score * 100));
-    acr_feedback_code(feedback, found->source, found->region.first, found->region.last);
-    show_difference(feedback, refusal, found->source, &found->region);
-}
-
-static void show_missing(AcrFeedback *feedback, const AcrRefusal *refusal)
-{
-    const char *here = refusal->source ? refusal->source->path : NULL;
-    double best = refusal->regions && refusal->regions->len > 0
-                      ? g_array_index(refusal->regions, AcrRegion, 0).score
-                      : 0;
-    double other = refusal->elsewhere.source ? refusal->elsewhere.region.score : 0;
-    bool elsewhere = other >= ACR_FEEDBACK_MIN && other > best + (best > 0 ? 0.05 : 0);
-    if (elsewhere && other >= ACR_FEEDBACK_FOUND)
-        show_elsewhere(feedback, refusal);
-    if (best >= ACR_FEEDBACK_MIN)
-        show_closest(feedback, refusal);
-    if (elsewhere && other < ACR_FEEDBACK_FOUND)
-        show_elsewhere(feedback, refusal);
-    if (MAX(best, other) >= ACR_FEEDBACK_FOUND)
-        return;
-    bool none = best < ACR_FEEDBACK_MIN && !elsewhere;
-    if (none)
-        g_string_append(feedback->text, "No code like it was found in the repository.\n");
-    if (!show_symbols(feedback, refusal) && none && here)
-        acr_feedback_outline(feedback, here);
-}
-
-void acr_feedback_edit(AcrFeedback *feedback, const AcrRefusal *refusal, bool detailed)
-{
-    const AcrEditOutcome *outcome = refusal->outcome;
-    g_string_append_printf(feedback->text, "\nEdit %u (%s): %s.\n", refusal->number,
-                           outcome->file ? outcome->file : "no file named",
-                           outcome->why ? outcome->why : acr_edit_status_name(outcome->status));
-    if (!detailed)
-        return;
-    if (outcome->status == ACR_EDIT_AMBIGUOUS && refusal->source && refusal->places)
-        show_places(feedback, refusal->source, refusal->places);
-    else if (outcome->start > 0 && refusal->source &&
-             (outcome->status == ACR_EDIT_OVERLAP || outcome->status == ACR_EDIT_UNMATCHED))
-        acr_feedback_code(feedback, refusal->source, outcome->start - 1, outcome->end);
-    else if (outcome->status == ACR_EDIT_UNMATCHED || outcome->status == ACR_EDIT_NO_FILE)
-        show_missing(feedback, refusal);
-    else if (outcome->status == ACR_EDIT_EMPTY_ORIGINAL && outcome->file)
-        acr_feedback_outline(feedback, outcome->file);
-}
-
-/* ---- Looking for what was meant ------------------------------------------------------------- */
-
-static bool is_searched(const AcrRefusal *refusal)
-{
-    AcrEditStatus status = refusal->outcome->status;
-    return refusal->edit->original && refusal->outcome->start == 0 &&
-           (status == ACR_EDIT_UNMATCHED || status == ACR_EDIT_NO_FILE);
-}
-
-void acr_refusals_search(const AcrPatchContext *context, AcrRefusal *refusals, gsize n)
-{
-    g_autofree const AcrLines **quotes = g_new0(const AcrLines *, n + 1);
-    g_autofree const char **not_in = g_new0(const char *, n + 1);
-    g_autofree AcrElsewhere *found = g_new0(AcrElsewhere, n + 1);
-    for (gsize i = 0; i < n; i++) {
-        AcrRefusal *refusal = &refusals[i];
-        if (!is_searched(refusal))
+    for (guint i = 0; i < work->outcomes->len && feedback->text->len < feedback->limit; i++) {
+        const AcrEditOutcome *outcome = outcome_at(work, i);
+        const File *file = outcome->file ? g_hash_table_lookup(work->by_path, outcome->file) : NULL;
+        if (outcome->status != ACR_EDIT_APPLIED || outcome->start == 0 || !file || !file->broken ||
+            !file->source)
             continue;
-        acr_lines_of_quote(refusal->edit->original, &refusal->quote);
-        quotes[i] = &refusal->quote;
-        if (!refusal->source)
-            continue;
-        not_in[i] = refusal->source->path;
-        refusal->regions = acr_similar_find(&refusal->source->lines, &refusal->quote, 2);
-        if (refusal->regions->len > 0 &&
-            g_array_index(refusal->regions, AcrRegion, 0).score >= ACR_FEEDBACK_SAME)
-            quotes[i] = NULL;
+        g_string_append_printf(feedback->text, "Edit %u replaced this; keep its indentation. ",
+                               i + 1);
+        acr_feedback_code(feedback, file->source, outcome->start - 1, outcome->end);
     }
-    acr_elsewhere_find(context, quotes, not_in, n, found);
-    for (gsize i = 0; i < n; i++)
-        refusals[i].elsewhere = found[i];
 }
 
-void acr_refusal_clear(AcrRefusal *refusal)
+/* The name that stands between backquotes at `at`: its last part, without a call's parentheses;
+ * owned, or NULL. Moves `at` behind it. */
+static char *quoted_name(const char **at)
 {
-    acr_lines_clear(&refusal->quote);
-    g_clear_pointer(&refusal->regions, g_array_unref);
-    g_clear_pointer(&refusal->elsewhere.source, acr_source_free);
+    const char *from = *at + 1, *end = strchr(from, '`');
+    gsize len = end ? (gsize)(end - from) : 0;
+    *at = end && len <= MAX_NAME ? end + 1 : from;
+    if (len == 0 || len > MAX_NAME)
+        return NULL;
+    g_autofree char *name = g_strndup(from, len);
+    name[strcspn(name, "(")] = '\0';
+    const char *last = strrchr(name, '.') ? strrchr(name, '.') + 1 : name;
+    return *last && last[strspn(last, NAME_CHARS)] == '\0' ? g_strdup(last) : NULL;
+}
+
+/* Code that the answer speaks of, for one that had none before it. */
+static void show_spoken_of(const Work *work, AcrFeedback *feedback)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    gsize limit = feedback->limit;
+    guint shown = 0;
+    for (const char *at = work->answer; work->context->index && shown < MAX_SPOKEN_OF &&
+                                        g_hash_table_size(seen) < MAX_NAMES &&
+                                        (at = strchr(at, '`'));) {
+        char *name = quoted_name(&at);
+        if (!name || !g_hash_table_add(seen, name))
+            continue;
+        if (shown == 0)
+            g_string_append(feedback->text, "\nCode that the answer speaks of, as it is:\n");
+        feedback->limit = MIN(limit, feedback->text->len + ACR_FEEDBACK_MAX_EDIT);
+        shown += acr_feedback_symbol(feedback, name, NULL);
+        if (shown == 0)
+            g_string_truncate(feedback->text,
+                              feedback->text->len -
+                                  strlen("\nCode that the answer speaks of, as it is:\n"));
+    }
+    feedback->limit = limit;
+}
+
+static const char *headline(AcrExtractStatus status, bool has_tests)
+{
+    static const char *const lines[] = {
+        [ACR_NO_PATCH] = "The answer is empty.\n",
+        [ACR_RAW_PATCH_BUT_UNPARSED] =
+            "The answer has no edit that can be applied. A description of the change, or a sketch "
+            "of code that stands nowhere in the repository, changes nothing.\n",
+        [ACR_RAW_PATCH_BUT_UNMATCHED] =
+            "No edit was applied, because these failed. Write all edits again.\n",
+        [ACR_MATCHED_BUT_BREAKS_SYNTAX] = "No edit was applied.\n",
+        [ACR_MATCHED_BUT_EMPTY_DIFF] = "The edits change nothing: <patched> equals <original>. "
+                                       "Write the code as it should be.\n",
+        [ACR_MATCHED_BUT_EMPTY_ORIGIN] = "No edit was applied, because these have no <original>.\n",
+        [ACR_APPLICABLE_PATCH] = "",
+    };
+    if (has_tests && status == ACR_RAW_PATCH_BUT_UNPARSED)
+        return "The answer edits only test files, which stay as they are. Edit the code that has "
+               "the bug.\n";
+    if (has_tests && status == ACR_APPLICABLE_PATCH)
+        return "The edits were applied, but for those of test files.\n";
+    return lines[status];
+}
+
+static const char form[] =
+    "\nA program reads the edits and applies them to the files of the repository. Each is written "
+    "so, with the lines of <original> copied from the code that is shown:\n"
+    "<file>package/module.py</file>\n"
+    "<original>\n"
+    "    return left - right\n"
+    "</original>\n"
+    "<patched>\n"
+    "    return left + right\n"
+    "</patched>\n";
+
+/* The edits that were not applied; owned array of AcrRefusal. */
+static GArray *list_refusals(const Work *work)
+{
+    GArray *refusals = g_array_new(FALSE, TRUE, sizeof(AcrRefusal));
+    g_array_set_clear_func(refusals, (GDestroyNotify)acr_refusal_clear);
+    for (guint i = 0; i < work->outcomes->len; i++) {
+        const AcrEditOutcome *outcome = outcome_at(work, i);
+        const File *file = outcome->file ? g_hash_table_lookup(work->by_path, outcome->file) : NULL;
+        AcrRefusal refusal = {.number = i + 1,
+                              .edit = edit_at(work, i),
+                              .outcome = outcome,
+                              .source = file ? file->source : NULL,
+                              .places = g_hash_table_lookup(work->places, GUINT_TO_POINTER(i))};
+        if (outcome->status != ACR_EDIT_APPLIED)
+            g_array_append_val(refusals, refusal);
+    }
+    return refusals;
+}
+
+/* The part of each edit that was not applied; those that come later may use what earlier ones left.
+ */
+static void show_refusals(const Work *work, AcrFeedback *feedback)
+{
+    g_autoptr(GArray) refusals = list_refusals(work);
+    gsize limit = feedback->limit, n = MIN(refusals->len, MAX_DETAILED);
+    gsize brief = MIN((refusals->len - n) * BRIEF, limit / 3); /* kept for those without code */
+    acr_refusals_search(work->context, (AcrRefusal *)(void *)refusals->data, n);
+    for (guint i = 0; i < refusals->len && feedback->text->len < limit; i++) {
+        gsize used = feedback->text->len, left = MAX(limit - brief, used) - used;
+        gsize share = i < n ? left / (n - i) : 0;
+        feedback->limit = used + MIN(share, ACR_FEEDBACK_MAX_EDIT);
+        acr_feedback_edit(feedback, &g_array_index(refusals, AcrRefusal, i), i < n);
+    }
+    feedback->limit = limit;
+}
+
+static bool is_any_incomplete(const Work *work)
+{
+    for (guint i = 0; i < work->edits->len; i++)
+        if (edit_at(work, i)->complaint)
+            return true;
+    return false;
+}
+
+char *acr_patch_message(const Work *work, AcrExtractStatus status)
+{
+    bool has_tests = acr_patch_count(work, ACR_EDIT_DROPPED_TEST) > 0;
+    g_autoptr(GString) text = g_string_new(headline(status, has_tests));
+    AcrFeedback feedback = {text, ACR_PATCH_MAX_MESSAGE - ROOM, work->context};
+    bool unread = status == ACR_NO_PATCH || status == ACR_RAW_PATCH_BUT_UNPARSED;
+    if (work->cut)
+        g_string_append_printf(
+            text, "The answer is too long: what follows its first %u MiB was not read.\n",
+            ACR_PATCH_MAX_ANSWER >> 20);
+    gsize all = feedback.limit;
+    if (work->context->n_hints > 0 && status != ACR_APPLICABLE_PATCH)
+        feedback.limit -= LOCATED_BYTES;
+    show_refusals(work, &feedback);
+    if (status == ACR_MATCHED_BUT_BREAKS_SYNTAX)
+        show_broken(work, &feedback);
+    feedback.limit = all;
+    if ((unread && !has_tests) || is_any_incomplete(work))
+        g_string_append(text, form);
+    if (status != ACR_APPLICABLE_PATCH)
+        show_hints(&feedback);
+    if (unread && work->context->n_hints == 0)
+        show_spoken_of(work, &feedback);
+    return acr_text_shorten(text->str, ACR_PATCH_MAX_MESSAGE);
 }

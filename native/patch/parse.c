@@ -1,111 +1,150 @@
 /*
  * A model's answer -> its edits. The tags <file>, <original>, <patched> are found first; then the
- * answer is walked over once, tag by tag, and line by line where no tag is at work. Tags form
- * groups by position; a line can begin an edit of another form (search/replace, diff, whole file),
- * which its own file reads. What begins first counts: a tag inside a diff is code, and so is a
- * conflict mark inside <original>.
+ * answer is read once, tag by tag, and line by line between them. Tags form groups by position; a
+ * line can begin an edit of another form (search/replace, diff, whole file), which its own file
+ * reads. What begins first counts: a tag inside a diff is code, and so is a conflict mark inside
+ * <original>.
  *
- * Fences need no parsing: they are outside the edits, or they are the first and last line of a part
- * and taken off. Only where an edit ends, or which file it is of, can a fence tell.
+ * An opening tag is *structural* when nothing but blanks, markup or another tag stands before it on
+ * its line; a closing tag is *clean* when nothing but blanks, a fence or another tag follows it
+ * there. The tags' names inside quoted code have quotes or words around them and fail both.
  */
 #include <string.h>
 
 #include "patch/parse_private.h"
 
-#define MAX_NESTED 256u /* tags inside a part that are told apart from the part's own */
+#define MAX_TAG 256u /* bytes of one tag, attributes included */
 
-static void reading_free(gpointer data)
-{
-    AcrEditReading *reading = data;
-    g_free(reading->original);
-    g_free(reading->patched);
-    g_free(reading);
-}
+#define MAX_NESTED 256u /* tags inside a part that are distinguished from the part's own */
 
-void acr_edit_free(AcrEdit *edit)
-{
-    if (!edit)
-        return;
-    g_free(edit->file);
-    g_free(edit->original);
-    g_free(edit->patched);
-    g_free(edit->complaint);
-    g_free(edit->to);
-    g_clear_pointer(&edit->others, g_ptr_array_unref);
-    g_free(edit);
-}
+typedef enum {
+    TAG_FILE,
+    TAG_ORIGINAL,
+    TAG_PATCHED,
+    TAG_OTHER, /* the tags of a search result, which also begin with <file> */
+} TagKind;
 
-/* ---- What all forms share ---------------------------------------------------------------------
+typedef struct {
+    gsize off, end; /* of the tag itself */
+    TagKind kind;
+    bool closing;
+    bool good;    /* structural or clean */
+    bool empty;   /* <patched/>: opens and closes */
+    AcrSpan name; /* the value of an attribute that names a file, or empty */
+} Tag;
+
+static const struct {
+    const char *name;
+    TagKind kind;
+} tag_names[] = {
+    {"file", TAG_FILE},   {"original", TAG_ORIGINAL}, {"patched", TAG_PATCHED},
+    {"class", TAG_OTHER}, {"func", TAG_OTHER},        {"code", TAG_OTHER},
+};
+
+/* Nothing but blanks, list or heading marks, a fence, a label or another tag before it on its line.
  */
-
-AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize end)
+static bool is_structural(const char *s, gsize off)
 {
-    AcrEdit *edit = g_new0(AcrEdit, 1);
-    edit->form = form;
-    edit->file = g_strdup(file);
-    edit->off = off;
-    edit->end = end;
-    return edit;
+    gsize at = off;
+    while (at > 0 && acr_is_blank(s[at - 1]))
+        at--;
+    if (at == 0 || acr_is_eol(s[at - 1]) || s[at - 1] == '>' || s[at - 1] == ':')
+        return true;
+    if (at >= 3 && strncmp(s + at - 3, "```", 3) == 0)
+        return true;
+    while (at > 0 && strchr("*#-_ \t.0123456789", s[at - 1]))
+        at--;
+    return at == 0 || acr_is_eol(s[at - 1]);
 }
 
-void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched)
+static bool is_clean(const char *s, gsize end, gsize len)
 {
-    AcrEditReading *reading = g_new0(AcrEditReading, 1);
-    reading->original = original;
-    reading->patched = patched;
-    if (!edit->others)
-        edit->others = g_ptr_array_new_with_free_func(reading_free);
-    g_ptr_array_add(edit->others, reading);
+    gsize at = acr_skip_blanks(s, end, len);
+    if (at >= len || acr_is_eol(s[at]))
+        return true;
+    if (len - at >= 3 && strncmp(s + at, "```", 3) == 0)
+        return true;
+    if (s[at] != '<')
+        return false;
+    at++;
+    if (at < len && s[at] == '/')
+        at++;
+    for (gsize i = 0; i < G_N_ELEMENTS(tag_names); i++)
+        if (len - at > strlen(tag_names[i].name) &&
+            g_ascii_strncasecmp(s + at, tag_names[i].name, strlen(tag_names[i].name)) == 0)
+            return true;
+    return false;
 }
 
-void acr_parse_complain(AcrEdit *edit, const char *text)
+/* The value of path="…", name="…", file="…" or src="…" in [from, to). */
+static AcrSpan file_attribute(const char *s, gsize from, gsize to)
 {
-    if (!edit->complaint)
-        edit->complaint = g_strdup(text);
-}
-
-bool acr_parse_is_full(const AcrParse *parse)
-{
-    return parse->edits->len > ACR_PATCH_MAX_EDITS;
-}
-
-void acr_parse_push(AcrParse *parse, AcrEdit *edit)
-{
-    if (parse->edits->len == ACR_PATCH_MAX_EDITS) {
-        g_clear_pointer(&edit->complaint, g_free);
-        acr_parse_complain(edit, "the answer has too many edits; this one and those after it were "
-                                 "not read");
+    static const char *const names[] = {"path=", "name=", "file=", "src=", "filename="};
+    for (gsize at = from; at < to; at++) {
+        for (gsize i = 0; i < G_N_ELEMENTS(names) && acr_is_blank(s[at - 1]); i++) {
+            gsize n = strlen(names[i]);
+            if (to - at <= n + 1 || g_ascii_strncasecmp(s + at, names[i], n) != 0)
+                continue;
+            char quote = s[at + n];
+            const char *end =
+                strchr("\"'", quote) ? memchr(s + at + n + 1, quote, to - at - n - 1) : NULL;
+            if (end)
+                return (AcrSpan){at + n + 1, (gsize)(end - s) - at - n - 1};
+        }
     }
-    if (acr_parse_is_full(parse))
-        acr_edit_free(edit);
-    else
-        g_ptr_array_add(parse->edits, edit);
+    return (AcrSpan){0, 0};
 }
 
-void acr_parse_name(AcrParse *parse, const char *file)
+/* Reads the tag that begins at s[off] == '<'. */
+static bool scan_tag(const char *s, gsize off, gsize len, Tag *out)
 {
-    if (g_strcmp0(file, parse->near_file) == 0)
-        return;
-    g_free(parse->near_file);
-    parse->near_file = g_strdup(file);
+    gsize at = acr_skip_blanks(s, off + 1, len);
+    bool closing = at < len && s[at] == '/';
+    if (closing)
+        at = acr_skip_blanks(s, at + 1, len);
+    for (gsize i = 0; i < G_N_ELEMENTS(tag_names); i++) {
+        gsize n = strlen(tag_names[i].name);
+        if (len - at <= n || g_ascii_strncasecmp(s + at, tag_names[i].name, n) != 0)
+            continue;
+        gsize end = at + n;
+        bool slash = !closing && s[end] == '/' && end + 1 < len && s[end + 1] == '>';
+        if (s[end] != '>' && !acr_is_blank(s[end]) && !slash)
+            return false;
+        while (end < len && end - off < MAX_TAG && s[end] != '>' && s[end] != '<' &&
+               !acr_is_eol(s[end]))
+            end++;
+        if (end >= len || s[end] != '>')
+            return false;
+        *out = (Tag){.off = off, .end = end + 1, .kind = tag_names[i].kind, .closing = closing};
+        out->empty = !closing && s[end - 1] == '/';
+        if (out->kind == TAG_FILE && !closing)
+            out->name = file_attribute(s, at + n, end);
+        out->good = closing ? is_clean(s, end + 1, len) : is_structural(s, off);
+        return true;
+    }
+    return false;
 }
 
-char *acr_parse_named_near(const AcrParse *parse)
+/* All tags of the answer in order; owned array of Tag. */
+static GArray *find_tags(const char *s, gsize len)
 {
-    gsize info = 0;
-    const char *fence = parse->s + parse->fence.off;
-    char *path = acr_path_in_line(parse->s + parse->above.off, parse->above.len);
-    if (!path && parse->fence.len > 0 && acr_is_fence(fence, parse->fence.len, &info))
-        path = acr_path_in_info(fence + info, parse->fence.len - info);
-    return path ? path : g_strdup(parse->near_file);
+    GArray *tags = g_array_new(FALSE, FALSE, sizeof(Tag));
+    const char *at = s;
+    while ((at = memchr(at, '<', len - (gsize)(at - s)))) {
+        Tag tag;
+        if (scan_tag(s, (gsize)(at - s), len, &tag)) {
+            g_array_append_val(tags, tag);
+            at = s + tag.end;
+        } else {
+            at++;
+        }
+    }
+    return tags;
 }
-
-/* ---- Groups of tags ---------------------------------------------------------------------------
- */
 
 typedef struct {
     AcrParse base;
-    const AcrTag *tag;
+    const Tag *tag;
     gsize n_tags;
     GPtrArray *all;   /* of AcrEdit; the answer's */
     GPtrArray *block; /* of AcrEdit; those of the block being read */
@@ -147,7 +186,7 @@ static void interrupt(Parser *p)
     flush(p);
 }
 
-static AcrEdit *open_group(Parser *p, const AcrTag *tag)
+static AcrEdit *open_group(Parser *p, const Tag *tag)
 {
     flush(p);
     p->group = acr_parse_edit_new(ACR_EDIT_TAGS, p->base.file, tag->off, tag->end);
@@ -164,12 +203,12 @@ static bool adjoins(const Parser *p, gsize from, gsize to)
     return true;
 }
 
-static bool is_part(const AcrTag *tag)
+static bool is_part(const Tag *tag)
 {
-    return tag->kind == ACR_TAG_ORIGINAL || tag->kind == ACR_TAG_PATCHED;
+    return tag->kind == TAG_ORIGINAL || tag->kind == TAG_PATCHED;
 }
 
-static bool stops(const AcrTag *tag)
+static bool stops(const Tag *tag)
 {
     return !tag->closing && tag->good && is_part(tag);
 }
@@ -188,11 +227,11 @@ static bool parted(const Parser *p, gsize from, gsize to)
  */
 static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
 {
-    AcrTagKind kind = p->tag[open].kind;
+    TagKind kind = p->tag[open].kind;
     gssize clean = -1, any = -1;
     gsize i = open + 1;
     for (; i < p->n_tags && !stops(&p->tag[i]); i++) {
-        const AcrTag *tag = &p->tag[i];
+        const Tag *tag = &p->tag[i];
         if (clean >= 0 && parted(p, p->tag[i - 1].end, tag->off))
             break;
         if (!tag->closing || tag->kind != kind)
@@ -202,8 +241,8 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
         if (!tag->good)
             continue;
         bool last_word =
-            kind == ACR_TAG_PATCHED ||
-            (i + 1 < p->n_tags && p->tag[i + 1].kind == ACR_TAG_PATCHED && stops(&p->tag[i + 1]));
+            kind == TAG_PATCHED ||
+            (i + 1 < p->n_tags && p->tag[i + 1].kind == TAG_PATCHED && stops(&p->tag[i + 1]));
         if (clean < 0 || last_word)
             clean = (gssize)i;
     }
@@ -215,10 +254,10 @@ static gssize find_close(const Parser *p, gsize open, gsize *out_stop)
  * that holds whole groups, such as the text of a prompt. */
 static gssize find_balanced(const Parser *p, gsize open)
 {
-    AcrTagKind inside[MAX_NESTED];
+    TagKind inside[MAX_NESTED];
     gsize depth = 0, last = MIN(p->n_tags, open + MAX_NESTED);
     for (gsize i = open + 1; i < last; i++) {
-        const AcrTag *tag = &p->tag[i];
+        const Tag *tag = &p->tag[i];
         if (!is_part(tag) || !tag->good || tag->empty)
             continue;
         if (!tag->closing)
@@ -237,7 +276,7 @@ static bool is_balanced_pair(const Parser *p, gsize open, gssize *out_close)
     gssize close = find_balanced(p, open);
     gsize next = (gsize)close + 1;
     if (close < 0 || next >= p->n_tags || !stops(&p->tag[next]) ||
-        p->tag[next].kind != ACR_TAG_PATCHED || !adjoins(p, p->tag[close].end, p->tag[next].off))
+        p->tag[next].kind != TAG_PATCHED || !adjoins(p, p->tag[close].end, p->tag[next].off))
         return false;
     *out_close = close;
     return p->tag[next].empty || find_balanced(p, next) >= 0;
@@ -255,7 +294,7 @@ static gsize close_part(Parser *p, gsize open, gsize close, char **out_text)
 static gsize read_part(Parser *p, gsize i, char **out_text, const char *missing)
 {
     gsize stop = 0;
-    const AcrTag *open = &p->tag[i];
+    const Tag *open = &p->tag[i];
     p->group->end = open->end;
     if (open->empty) {
         *out_text = g_strdup("");
@@ -265,12 +304,12 @@ static gsize read_part(Parser *p, gsize i, char **out_text, const char *missing)
     if (close >= 0)
         return close_part(p, i, (gsize)close, out_text);
     bool nested =
-        stop < p->n_tags && (open->kind == ACR_TAG_PATCHED ? (balanced = find_balanced(p, i)) >= 0
-                                                           : is_balanced_pair(p, i, &balanced));
+        stop < p->n_tags && (open->kind == TAG_PATCHED ? (balanced = find_balanced(p, i)) >= 0
+                                                       : is_balanced_pair(p, i, &balanced));
     if (nested)
         return close_part(p, i, (gsize)balanced, out_text);
-    if (open->kind == ACR_TAG_ORIGINAL && stop < p->n_tags && stop == i + 1 &&
-        p->tag[stop].kind == ACR_TAG_PATCHED) {
+    if (open->kind == TAG_ORIGINAL && stop < p->n_tags && stop == i + 1 &&
+        p->tag[stop].kind == TAG_PATCHED) {
         *out_text = acr_part_text(p->base.s, open->end, p->tag[stop].off);
         return stop;
     }
@@ -278,7 +317,7 @@ static gsize read_part(Parser *p, gsize i, char **out_text, const char *missing)
     return i + 1;
 }
 
-static void name_file(Parser *p, const AcrTag *open, gsize from, gsize to)
+static void name_file(Parser *p, const Tag *open, gsize from, gsize to)
 {
     g_free(p->base.file);
     p->base.file = g_strndup(p->base.s + from, to - from);
@@ -289,9 +328,9 @@ static void name_file(Parser *p, const AcrTag *open, gsize from, gsize to)
 
 static gsize read_file(Parser *p, gsize i)
 {
-    const AcrTag *open = &p->tag[i];
-    const AcrTag *next = i + 1 < p->n_tags ? &p->tag[i + 1] : NULL;
-    bool closed = next && next->kind == ACR_TAG_FILE && next->closing &&
+    const Tag *open = &p->tag[i];
+    const Tag *next = i + 1 < p->n_tags ? &p->tag[i + 1] : NULL;
+    bool closed = next && next->kind == TAG_FILE && next->closing &&
                   next->off - open->end <= ACR_PARSE_MAX_NAME;
     if (open->name.len > 0 && (open->good || closed)) {
         name_file(p, open, open->name.off, open->name.off + open->name.len);
@@ -335,18 +374,15 @@ static gsize read_patched(Parser *p, gsize i)
 /* Takes tag `i`; returns the number of the next to look at. */
 static gsize read_tag(Parser *p, gsize i)
 {
-    const AcrTag *tag = &p->tag[i];
-    if (tag->kind == ACR_TAG_FILE && !tag->closing)
+    const Tag *tag = &p->tag[i];
+    if (tag->kind == TAG_FILE && !tag->closing)
         return read_file(p, i);
-    if (tag->kind == ACR_TAG_OTHER && p->group && !p->group->original)
+    if (tag->kind == TAG_OTHER && p->group && !p->group->original)
         p->result_tags = p->result_tags || adjoins(p, p->tag[i - 1].end, tag->off);
     if (stops(tag))
-        return tag->kind == ACR_TAG_ORIGINAL ? read_original(p, i) : read_patched(p, i);
+        return tag->kind == TAG_ORIGINAL ? read_original(p, i) : read_patched(p, i);
     return i + 1;
 }
-
-/* ---- The walk ---------------------------------------------------------------------------------
- */
 
 /* What a line that begins no edit tells about those below it. */
 static void note_line(AcrParse *parse, gsize off, gsize end)
@@ -363,6 +399,17 @@ static void note_line(AcrParse *parse, gsize off, gsize end)
     }
 }
 
+/* Whether a diff stands in the fence at `off`. */
+static bool holds_diff(const AcrParse *parse, gsize off)
+{
+    AcrParse inside = *parse;
+    gsize end = acr_line_end(parse->s, off, parse->len);
+    if (!acr_is_fence(parse->s + off, end - off, NULL))
+        return false;
+    inside.fence = (AcrSpan){off, end - off};
+    return acr_diff_begins_at(&inside, acr_after_eol(parse->s, end, parse->len));
+}
+
 /* Reads the edits that begin at the line at `off`, if any do; returns the offset behind them. */
 static gsize read_block(Parser *p, gsize off)
 {
@@ -371,7 +418,7 @@ static gsize read_block(Parser *p, gsize off)
     gsize end = acr_search_replace_read(parse, off);
     if (end == off)
         end = acr_diff_read(parse, off);
-    if (end == off)
+    if (end == off && !holds_diff(parse, off))
         end = acr_whole_file_read(parse, off);
     parse->edits = p->all;
     if (end > off)
@@ -405,8 +452,8 @@ static void read_answer(Parser *p)
     gsize i = 0, at = 0;
     while (!acr_parse_is_full(&p->base)) {
         for (p->next_open = MAX(p->next_open, i); p->next_open < p->n_tags; p->next_open++) {
-            const AcrTag *tag = &p->tag[p->next_open];
-            if (!tag->closing && tag->good && tag->kind != ACR_TAG_OTHER)
+            const Tag *tag = &p->tag[p->next_open];
+            if (!tag->closing && tag->good && tag->kind != TAG_OTHER)
                 break;
         }
         p->base.tag = p->next_open < p->n_tags ? p->tag[p->next_open].off : p->base.len;
@@ -437,9 +484,9 @@ GPtrArray *acr_patch_parse(const char *answer, gsize len)
         answer = repaired;
         len = strlen(repaired);
     }
-    g_autoptr(GArray) tags = acr_tags_find(answer, len);
+    g_autoptr(GArray) tags = find_tags(answer, len);
     Parser parser = {.base = {.s = answer, .len = len, .edits = edits},
-                     .tag = (const AcrTag *)(void *)tags->data,
+                     .tag = (const Tag *)(void *)tags->data,
                      .n_tags = tags->len,
                      .all = edits,
                      .block = block};

@@ -1,12 +1,12 @@
 /*
- * Shared by the files that read answers: an answer being read, its lines, and the names of files
- * that stand near a block. Each form of edit has its own file; parse.c asks them in turn at each
- * line that is not inside an edit.
+ * An answer being read: its lines, the names of files that stand near a block, and the list of its
+ * edits. Each form of edit has its own reader; parse.c asks them in turn at each line that is not
+ * inside an edit.
  */
 #ifndef ACR_PATCH_PARSE_PRIVATE_H
 #define ACR_PATCH_PARSE_PRIVATE_H
 
-#include "patch/patch_private.h"
+#include "patch/source_private.h"
 
 #define ACR_PARSE_MAX_NAME 4096u /* bytes of a file name */
 
@@ -32,7 +32,7 @@ void acr_parse_push(AcrParse *parse, AcrEdit *edit);
 bool acr_parse_is_full(const AcrParse *parse);
 /* A new edit of that form, to be filled and pushed; owned. */
 AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize end) ACR_MUST_USE;
-/* Adds another reading of an edit; both texts taken. */
+/* Sets the texts of an edit, or adds another reading of it; both taken. */
 void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched);
 /* Sets why an edit cannot be used, unless that is known already. */
 void acr_parse_complain(AcrEdit *edit, const char *text);
@@ -40,27 +40,6 @@ void acr_parse_complain(AcrEdit *edit, const char *text);
  * string, or before. Owned; NULL: none. */
 char *acr_parse_named_near(const AcrParse *parse) ACR_MUST_USE;
 void acr_parse_name(AcrParse *parse, const char *file); /* keeps `file` as the last one named */
-
-/* ---- Tags ------------------------------------------------------------------------------------ */
-
-typedef enum {
-    ACR_TAG_FILE,
-    ACR_TAG_ORIGINAL,
-    ACR_TAG_PATCHED,
-    ACR_TAG_OTHER, /* the tags of a search result, which also begin with <file> */
-} AcrTagKind;
-
-typedef struct {
-    gsize off, end; /* of the tag itself */
-    AcrTagKind kind;
-    bool closing;
-    bool good;    /* structural or clean */
-    bool empty;   /* <patched/>: opens and closes */
-    AcrSpan name; /* the value of an attribute that names a file, or empty */
-} AcrTag;
-
-/* All tags of the answer in order; owned array of AcrTag. */
-GArray *acr_tags_find(const char *s, gsize len) ACR_MUST_USE;
 
 /* ---- Lines and names of an answer ------------------------------------------------------------ */
 
@@ -94,7 +73,8 @@ gsize acr_diff_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 gsize acr_whole_file_read(AcrParse *parse, gsize off) ACR_MUST_USE;
 /* Whether a diff begins at the line at `off`. */
 bool acr_diff_begins_at(AcrParse *parse, gsize off);
-/* Whether a line begins a search/replace block. */
-bool acr_is_search_mark(const char *s, gsize len);
+/* How many marks begin a search/replace block in a line, 0: it begins none; *out_rest: where what
+ * follows its word begins. */
+gsize acr_search_mark(const char *s, gsize len, gsize *out_rest);
 
 #endif

@@ -28,8 +28,7 @@ GQuark acr_patch_error_quark(void);
 #define ACR_PATCH_MAX_EDITS 1000u /* of one answer; more are refused */
 #define ACR_PATCH_MAX_MESSAGE (24u * 1024) /* bytes of the feedback */
 
-/* ---- Answer -> edits ----------------------------------------------------------------------------
- */
+/* ---- Answer -> edits ------------------------------------------------------------------------- */
 
 /* How an edit was written. */
 typedef enum {
@@ -76,8 +75,7 @@ void acr_edit_free(AcrEdit *edit);
  * elements), empty if there is none. Never fails. Linear. */
 GPtrArray *acr_patch_parse(const char *answer, gsize len) ACR_MUST_USE;
 
-/* ---- Referee ------------------------------------------------------------------------------------
- */
+/* ---- Referee --------------------------------------------------------------------------------- */
 
 /* A changed file, of which one version is to be chosen. All borrowed. */
 typedef struct {
@@ -98,14 +96,13 @@ typedef struct {
      * By how many pylint errors that the file had not before each version is worse than the file's
      * best one; one lint run for all. `out_worse` has room for all versions of all files, in order;
      * ACR_LINT_UNKNOWN where the linter broke or ran out of time: then *out_why (owned) may say
-     * why. That is no error: errors end what the referee was asked for.
+     * why. That is not an error: errors end what the referee was asked for.
      */
     bool (*lint)(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
                  GError **error);
 } AcrReferee;
 
-/* ---- Edits -> diff ------------------------------------------------------------------------------
- */
+/* ---- Edits -> diff --------------------------------------------------------------------------- */
 
 /* The ladder: how the quoted code was found in the file. */
 typedef enum {

@@ -1,6 +1,6 @@
 /*
- * Transplanting: the changes from <original> to <patched>, done to lines that are not quite those
- * of <original>.
+ * Replacements at level `similar`: the changes from <original> to <patched>, done to lines that are
+ * not quite those of <original>.
  *
  * The file's lines at the place stay, each run of changed lines (a hunk) replaces those that its
  * quoted lines stand for. A changed line that was also misquoted is merged by words: what the model
@@ -9,12 +9,10 @@
  */
 #include <string.h>
 
-#include "patch/fit_private.h"
+#include "patch/replacement_private.h"
 
 #define ALIKE 0.55     /* a line of <patched> that comes from one of <original> */
 #define MISQUOTED 0.75 /* a misquoted line that may be replaced as a whole */
-
-/* ---- Hunks ----------------------------------------------------------------------------------- */
 
 /* Quote lines [a, b) become lines [c, d) of <patched>. */
 typedef struct {
@@ -33,50 +31,23 @@ static bool is_joined(const Fit *fit, gsize j)
            file_line(fit, j - 1) >= 0 && file_end(fit, j - 1) > file_line(fit, j);
 }
 
-/* Hunks of the pairing, made wider until they begin and end between lines of the file. */
+/* The hunks of the pairing. */
 static GArray *find_hunks(const Fit *fit)
 {
     GArray *hunks = g_array_new(FALSE, FALSE, sizeof(Hunk));
     gsize n = fit->match->original.n, m = fit->match->patched.n;
     for (gsize j = 0, k = 0; j < n || k < m;) {
-        if (j < n && k < m && fit->paired[k] == (gssize)j) {
-            j++;
-            k++;
-            continue;
-        }
         Hunk hunk = {.a = j, .c = k};
         while (k < m && fit->paired[k] < 0)
             k++;
-        j = k < m ? (gsize)fit->paired[k] : n;
-        hunk.b = j;
+        hunk.b = j = k < m ? (gsize)fit->paired[k] : n;
         hunk.d = k;
-        gsize floor_a = 0, floor_c = 0;
-        Hunk *last = hunks->len > 0 ? &g_array_index(hunks, Hunk, hunks->len - 1) : NULL;
-        if (last) {
-            floor_a = last->b;
-            floor_c = last->d;
-        }
-        while (hunk.a > floor_a && hunk.c > floor_c && is_joined(fit, hunk.a)) {
-            hunk.a--;
-            hunk.c--;
-        }
-        while (j < n && k < m && fit->paired[k] == (gssize)j && is_joined(fit, j)) {
-            j++;
-            k++;
-        }
-        hunk.b = j;
-        hunk.d = k;
-        if (last && last->b == hunk.a && last->d == hunk.c)
-            *last = (Hunk){last->a, hunk.b, last->c, hunk.d};
-        else
+        if (hunk.a < hunk.b || hunk.c < hunk.d)
             g_array_append_val(hunks, hunk);
+        j += k < m;
+        k += k < m;
     }
     return hunks;
-}
-
-static bool says_code(const AcrLine *line)
-{
-    return line->core > 0 && line->s[line->lead] != '#';
 }
 
 static bool refuse(char **out_why, const char *text, const AcrLine *line)
@@ -113,14 +84,14 @@ static gssize insertion_point(const Fit *fit, gsize a, char **out_why)
         return before >= 0 ? before : (gssize)fit->place->first;
     gssize code = -1;
     for (gssize f = before; f < after && code < 0; f++)
-        code = says_code(&lines[f]) ? f : -1;
+        code = acr_line_is_code(&lines[f]) ? f : -1;
     if (code < 0)
         return before;
     gssize end = (gssize)acr_string_end(&fit->source->lines, (gsize)code);
     bool more = false;
     for (gssize f = end; f < after; f++)
-        more = more || says_code(&lines[f]);
-    if (end > code && !more && acr_line_opens_block(&lines[before - 1]))
+        more = more || acr_line_is_code(&lines[f]);
+    if (end > code && !more && acr_line_last(&lines[before - 1]) == ':')
         return after;
     refuse(out_why, "<patched> adds lines where <original> leaves lines of the file out",
            &lines[code]);
@@ -134,7 +105,7 @@ static bool hunk_lines(const Fit *fit, const Hunk *hunk, gssize *from, gssize *t
     *from = *to = -1;
     for (gsize j = hunk->a; j < hunk->b; j++) {
         if (file_line(fit, j) < 0) {
-            if (says_code(&quote[j]))
+            if (acr_line_is_code(&quote[j]))
                 return refuse(out_why, "this line of <original> is not in the file", &quote[j]);
             continue;
         }
@@ -181,7 +152,7 @@ static bool may_replace(const Fit *fit, gsize j, char **out_why)
         return true;
     const AcrLine *quoted = &fit->match->original.line[j],
                   *theirs = &fit->source->lines.line[file_line(fit, j)];
-    if (!says_code(theirs) || acr_loose_hash(quoted) == acr_loose_hash(theirs) ||
+    if (!acr_line_is_code(theirs) || acr_loose_hash(quoted) == acr_loose_hash(theirs) ||
         acr_line_likeness(quoted, theirs) >= MISQUOTED)
         return true;
     return refuse(out_why, "<patched> replaces a line that is otherwise in the file", theirs);
@@ -227,7 +198,7 @@ bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why)
         gssize from = -1, to = -1;
         if (!hunk_lines(fit, hunk, &from, &to, out_why))
             return false;
-        if (from < at) { /* two hunks in one line of the file */
+        if (from < at || is_joined(fit, hunk->a) || is_joined(fit, hunk->b)) {
             *out_why = g_strdup("<original> is broken into lines otherwise than the file");
             return false;
         }

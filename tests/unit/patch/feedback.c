@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/patch.h"
 #include "support.h"
 
 #define METHODS 40u

@@ -1,5 +1,5 @@
 /*
- * Search/replace blocks:
+ * Search/replace blocks, and fenced blocks that are all of a new file.
  *
  *     <<<<<<< SEARCH
  *     the lines as they are
@@ -9,7 +9,10 @@
  *
  * Marks are five to nine characters long. The quoted code may hold lines of "=" too (headings in
  * documents) and conflict marks; where more than one line can be the divider, each cut is a reading
- * of the edit, and which is right, the file decides.
+ * of the edit, and the file decides which is right.
+ *
+ * A fenced block is a whole file under a <file> tag or a sentence that says it is new; under a bare
+ * name it may only show code, and only the repository can tell (see AcrEdit.makes).
  */
 #include <string.h>
 
@@ -47,21 +50,12 @@ static gsize skip_word(const char *s, gsize at, gsize len, const char *const wor
     return at;
 }
 
-static gsize search_mark(const char *s, gsize len, gsize *out_rest)
+gsize acr_search_mark(const char *s, gsize len, gsize *out_rest)
 {
     static const char *const words[2] = {"SEARCH", "ORIGINAL"};
     gsize rest = 0, n = mark_length(s, len, '<', &rest);
-    gsize behind = n > 0 ? skip_word(s, rest, len, words) : 0;
-    if (n == 0 || behind == rest)
-        return 0;
-    *out_rest = behind;
-    return n;
-}
-
-bool acr_is_search_mark(const char *s, gsize len)
-{
-    gsize rest = 0;
-    return search_mark(s, len, &rest) > 0;
+    *out_rest = n > 0 ? skip_word(s, rest, len, words) : 0;
+    return *out_rest > rest ? n : 0;
 }
 
 typedef enum {
@@ -120,10 +114,10 @@ static void find_end(const AcrParse *parse, Block *block)
     const char *s = parse->s;
     gsize conflicts = 0;
     for (gsize at = block->body; at < parse->len && !block->closed;) {
-        gsize end = acr_line_end(s, at, parse->len), next = acr_after_eol(s, end, parse->len);
+        gsize end = acr_line_end(s, at, parse->len), next = acr_after_eol(s, end, parse->len), rest;
         Mark mark = read_mark(s + at, end - at);
         gsize marks = divider_length(s + at, end - at);
-        if (acr_is_search_mark(s + at, end - at))
+        if (acr_search_mark(s + at, end - at, &rest) > 0)
             return;
         if (marks > 0)
             add_cut(block, at, end - at, marks);
@@ -140,18 +134,6 @@ static void find_end(const AcrParse *parse, Block *block)
     }
 }
 
-static char *searched(const AcrParse *parse, const Block *block, guint cut)
-{
-    return acr_part_text(parse->s, block->body, g_array_index(block->cuts, AcrSpan, cut).off);
-}
-
-static char *replaced(const AcrParse *parse, const Block *block, guint cut)
-{
-    const AcrSpan *divider = &g_array_index(block->cuts, AcrSpan, cut);
-    gsize from = acr_after_eol(parse->s, divider->off + divider->len, block->end_line);
-    return from < block->end_line ? acr_part_text(parse->s, from, block->end_line) : g_strdup("");
-}
-
 static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edit)
 {
     gsize bytes = (block->end_line - block->body) * block->cuts->len;
@@ -160,10 +142,13 @@ static void add_readings(const AcrParse *parse, const Block *block, AcrEdit *edi
                                  "<file>, <original>, <patched>");
         return;
     }
-    edit->original = searched(parse, block, 0);
-    edit->patched = replaced(parse, block, 0);
-    for (guint i = 1; i < block->cuts->len; i++)
-        acr_edit_add_reading(edit, searched(parse, block, i), replaced(parse, block, i));
+    for (guint i = 0; i < block->cuts->len; i++) {
+        const AcrSpan *cut = &g_array_index(block->cuts, AcrSpan, i);
+        gsize from = acr_after_eol(parse->s, cut->off + cut->len, block->end_line);
+        acr_edit_add_reading(edit, acr_part_text(parse->s, block->body, cut->off),
+                             from < block->end_line ? acr_part_text(parse->s, from, block->end_line)
+                                                    : g_strdup(""));
+    }
 }
 
 gsize acr_search_replace_read(AcrParse *parse, gsize off)
@@ -173,7 +158,7 @@ gsize acr_search_replace_read(AcrParse *parse, gsize off)
     if (first >= parse->len || s[first] != '<')
         return off;
     gsize line_end = acr_line_end(s, off, parse->len), rest = 0;
-    Block block = {.open_len = search_mark(s + off, line_end - off, &rest)};
+    Block block = {.open_len = acr_search_mark(s + off, line_end - off, &rest)};
     if (block.open_len == 0)
         return off;
     block.body = acr_after_eol(s, line_end, parse->len);
@@ -194,4 +179,107 @@ gsize acr_search_replace_read(AcrParse *parse, gsize off)
     acr_parse_push(parse, edit);
     g_array_unref(block.cuts);
     return block.end;
+}
+
+#define MAX_HEADING 400u /* bytes of a sentence that announces a new file */
+
+typedef struct {
+    gsize body, end_line; /* the text: [body, end_line) */
+    gsize end;            /* behind the closing fence */
+    bool closed;
+} Fenced;
+
+/* Finds the closing fence; false when another form of edit is inside. */
+static bool read_fenced(const AcrParse *parse, gsize off, Fenced *out)
+{
+    const char *s = parse->s;
+    guint depth = 0;
+    *out = (Fenced){.body = acr_next_line(s, off, parse->len)};
+    for (gsize at = out->body; at < parse->len; at = acr_next_line(s, at, parse->len)) {
+        gsize end = acr_line_end(s, at, parse->len), info = 0, rest = 0;
+        if (at >= parse->tag || acr_search_mark(s + at, end - at, &rest) > 0)
+            return false;
+        if (!acr_is_fence(s + at, end - at, &info))
+            continue;
+        bool opens = info < end - at;
+        if (!opens && depth == 0) {
+            out->closed = true;
+            out->end_line = at;
+            out->end = acr_after_eol(s, end, parse->len);
+            return true;
+        }
+        depth = opens ? depth + 1 : depth - 1;
+    }
+    out->end_line = out->end = parse->len;
+    return parse->tag >= parse->len;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    gsize n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if ((at == text || !g_ascii_isalpha(at[-1])) && !g_ascii_isalpha(at[n]))
+            return true;
+    return false;
+}
+
+/* The file that a sentence says to make: "Create a new file `a/b.py`:". Owned, or NULL. */
+static char *announced(const char *s, gsize len)
+{
+    if (len > MAX_HEADING)
+        return NULL;
+    g_autofree char *lower = g_ascii_strdown(s, (gssize)len);
+    if (!has_word(lower, "new") && !has_word(lower, "create") && !has_word(lower, "add"))
+        return NULL;
+    const char *from = memchr(s, '`', len);
+    const char *to = from ? memchr(from + 1, '`', len - (gsize)(from - s) - 1) : NULL;
+    if (!to || memchr(to + 1, '`', len - (gsize)(to - s) - 1))
+        return NULL;
+    bool file = has_word(lower, "file") || has_word(lower, "module") || has_word(lower, "script") ||
+                memchr(from, '/', (gsize)(to - from));
+    return file ? acr_path_in_line(from + 1, (gsize)(to - from) - 1) : NULL;
+}
+
+/* The name of the file that the fence at `off` is all of; owned, or NULL. */
+static char *name_of(const AcrParse *parse, gsize off, const char *info, gsize info_len,
+                     bool *out_sure)
+{
+    const char *above = parse->s + parse->above.off;
+    gsize at = parse->named_at;
+    while (at < off && (acr_is_blank(parse->s[at]) || acr_is_eol(parse->s[at])))
+        at++;
+    *out_sure = true;
+    if (parse->file && parse->named_at > 0 && at == off)
+        return g_strdup(parse->file);
+    char *name = announced(above, parse->above.len);
+    if (name)
+        return name;
+    *out_sure = false;
+    name = acr_path_in_line(above, parse->above.len);
+    return name ? name : acr_path_in_info(info, info_len);
+}
+
+gsize acr_whole_file_read(AcrParse *parse, gsize off)
+{
+    const char *s = parse->s;
+    gsize info = 0, first = acr_skip_blanks(s, off, parse->len);
+    Fenced fenced;
+    bool sure = false;
+    if (first >= parse->len || s[first] != '`')
+        return off;
+    gsize len = acr_line_end(s, off, parse->len) - off;
+    if (!acr_is_fence(s + off, len, &info) || (parse->fence.len > 0 && info == len) ||
+        acr_is_diff_fence(s + off + info, len - info))
+        return off;
+    g_autofree char *name = name_of(parse, off, s + off + info, len - info, &sure);
+    if (!name || !read_fenced(parse, off, &fenced))
+        return off;
+    AcrEdit *edit = acr_parse_edit_new(ACR_EDIT_WHOLE_FILE, name, off, fenced.end);
+    edit->original = g_strdup("");
+    edit->patched = g_strndup(s + fenced.body, fenced.end_line - fenced.body);
+    edit->makes = sure;
+    if (!fenced.closed)
+        acr_parse_complain(edit, "the fence around the file's text is not closed");
+    acr_parse_push(parse, edit);
+    return fenced.end;
 }

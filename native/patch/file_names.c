@@ -6,14 +6,14 @@
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/source_private.h"
 
 #define MAX_NEAR 5u
 #define MAX_PART 255u /* bytes of one part of a new path, as file systems have it */
 
 struct AcrFileNames {
     AcrSnapshot *snapshot; /* shared */
-    GHashTable *by_base;   /* base name (borrowed) -> GArray of guint32, entry numbers */
+    GHashTable *by_base;   /* base name (borrowed) -> GPtrArray of paths (borrowed) */
 };
 
 static const char *base_of(const char *path)
@@ -27,19 +27,18 @@ AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot)
     AcrFileNames *names = g_new0(AcrFileNames, 1);
     names->snapshot = acr_snapshot_ref(snapshot);
     names->by_base =
-        g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref);
+        g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_ptr_array_unref);
     for (gsize i = 0; i < acr_snapshot_size(snapshot); i++) {
         const AcrEntry *entry = acr_snapshot_entry(snapshot, i);
         const char *base = base_of(entry->path);
-        GArray *list = g_hash_table_lookup(names->by_base, base);
-        guint32 number = (guint32)i;
+        GPtrArray *list = g_hash_table_lookup(names->by_base, base);
         if (entry->mode == ACR_MODE_LINK)
             continue;
         if (!list) {
-            list = g_array_new(FALSE, FALSE, sizeof(guint32));
+            list = g_ptr_array_new();
             g_hash_table_insert(names->by_base, (gpointer)base, list);
         }
-        g_array_append_val(list, number);
+        g_ptr_array_add(list, (gpointer)entry->path);
     }
     return names;
 }
@@ -56,17 +55,12 @@ void acr_file_names_free(AcrFileNames *names)
 char *acr_file_name_clean(const char *name)
 {
     static const char around[] = "`'\"* \t\r\n";
+    name += strspn(name, around);
     gsize len = strlen(name);
     while (len > 0 && (strchr(around, name[len - 1]) || name[len - 1] == ':'))
         len--;
-    while (len > 0 && strchr(around, *name)) {
-        name++;
-        len--;
-    }
-    while (len >= 2 && name[0] == '.' && name[1] == '/') {
+    for (; len >= 2 && name[0] == '.' && name[1] == '/'; len -= 2)
         name += 2;
-        len -= 2;
-    }
     return g_strndup(name, len);
 }
 
@@ -77,35 +71,21 @@ static bool ends_in(const char *path, const char *name)
     return n <= len && strcmp(path + len - n, name) == 0 && (n == len || path[len - n - 1] == '/');
 }
 
-/* How many whole parts two paths share, from the right. */
-static guint shared_parts(const char *a, const char *b)
+/* How many bytes two paths share, from the right, in whole parts. */
+static gsize shared_tail(const char *a, const char *b)
 {
-    guint n = 0;
-    gsize i = strlen(a), j = strlen(b);
-    while (i > 0 && j > 0) {
-        gsize from_i = i, from_j = j;
-        while (from_i > 0 && a[from_i - 1] != '/')
-            from_i--;
-        while (from_j > 0 && b[from_j - 1] != '/')
-            from_j--;
-        if (i - from_i != j - from_j || strncmp(a + from_i, b + from_j, i - from_i) != 0)
-            break;
+    gsize n = 0, i = strlen(a), j = strlen(b);
+    while (n < MIN(i, j) && a[i - 1 - n] == b[j - 1 - n])
         n++;
-        i = from_i > 0 ? from_i - 1 : 0;
-        j = from_j > 0 ? from_j - 1 : 0;
-    }
+    while (n > 0 && ((n < i && a[i - 1 - n] != '/') || (n < j && b[j - 1 - n] != '/')))
+        n--;
     return n;
-}
-
-static const char *path_of(const AcrFileNames *names, guint32 entry)
-{
-    return acr_snapshot_entry(names->snapshot, entry)->path;
 }
 
 static int by_likeness(gconstpointer a, gconstpointer b, gpointer name)
 {
     const char *const *x = a, *const *y = b;
-    guint sx = shared_parts(*x, name), sy = shared_parts(*y, name);
+    gsize sx = shared_tail(*x, name), sy = shared_tail(*y, name);
     return sx != sy ? (sx > sy ? -1 : 1) : strcmp(*x, *y);
 }
 
@@ -115,7 +95,7 @@ static void near_by_spelling(const AcrFileNames *names, const char *name, GPtrAr
     const char *base = base_of(name), *dot = strrchr(base, '.');
     gsize stem = dot ? (gsize)(dot - base) : strlen(base);
     for (gsize i = 0; stem >= 3 && i < acr_snapshot_size(names->snapshot) && near->len < 200; i++) {
-        const char *path = path_of(names, (guint32)i), *other = base_of(path),
+        const char *path = acr_snapshot_entry(names->snapshot, i)->path, *other = base_of(path),
                    *other_dot = strrchr(other, '.');
         gsize other_stem = other_dot ? (gsize)(other_dot - other) : strlen(other);
         bool begins =
@@ -127,20 +107,16 @@ static void near_by_spelling(const AcrFileNames *names, const char *name, GPtrAr
 
 bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder)
 {
-    gsize low = 0, high = acr_snapshot_size(names->snapshot), n = strlen(folder);
-    g_autofree char *prefix = g_strconcat(folder, "/", NULL);
-    while (low < high) {
-        gsize middle = low + (high - low) / 2;
-        if (strcmp(path_of(names, (guint32)middle), prefix) < 0)
-            low = middle + 1;
-        else
-            high = middle;
+    gsize n = strlen(folder);
+    for (gsize i = 0; i < acr_snapshot_size(names->snapshot); i++) {
+        const char *path = acr_snapshot_entry(names->snapshot, i)->path;
+        if (strncmp(path, folder, n) == 0 && path[n] == '/')
+            return true;
     }
-    return low < acr_snapshot_size(names->snapshot) &&
-           strncmp(path_of(names, (guint32)low), prefix, n + 1) == 0;
+    return false;
 }
 
-/* What is left of a name whose first part is no folder of the repository, or stands twice; NULL:
+/* What is left of a name whose first part is not a folder of the repository, or stands twice; NULL:
  * the first part belongs to it. */
 static const char *without_first_part(const AcrFileNames *names, const char *name)
 {
@@ -161,11 +137,11 @@ static const char *without_first_part(const AcrFileNames *names, const char *nam
  */
 static const char *path_that_ends_in(const AcrFileNames *names, const char *name, guint *out_n)
 {
-    const GArray *same = g_hash_table_lookup(names->by_base, base_of(name));
+    const GPtrArray *same = g_hash_table_lookup(names->by_base, base_of(name));
     const char *found = NULL;
     *out_n = 0;
     for (guint i = 0; same && i < same->len; i++) {
-        const char *path = path_of(names, g_array_index(same, guint32, i));
+        const char *path = same->pdata[i];
         if (strcmp(path, name) == 0) {
             *out_n = 1;
             return path;
@@ -180,10 +156,10 @@ static const char *path_that_ends_in(const AcrFileNames *names, const char *name
 
 static GPtrArray *near_names(const AcrFileNames *names, const char *name)
 {
-    const GArray *same = g_hash_table_lookup(names->by_base, base_of(name));
+    const GPtrArray *same = g_hash_table_lookup(names->by_base, base_of(name));
     GPtrArray *near = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; same && i < same->len; i++)
-        g_ptr_array_add(near, g_strdup(path_of(names, g_array_index(same, guint32, i))));
+        g_ptr_array_add(near, g_strdup(same->pdata[i]));
     if (near->len == 0)
         near_by_spelling(names, name, near);
     g_ptr_array_sort_with_data(near, by_likeness, (gpointer)name);
@@ -199,13 +175,11 @@ char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool m
     guint n = 0, n_rest = 0;
     const char *path = path_that_ends_in(names, clean, &n);
     const char *rest = n == 0 ? without_first_part(names, clean) : NULL;
-    if (!path && rest && strchr(rest, '/'))
+    if (!path && rest && (strchr(rest, '/') || acr_snapshot_find(names->snapshot, rest) >= 0))
         path = path_that_ends_in(names, rest, &n_rest);
-    else if (!path && rest && acr_snapshot_find(names->snapshot, rest) >= 0)
-        path = path_that_ends_in(names, rest, &n_rest);
-    const GArray *same = g_hash_table_lookup(names->by_base, base_of(clean));
+    const GPtrArray *same = g_hash_table_lookup(names->by_base, base_of(clean));
     if (!path && n == 0 && n_rest == 0 && same && same->len == 1 && !may_be_new)
-        path = path_of(names, g_array_index(same, guint32, 0));
+        path = same->pdata[0];
     if (path)
         return g_strdup(path);
     *out_near = near_names(names, clean);
@@ -248,7 +222,7 @@ static bool is_like_git(const char *part)
     return part[n] == ':' || part[n + strspn(part + n, " .")] == '\0';
 }
 
-/* A character that no one sees, or that is no part of a name everywhere. */
+/* A character that no one sees, or that not every system has in names. */
 static bool has_odd_character(const char *name)
 {
     for (const char *at = name; *at; at = g_utf8_next_char(at)) {

@@ -4,26 +4,26 @@
  *
  * Both texts become streams in which blanks, line breaks, line continuations, comments behind code
  * and the commas before a closing bracket are left out and all quotation marks are alike; two words
- * stay two. The quote's stream is looked for in the file's, first with round brackets, then without
- * them, since models add and drop those around conditions. A place begins and ends with a line.
- * Linear.
+ * stay two. The quote's stream is searched for in the file's, first with round brackets, then
+ * without them, since models add and drop those around conditions. A place begins and ends with a
+ * line. Linear.
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/match_private.h"
 
 #define GAP '\x01' /* between two words */
 
+/* What is left of a line. */
+typedef struct {
+    gsize start, stop; /* bytes of the stream, a leading GAP left out */
+    gint depth;        /* of round brackets: opened less closed ones */
+} Piece;
+
 typedef struct {
     GString *text;
-    gsize *start, *stop; /* of each line: its bytes of the stream, a leading GAP left out */
-    gint *depth;         /* of round brackets: opened less closed ones in the line */
+    Piece *line; /* owned */
 } Stream;
-
-static bool is_word(guchar c)
-{
-    return g_ascii_isalnum(c) || c == '_' || c >= 0x80;
-}
 
 typedef struct {
     const char *s;
@@ -67,8 +67,7 @@ typedef struct {
 static void put(Writer *writer, char c)
 {
     GString *out = writer->out;
-    if (writer->parted && out->len > 0 && is_word((guchar)c) &&
-        is_word((guchar)out->str[out->len - 1]))
+    if (writer->parted && out->len > 0 && acr_is_word(c) && acr_is_word(out->str[out->len - 1]))
         g_string_append_c(out, GAP);
     writer->parted = false;
     g_string_append_c(out, c);
@@ -123,26 +122,21 @@ static void put_line(Writer *writer, const AcrLine *line, const AcrLine *end, bo
 
 static void stream_init(Stream *stream, const AcrLines *lines, bool brackets)
 {
-    *stream = (Stream){.text = g_string_new(NULL),
-                       .start = g_new(gsize, lines->n + 1),
-                       .stop = g_new(gsize, lines->n + 1),
-                       .depth = g_new0(gint, lines->n + 1)};
+    *stream = (Stream){.text = g_string_new(NULL), .line = g_new0(Piece, lines->n + 1)};
     Writer writer = {.out = stream->text};
     for (gsize i = 0; i < lines->n; i++) {
+        Piece *piece = &stream->line[i];
         gsize from = stream->text->len;
-        put_line(&writer, &lines->line[i], lines->line + lines->n, brackets, &stream->depth[i]);
-        gsize to = stream->text->len;
-        stream->start[i] = from < to && stream->text->str[from] == GAP ? from + 1 : from;
-        stream->stop[i] = to;
+        put_line(&writer, &lines->line[i], lines->line + lines->n, brackets, &piece->depth);
+        piece->stop = stream->text->len;
+        piece->start = from + (from < piece->stop && stream->text->str[from] == GAP);
     }
 }
 
 static void stream_clear(Stream *stream)
 {
     g_string_free(stream->text, TRUE);
-    g_free(stream->start);
-    g_free(stream->stop);
-    g_free(stream->depth);
+    g_free(stream->line);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Stream, stream_clear)
 
@@ -152,7 +146,7 @@ static gsize line_of(const Stream *stream, gsize n, gsize at)
     gsize low = 0, high = n;
     while (low < high) {
         gsize mid = low + (high - low) / 2;
-        if (stream->stop[mid] <= at)
+        if (stream->line[mid].stop <= at)
             low = mid + 1;
         else
             high = mid;
@@ -164,20 +158,8 @@ static gint depth_of(const Stream *stream, gsize first, gsize last)
 {
     gint depth = 0;
     for (gsize i = first; i < last; i++)
-        depth += stream->depth[i];
+        depth += stream->line[i].depth;
     return depth;
-}
-
-/* Lines behind the place that hold nothing but the brackets that it leaves open belong to it. */
-static gsize take_closers(const Stream *file, const AcrLines *lines, gsize first, gsize last,
-                          gint wanted)
-{
-    gint depth = depth_of(file, first, last);
-    while (depth > wanted && last < lines->n && file->start[last] == file->stop[last]) {
-        depth += file->depth[last];
-        last++;
-    }
-    return last;
 }
 
 static gssize *map_lines(const Stream *file, gsize n_file, const Stream *quote, gsize n, gsize at)
@@ -185,10 +167,10 @@ static gssize *map_lines(const Stream *file, gsize n_file, const Stream *quote, 
     gssize *map = g_new(gssize, 2 * n + 1);
     for (gsize j = 0; j < n; j++) {
         map[j] = map[n + j] = -1;
-        if (quote->start[j] == quote->stop[j])
+        if (quote->line[j].start == quote->line[j].stop)
             continue;
-        map[j] = (gssize)line_of(file, n_file, at + quote->start[j]);
-        map[n + j] = (gssize)line_of(file, n_file, at + quote->stop[j] - 1) + 1;
+        map[j] = (gssize)line_of(file, n_file, at + quote->line[j].start);
+        map[n + j] = (gssize)line_of(file, n_file, at + quote->line[j].stop - 1) + 1;
     }
     return map;
 }
@@ -198,21 +180,13 @@ static void take_place(const Stream *file, const AcrLines *lines, const Stream *
 {
     gsize first = line_of(file, lines->n, at), n = asked->n;
     gsize last = line_of(file, lines->n, at + quote->text->len - 1) + 1;
-    if (file->start[first] != at || file->stop[last - 1] != at + quote->text->len)
+    if (file->line[first].start != at || file->line[last - 1].stop != at + quote->text->len)
         return;
-    gint wanted = depth_of(quote, 0, n);
-    gsize whole = take_closers(file, lines, first, last, wanted);
-    if (depth_of(file, first, whole) != wanted)
+    if (depth_of(file, first, last) != depth_of(quote, 0, n))
         return;
     gssize *map = map_lines(file, lines->n, quote, n, at);
-    for (gsize j = n; whole > last && j-- > 0;) { /* the closers belong to the last line mapped */
-        if (map[j] < 0)
-            continue;
-        map[n + j] = (gssize)whole;
-        break;
-    }
     acr_map_blank_lines(lines, asked, map);
-    acr_match_add_place(match, &(AcrPlace){.first = first, .last = whole, .map = map});
+    acr_match_add_place(match, &(AcrPlace){.first = first, .last = last, .map = map});
 }
 
 static bool find_stream(const AcrLines *lines, const AcrLines *asked, bool brackets,

@@ -1,11 +1,52 @@
 /*
- * How a quote is read before it is looked for: as lines, without outer blank lines or elisions,
+ * How a quote is read before it is searched for: as lines, without outer blank lines or elisions,
  * without copied line numbers, without HTML escapes. What is taken off <original> is taken off
  * <patched> too.
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/match_private.h"
+
+static bool has_phrase(const char *s, gsize len)
+{
+    static const char *const phrases[] = {"rest of ",       "existing code",    "unchanged",
+                                          "omitted",        "remains the same", "remain the same",
+                                          "same as before", "other code",       "previous code"};
+    g_autofree char *lower = g_ascii_strdown(s, (gssize)len);
+    for (gsize i = 0; i < G_N_ELEMENTS(phrases); i++)
+        if (strstr(lower, phrases[i]))
+            return true;
+    return false;
+}
+
+bool acr_line_is_elision(const AcrLine *line)
+{
+    const char *s = line->s + line->lead;
+    gsize len = line->core;
+    bool comment = len > 0 && *s == '#';
+    if (len == 0 || len > 160)
+        return false;
+    while (len > 0 && (*s == '#' || acr_is_blank(*s))) {
+        s++;
+        len--;
+    }
+    if ((len == 3 && memcmp(s, "...", 3) == 0) || (len == 3 && memcmp(s, "\xe2\x80\xa6", 3) == 0) ||
+        (len == 5 && (memcmp(s, "[...]", 5) == 0 || memcmp(s, "(...)", 5) == 0)))
+        return true;
+    if (!comment || len < 3)
+        return false;
+    bool dots = memcmp(s, "...", 3) == 0 || memcmp(s + len - 3, "...", 3) == 0 ||
+                memcmp(s, "\xe2\x80\xa6", 3) == 0 || memcmp(s + len - 3, "\xe2\x80\xa6", 3) == 0;
+    return dots || has_phrase(s, len);
+}
+
+gsize acr_elision_count(const AcrLines *lines)
+{
+    gsize n = 0;
+    for (gsize i = 0; i < lines->n; i++)
+        n += acr_line_is_elision(&lines->line[i]);
+    return n;
+}
 
 /* Length of "  123 ", "123:", "123 | " at the head of a line; 0 if there is none. */
 static gsize number_length(const AcrLine *line, gsize *out_number)
@@ -48,26 +89,16 @@ static bool is_numbered(const AcrLines *lines, gsize *out_first)
 
 /* Takes the numbers off the lines that have one, from `least` to `most` and never falling: another
  * is code. */
-static void strip_numbers(const AcrLines *lines, gsize least, gsize most, AcrLines *out)
+static void strip_numbers(AcrLines *lines, gsize least, gsize most)
 {
-    *out = (AcrLines){.line = g_new0(AcrLine, lines->n + 1), .n = lines->n};
     for (gsize j = 0; j < lines->n; j++) {
         const AcrLine *line = &lines->line[j];
         gsize number = 0, len = number_length(line, &number);
-        if (number < least || number > most)
-            len = 0;
-        if (len > 0)
-            least = number;
-        out->line[j] = acr_line_make(line->s + len, line->len - len, line->full - len);
+        if (len == 0 || number < least || number > most)
+            continue;
+        least = number;
+        lines->line[j] = acr_line_make(line->s + len, line->len - len, line->full - len);
     }
-}
-
-/* A part of `lines` as a copy. */
-static void slice(const AcrLines *lines, gsize from, gsize to, AcrLines *out)
-{
-    *out = (AcrLines){.line = g_new0(AcrLine, to - from + 1), .n = to - from};
-    if (to > from)
-        memcpy(out->line, lines->line + from, (to - from) * sizeof(AcrLine));
 }
 
 static gsize blank_head(const AcrLines *lines)
@@ -86,12 +117,10 @@ static gsize blank_tail(const AcrLines *lines)
     return n;
 }
 
-static void replace_lines(AcrLines *lines, gsize from, gsize to)
+static void keep_lines(AcrLines *lines, gsize from, gsize to)
 {
-    AcrLines part;
-    slice(lines, from, to, &part);
-    acr_lines_clear(lines);
-    *lines = part;
+    memmove(lines->line, lines->line + from, (to - from) * sizeof(AcrLine));
+    lines->n = to - from;
 }
 
 /* Takes outer blank lines off the quote, and as many off the replacement; false if there are none.
@@ -102,10 +131,10 @@ bool acr_quote_trim_blank(AcrMatch *match)
     gsize head = blank_head(o), tail = head < o->n ? blank_tail(o) : 0;
     if (head + tail == 0 || head == o->n)
         return false;
-    replace_lines(o, head, o->n - tail);
+    keep_lines(o, head, o->n - tail);
     head = MIN(head, blank_head(p));
     tail = MIN(MIN(tail, blank_tail(p)), p->n - head);
-    replace_lines(p, head, p->n - tail);
+    keep_lines(p, head, p->n - tail);
     return true;
 }
 
@@ -113,19 +142,18 @@ bool acr_quote_trim_blank(AcrMatch *match)
 bool acr_quote_trim_elisions(AcrMatch *match)
 {
     AcrLines *o = &match->original, *p = &match->patched;
-    bool any = false;
+    gsize before = o->n;
     while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[0]) &&
            acr_line_is_elision(&p->line[0])) {
-        replace_lines(o, 1, o->n);
-        replace_lines(p, 1, p->n);
-        any = true;
+        keep_lines(o, 1, o->n);
+        keep_lines(p, 1, p->n);
     }
     while (o->n > 1 && p->n > 1 && acr_line_is_elision(&o->line[o->n - 1]) &&
            acr_line_is_elision(&p->line[p->n - 1])) {
-        replace_lines(o, 0, o->n - 1);
-        replace_lines(p, 0, p->n - 1);
-        any = true;
+        o->n--;
+        p->n--;
     }
+    bool any = o->n < before;
     if (any)
         acr_quote_trim_blank(match);
     return any;
@@ -135,20 +163,14 @@ bool acr_quote_trim_elisions(AcrMatch *match)
 gsize acr_quote_take_numbers(AcrMatch *match)
 {
     gsize first = 0;
-    AcrLines original, patched;
     if (!is_numbered(&match->original, &first))
         return 0;
-    strip_numbers(&match->original, 0, G_MAXSIZE, &original);
-    strip_numbers(&match->patched, first, first + match->original.n + match->patched.n, &patched);
-    acr_lines_clear(&match->original);
-    acr_lines_clear(&match->patched);
-    match->original = original;
-    match->patched = patched;
+    strip_numbers(&match->original, 0, G_MAXSIZE);
+    strip_numbers(&match->patched, first, first + match->original.n + match->patched.n);
     return first;
 }
 
-/* `text` with the HTML escapes of ASCII turned back, or NULL if it has none. */
-static char *unescape(const char *text)
+char *acr_text_unescape(const char *text)
 {
     static const char *const escapes[][2] = {
         {"&lt;", "<"},   {"&gt;", ">"},   {"&quot;", "\""}, {"&apos;", "'"}, {"&#39;", "'"},
@@ -156,21 +178,19 @@ static char *unescape(const char *text)
         {"&#38;", "&"},  {"&nbsp;", " "}, {"&amp;", "&"}};
     g_autoptr(GString) out = g_string_sized_new(strlen(text));
     bool any = false;
-    if (!strchr(text, '&'))
-        return NULL;
     while (*text) {
         gsize i = *text == '&' ? 0 : G_N_ELEMENTS(escapes);
         while (i < G_N_ELEMENTS(escapes) && !g_str_has_prefix(text, escapes[i][0]))
             i++;
-        if (i < G_N_ELEMENTS(escapes)) {
+        bool escaped = i < G_N_ELEMENTS(escapes);
+        if (escaped)
             g_string_append(out, escapes[i][1]);
-            text += strlen(escapes[i][0]);
-            any = true;
-        } else {
-            g_string_append_c(out, *text++);
-        }
+        else
+            g_string_append_c(out, *text);
+        text += escaped ? strlen(escapes[i][0]) : 1;
+        any = any || escaped;
     }
-    return any ? g_strdup(out->str) : NULL;
+    return any ? g_string_free(g_steal_pointer(&out), FALSE) : NULL;
 }
 
 void acr_quote_read(AcrMatch *match, const char *original, const char *patched)
@@ -183,13 +203,46 @@ void acr_quote_read(AcrMatch *match, const char *original, const char *patched)
 
 bool acr_quote_unescape(AcrMatch *match, const char *original, const char *patched)
 {
-    char *plain = unescape(original);
+    char *plain = acr_text_unescape(original);
     if (!plain)
         return false;
     g_ptr_array_add(match->store, plain);
-    char *plain_patched = unescape(patched);
+    char *plain_patched = acr_text_unescape(patched);
     if (plain_patched)
         g_ptr_array_add(match->store, plain_patched);
     acr_quote_read(match, plain, plain_patched ? plain_patched : patched);
     return true;
+}
+
+static void place_clear(gpointer data)
+{
+    g_free(((AcrPlace *)data)->map);
+}
+
+void acr_match_init(AcrMatch *match)
+{
+    *match = (AcrMatch){.places = g_array_new(FALSE, FALSE, sizeof(AcrPlace)),
+                        .store = g_ptr_array_new_with_free_func(g_free)};
+    g_array_set_clear_func(match->places, place_clear);
+}
+
+void acr_match_add_place(AcrMatch *match, const AcrPlace *place)
+{
+    if (match->places->len == ACR_PATCH_MAX_PLACES) {
+        match->many = true;
+        g_free(place->map);
+        return;
+    }
+    g_array_append_val(match->places, *place);
+}
+
+void acr_match_clear(AcrMatch *match)
+{
+    if (!match)
+        return;
+    g_clear_pointer(&match->places, g_array_unref);
+    acr_lines_clear(&match->original);
+    acr_lines_clear(&match->patched);
+    g_clear_pointer(&match->store, g_ptr_array_unref);
+    g_clear_pointer(&match->why, g_free);
 }

@@ -1,5 +1,5 @@
 /*
- * Lines of texts, and the source file as the ladder sees it.
+ * Lines of texts, and the source file as the match levels see it.
  *
  * A line is a view: where it begins, how long it is without and with its line end, and where its
  * outer blanks are. All comparing is done on views, so that a file of a hundred thousand lines
@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/source_private.h"
 
 AcrLine acr_line_make(const char *s, gsize len, gsize full)
 {
@@ -58,18 +58,37 @@ void acr_lines_clear(AcrLines *lines)
     lines->n = 0;
 }
 
-gsize acr_line_width(const char *s, gsize lead)
+gsize acr_line_width(const AcrLine *line)
 {
     gsize width = 0;
-    for (gsize i = 0; i < lead; i++) {
-        if (s[i] == '\t')
+    for (gsize i = 0; i < line->lead; i++) {
+        if (line->s[i] == '\t')
             width = (width / 8 + 1) * 8;
-        else if (s[i] == '\f')
+        else if (line->s[i] == '\f')
             width = 0;
         else
             width++;
     }
     return width;
+}
+
+gsize acr_lines_step(const AcrLines *lines)
+{
+    gsize step = 0, last = 0;
+    bool any = false;
+    for (gsize i = 0; i < lines->n; i++) {
+        const AcrLine *line = &lines->line[i];
+        if (acr_line_is_blank(line))
+            continue;
+        if (memchr(line->s, '\t', line->lead))
+            return 8;
+        gsize width = acr_line_width(line), d = width > last ? width - last : last - width;
+        if (any && d > 0 && (step == 0 || d < step))
+            step = d;
+        last = width;
+        any = true;
+    }
+    return step;
 }
 
 bool acr_line_same_core(const AcrLine *a, const AcrLine *b)

@@ -10,100 +10,89 @@
 
 #include "patch/apply_private.h"
 
-static bool is_python(const char *path)
-{
-    return g_str_has_suffix(path, ".py") || g_str_has_suffix(path, ".pyi");
-}
+#define MAX_COMBINATIONS 64u /* of readings, in one file */
+#define MAX_LINTED 4u        /* versions of one file that are given to the linter */
+/* Bytes of a text that is compiled: Python takes some 300 times as much memory for it. Of longer
+ * ones the first reading stays, and whether they compile is not asked. */
+#define MAX_COMPILED (4u * 1024 * 1024)
+/* Bytes of all texts of one lint run: some 20 s of pylint, so that its deadline is never near. */
+#define MAX_LINT_BYTES (2u * 1024 * 1024)
 
 static bool is_compiled(const char *path, GBytes *bytes)
 {
-    return is_python(path) && g_bytes_get_size(bytes) <= ACR_REFEREE_MAX_COMPILED;
+    return (g_str_has_suffix(path, ".py") || g_str_has_suffix(path, ".pyi")) &&
+           g_bytes_get_size(bytes) <= MAX_COMPILED;
 }
 
-/* The next combination; readings of later edits change first. False after the last. */
-static bool next_combination(Located *const *edits, gsize n)
+/* The next combination; readings of later edits change first. False after the last, when the first
+ * ones are chosen again. */
+static bool next_combination(const AcrChoice *choice)
 {
-    for (gsize i = n; i-- > 0;) {
-        if (++edits[i]->chosen < edits[i]->readings->len)
+    for (gsize i = choice->n; i-- > 0;) {
+        if (++choice->edits[i]->chosen < choice->edits[i]->readings->len)
             return true;
-        edits[i]->chosen = 0;
+        choice->edits[i]->chosen = 0;
     }
     return false;
 }
 
-static GBytes *build(const AcrSource *source, Located *const *edits, gsize n, GError **error)
+/* The file with the readings that are chosen now. */
+static GBytes *build(const AcrChoice *choice, GError **error)
 {
-    g_autofree const AcrSplice **splices = g_new0(const AcrSplice *, n + 1);
-    for (gsize i = 0; i < n; i++)
-        splices[i] = &g_array_index(edits[i]->readings, AcrSplice, edits[i]->chosen);
-    return acr_fit_apply(source, splices, n, error);
+    g_autofree const AcrSplice **splices = g_new0(const AcrSplice *, choice->n + 1);
+    for (gsize i = 0; i < choice->n; i++)
+        splices[i] =
+            &g_array_index(choice->edits[i]->readings, AcrSplice, choice->edits[i]->chosen);
+    return acr_splices_apply(choice->source, splices, choice->n, error);
 }
 
-static bool is_new(const GPtrArray *seen, GBytes *bytes)
+/* Adds the combinations that compile to `sound`. Errors: FAILED (the referee failed on all). */
+static bool try_all(const AcrReferee *referee, const AcrChoice *choice, GPtrArray *sound,
+                    GError **error)
 {
-    for (guint i = 0; i < seen->len; i++)
-        if (g_bytes_equal(seen->pdata[i], bytes))
-            return false;
-    return true;
-}
-
-/* Tries the combinations; *out_tried counts those on which the referee gave an answer. */
-static bool try_all(const AcrReferee *referee, const AcrSource *source, Located *const *edits,
-                    gsize n, GPtrArray *sound, guint *out_tried, GError **error)
-{
-    g_autoptr(GPtrArray) seen = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
+    const char *path = choice->source->path;
+    g_autoptr(GError) failed = NULL;
+    bool answered = false;
     guint tries = 0;
     do {
-        g_autoptr(GBytes) bytes = build(source, edits, n, error);
+        g_autoptr(GBytes) bytes = build(choice, error);
+        g_autofree char *message = NULL;
         bool ok = false;
         if (!bytes)
             return false;
-        if (!is_new(seen, bytes) || !is_compiled(source->path, bytes))
+        if (!is_compiled(path, bytes))
             continue;
-        g_ptr_array_add(seen, g_bytes_ref(bytes));
-        g_autofree char *message = NULL;
-        g_autoptr(GError) failed = NULL;
-        if (referee->compiles(referee->ctx, source->path, bytes, &ok, &message, &failed))
-            (*out_tried)++;
-        else if (error && !*error && tries == 0)
-            g_propagate_prefixed_error(error, g_steal_pointer(&failed),
-                                       "cannot compile '%s': ", source->path);
+        if (referee->compiles(referee->ctx, path, bytes, &ok, &message, failed ? NULL : &failed))
+            answered = true;
         if (ok)
             g_ptr_array_add(sound, g_bytes_ref(bytes));
-    } while (++tries < ACR_PATCH_MAX_COMBINATIONS && next_combination(edits, n));
-    return true;
+    } while (++tries < MAX_COMBINATIONS && next_combination(choice));
+    if (answered || !failed)
+        return true;
+    g_propagate_prefixed_error(error, g_steal_pointer(&failed), "cannot compile '%s': ", path);
+    return false;
 }
 
-/* The combinations of one file that compile, differing in their bytes; the first one where none
- * does, or where nothing is to be chosen. Owned; NULL with `error`. */
+/* The combinations of one file that compile; the first one where none does, or where nothing is to
+ * be chosen. Owned; NULL with `error`. */
 static GPtrArray *list_versions(const AcrReferee *referee, const AcrChoice *choice, GError **error)
 {
     g_autoptr(GPtrArray) sound = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
-    g_autoptr(GError) failed = NULL;
-    guint tried = 0;
     bool many = false;
-    for (gsize i = 0; i < choice->n; i++) {
-        choice->edits[i]->chosen = 0;
+    for (gsize i = 0; i < choice->n; i++)
         many = many || choice->edits[i]->readings->len > 1;
-    }
-    if (many && referee && is_compiled(choice->source->path, choice->source->bytes)) {
-        bool ok =
-            try_all(referee, choice->source, choice->edits, choice->n, sound, &tried, &failed);
-        if (!ok || (tried == 0 && failed)) {
-            g_propagate_error(error, g_steal_pointer(&failed));
-            return NULL;
-        }
-        for (gsize i = 0; i < choice->n; i++)
-            choice->edits[i]->chosen = 0;
-    }
+    if (many && referee && is_compiled(choice->source->path, choice->source->bytes) &&
+        !try_all(referee, choice, sound, error))
+        return NULL;
+    for (gsize i = 0; i < choice->n; i++)
+        choice->edits[i]->chosen = 0;
     if (sound->len == 0) {
-        GBytes *first = build(choice->source, choice->edits, choice->n, error);
+        GBytes *first = build(choice, error);
         if (!first)
             return NULL;
         g_ptr_array_add(sound, first);
     }
-    if (sound->len > ACR_REFEREE_MAX_LINTED)
-        g_ptr_array_set_size(sound, ACR_REFEREE_MAX_LINTED);
+    g_ptr_array_set_size(sound, (gint)MIN(sound->len, MAX_LINTED));
     return g_steal_pointer(&sound);
 }
 
@@ -126,7 +115,7 @@ static GArray *list_files(const AcrChoice *choices, const GPtrArray *versions, g
         const GPtrArray *sound = versions->pdata[i];
         AcrRefereeFile file = {choices[i].source->path, choices[i].source->bytes,
                                (GBytes *const *)sound->pdata, sound->len};
-        if (bytes + bytes_of(&file) > ACR_REFEREE_MAX_LINT_BYTES)
+        if (bytes + bytes_of(&file) > MAX_LINT_BYTES)
             file.n_after = 1;
         else
             bytes += bytes_of(&file);
@@ -165,13 +154,14 @@ static bool lint(const AcrReferee *referee, AcrChoice *choices, const GPtrArray 
         return false;
     for (guint i = 0; i < files->len; i++) {
         const AcrRefereeFile *file = &g_array_index(files, AcrRefereeFile, i);
-        choices[i].after = g_bytes_ref(file->after[best_of(worse + at, file->n_after)]);
+        *choices[i].out_after = g_bytes_ref(file->after[best_of(worse + at, file->n_after)]);
         at += file->n_after;
     }
     return true;
 }
 
-bool acr_referee_choose(const AcrReferee *referee, AcrChoice *choices, gsize n, GError **error)
+bool acr_patch_choose_readings(const AcrReferee *referee, AcrChoice *choices, gsize n,
+                               GError **error)
 {
     g_autoptr(GPtrArray) versions =
         g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
@@ -184,24 +174,20 @@ bool acr_referee_choose(const AcrReferee *referee, AcrChoice *choices, gsize n, 
     return lint(referee, choices, versions, error);
 }
 
-bool acr_referee_accepts(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
-                         bool *out_ok, char **out_message, GError **error)
+bool acr_patch_may_stand(const AcrReferee *referee, const char *path, GBytes *before, GBytes *after,
+                         char **out_broken, GError **error)
 {
     bool sound = true, was_sound = true;
     g_autofree char *message = NULL;
-    *out_ok = true;
+    g_autofree char *unused = NULL;
     if (!referee || !is_compiled(path, after))
         return true;
     if (!referee->compiles(referee->ctx, path, after, &sound, &message, error))
         return false;
-    if (sound)
-        return true;
-    g_autofree char *unused = NULL;
-    if (before && is_compiled(path, before) &&
+    if (!sound && before && is_compiled(path, before) &&
         !referee->compiles(referee->ctx, path, before, &was_sound, &unused, error))
         return false;
-    *out_ok = !was_sound;
-    if (was_sound)
-        *out_message = g_steal_pointer(&message);
+    if (!sound && was_sound)
+        *out_broken = g_steal_pointer(&message);
     return true;
 }

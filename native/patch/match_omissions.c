@@ -4,12 +4,12 @@
  * First only lines that say nothing to the machine: blank ones, comments, a docstring; a comment of
  * the quote that the file lacks is passed over too. Then code as well, in few gaps: the lines of
  * the quote stand in order, shifted as a whole, and the way of laying them on the file with the
- * fewest gaps is the only one. Lines are compared by their loose hashes (loose.c), never by
- * likeness.
+ * fewest gaps is the only one. Lines are compared by their loose hashes (match_spelling.c), never
+ * by likeness.
  */
 #include <string.h>
 
-#include "patch/patch_private.h"
+#include "patch/match_private.h"
 
 #define MIN_WEIGHT 10u       /* characters of the quoted code that must be found */
 #define MIN_WEIGHT_EXTRA 20u /* the same, where the quote has comments that the file lacks */
@@ -25,19 +25,9 @@ typedef struct {
     gsize work;
 } Skip;
 
-static bool is_comment(const AcrLine *line)
-{
-    return line->core > 0 && line->s[line->lead] == '#';
-}
-
 static bool same(const Skip *skip, gsize f, gsize t)
 {
     return skip->file_hash[f] == skip->quote_hash[skip->line[t]];
-}
-
-bool acr_line_opens_block(const AcrLine *line)
-{
-    return line->core > 0 && line->s[line->lead + line->core - 1] == ':';
 }
 
 gsize acr_string_end(const AcrLines *file, gsize at)
@@ -66,11 +56,11 @@ gsize acr_string_end(const AcrLines *file, gsize at)
 /* The first line from `at` on that says something; `before`: the last line of code before it. */
 static gsize next_code(Skip *skip, gsize at, gsize before)
 {
-    bool may_be_doc = acr_line_opens_block(&skip->file->line[before]);
+    bool may_be_doc = acr_line_last(&skip->file->line[before]) == ':';
     while (at < skip->file->n) {
         const AcrLine *line = &skip->file->line[at];
         skip->work++;
-        if (acr_line_is_blank(line) || is_comment(line)) {
+        if (acr_line_is_blank(line) || acr_line_is_comment(line)) {
             at++;
             continue;
         }
@@ -163,14 +153,14 @@ static bool lay(Skip *skip, gsize anchor, gsize f, gssize *map)
         const AcrLine *line = &skip->quote->line[skip->line[t]];
         gsize found = find_next(skip, t, f + 1, before);
         if (found == skip->file->n) {
-            if (!is_comment(line) || stands_anywhere(skip, t))
+            if (!acr_line_is_comment(line) || stands_anywhere(skip, t))
                 return false;
             extra++;
             continue;
         }
         f = found;
-        before = is_comment(line) ? before : f;
-        weight += is_comment(line) ? 0 : line->core;
+        before = acr_line_is_comment(line) ? before : f;
+        weight += acr_line_is_comment(line) ? 0 : line->core;
         set_map(skip, map, t, f);
     }
     return weight >= (extra > 0 ? MIN_WEIGHT_EXTRA : MIN_WEIGHT);
@@ -179,7 +169,7 @@ static bool lay(Skip *skip, gsize anchor, gsize f, gssize *map)
 static void find_silent(Skip *skip, AcrMatch *match)
 {
     gsize anchor = 0;
-    while (anchor < skip->n && is_comment(&skip->quote->line[skip->line[anchor]]))
+    while (anchor < skip->n && acr_line_is_comment(&skip->quote->line[skip->line[anchor]]))
         anchor++;
     for (gsize f = 0; anchor < skip->n && f < skip->file->n; f++) {
         if (!same(skip, f, anchor) || skip->work > ACR_PATCH_MAX_SCAN)
@@ -191,8 +181,6 @@ static void find_silent(Skip *skip, AcrMatch *match)
             g_free(map);
     }
 }
-
-/* ---- Code left out --------------------------------------------------------------------------- */
 
 /* The best ways of laying quote lines up to t on the file with t on line f. */
 typedef struct {
@@ -215,8 +203,7 @@ static void offer(Way *way, guint gaps, guint ways, gsize from)
 static gssize shift_at(const Skip *skip, gsize f, gsize t)
 {
     const AcrLine *ours = &skip->quote->line[skip->line[t]], *theirs = &skip->file->line[f];
-    return (gssize)acr_line_width(theirs->s, theirs->lead) -
-           (gssize)acr_line_width(ours->s, ours->lead);
+    return (gssize)acr_line_width(theirs) - (gssize)acr_line_width(ours);
 }
 
 /* Whether the lines between two quoted ones may have been left out: none of them leaves the block.
@@ -224,13 +211,14 @@ static gssize shift_at(const Skip *skip, gsize f, gsize t)
 static bool is_inner(const Skip *skip, gsize from, gsize to)
 {
     const AcrLine *a = &skip->file->line[from], *b = &skip->file->line[to];
-    gsize above = acr_line_width(a->s, a->lead), below = acr_line_width(b->s, b->lead);
+    gsize above = acr_line_width(a), below = acr_line_width(b);
     gsize least = MIN(above, below);
     bool deeper = below > above;
     for (gsize i = from + 1; i < to; i++) {
         const AcrLine *line = &skip->file->line[i];
-        gsize width = acr_line_width(line->s, line->lead);
-        if (line->core > 0 && !is_comment(line) && (width < least || (deeper && width == above)))
+        gsize width = acr_line_width(line);
+        if (line->core > 0 && !acr_line_is_comment(line) &&
+            (width < least || (deeper && width == above)))
             return false;
     }
     return true;

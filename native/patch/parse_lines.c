@@ -1,7 +1,8 @@
 /*
- * Lines of an answer, and what a line can say besides code: a fence, or the name of the file that a
- * block is about. A name counts only where the line says nothing else, so that talk about a file
- * is not taken for the heading of an edit.
+ * What the readers of all forms of edits share: lines of an answer, what a line can say besides
+ * code (a fence, the name of the file that a block is about), and the list of edits. A name counts
+ * only where the line says nothing else, so that talk about a file does not become the heading of
+ * an edit.
  */
 #include <string.h>
 
@@ -93,9 +94,6 @@ char *acr_part_text(const char *s, gsize from, gsize to)
     trim_fence(s, &from, &to);
     return g_strndup(s + from, to - from);
 }
-
-/* ---- Names ------------------------------------------------------------------------------------
- */
 
 static bool is_markup(char c)
 {
@@ -190,23 +188,90 @@ char *acr_path_in_info(const char *s, gsize len)
     return NULL;
 }
 
-char *acr_answer_unescape(const char *s, gsize len)
+static void reading_free(gpointer data)
 {
-    static const char *const escapes[][2] = {
-        {"&lt;", "<"}, {"&gt;", ">"}, {"&amp;", "&"}, {"&quot;", "\""}, {"&#39;", "'"}};
-    GString *out = g_string_sized_new(len);
-    for (gsize at = 0; at < len;) {
-        gsize i = s[at] == '&' ? 0 : G_N_ELEMENTS(escapes);
-        while (i < G_N_ELEMENTS(escapes) &&
-               (len - at < strlen(escapes[i][0]) ||
-                memcmp(s + at, escapes[i][0], strlen(escapes[i][0])) != 0))
-            i++;
-        if (i < G_N_ELEMENTS(escapes)) {
-            g_string_append(out, escapes[i][1]);
-            at += strlen(escapes[i][0]);
-        } else {
-            g_string_append_c(out, s[at++]);
-        }
+    AcrEditReading *reading = data;
+    g_free(reading->original);
+    g_free(reading->patched);
+    g_free(reading);
+}
+
+void acr_edit_free(AcrEdit *edit)
+{
+    if (!edit)
+        return;
+    g_free(edit->file);
+    g_free(edit->original);
+    g_free(edit->patched);
+    g_free(edit->complaint);
+    g_free(edit->to);
+    g_clear_pointer(&edit->others, g_ptr_array_unref);
+    g_free(edit);
+}
+
+AcrEdit *acr_parse_edit_new(AcrEditForm form, const char *file, gsize off, gsize end)
+{
+    AcrEdit *edit = g_new0(AcrEdit, 1);
+    edit->form = form;
+    edit->file = g_strdup(file);
+    edit->off = off;
+    edit->end = end;
+    return edit;
+}
+
+void acr_edit_add_reading(AcrEdit *edit, char *original, char *patched)
+{
+    if (!edit->original) {
+        edit->original = original;
+        edit->patched = patched;
+        return;
     }
-    return g_string_free(out, FALSE);
+    AcrEditReading *reading = g_new0(AcrEditReading, 1);
+    reading->original = original;
+    reading->patched = patched;
+    if (!edit->others)
+        edit->others = g_ptr_array_new_with_free_func(reading_free);
+    g_ptr_array_add(edit->others, reading);
+}
+
+void acr_parse_complain(AcrEdit *edit, const char *text)
+{
+    if (!edit->complaint)
+        edit->complaint = g_strdup(text);
+}
+
+bool acr_parse_is_full(const AcrParse *parse)
+{
+    return parse->edits->len > ACR_PATCH_MAX_EDITS;
+}
+
+void acr_parse_push(AcrParse *parse, AcrEdit *edit)
+{
+    if (parse->edits->len == ACR_PATCH_MAX_EDITS) {
+        g_clear_pointer(&edit->complaint, g_free);
+        acr_parse_complain(edit, "the answer has too many edits; this one and those after it were "
+                                 "not read");
+    }
+    if (acr_parse_is_full(parse))
+        acr_edit_free(edit);
+    else
+        g_ptr_array_add(parse->edits, edit);
+}
+
+void acr_parse_name(AcrParse *parse, const char *file)
+{
+    if (g_strcmp0(file, parse->near_file) == 0)
+        return;
+    g_free(parse->near_file);
+    parse->near_file = g_strdup(file);
+}
+
+char *acr_parse_named_near(const AcrParse *parse)
+{
+    gsize info = 0;
+    const char *fence = parse->s + parse->fence.off;
+    char *path = acr_path_in_line(parse->s + parse->above.off, parse->above.len);
+    if (!path && parse->fence.len > 0 && acr_is_fence(fence, parse->fence.len, &info))
+        path = acr_path_in_info(fence + info, parse->fence.len - info);
+    return path ? path : g_strdup(parse->near_file);
 }

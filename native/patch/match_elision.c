@@ -1,0 +1,224 @@
+/*
+ * Level `elision`: quotes in which `...` or a comment such as "rest unchanged" stands for lines
+ * left out. The segments between must each occur exactly once in the block that the quote begins
+ * in, anchored on both sides of each elision.
+ *
+ * A replacement that leaves code out where the quote does not is refused: what should stay there is
+ * unknown.
+ */
+#include <string.h>
+
+#include "patch/match_private.h"
+
+typedef struct {
+    const AcrLines *file;
+    const AcrLines *quote;
+    AcrSameLine same;
+    gsize work;
+    bool several; /* a segment stood more than once in a block */
+} Elided;
+
+/* A line that goes on in deeper ones: the header of a block, an open bracket. */
+static bool opens(const AcrLine *line)
+{
+    return line->core > 0 && strchr(":([{,\\", acr_line_last(line));
+}
+
+/* Columns that every line between the segments must have at least: what is indented less is another
+ * block. */
+static gsize block_width(const Elided *e, gsize start)
+{
+    const AcrLine *head = &e->quote->line[0], *theirs = &e->file->line[start];
+    gsize quoted = acr_line_width(head), width = acr_line_width(theirs), least = G_MAXSIZE;
+    for (gsize j = 1; j < e->quote->n; j++) {
+        const AcrLine *line = &e->quote->line[j];
+        if (!acr_line_is_blank(line) && !acr_line_is_elision(line))
+            least = MIN(least, acr_line_width(line));
+    }
+    if (least > quoted && opens(head))
+        return head->lead == theirs->lead ? width + 1 : width;
+    if (least > quoted)
+        return width;
+    return width > quoted - least ? width - (quoted - least) : 0;
+}
+
+/* The line at which the block of the quote's first line ends. */
+static gsize block_end(const Elided *e, gsize start)
+{
+    gsize width = block_width(e, start), i = start + 1;
+    for (; i < e->file->n; i++) {
+        const AcrLine *line = &e->file->line[i];
+        if (line->core > 0 && line->s[line->lead] != '#' && acr_line_width(line) < width)
+            break;
+    }
+    return i;
+}
+
+static bool segment_at(Elided *e, gsize line, gsize from, gsize to, gsize limit)
+{
+    if (line + (to - from) > limit)
+        return false;
+    for (gsize j = from; j < to; j++) {
+        e->work++;
+        if (!e->same(&e->file->line[line + j - from], &e->quote->line[j]))
+            return false;
+    }
+    return true;
+}
+
+/* Follows the segments from a start; each must occur exactly once in what is left of the block.
+ * Returns the end, or 0. */
+static gsize follow(Elided *e, gsize start, gsize first_len, gssize *map)
+{
+    gsize limit = block_end(e, start), line = start + first_len, j = first_len;
+    for (gsize k = 0; k < first_len; k++)
+        map[k] = (gssize)(start + k);
+    while (j < e->quote->n) {
+        while (j < e->quote->n && acr_line_is_elision(&e->quote->line[j]))
+            map[j++] = -1;
+        gsize to = j, found = 0, at = 0;
+        while (to < e->quote->n && !acr_line_is_elision(&e->quote->line[to]))
+            to++;
+        for (gsize i = line; i < limit && found < 2 && e->work < ACR_PATCH_MAX_SCAN; i++)
+            if (segment_at(e, i, j, to, limit) && found++ == 0)
+                at = i;
+        e->several = e->several || found > 1;
+        if (found != 1)
+            return 0;
+        for (; j < to; j++)
+            map[j] = (gssize)at++;
+        line = at;
+    }
+    return line;
+}
+
+bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match)
+{
+    static const AcrSameLine compare[] = {acr_line_same_trimmed, acr_line_same_core};
+    gsize n = quote->n, first_len = 0;
+    if (n < 3 || acr_elision_count(quote) == 0 || acr_line_is_elision(&quote->line[0]) ||
+        acr_line_is_elision(&quote->line[n - 1]))
+        return false;
+    while (!acr_line_is_elision(&quote->line[first_len]))
+        first_len++;
+    for (gsize c = 0; c < G_N_ELEMENTS(compare) && match->places->len == 0; c++) {
+        Elided e = {.file = file, .quote = quote, .same = compare[c]};
+        for (gsize i = 0; i < file->n && e.work < ACR_PATCH_MAX_SCAN; i++) {
+            g_autofree gssize *map = NULL;
+            if (!segment_at(&e, i, 0, first_len, file->n))
+                continue;
+            map = g_new0(gssize, n);
+            gsize end = follow(&e, i, first_len, map);
+            if (end > 0)
+                acr_match_add_place(
+                    match, &(AcrPlace){.first = i, .last = end, .map = g_steal_pointer(&map)});
+        }
+        if (e.work >= ACR_PATCH_MAX_SCAN || e.several)
+            g_array_set_size(match->places, 0);
+        if (e.several)
+            break;
+    }
+    if (match->places->len > 0)
+        match->level = ACR_LEVEL_ELISION;
+    return match->places->len > 0;
+}
+
+static bool has_core(const AcrLines *lines, const AcrLine *line)
+{
+    for (gsize k = 0; k < lines->n; k++)
+        if (acr_line_same_core(&lines->line[k], line))
+            return true;
+    return false;
+}
+
+/* Whether a line of code of the quote is in no line of the replacement. Bounded: very long parts
+ * count as lacking one. */
+static bool lacks_code(const AcrMatch *match)
+{
+    if (match->original.n > 0 && match->patched.n > ACR_PATCH_MAX_SCAN / match->original.n)
+        return true;
+    for (gsize j = 0; j < match->original.n; j++)
+        if (!acr_line_is_blank(&match->original.line[j]) &&
+            !has_core(&match->patched, &match->original.line[j]))
+            return true;
+    return false;
+}
+
+static gsize behind_blanks(const AcrLines *lines, gsize k)
+{
+    while (k < lines->n && acr_line_is_blank(&lines->line[k]))
+        k++;
+    return k;
+}
+
+/* The line above that is indented less, with nothing but a docstring between; -1: none. */
+static gssize header_of(const AcrLines *lines, gsize k)
+{
+    gsize width = acr_line_width(&lines->line[k]), at = k;
+    while (at > 0) {
+        const AcrLine *line = &lines->line[--at];
+        if (acr_line_is_blank(line) || acr_line_width(line) >= width)
+            continue;
+        gsize body = behind_blanks(lines, at + 1);
+        if (body < k)
+            body = behind_blanks(lines, acr_string_end(lines, body));
+        return body == k ? (gssize)at : -1;
+    }
+    return -1;
+}
+
+/* Whether `...` in line k of the replacement is code: all there is of a block whose header the
+ * quote has not, as of an overload; or it continues an example in a docstring. */
+static bool is_ellipsis(const AcrMatch *match, gsize k)
+{
+    const AcrLines *lines = &match->patched;
+    const AcrLine *line = &lines->line[k], *above = k > 0 ? &lines->line[k - 1] : NULL;
+    if (above && above->lead == line->lead && above->core > 4 &&
+        (strncmp(above->s + above->lead, ">>> ", 4) == 0 ||
+         strncmp(above->s + above->lead, "... ", 4) == 0))
+        return true;
+    if (match->original.n > 0 && lines->n > ACR_PATCH_MAX_SCAN / match->original.n)
+        return false;
+    gssize header = header_of(lines, k);
+    if (header < 0 || acr_line_last(&lines->line[header]) != ':' ||
+        has_core(&match->original, &lines->line[header]))
+        return false;
+    gsize next = behind_blanks(lines, k + 1);
+    return next == lines->n || acr_line_width(&lines->line[next]) < acr_line_width(line);
+}
+
+/* Whether line k of the replacement leaves code out: a comment that sounds so does where code of
+ * the quote is lacking. */
+static bool leaves_out(const AcrMatch *match, gsize k, bool lacking)
+{
+    const AcrLine *line = &match->patched.line[k];
+    if (!acr_line_is_elision(line))
+        return false;
+    return line->s[line->lead] == '#' ? lacking : !is_ellipsis(match, k);
+}
+
+/* A replacement that leaves code out where the quote did not: what should stay there is unknown. */
+void acr_elision_check(AcrMatch *match)
+{
+    gsize left_out = acr_elision_count(&match->patched),
+          quoted = acr_elision_count(&match->original);
+    if (match->level == ACR_LEVEL_ELISION) {
+        if (left_out != quoted)
+            match->why =
+                g_strdup_printf("<original> leaves code out in %" G_GSIZE_FORMAT
+                                " places, <patched> in %" G_GSIZE_FORMAT ": quote the code in full",
+                                quoted, left_out);
+        return;
+    }
+    bool lacking = left_out > quoted && lacks_code(match);
+    for (gsize j = 0; left_out > quoted && j < match->patched.n; j++) {
+        const AcrLine *line = &match->patched.line[j];
+        if (!leaves_out(match, j, lacking))
+            continue;
+        match->why =
+            g_strdup_printf("<patched> leaves code out (\"%.*s\"), but <original> quotes it: "
+                            "write the replacement in full",
+                            (int)line->core, line->s + line->lead);
+        return;
+    }
+}

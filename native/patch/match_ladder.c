@@ -1,0 +1,210 @@
+/*
+ * The ladder: where in a file the quoted code stands.
+ *
+ * Levels are tried in the order of AcrLevel, the first at which the code occurs wins, and all its
+ * places at that level are returned: choosing between them is not done here. Whole lines come
+ * first; only when no whole lines match is the quote searched for inside lines (level `exact`,
+ * since the bytes are).
+ */
+#include <string.h>
+
+#include "patch/match_private.h"
+
+/* Whether the quote's lines stand in the file from line `first` on. */
+static bool all_same(const AcrLines *file, gsize first, const AcrLines *quote, AcrSameLine same)
+{
+    for (gsize j = 0; j < quote->n; j++)
+        if (!same(&file->line[first + j], &quote->line[j]))
+            return false;
+    return true;
+}
+
+/* File indentation in the quote's units. */
+static gssize file_width(const AcrLine *line, gsize step)
+{
+    gsize width = 0;
+    for (gsize i = 0; i < line->lead; i++)
+        width += line->s[i] == '\t' ? step : 1;
+    return (gssize)width;
+}
+
+/* Every line is shifted by the same number of columns; where the file has tabs and the quote
+ * blanks, a tab is one step of the quote. */
+static bool is_shifted(const AcrLines *file, gsize first, const AcrLines *quote)
+{
+    gsize step = acr_lines_step(quote);
+    step = step > 0 ? step : ACR_DEFAULT_STEP;
+    for (int tabs = 0; tabs < 2; tabs++) {
+        bool known = false, uniform = true;
+        gssize shift = 0;
+        for (gsize j = 0; j < quote->n && uniform; j++) {
+            const AcrLine *theirs = &file->line[first + j], *ours = &quote->line[j];
+            if (acr_line_is_blank(ours))
+                continue;
+            gssize delta = (tabs ? file_width(theirs, step) : (gssize)acr_line_width(theirs)) -
+                           (gssize)acr_line_width(ours);
+            uniform = !known || delta == shift;
+            shift = delta;
+            known = true;
+        }
+        if (uniform)
+            return true;
+    }
+    return false;
+}
+
+static AcrLevel level_at(const AcrLines *file, gsize first, const AcrLines *quote)
+{
+    if (all_same(file, first, quote, acr_line_same_exact))
+        return ACR_LEVEL_EXACT;
+    if (all_same(file, first, quote, acr_line_same_trimmed))
+        return ACR_LEVEL_TRAILING;
+    return is_shifted(file, first, quote) ? ACR_LEVEL_INDENT : ACR_LEVEL_STRIP;
+}
+
+/* How many of the quote's lines stand in the file from line `first` on, without outer blanks. */
+static gsize count_same(const AcrLines *file, gsize first, const AcrLines *quote)
+{
+    gsize n = 0;
+    while (n < quote->n && acr_line_same_core(&file->line[first + n], &quote->line[n]))
+        n++;
+    return n;
+}
+
+/* All places of the quote's whole lines; those of the best level are kept. */
+static bool find_whole(const AcrLines *file, AcrMatch *match)
+{
+    const AcrLines *quote = &match->original;
+    gsize work = 0;
+    match->level = ACR_LEVEL_NONE;
+    for (gsize i = 0; quote->n > 0 && i + quote->n <= file->n; i++) {
+        if (work > ACR_PATCH_MAX_SCAN) { /* whether the rest holds it too is not known */
+            match->many = match->places->len > 0;
+            break;
+        }
+        gsize same = count_same(file, i, quote);
+        work += same;
+        if (same < quote->n)
+            continue;
+        AcrLevel level = level_at(file, i, quote);
+        if (match->level != ACR_LEVEL_NONE && level > match->level)
+            continue;
+        if (level < match->level) {
+            g_array_set_size(match->places, 0);
+            match->many = false;
+        }
+        match->level = level;
+        acr_match_add_place(match, &(AcrPlace){.first = i, .last = i + quote->n});
+    }
+    return match->places->len > 0;
+}
+
+/* `part` of `line` at `col` is not cut out of a word. */
+static bool at_border(const AcrLine *line, gsize col, gsize len)
+{
+    if (len == 0)
+        return true;
+    bool left = col == 0 || !acr_is_word(line->s[col - 1]) || !acr_is_word(line->s[col]);
+    gsize end = col + len;
+    return left &&
+           (end == line->len || !acr_is_word(line->s[end]) || !acr_is_word(line->s[end - 1]));
+}
+
+/* All places of a quote of one line inside lines, cut out of no word. Gives up after
+ * ACR_PATCH_MAX_CUTS places inside words: what was found until then is not known to stand once. */
+static bool find_inside(const AcrLines *file, AcrMatch *match)
+{
+    const AcrLine *quote = match->original.line;
+    guint cuts = 0;
+    if (match->original.n != 1 || quote->core == 0)
+        return false;
+    for (gsize i = 0; i < file->n && !match->many && cuts < ACR_PATCH_MAX_CUTS; i++) {
+        const AcrLine *line = &file->line[i];
+        const char *at = line->s, *end = line->s + line->len;
+        while (!match->many && cuts < ACR_PATCH_MAX_CUTS &&
+               (at = memmem(at, (gsize)(end - at), quote->s, quote->len))) {
+            gsize col = (gsize)(at++ - line->s);
+            AcrPlace place = {.first = i, .last = i + 1, .inside = true, .column = col};
+            if (at_border(line, col, quote->len))
+                acr_match_add_place(match, &place);
+            else
+                cuts++;
+        }
+    }
+    match->many = match->many || (cuts == ACR_PATCH_MAX_CUTS && match->places->len > 0);
+    match->level = match->places->len > 0 ? ACR_LEVEL_EXACT : match->level;
+    return match->places->len > 0;
+}
+
+static bool find_with_elisions(const AcrLines *file, AcrMatch *match)
+{
+    bool open = acr_quote_trim_elisions(match);
+    bool found =
+        (open && find_whole(file, match)) || acr_elision_find(file, &match->original, match);
+    if (found)
+        match->level = ACR_LEVEL_ELISION;
+    return found;
+}
+
+static bool find_numbered(const AcrLines *file, AcrMatch *match)
+{
+    gsize first = acr_quote_take_numbers(match);
+    if (first == 0)
+        return false;
+    if (!find_whole(file, match) && !(acr_quote_trim_blank(match) && find_whole(file, match)) &&
+        !acr_elision_find(file, &match->original, match))
+        return false;
+    for (guint i = 0; match->places->len > 1 && i < match->places->len; i++) {
+        AcrPlace here = g_array_index(match->places, AcrPlace, i);
+        if (here.first + 1 == first && !here.map) {
+            g_array_set_size(match->places, 0);
+            g_array_append_val(match->places, here);
+        }
+    }
+    match->level = ACR_LEVEL_NUMBERED;
+    return true;
+}
+
+/* The rules of level `similar` on the quote as it is read now. */
+static bool find_loosely(const AcrLines *file, AcrMatch *match)
+{
+    acr_quote_trim_blank(match);
+    acr_quote_trim_elisions(match);
+    return acr_elision_count(&match->original) == 0 &&
+           (acr_loose_find(file, &match->original, match) ||
+            acr_skip_find(file, &match->original, match));
+}
+
+/* By each rule the quote as written, then by likeness without line numbers. */
+static bool find_similar(const AcrLines *file, const char *original, const char *patched,
+                         AcrMatch *match)
+{
+    acr_quote_read(match, original, patched);
+    if (find_loosely(file, match))
+        return true;
+    acr_quote_read(match, original, patched);
+    acr_quote_take_numbers(match);
+    acr_quote_trim_blank(match);
+    acr_quote_trim_elisions(match);
+    return acr_elision_count(&match->original) == 0 &&
+           acr_alike_find(file, &match->original, match);
+}
+
+void acr_ladder_find(const AcrSource *source, const char *original, const char *patched,
+                     AcrMatch *out)
+{
+    acr_match_init(out);
+    const AcrLines *file = &source->lines;
+    acr_quote_read(out, original, patched);
+    bool found = find_whole(file, out);
+    if (!found && acr_quote_trim_blank(out))
+        found = find_whole(file, out);
+    found = found || find_inside(file, out) || find_with_elisions(file, out) ||
+            find_numbered(file, out) ||
+            (acr_quote_unescape(out, original, patched) && find_whole(file, out));
+    found = found || find_similar(file, original, patched, out);
+    if (found)
+        acr_elision_check(out);
+    else
+        out->level = ACR_LEVEL_NONE;
+}

@@ -1,0 +1,79 @@
+/*
+ * The replacement text that is made for a place, as splices of the file's text; and what the files
+ * that make it share, a replacement that is being written line by line.
+ */
+#ifndef ACR_PATCH_REPLACEMENT_PRIVATE_H
+#define ACR_PATCH_REPLACEMENT_PRIVATE_H
+
+#include "patch/match_private.h"
+
+/* A change of a source: bytes [off, off + len) of its text become `with`. */
+typedef struct {
+    gsize off, len;
+    char *with; /* owned */
+} AcrSplice;
+GArray *acr_splices_new(void) ACR_MUST_USE; /* owned array of AcrSplice, which owns their texts */
+
+/*
+ * The readings of the replacement at one place, the likeliest first, all different; at most three.
+ * Owned array of AcrSplice, trimmed to what changes. Empty with *out_why (owned) when it cannot be
+ * fitted.
+ */
+GArray *acr_replacement_readings(const AcrSource *source, const AcrEdit *edit,
+                                 const AcrMatch *match, const AcrPlace *place,
+                                 char **out_why) ACR_MUST_USE;
+/*
+ * The file with splices (sorted by offset, not overlapping) applied: kept bytes are copied from the
+ * file, new ones encoded as it is. Errors: FAILED (a character that the file's encoding lacks, a
+ * file that cannot be decoded exactly).
+ */
+GBytes *acr_splices_apply(const AcrSource *source, const AcrSplice *const *splices, gsize n,
+                          GError **error) ACR_MUST_USE;
+
+/* ---- A replacement being written ------------------------------------------------------------- */
+
+/* How the indentation of new lines is read. */
+typedef enum {
+    READ_AS_ORIGINAL,
+    READ_RELATIVE,
+    READ_ABSOLUTE,
+} Reading;
+
+/* A line of the result: a line of the file (keep >= 0) or a text. */
+typedef struct {
+    gssize keep;
+    char *text; /* owned */
+} NewLine;
+
+typedef struct {
+    const AcrSource *source;
+    const AcrMatch *match;
+    const AcrPlace *place;
+    gssize *paired;  /* patched line -> original line, or -1 */
+    gsize step;      /* columns of one indentation step, as the model writes it */
+    bool first_lost; /* the first quoted line lost its indentation, the others have it */
+    GArray *lines;   /* of NewLine */
+} Fit;
+
+static inline gssize file_line(const Fit *fit, gsize j)
+{
+    return fit->place->map ? fit->place->map[j] : (gssize)(fit->place->first + j);
+}
+
+/* Sets `step` and `first_lost`. */
+void acr_indentation_init(Fit *fit);
+/* The readings to be tried, the likeliest first; *out_n: how many. Static. */
+const Reading *acr_indentation_order(const Fit *fit, gsize *out_n);
+/* Adds line f of the file to the result. */
+void acr_fit_keep(Fit *fit, gssize f);
+/* Adds line k of <patched>, which stands behind quote line `at`; `core` (owned, taken): its text
+ * without indentation where that is not as written, or NULL. */
+void acr_fit_write(Fit *fit, Reading reading, gsize k, gssize at, char *core);
+/*
+ * Makes the lines of a place of level `similar`: what <patched> changes of <original> is done to
+ * the file's own lines, and nothing else. False with *out_why (owned) where that cannot be
+ * distinguished from what was misquoted.
+ */
+bool acr_fit_transplant(Fit *fit, Reading reading, char **out_why);
+
+#endif

@@ -1,0 +1,115 @@
+/*
+ * Lines of a text, a source file with its decoded text, and the names of files.
+ */
+#ifndef ACR_PATCH_SOURCE_PRIVATE_H
+#define ACR_PATCH_SOURCE_PRIVATE_H
+
+#include "patch/patch.h"
+
+/* Cells of one line alignment; above it only equal ends are aligned. */
+#define ACR_PATCH_MAX_ALIGN_CELLS 4000000u
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+/* One line, a view into a text. `len` is without the line end, `full` with it; `lead` blanks, then
+ * `core` bytes, then blanks. */
+typedef struct {
+    const char *s;
+    gsize len, full, lead, core;
+} AcrLine;
+
+typedef struct {
+    AcrLine *line; /* owned */
+    gsize n;
+} AcrLines;
+
+/* The lines of a file's text: a line end at the end of the text begins no further line. Views into
+ * `text`. */
+void acr_lines_of_file(const char *text, gsize len, AcrLines *out);
+/* The lines of a quote: n line ends make n + 1 lines; the empty text has none. Views into `text`.
+ */
+void acr_lines_of_quote(const char *text, AcrLines *out);
+void acr_lines_clear(AcrLines *lines);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLines, acr_lines_clear)
+AcrLine acr_line_make(const char *s, gsize len, gsize full);
+
+static inline bool acr_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\f' || c == '\v';
+}
+static inline bool acr_is_word(char c)
+{
+    return g_ascii_isalnum(c) || c == '_' || (guchar)c >= 0x80;
+}
+/* Columns of the leading blanks; a tab goes on to the next multiple of eight. */
+gsize acr_line_width(const AcrLine *line);
+/* The smallest difference of indentation between lines, 8 where one has a tab; 0: there is none. */
+gsize acr_lines_step(const AcrLines *lines);
+#define ACR_DEFAULT_STEP 4u
+static inline bool acr_line_is_blank(const AcrLine *line)
+{
+    return line->core == 0;
+}
+static inline bool acr_line_is_comment(const AcrLine *line)
+{
+    return line->core > 0 && line->s[line->lead] == '#';
+}
+static inline bool acr_line_is_code(const AcrLine *line)
+{
+    return line->core > 0 && line->s[line->lead] != '#';
+}
+/* The last character of a line that is not a blank; NUL: there is none. */
+static inline char acr_line_last(const AcrLine *line)
+{
+    return line->core > 0 ? line->s[line->lead + line->core - 1] : '\0';
+}
+typedef bool (*AcrSameLine)(const AcrLine *a, const AcrLine *b);
+bool acr_line_same_core(const AcrLine *a, const AcrLine *b);    /* without outer blanks */
+bool acr_line_same_trimmed(const AcrLine *a, const AcrLine *b); /* without blanks at the end */
+bool acr_line_same_exact(const AcrLine *a, const AcrLine *b);
+
+/*
+ * Pairs equal lines of `a` and `b` in order (longest common subsequence, blanks at line ends
+ * ignored): out[j] is the number in `a` of line j of `b`, or -1. `out` has room for b->n. O(a*b) up
+ * to ACR_PATCH_MAX_ALIGN_CELLS.
+ */
+void acr_lines_align(const AcrLine *a, gsize na, const AcrLine *b, gsize nb, gssize *out);
+
+/* ---- Source file ----------------------------------------------------------------------------- */
+
+typedef struct {
+    char *path;    /* owned */
+    GBytes *bytes; /* owned */
+    AcrText text;
+    AcrLines lines; /* views into text.text */
+} AcrSource;
+AcrSource *acr_source_new(const char *path, GBytes *bytes) ACR_MUST_USE; /* owned */
+void acr_source_free(AcrSource *source);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrSource, acr_source_free)
+/* The line end that a new line at line `at` (0-based, may be n) should have. Borrowed static text.
+ */
+const char *acr_source_eol(const AcrSource *source, gsize at);
+
+/* ---- File names ------------------------------------------------------------------------------ */
+
+typedef struct AcrFileNames AcrFileNames;
+AcrFileNames *acr_file_names_new(AcrSnapshot *snapshot) ACR_MUST_USE; /* owned */
+void acr_file_names_free(AcrFileNames *names);
+/*
+ * The path that `name` stands for: exact, by whole parts from the right, the same without a first
+ * part that is not a folder of the repository, or (unless `may_be_new`) by a base name that occurs
+ * once. Owned; NULL: none, then *out_near (owned, never NULL) lists the near ones, best first.
+ */
+char *acr_file_names_resolve(const AcrFileNames *names, const char *name, bool may_be_new,
+                             GPtrArray **out_near) ACR_MUST_USE;
+/* `name` without quotes, "./" and a colon at its end. Owned. */
+char *acr_file_name_clean(const char *name) ACR_MUST_USE;
+/* The path that a new file of that name gets: "a/" and the like are taken off where what is left
+ * lies in a folder of the repository. Owned. */
+char *acr_file_names_make(const AcrFileNames *names, const char *name) ACR_MUST_USE;
+/* Why a (clean) name may not be written, for the model; owned, or NULL. */
+char *acr_file_name_refusal(const AcrFileNames *names, const AcrOverlay *overlay,
+                            const char *name) ACR_MUST_USE;
+bool acr_file_names_has_folder(const AcrFileNames *names, const char *folder);
+
+#endif
