@@ -71,6 +71,7 @@ build() {
   shift
   if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=1
+    export CCACHE_SLOPPINESS=pch_defines,time_macros # what precompiled headers need
   fi
   [ $# = 0 ] || targets=(--target "$@")
   quietly "configure-$preset" cmake -S "$root" --preset "$preset"
