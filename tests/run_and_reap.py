@@ -2,15 +2,19 @@
 
 Processes that lose their parent become children of this one (Linux), so that none can get away: a server of a fixture
 that failed, the helper of a container engine, a command in a session of its own. The exit code is the test's, or 1.
+`$ACR_MEMORY` names a folder in memory, where its temporary files lie then, unless `$ACR_ON_DISK` is set; `$ACR_TIMES` names a file to which each test adds a line: wall, user and system seconds of all its processes, its command.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import resource
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -69,10 +73,29 @@ def left_over() -> list[str]:
     return told
 
 
+def note_times(path: str, begun: float, command: list[str]) -> None:
+    """Add a line about a test that has ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall = time.monotonic() - begun
+    with open(path, "a", encoding="utf-8") as times:
+        times.write(f"{wall:.2f} {used.ru_utime:.2f} {used.ru_stime:.2f} {' '.join(command)}\n")
+
+
+def temporary_folder(parent: str) -> str:
+    """A new folder for the temporary files of the test, whose parents others may pass as they may pass /tmp."""
+    folder = tempfile.mkdtemp(dir=parent)
+    os.chmod(folder, 0o1777)
+    os.environ["TMPDIR"] = folder
+    return folder
+
+
 def main(command: list[str]) -> int:
     """Run the command; its exit code, or 1 where something was left running."""
     if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         sys.exit("run_and_reap.py: orphans cannot be adopted here")
+    memory = "" if os.environ.get("ACR_ON_DISK") else os.environ.get("ACR_MEMORY")
+    folder = temporary_folder(memory) if memory else ""
+    begun = time.monotonic()
     test = subprocess.Popen(command)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the test gets it too, and ends by itself
     while True:
@@ -83,6 +106,10 @@ def main(command: list[str]) -> int:
     told = left_over()
     for line in told:
         print(f"left running by this test: {line}", flush=True)
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+    if times := os.environ.get("ACR_TIMES"):
+        note_times(times, begun, command)
     if code < 0:
         print(f"the test was ended by signal {-code}", flush=True)
         return 128 - code

@@ -132,6 +132,9 @@ class Case:
         (self.folder / "issue.md").write_text(self.issue, "utf-8")
         trees.make_tree(self.repo.path, self.repo.head, self.folder / "tree")
         self.tree = Repo(self.folder / "tree")
+        if setup := self.setup:
+            env = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+            subprocess.run(setup, cwd=self.tree.path, env=env, shell=True, check=True, timeout=SECONDS)
 
     def recorded(self, run: str) -> Answer:
         """The last answer of another recorded run."""
@@ -140,6 +143,11 @@ class Case:
     def reproducer(self, name: str = "") -> str:
         """The text of a reproducer of this task."""
         return (REPRODUCERS / f"{self.known.name}{name}.py").read_text("utf-8")
+
+    @property
+    def setup(self) -> str:
+        """The shell command that compiles the tree; "": it is small."""
+        return SETUPS.get(self.known.package, "").format(python=self.python)
 
     def _run(self, script: str, diff: bytes) -> Seen:
         """Run a script in the copy, with a diff applied; paths are told as the program's copy has them."""
@@ -153,7 +161,8 @@ class Case:
                 "PATH": os.environ["PATH"],
                 "LC_ALL": "C.UTF-8",
                 "PYTHONHASHSEED": "0",
-                "PYTHONDONTWRITEBYTECODE": "1",  # nothing that was compiled is taken for a patched file's
+                # The files that were compiled are older than any that is patched: none is taken for another's.
+                "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONPATH": str(self.tree.path / "src"),
             },
             capture_output=True,
@@ -182,7 +191,7 @@ class Case:
         first, *rest = self.script
         first = first | {"expect": [clue.stderr, *first.get("expect", [])]}
         model = write_script(out.with_suffix(".jsonl"), [first, *rest, *lines])
-        setup = SETUPS.get(self.known.package, "").format(python=self.python)
+        setup = self.setup
         result = self.host.run(
             *("run", "--repo", self.repo, "--rev", "HEAD", "--issue", self.folder / "issue.md", "--out", out),
             *("--model", model, "--python", self.python, "--verify=always"),

@@ -75,7 +75,7 @@ def test_a_worker_that_dies_costs_its_file_this_time(host: Host, slow_repo: Repo
 
 def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
     """One after the other: what each of them had is missing, nothing else, and the run ends."""
-    repo = make_repo({f"m{n}.py": module(n, 0, 400) for n in range(400)})
+    repo = make_repo({f"m{n}.py": module(n, 0, 400) for n in range(200)})
     child = host.start("index", "--repo", repo, "--json", "--verbose", "--jobs", "2")
     killed: set[int] = set()
     while child.poll() is None and len(killed) < 8:
@@ -83,6 +83,7 @@ def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
             if processor_seconds(pid) >= 0.1:
                 os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
+        time.sleep(0.01)
     out, err = child.communicate(timeout=60 * SLOWNESS)
     assert (child.returncode, err) == (0, b"")
     row = json.loads(out)

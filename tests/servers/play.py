@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import functools
 import gzip
 import json
 import time
@@ -188,6 +189,12 @@ def _filler(play: Play, dialect: Dialect, model: str) -> Iterator[bytes]:
         yield data
 
 
+@functools.cache
+def _zipped_filler(fill: int) -> bytes:
+    """A JSON text of so many MiB, compressed."""
+    return gzip.compress(b'{"a": "' + b"x" * (fill * BLOCK) + b'"}', 1)
+
+
 class Response:
     """The actions that a play means for one request."""
 
@@ -275,7 +282,7 @@ class Response:
     def _body(self) -> Iterator[bytes]:
         play, model = self.play, self.request.model
         if play.zipped and play.fill:
-            yield gzip.compress(b'{"a": "' + b"x" * (play.fill * BLOCK) + b'"}', 1)
+            yield _zipped_filler(play.fill)
         elif play.zipped:
             yield gzip.compress(b"".join(self.body_parts or []))
         elif play.goes_on:

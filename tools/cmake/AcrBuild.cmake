@@ -3,12 +3,14 @@
 set(ACR_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address,undefined or thread")
 option(ACR_WERROR "Treat warnings as errors" OFF)
 option(ACR_COVERAGE "Instrument for gcov" OFF)
+option(ACR_PRECOMPILE "Precompile the common headers; hides an #include that a file forgets" OFF)
 
 add_library(acr_options INTERFACE)
 target_compile_features(acr_options INTERFACE c_std_17)
 target_compile_definitions(acr_options INTERFACE _GNU_SOURCE G_LOG_DOMAIN="acr-host" ACR_VERSION="${PROJECT_VERSION}")
 target_compile_options(acr_options INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wvla -Wformat=2
-  -Wno-unused-parameter -fno-common $<$<CONFIG:Release>:-O2> $<$<BOOL:${ACR_WERROR}>:-Werror>)
+  -Wno-unused-parameter -fno-common $<$<BOOL:${ACR_WERROR}>:-Werror>)
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_EXTENSIONS ON) # gnu17
 # What more the libraries keep; tests need not declare what they share.
 set(acr_library_warnings -Wformat-signedness -Wjump-misses-init -Wmissing-prototypes -Wold-style-definition
@@ -27,6 +29,23 @@ endif()
 target_include_directories(acr_options INTERFACE "${PROJECT_SOURCE_DIR}/native" "${PROJECT_SOURCE_DIR}/runtime")
 target_link_libraries(acr_options INTERFACE acr::glib Threads::Threads)
 
+# acr_precompile(<target>): the targets of a folder, which share their flags, share one precompiled header.
+function(acr_precompile target)
+  if(NOT ACR_PRECOMPILE)
+    return()
+  endif()
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  set(shared precompiled_headers_${folder})
+  if(NOT TARGET ${shared})
+    file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/precompiled.c" CONTENT "extern int acr_precompiled;\n")
+    add_library(${shared} OBJECT "${CMAKE_CURRENT_BINARY_DIR}/precompiled.c")
+    target_link_libraries(${shared} PRIVATE acr_options)
+    target_precompile_headers(${shared} PRIVATE <errno.h> <fcntl.h> <glib.h> <signal.h> <stdio.h> <stdlib.h> <string.h>
+      <sys/stat.h> <unistd.h>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${shared})
+endfunction()
+
 # acr_library(<name> <folder> [USES <lib>...] [PRIVATE <foreign target>...])
 # USES are libraries of ours whose headers it may include; PRIVATE ones are foreign and do not reach its users.
 function(acr_library name folder)
@@ -39,6 +58,7 @@ function(acr_library name folder)
   add_library(acr_${name} STATIC ${sources})
   target_compile_options(acr_${name} PRIVATE "$<$<C_COMPILER_ID:GNU>:${acr_library_warnings}>")
   target_link_libraries(acr_${name} PUBLIC acr_options PRIVATE ${arg_PRIVATE})
+  acr_precompile(acr_${name})
   foreach(used IN LISTS arg_USES)
     target_link_libraries(acr_${name} PUBLIC acr_${used})
   endforeach()

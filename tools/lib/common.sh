@@ -65,12 +65,29 @@ need_packages() {
   quietly "apt-get install" apt_get install -y --no-install-recommends "${missing[@]}"
 }
 
+# memory_folder: makes a folder in memory for temporary files, if there is room for it, and if programs can be run from
+# it and overlays laid over it; prints its path, or nothing.
+memory_folder() {
+  local folder available
+  available=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
+  [ "${available:-0}" -ge $((6 << 20)) ] && [ "$(stat -f -c '%T' /dev/shm 2>/dev/null)" = tmpfs ] || return 0
+  [ "$(df --output=avail /dev/shm | tail -n 1)" -ge $((4 << 20)) ] || return 0
+  folder=$(mktemp -d /dev/shm/acr-host-XXXXXX) || return 0
+  if cp /bin/true "$folder/" && "$folder/true" && python3 -c "import os; os.setxattr('$folder/true', 'user.a', b'')"; then
+    chmod 755 "$folder"
+    say "$folder"
+  else
+    rm -r "$folder"
+  fi 2>/dev/null
+}
+
 # build PRESET [TARGET...]: configures and builds into build/PRESET, by ccache where it is installed.
 build() {
   local preset=$1 targets=()
   shift
   if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=${CCACHE_BASEDIR:-$root} CCACHE_NOHASHDIR=1
+    export CCACHE_SLOPPINESS=pch_defines,time_macros # what precompiled headers need
   fi
   [ $# = 0 ] || targets=(--target "$@")
   quietly "configure-$preset" cmake -S "$root" --preset "$preset"

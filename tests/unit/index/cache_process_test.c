@@ -95,7 +95,7 @@ static int child_no_room(const char *path, guint kib)
     g_autoptr(AcrIndexCache) cache = acr_index_cache_open(path, ACR_INDEX_CACHE_DEFAULT_BYTES);
     for (guint first = 0; first < 3000; first += 100) {
         put_rows(cache, first, 100);
-        count_rows(cache, 0, first + 100);
+        count_rows(cache, first, 100);
     }
     acr_index_cache_flush(cache);
     count_rows(cache, 0, 3000);
