@@ -14,7 +14,7 @@ void acr_loops_stage(const AcrRun *run, guint attempt, const char *stage, guint 
 void acr_loops_note(const AcrRun *run, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Notes an overflow, and `what` was done about it (NULL: nothing is left to do). */
 void acr_loops_note_overflow(const AcrRun *run, const char *what);
-/* False with INTERRUPTED when a signal came, with CEILING of llm when the time is over. */
+/* False with INTERRUPTED when a signal came. */
 bool acr_loops_go_on(const AcrRun *run, GError **error) ACR_MUST_USE;
 
 #endif

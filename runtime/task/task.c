@@ -218,13 +218,14 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
                          AcrCost *cost, AcrOutcome *out, AcrRunResult *out_result, GError **error)
 {
     const AcrRunSpec *spec = task->spec;
-    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
+    g_autoptr(AcrRecorder) recorder =
+        acr_recorder_new(journal, cost, task->limits.budget, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, recorder);
     AcrRecordedReferee referee;
     acr_recorded_referee_init(&referee, journal, acr_python_referee(task->workspace.python));
     g_auto(AcrRecordedExecutor) executor = {0};
     acr_recorded_executor_init(&executor, journal, task->workspace.snapshot);
-    if (!task->is_replay)
+    if (task->models)
         acr_recorded_executor_go_live(&executor, spec, work_tree(task), task->limits.budget,
                                       task->host);
     g_autofree char *cleaned = acr_issue_clean(spec->issue_text);
@@ -247,7 +248,6 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .artifacts = artifacts,
         .progress = task->host->progress,
         .interrupt = task->host->interrupt,
-        .budget = task->limits.budget,
     };
     bool ok = spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(&run, out, error)
                                               : acr_attempts_run(&run, out, error);
@@ -260,6 +260,12 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
 static bool write_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
 {
     return acr_folder_write(ctx, path, data, len, error);
+}
+
+/* Nothing of a run that is over is written again. */
+static bool leave_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
+{
+    return true;
 }
 
 static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **error)
@@ -302,15 +308,17 @@ static bool apply(const Task *task, const AcrOutcome *outcome, GError **error)
     return !is_wanted || acr_overlay_apply(outcome->overlay, work_tree(task), error);
 }
 
-/* Everything after the folder is ready: index, journal, attempts, result. */
+/* Everything after the folder is ready: index, journal, attempts, result. What a run that ends
+ * before the end of its journal has come to is less than what is saved, which stays. */
 static bool work(Task *task, AcrRunResult *out, GError **error)
 {
-    g_autoptr(AcrJournal) journal =
-        go_live(task, error) ? open_journal(task, ACR_JOURNAL_APPEND, error) : NULL;
+    bool is_done = task->folder.state == ACR_FOLDER_DONE;
+    AcrJournalMode mode = is_done ? ACR_JOURNAL_READ : ACR_JOURNAL_APPEND;
+    g_autoptr(AcrJournal) journal = go_live(task, error) ? open_journal(task, mode, error) : NULL;
     if (!journal || !index_workspace(task, error))
         return false;
     g_autoptr(AcrCost) cost = acr_cost_new();
-    AcrArtifacts artifacts = {&task->folder, write_artifact};
+    AcrArtifacts artifacts = {&task->folder, is_done ? leave_artifact : write_artifact};
     g_auto(AcrOutcome) outcome = {0};
     g_autoptr(GError) reason = NULL, late = NULL;
     bool is_over = run_attempts(task, journal, &artifacts, cost, &outcome, out, &reason);
@@ -318,9 +326,10 @@ static bool work(Task *task, AcrRunResult *out, GError **error)
     if (reason)
         acr_run_result_fail(out, reason, task->host->interrupt);
     acr_cost_set_prices(cost, acr_limits_describe(&task->limits));
-    bool is_kept =
-        acr_folder_write_json(&task->folder, ACR_FILE_COST, acr_cost_to_json(cost), &late);
-    if (is_over || is_stopped) {
+    bool is_new = !is_done && (is_over || acr_journal_is_live(journal));
+    bool is_kept = !is_new || acr_folder_write_json(&task->folder, ACR_FILE_COST,
+                                                    acr_cost_to_json(cost), &late);
+    if (is_new && (is_over || is_stopped)) {
         if (!is_kept)
             g_propagate_error(error, g_steal_pointer(&late));
         if (!is_kept || !save(task, &artifacts, &outcome, out, error))
