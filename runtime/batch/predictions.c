@@ -50,8 +50,8 @@ static bool is_same_list(char *const *a, char *const *b)
     return g_strv_equal((const char *const *)a, (const char *const *)b);
 }
 
-/* What the run folder of an instance holds: a folder of other models is refused by the run, and its
- * patch is not of these. Errors: its result is damaged. */
+/* What the run folder of an instance holds: a folder of other models, or whose options are damaged, is
+ * refused by the run, and its patch is not of these. Errors: its result is damaged. */
 static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, AcrRunResult *out,
                           GError **error)
 {
@@ -60,7 +60,7 @@ static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, A
     g_autoptr(GError) reason = NULL;
     bool has_result = false;
     bool ok = acr_task_read(path, &bound, out, &has_result, &reason);
-    if (ok ? !has_result : !bound.models)
+    if (ok ? !has_result : g_error_matches(reason, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE))
         return NO_RESULT;
     if (!bound.models || !is_same_list(bound.models, spec->models))
         return OF_OTHER_MODELS;

@@ -66,7 +66,7 @@ AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_M
 /* Whether both are equal; else USAGE, naming the first field that differs and what to do. */
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error) ACR_MUST_USE;
-/* The options that a folder is bound to. Errors: USAGE. */
+/* The options that a folder is bound to. Errors: ENVIRONMENT (missing, or not of their types). */
 bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUST_USE;
 
 /* ---- Its result (result.c) ---- */

@@ -462,8 +462,12 @@ static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, ACR_FILE_ISSUE);
     g_autoptr(GBytes) issue = acr_file_read(path, ACR_ISSUE_MAX_BYTES, error);
-    if (!issue || !acr_meta_read(folder->meta, out, error))
+    if (!issue)
         return false;
+    if (!acr_meta_read(folder->meta, out, error)) {
+        g_prefix_error(error, "'%s': ", folder->path);
+        return false;
+    }
     out->issue_text = acr_utf8_repair_bytes(issue);
     return true;
 }

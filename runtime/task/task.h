@@ -157,7 +157,7 @@ bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
 
 /* Reads what a run folder holds: its options, as far as it is bound to them, and its result.
  * *out_has_result: it is over, or stopped at a ceiling with a patch. Errors: USAGE (it is no run
- * folder), ENVIRONMENT (the result is damaged; *out_spec is set). */
+ * folder), ENVIRONMENT (the options are damaged, or the result is; *out_spec is set then). */
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
                    bool *out_has_result, GError **error) ACR_MUST_USE;
 

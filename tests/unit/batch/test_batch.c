@@ -175,7 +175,9 @@ static void make_run_of(const Place *place, const char *id, const char *given, c
                         const char *patch)
 {
     g_autofree char *meta = g_strdup_printf("{\"format\": 3, \"state\": \"%s\", \"verb\": \"run\", "
-                                            "\"options\": {\"model\": %s}}",
+                                            "\"options\": {\"model\": %s, \"repo\": \"/r\", "
+                                            "\"verify\": \"auto\", \"rounds\": 15, "
+                                            "\"tries\": 3, \"attempts\": 1}}",
                                             state, given);
     g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_UNVERIFIED, .proof = ACR_PROOF_NONE};
     result.patch = patch && *patch ? g_bytes_new(patch, strlen(patch)) : NULL;
