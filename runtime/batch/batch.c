@@ -176,8 +176,7 @@ static bool begin(Batch *batch, GError **error)
     if (!acr_dir_make(batch->shared_dir, error) || !acr_limits_init(&batch->limits, spec, error) ||
         !acr_llm_resume(batch->shared_dir, error))
         return false;
-    bool is_bounded = spec->max_cost >= 0 || spec->max_tokens_total >= 0;
-    return !is_bounded || acr_limits_open(&batch->limits, ledger, LEDGER_SCOPE, error);
+    return acr_limits_open_batch(&batch->limits, spec, ledger, error);
 }
 
 static void run_all(Batch *batch)

@@ -7,7 +7,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "task/task.h"
+#include "task/run_folder.h"
 
 #define SCOPE "run"
 #define BATCH_SCOPE "batch"
@@ -101,6 +101,28 @@ bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *
         return fail_lost(BATCH_SCOPE, shared, error);
     return acr_budget_add(limits->budget, path, SCOPE, &limits->ceiling, error) &&
            (!shared || acr_budget_add(limits->budget, shared, BATCH_SCOPE, &batch, error));
+}
+
+/* Whether a ledger is gone from beside the run folders below `out`. */
+static bool is_lost_of_batch(const char *ledger, const char *out)
+{
+    g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        g_autofree char *journal = g_build_filename(out, name, ACR_FILE_JOURNAL, NULL);
+        if (is_lost(ledger, journal))
+            return true;
+    }
+    return false;
+}
+
+bool acr_limits_open_batch(AcrLimits *limits, const AcrRunSpec *spec, const char *path,
+                           GError **error)
+{
+    if (!is_bounded(&limits->ceiling))
+        return true;
+    if (is_billed(spec) && is_lost_of_batch(path, spec->out))
+        return fail_lost(BATCH_SCOPE, path, error);
+    return acr_limits_open(limits, path, BATCH_SCOPE, error);
 }
 
 bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope, GError **error)

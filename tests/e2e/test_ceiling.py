@@ -347,6 +347,19 @@ def test_a_batch_goes_on_with_a_higher_ceiling(
         assert Ledger(ledger).reservations == len(server.requests)
 
 
+def test_a_batch_whose_ledger_is_gone_begins_no_task(
+    host: Host, loopback_openai: Callable[..., LoopbackOpenAI], sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """It would begin with nothing spent."""
+    server = loopback_openai(sample / "answers.jsonl")
+    command = [*batch(sample_repo, sample, tmp_path, 1), "--model", server.model, "--max-tokens-total", 12000]
+    host.run(*command, env=server.environment).check(4)
+    asked, ledger = len(server.requests), tmp_path / "out" / "shared" / "ledger.jsonl"
+    ledger.unlink()
+    host.run(*command, env=server.environment).one_line(3, f"'{ledger}' is gone")
+    assert len(server.requests) == asked and not ledger.exists()
+
+
 def test_a_task_of_a_batch_has_a_ceiling_of_its_own(
     host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> None:
