@@ -78,8 +78,18 @@ static bool refuse_line(GError **error, const char *name, const char *why)
     return false;
 }
 
-/* One line into `out`, unless `spec` has been given the same before the file was read. A name that
- * another verb takes is checked and left alone. */
+/* The row of that name which a file may set: the verb's (0: any verb's), else NULL. */
+static const AcrOption *find_for_file(const char *name, guint verb)
+{
+    for (guint i = 0; i < acr_n_options; i++)
+        if ((acr_options[i].flags & ACR_OPTION_CONFIG) && strcmp(acr_options[i].name, name) == 0 &&
+            (verb == 0 || (acr_options[i].verbs & verb)))
+            return &acr_options[i];
+    return NULL;
+}
+
+/* One line into `out`, unless `before` was given the same before the file was read. A name that
+ * is another verb's is checked and left alone. */
 static bool take_line(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
 {
     if (!*g_strstrip(line) || *line == '#')
@@ -89,11 +99,11 @@ static bool take_line(AcrRunSpec *out, const AcrRunSpec *before, char *line, GEr
         return refuse_line(error, line, "is not 'name = value'");
     *equals = '\0';
     const char *name = g_strstrip(line), *value = g_strstrip(equals + 1);
-    const AcrOption *option = acr_option_find(name, strlen(name), before->verb),
-                    *other = acr_option_find(name, strlen(name), 0);
-    if (!other || (other->flags & ACR_OPTION_INNER))
+    const AcrOption *option = find_for_file(name, before->verb), *other = find_for_file(name, 0),
+                    *any = acr_option_find(name, strlen(name), 0);
+    if (!any || (any->flags & ACR_OPTION_INNER))
         return refuse_line(error, name, "is no option");
-    if (!((option ? option : other)->flags & ACR_OPTION_CONFIG))
+    if (!other)
         return refuse_line(error, name, "can be given on the command line only");
     g_auto(AcrRunSpec) unused = acr_run_spec_of(before->verb);
     bool is_used = option && !is_settled(before, option);

@@ -37,6 +37,16 @@ def test_file_sets_what_no_option_gives(run_host: RunHost, sample_repo: Repo, tm
     run_host(*run, env=home(config)).one_line(2, "started with --tries 2; ")
 
 
+def test_a_line_for_another_verb_is_left_alone(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path, config: Path
+) -> None:
+    """`jobs` are the tasks of a batch; what other verbs call so is no setting of the file."""
+    config.write_text("jobs = 4\ntask-max-cost = 1\n", "utf-8")
+    run_host("index", "--repo", sample_repo, env=home(config)).check()
+    config.write_text("jobs = many\n", "utf-8")
+    run_host("index", "--repo", sample_repo, env=home(config)).one_line(2, "line 1: jobs must be ")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
