@@ -110,6 +110,20 @@ static bool take_line(AcrRunSpec *out, const AcrRunSpec *before, char *line, GEr
     return acr_run_spec_set(is_used ? out : &unused, option ? option : other, name, value, error);
 }
 
+/* Takes back what the file says of something that was not asked for, or was asked for otherwise:
+ * only what is given together must go together. */
+static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
+{
+    if (!spec->setup) {
+        spec->setup_network = before->setup_network;
+        spec->setup_ms = before->setup_ms;
+    }
+    if (before->sandbox && !before->image && strcmp(before->sandbox, "container") != 0)
+        g_clear_pointer(&spec->image, g_free);
+    if (before->image && !before->sandbox)
+        g_clear_pointer(&spec->sandbox, g_free);
+}
+
 bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;
@@ -129,5 +143,6 @@ bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
         g_prefix_error(error, "'%s' line %u: ", path, i + 1);
         return false;
     }
+    leave_out(spec, &before);
     return true;
 }

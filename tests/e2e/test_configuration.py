@@ -37,6 +37,18 @@ def test_file_sets_what_no_option_gives(run_host: RunHost, sample_repo: Repo, tm
     run_host(*run, env=home(config)).one_line(2, "started with --tries 2; ")
 
 
+def test_a_default_goes_with_what_is_asked_for(run_host: RunHost, sample_repo: Repo, config: Path) -> None:
+    """It is left out where an option says otherwise, or where it says nothing by itself."""
+    config.write_text("setup-network = true\nsetup-timeout = 100\nimage = none:1\n", "utf-8")
+    command = ["exec", "--repo", sample_repo]
+    run_host(*command, "--sandbox=plain", "--", "true", env=home(config)).check()
+    config.write_text("sandbox = plain\n", "utf-8")
+    asked = run_host(*command, "--image=none:1", "--", "true", env=home(config) | {"DOCKER_HOST": "unix:///nowhere"})
+    assert asked.exit == 125 and "--image needs" not in asked.err
+    config.write_text("sandbox = plain\nimage = none:1\n", "utf-8")
+    run_host(*command, "--", "true", env=home(config)).one_line(2, "--image needs --sandbox container")
+
+
 def test_a_line_for_another_verb_is_left_alone(
     run_host: RunHost, sample_repo: Repo, tmp_path: Path, config: Path
 ) -> None:
