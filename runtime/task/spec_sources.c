@@ -1,9 +1,12 @@
 /*
  * Where options come from beside the command line: the environment and the user's configuration
- * file. Each sets only what nothing before it has given. No file of a repository is ever read.
+ * file. Each sets only what nothing before it has given. What is for one provider (key, headers,
+ * address) is not the file's: it would be sent to whichever model is named. No file of a repository is
+ * ever read.
  */
 #include "task/run_spec.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "task/task.h"
@@ -78,6 +81,18 @@ static bool refuse_line(GError **error, const char *name, const char *why)
     return false;
 }
 
+/* An option that no file may set. */
+static bool refuse_option(GError **error, const AcrOption *option)
+{
+    bool is_address = option->offset == offsetof(AcrRunSpec, base_url);
+    const char *variable = is_address ? "OPENAI_BASE_URL and its like" : option->variable;
+    g_autofree char *why =
+        variable ? g_strdup_printf("is for one provider: give it on the command line, or by %s",
+                                   variable)
+                 : g_strdup("can be given on the command line only");
+    return refuse_line(error, option->name, why);
+}
+
 /* The row of that name which a file may set: the verb's (0: any verb's), else NULL. */
 static const AcrOption *find_for_file(const char *name, guint verb)
 {
@@ -104,9 +119,9 @@ static bool take_line(AcrRunSpec *out, const AcrRunSpec *before, char *line, GEr
     if (!any || (any->flags & ACR_OPTION_INNER))
         return refuse_line(error, name, "is no option");
     if (!other)
-        return refuse_line(error, name, "can be given on the command line only");
+        return refuse_option(error, any);
     g_auto(AcrRunSpec) unused = acr_run_spec_of(before->verb);
-    bool is_used = option && !is_settled(before, option);
+    bool is_used = option && !acr_run_spec_is_given(before, option);
     return acr_run_spec_set(is_used ? out : &unused, option ? option : other, name, value, error);
 }
 
