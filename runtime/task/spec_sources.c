@@ -75,9 +75,12 @@ char *acr_config_path(void)
     return NULL;
 }
 
+/* Repeats nothing of a line but what may be an option's name: anything else may be a secret. */
 static bool refuse_line(GError **error, const char *name, const char *why)
 {
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "'%s' %s", name, why);
+    bool is_name = *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz-")];
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, is_name ? "'%s' %s" : "%s%s",
+                is_name ? name : "", why);
     return false;
 }
 
@@ -111,7 +114,7 @@ static bool take_line(AcrRunSpec *out, const AcrRunSpec *before, char *line, GEr
         return true;
     char *equals = strchr(line, '=');
     if (!equals)
-        return refuse_line(error, line, "is not 'name = value'");
+        return refuse_line(error, "", "is not 'name = value'");
     *equals = '\0';
     const char *name = g_strstrip(line), *value = g_strstrip(equals + 1);
     const AcrOption *option = find_for_file(name, before->verb), *other = find_for_file(name, 0),
@@ -139,18 +142,32 @@ static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
         g_clear_pointer(&spec->sandbox, g_free);
 }
 
-bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
+/* The lines of the file, owned; without any where there is no file. Errors: USAGE. */
+static char **read_file_lines(const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    if (!g_file_test(path, G_FILE_TEST_EXISTS)) /* nor its folder, maybe */
-        return true;
+    /* Nor its folder, maybe. */
+    if (!g_file_test(path, G_FILE_TEST_EXISTS) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
+        return g_new0(char *, 1);
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, &reason);
     if (!bytes) {
         g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, reason->message);
-        return false;
+        return NULL;
     }
     g_autofree char *text = acr_bytes_text(bytes);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    if (strlen(text) == g_bytes_get_size(bytes))
+        return g_steal_pointer(&lines);
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "'%s' line %u: holds a NUL byte", path,
+                MAX(g_strv_length(lines), 1));
+    return NULL;
+}
+
+bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
+{
+    g_auto(GStrv) lines = read_file_lines(path, error);
+    if (!lines)
+        return false;
     AcrRunSpec before = *spec; /* for what was given; nothing in it is freed by this name */
     for (guint i = 0; lines[i]; i++) {
         if (take_line(spec, &before, lines[i], error))

@@ -65,7 +65,8 @@ def test_a_line_for_another_verb_is_left_alone(
         ("\nnonsense = 1\n", "line 2: 'nonsense' is no option"),
         ("rounds = many\n", "line 1: rounds must be from 1 to 1000, not 'many'"),
         ("repo = /x\n", "line 1: 'repo' can be given on the command line only"),
-        ("verbose\n", "line 1: 'verbose' is not 'name = value'"),
+        ("verbose\n", "line 1: is not 'name = value'"),
+        ("rounds = 3\ntries = 4\0\n", "line 2: holds a NUL byte"),
         ("key-file = /a\n", "line 1: 'key-file' is for one provider: "),
     ],
 )
@@ -76,6 +77,12 @@ def test_bad_line_is_named(
     line = run_host(*arguments(sample_repo, tmp_path / "out"), env=home(config)).one_line(2, said)
     assert str(config) in line
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("target", ["nowhere", "config"])
+def test_a_link_that_leads_nowhere_is_told(run_host: RunHost, sample_repo: Repo, config: Path, target: str) -> None:
+    config.symlink_to(config.parent / target)
+    run_host("index", "--repo", sample_repo, env=home(config)).one_line(2, str(config))
 
 
 def test_file_of_the_repository_is_not_read(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:

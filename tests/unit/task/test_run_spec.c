@@ -207,7 +207,9 @@ static void test_a_bad_line_is_named(Place *place, gconstpointer data)
         const char *text, *said;
     } rows[] = {
         {"nonsense = 1\n", "line 1: 'nonsense' is no option"},
-        {"rounds = 2\nrounds\n", "line 2: 'rounds' is not 'name = value'"},
+        {"rounds = 2\nrounds\n", "line 2: is not 'name = value'"},
+        {"rounds = 2\n\ns3cret\n", "line 3: is not 'name = value'"},
+        {"cGFzc3dvcmQs3cret=\n", "line 1: is no option"},
         {"\nrounds = many\n", "line 2: rounds must be from 1 to 1000, not 'many'"},
         {"jobs = 0\n", "line 1: "},
         {"repo = /somewhere\n", "'repo' can be given on the command line only"},
