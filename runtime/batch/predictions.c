@@ -79,8 +79,8 @@ static void add_prediction(const AcrRunSpec *spec, const AcrInstance *instance,
     acr_json_set_string(line, "instance_id", instance->instance_id);
     acr_json_set_string(line, "model_patch", text);
     acr_json_set_string(line, "model_name_or_path", model);
-    if (spec->tag)
-        acr_json_set_string(line, "tag", spec->tag);
+    if (result->tag)
+        acr_json_set_string(line, "tag", result->tag);
     g_autofree char *printed = acr_json_print(line);
     g_string_append_printf(out, "%s\n", printed);
 }
