@@ -45,7 +45,7 @@ void acr_result_take(AcrRunResult *result, const AcrRunSpec *spec, const AcrOutc
     result->verdict = verdict_of(outcome);
     result->why = g_strdup(is_made ? outcome->proof_why : outcome->reason);
     result->status = outcome->status;
-    result->proof = outcome->proof;
+    result->proof = outcome->diff ? outcome->proof : ACR_PROOF_NONE; /* it is of a patch */
     result->patch = outcome->diff ? g_bytes_ref(outcome->diff) : NULL;
     result->script = g_strdup(outcome->script);
     result->is_reproduction = spec->verb == ACR_FOR_REPRODUCE;
