@@ -130,9 +130,10 @@ bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope, GEr
     return acr_budget_add(limits->budget, path, scope, &limits->ceiling, error);
 }
 
+/* Under a ceiling of 0 what costs nothing may go on. */
 static bool is_spent(gint64 ceiling, gint64 spent)
 {
-    return ceiling >= 0 && spent >= ceiling;
+    return ceiling > 0 && spent >= ceiling;
 }
 
 bool acr_limits_are_over(const AcrLimits *limits, const char *scope)

@@ -387,6 +387,17 @@ def test_the_time_of_a_batch_is_over(host: Host, sample: Path, sample_repo: Repo
     assert server.received <= 1
 
 
+def test_a_finished_task_needs_neither_money_nor_time(
+    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Nor does a model that costs nothing; a batch that begins no task has predictions, too."""
+    command = [*batch(sample_repo, sample, tmp_path, 1), "--model", f"script:{sample / 'answers.jsonl'}"]
+    stopped = host.run(*command, "--max-time", "0.001").check(4)
+    assert "1 stopped at a ceiling" in stopped.err and (tmp_path / "out" / "preds.jsonl").read_text() == ""
+    assert "1 with a patch" in host.run(*command, "--max-cost", 0).check().err
+    assert "1 with a patch" in host.run(*command, "--max-time", "0.001").check().err
+
+
 def test_a_ledger_that_cannot_be_opened_is_the_environments_fault(host: Host, tmp_path: Path) -> None:
     with LyingServer(["no usage"], tmp_path / "none" / "ledger.jsonl", PRICE) as server:
         refused = host.run(*ask(server, PICO), env=ENV).check(3)
