@@ -267,6 +267,15 @@ static bool check_rivals(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
+/* UTF-8 in one line. */
+static bool is_label(const char *text)
+{
+    for (const char *at = text; *at; at++)
+        if (g_ascii_iscntrl(*at))
+            return false;
+    return g_utf8_validate(text, -1, NULL);
+}
+
 bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
 {
     for (guint i = 0; i < acr_n_options; i++) {
@@ -283,6 +292,8 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
         return false;
     if (on_issue && !spec->issue_file && !spec->issue_text)
         return fail(error, "give the issue by --issue FILE or by --issue-text TEXT");
+    if (spec->tag && !is_label(spec->tag))
+        return fail(error, "--tag must be UTF-8 without control characters");
     if (spec->setup && !*spec->setup)
         return fail(error, "--setup is empty");
     if (spec->validate && !*spec->validate)
@@ -400,10 +411,14 @@ char *acr_option_written(const AcrOption *option, const AcrJson *value)
     GString *text = g_string_new(NULL);
     for (const AcrJson *at = is_list ? acr_json_first(value) : value; at;
          at = is_list ? acr_json_next(at) : NULL) {
-        g_autofree char *printed = acr_json_string(at) ? take_text(at) : acr_json_print(at);
+        g_autofree char *own = take_text(at), *printed = own ? NULL : acr_json_print(at);
         g_string_append_printf(text, "%s--%s", text->len ? " " : "", option->name);
         if (option->type != ACR_OPTION_FLAG)
-            g_string_append_printf(text, " %s", printed);
+            g_string_append_printf(text, " %s", own ? own : printed);
     }
-    return g_string_free(text, FALSE);
+    for (gsize i = 0; i < text->len; i++)
+        if (g_ascii_iscntrl(text->str[i]))
+            text->str[i] = ' ';
+    g_autofree char *written = g_string_free(text, FALSE);
+    return acr_utf8_repair(written, strlen(written));
 }

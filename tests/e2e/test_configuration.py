@@ -128,6 +128,12 @@ def test_cost_is_told_by_a_run_that_fails(
     assert not (tmp_path / "out" / "result.json").exists()
 
 
+@pytest.mark.parametrize("tag", [b"\xff\xfe", "two\nlines", "\x1b[31m"])
+def test_tag_is_one_line_of_text(run_host: RunHost, sample_repo: Repo, tmp_path: Path, tag: str | bytes) -> None:
+    run = arguments(sample_repo, tmp_path / "out")
+    run_host(*run, "--tag", tag).one_line(2, "--tag must be UTF-8 without control characters")
+
+
 def test_tag_is_kept_where_it_was_given(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     """In meta.json, the result and the prediction; none of it says anything without one."""
     row = {"instance_id": "a__b-1", "repo": "a/b", "base_commit": "HEAD", "problem_statement": ISSUE.read_text("utf-8")}

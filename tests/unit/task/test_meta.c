@@ -117,6 +117,7 @@ static void test_each_difference_is_named(Place *place, gconstpointer data)
         {NULL, "python=/usr/bin/python3", "without --python;"},
         {NULL, "setup=make", "without --setup;"},
         {NULL, "validate=make check", "without --validate;"},
+        {"rev=a\nb\xff", NULL, "started with --rev a b\xef\xbf\xbd;"},
     };
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
         compare(place, rows[i].then, rows[i].now, rows[i].said);
