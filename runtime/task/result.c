@@ -124,6 +124,21 @@ static const char *name_of_proof(int value)
     return acr_proof_name(value);
 }
 
+/* Whether exit code, patch and script can be what a run ended with. */
+static bool is_possible(const AcrJson *json)
+{
+    gint64 code = acr_json_get_int(json, "exit", -1);
+    const AcrJson *patch = acr_json_get(json, "patch"), *script = acr_json_get(json, "script");
+    bool has_patch = acr_json_type(patch) != ACR_JSON_NULL,
+         has_script = acr_json_type(script) != ACR_JSON_NULL;
+    g_autoptr(GBytes) bytes = acr_json_bytes(patch);
+    if ((has_patch && !bytes) || (has_script && !acr_json_string(script)))
+        return false;
+    return code == ACR_EXIT_OK
+               ? has_patch || has_script
+               : (code > ACR_EXIT_OK && code <= ACR_EXIT_CEILING) || code == ACR_EXIT_INTERRUPTED;
+}
+
 bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
 {
     int verdict, status, proof;
@@ -131,7 +146,8 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
                    &verdict) ||
         !find_name(acr_json_get_string(json, "status"), name_of_status, ACR_APPLICABLE_PATCH,
                    &status) ||
-        !find_name(acr_json_get_string(json, "proof"), name_of_proof, ACR_PROOF_VERIFIED, &proof))
+        !find_name(acr_json_get_string(json, "proof"), name_of_proof, ACR_PROOF_VERIFIED, &proof) ||
+        !is_possible(json))
         return false;
     const AcrJson *ended = acr_json_get(json, "error");
     *out = (AcrRunResult){
@@ -142,7 +158,7 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
         .patch = acr_json_get_bytes(json, "patch"),
         .script = g_strdup(acr_json_get_string(json, "script")),
         .is_reproduction = acr_json_get(json, "script") != NULL,
-        .exit_code = (int)acr_json_get_int(json, "exit", ACR_EXIT_ENVIRONMENT),
+        .exit_code = (int)acr_json_get_int(json, "exit", 0),
         .tag = g_strdup(acr_json_get_string(json, "tag")),
         .error = g_strdup(acr_json_get_string(ended, "message")),
         .error_class = g_strdup(acr_json_get_string(ended, "class")),

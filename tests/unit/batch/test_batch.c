@@ -181,6 +181,7 @@ static void make_run_of(const Place *place, const char *id, const char *given, c
                                             state, given);
     g_auto(AcrRunResult) result = {.verdict = ACR_VERDICT_UNVERIFIED, .proof = ACR_PROOF_NONE};
     result.patch = patch && *patch ? g_bytes_new(patch, strlen(patch)) : NULL;
+    result.exit_code = result.patch ? ACR_EXIT_OK : ACR_EXIT_NONE;
     g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
     g_autofree char *text = acr_json_print(json);
     g_autofree char *meta_name = g_build_filename(id, "meta.json", NULL),
