@@ -357,6 +357,27 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
     return (task->workspace.snapshot || load_snapshot(task, error)) && work(task, out, error);
 }
 
+/* A run that was stopped at a ceiling and then fails keeps the result of then: result.json and *out
+ * are that one, with what ended the run now. A mistake of usage is not the run's. */
+static void keep_saved(const Task *task, const GError *reason, AcrRunResult *out)
+{
+    AcrExit code = acr_exit_of(reason, task->host->interrupt);
+    bool is_of_run = code == ACR_EXIT_ENVIRONMENT || code == ACR_EXIT_INTERRUPTED;
+    AcrRunResult saved = {0};
+    if (!is_of_run || !task->folder.lock || task->folder.state != ACR_FOLDER_READY ||
+        !acr_result_read(&task->folder, &saved, NULL))
+        return;
+    saved.was_finished = out->cost.calls == 0; /* nothing was done */
+    if (out->cost.calls > saved.cost.calls)
+        saved.cost = out->cost;
+    acr_run_result_clear(out);
+    *out = saved;
+    acr_run_result_fail(out, reason, task->host->interrupt);
+    g_autoptr(GError) late = NULL;
+    if (!acr_folder_write_json(&task->folder, ACR_FILE_RESULT, acr_run_result_to_json(out), &late))
+        warn(task->host, late->message);
+}
+
 /* Sets *out where an error came before there was anything to tell, or after all was done. */
 static bool finish(bool ok, AcrRunResult *result, const AcrHost *host, GError *reason,
                    GError **error)
@@ -376,6 +397,8 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
                           .proof = ACR_PROOF_NONE,
                           .is_reproduction = spec->verb == ACR_FOR_REPRODUCE};
     bool ok = run_in_folder(&task, out, &reason);
+    if (!ok)
+        keep_saved(&task, reason, out);
     return finish(ok, out, host, reason, error);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -291,3 +292,7 @@ def test_a_resume_without_time_keeps_the_patch_of_before(
     assert again.stdout == first.stdout == (case.out / "patch.diff").read_bytes()
     assert read_json(case.out / "cost.json") == cost
     assert read_json(case.out / "result.json") | {"error": result["error"]} == result
+    failed = case.host.run(*command, "--json", "--retries=0", env=server.environment | {"OPENAI_API_KEY": None})
+    told = json.loads(failed.check(ENVIRONMENT).out)
+    assert told == read_json(case.out / "result.json") and told["error"]["class"] == "auth"
+    assert told | {"error": result["error"], "exit": CEILING} == result
