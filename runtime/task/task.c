@@ -136,7 +136,9 @@ static bool begin(Task *task, AcrJson *meta, GError **error)
         return false;
     g_autofree char *saved = acr_folder_path(&task->folder, ACR_FILE_SNAPSHOT);
     if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error) ||
-        !save_texts(task, error) || !acr_snapshot_save(task->workspace.snapshot, saved, error))
+        !save_texts(task, error) ||
+        !acr_folder_check_parents(&task->folder, ACR_FILE_SNAPSHOT "/", error) ||
+        !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
     acr_json_set(meta, "snapshot", describe_snapshot(task));
     return acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error);
