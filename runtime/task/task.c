@@ -100,9 +100,29 @@ static const char *work_tree(const Task *task)
     return task->git_dir;
 }
 
+/* Whether the change would go to the repository that was given: the folder may be from elsewhere. */
+static bool check_place(const Task *task, GError **error)
+{
+    g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, error);
+    if (!given)
+        return false;
+    g_autofree char *own = acr_path_real(acr_repo_path(given)),
+                    *recorded = acr_path_real(task->git_dir);
+    if (strcmp(own, recorded) == 0)
+        return true;
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                "not applied: the run in '%s' is of another repository, '%s'", task->folder.path,
+                recorded);
+    return false;
+}
+
 static bool check_work_tree(const Task *task, GError **error)
 {
-    if (!task->spec->apply || work_tree(task))
+    if (!task->spec->apply)
+        return true;
+    if (task->git_dir && !check_place(task, error))
+        return false;
+    if (work_tree(task))
         return true;
     g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
                 "--apply needs a working tree, and '%s' has none", task->spec->repo);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Callable
@@ -316,6 +317,19 @@ def test_apply_after_the_run_needs_no_time_and_writes_nothing_again(
     before = folder_digest(out)
     run_host(*late).one_line(3, "journal")
     assert folder_digest(out) == before and (sample_repo.path / CHANGED).read_bytes() == text
+
+
+def test_apply_writes_to_no_repository_but_the_given_one(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    """Whatever the folder says: it may be from elsewhere."""
+    other, out = Path(shutil.copytree(sample_repo.path, tmp_path / "other")), tmp_path / "out"
+    run_host(*arguments(sample_repo, out)).check()
+    text = (out / "meta.json").read_text("utf-8")
+    meta = json.loads(text)
+    meta["snapshot"]["git_dir"] = meta["snapshot"]["git_dir"].replace(str(sample_repo.path), str(other))
+    (out / "meta.json").write_text(json.dumps(meta), "utf-8")
+    before = digest(sample_repo.path), digest(other)
+    run_host(*arguments(sample_repo, out, "--apply")).one_line(3, "is of another repository", str(other))
+    assert (digest(sample_repo.path), digest(other)) == before
 
 
 def test_verbose_shows_each_round(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
