@@ -128,6 +128,7 @@ static void test_names_that_lead_elsewhere_are_refused(Place *place, gconstpoint
     check_refused(place, ROW("a-1", "/etc"), -1, NULL, "'/etc'");
     check_refused(place, ROW("a-1", "o/../../r"), -1, NULL, "'o/../../r'");
     check_refused(place, ROW("preds.jsonl", "o/r"), -1, NULL, "'preds.jsonl'");
+    check_refused(place, ROW("shared", "o/r"), -1, NULL, "'shared'");
 }
 
 static void test_a_set_that_is_not_there_is_named(Place *place, gconstpointer data)
