@@ -26,9 +26,10 @@ static void set_deadline(AcrLimits *limits, const AcrRunSpec *spec)
 {
     gint64 own = spec->max_ms > 0 ? g_get_monotonic_time() + spec->max_ms * 1000 : G_MAXINT64;
     gint64 batch = spec->batch_deadline_us > 0 ? spec->batch_deadline_us : G_MAXINT64;
+    const char *name = spec->shared_dir ? "--task-max-time" : "--max-time";
     if (MIN(own, batch) < G_MAXINT64)
         acr_budget_set_deadline(limits->budget, MIN(own, batch),
-                                own <= batch ? "--max-time" : "--max-time of the batch");
+                                own <= batch ? name : "--max-time of the batch");
 }
 
 bool acr_limits_init(AcrLimits *limits, const AcrRunSpec *spec, GError **error)

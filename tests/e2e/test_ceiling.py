@@ -387,6 +387,17 @@ def test_the_time_of_a_batch_is_over(host: Host, sample: Path, sample_repo: Repo
     assert server.received <= 1
 
 
+def test_what_is_wrong_with_each_task_is_told_before_the_first(
+    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    command = [*batch(sample_repo, sample, tmp_path, 1), "--model", f"script:{sample / 'answers.jsonl'}"]
+    host.run(*command, "--prompts", tmp_path / "none").one_line(2, str(tmp_path / "none"))
+    host.run(*command, "--fallback-model", "nowhere/x").one_line(2, "names an unknown provider")
+    assert not (tmp_path / "out").exists()
+    slow = ["--model", "ollama/x", "--base-url", "http://127.0.0.1:9", "--task-max-time", "0.001"]
+    assert ": --task-max-time reached" in host.run(*command[:-2], *slow).check(4).err
+
+
 def test_a_finished_task_needs_neither_money_nor_time(
     host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> None:
