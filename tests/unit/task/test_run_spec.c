@@ -150,6 +150,27 @@ static void test_only_rows_with_the_flags_are_read(void)
     g_assert_null(spec.shared_dir);
 }
 
+static void test_the_largest_amounts_survive_as_json(void)
+{
+    static const char *const tokens[] = {"1000000000000000", "9007199254740992"};
+    const AcrOption *most = acr_option_find("task-max-tokens", 15, ACR_FOR_SWE_BENCH),
+                    *cost = acr_option_find("max-cost", 8, ACR_FOR_SWE_BENCH);
+    for (guint i = 0; i < G_N_ELEMENTS(tokens); i++) {
+        g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_SWE_BENCH),
+                           read = acr_run_spec_of(ACR_FOR_SWE_BENCH);
+        g_assert_true(acr_run_spec_set(&spec, most, "", tokens[i], NULL));
+        g_assert_true(acr_run_spec_set(&spec, cost, "", "9000000", NULL));
+        g_autoptr(AcrJson) json = acr_run_spec_to_json(&spec, 0);
+        g_autofree char *text = acr_json_print(json);
+        g_autoptr(AcrJson) parsed = acr_json_parse(text, strlen(text), NULL);
+        g_assert_true(acr_run_spec_from_json(&read, 0, parsed, NULL));
+        g_assert_cmpint(read.task_max_tokens, ==, spec.task_max_tokens);
+        g_assert_cmpint(read.max_cost, ==, spec.max_cost);
+        g_assert_false(acr_run_spec_set(&spec, most, "", "9007199254740993", NULL));
+        g_assert_false(acr_run_spec_set(&spec, cost, "", "9000000.000000000001", NULL));
+    }
+}
+
 static void test_json_of_another_type_is_refused(void)
 {
     static const char *const texts[] = {
@@ -286,6 +307,7 @@ void add_run_spec_tests(void)
     ADD("run_spec", texts_that_are_not_utf8_survive_as_json);
     ADD("run_spec", only_rows_with_the_flags_are_read);
     ADD("run_spec", json_of_another_type_is_refused);
+    ADD("run_spec", the_largest_amounts_survive_as_json);
     ADD("run_spec", secrets_bind_no_folder);
     PLACE_TEST("spec_sources", a_file_sets_what_was_not_given);
     PLACE_TEST("spec_sources", a_bad_line_is_named);
