@@ -4,6 +4,7 @@
  */
 #include "verbs/verbs_private.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 /* Output as it comes, until a stream has shown as much as is kept of it. */
 typedef struct {
     guint64 left[2];
+    int failed; /* errno of a write that a reader who went away does not explain */
 } Passing;
 
 static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
@@ -33,6 +35,8 @@ static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
     int err = n ? acr_fd_write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, data, n) : 0;
     if (err) /* nobody reads it any more; the command goes on, its exit code still counts */
         passing->left[is_stderr] = 0;
+    if (err && err != EPIPE)
+        passing->failed = err;
 }
 
 static AcrJson *describe(const AcrExecuted *executed)
@@ -75,7 +79,7 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
 {
     g_autoptr(GError) error = NULL;
     gsize shown = spec->output_limit > 0 ? (gsize)spec->output_limit : G_MAXSIZE;
-    Passing passing = {{shown, shown}};
+    Passing passing = {.left = {shown, shown}};
     AcrExecution execution = {
         .overlay = overlay,
         .argv = (const char *const *)spec->arguments,
@@ -91,6 +95,11 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(sandbox, &execution, &executed, &error))
         return fail(host, error);
+    if (passing.failed) {
+        acr_verb_say(acr_verb_exec.name, "cannot write to standard output or error: %s",
+                     g_strerror(passing.failed));
+        return ACR_EXIT_ENVIRONMENT;
+    }
     if (!spec->json) {
         say_limit(&executed);
         return exit_code(&executed);
