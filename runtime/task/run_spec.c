@@ -147,12 +147,13 @@ static bool set_in_range(AcrRunSpec *spec, const AcrOption *option, const char *
     char *end = NULL;
     gint64 count = option->min - 1;
     bool is_count = option->type == ACR_OPTION_COUNT;
-    double number = is_count ? 0 : g_ascii_strtod(text, &end);
+    bool is_plain = !strchr("+-", *text) && !text[strspn(text, "0123456789.eE+-")];
+    double number = is_count || !is_plain ? -1 : g_ascii_strtod(text, &end);
     if (is_count && acr_count_parse(text, option->max, &count) && count >= option->min) {
         *(gint64 *)member(spec, option) = count;
         return true;
     }
-    if (!is_count && end != text && !*end && number >= (double)option->min &&
+    if (!is_count && end && !*end && number >= (double)option->min &&
         number <= (double)option->max) {
         *(double *)member(spec, option) = number;
         return true;

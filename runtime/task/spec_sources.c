@@ -44,6 +44,7 @@ static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *te
 
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
 {
+    AcrRunSpec before = *spec; /* for what was given; nothing in it is freed by this name */
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         if (!option->variable || !(option->verbs & spec->verb))
@@ -55,7 +56,7 @@ bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
         if (option->type == ACR_OPTION_HEADERS) {
             if (!take_lines(spec, option, text, error))
                 return false;
-        } else if (!is_settled(spec, option) &&
+        } else if (!is_settled(&before, option) &&
                    !acr_run_spec_set(spec, option, option->variable, text, error)) {
             return false;
         }
@@ -140,6 +141,9 @@ static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
         g_clear_pointer(&spec->image, g_free);
     if (before->image && !before->sandbox)
         g_clear_pointer(&spec->sandbox, g_free);
+    bool asks_first = spec->verb == ACR_FOR_ASK && spec->models && !before->models;
+    for (guint i = 1; asks_first && spec->models[i]; i++)
+        g_clear_pointer(&spec->models[i], g_free);
 }
 
 /* The lines of the file, owned; without any where there is no file. Errors: USAGE. */

@@ -282,6 +282,26 @@ static void test_options_go_before_the_environment(void)
     g_assert_null(given.key_command);
 }
 
+static void test_ask_has_the_first_model_of_the_file(Place *place, gconstpointer data)
+{
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK);
+    g_assert_true(take_text(place, &spec, "model = a/b\nmodel = c/d\n", NULL));
+    g_assert_cmpstr(spec.models[0], ==, "a/b");
+    g_assert_null(spec.models[1]);
+}
+
+static void test_two_keys_of_the_environment_are_refused(void)
+{
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK);
+    g_autoptr(GError) error = NULL;
+    g_assert_true(set(&spec, acr_option_find("model", 5, ACR_FOR_ASK), "openai/x", NULL));
+    g_assert_true(g_setenv("ACR_KEY_COMMAND", "true", TRUE));
+    g_assert_true(g_setenv("ACR_KEY_FILE", "key", TRUE));
+    g_assert_true(acr_run_spec_take_environment(&spec, NULL));
+    g_assert_false(acr_run_spec_complete(&spec, &error));
+    g_assert_cmpstr(error->message, ==, "give --key-command or --key-file, not both");
+}
+
 static void test_headers_of_the_environment_stand_first(void)
 {
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK), bad = acr_run_spec_of(ACR_FOR_ASK);
@@ -313,5 +333,7 @@ void add_run_spec_tests(void)
     PLACE_TEST("spec_sources", a_bad_line_is_named);
     PLACE_TEST("spec_sources", a_file_that_is_missing_is_empty);
     ADD("spec_sources", options_go_before_the_environment);
+    PLACE_TEST("spec_sources", ask_has_the_first_model_of_the_file);
+    ADD("spec_sources", two_keys_of_the_environment_are_refused);
     ADD("spec_sources", headers_of_the_environment_stand_first);
 }
