@@ -63,7 +63,7 @@ static int report(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *r
     return result->failed ? ACR_EXIT_ENVIRONMENT : result->patches ? ACR_EXIT_OK : ACR_EXIT_NONE;
 }
 
-/* What would be wrong with each task is told before the first. */
+/* What would fail each task is reported before the first. */
 static bool check(const AcrHost *host, const AcrRunSpec *spec, GError **error)
 {
     g_autoptr(AcrPrompts) prompts = acr_prompts_load(host->prompts_dir, spec->prompts, error);
