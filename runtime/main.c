@@ -2,6 +2,7 @@
  * acr-host: argv -> table of verbs. Signals, the places of the program's own files, and the exit
  * code are settled here; everything else is a verb's.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -69,6 +70,15 @@ static void print_usage(FILE *out)
           out);
 }
 
+/* Whether standard output took all of it: a disk may be full. */
+static int end_output(void)
+{
+    if (fflush(stdout) == 0 || errno == EPIPE)
+        return ACR_EXIT_OK;
+    fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(errno));
+    return ACR_EXIT_ENVIRONMENT;
+}
+
 static int run_verb(const char *name, int argc, char **argv)
 {
     g_autofree char *exe = g_file_read_link("/proc/self/exe", NULL);
@@ -105,11 +115,11 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         print_usage(stdout);
-        return ACR_EXIT_OK;
+        return end_output();
     }
     if (strcmp(argv[1], "--version") == 0) {
         puts("acr-host " ACR_VERSION);
-        return ACR_EXIT_OK;
+        return end_output();
     }
     return run_verb(argv[1], argc - 1, argv + 1);
 }

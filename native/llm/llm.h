@@ -195,6 +195,8 @@ typedef struct {
 AcrModel *acr_model_new(const char *name, const AcrModelOptions *options,
                         GError **error) ACR_MUST_USE;
 
+/* Whether a model can have that name. Errors: USAGE. */
+bool acr_llm_check_name(const char *name, GError **error) ACR_MUST_USE;
 /* Whether both names are of providers that read the same key. */
 bool acr_llm_same_key(const char *a, const char *b);
 

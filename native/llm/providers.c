@@ -67,7 +67,7 @@ bool acr_llm_same_key(const char *a, const char *b)
                                strcmp(variables[0], second->key_variables[0]) == 0);
 }
 
-static AcrModel *refuse_name(const char *name, GError **error)
+static bool refuse_name(const char *name, GError **error)
 {
     const char *slash = strchr(name, '/');
     g_autofree char *known = provider_names();
@@ -82,7 +82,20 @@ static AcrModel *refuse_name(const char *name, GError **error)
         g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
                     "model '%s' names an unknown provider; known providers: %s, and script:FILE",
                     shown, known);
-    return NULL;
+    return false;
+}
+
+static bool is_script(const char *name)
+{
+    return g_str_has_prefix(name, "script:") && name[strlen("script:")];
+}
+
+bool acr_llm_check_name(const char *name, GError **error)
+{
+    const char *slash = strchr(name, '/');
+
+    return is_script(name) || (provider_of(name) && (!slash || slash[1])) ||
+           refuse_name(name, error);
 }
 
 AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError **error)
@@ -90,10 +103,9 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError
     const char *slash = strchr(name, '/');
     const char *model = slash ? slash + 1 : name;
 
-    if (g_str_has_prefix(name, "script:") && name[strlen("script:")])
+    if (!acr_llm_check_name(name, error))
+        return NULL;
+    if (is_script(name))
         return acr_script_model_new(name, name + strlen("script:"), options, error);
-    const AcrProvider *provider = provider_of(name);
-    if (!provider || !*model)
-        return refuse_name(name, error);
-    return acr_http_model_new(provider, name, model, options, error);
+    return acr_http_model_new(provider_of(name), name, model, options, error);
 }

@@ -129,18 +129,28 @@ static void account(Batch *batch, const AcrInstance *instance, const AcrRunResul
                          batch->instances->len);
 }
 
-/* Whether another task is to be started. Called under the lock. */
-static bool has_more(Batch *batch)
+/* Whether a task is over already, so that it needs neither money nor time. */
+static bool is_finished(const Batch *batch, const AcrInstance *instance)
 {
-    const AcrBatchOptions *options = batch->options;
-    guint left = batch->instances->len - batch->next;
-    if (left == 0 || batch->result.paused || acr_interrupted(options->interrupt))
-        return false;
-    if (!acr_limits_are_over(&batch->limits, LEDGER_SCOPE))
-        return true;
-    batch->result.stopped += left;
-    batch->next = batch->instances->len;
-    return false;
+    g_autofree char *path =
+        g_build_filename(batch->options->spec->out, instance->instance_id, NULL);
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
+    g_auto(AcrRunResult) result = {0};
+    bool has_result = false;
+    return acr_task_read(path, &spec, &result, &has_result, NULL) && has_result && !result.error;
+}
+
+/* The next task that is to be begun; NULL: there is none. Called under the lock. */
+static const AcrInstance *take_task(Batch *batch)
+{
+    while (batch->next < batch->instances->len && !batch->result.paused &&
+           !acr_interrupted(batch->options->interrupt)) {
+        const AcrInstance *instance = batch->instances->pdata[batch->next++];
+        if (!acr_limits_are_over(&batch->limits, LEDGER_SCOPE) || is_finished(batch, instance))
+            return instance;
+        batch->result.stopped++;
+    }
+    return NULL;
 }
 
 static void *work(void *data)
@@ -148,8 +158,7 @@ static void *work(void *data)
     Batch *batch = data;
     for (;;) {
         pthread_mutex_lock(&batch->lock);
-        bool more = has_more(batch);
-        const AcrInstance *instance = more ? batch->instances->pdata[batch->next++] : NULL;
+        const AcrInstance *instance = take_task(batch);
         pthread_mutex_unlock(&batch->lock);
         if (!instance)
             return NULL;
@@ -176,8 +185,7 @@ static bool begin(Batch *batch, GError **error)
     if (!acr_dir_make(batch->shared_dir, error) || !acr_limits_init(&batch->limits, spec, error) ||
         !acr_llm_resume(batch->shared_dir, error))
         return false;
-    bool is_bounded = spec->max_cost >= 0 || spec->max_tokens_total >= 0;
-    return !is_bounded || acr_limits_open(&batch->limits, ledger, LEDGER_SCOPE, error);
+    return acr_limits_open_batch(&batch->limits, spec, ledger, error);
 }
 
 static void run_all(Batch *batch)
@@ -192,6 +200,9 @@ static void run_all(Batch *batch)
         pthread_join(threads[i], NULL);
     batch->result.tasks = batch->instances->len;
     batch->result.not_begun = batch->instances->len - batch->next;
+    if (batch->ended == 0 &&
+        !acr_predictions_write(batch->options->spec, batch->instances, &batch->failure))
+        batch->result.failed++;
 }
 
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,

@@ -20,10 +20,11 @@ void acr_instance_free(AcrInstance *instance)
 }
 
 /* A name that may become a folder's: letters, digits, "_", "-", ".", at the start a letter, digit
- * or "_"; not that of the predictions. */
+ * or "_"; not one that the batch itself uses. */
 static bool is_safe_name(const char *name, const char *also)
 {
-    if ((!g_ascii_isalnum(*name) && *name != '_') || strcmp(name, "preds.jsonl") == 0)
+    if ((!g_ascii_isalnum(*name) && *name != '_') || strcmp(name, "preds.jsonl") == 0 ||
+        strcmp(name, "shared") == 0)
         return false;
     for (const char *at = name; *at; at++)
         if (!g_ascii_isalnum(*at) && !strchr("_-.", *at) && !strchr(also, *at))

@@ -45,8 +45,8 @@ static bool keep_others(const char *path, const GPtrArray *instances, const Resu
     return true;
 }
 
-/* What the run folder of an instance holds: a folder of other models is refused by the run, and its
- * patch is not of these. Errors: its result is damaged. */
+/* What the run folder of an instance holds: a folder of other models, or whose options are damaged, is
+ * refused by the run, and its patch is not of these. Errors: its result is damaged. */
 static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, AcrRunResult *out,
                           GError **error)
 {
@@ -55,7 +55,7 @@ static Result read_result(const AcrRunSpec *spec, const AcrInstance *instance, A
     g_autoptr(GError) reason = NULL;
     bool has_result = false;
     bool ok = acr_task_read(path, &bound, out, &has_result, &reason);
-    if (ok ? !has_result : !bound.models)
+    if (ok ? !has_result : g_error_matches(reason, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE))
         return NO_RESULT;
     if (!bound.models ||
         !g_strv_equal((const char *const *)bound.models, (const char *const *)spec->models))
@@ -76,8 +76,8 @@ static void add_prediction(const AcrRunSpec *spec, const AcrInstance *instance,
     acr_json_set_string(line, "instance_id", instance->instance_id);
     acr_json_set_string(line, "model_patch", text);
     acr_json_set_string(line, "model_name_or_path", model);
-    if (spec->tag)
-        acr_json_set_string(line, "tag", spec->tag);
+    if (result->tag)
+        acr_json_set_string(line, "tag", result->tag);
     g_autofree char *printed = acr_json_print(line);
     g_string_append_printf(out, "%s\n", printed);
 }

@@ -100,7 +100,6 @@ typedef struct {
     const AcrArtifacts *artifacts;
     const AcrProgress *progress;
     const AcrInterrupt *interrupt;
-    const AcrBudget *budget; /* no step is begun after its deadline; NULL: there is none */
 } AcrRun;
 
 /* ---- Verdicts -------------------------------------------------------------------------------- */

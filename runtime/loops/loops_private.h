@@ -15,7 +15,7 @@ bool acr_loops_write_json(const AcrRun *run, guint attempt, AcrJson *json, GErro
 #define acr_loops_note(run, ...) acr_progress_note((run)->progress, __VA_ARGS__)
 /* Notes an overflow, and `what` was done about it (NULL: nothing is left to do). */
 void acr_loops_note_overflow(const AcrRun *run, const char *what);
-/* False with INTERRUPTED when a signal came, with CEILING of llm when the time is over. */
+/* False with INTERRUPTED when a signal came. */
 bool acr_loops_go_on(const AcrRun *run, GError **error) ACR_MUST_USE;
 
 #endif

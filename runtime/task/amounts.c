@@ -7,7 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define USD_DIGITS 12 /* behind the point: pico-USD */
+#define USD_DIGITS 12                            /* behind the point: pico-USD */
+#define MAX_PICO (9000000ll * 1000000 * 1000000) /* nearly all that 64 bits hold */
 #define MAX_EXPONENT 400
 #define MAX_DIGITS 30          /* of an amount: they fit in 128 bits */
 #define MAX_SECONDS 31622400.0 /* a year */
@@ -49,7 +50,7 @@ bool acr_usd_parse(const char *text, gint64 *out_pico)
         if (shift > 0 && sum > G_MAXINT64)
             return false;
     }
-    if (digits == 0 || sum > G_MAXINT64)
+    if (digits == 0 || sum > MAX_PICO)
         return false;
     *out_pico = (gint64)sum;
     return true;

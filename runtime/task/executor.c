@@ -84,6 +84,8 @@ static const char *need_python(AcrRecordedExecutor *self, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_assert(self->budget); /* in a replay the journal answers, or the run ends */
+    if (!acr_loops_in_time(self->budget, error))
+        return NULL;
     if (!self->sandbox)
         self->sandbox = acr_sandbox_open(&self->options, &reason);
     if (self->sandbox && acr_sandbox_set_up(self->sandbox, &reason))

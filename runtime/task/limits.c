@@ -7,7 +7,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "task/task.h"
+#include "task/run_folder.h"
 
 #define SCOPE "run"
 #define BATCH_SCOPE "batch"
@@ -26,9 +26,10 @@ static void set_deadline(AcrLimits *limits, const AcrRunSpec *spec)
 {
     gint64 own = spec->max_ms > 0 ? g_get_monotonic_time() + spec->max_ms * 1000 : G_MAXINT64;
     gint64 batch = spec->batch_deadline_us > 0 ? spec->batch_deadline_us : G_MAXINT64;
+    const char *name = spec->shared_dir ? "--task-max-time" : "--max-time";
     if (MIN(own, batch) < G_MAXINT64)
         acr_budget_set_deadline(limits->budget, MIN(own, batch),
-                                own <= batch ? "--max-time" : "--max-time of the batch");
+                                own <= batch ? name : "--max-time of the batch");
 }
 
 bool acr_limits_init(AcrLimits *limits, const AcrRunSpec *spec, GError **error)
@@ -103,14 +104,37 @@ bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *
            (!shared || acr_budget_add(limits->budget, shared, BATCH_SCOPE, &batch, error));
 }
 
+/* Whether a ledger is gone from beside the run folders below `out`. */
+static bool is_lost_of_batch(const char *ledger, const char *out)
+{
+    g_autoptr(GDir) dir = g_dir_open(out, 0, NULL);
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        g_autofree char *journal = g_build_filename(out, name, ACR_FILE_JOURNAL, NULL);
+        if (is_lost(ledger, journal))
+            return true;
+    }
+    return false;
+}
+
+bool acr_limits_open_batch(AcrLimits *limits, const AcrRunSpec *spec, const char *path,
+                           GError **error)
+{
+    if (!is_bounded(&limits->ceiling))
+        return true;
+    if (is_billed(spec) && is_lost_of_batch(path, spec->out))
+        return fail_lost(BATCH_SCOPE, path, error);
+    return acr_limits_open(limits, path, BATCH_SCOPE, error);
+}
+
 bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope, GError **error)
 {
     return acr_budget_add(limits->budget, path, scope, &limits->ceiling, error);
 }
 
+/* Under a ceiling of 0 what costs nothing may go on. */
 static bool is_spent(gint64 ceiling, gint64 spent)
 {
-    return ceiling >= 0 && spent >= ceiling;
+    return ceiling > 0 && spent >= ceiling;
 }
 
 bool acr_limits_are_over(const AcrLimits *limits, const char *scope)

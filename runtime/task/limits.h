@@ -29,8 +29,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrLimits, acr_limits_clear)
  * be there if anything is recorded in `journal`. Nothing is opened where no model can be billed. */
 bool acr_limits_open_run(AcrLimits *limits, const AcrRunSpec *spec, const char *path,
                          const char *journal, GError **error) ACR_MUST_USE;
-/* Opens one ledger under the spec's ceiling, where there is a ceiling; `path` NULL: in memory.
- * `scope` names it in errors. */
+/* Opens the ledger of a batch at `path`, below its folder `out`, where it has a ceiling. It must be
+ * there if anything is recorded of a task. Errors: ENVIRONMENT of task, those of money. */
+bool acr_limits_open_batch(AcrLimits *limits, const AcrRunSpec *spec, const char *path,
+                           GError **error) ACR_MUST_USE;
+/* Opens one ledger under the spec's ceiling; `path` NULL: in memory. `scope` names
+ * it in errors. */
 bool acr_limits_open(AcrLimits *limits, const char *path, const char *scope,
                      GError **error) ACR_MUST_USE;
 /* Whether nothing is left: the time is over, or the ledger of `scope` is spent. What others hold

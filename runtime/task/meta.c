@@ -30,12 +30,29 @@ AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts)
     return json;
 }
 
+/* Whether it has all that a command cannot leave out, or that has a default. */
+static bool is_whole(const AcrRunSpec *spec)
+{
+    for (guint i = 0; i < acr_n_options; i++) {
+        const AcrOption *option = &acr_options[i];
+        bool is_needed = (option->required & spec->verb) || option->otherwise;
+        if (is_needed && (option->flags & ACR_OPTION_BOUND) && (option->verbs & spec->verb) &&
+            !acr_run_spec_is_given(spec, option))
+            return false;
+    }
+    return true;
+}
+
 bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
 {
     bool is_reproduction = g_strcmp0(acr_json_get_string(meta, "verb"), "reproduce") == 0;
     g_auto(AcrRunSpec) spec = acr_run_spec_of(is_reproduction ? ACR_FOR_REPRODUCE : ACR_FOR_RUN);
-    if (!acr_run_spec_from_json(&spec, ACR_OPTION_BOUND, acr_json_get(meta, "options"), error))
+    if (!acr_run_spec_from_json(&spec, ACR_OPTION_BOUND, acr_json_get(meta, "options"), NULL) ||
+        !is_whole(&spec)) {
+        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                    "the options in meta.json are damaged");
         return false;
+    }
     *out = spec;
     memset(&spec, 0, sizeof spec);
     return true;

@@ -9,8 +9,8 @@
 #include "index/index.h"
 #include "sandbox/sandbox.h"
 
-#define MAX_TOKENS (G_MAXINT64 / 2)
-#define MIN_CONTEXT 2048 /* less does not hold the prompts */
+#define MAX_TOKENS (1ll << 53) /* what a number of JSON holds */
+#define MIN_CONTEXT 2048       /* less does not hold the prompts */
 #define MAX_MEMORY_MB (16ll * 1024 * 1024)
 #define MAX_OUTPUT_BYTES (1024ll * 1024 * 1024)
 #define MAX_TASKS_AT_ONCE 256
@@ -115,15 +115,15 @@ const AcrOption acr_options[] = {
      .help = "Reasoning effort, in the provider's words (low, medium, high)"},
     {"prompts", 0, ACR_OPTION_TEXT, AT(prompts), MODEL, CONFIG | RARE, "DIR",
      .help = "Directory of prompts that override the built-in ones"},
-    {"base-url", 0, ACR_OPTION_TEXT, AT(base_url), CALL, CONFIG | RARE, "URL",
+    {"base-url", 0, ACR_OPTION_TEXT, AT(base_url), CALL, RARE, "URL",
      .help = "Override the base URL of the (first) model's provider"},
-    {"key-command", 0, ACR_OPTION_TEXT, AT(key_command), CALL, CONFIG | RARE, "CMD",
+    {"key-command", 0, ACR_OPTION_TEXT, AT(key_command), CALL, RARE, "CMD",
      .help = "Command that prints that provider's key", .variable = "ACR_KEY_COMMAND",
      .rival = "key-file"},
-    {"key-file", 0, ACR_OPTION_TEXT, AT(key_file), CALL, CONFIG | RARE, "FILE",
+    {"key-file", 0, ACR_OPTION_TEXT, AT(key_file), CALL, RARE, "FILE",
      .help = "File that holds that provider's key (mode 0600)", .variable = "ACR_KEY_FILE",
      .rival = "key-command"},
-    {"header", 0, ACR_OPTION_HEADERS, AT(headers), CALL, CONFIG | RARE | SECRET, "'NAME: VALUE'",
+    {"header", 0, ACR_OPTION_HEADERS, AT(headers), CALL, RARE | SECRET, "'NAME: VALUE'",
      .help = "Request header for that provider; may be repeated", .variable = "ACR_HEADERS"},
     {"retries", 0, ACR_OPTION_COUNT, AT(retries), CALL, CONFIG | RARE, "N",
      .help = "Retries after a transient failure", 0, 20, .otherwise = "8"},

@@ -47,8 +47,9 @@ void acr_record_cost(const AcrJson *record, bool replayed, AcrCostSum *out);
 /* What has been asked in each conversation, so that a record holds only what is new; shared by a
  * run's models. */
 typedef struct AcrRecorder AcrRecorder;
-/* All borrowed; must outlive the recorder. `progress` (may be NULL) gets the sums. */
-AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost,
+/* All borrowed; must outlive the recorder. What the journal answers needs no time: no call beyond it
+ * is begun after the deadline of `budget` (may be NULL). `progress` (may be NULL) gets the sums. */
+AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrBudget *budget,
                               const AcrProgress *progress) ACR_MUST_USE;
 void acr_recorder_free(AcrRecorder *recorder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRecorder, acr_recorder_free)

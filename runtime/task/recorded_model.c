@@ -11,6 +11,7 @@
 struct AcrRecorder {
     AcrJournal *journal;
     AcrCost *cost;
+    const AcrBudget *budget;
     const AcrProgress *progress;
     GHashTable *known; /* conversation -> GPtrArray of digests of its messages */
 };
@@ -22,11 +23,13 @@ typedef struct {
     AcrWindow window;
 } RecordedModel;
 
-AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrProgress *progress)
+AcrRecorder *acr_recorder_new(AcrJournal *journal, AcrCost *cost, const AcrBudget *budget,
+                              const AcrProgress *progress)
 {
     AcrRecorder *recorder = g_new0(AcrRecorder, 1);
     recorder->journal = journal;
     recorder->cost = cost;
+    recorder->budget = budget;
     recorder->progress = progress;
     recorder->known =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
@@ -207,6 +210,8 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
                     "the journal ends before the run does");
         return false;
     }
+    if (!acr_loops_in_time(self->recorder->budget, error))
+        return false;
     gint64 start = g_get_monotonic_time(), window = 0;
     bool fits = acr_window_fits(&self->window, request, &failure);
     bool ok = fits && ask_inner(self, request, &answer, &window, &failure);

@@ -40,6 +40,8 @@ void acr_result_judge(AcrRunResult *result, const AcrRunSpec *spec, const AcrCos
 {
     bool is_made = result->found.diff || result->found.script;
     result->verdict = verdict_of(&result->found);
+    if (!result->found.diff)
+        result->found.proof = ACR_PROOF_NONE; /* it is of a patch */
     result->is_reproduction = spec->verb == ACR_FOR_REPRODUCE;
     result->cost = *cost;
     result->tag = g_strdup(spec->tag);
@@ -95,13 +97,29 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
     while (value <= (last) && g_strcmp0(acr_json_get_string(json, key), name_of(value)) != 0)      \
     value++
 
+/* Whether exit code, patch and script can be what a run ended with. */
+static bool is_possible(const AcrJson *json)
+{
+    gint64 code = acr_json_get_int(json, "exit", -1);
+    const AcrJson *patch = acr_json_get(json, "patch"), *script = acr_json_get(json, "script");
+    bool has_patch = acr_json_type(patch) != ACR_JSON_NULL,
+         has_script = acr_json_type(script) != ACR_JSON_NULL;
+    g_autoptr(GBytes) bytes = acr_json_bytes(patch);
+    if ((has_patch && !bytes) || (has_script && !acr_json_string(script)))
+        return false;
+    return code == ACR_EXIT_OK
+               ? has_patch || has_script
+               : (code > ACR_EXIT_OK && code <= ACR_EXIT_CEILING) || code == ACR_EXIT_INTERRUPTED;
+}
+
 bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
 {
     guint verdict = 0, status = 0, proof = 0;
     FIND(verdict, acr_verdict_name, ACR_VERDICT_NONE, "verdict");
     FIND(status, acr_extract_status_name, ACR_APPLICABLE_PATCH, "status");
     FIND(proof, acr_proof_name, ACR_PROOF_VERIFIED, "proof");
-    if (verdict > ACR_VERDICT_NONE || status > ACR_APPLICABLE_PATCH || proof > ACR_PROOF_VERIFIED)
+    if (verdict > ACR_VERDICT_NONE || status > ACR_APPLICABLE_PATCH || proof > ACR_PROOF_VERIFIED ||
+        !is_possible(json))
         return false;
     const AcrJson *ended = acr_json_get(json, "error");
     *out = (AcrRunResult){
@@ -112,7 +130,7 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
                   .script = g_strdup(acr_json_get_string(json, "script"))},
         .verdict = (AcrVerdict)verdict,
         .is_reproduction = acr_json_get(json, "script") != NULL,
-        .exit_code = (int)acr_json_get_int(json, "exit", ACR_EXIT_ENVIRONMENT),
+        .exit_code = (int)acr_json_get_int(json, "exit", 0),
         .tag = g_strdup(acr_json_get_string(json, "tag")),
         .error = g_strdup(acr_json_get_string(ended, "message")),
         .error_class = g_strdup(acr_json_get_string(ended, "class")),

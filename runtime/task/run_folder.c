@@ -28,12 +28,29 @@ char *acr_folder_path(const AcrFolder *folder, const char *name)
     return g_build_filename(folder->path, name, NULL);
 }
 
+static bool refuse(GError **error, const char *path, const char *why)
+{
+    return acr_task_refuse(error, "'%s' %s", path, why);
+}
+
+bool acr_folder_check_parents(const AcrFolder *folder, const char *name, GError **error)
+{
+    for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+        g_autofree char *parent = g_strndup(name, (gsize)(slash - name)),
+                        *path = acr_folder_path(folder, parent);
+        if (g_file_test(path, G_FILE_TEST_IS_SYMLINK))
+            return refuse(error, path, "is a link in place of a folder; use another --out");
+    }
+    return true;
+}
+
 bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
                       GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, name);
     g_autofree char *parent = g_path_get_dirname(path);
-    return acr_dir_make(parent, error) && acr_file_write_atomic(path, data, len, 0644, error);
+    return acr_folder_check_parents(folder, name, error) && acr_dir_make(parent, error) &&
+           acr_file_write_atomic(path, data, len, 0644, error);
 }
 
 AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name, GError **error)
@@ -54,11 +71,6 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
         return false;
     folder->state = state;
     return true;
-}
-
-static bool refuse(GError **error, const char *path, const char *why)
-{
-    return acr_task_refuse(error, "'%s' %s", path, why);
 }
 
 /* Whether a file is a regular one (no link) that holds nothing or this text; `own` NULL: a process id
@@ -98,7 +110,7 @@ static bool check_free(const char *path, GError **error)
         return false;
     }
     for (const char *name; (name = g_dir_read_name(dir));)
-        if (!is_beginning(path, name))
+        if (!is_beginning(path, name) && !acr_folder_exists(path)) /* begun meanwhile */
             return refuse(error, path,
                           "is not empty and is not a run folder; give a new or empty one as --out");
     return true;
@@ -153,6 +165,13 @@ static bool read_meta(AcrFolder *folder, GError **error)
     return check_format(folder, error) && read_state(folder, error);
 }
 
+/* A new folder is hidden from git in case it lies in a working tree. The lock is held: nobody sweeps
+ * what is being written. */
+static bool hide(const AcrFolder *folder, GError **error)
+{
+    return acr_folder_write(folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error);
+}
+
 bool acr_folder_exists(const char *path)
 {
     g_autofree char *meta = g_build_filename(path, META, NULL);
@@ -199,15 +218,14 @@ bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
     g_auto(AcrFolder) folder = {.path = g_canonicalize_filename(path, NULL)};
     if (!read_meta(&folder, error))
         return false;
-    /* A new folder is hidden from git in case it lies in a working tree. */
-    if (!folder.meta &&
-        (!check_free(folder.path, error) ||
-         !acr_folder_write(&folder, ".gitignore", GITIGNORE, strlen(GITIGNORE), error)))
+    if (!folder.meta && (!check_free(folder.path, error) || !acr_dir_make(folder.path, error)))
         return false;
     if (!take_lock(&folder, path, error))
         return false;
     g_clear_pointer(&folder.meta, acr_json_free);
     if (!read_meta(&folder, error)) /* once more, now that nobody else can write it */
+        return false;
+    if (!folder.meta && !hide(&folder, error))
         return false;
     if (folder.state != ACR_FOLDER_DONE)
         sweep(folder.path, 0);

@@ -45,7 +45,11 @@ void acr_folder_clear(AcrFolder *folder);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrFolder, acr_folder_clear)
 /* A path in it; owned (g_free). */
 char *acr_folder_path(const AcrFolder *folder, const char *name) ACR_MUST_USE;
-/* Writes a file in it, its folders made. */
+/* Whether no folder on the way to a file in it is a link (USAGE): a run folder from elsewhere may hold
+ * one that leads out of it. */
+bool acr_folder_check_parents(const AcrFolder *folder, const char *name,
+                              GError **error) ACR_MUST_USE;
+/* Writes a file in it, its folders made. Errors: as above, and those of base. */
 bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
                       GError **error) ACR_MUST_USE;
 /* Writes meta.json in the given state. `meta` is changed (member "state") and borrowed. */
@@ -63,7 +67,7 @@ AcrJson *acr_meta_bound(const AcrRunSpec *spec, const AcrPrompts *prompts) ACR_M
 /* Whether both are equal; else USAGE, naming the first field that differs and what to do. */
 bool acr_meta_check(const AcrJson *recorded, const AcrJson *given, const char *folder,
                     GError **error) ACR_MUST_USE;
-/* The options that a folder is bound to. Errors: USAGE. */
+/* The options that a folder is bound to. Errors: ENVIRONMENT (missing, or not of their types). */
 bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error) ACR_MUST_USE;
 
 /* ---- Its result (result.c) ---- */

@@ -141,12 +141,13 @@ static bool set_in_range(AcrRunSpec *spec, const AcrOption *option, const char *
     char *end = NULL;
     gint64 count = option->min - 1;
     bool is_count = option->type == ACR_OPTION_COUNT;
-    double number = is_count ? 0 : g_ascii_strtod(text, &end);
+    bool is_plain = !strchr("+-", *text) && !text[strspn(text, "0123456789.eE+-")];
+    double number = is_count || !is_plain ? -1 : g_ascii_strtod(text, &end);
     if (is_count && acr_count_parse(text, option->max, &count) && count >= option->min) {
         *(gint64 *)member(spec, option) = count;
         return true;
     }
-    if (!is_count && end != text && !*end && number >= (double)option->min &&
+    if (!is_count && end && !*end && number >= (double)option->min &&
         number <= (double)option->max) {
         *(double *)member(spec, option) = number;
         return true;
@@ -243,6 +244,15 @@ static bool check_rivals(const AcrRunSpec *spec, GError **error)
     return true;
 }
 
+/* UTF-8 in one line. */
+static bool is_label(const char *text)
+{
+    for (const char *at = text; *at; at++)
+        if (g_ascii_iscntrl(*at))
+            return false;
+    return g_utf8_validate(text, -1, NULL);
+}
+
 bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
 {
     for (guint i = 0; i < acr_n_options; i++) {
@@ -259,6 +269,8 @@ bool acr_run_spec_complete(AcrRunSpec *spec, GError **error)
         return false;
     if (on_issue && !spec->issue_file && !spec->issue_text)
         return acr_task_refuse(error, "give the issue by --issue FILE or by --issue-text TEXT");
+    if (spec->tag && !is_label(spec->tag))
+        return acr_task_refuse(error, "--tag must be UTF-8 without control characters");
     if (spec->setup && !*spec->setup)
         return acr_task_refuse(error, "--setup is empty");
     if (spec->validate && !*spec->validate)
@@ -348,7 +360,10 @@ static bool set_from_json(AcrRunSpec *spec, const AcrOption *option, const AcrJs
     }
     bool is_plain = option->type == ACR_OPTION_FLAG || option->type == ACR_OPTION_COUNT ||
                     option->type == ACR_OPTION_NUMBER;
-    g_autofree char *text = is_plain ? acr_json_print(value) : take_text(value);
+    gint64 count = option->type == ACR_OPTION_COUNT ? acr_json_int(value, ACR_UNSET) : ACR_UNSET;
+    g_autofree char *text = count >= 0 ? g_strdup_printf("%" G_GINT64_FORMAT, count)
+                            : is_plain ? acr_json_print(value)
+                                       : take_text(value);
     return text && !is_fraction ? acr_run_spec_set(spec, option, option->name, text, error)
                                 : refuse(error, option, option->name, "of another type", "");
 }
@@ -377,10 +392,14 @@ char *acr_option_written(const AcrOption *option, const AcrJson *value)
     GString *text = g_string_new(NULL);
     for (const AcrJson *at = is_list ? acr_json_first(value) : value; at;
          at = is_list ? acr_json_next(at) : NULL) {
-        g_autofree char *printed = acr_json_string(at) ? take_text(at) : acr_json_print(at);
+        g_autofree char *own = take_text(at), *printed = own ? NULL : acr_json_print(at);
         g_string_append_printf(text, "%s--%s", text->len ? " " : "", option->name);
         if (option->type != ACR_OPTION_FLAG)
-            g_string_append_printf(text, " %s", printed);
+            g_string_append_printf(text, " %s", own ? own : printed);
     }
-    return g_string_free(text, FALSE);
+    for (gsize i = 0; i < text->len; i++)
+        if (g_ascii_iscntrl(text->str[i]))
+            text->str[i] = ' ';
+    g_autofree char *written = g_string_free(text, FALSE);
+    return acr_utf8_repair(written, strlen(written));
 }

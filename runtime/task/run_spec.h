@@ -161,7 +161,7 @@ bool acr_run_spec_from_json(AcrRunSpec *spec, guint flags, const AcrJson *json,
                             GError **error) ACR_MUST_USE;
 /* The name of a row's member: the option's, with "_" for "-"; owned. */
 char *acr_option_key(const AcrOption *option) ACR_MUST_USE;
-/* An option with a value of its JSON as a user would write it: "--rounds 15"; owned. */
+/* An option with a value of its JSON as a user would write it: "--rounds 15"; one line of UTF-8, owned. */
 char *acr_option_written(const AcrOption *option, const AcrJson *value) ACR_MUST_USE;
 
 /* ---- Values (amounts.c) ---- */

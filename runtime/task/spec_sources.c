@@ -1,9 +1,12 @@
 /*
  * Where options come from beside the command line: the environment and the user's configuration
- * file. Each sets only what nothing before it has given. No file of a repository is ever read.
+ * file. Each sets only what nothing before it has given. What is for one provider (key, headers,
+ * address) is not the file's: it would be sent to whichever model is named. No file of a repository is
+ * ever read.
  */
 #include "task/run_spec.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "task/task.h"
@@ -41,6 +44,7 @@ static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *te
 
 bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
 {
+    AcrRunSpec before = *spec; /* for what was given; nothing in it is freed by this name */
     for (guint i = 0; i < acr_n_options; i++) {
         const AcrOption *option = &acr_options[i];
         if (!option->variable || !(option->verbs & spec->verb))
@@ -52,7 +56,7 @@ bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
         if (option->type == ACR_OPTION_HEADERS) {
             if (!take_lines(spec, option, text, error))
                 return false;
-        } else if (!is_settled(spec, option) &&
+        } else if (!is_settled(&before, option) &&
                    !acr_run_spec_set(spec, option, option->variable, text, error)) {
             return false;
         }
@@ -72,38 +76,100 @@ char *acr_user_path(const char *variable, const char *in_home, const char *name)
     return NULL; /* never below the folder that the program happens to be started in */
 }
 
-/* One line into `out`, unless `spec` has been given the same before the file was read. A name that
- * another verb takes is checked and left alone. */
+/* Repeats nothing of a line but what may be an option's name: anything else may be a secret. */
+static bool refuse_line(GError **error, const char *name, const char *why)
+{
+    bool is_name = *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz-")];
+    return acr_task_refuse(error, is_name ? "'%s' %s" : "%s%s", is_name ? name : "", why);
+}
+
+/* An option that no file may set. */
+static bool refuse_option(GError **error, const AcrOption *option)
+{
+    bool is_address = option->offset == offsetof(AcrRunSpec, base_url);
+    const char *variable = is_address ? "OPENAI_BASE_URL and its like" : option->variable;
+    g_autofree char *why =
+        variable ? g_strdup_printf("is for one provider: give it on the command line, or by %s",
+                                   variable)
+                 : g_strdup("can be given on the command line only");
+    return refuse_line(error, option->name, why);
+}
+
+/* The row of that name which a file may set: the verb's (0: any verb's), else NULL. */
+static const AcrOption *find_for_file(const char *name, guint verb)
+{
+    for (guint i = 0; i < acr_n_options; i++)
+        if ((acr_options[i].flags & ACR_OPTION_CONFIG) && strcmp(acr_options[i].name, name) == 0 &&
+            (verb == 0 || (acr_options[i].verbs & verb)))
+            return &acr_options[i];
+    return NULL;
+}
+
+/* One line into `out`, unless `before` was given the same before the file was read. A name that
+ * is another verb's is checked and left alone. */
 static bool take_line(AcrRunSpec *out, const AcrRunSpec *before, char *line, GError **error)
 {
     if (!*g_strstrip(line) || *line == '#')
         return true;
     char *equals = strchr(line, '=');
     if (!equals)
-        return acr_task_refuse(error, "'%s' is not 'name = value'", line);
+        return refuse_line(error, "", "is not 'name = value'");
     *equals = '\0';
     const char *name = g_strstrip(line), *value = g_strstrip(equals + 1);
-    const AcrOption *option = acr_option_find(name, strlen(name), before->verb),
-                    *other = acr_option_find(name, strlen(name), 0);
-    if (!other || (other->flags & ACR_OPTION_INNER))
-        return acr_task_refuse(error, "'%s' is not an option", name);
-    if (!((option ? option : other)->flags & ACR_OPTION_CONFIG))
-        return acr_task_refuse(error, "'%s' can be given on the command line only", name);
+    const AcrOption *option = find_for_file(name, before->verb), *other = find_for_file(name, 0),
+                    *any = acr_option_find(name, strlen(name), 0);
+    if (!any || (any->flags & ACR_OPTION_INNER))
+        return refuse_line(error, name, "is not an option");
+    if (!other)
+        return refuse_option(error, any);
     g_auto(AcrRunSpec) unused = acr_run_spec_of(before->verb);
-    bool is_used = option && !is_settled(before, option);
+    bool is_used = option && !acr_run_spec_is_given(before, option);
     return acr_run_spec_set(is_used ? out : &unused, option ? option : other, name, value, error);
+}
+
+/* Takes back what the file says of something that was not asked for, or was asked for otherwise:
+ * only what is given together must go together. */
+static void leave_out(AcrRunSpec *spec, const AcrRunSpec *before)
+{
+    if (!spec->setup) {
+        spec->setup_network = before->setup_network;
+        spec->setup_ms = before->setup_ms;
+    }
+    if (before->sandbox && !before->image && strcmp(before->sandbox, "container") != 0)
+        g_clear_pointer(&spec->image, g_free);
+    if (before->image && !before->sandbox)
+        g_clear_pointer(&spec->sandbox, g_free);
+    bool asks_first = spec->verb == ACR_FOR_ASK && spec->models && !before->models;
+    for (guint i = 1; asks_first && spec->models[i]; i++)
+        g_clear_pointer(&spec->models[i], g_free);
+}
+
+/* The lines of the file, owned; without any where there is no file. Errors: USAGE. */
+static char **read_file_lines(const char *path, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    /* Nor its folder, maybe. */
+    if (!g_file_test(path, G_FILE_TEST_EXISTS) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
+        return g_new0(char *, 1);
+    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, &reason);
+    if (!bytes) {
+        g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, reason->message);
+        return NULL;
+    }
+    g_autofree char *text = acr_bytes_text(bytes);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    if (strlen(text) == g_bytes_get_size(bytes))
+        return g_steal_pointer(&lines);
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "'%s' line %u: holds a NUL byte", path,
+                MAX(g_strv_length(lines), 1));
+    return NULL;
 }
 
 bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
 {
-    g_autoptr(GError) reason = NULL;
-    if (!g_file_test(path, G_FILE_TEST_EXISTS)) /* nor its folder, maybe */
-        return true;
-    g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, &reason);
-    if (!bytes)
-        return acr_task_refuse(error, "%s", reason->message);
-    g_autofree char *text = acr_bytes_text(bytes);
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_auto(GStrv) lines = read_file_lines(path, error);
+    if (!lines)
+        return false;
     AcrRunSpec before = *spec; /* for what was given; nothing in it is freed by this name */
     for (guint i = 0; lines[i]; i++) {
         if (take_line(spec, &before, lines[i], error))
@@ -111,5 +177,6 @@ bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)
         g_prefix_error(error, "'%s' line %u: ", path, i + 1);
         return false;
     }
+    leave_out(spec, &before);
     return true;
 }

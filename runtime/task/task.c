@@ -88,9 +88,29 @@ static const char *work_tree(const Task *task)
     return task->git_dir;
 }
 
+/* Whether the change would go to the repository that was given: the folder may be from elsewhere. */
+static bool check_place(const Task *task, GError **error)
+{
+    g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, error);
+    if (!given)
+        return false;
+    g_autofree char *own = acr_path_real(acr_repo_path(given)),
+                    *recorded = acr_path_real(task->git_dir);
+    if (strcmp(own, recorded) == 0)
+        return true;
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                "not applied: the run in '%s' is of another repository, '%s'", task->folder.path,
+                recorded);
+    return false;
+}
+
 static bool check_work_tree(const Task *task, GError **error)
 {
-    return !task->spec->apply || work_tree(task) ||
+    if (!task->spec->apply)
+        return true;
+    if (task->git_dir && !check_place(task, error))
+        return false;
+    return work_tree(task) ||
            acr_task_refuse(error, "--apply needs a working tree, and '%s' has none",
                            task->spec->repo);
 }
@@ -122,7 +142,9 @@ static bool begin(Task *task, AcrJson *meta, GError **error)
         return false;
     g_autofree char *saved = acr_folder_path(&task->folder, ACR_FILE_SNAPSHOT);
     if (!acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_NEW, error) ||
-        !save_texts(task, error) || !acr_snapshot_save(task->workspace.snapshot, saved, error))
+        !save_texts(task, error) ||
+        !acr_folder_check_parents(&task->folder, ACR_FILE_SNAPSHOT "/", error) ||
+        !acr_snapshot_save(task->workspace.snapshot, saved, error))
         return false;
     acr_json_set(meta, "snapshot", describe_snapshot(task));
     return acr_folder_write_meta(&task->folder, meta, ACR_FOLDER_READY, error);
@@ -204,13 +226,14 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
                          AcrCost *cost, AcrRunResult *out, GError **error)
 {
     const AcrRunSpec *spec = task->spec;
-    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, task->host->progress);
+    g_autoptr(AcrRecorder) recorder =
+        acr_recorder_new(journal, cost, task->limits.budget, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, recorder);
     AcrRecordedReferee referee;
     acr_recorded_referee_init(&referee, journal, acr_python_referee(task->workspace.python));
     g_auto(AcrRecordedExecutor) executor = {0};
     acr_recorded_executor_init(&executor, journal, task->workspace.snapshot);
-    if (!task->is_replay)
+    if (task->models)
         acr_recorded_executor_go_live(&executor, spec, work_tree(task), task->limits.budget,
                                       task->host);
     g_autofree char *cleaned = acr_issue_clean(spec->issue_text);
@@ -233,7 +256,6 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         .artifacts = artifacts,
         .progress = task->host->progress,
         .interrupt = task->host->interrupt,
-        .budget = task->limits.budget,
     };
     bool ok = spec->verb == ACR_FOR_REPRODUCE ? acr_reproduce_run(&run, &out->found, error)
                                               : acr_attempts_run(&run, &out->found, error);
@@ -246,6 +268,12 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
 static bool write_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
 {
     return acr_folder_write(ctx, path, data, len, error);
+}
+
+/* Nothing of a run that is over is written again. */
+static bool leave_artifact(void *ctx, const char *path, const void *data, gsize len, GError **error)
+{
+    return true;
 }
 
 static AcrJournal *open_journal(const Task *task, AcrJournalMode mode, GError **error)
@@ -288,23 +316,28 @@ static bool apply(const Task *task, const AcrOutcome *found, GError **error)
     return !is_wanted || acr_overlay_apply(found->overlay, work_tree(task), error);
 }
 
-/* Everything after the folder is ready: index, journal, attempts, result. */
+/* Everything after the folder is ready: index, journal, attempts, result. What a run that ends
+ * before the end of its journal has come to is less than what is saved, which stays. */
 static bool work(Task *task, AcrRunResult *out, GError **error)
 {
-    g_autoptr(AcrJournal) journal =
-        go_live(task, error) ? open_journal(task, ACR_JOURNAL_APPEND, error) : NULL;
+    bool is_done = task->folder.state == ACR_FOLDER_DONE;
+    AcrJournalMode mode = is_done ? ACR_JOURNAL_READ : ACR_JOURNAL_APPEND;
+    g_autoptr(AcrJournal) journal = go_live(task, error) ? open_journal(task, mode, error) : NULL;
     if (!journal || !index_workspace(task, error))
         return false;
     g_autoptr(AcrCost) cost = acr_cost_new();
-    AcrArtifacts artifacts = {&task->folder, write_artifact};
+    AcrArtifacts artifacts = {&task->folder, is_done ? leave_artifact : write_artifact};
     g_autoptr(GError) reason = NULL, late = NULL;
     bool is_over = run_attempts(task, journal, &artifacts, cost, out, &reason);
     bool is_stopped = g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING);
     if (reason)
         acr_run_result_fail(out, reason, task->host->interrupt);
-    AcrJson *spent = acr_cost_to_json(cost, acr_limits_describe(&task->limits));
-    bool is_kept = acr_artifacts_write_json(&artifacts, ACR_FILE_COST, spent, &late);
-    if (is_over || is_stopped) {
+    bool is_new = !is_done && (is_over || acr_journal_is_live(journal));
+    bool is_kept =
+        !is_new ||
+        acr_artifacts_write_json(&artifacts, ACR_FILE_COST,
+                                 acr_cost_to_json(cost, acr_limits_describe(&task->limits)), &late);
+    if (is_new && (is_over || is_stopped)) {
         if (!is_kept)
             g_propagate_error(error, g_steal_pointer(&late));
         if (!is_kept || !save(task, &artifacts, out, error))
@@ -332,6 +365,28 @@ static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
     return (task->workspace.snapshot || load_snapshot(task, error)) && work(task, out, error);
 }
 
+/* A run that was stopped at a ceiling and then fails keeps the result of then: result.json and *out
+ * are that one, with what ended the run now. A mistake of usage is not the run's. */
+static void keep_saved(Task *task, const GError *reason, AcrRunResult *out)
+{
+    AcrExit code = acr_exit_of(reason, task->host->interrupt);
+    bool is_of_run = code == ACR_EXIT_ENVIRONMENT || code == ACR_EXIT_INTERRUPTED;
+    AcrRunResult saved = {0};
+    if (!is_of_run || !task->folder.lock || task->folder.state != ACR_FOLDER_READY ||
+        !acr_result_read(&task->folder, &saved, NULL))
+        return;
+    saved.was_finished = out->cost.calls == 0; /* nothing was done */
+    if (out->cost.calls > saved.cost.calls)
+        saved.cost = out->cost;
+    acr_run_result_clear(out);
+    *out = saved;
+    acr_run_result_fail(out, reason, task->host->interrupt);
+    AcrArtifacts artifacts = {&task->folder, write_artifact};
+    g_autoptr(GError) late = NULL;
+    if (!acr_artifacts_write_json(&artifacts, ACR_FILE_RESULT, acr_run_result_to_json(out), &late))
+        acr_progress_warn(task->host->progress, late->message);
+}
+
 /* Sets *out where an error came before there was anything to tell, or after all was done. */
 static bool finish(bool ok, AcrRunResult *result, const AcrHost *host, GError *reason,
                    GError **error)
@@ -352,6 +407,8 @@ bool acr_task_run(const AcrRunSpec *spec, const AcrHost *host, AcrRunResult *out
                           .found.proof = ACR_PROOF_NONE,
                           .is_reproduction = spec->verb == ACR_FOR_REPRODUCE};
     bool ok = run_in_folder(&task, out, &reason);
+    if (!ok)
+        keep_saved(&task, reason, out);
     return finish(ok, out, host, reason, error);
 }
 
@@ -435,8 +492,12 @@ static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
 {
     g_autofree char *path = acr_folder_path(folder, ACR_FILE_ISSUE);
     g_autoptr(GBytes) issue = acr_file_read(path, ACR_ISSUE_MAX_BYTES, error);
-    if (!issue || !acr_meta_read(folder->meta, out, error))
+    if (!issue)
         return false;
+    if (!acr_meta_read(folder->meta, out, error)) {
+        g_prefix_error(error, "'%s': ", folder->path);
+        return false;
+    }
     out->issue_text = acr_utf8_repair_bytes(issue);
     return true;
 }

@@ -153,8 +153,8 @@ bool acr_task_replay(const char *dir, const AcrHost *host, AcrRunResult *out,
                      GError **error) ACR_MUST_USE;
 
 /* Reads what a run folder holds: its options, as far as it is bound to them, and its result.
- * *out_has_result: it is over, or stopped at a ceiling with a patch. Errors: USAGE (it is not a
- * run folder), ENVIRONMENT (the result is damaged; *out_spec is set). */
+ * *out_has_result: it is over, or stopped at a ceiling with a patch. Errors: USAGE (it is not a run
+ * folder), ENVIRONMENT (the options are damaged, or the result is; *out_spec is set then). */
 bool acr_task_read(const char *dir, AcrRunSpec *out_spec, AcrRunResult *out_result,
                    bool *out_has_result, GError **error) ACR_MUST_USE;
 

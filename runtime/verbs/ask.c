@@ -175,6 +175,8 @@ static int run(AcrHost *host, AcrRunSpec *spec)
 {
     if (spec->arguments[0] && spec->arguments[1])
         return acr_verb_usage(acr_verb_ask.name, "unexpected argument '%s'", spec->arguments[1]);
+    if (spec->models[1])
+        return acr_verb_usage(acr_verb_ask.name, "give one --model");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConversation) conversation = acr_conversation_new(acr_verb_ask.name);
     g_autoptr(AcrJson) schema = spec->schema ? read_schema(spec->schema, &error) : NULL;

@@ -4,6 +4,7 @@
  */
 #include "verbs/verbs_private.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,15 +21,22 @@
 
 /* ---- Results ---- */
 
-/* Prints output as it comes, until a stream has shown as much as is kept of it; `ctx` holds how many
- * bytes of each are left. */
+/* Prints output as it comes, until a stream has shown as much as is kept of it. */
+typedef struct {
+    gsize left[2]; /* bytes of each stream */
+    int failed;    /* errno of a write that a reader who went away does not explain */
+} Passing;
+
 static void pass(void *ctx, bool is_stderr, const char *data, gsize len)
 {
-    gsize *left = (gsize *)ctx + is_stderr, n = MIN(len, *left);
-    *left -= n;
+    Passing *passing = ctx;
+    gsize n = MIN(len, passing->left[is_stderr]);
+    passing->left[is_stderr] -= n;
     int err = n ? acr_fd_write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, data, n) : 0;
     if (err) /* the reader has gone away; the command continues, its exit code still counts */
-        *left = 0;
+        passing->left[is_stderr] = 0;
+    if (err && err != EPIPE)
+        passing->failed = err;
 }
 
 static AcrJson *describe(const AcrExecuted *executed)
@@ -63,7 +71,7 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
 {
     g_autoptr(GError) error = NULL;
     gsize shown = spec->output_limit > 0 ? (gsize)spec->output_limit : G_MAXSIZE;
-    gsize left[] = {shown, shown};
+    Passing passing = {.left = {shown, shown}};
     AcrExecution execution = {
         .overlay = overlay,
         .argv = (const char *const *)spec->arguments,
@@ -74,11 +82,16 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
                    .processes = (guint)MAX(spec->processes, 0),
                    .output_bytes = (gsize)MAX(spec->output_limit, 0)},
         .on_output = spec->json ? NULL : pass,
-        .on_output_ctx = left,
+        .on_output_ctx = &passing,
     };
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(sandbox, &execution, &executed, &error))
         return fail(host, error);
+    if (passing.failed) {
+        acr_verb_say(acr_verb_exec.name, "cannot write to standard output or error: %s",
+                     g_strerror(passing.failed));
+        return ACR_EXIT_ENVIRONMENT;
+    }
     if (!spec->json && executed.limit != ACR_LIMIT_NONE) /* the exit code alone does not tell */
         acr_verb_say(acr_verb_exec.name, "the limit on %s was hit",
                      acr_sandbox_limit_words(executed.limit));

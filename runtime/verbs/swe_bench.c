@@ -63,6 +63,16 @@ static int report(AcrHost *host, const AcrRunSpec *spec, const AcrBatchResult *r
     return result->failed ? ACR_EXIT_ENVIRONMENT : result->patches ? ACR_EXIT_OK : ACR_EXIT_NONE;
 }
 
+/* What would fail each task is reported before the first. */
+static bool check(const AcrHost *host, const AcrRunSpec *spec, GError **error)
+{
+    g_autoptr(AcrPrompts) prompts = acr_prompts_load(host->prompts_dir, spec->prompts, error);
+    for (guint i = 0; prompts && spec->models[i]; i++)
+        if (!acr_llm_check_name(spec->models[i], error))
+            return false;
+    return prompts && (!spec->fallback_model || acr_llm_check_name(spec->fallback_model, error));
+}
+
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
     const char *verb = acr_verb_swe_bench.name;
@@ -74,6 +84,8 @@ static int run(AcrHost *host, AcrRunSpec *spec)
         acr_verb_fail(host, verb, error);
         return ACR_EXIT_USAGE;
     }
+    if (!check(host, spec, &error))
+        return acr_verb_fail(host, verb, error);
     Watch watch = {.console = console};
     AcrBatchOptions batch = {
         .exe = host->exe,

@@ -347,6 +347,19 @@ def test_a_batch_goes_on_with_a_higher_ceiling(
         assert Ledger(ledger).reservations == len(server.requests)
 
 
+def test_a_batch_whose_ledger_is_gone_begins_no_task(
+    host: Host, loopback_openai: Callable[..., LoopbackOpenAI], sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """It would begin with nothing spent."""
+    server = loopback_openai(sample / "answers.jsonl")
+    command = [*batch(sample_repo, sample, tmp_path, 1), "--model", server.model, "--max-tokens-total", 12000]
+    host.run(*command, env=server.environment).check(4)
+    asked, ledger = len(server.requests), tmp_path / "out" / "shared" / "ledger.jsonl"
+    ledger.unlink()
+    host.run(*command, env=server.environment).one_line(3, f"'{ledger}' is gone")
+    assert len(server.requests) == asked and not ledger.exists()
+
+
 def test_a_task_of_a_batch_has_a_ceiling_of_its_own(
     host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
 ) -> None:
@@ -372,6 +385,28 @@ def test_the_time_of_a_batch_is_over(host: Host, sample: Path, sample_repo: Repo
         ).check(4)
     assert "3 stopped at a ceiling" in ended.err
     assert server.received <= 1
+
+
+def test_what_is_wrong_with_each_task_is_told_before_the_first(
+    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    command = [*batch(sample_repo, sample, tmp_path, 1), "--model", f"script:{sample / 'answers.jsonl'}"]
+    host.run(*command, "--prompts", tmp_path / "none").one_line(2, str(tmp_path / "none"))
+    host.run(*command, "--fallback-model", "nowhere/x").one_line(2, "names an unknown provider")
+    assert not (tmp_path / "out").exists()
+    slow = ["--model", "ollama/x", "--base-url", "http://127.0.0.1:9", "--task-max-time", "0.001"]
+    assert ": --task-max-time reached" in host.run(*command[:-2], *slow).check(4).err
+
+
+def test_a_finished_task_needs_neither_money_nor_time(
+    host: Host, sample: Path, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """Nor does a model that costs nothing; a batch that begins no task has predictions, too."""
+    command = [*batch(sample_repo, sample, tmp_path, 1), "--model", f"script:{sample / 'answers.jsonl'}"]
+    stopped = host.run(*command, "--max-time", "0.001").check(4)
+    assert "1 stopped at a ceiling" in stopped.err and (tmp_path / "out" / "preds.jsonl").read_text() == ""
+    assert "1 with a patch" in host.run(*command, "--max-cost", 0).check().err
+    assert "1 with a patch" in host.run(*command, "--max-time", "0.001").check().err
 
 
 def test_a_ledger_that_cannot_be_opened_is_the_environments_fault(host: Host, tmp_path: Path) -> None:

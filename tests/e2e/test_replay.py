@@ -21,6 +21,7 @@ from runs import (
     arguments,
     broken_script,
     journal,
+    read_json,
 )
 
 RunHost = Callable[..., Result]
@@ -207,3 +208,11 @@ def test_verbose_shows_the_rounds_again(run_host: RunHost, finished: Path) -> No
     result = run_host("replay", "--verbose", finished).check()
     assert "round 3: locate\n" in result.err
     assert "    APPLICABLE_PATCH\n" in result.err
+
+
+@pytest.mark.parametrize("model", [None, [], 7])
+def test_options_that_are_damaged_are_told(run_host: RunHost, finished: Path, model: object) -> None:
+    meta = read_json(finished / "meta.json")
+    meta["options"]["model"] = model
+    (finished / "meta.json").write_text(json.dumps(meta), "utf-8")
+    run_host("replay", finished).one_line(3, str(finished), "the options in meta.json are damaged")

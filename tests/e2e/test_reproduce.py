@@ -8,7 +8,7 @@ import pytest
 from host import SLOWNESS, Host
 from hostile import TINY
 from repos import make_repo
-from runs import journal
+from runs import journal, read_json
 from verifying import (
     FAILING,
     PASSING,
@@ -65,6 +65,7 @@ def test_reproduce_ends_with_1_where_there_is_none(case: Case, lines: list[Line]
     """And says why; so does replay."""
     result = case.run(lines, verb="reproduce").check(NONE)
     assert result.stdout == b"" and f"not reproduced: {why}" in result.err
+    assert read_json(case.out / "result.json")["proof"] == "none"
     again = case.host.run("replay", case.out)
     assert again.stdout == b"" and "not reproduced" in again.one_line(NONE, "as recorded")
 
@@ -109,6 +110,7 @@ def test_reproduce_has_attempts(case: Case) -> None:
     """The next one begins where the one before ended without a script."""
     lines = [guard("no"), guard(), test_line(SCRIPT)]
     assert case.run(lines, "--attempts", "2", verb="reproduce").check().out == SCRIPT
+    assert read_json(case.out / "result.json")["proof"] == "none"
     assert (case.out / "attempt_1" / "reproducer_1.py").read_text() == SCRIPT
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Callable
@@ -23,6 +24,7 @@ from runs import (
     failed_tests,
     files_of,
     fixed,
+    folder_digest,
     journal,
     read_json,
     script_lines,
@@ -296,6 +298,38 @@ def test_apply_after_the_run(run_host: RunHost, sample_repo: Repo, tmp_path: Pat
     sample_repo.write({CHANGED: text})
     run_host(*arguments(sample_repo, tmp_path / "out", "--apply")).check()
     assert (sample_repo.path / CHANGED).read_bytes() == fixed(text)
+
+
+def test_apply_after_the_run_needs_no_time_and_writes_nothing_again(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """A finished run is applied from its journal; where that is damaged, its result stays as it is."""
+    out = tmp_path / "out"
+    text = (sample_repo.path / CHANGED).read_bytes()
+    first = run_host(*arguments(sample_repo, out)).check()
+    before = folder_digest(out)
+    late = [*arguments(sample_repo, out, "--apply", "--max-time", "0.001"), "--no-cache"]
+    assert run_host(*late).check().stdout == first.stdout
+    assert folder_digest(out) == before and (sample_repo.path / CHANGED).read_bytes() == fixed(text)
+    sample_repo.write({CHANGED: text})
+    lines = (out / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "journal.jsonl").write_bytes(b"".join(lines[:5]))
+    before = folder_digest(out)
+    run_host(*late).one_line(3, "journal")
+    assert folder_digest(out) == before and (sample_repo.path / CHANGED).read_bytes() == text
+
+
+def test_apply_writes_to_no_repository_but_the_given_one(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
+    """Whatever the folder says: it may be from elsewhere."""
+    other, out = Path(shutil.copytree(sample_repo.path, tmp_path / "other")), tmp_path / "out"
+    run_host(*arguments(sample_repo, out)).check()
+    text = (out / "meta.json").read_text("utf-8")
+    meta = json.loads(text)
+    meta["snapshot"]["git_dir"] = meta["snapshot"]["git_dir"].replace(str(sample_repo.path), str(other))
+    (out / "meta.json").write_text(json.dumps(meta), "utf-8")
+    before = digest(sample_repo.path), digest(other)
+    run_host(*arguments(sample_repo, out, "--apply")).one_line(3, "is of another repository", str(other))
+    assert (digest(sample_repo.path), digest(other)) == before
 
 
 def test_verbose_shows_each_round(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:

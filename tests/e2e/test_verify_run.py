@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Callable
 import pytest
 from host import SLOWNESS, kill
 from hostile import without_passing, write_script
-from loopback import LoopbackOpenAI
-from runs import folder_digest, journal
+from loopback import Failure, LoopbackOpenAI
+from runs import folder_digest, journal, read_json
 from verifying import (
     HALF_RIGHT,
     NO_YES,
@@ -273,3 +274,25 @@ def test_the_tokens_of_a_run_end_a_review(case: Case, loopback_openai: Callable[
     result = case.host.run(*command, env=server.environment).check(CEILING)
     assert added(result) == [RIGHT] and len(server.requests) == len(lines) - 1
     assert [at["request"]["patch"] is None for at in case.records("execution")] == [True, False]
+
+
+def test_a_resume_without_time_keeps_the_patch_of_before(
+    case: Case, loopback_openai: Callable[..., LoopbackOpenAI]
+) -> None:
+    """What the journal answers needs no time, so the run gets to where it was stopped before."""
+    server = loopback_openai(STRAIGHT)
+    server.fail(Failure("hang"), at=len(STRAIGHT) - 1)
+    command = case.arguments([])
+    command[command.index("--model") + 1] = server.model
+    command += ["--max-tokens-total", 10**6]
+    first = case.host.run(*command, "--max-time", round(4 * SLOWNESS), env=server.environment).check(CEILING)
+    cost, result = (read_json(case.out / name) for name in ("cost.json", "result.json"))
+    assert added(first) == [RIGHT]
+    again = case.host.run(*command, "--max-time", "0.001", env=server.environment).check(CEILING)
+    assert again.stdout == first.stdout == (case.out / "patch.diff").read_bytes()
+    assert read_json(case.out / "cost.json") == cost
+    assert read_json(case.out / "result.json") | {"error": result["error"]} == result
+    failed = case.host.run(*command, "--json", "--retries=0", env=server.environment | {"OPENAI_API_KEY": None})
+    told = json.loads(failed.check(ENVIRONMENT).out)
+    assert told == read_json(case.out / "result.json") and told["error"]["class"] == "auth"
+    assert told | {"error": result["error"], "exit": CEILING} == result

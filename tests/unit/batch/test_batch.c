@@ -128,6 +128,7 @@ static void test_names_that_lead_elsewhere_are_refused(Place *place, gconstpoint
     check_refused(place, ROW("a-1", "/etc"), -1, NULL, "'/etc'");
     check_refused(place, ROW("a-1", "o/../../r"), -1, NULL, "'o/../../r'");
     check_refused(place, ROW("preds.jsonl", "o/r"), -1, NULL, "'preds.jsonl'");
+    check_refused(place, ROW("shared", "o/r"), -1, NULL, "'shared'");
 }
 
 static void test_a_set_that_is_not_there_is_named(Place *place, gconstpointer data)
@@ -175,11 +176,14 @@ static void make_run_of(const Place *place, const char *id, const char *given, c
                         const char *patch)
 {
     g_autofree char *meta = g_strdup_printf("{\"format\": 3, \"state\": \"%s\", \"verb\": \"run\", "
-                                            "\"options\": {\"model\": %s}}",
+                                            "\"options\": {\"model\": %s, \"repo\": \"/r\", "
+                                            "\"verify\": \"auto\", \"rounds\": 15, "
+                                            "\"tries\": 3, \"attempts\": 1}}",
                                             state, given);
     g_auto(AcrRunResult)
         result = {.verdict = ACR_VERDICT_UNVERIFIED, .found.proof = ACR_PROOF_NONE};
     result.found.diff = patch && *patch ? g_bytes_new(patch, strlen(patch)) : NULL;
+    result.exit_code = result.found.diff ? ACR_EXIT_OK : ACR_EXIT_NONE;
     g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
     g_autofree char *text = acr_json_print(json);
     g_autofree char *meta_name = g_build_filename(id, "meta.json", NULL),

@@ -117,6 +117,7 @@ static void test_each_difference_is_named(Place *place, gconstpointer data)
         {NULL, "python=/usr/bin/python3", "without --python;"},
         {NULL, "setup=make", "without --setup;"},
         {NULL, "validate=make check", "without --validate;"},
+        {"rev=a\nb\xff", NULL, "started with --rev a b\xef\xbf\xbd;"},
     };
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
         compare(place, rows[i].then, rows[i].now, rows[i].said);
@@ -168,6 +169,39 @@ static void test_a_folder_without_options_is_refused(Place *place, gconstpointer
     g_assert_error(second, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
 }
 
+/* That of recorded options `text` nothing is made. */
+static void check_damaged(const char *text)
+{
+    g_autofree char *meta = g_strdup_printf("{\"verb\":\"run\"%s}", text);
+    g_autoptr(AcrJson) json = acr_json_parse(meta, strlen(meta), NULL);
+    g_auto(AcrRunSpec) out = acr_run_spec_of(ACR_FOR_RUN);
+    g_autoptr(GError) error = NULL;
+    g_assert_nonnull(json);
+    g_assert_false(acr_meta_read(json, &out, &error));
+    g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT);
+}
+
+static void test_options_that_are_missing_are_damage(Place *place, gconstpointer data)
+{
+    g_autoptr(AcrPrompts) prompts = load_prompts(NULL);
+    g_auto(AcrRunSpec) spec = spec_of(place, ACR_FOR_RUN, by_default, NULL), out = {0};
+    g_autoptr(AcrJson) whole = acr_meta_bound(&spec, prompts);
+    g_assert_true(acr_meta_read(whole, &out, NULL));
+    check_damaged("");
+    check_damaged(",\"options\":[]");
+    check_damaged(",\"options\":{}");
+    for (const AcrJson *at = acr_json_first(acr_json_get(whole, "options")); at;
+         at = acr_json_next(at)) {
+        g_autoptr(AcrJson) options = acr_json_copy(acr_json_get(whole, "options"));
+        bool is_given = acr_json_type(at) != ACR_JSON_NULL && acr_json_type(at) != ACR_JSON_BOOL;
+        acr_json_set(options, acr_json_key(at), acr_json_new_array());
+        g_autofree char *printed = acr_json_print(options),
+                        *text = g_strconcat(",\"options\":", printed, NULL);
+        if (is_given)
+            check_damaged(text);
+    }
+}
+
 void add_meta_tests(void)
 {
     PLACE_TEST("meta", the_same_options_are_equal);
@@ -178,4 +212,5 @@ void add_meta_tests(void)
     PLACE_TEST("meta", a_changed_prompt_is_named);
     PLACE_TEST("meta", ceilings_keys_and_patience_bind_nothing);
     PLACE_TEST("meta", a_folder_without_options_is_refused);
+    PLACE_TEST("meta", options_that_are_missing_are_damage);
 }

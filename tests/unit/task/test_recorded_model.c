@@ -83,7 +83,7 @@ static void begin(Pass *pass, const Place *place, const char *const *answers)
     pass->journal = acr_journal_open(path, answers ? ACR_JOURNAL_APPEND : ACR_JOURNAL_READ, &error);
     g_assert_no_error(error);
     pass->cost = acr_cost_new();
-    pass->recorder = acr_recorder_new(pass->journal, pass->cost, NULL);
+    pass->recorder = acr_recorder_new(pass->journal, pass->cost, NULL, NULL);
     pass->model = acr_recorded_model_new(pass->recorder, "fake/one", fake ? &fake->model : NULL, 0);
 }
 

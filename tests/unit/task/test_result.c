@@ -86,6 +86,23 @@ static void test_what_is_no_result_is_refused(void)
     g_assert_false(acr_run_result_from_json(NULL, &result));
 }
 
+static void test_what_cannot_be_a_result_is_refused(void)
+{
+    static const struct {
+        const char *name, *value;
+    } rows[] = {{"exit", "300"}, {"exit", "-1"}, {"exit", "5"},     {"exit", "\"0\""},
+                {"exit", "0.5"}, {"patch", "5"}, {"patch", "null"}, {"script", "[]"}};
+    g_auto(AcrRunResult) result = {0};
+    take(ACR_PROOF_VERIFIED, false, &result);
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
+        g_auto(AcrRunResult) read = {0};
+        acr_json_set(json, rows[i].name,
+                     acr_json_parse(rows[i].value, strlen(rows[i].value), NULL));
+        g_assert_false(acr_run_result_from_json(json, &read));
+    }
+}
+
 static void test_a_signal_goes_before_any_error(void)
 {
     const AcrInterrupt interrupt = {.signal = 2};
@@ -105,5 +122,6 @@ void add_result_tests(void)
     ADD(no_patch_is_none);
     ADD(a_result_survives_as_json);
     ADD(what_is_no_result_is_refused);
+    ADD(what_cannot_be_a_result_is_refused);
     ADD(a_signal_goes_before_any_error);
 }

@@ -172,6 +172,39 @@ static void test_artifacts_get_their_folders(Place *place, gconstpointer data)
     g_assert_cmpmem(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), "x\0y", 3);
 }
 
+static void test_nothing_is_written_through_a_linked_folder(Place *place, gconstpointer data)
+{
+    static const char *const names[] = {"attempt_0/patch.diff", "attempt_1/search/round.json"};
+    static const char *const links[] = {"out/attempt_0", "out/attempt_1/search"};
+    g_auto(AcrFolder) folder = {0};
+    g_assert_cmpint(open_out(place, &folder), ==, ACR_FOLDER_NEW);
+    place_write(place, "elsewhere/mine", "mine");
+    place_write(place, "out/attempt_1/mine", "mine");
+    g_autofree char *target = place_path(place, "elsewhere");
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *link = place_path(place, links[i]);
+        g_autoptr(GError) error = NULL;
+        g_assert_cmpint(symlink(target, link), ==, 0);
+        g_assert_false(acr_folder_write(&folder, names[i], "x", 1, &error));
+        g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
+    }
+    g_autoptr(GDir) dir = g_dir_open(target, 0, NULL);
+    g_assert_cmpstr(g_dir_read_name(dir), ==, "mine");
+    g_assert_null(g_dir_read_name(dir));
+}
+
+static void test_a_second_process_leaves_a_beginning_alone(Place *place, gconstpointer data)
+{
+    g_autofree char *lock_path = place_path(place, "out/lock");
+    g_auto(AcrFolder) folder = {0};
+    place_write(place, "out/.acr-aB3dEf", "{\"form");
+    g_autoptr(AcrLock) lock = acr_lock_take(lock_path, NULL);
+    g_assert_nonnull(lock);
+    g_assert_cmpint(open_out(place, &folder), ==, -1 - ACR_BASE_ERROR_BUSY);
+    g_assert_true(exists(place, "out/.acr-aB3dEf"));
+    g_assert_false(exists(place, "out/.gitignore"));
+}
+
 void add_folder_tests(void)
 {
     PLACE_TEST("folder", a_missing_folder_is_made);
@@ -184,4 +217,6 @@ void add_folder_tests(void)
     PLACE_TEST("folder", a_file_is_no_folder);
     PLACE_TEST("folder", nothing_is_written_through_a_linked_lock);
     PLACE_TEST("folder", artifacts_get_their_folders);
+    PLACE_TEST("folder", nothing_is_written_through_a_linked_folder);
+    PLACE_TEST("folder", a_second_process_leaves_a_beginning_alone);
 }

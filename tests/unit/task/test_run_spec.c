@@ -150,6 +150,27 @@ static void test_only_rows_with_the_flags_are_read(void)
     g_assert_null(spec.shared_dir);
 }
 
+static void test_the_largest_amounts_survive_as_json(void)
+{
+    static const char *const tokens[] = {"1000000000000000", "9007199254740992"};
+    const AcrOption *most = acr_option_find("task-max-tokens", 15, ACR_FOR_SWE_BENCH),
+                    *cost = acr_option_find("max-cost", 8, ACR_FOR_SWE_BENCH);
+    for (guint i = 0; i < G_N_ELEMENTS(tokens); i++) {
+        g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_SWE_BENCH),
+                           read = acr_run_spec_of(ACR_FOR_SWE_BENCH);
+        g_assert_true(acr_run_spec_set(&spec, most, "", tokens[i], NULL));
+        g_assert_true(acr_run_spec_set(&spec, cost, "", "9000000", NULL));
+        g_autoptr(AcrJson) json = acr_run_spec_to_json(&spec, 0);
+        g_autofree char *text = acr_json_print(json);
+        g_autoptr(AcrJson) parsed = acr_json_parse(text, strlen(text), NULL);
+        g_assert_true(acr_run_spec_from_json(&read, 0, parsed, NULL));
+        g_assert_cmpint(read.task_max_tokens, ==, spec.task_max_tokens);
+        g_assert_cmpint(read.max_cost, ==, spec.max_cost);
+        g_assert_false(acr_run_spec_set(&spec, most, "", "9007199254740993", NULL));
+        g_assert_false(acr_run_spec_set(&spec, cost, "", "9000000.000000000001", NULL));
+    }
+}
+
 static void test_json_of_another_type_is_refused(void)
 {
     static const char *const texts[] = {
@@ -207,14 +228,20 @@ static void test_a_bad_line_is_named(Place *place, gconstpointer data)
         const char *text, *said;
     } rows[] = {
         {"nonsense = 1\n", "line 1: 'nonsense' is not an option"},
-        {"rounds = 2\nrounds\n", "line 2: 'rounds' is not 'name = value'"},
+        {"rounds = 2\nrounds\n", "line 2: is not 'name = value'"},
+        {"rounds = 2\n\ns3cret\n", "line 3: is not 'name = value'"},
+        {"cGFzc3dvcmQs3cret=\n", "line 1: is not an option"},
         {"\nrounds = many\n", "line 2: rounds must be from 1 to 1000, not 'many'"},
         {"jobs = 0\n", "line 1: "},
         {"repo = /somewhere\n", "'repo' can be given on the command line only"},
         {"apply = true\n", "'apply' can be given on the command line only"},
         {"shared-dir = x\n", "'shared-dir' is not an option"},
         {"task-max-cost = much\n", "task-max-cost must be"},
-        {"header = s3cret\n", "line 1: header number 1 must be"},
+        {"header = X: s3cret\n",
+         "is for one provider: give it on the command line, or by ACR_HEADERS"},
+        {"key-file = s3cret\n", "'key-file' is for one provider: "},
+        {"key-command = s3cret\n", "on the command line, or by ACR_KEY_COMMAND"},
+        {"base-url = http://s3cret\n", "on the command line, or by OPENAI_BASE_URL"},
     };
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
@@ -241,20 +268,38 @@ static void test_a_file_that_is_missing_is_empty(Place *place, gconstpointer dat
     g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE);
 }
 
-static void test_options_go_before_the_environment_before_the_file(Place *place, gconstpointer data)
+static void test_options_go_before_the_environment(void)
 {
     g_auto(AcrRunSpec) given = acr_run_spec_of(ACR_FOR_ASK), spec = acr_run_spec_of(ACR_FOR_ASK);
     g_assert_true(g_setenv("ACR_KEY_COMMAND", "from the environment", TRUE));
     g_assert_true(acr_run_spec_take_environment(&spec, NULL));
     g_assert_null(g_getenv("ACR_KEY_COMMAND"));
-    g_assert_true(take_text(place, &spec, "key-command = from the file\nkey-file = k\n", NULL));
     g_assert_cmpstr(spec.key_command, ==, "from the environment");
-    g_assert_null(spec.key_file);
     g_assert_true(g_setenv("ACR_KEY_COMMAND", "from the environment", TRUE));
     g_assert_true(set(&given, acr_option_find("key-file", 8, ACR_FOR_ASK), "given", NULL));
     g_assert_true(acr_run_spec_take_environment(&given, NULL));
     g_assert_cmpstr(given.key_file, ==, "given");
     g_assert_null(given.key_command);
+}
+
+static void test_ask_has_the_first_model_of_the_file(Place *place, gconstpointer data)
+{
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK);
+    g_assert_true(take_text(place, &spec, "model = a/b\nmodel = c/d\n", NULL));
+    g_assert_cmpstr(spec.models[0], ==, "a/b");
+    g_assert_null(spec.models[1]);
+}
+
+static void test_two_keys_of_the_environment_are_refused(void)
+{
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK);
+    g_autoptr(GError) error = NULL;
+    g_assert_true(set(&spec, acr_option_find("model", 5, ACR_FOR_ASK), "openai/x", NULL));
+    g_assert_true(g_setenv("ACR_KEY_COMMAND", "true", TRUE));
+    g_assert_true(g_setenv("ACR_KEY_FILE", "key", TRUE));
+    g_assert_true(acr_run_spec_take_environment(&spec, NULL));
+    g_assert_false(acr_run_spec_complete(&spec, &error));
+    g_assert_cmpstr(error->message, ==, "give --key-command or --key-file, not both");
 }
 
 static void test_headers_of_the_environment_stand_first(void)
@@ -282,10 +327,13 @@ void add_run_spec_tests(void)
     ADD("run_spec", texts_that_are_not_utf8_survive_as_json);
     ADD("run_spec", only_rows_with_the_flags_are_read);
     ADD("run_spec", json_of_another_type_is_refused);
+    ADD("run_spec", the_largest_amounts_survive_as_json);
     ADD("run_spec", secrets_bind_no_folder);
     PLACE_TEST("spec_sources", a_file_sets_what_was_not_given);
     PLACE_TEST("spec_sources", a_bad_line_is_named);
     PLACE_TEST("spec_sources", a_file_that_is_missing_is_empty);
-    PLACE_TEST("spec_sources", options_go_before_the_environment_before_the_file);
+    ADD("spec_sources", options_go_before_the_environment);
+    PLACE_TEST("spec_sources", ask_has_the_first_model_of_the_file);
+    ADD("spec_sources", two_keys_of_the_environment_are_refused);
     ADD("spec_sources", headers_of_the_environment_stand_first);
 }

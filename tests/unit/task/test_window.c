@@ -208,7 +208,7 @@ static guint pass(const Place *place, gint64 given, bool live)
         acr_journal_open(path, live ? ACR_JOURNAL_APPEND : ACR_JOURNAL_READ, &error);
     g_assert_no_error(error);
     g_autoptr(AcrCost) cost = acr_cost_new();
-    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, NULL);
+    g_autoptr(AcrRecorder) recorder = acr_recorder_new(journal, cost, NULL, NULL);
     guint calls = 0;
     Narrow *narrow = live ? g_new0(Narrow, 1) : NULL;
     if (narrow)
