@@ -38,7 +38,8 @@ static int compare_path(const void *path, const void *file)
 gssize acr_index_find_file(const AcrIndex *index, const char *path)
 {
     const AcrIndexFile *all = (const AcrIndexFile *)(void *)index->files->data;
-    const AcrIndexFile *found = bsearch(path, all, index->files->len, sizeof *all, compare_path);
+    gsize n = index->files->len;
+    const AcrIndexFile *found = n ? bsearch(path, all, n, sizeof *all, compare_path) : NULL;
     return found ? found - all : -1;
 }
 
@@ -57,8 +58,9 @@ const guint32 *acr_index_lookup(const AcrIndex *index, AcrSymbolKind kind, const
                                 gsize *out_n)
 {
     const AcrNameTable *table = acr_index_table(index, kind);
+    gsize n = table->n_names;
     const char **found =
-        bsearch(name, table->names, table->n_names, sizeof *table->names, compare_name);
+        n ? bsearch(name, table->names, n, sizeof *table->names, compare_name) : NULL;
     gsize at = found ? (gsize)(found - table->names) : 0;
     *out_n = found ? table->starts[at + 1] - table->starts[at] : 0;
     return found ? table->ids + table->starts[at] : NULL;

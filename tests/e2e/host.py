@@ -96,7 +96,8 @@ class Host:
 
     def environment(self, changes: Mapping[str, str | None]) -> dict[str, str]:
         """What a run sees: little of the caller's; a change to None takes a variable out."""
-        env = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
+        # pytest sets and removes variables of its own meanwhile.
+        env = {name: os.environ[name] for name in list(os.environ) if _KEPT.fullmatch(name)}
         env |= {
             "HOME": str(self.home),
             "XDG_CACHE_HOME": str(self.home / "cache"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -242,7 +243,8 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
 def kill_everything(pid: int) -> None:
     """SIGKILL to every process of the batch."""
     for number in session_of(pid):
-        os.kill(number, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it went with the one before it
+            os.kill(number, signal.SIGKILL)
 
 
 def kill_the_parent(pid: int) -> None:
