@@ -59,7 +59,7 @@ bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState stat
 AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name,
                               GError **error) ACR_MUST_USE;
 
-/* ---- What it is bound to (meta.c) ---- */
+/* ---- What it is bound to (resume_options.c) ---- */
 
 /* The part of meta.json that a folder is bound to: {"verb", "options": {…}, "issue": sha256,
  * "prompts": {file: sha256}}. */
