@@ -164,7 +164,7 @@ def history(path: Path, files: int, commits: int) -> tuple[Repo, list[str]]:
     return repo, made
 
 
-def slow_module(lines: int = 300_000) -> str:
+def slow_module(lines: int = int(300_000 / SLOWNESS)) -> str:
     """A module whose outline takes a second and more, with a class at its end."""
     return "x = 1\n" * lines + "class Slow:\n    def crawl(self):\n        return 1\n"
 
