@@ -179,6 +179,7 @@ class Engine:
             stale.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             self._command,
+            cwd=self.folder,  # conmon writes a file `oom` where it was started
             env=self._env,
             stdin=subprocess.DEVNULL,
             stdout=self.log,
