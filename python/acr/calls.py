@@ -13,13 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-from acr.packing import pack  # noqa: E402
+from acr.packing import pack, unpack  # noqa: E402
 
 MAX_TEXT = 64 * 1024  # characters of a call
 MAX_INTEGER = 2**31 - 1
 MAX_SHOWN = 80  # characters of a call's text that a message repeats
 
-# (name, ((parameter, "str" | "int"), ...)), as _acr.calls() lists them.
+# (name, ((parameter, "str" | "int"), ...))
 Spec = tuple[str, tuple[tuple[str, str], ...]]
 
 
@@ -28,19 +28,23 @@ class BadCall(ValueError):
 
 
 def bind(payload: bytes) -> bytes:
-    """Bind the call in `payload` (UTF-8) to the calls that the host knows.
+    """Bind a call. Takes fields: its text (UTF-8), and for each call that there is "name parameter:kind ...".
 
     Gives fields: `ok`, the call's name, its values in the order of its parameters; or `bad`, the message.
     """
-    import _acr
-
+    text, *known = (field.decode("utf-8", "replace") for field in unpack(payload))
     try:
-        name, values = bind_text(_acr.calls(), payload.decode("utf-8", "replace"))
+        name, values = bind_text([_spec(row) for row in known], text)
         return pack(part.encode("utf-8") for part in ("ok", name, *values))
     except UnicodeEncodeError:
         return pack([b"bad", b"an argument holds half of a surrogate pair: write the character itself"])
     except BadCall as error:
         return pack([b"bad", str(error).encode("utf-8", "replace")])
+
+
+def _spec(row: str) -> Spec:
+    name, *params = row.split()
+    return name, tuple((param, kind) for param, _, kind in (each.partition(":") for each in params))
 
 
 def bind_text(specs: Iterable[Spec], text: str) -> tuple[str, list[str]]:

@@ -43,12 +43,28 @@ static bool take_fields(GPtrArray *fields, AcrCall *out, GError **error)
     return true;
 }
 
+/* Fields: the call's text, and of each call that there is "NAME PARAMETER:KIND …". */
+static GBytes *pack_text(const char *text)
+{
+    gsize n;
+    const AcrCallSpec *specs = acr_search_call_specs(&n);
+    GByteArray *fields = g_byte_array_new();
+    acr_py_fields_add(fields, text, strlen(text));
+    for (gsize i = 0; i < n; i++) {
+        g_autoptr(GString) row = g_string_new(specs[i].name);
+        for (guint k = 0; k < n_params(&specs[i]); k++)
+            g_string_append_printf(row, " %s:%s", specs[i].params[k].name,
+                                   specs[i].params[k].type == ACR_PARAM_INTEGER ? "int" : "str");
+        acr_py_fields_add(fields, row->str, row->len);
+    }
+    return g_byte_array_free_to_bytes(fields);
+}
+
 bool acr_python_bind_call(AcrPython *python, const char *text, AcrCall *out, GError **error)
 {
-    gsize len = strlen(text);
-    if (len > ACR_PY_MAX_CALL_TEXT)
+    if (strlen(text) > ACR_PY_MAX_CALL_TEXT)
         return bad_call(error, "the call is longer than 256 KiB");
-    g_autoptr(GBytes) argument = g_bytes_new(text, len);
+    g_autoptr(GBytes) argument = pack_text(text);
     g_autoptr(GBytes) result = NULL;
     if (!acr_python_call(python, "calls", "bind", argument, ACR_PY_BIND_TIMEOUT_MS, &result, error))
         return false;

@@ -21,13 +21,19 @@ static char *text_of(PyObject *object)
     return g_strstrip(copy);
 }
 
+PyObject *acr_py_deadline(void)
+{
+    PyObject *module = PyImport_ImportModule("acr.deadline");
+    PyObject *deadline = module ? PyObject_GetAttrString(module, "Deadline") : NULL;
+    Py_XDECREF(module);
+    return deadline;
+}
+
 static bool is_deadline(PyObject *type)
 {
-    PyObject *module = PyImport_ImportModule("_acr");
-    PyObject *deadline = module ? PyObject_GetAttrString(module, "Deadline") : NULL;
+    PyObject *deadline = acr_py_deadline();
     bool is = deadline && PyErr_GivenExceptionMatches(type, deadline);
     Py_XDECREF(deadline);
-    Py_XDECREF(module);
     PyErr_Clear();
     return is;
 }

@@ -63,8 +63,6 @@ static bool initialize(GError **error)
         acr_py_error_status(status, error);
         return false;
     }
-    if (PyImport_AppendInittab("_acr", acr_py_module_init) < 0)
-        return environment_error(error, "cannot start python: no memory for its module table");
     PyConfig config;
     status = configure(&config);
     PyConfig_Clear(&config);

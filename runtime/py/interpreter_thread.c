@@ -3,7 +3,7 @@
  * whose deadline has passed.
  *
  * Callers take turns: a job moves from `posted` to `running` to done, under one mutex. The worker holds the
- * interpreter (the GIL) only while a job runs; the watchdog takes it to raise _acr.Deadline in the
+ * interpreter (the GIL) only while a job runs; the watchdog takes it to raise acr.deadline.Deadline in the
  * worker, again and again until the job ends. A job that does not end (stuck in C code) is given up
  * after a grace: its caller returns, and the interpreter counts as lost. Lock order: the
  * turn or the interpreter before the mutex.
@@ -39,7 +39,7 @@ struct AcrPython {
     GError *start_error;
     char *package_dir;
     unsigned long thread_id; /* Python's name for the worker */
-    PyObject *deadline;      /* class _acr.Deadline */
+    PyObject *deadline;      /* class acr.deadline.Deadline */
     AcrReferee referee;
 };
 
@@ -191,10 +191,8 @@ static void serve(AcrPython *python)
 /* After acr_py_start: what the other threads need to know; then the watchdog. */
 static bool prepare(AcrPython *python, GError **error)
 {
-    PyObject *module = PyImport_ImportModule("_acr");
     python->thread_id = PyThread_get_thread_ident();
-    python->deadline = module ? PyObject_GetAttrString(module, "Deadline") : NULL;
-    Py_XDECREF(module);
+    python->deadline = acr_py_deadline();
     if (!python->deadline) {
         acr_py_error_take(0, error);
         return false;

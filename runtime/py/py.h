@@ -78,7 +78,7 @@ bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
 /*
  * Runs `module.function(argument)` of the package `acr`: bytes in, bytes out (owned). The seam for
  * what comes later. `deadline_ms` counts from when the job starts; 0: none. At the deadline
- * _acr.Deadline is raised in it, and the answer is TIMEOUT even where it was swallowed. A job that
+ * A Deadline of acr.deadline is raised in it, and the answer is TIMEOUT even where it was swallowed. A job that
  * has not ended some seconds later (stuck in C code) is given up: TIMEOUT, and the interpreter is
  * lost: every later call is TIMEOUT at once, and acr_python_free leaves its thread behind.
  */

@@ -10,9 +10,8 @@
 
 #include "py/py_private.h"
 
-/* The module `_acr`. */
-PyMODINIT_FUNC acr_py_module_init(void);
-
+/* The class acr.deadline.Deadline: a new reference, or NULL with the exception set. */
+PyObject *acr_py_deadline(void) ACR_MUST_USE;
 /* Turns the exception that is set into a GError and clears it. `deadline_ms` is for the message of
  * a timeout. */
 void acr_py_error_take(gint64 deadline_ms, GError **error);

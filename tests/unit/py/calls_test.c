@@ -102,21 +102,6 @@ static void long_arguments(void)
     refused(far_more, "longer than 256 KiB");
 }
 
-static void listed(void)
-{
-    gsize n;
-    const AcrCallSpec *specs = acr_search_call_specs(&n);
-    g_autofree char *text = probe(the_python(), "calls", "");
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    g_assert_cmpuint(g_strv_length(lines), ==, n);
-    for (gsize i = 0; i < n; i++) {
-        g_assert_true(g_str_has_prefix(lines[i], specs[i].name));
-        g_assert_true(g_str_has_suffix(lines[i], specs[i].summary));
-    }
-    g_assert_nonnull(
-        strstr(text, "get_code_around_line(file_name: str, line_number: int, window_size: int) "));
-}
-
 void add_calls_tests(void)
 {
     g_test_add_func("/py/calls/every_registered_call_binds", every_call);
@@ -124,5 +109,4 @@ void add_calls_tests(void)
     g_test_add_func("/py/calls/misfits_are_told", misfits);
     g_test_add_func("/py/calls/text_that_is_no_utf8_is_repaired", repaired);
     g_test_add_func("/py/calls/arguments_have_a_limit", long_arguments);
-    g_test_add_func("/py/calls/module_lists_the_calls", listed);
 }

@@ -15,8 +15,6 @@ static void isolated(void)
 
 static void version(void)
 {
-    g_autofree char *host = probe(the_python(), "version", "");
-    g_assert_cmpstr(host, ==, ACR_VERSION);
     g_autofree char *running = acr_py_running_version();
     g_assert_true(g_str_has_prefix(running, "3."));
     g_assert_null(strchr(running, ' '));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-import _acr
+from acr.deadline import Deadline
 
 
 def echo(argument: bytes) -> bytes:
@@ -36,20 +36,6 @@ def hash_of_text(argument: bytes) -> bytes:
 def search_path(argument: bytes) -> bytes:
     """sys.path, one entry a line."""
     return "\n".join(sys.path).encode()
-
-
-def version(argument: bytes) -> bytes:
-    """What the host says of itself."""
-    return _acr.version.encode()
-
-
-def calls(argument: bytes) -> bytes:
-    """The registered calls, one a line: name(parameter: type, ...) summary."""
-    rows = []
-    for name, params, summary in _acr.calls():
-        shown = ", ".join(f"{param}: {kind}" for param, kind in params)
-        rows.append(f"{name}({shown}) {summary}")
-    return "\n".join(rows).encode()
 
 
 def raise_value(argument: bytes) -> bytes:
@@ -154,7 +140,7 @@ def spin_stubborn(argument: bytes) -> bytes:
         try:
             while True:
                 pass
-        except _acr.Deadline:
+        except Deadline:
             pass
     while True:
         pass
