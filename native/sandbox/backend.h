@@ -69,7 +69,7 @@ char **acr_sandbox_changed(GHashTable *paths, const GPtrArray *laid, AcrIsAsLaid
 /* Whether a file is still as it was laid in the folder `tree` (const char *). */
 AcrIsAsLaid acr_sandbox_is_as_laid;
 /* The changed and added files of an execution, as the helper lays them. */
-bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
+bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out,
                          GError **error) ACR_MUST_USE;
 
 #endif

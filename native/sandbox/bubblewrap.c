@@ -233,7 +233,7 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     spec.uid = sandbox->tree_uid;
     add_layers(sandbox, &spec);
     fill_spec(sandbox, execution, false, &spec);
-    if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
+    if (!acr_sandbox_changes(execution, spec.files, error))
         return false;
     g_auto(AcrHelperRun) helper = {.sandbox = sandbox, .execution = execution, .spec = &spec};
     if (!acr_helper_run(&helper, out, error))

@@ -112,7 +112,7 @@ static bool all_changes(AcrSandbox *sandbox, const AcrExecution *execution, GPtr
                         GError **error)
 {
     g_autoptr(GHashTable) paths = g_hash_table_new(g_str_hash, g_str_equal);
-    if (!need_own(sandbox, error) || !acr_sandbox_changes(sandbox, execution, out, error))
+    if (!need_own(sandbox, error) || !acr_sandbox_changes(execution, out, error))
         return false;
     for (guint i = 0; i < out->len; i++)
         (void)g_hash_table_add(paths, ((AcrHelperFile *)out->pdata[i])->path);

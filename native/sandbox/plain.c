@@ -94,7 +94,7 @@ static bool run_in(AcrSandbox *sandbox, const char *dir, const AcrExecution *exe
     point_to(spec.env, sandbox->dir, tree);
     for (gsize i = 0; execution->argv[i]; i++)
         g_ptr_array_add(spec.argv, g_strdup(execution->argv[i]));
-    if (!acr_sandbox_changes(sandbox, execution, spec.files, error))
+    if (!acr_sandbox_changes(execution, spec.files, error))
         return false;
     g_autoptr(GHashTable) before = execution->tell_changed ? acr_tree_list(tree) : NULL,
                           after = NULL;

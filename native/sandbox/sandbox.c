@@ -230,8 +230,7 @@ void acr_sandbox_env(const AcrSandbox *sandbox, const char *home, const AcrExecu
         g_ptr_array_add(out, g_strdup(execution->env[i]));
 }
 
-static bool add_changed(const AcrSandbox *sandbox, const AcrOverlay *overlay, const char *path,
-                        GPtrArray *out, GError **error)
+static bool add_changed(const AcrOverlay *overlay, const char *path, GPtrArray *out, GError **error)
 {
     if (!acr_overlay_has(overlay, path)) {
         acr_helper_file(out, path, 0, NULL);
@@ -244,22 +243,12 @@ static bool add_changed(const AcrSandbox *sandbox, const AcrOverlay *overlay, co
     return content != NULL;
 }
 
-bool acr_sandbox_changes(const AcrSandbox *sandbox, const AcrExecution *execution, GPtrArray *out,
-                         GError **error)
+bool acr_sandbox_changes(const AcrExecution *execution, GPtrArray *out, GError **error)
 {
     g_auto(GStrv) changed = execution->overlay ? acr_overlay_changed(execution->overlay) : NULL;
     for (gsize i = 0; changed && changed[i]; i++)
-        if (!add_changed(sandbox, execution->overlay, changed[i], out, error))
+        if (!add_changed(execution->overlay, changed[i], out, error))
             return false;
-    g_autoptr(AcrOverlay) plain = acr_overlay_new(sandbox->options.snapshot);
-    const AcrOverlay *overlay = execution->overlay ? execution->overlay : plain;
-    for (gsize i = 0; i < execution->n_files; i++) {
-        const AcrSandboxFile *file = &execution->files[i];
-        if (!acr_overlay_path_ok(overlay, file->path))
-            return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                                    "'%s' cannot be written in this tree", file->path);
-        acr_helper_file(out, file->path, ACR_MODE_FILE, file->content);
-    }
     return true;
 }
 

@@ -115,20 +115,12 @@ const char *acr_sandbox_limit_name(AcrSandboxLimit limit);  /* "wall", …; NULL
 const char *acr_sandbox_limit_words(AcrSandboxLimit limit); /* "wall-clock time", … for a reader */
 bool acr_sandbox_limit_from_name(const char *name, AcrSandboxLimit *out); /* NULL: NONE */
 
-/* A file that is laid beside those of the overlay. Borrowed. */
-typedef struct {
-    const char *path; /* relative to the tree; one that acr_overlay_path_ok allows */
-    GBytes *content;
-} AcrSandboxFile;
-
 /* Zero-initialise; argv is all that is needed. All borrowed for the call. */
 typedef struct {
     const AcrOverlay *overlay; /* of the sandbox's snapshot; NULL: nothing is changed */
-    const AcrSandboxFile *files;
-    gsize n_files;
-    const char *const *argv; /* argv[0] is looked up in the PATH inside */
-    const char *const *env;  /* "NAME=VALUE", beside the few that are there; NULL: none */
-    const void *input;       /* bytes for its standard input; NULL: none */
+    const char *const *argv;   /* argv[0] is looked up in the PATH inside */
+    const char *const *env;    /* "NAME=VALUE", beside the few that are there; NULL: none */
+    const void *input;         /* bytes for its standard input; NULL: none */
     gsize input_len;
     /* This process's standard input, in place of `input`. For a container it is read to its end
      * first, up to ACR_SANDBOX_MAX_INPUT bytes and for no longer than the command may take. */

@@ -277,17 +277,18 @@ static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecut
     const char *python = need_python(self, error);
     if (!python)
         return false;
+    g_autoptr(AcrOverlay) overlay =
+        trial->overlay ? acr_overlay_copy(trial->overlay) : acr_overlay_new(self->snapshot);
     g_autoptr(GBytes) script =
         trial->test ? g_bytes_new_static(trial->test, strlen(trial->test)) : NULL;
+    if (script && !acr_overlay_write(overlay, ACR_TEST_FILE, ACR_MODE_FILE, script, error))
+        return false;
     g_autofree char *path = python_path(self);
-    const AcrSandboxFile file = {ACR_TEST_FILE, script};
     const char *const test[] = {python, ACR_TEST_FILE, NULL};
     const char *const command[] = {"/bin/sh", "-c", trial->command, NULL};
     const char *const env[] = {"PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", path, NULL};
     AcrExecution execution = {
-        .overlay = trial->overlay,
-        .files = &file,
-        .n_files = script ? 1 : 0,
+        .overlay = overlay,
         .argv = script ? test : command,
         .env = env,
         .tell_changed = script != NULL,
