@@ -152,29 +152,12 @@ static bool mount_overlay(const AcrHelperSpec *spec, guint number, const char *s
                    ((const AcrHelperMount *)spec->mounts->pdata[number])->source);
 }
 
-/* A file, as a mount point for another. */
-static bool make_file(const char *path, GError **error)
-{
-    ACR_AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    return fd >= 0 || fail_at(error, "cannot make", path);
-}
-
-static bool is_file(int fd)
-{
-    struct stat st;
-    return fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode);
-}
-
 static bool mount_row(const AcrHelperSpec *spec, guint number, int fd, GError **error)
 {
     const AcrHelperMount *row = spec->mounts->pdata[number];
-    bool to_file = fd >= 0 && is_file(fd);
-    g_autofree char *parent = g_path_get_dirname(row->at),
-                    *source = g_strdup_printf("/proc/self/fd/%d", fd);
-    g_autofree char *folder =
-        make_folder(spec, to_file ? parent : row->at, row->mode ? row->mode : 0755, error);
-    g_autofree char *where = folder ? g_build_filename(spec->stage, row->at, NULL) : NULL;
-    if (!where || (to_file && !make_file(where, error)))
+    g_autofree char *source = g_strdup_printf("/proc/self/fd/%d", fd);
+    g_autofree char *where = make_folder(spec, row->at, row->mode ? row->mode : 0755, error);
+    if (!where)
         return false;
     if (row->is_overlay)
         return mount_overlay(spec, number, source, where, error);

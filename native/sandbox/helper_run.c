@@ -187,10 +187,10 @@ static bool spawn_helper(AcrHelperRun *run, int channel, int spec, int status, G
     const char *const argv[] = {run->sandbox->options.exe, ACR_SANDBOX_VERB, NULL};
     const int fds[] = {channel, spec, status};
     g_autoptr(GBytes) file = NULL;
-    gsize len = execution->input_len;
+    gsize len = 0;
     if (!take_input(run, &file, error))
         return false;
-    const char *input = file ? g_bytes_get_data(file, &len) : execution->input;
+    const char *input = file ? g_bytes_get_data(file, &len) : NULL;
     AcrSpawn spawn = {
         .argv = argv,
         .envp = empty,

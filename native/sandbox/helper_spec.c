@@ -1,7 +1,7 @@
 /*
  * The spec on its way from the host to the helper, through a file in memory: one GVariant in its
- * serialised form, which is checked as a whole before anything of it is used. It is written and read
- * by the same program, so there is one format and no version.
+ * serialised form. It is written and read by the same program, so there is one format and no version,
+ * and what a host never writes is not looked for.
  */
 #include "sandbox/helper_spec.h"
 #include "sandbox/error.h"
@@ -177,25 +177,21 @@ static void take_words(GVariant *array, GPtrArray *out)
         g_ptr_array_add(out, *word);
 }
 
-static bool take_mounts(GVariant *array, AcrHelperSpec *out)
+static void take_mounts(GVariant *array, AcrHelperSpec *out)
 {
     g_autoptr(GVariant) taken = array;
-    bool ok = true;
     for (gsize i = 0; i < g_variant_n_children(array); i++) {
         g_autofree char *at = NULL, *source = NULL;
         guint32 mode = 0;
         gboolean is_overlay = FALSE;
         g_variant_get_child(array, i, "(^ay^ayub)", &at, &source, &mode, &is_overlay);
         add_mount(out, at, source, mode, is_overlay);
-        ok = ok && *at && (*source || !is_overlay);
     }
-    return ok;
 }
 
-static bool take_files(GVariant *array, GPtrArray *out)
+static void take_files(GVariant *array, GPtrArray *out)
 {
     g_autoptr(GVariant) taken = array;
-    bool ok = true;
     for (gsize i = 0; i < g_variant_n_children(array); i++) {
         g_autofree char *path = NULL;
         guint32 mode = 0;
@@ -204,12 +200,10 @@ static bool take_files(GVariant *array, GPtrArray *out)
         g_autoptr(GVariant) bytes = g_variant_get_maybe(maybe);
         g_autoptr(GBytes) content = bytes ? g_variant_get_data_as_bytes(bytes) : NULL;
         acr_helper_file(out, path, mode, content);
-        ok = ok && *path && !mode == !content;
     }
-    return ok;
 }
 
-static bool take_spec(GVariant *variant, AcrHelperSpec *out)
+static void take_spec(GVariant *variant, AcrHelperSpec *out)
 {
     GVariant *argv = NULL, *env = NULL, *mounts = NULL, *files = NULL;
     gboolean is_plain = FALSE;
@@ -219,25 +213,21 @@ static bool take_spec(GVariant *variant, AcrHelperSpec *out)
     out->is_plain = is_plain;
     take_words(argv, out->argv);
     take_words(env, out->env);
-    bool ok = take_mounts(mounts, out);
-    ok &= take_files(files, out->files);
-    return ok && out->argv->len > 0 && (*out->files_at || !out->files->len) &&
-           (*out->stage || out->is_plain);
+    take_mounts(mounts, out);
+    take_files(files, out->files);
 }
 
 bool acr_helper_spec_read(int fd, AcrHelperSpec *out, GError **error)
 {
-    g_auto(AcrHelperSpec) spec = {0};
-    acr_helper_spec_init(&spec);
     g_autoptr(GBytes) bytes = acr_fd_read_file(fd, "spec", MAX_BYTES, NULL);
     g_autoptr(GVariant) variant =
         bytes
             ? g_variant_ref_sink(g_variant_new_from_bytes(G_VARIANT_TYPE(SPEC_TYPE), bytes, FALSE))
             : NULL;
-    if (!variant || !g_variant_is_normal_form(variant) || !take_spec(variant, &spec))
+    if (!variant || !g_variant_is_normal_form(variant))
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
                                 "the description of what to run is malformed");
-    *out = spec;
-    memset(&spec, 0, sizeof spec);
+    acr_helper_spec_init(out);
+    take_spec(variant, out);
     return true;
 }
