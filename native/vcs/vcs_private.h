@@ -144,13 +144,11 @@ typedef enum {
     ACR_VCS_DIFF_PYTHON, /* the driver for Python: other words of context in hunk headers */
 } AcrVcsDiffKind;
 
-/* Reads the .gitattributes files of `overlay`. Errors: those of acr_overlay_read, FAILED. */
-typedef struct AcrVcsAttributes AcrVcsAttributes;
-AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
-                                         GError **error) ACR_MUST_USE; /* owned */
-void acr_vcs_attributes_free(AcrVcsAttributes *attributes);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrVcsAttributes, acr_vcs_attributes_free)
-AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path);
+/* A repository in memory whose index holds the .gitattributes files of `overlay` that concern `paths`;
+ * owned. Errors: those of acr_overlay_read, FAILED. */
+git_repository *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
+                                       GError **error) ACR_MUST_USE;
+AcrVcsDiffKind acr_vcs_attributes_diff(git_repository *git, const char *path);
 
 /* ---- diff_hunks.c, diff_binary.c ---- */
 
