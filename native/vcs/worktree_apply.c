@@ -69,79 +69,63 @@ static int open_parent(int root, const char *path, bool make)
 
 /* ---- Check ---- */
 
-static bool same_link(int folder, const Step *step)
+/* What lies in a file's place. */
+typedef struct {
+    guint32 mode; /* of git; 0: nothing */
+    guint8 id[ACR_BLOB_ID_LEN];
+} Found;
+
+static GBytes *read_target(int folder, const char *name)
 {
     char target[ACR_VCS_MAX_PATH + 1];
-    guint8 id[ACR_BLOB_ID_LEN];
-    gssize len = readlinkat(folder, base_name(step->path), target, sizeof target);
-    if (len < 0 || len == sizeof target)
-        return false;
-    acr_vcs_blob_id(target, (gsize)len, id);
-    return acr_vcs_id_equal(id, step->entry->id);
+    gssize len = readlinkat(folder, name, target, sizeof target);
+    return len < 0 || len == sizeof target ? NULL : g_bytes_new(target, (gsize)len);
 }
 
-static bool same_bytes(int fd, const guint8 *id)
+static GBytes *read_file(int folder, const char *name)
 {
-    guint8 there[ACR_BLOB_ID_LEN];
-    g_autoptr(GBytes) bytes = acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
-    if (!bytes)
-        return false;
-    acr_vcs_blob_id(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), there);
-    return acr_vcs_id_equal(there, id);
+    ACR_AUTO_FD fd =
+        openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return fd < 0 ? NULL : acr_fd_read_file(fd, "", ACR_VCS_MAX_FILE_BYTES, NULL);
 }
 
-static bool same_file(int folder, Step *step)
+/* False where it is neither a file nor a link, or cannot be read. */
+static bool look(int folder, const char *name, struct stat *out_st, Found *out)
 {
-    ACR_AUTO_FD fd = openat(folder, base_name(step->path),
-                            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    bool exec = step->entry->mode == ACR_MODE_EXEC;
-    return fd >= 0 && fstat(fd, &step->seen) == 0 && S_ISREG(step->seen.st_mode) &&
-           exec == ((step->seen.st_mode & S_IXUSR) != 0) && same_bytes(fd, step->entry->id);
+    if (fstatat(folder, name, out_st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT;
+    bool is_link = S_ISLNK(out_st->st_mode), is_file = S_ISREG(out_st->st_mode);
+    g_autoptr(GBytes) content = is_link   ? read_target(folder, name)
+                                : is_file ? read_file(folder, name)
+                                          : NULL;
+    if (!content)
+        return false;
+    out->mode = is_link ? ACR_MODE_LINK : out_st->st_mode & S_IXUSR ? ACR_MODE_EXEC : ACR_MODE_FILE;
+    acr_vcs_blob_id(g_bytes_get_data(content, NULL), g_bytes_get_size(content), out->id);
+    return true;
 }
 
-static bool check_existing(int folder, Step *step)
+static bool is_found(const Found *found, guint32 mode, const guint8 *id)
 {
-    if (fstatat(folder, base_name(step->path), &step->seen, AT_SYMLINK_NOFOLLOW) < 0)
-        return false;
-    return step->entry->mode == ACR_MODE_LINK
-               ? S_ISLNK(step->seen.st_mode) && same_link(folder, step)
-               : same_file(folder, step);
-}
-
-/* Whether the file is as it shall be: of an apply that was killed, or by the user's own hand. */
-static bool is_applied(int folder, const Step *step)
-{
-    struct stat st;
-    bool there = fstatat(folder, base_name(step->path), &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!step->change->content)
-        return !there && errno == ENOENT;
-    if (!there || step->change->mode == ACR_MODE_LINK)
-        return false;
-    AcrEntry entry = {.mode = step->change->mode};
-    memcpy(entry.id, step->change->id, sizeof entry.id);
-    Step wanted = {.path = step->path, .entry = &entry};
-    return same_file(folder, &wanted);
+    return found->mode == mode && (!mode || acr_vcs_id_equal(found->id, id));
 }
 
 static bool check(int root, Step *step, GError **error)
 {
+    Found found = {0};
     ACR_AUTO_FD folder = open_parent(root, step->path, false);
-    step->done = folder < 0 && errno == ENOENT && step->entry && !step->change->content;
-    if (step->done || (folder < 0 && errno == ENOENT && !step->entry))
-        return true;
-    if (folder < 0)
+    if (folder < 0 && errno != ENOENT)
         return fail_errno(error, step->path, "open the folder of");
-    struct stat st;
-    bool unchanged = step->entry
-                         ? check_existing(folder, step)
-                         : fstatat(folder, base_name(step->path), &st, AT_SYMLINK_NOFOLLOW) < 0 &&
-                               errno == ENOENT;
-    step->done = !unchanged && is_applied(folder, step);
-    if (unchanged || step->done)
-        return true;
-    return fail_path(error, step->path,
-                     step->entry ? "has changed since: nothing was written"
-                                 : "is there already: nothing was written");
+    const AcrEntry *entry = step->entry;
+    bool is_known = folder < 0 || look(folder, base_name(step->path), &step->seen, &found);
+    bool is_unchanged =
+        is_known && is_found(&found, entry ? entry->mode : 0, entry ? entry->id : NULL);
+    /* Of an apply that was killed, or by the user's own hand. */
+    step->done = is_known && is_found(&found, step->change->mode, step->change->id);
+    return is_unchanged || step->done ||
+           fail_path(error, step->path,
+                     entry ? "has changed since: nothing was written"
+                           : "is there already: nothing was written");
 }
 
 /* ---- Stage ---- */

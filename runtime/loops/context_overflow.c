@@ -47,7 +47,6 @@ static AcrResults *newest_results(const AcrRetrieved *retrieved)
 
 static bool older_to_headings(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
-    (void)least;
     for (guint i = 0; i + 1 < retrieved->results->len; i++) {
         AcrResults *results = retrieved->results->pdata[i];
         if (results->bytes && show_results(retrieved, run, results, 0))
@@ -56,18 +55,12 @@ static bool older_to_headings(AcrRetrieved *retrieved, const AcrRun *run, gsize 
     return false;
 }
 
+/* To half of what is shown of them; `least` 0: to their headings. */
 static bool cut_newest(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
     AcrResults *newest = newest_results(retrieved);
     gsize bytes = newest ? MIN(newest->bytes, newest->full->len) : 0;
-    return bytes > least && show_results(retrieved, run, newest, MAX(bytes / 2, least));
-}
-
-static bool newest_to_headings(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
-{
-    (void)least;
-    AcrResults *newest = newest_results(retrieved);
-    return newest && newest->bytes && show_results(retrieved, run, newest, 0);
+    return bytes > least && show_results(retrieved, run, newest, least ? MAX(bytes / 2, least) : 0);
 }
 
 /* ---- Other messages -------------------------------------------------------------------------- */
@@ -92,7 +85,6 @@ static bool cut_message(AcrRetrieved *retrieved, gsize number, gsize least)
 
 static bool cut_earlier(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
-    (void)run;
     gsize last = acr_conversation_size(retrieved->conversation) - 1;
     for (gsize i = FIRST_TURN; i < last; i++)
         if (!holds_results(retrieved, i) && cut_message(retrieved, i, least))
@@ -102,7 +94,6 @@ static bool cut_earlier(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 
 static bool cut_question(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
-    (void)run;
     gsize last = acr_conversation_size(retrieved->conversation) - 1;
     return last >= FIRST_TURN && cut_message(retrieved, last, least);
 }
@@ -152,7 +143,6 @@ static bool cut_issue(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 
 static bool drop_oldest_turn(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
-    (void)least;
     if (acr_conversation_size(retrieved->conversation) < FIRST_TURN + TURN + 1)
         return false;
     acr_conversation_remove(retrieved->conversation, FIRST_TURN, TURN);
@@ -189,7 +179,7 @@ static const struct {
     {cut_newest, 3000, "the newest results are cut"},
     {cut_issue, 1500, "the issue is cut"},
     {drop_turn_before_newest, 0, "the oldest turn is left out"},
-    {newest_to_headings, 0, "the newest results are shortened"},
+    {cut_newest, 0, "the newest results are shortened"},
     {drop_oldest_turn, 0, "the oldest turn is left out"},
     {cut_question, 1500, "the last question is cut"},
     {cut_issue, 400, "the issue is cut"},
