@@ -180,8 +180,7 @@ GBytes *acr_overlay_read(const AcrOverlay *overlay, const char *path, GError **e
 
 bool acr_overlay_has(const AcrOverlay *overlay, const char *path)
 {
-    const AcrVcsChange *change = g_hash_table_lookup(overlay->changes, path);
-    return change ? change->content != NULL : acr_snapshot_find(overlay->snapshot, path) >= 0;
+    return acr_overlay_mode(overlay, path) != 0;
 }
 
 guint32 acr_overlay_mode(const AcrOverlay *overlay, const char *path)

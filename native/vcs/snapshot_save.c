@@ -18,25 +18,12 @@
 #define SUM_BYTES 64u                                              /* of a SHA-256 in hex */
 #define MAX_MANIFEST_BYTES (1024u * 1024 * 1024)
 
-/* Passes on an error of base, in our domain unless its code means something to callers. */
-static bool fail_base(GError **error, GError *cause)
-{
-    if (g_error_matches(cause, ACR_BASE_ERROR, ACR_BASE_ERROR_NO_SPACE)) {
-        g_propagate_error(error, cause);
-        return false;
-    }
-    acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "%s", cause->message);
-    g_error_free(cause);
-    return false;
-}
-
 /* ---- Writing ---- */
 
 static bool save_blob(AcrSnapshot *snapshot, gsize index, const char *folder, GError **error)
 {
     char hex[41];
     gsize len;
-    GError *cause = NULL;
     const AcrEntry *entry = acr_snapshot_entry(snapshot, index);
     acr_vcs_id_hex(entry->id, hex);
     g_autofree char *file = g_build_filename(folder, hex, NULL);
@@ -44,15 +31,14 @@ static bool save_blob(AcrSnapshot *snapshot, gsize index, const char *folder, GE
     if (!bytes)
         return false;
     const void *data = g_bytes_get_data(bytes, &len);
-    return acr_file_write_atomic(file, data, len, 0, &cause) || fail_base(error, cause);
+    return acr_file_write_atomic(file, data, len, 0, error);
 }
 
 static bool save_blobs(AcrSnapshot *snapshot, const char *dir, GError **error)
 {
-    GError *cause = NULL;
     g_autofree char *folder = g_build_filename(dir, "blobs", NULL);
-    if (!acr_dir_make(folder, &cause))
-        return fail_base(error, cause);
+    if (!acr_dir_make(folder, error))
+        return false;
     for (gsize i = 0; i < snapshot->entries->len; i++) {
         if (acr_snapshot_entry(snapshot, i)->where == ACR_VCS_KEPT &&
             !save_blob(snapshot, i, folder, error))
@@ -89,10 +75,7 @@ static GVariant *entries_of(const AcrSnapshot *snapshot)
 
 bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error)
 {
-    GError *cause = NULL;
-    if (!acr_dir_make(dir, &cause))
-        return fail_base(error, cause);
-    if (snapshot->worktree && !save_blobs(snapshot, dir, error))
+    if (!acr_dir_make(dir, error) || (snapshot->worktree && !save_blobs(snapshot, dir, error)))
         return false;
     g_autofree char *digest = acr_snapshot_digest(snapshot);
     g_autoptr(GVariant) manifest = g_variant_ref_sink(g_variant_new(
@@ -103,7 +86,7 @@ bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error)
     g_autofree char *sum = acr_sha256_hex(out->str, out->len);
     g_string_append(out, sum);
     g_autofree char *file = g_build_filename(dir, "entries", NULL);
-    return acr_file_write_atomic(file, out->str, out->len, 0, &cause) || fail_base(error, cause);
+    return acr_file_write_atomic(file, out->str, out->len, 0, error);
 }
 
 /* ---- Reading ---- */

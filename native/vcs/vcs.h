@@ -137,7 +137,7 @@ void acr_snapshot_read_many(AcrSnapshot *snapshot, const gsize *entries, gsize n
 /*
  * Saves what a later process needs to have the same snapshot again into folder `dir` (made): the
  * entry list and, of a worktree snapshot, every blob that HEAD lacks. Safe to repeat after a crash.
- * Errors: FAILED, NO_SPACE of base.
+ * Errors: those of base and of acr_snapshot_read.
  */
 bool acr_snapshot_save(AcrSnapshot *snapshot, const char *dir, GError **error) ACR_MUST_USE;
 /*

@@ -207,7 +207,7 @@ static void cannot_save(void)
     g_autoptr(GError) error = NULL;
     g_autofree char *dir = sandbox_path(&box, "file/s");
     g_assert_false(acr_snapshot_save(snapshot, dir, &error));
-    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_FAILED);
+    g_assert_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED);
 }
 
 void add_saved_tests(void)
