@@ -128,7 +128,7 @@ static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
 /* Lists the files, with the rows that are known already. */
 static void list_files(Build *build)
 {
-    const AcrOutlineFate *fate = build->options->fate;
+    GHashTable *refusals = build->options->refused;
     AcrIndexCache *cache = build->options->cache;
     if (cache)
         acr_index_cache_begin(cache);
@@ -137,7 +137,7 @@ static void list_files(Build *build)
         if (!is_indexed(entry))
             continue;
         Pending file = {.entry = i};
-        const char *refused = fate ? fate->refuse(fate->ctx, entry->path) : NULL;
+        const char *refused = refusals ? g_hash_table_lookup(refusals, entry->path) : NULL;
         if (refused)
             file.unparsed = g_strdup(refused);
         else if (cache)
@@ -255,7 +255,8 @@ static void add_file(Build *build, Pending *pending)
     AcrIndexFile file = {.path = path_of(build, pending),
                          .entry = pending->entry,
                          .first_symbol = index->symbols->len,
-                         .missing = pending->missing};
+                         .missing = pending->missing,
+                         .failed = pending->failed};
     g_autoptr(GError) why = NULL;
     if (pending->rows) {
         gsize len;
@@ -272,11 +273,8 @@ static void add_file(Build *build, Pending *pending)
 
 static void add_files(Build *build)
 {
-    const AcrOutlineFate *fate = build->options->fate;
     for (guint i = 0; i < build->files->len; i++) {
         Pending *pending = &g_array_index(build->files, Pending, i);
-        if (fate && pending->failed)
-            fate->failed(fate->ctx, path_of(build, pending), pending->unparsed);
         add_file(build, pending);
         clear_pending(pending);
     }

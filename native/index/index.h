@@ -150,6 +150,8 @@ typedef struct {
     guint32 n_symbols;
     const char *unparsed; /* why the file has no symbols (syntax, size, deadline …), or NULL */
     bool missing;         /* … because its content is not there now (shallow or partial clone) */
+    bool
+        failed; /* … because the outliner failed on it, which depends on the machine and the hour */
 } AcrIndexFile;
 
 /* Immutable once built. Shared; thread-safe for reading. */
@@ -161,23 +163,13 @@ typedef struct {
     gint64 cache_ms, outline_ms, decode_ms;
 } AcrIndexStats;
 
-/*
- * What becomes of files that the outliner fails on, which depends on the machine and the hour.
- * `refuse`: why a file counts as failed without being asked about (borrowed), or NULL. `failed` is
- * called for each other one, in the order of the files.
- */
-typedef struct {
-    void *ctx;
-    const char *(*refuse)(void *ctx, const char *path);
-    void (*failed)(void *ctx, const char *path, const char *why);
-} AcrOutlineFate;
-
 typedef struct AcrIndexCache AcrIndexCache; /* see below */
 
 typedef struct {
     const AcrOutliner *outliner;
-    AcrIndexCache *cache;          /* NULL: every file is outlined */
-    const AcrOutlineFate *fate;    /* may be NULL */
+    AcrIndexCache *cache; /* NULL: every file is outlined */
+    GHashTable
+        *refused; /* path -> why it is not outlined (char *), as if that had failed; or NULL */
     const AcrInterrupt *interrupt; /* may be NULL */
 } AcrIndexOptions;
 

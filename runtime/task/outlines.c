@@ -7,49 +7,43 @@
 
 #include <string.h>
 
-/* Why that file is listed, borrowed; NULL if it is not. */
-static const char *reason_of(const AcrJson *list, const char *path)
+GHashTable *acr_outlines_listed(const AcrJson *list)
 {
-    g_autoptr(AcrJson) wanted = acr_json_new_bytes(path, strlen(path));
+    GHashTable *files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     for (const AcrJson *at = acr_json_first(list); at; at = acr_json_next(at)) {
         const char *why = acr_json_get_string(at, "why");
-        if (acr_json_equal(acr_json_get(at, "file"), wanted, NULL))
-            return why ? why : "not outlined when the run began";
+        g_autoptr(GBytes) path = acr_json_get_bytes(at, "file");
+        if (path)
+            g_hash_table_insert(files, acr_bytes_text(path),
+                                g_strdup(why ? why : "not outlined when the run began"));
     }
-    return NULL;
+    return files;
 }
 
-static void add(AcrJson *list, const char *path, const char *why)
+AcrJson *acr_outlines_failed(const AcrIndex *index)
 {
-    AcrJson *row = acr_json_new_object();
-    acr_json_set(row, "file", acr_json_new_bytes(path, strlen(path)));
-    acr_json_set_string(row, "why", why);
-    acr_json_append(list, row);
+    AcrJson *list = acr_json_new_array();
+    for (gsize i = 0; i < acr_index_n_files(index); i++) {
+        const AcrIndexFile *file = acr_index_file(index, i);
+        if (!file->failed)
+            continue;
+        AcrJson *row = acr_json_new_object();
+        acr_json_set(row, "file", acr_json_new_bytes(file->path, strlen(file->path)));
+        acr_json_set_string(row, "why", file->unparsed);
+        acr_json_append(list, row);
+    }
+    return list;
 }
 
-static const char *refuse(void *ctx, const char *path)
+bool acr_outlines_check(const AcrJson *failed, GError **error)
 {
-    const AcrOutlineRecord *record = ctx;
-    return record->settled ? reason_of(record->failures, path) : NULL;
-}
-
-static void failed(void *ctx, const char *path, const char *why)
-{
-    AcrOutlineRecord *record = ctx;
-    if (!record->settled)
-        add(record->failures, path, why);
-    else if (!record->late)
-        record->late = g_strdup_printf(
-            "'%s' could be outlined when the run began, and cannot now: %s", path, why);
-}
-
-AcrOutlineFate acr_outline_record_fate(AcrOutlineRecord *record)
-{
-    return (AcrOutlineFate){record, refuse, failed};
-}
-
-void acr_outline_record_clear(AcrOutlineRecord *record)
-{
-    g_clear_pointer(&record->failures, acr_json_free);
-    g_clear_pointer(&record->late, g_free);
+    const AcrJson *late = acr_json_first(failed);
+    if (!late)
+        return true;
+    g_autoptr(GBytes) path = acr_json_get_bytes(late, "file");
+    g_autofree char *name = acr_bytes_text(path);
+    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                "'%s' could be outlined when the run began, and cannot now: %s", name,
+                acr_json_get_string(late, "why"));
+    return false;
 }

@@ -85,15 +85,12 @@ bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error)
 
 /* ---- Outlines (outlines.c) ---- */
 
-/* Files that the outliner failed on when the run began. Zero-initialise with `failures` set. */
-struct AcrOutlineRecord {
-    AcrJson *failures; /* owned; [{"file","why"}]; added to unless `settled` */
-    bool settled;      /* the run was started with this list */
-    char *late;        /* owned; a failure that the run did not begin with, or NULL */
-};
-/* Obeys and fills the record. Valid while the record lives. */
-AcrOutlineFate acr_outline_record_fate(AcrOutlineRecord *record);
-void acr_outline_record_clear(AcrOutlineRecord *record);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrOutlineRecord, acr_outline_record_clear)
+/* Files that the outliner failed on when the run began, of a list [{"file","why"}] (NULL: empty): path
+ * -> why; owned (g_hash_table_unref). */
+GHashTable *acr_outlines_listed(const AcrJson *list) ACR_MUST_USE;
+/* Such a list of the files that it has failed on now. */
+AcrJson *acr_outlines_failed(const AcrIndex *index) ACR_MUST_USE;
+/* False with ENVIRONMENT where it names a file: a run is never resumed with another index. */
+bool acr_outlines_check(const AcrJson *failed, GError **error) ACR_MUST_USE;
 
 #endif

@@ -194,14 +194,16 @@ static bool load_snapshot(Task *task, GError **error)
 static bool index_workspace(Task *task, GError **error)
 {
     const AcrJson *listed = acr_json_get(task->folder.meta, "not_outlined");
-    g_auto(AcrOutlineRecord) record = {.settled = listed != NULL};
-    record.failures = listed ? acr_json_copy(listed) : acr_json_new_array();
+    g_autoptr(GHashTable) refused = acr_outlines_listed(listed);
     acr_progress_stage(task->host->progress, 0, "index", 0);
-    if (!acr_workspace_index(&task->workspace, task->host, &record, error))
+    if (!acr_workspace_index(&task->workspace, task->host, refused, error))
         return false;
-    if (listed || task->is_replay) /* which writes nothing */
+    g_autoptr(AcrJson) failed = acr_outlines_failed(task->workspace.index);
+    if (listed)
+        return acr_outlines_check(failed, error);
+    if (task->is_replay) /* which writes nothing */
         return true;
-    acr_json_set(task->folder.meta, "not_outlined", g_steal_pointer(&record.failures));
+    acr_json_set(task->folder.meta, "not_outlined", g_steal_pointer(&failed));
     return acr_folder_write_meta(&task->folder, task->folder.meta, task->folder.state, error);
 }
 

@@ -80,10 +80,9 @@ AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **err
 /* Opens `repo` at `rev`, without index and search. Errors: those of vcs and py. */
 bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
                          GError **error) ACR_MUST_USE;
-/* Which files the outliner failed on, for a run that must find the same again; private to task. */
-typedef struct AcrOutlineRecord AcrOutlineRecord;
-/* Starts Python and indexes a snapshot that is already in `workspace`; `record` may be NULL. */
-bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlineRecord *record,
+/* Starts Python and indexes a snapshot that is already in `workspace`; `refused` is that of
+ * AcrIndexOptions. */
+bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error) ACR_MUST_USE;
 void acr_workspace_clear(AcrWorkspace *workspace);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)

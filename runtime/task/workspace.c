@@ -37,15 +37,6 @@ static bool check_readable(const AcrIndex *index, GError **error)
     return true;
 }
 
-/* A run is never resumed with another index. */
-static bool check_record(const AcrOutlineRecord *record, GError **error)
-{
-    if (!record || !record->late)
-        return true;
-    g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, record->late);
-    return false;
-}
-
 static bool outline_here(void *ctx, const AcrOutlineBatch *batch, GError **error)
 {
     return acr_outline_one_by_one(batch, acr_python_outline, ctx, error);
@@ -60,24 +51,22 @@ static bool outline_by_copies(void *ctx, const AcrOutlineBatch *batch, GError **
 }
 
 static bool build_index(AcrWorkspace *workspace, const AcrHost *host, const char *version,
-                        AcrOutlineRecord *record, GError **error)
+                        GHashTable *refused, GError **error)
 {
     AcrOutliner here = {workspace->python, version, outline_here},
                 copies = {(void *)host, version, outline_by_copies};
-    AcrOutlineFate fate = record ? acr_outline_record_fate(record) : (AcrOutlineFate){0};
     g_autoptr(AcrIndexCache) cache =
         host->cache ? acr_index_cache_open(host->cache, ACR_INDEX_CACHE_DEFAULT_BYTES) : NULL;
     AcrIndexOptions options = {.outliner = host->exe ? &copies : &here,
                                .cache = cache,
-                               .fate = record ? &fate : NULL,
+                               .refused = refused,
                                .interrupt = host->interrupt};
     workspace->index = acr_index_build(workspace->snapshot, &options, error);
     workspace->remark = cache ? g_strdup(acr_index_cache_remark(cache)) : NULL;
-    return workspace->index && check_readable(workspace->index, error) &&
-           check_record(record, error);
+    return workspace->index && check_readable(workspace->index, error);
 }
 
-bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlineRecord *record,
+bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error)
 {
     gint64 start = g_get_monotonic_time();
@@ -85,7 +74,7 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, AcrOutlin
     if (!version ||
         (!workspace->python && !(workspace->python = acr_python_start(host->python_dir, error))))
         return false;
-    if (!build_index(workspace, host, version, record, error) ||
+    if (!build_index(workspace, host, version, refused, error) ||
         !acr_python_await(workspace->python, error))
         return false;
     workspace->search = acr_search_new(workspace->index);

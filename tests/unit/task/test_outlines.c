@@ -1,44 +1,36 @@
-/* Which files could not be outlined when a run began, and what becomes of them later. */
+/* Which files could not be outlined when a run began. */
 #include "test_task.h"
 
 #include <string.h>
 
-static void test_failures_of_the_beginning_are_listed(void)
+static void test_a_listed_file_stays_out_by_the_bytes_of_its_name(void)
 {
-    g_auto(AcrOutlineRecord) record = {.failures = acr_json_new_array()};
-    AcrOutlineFate fate = acr_outline_record_fate(&record);
-    g_assert_null(fate.refuse(fate.ctx, "a\xff.py"));
-    fate.failed(fate.ctx, "a\xff.py", "too slow today");
-    g_assert_null(fate.refuse(fate.ctx, "a\xff.py"));
-    g_autofree char *text = acr_json_print(record.failures);
-    g_assert_cmpstr(text, ==, "[{\"file\":{\"base64\":\"Yf8ucHk=\"},\"why\":\"too slow today\"}]");
-    g_assert_null(record.late);
-}
-
-static void test_a_listed_file_stays_out_though_it_could_be_outlined_now(void)
-{
-    const char *listed = "[{\"file\":{\"base64\":\"Yf8ucHk=\"},\"why\":\"too slow\"}]";
-    g_auto(AcrOutlineRecord)
-        record = {.failures = acr_json_parse(listed, strlen(listed), NULL), .settled = true};
-    AcrOutlineFate fate = acr_outline_record_fate(&record);
-    g_assert_cmpstr(fate.refuse(fate.ctx, "a\xff.py"), ==, "too slow");
-    g_assert_null(fate.refuse(fate.ctx, "a.py"));
+    const char *text =
+        "[{\"file\":{\"base64\":\"Yf8ucHk=\"},\"why\":\"too slow\"},{\"file\":\"b.py\"}]";
+    g_autoptr(AcrJson) list = acr_json_parse(text, strlen(text), NULL);
+    g_autoptr(GHashTable) files = acr_outlines_listed(list), none = acr_outlines_listed(NULL);
+    g_assert_cmpstr(g_hash_table_lookup(files, "a\xff.py"), ==, "too slow");
+    g_assert_nonnull(g_hash_table_lookup(files, "b.py"));
+    g_assert_null(g_hash_table_lookup(files, "a.py"));
+    g_assert_cmpuint(g_hash_table_size(none), ==, 0);
 }
 
 static void test_a_failure_that_the_run_did_not_begin_with_is_told(void)
 {
-    g_auto(AcrOutlineRecord) record = {.failures = acr_json_new_array(), .settled = true};
-    AcrOutlineFate fate = acr_outline_record_fate(&record);
-    fate.failed(fate.ctx, "a.py", "too slow today");
-    g_assert_nonnull(strstr(record.late, "'a.py'"));
-    g_assert_cmpuint(acr_json_size(record.failures), ==, 0);
+    const char *text = "[{\"file\":\"a.py\",\"why\":\"too slow today\"}]";
+    g_autoptr(AcrJson) late = acr_json_parse(text, strlen(text), NULL),
+                       none = acr_json_parse("[]", 2, NULL);
+    g_autoptr(GError) error = NULL;
+    g_assert_true(acr_outlines_check(none, &error));
+    g_assert_false(acr_outlines_check(late, &error));
+    g_assert_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT);
+    g_assert_nonnull(strstr(error->message, "'a.py'"));
 }
 
 #define ADD(name) g_test_add_func("/task/outlines/" #name, test_##name)
 
 void add_outlines_tests(void)
 {
-    ADD(failures_of_the_beginning_are_listed);
-    ADD(a_listed_file_stays_out_though_it_could_be_outlined_now);
+    ADD(a_listed_file_stays_out_by_the_bytes_of_its_name);
     ADD(a_failure_that_the_run_did_not_begin_with_is_told);
 }
