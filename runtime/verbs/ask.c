@@ -119,7 +119,7 @@ static int tell_failure(AcrHost *host, const AcrRunSpec *spec, const AcrModelRep
 {
     AcrExit code = exit_of(host, error, report ? acr_report_sent(report) : 0);
     if (!spec->json || code == ACR_EXIT_USAGE) {
-        acr_verb_say(acr_verb_ask.name, "%s", error->message);
+        acr_verb_say("%s", error->message);
         return code;
     }
     g_autoptr(AcrJson) json = describe_failure(error, code, report);
@@ -144,8 +144,7 @@ static void on_wait(void *ctx, const char *why, gint64 wait_ms)
 {
     const AcrRunSpec *spec = ctx;
     if (spec->verbose)
-        acr_verb_say(acr_verb_ask.name, "waiting %.1f s to call the model again: %s",
-                     (double)wait_ms / 1000, why);
+        acr_verb_say("waiting %.1f s to call the model again: %s", (double)wait_ms / 1000, why);
 }
 
 static int call(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *request)
@@ -164,7 +163,7 @@ static int call(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *re
     if (!model)
         return tell_failure(host, spec, NULL, error);
     if (model->remark && acr_limits_bound_money(spec))
-        acr_verb_say(acr_verb_ask.name, "%s", model->remark);
+        acr_verb_say("%s", model->remark);
     g_auto(AcrModelAnswer) answer = {0};
     if (!acr_model_complete(model, request, &answer, &error))
         return tell_failure(host, spec, acr_model_report(model), error);
@@ -174,9 +173,9 @@ static int call(AcrHost *host, const AcrRunSpec *spec, const AcrModelRequest *re
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
     if (spec->arguments[0] && spec->arguments[1])
-        return acr_verb_usage(acr_verb_ask.name, "unexpected argument '%s'", spec->arguments[1]);
+        return acr_verb_usage("unexpected argument '%s'", spec->arguments[1]);
     if (spec->models[1])
-        return acr_verb_usage(acr_verb_ask.name, "give one --model");
+        return acr_verb_usage("give one --model");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConversation) conversation = acr_conversation_new(acr_verb_ask.name);
     g_autoptr(AcrJson) schema = spec->schema ? read_schema(spec->schema, &error) : NULL;

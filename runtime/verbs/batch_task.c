@@ -37,10 +37,10 @@ static int start(AcrHost *host, int argc, char **argv)
     g_autoptr(GError) error = NULL;
     g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_RUN);
     if (!read_spec(host, &spec, &error) || !acr_http_global_init(&error))
-        return acr_verb_fail(host, argv[0], error);
+        return acr_verb_fail(host, error);
     spec.json = true;
     g_autofree char *cache = acr_verb_take_host_options(host, &spec);
-    int code = acr_run_and_report(host, argv[0], &spec);
+    int code = acr_run_and_report(host, &spec);
     acr_http_global_cleanup();
     return code;
 }

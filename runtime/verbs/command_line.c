@@ -145,9 +145,9 @@ int acr_verb_start(AcrHost *host, const AcrVerb *verb, int argc, char **argv)
         return acr_out_exit(acr_out_text(text), ACR_EXIT_OK);
     }
     if (!fill(verb, argc, argv, &spec, &error))
-        return acr_verb_usage(verb->name, "%s", error->message);
+        return acr_verb_usage("%s", error->message);
     if (verb->uses_network && !acr_http_global_init(&error)) /* before there are threads */
-        return acr_verb_fail(host, verb->name, error);
+        return acr_verb_fail(host, error);
     g_autofree char *cache = acr_verb_take_host_options(host, &spec);
     int code = verb->run(host, &spec);
     if (verb->uses_network)

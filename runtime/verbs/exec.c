@@ -62,7 +62,7 @@ static int exit_code(const AcrExecuted *executed)
 
 static int fail(AcrHost *host, const GError *error)
 {
-    int code = acr_verb_fail(host, acr_verb_exec.name, error);
+    int code = acr_verb_fail(host, error);
     return error->domain == ACR_SANDBOX_ERROR && code == ACR_EXIT_ENVIRONMENT ? EXIT_SANDBOX : code;
 }
 
@@ -88,13 +88,11 @@ static int execute(AcrHost *host, const AcrRunSpec *spec, AcrSandbox *sandbox,
     if (!acr_sandbox_run(sandbox, &execution, &executed, &error))
         return fail(host, error);
     if (passing.failed) {
-        acr_verb_say(acr_verb_exec.name, "cannot write to standard output or error: %s",
-                     g_strerror(passing.failed));
+        acr_verb_say("cannot write to standard output or error: %s", g_strerror(passing.failed));
         return ACR_EXIT_ENVIRONMENT;
     }
     if (!spec->json && executed.limit != ACR_LIMIT_NONE) /* the exit code alone does not tell */
-        acr_verb_say(acr_verb_exec.name, "the limit on %s was hit",
-                     acr_sandbox_limit_words(executed.limit));
+        acr_verb_say("the limit on %s was hit", acr_sandbox_limit_words(executed.limit));
     if (!spec->json)
         return exit_code(&executed);
     g_autoptr(AcrJson) json = describe(&executed);
@@ -131,7 +129,7 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
     g_autoptr(AcrRepo) repo = acr_repo_open(spec->repo, &error);
     g_autoptr(AcrSnapshot) snapshot = repo ? acr_workspace_snapshot(repo, spec->rev, &error) : NULL;
     if (!snapshot)
-        return acr_verb_fail(host, acr_verb_exec.name, error);
+        return acr_verb_fail(host, error);
     g_autofree char *work_tree = find_work_tree(repo),
                     *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     AcrSandboxOptions options = acr_sandbox_options_of(spec, host, snapshot, work_tree, cache);
@@ -140,13 +138,13 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
         return fail(host, error);
     const char *choice = acr_sandbox_choice(sandbox);
     if (spec->verbose && choice)
-        acr_verb_say(acr_verb_exec.name, "%s", choice);
+        acr_verb_say("%s", choice);
     g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
     if (!take_patch(host, spec, overlay, &error))
-        return acr_verb_usage(acr_verb_exec.name, "%s", error->message);
+        return acr_verb_usage("%s", error->message);
     int code = execute(host, spec, sandbox, overlay);
     for (const char *const *at = acr_sandbox_remarks(sandbox); spec->verbose && *at; at++)
-        acr_verb_say(acr_verb_exec.name, "%s", *at); /* those of the execution too */
+        acr_verb_say("%s", *at); /* those of the execution too */
     return code;
 }
 
@@ -165,7 +163,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     if (code != ACR_EXIT_OK || !spec->repo)
         return code;
     if (!spec->arguments[0])
-        return acr_verb_usage(acr_verb_exec.name, "the command is missing (after --)");
+        return acr_verb_usage("the command is missing (after --)");
     return run_command(host, spec);
 }
 

@@ -73,21 +73,20 @@ static int clear_cache(AcrHost *host)
     g_autoptr(GError) error = NULL;
     g_autofree char *cache = acr_host_default_cache(ACR_CACHE_OUTLINES);
     if (cache && !acr_index_cache_clear(cache, &error))
-        return acr_verb_fail(host, acr_verb_index.name, error);
+        return acr_verb_fail(host, error);
     return ACR_EXIT_OK;
 }
 
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
-    const char *verb = acr_verb_index.name;
     int code = spec->clear ? clear_cache(host) : ACR_EXIT_OK;
     if (code != ACR_EXIT_OK || !spec->repo)
         return code;
     g_autoptr(GError) error = NULL;
     g_auto(AcrWorkspace) workspace = {0};
-    if (!acr_repository_open(host, verb, spec, &workspace, &error) ||
-        !acr_repository_index(host, verb, spec, &workspace, &error))
-        return acr_verb_fail(host, verb, error);
+    if (!acr_repository_open(host, spec, &workspace, &error) ||
+        !acr_repository_index(host, spec, &workspace, &error))
+        return acr_verb_fail(host, error);
     g_autoptr(AcrJson) described = describe(&workspace, spec->verbose && spec->json);
     return acr_out_exit(spec->json ? acr_out_json(described) : print_text(described), ACR_EXIT_OK);
 }

@@ -7,7 +7,7 @@
 
 /* The issue's bytes as UTF-8 text: UTF-16 is refused, what is no UTF-8 is read as latin-1, and said
  * so. */
-static char *decode_issue(const char *verb, GBytes *bytes, AcrConsole *console, GError **error)
+static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
 {
     gsize len;
     const char *data = g_bytes_get_data(bytes, &len);
@@ -22,7 +22,7 @@ static char *decode_issue(const char *verb, GBytes *bytes, AcrConsole *console, 
     }
     if (acr_utf8_is_text(data, len))
         return g_strndup(data ? data : "", len);
-    acr_console_say(console, "acr-host %s: the issue is not UTF-8, it is read as latin-1", verb);
+    acr_console_say(console, "%s: the issue is not UTF-8, it is read as latin-1", g_get_prgname());
     return g_convert(data, (gssize)len, "UTF-8", "ISO-8859-1", NULL, NULL, error);
 }
 
@@ -35,14 +35,14 @@ static GBytes *read_issue(const AcrRunSpec *spec, const AcrInterrupt *interrupt,
     return acr_file_read(spec->issue_file, ACR_ISSUE_MAX_BYTES, error);
 }
 
-bool acr_issue_text_load(const char *verb, AcrRunSpec *spec, const AcrInterrupt *interrupt,
-                         AcrConsole *console, GError **error)
+bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrConsole *console,
+                         GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = read_issue(spec, interrupt, &reason);
     if (!bytes)
         return acr_task_refuse(error, "cannot read the issue: %s", reason->message);
-    g_autofree char *text = decode_issue(verb, bytes, console, error);
+    g_autofree char *text = decode_issue(bytes, console, error);
     if (!text)
         return false;
     if (text[strspn(text, " \t\r\n\f\v")] == '\0')

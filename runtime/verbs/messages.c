@@ -18,19 +18,19 @@ char *acr_one_line(const char *text)
     return line;
 }
 
-static void complain(const char *verb, const char *message, const char *hint)
+static void complain(const char *message, const char *hint)
 {
     g_autofree char *line = acr_one_line(message);
-    fprintf(stderr, "acr-host %s: %s%s\n", verb, line, hint);
+    fprintf(stderr, "%s: %s%s\n", g_get_prgname(), line, hint);
 }
 
-void acr_verb_say(const char *verb, const char *format, ...)
+void acr_verb_say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     g_autofree char *message = g_strdup_vprintf(format, args);
     va_end(args);
-    complain(verb, message, "");
+    complain(message, "");
 }
 
 /* Whether further lines of the message are what a command said. */
@@ -50,7 +50,7 @@ static void show_output(const char *text)
     }
 }
 
-AcrExit acr_verb_fail(AcrHost *host, const char *verb, const GError *error)
+AcrExit acr_verb_fail(AcrHost *host, const GError *error)
 {
     AcrExit code = acr_exit_of(error, host->interrupt);
     const char *message = code == ACR_EXIT_INTERRUPTED
@@ -59,19 +59,19 @@ AcrExit acr_verb_fail(AcrHost *host, const char *verb, const GError *error)
     const char *output =
         code != ACR_EXIT_INTERRUPTED && ends_in_output(error) ? strchr(message, '\n') : NULL;
     g_autofree char *line = output ? g_strndup(message, (gsize)(output - message)) : NULL;
-    complain(verb, line ? line : message, "");
+    complain(line ? line : message, "");
     if (output)
         show_output(output + 1);
     return code;
 }
 
-AcrExit acr_verb_usage(const char *verb, const char *format, ...)
+AcrExit acr_verb_usage(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     g_autofree char *message = g_strdup_vprintf(format, args);
     va_end(args);
-    g_autofree char *hint = g_strdup_printf(" (see acr-host %s --help)", verb);
-    complain(verb, message, hint);
+    g_autofree char *hint = g_strdup_printf(" (see %s --help)", g_get_prgname());
+    complain(message, hint);
     return ACR_EXIT_USAGE;
 }

@@ -48,13 +48,13 @@ static int start(AcrHost *host, int argc, char **argv)
     limit_self();
     int fd = take_socket();
     if (fd < 0) {
-        acr_verb_say(argv[0], "cannot use the socket: %s", g_strerror(errno));
+        acr_verb_say("cannot use the socket: %s", g_strerror(errno));
         return ACR_EXIT_ENVIRONMENT;
     }
     g_autoptr(AcrPython) python = acr_python_new(host->python_dir, &started);
     bool ok = acr_outline_serve(fd, acr_python_outline, python, started, &error);
     close(fd);
-    return ok ? ACR_EXIT_OK : acr_verb_fail(host, argv[0], error);
+    return ok ? ACR_EXIT_OK : acr_verb_fail(host, error);
 }
 
 const AcrVerb acr_verb_outline_worker = {.name = ACR_OUTLINE_VERB, .start = start};

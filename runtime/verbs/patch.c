@@ -66,8 +66,7 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
             result = (AcrPatchResult){0};
             return true;
         }
-        if (!acr_repository_index(patching->host, acr_verb_patch.name, patching->spec, workspace,
-                                  error))
+        if (!acr_repository_index(patching->host, patching->spec, workspace, error))
             return false;
     }
     return apply_text(workspace, text, out, error);
@@ -82,12 +81,12 @@ static int handle(Patching *patching, const char *file, bool *out_more)
     g_autoptr(GBytes) answer = file ? acr_file_read(file, ACR_PATCH_MAX_ANSWER, &error)
                                     : acr_read_stdin(ACR_PATCH_MAX_ANSWER, host->interrupt, &error);
     if (!answer) {
-        AcrExit code = acr_verb_fail(host, acr_verb_patch.name, error);
+        AcrExit code = acr_verb_fail(host, error);
         return code == ACR_EXIT_INTERRUPTED ? code : ACR_EXIT_USAGE;
     }
     g_auto(AcrPatchResult) result = {0};
     if (!apply_answer(patching, answer, &result, &error))
-        return acr_verb_fail(host, acr_verb_patch.name, error);
+        return acr_verb_fail(host, error);
     AcrOut out = print_result(file ? file : "-", &result, patching->spec->json);
     *out_more = out == ACR_OUT_WRITTEN;
     return acr_out_exit(out, result.status == ACR_APPLICABLE_PATCH ? ACR_EXIT_OK : ACR_EXIT_NONE);
@@ -100,8 +99,8 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     Patching patching = {host, spec, &workspace};
     bool more = true;
     int code = ACR_EXIT_OK;
-    if (!acr_repository_open(host, acr_verb_patch.name, spec, &workspace, &error))
-        return acr_verb_fail(host, acr_verb_patch.name, error);
+    if (!acr_repository_open(host, spec, &workspace, &error))
+        return acr_verb_fail(host, error);
     if (!spec->arguments[0])
         return handle(&patching, NULL, &more);
     for (guint i = 0; spec->arguments[i] && more; i++) {

@@ -6,15 +6,14 @@
 
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
-    const char *verb = acr_verb_replay.name;
     if (g_strv_length(spec->arguments) != 1)
-        return acr_verb_usage(verb, "give one run folder");
+        return acr_verb_usage("give one run folder");
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec->verbose);
     host->progress = acr_console_progress(console);
     g_auto(AcrRunResult) result = {0};
     bool ok = acr_task_replay(spec->arguments[0], host, &result, &error);
-    return acr_report(host, verb, spec, &result, ok ? NULL : error, console);
+    return acr_report(host, spec, &result, ok ? NULL : error, console);
 }
 
 const AcrVerb acr_verb_replay = {

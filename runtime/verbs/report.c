@@ -47,15 +47,14 @@ char *acr_cost_line(const AcrCostSum *cost)
 
 /* ---- The result ---- */
 
-static void say_line(const char *verb, AcrConsole *console, const char *what, const char *why)
+static void say_line(AcrConsole *console, const char *what, const char *why)
 {
     g_autofree char *line = acr_one_line(why);
-    acr_console_say(console, "acr-host %s: %s%s", verb, what, line);
+    acr_console_say(console, "%s: %s%s", g_get_prgname(), what, line);
 }
 
 /* The last line of a run without a result. */
-static void say_missing(const char *verb, const AcrRunSpec *spec, const AcrRunResult *result,
-                        AcrConsole *console)
+static void say_missing(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
     bool is_replay = spec->verb == ACR_FOR_REPLAY;
     g_autofree char *place =
@@ -66,37 +65,36 @@ static void say_missing(const char *verb, const AcrRunSpec *spec, const AcrRunRe
             ? g_strconcat(*reason ? reason : "no script was written", is_replay ? place : "", NULL)
             : g_strdup_printf("(%s%s%s)%s", acr_extract_status_name(result->found.status),
                               *reason ? ": " : "", reason, place);
-    say_line(verb, console, result->is_reproduction ? "not reproduced: " : "no patch ", why);
+    say_line(console, result->is_reproduction ? "not reproduced: " : "no patch ", why);
 }
 
 /* Whether the patch was proved by running code, or why not; nothing where none was to be run. */
-static void say_verdict(const char *verb, const AcrRunSpec *spec, const AcrRunResult *result,
-                        AcrConsole *console)
+static void say_verdict(const AcrRunSpec *spec, const AcrRunResult *result, AcrConsole *console)
 {
     bool is_proved = result->verdict == ACR_VERDICT_VERIFIED;
     g_autofree char *why =
         g_strdup_printf("%s (%s)", is_proved ? "yes" : "no",
                         result->found.why ? result->found.why : "nothing was run");
     if (spec->verify != ACR_VERIFY_NEVER || spec->validate)
-        say_line(verb, console, "verified: ", why);
+        say_line(console, "verified: ", why);
     if (result->verdict == ACR_VERDICT_REFUSED && spec->apply)
-        say_line(verb, console, "not applied: ",
+        say_line(console, "not applied: ",
                  result->found.proof == ACR_PROOF_REFUSED ? "validation rejected the patch"
                                                           : "review rejected the patch");
 }
 
-static void say_result(const char *verb, const AcrRunSpec *spec, const AcrRunResult *result,
-                       bool is_over, AcrConsole *console)
+static void say_result(const AcrRunSpec *spec, const AcrRunResult *result, bool is_over,
+                       AcrConsole *console)
 {
     if (result->found.script && result->found.why)
-        say_line(verb, console, "look at it before you trust it: ", result->found.why);
+        say_line(console, "look at it before you trust it: ", result->found.why);
     else if (result->found.diff && spec->verb != ACR_FOR_REPLAY)
-        say_verdict(verb, spec, result, console);
+        say_verdict(spec, result, console);
     else if (result->verdict == ACR_VERDICT_REFUSED)
-        say_line(verb, console, "the patch was rejected, as recorded: ",
+        say_line(console, "the patch was rejected, as recorded: ",
                  result->found.why ? result->found.why : "");
     else if (!result->found.script && !result->found.diff && is_over)
-        say_missing(verb, spec, result, console);
+        say_missing(spec, result, console);
 }
 
 static AcrOut print_result(const AcrRunSpec *spec, const AcrRunResult *result)
@@ -112,18 +110,18 @@ static AcrOut print_result(const AcrRunSpec *spec, const AcrRunResult *result)
                                 : acr_out_bytes(result->found.diff);
 }
 
-int acr_report(AcrHost *host, const char *verb, const AcrRunSpec *spec, const AcrRunResult *result,
+int acr_report(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                const GError *error, AcrConsole *console)
 {
     g_autofree char *cost = result->was_finished ? NULL : acr_cost_line(&result->cost);
     if (cost)
-        acr_console_say(console, "acr-host %s: %s", verb, cost);
+        acr_console_say(console, "%s: %s", g_get_prgname(), cost);
     if (!error || result->exit_code == ACR_EXIT_CEILING)
-        say_result(verb, spec, result, !error, console);
+        say_result(spec, result, !error, console);
     AcrOut out = print_result(spec, result);
     if (error) {
         acr_console_end(console);
-        acr_verb_fail(host, verb, error);
+        acr_verb_fail(host, error);
     }
     return acr_out_exit(out, result->exit_code);
 }

@@ -3,33 +3,32 @@
  */
 #include "verbs/verbs_private.h"
 
-static void say_unparsed(const char *verb, const AcrIndex *index)
+static void say_unparsed(const AcrIndex *index)
 {
     for (gsize i = 0; i < acr_index_n_files(index); i++) {
         const AcrIndexFile *file = acr_index_file(index, i);
         if (file->unparsed)
-            acr_verb_say(verb, "'%s' counts as text only: %s", file->path, file->unparsed);
+            acr_verb_say("'%s' counts as text only: %s", file->path, file->unparsed);
     }
 }
 
-bool acr_repository_open(AcrHost *host, const char *verb, const AcrRunSpec *spec, AcrWorkspace *out,
-                         GError **error)
+bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *out, GError **error)
 {
     if (!acr_workspace_begin(spec->repo, spec->rev, host, out, error))
         return false;
     if (acr_snapshot_remarks(out->snapshot))
-        acr_verb_say(verb, "%s", acr_snapshot_remarks(out->snapshot));
+        acr_verb_say("%s", acr_snapshot_remarks(out->snapshot));
     return true;
 }
 
-bool acr_repository_index(AcrHost *host, const char *verb, const AcrRunSpec *spec,
-                          AcrWorkspace *workspace, GError **error)
+bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *workspace,
+                          GError **error)
 {
     if (!acr_workspace_index(workspace, host, NULL, error))
         return false;
     if (workspace->remark)
-        acr_verb_say(verb, "%s", workspace->remark);
+        acr_verb_say("%s", workspace->remark);
     if (spec->verbose && !spec->json)
-        say_unparsed(verb, workspace->index);
+        say_unparsed(workspace->index);
     return true;
 }

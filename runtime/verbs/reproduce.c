@@ -4,15 +4,10 @@
  */
 #include "verbs/verbs_private.h"
 
-static int run(AcrHost *host, AcrRunSpec *spec)
-{
-    return acr_run_and_report(host, acr_verb_reproduce.name, spec);
-}
-
 const AcrVerb acr_verb_reproduce = {
     .name = "reproduce",
     .summary = "Write a script that shows an issue; prints it",
     .takes = ACR_FOR_REPRODUCE,
     .uses_network = true,
-    .run = run,
+    .run = acr_run_and_report,
 };

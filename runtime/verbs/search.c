@@ -58,7 +58,7 @@ static int answer_all(AcrHost *host, AcrWorkspace *workspace, char *const *calls
         g_autoptr(GError) error = NULL;
         g_auto(AcrAnswer) answer = {0};
         if (!answer_text(workspace, calls[i], &answer, &error))
-            return acr_verb_fail(host, acr_verb_search.name, error);
+            return acr_verb_fail(host, error);
         if (!answer.ok)
             code = ACR_EXIT_NONE;
         AcrOut out = print_answer(calls[i], &answer, json, i == 0);
@@ -88,14 +88,13 @@ static char **read_calls(const AcrInterrupt *interrupt, GError **error)
 
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
-    const char *verb = acr_verb_search.name;
     g_autoptr(GError) error = NULL;
     g_auto(GStrv) read = spec->arguments[0] ? NULL : read_calls(host->interrupt, &error);
     char *const *calls = spec->arguments[0] ? spec->arguments : read;
     g_auto(AcrWorkspace) workspace = {0};
-    if (!calls || !acr_repository_open(host, verb, spec, &workspace, &error) ||
-        !acr_repository_index(host, verb, spec, &workspace, &error))
-        return acr_verb_fail(host, verb, error);
+    if (!calls || !acr_repository_open(host, spec, &workspace, &error) ||
+        !acr_repository_index(host, spec, &workspace, &error))
+        return acr_verb_fail(host, error);
     return answer_all(host, &workspace, calls, spec->json);
 }
 

@@ -75,17 +75,16 @@ static bool check(const AcrHost *host, const AcrRunSpec *spec, GError **error)
 
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
-    const char *verb = acr_verb_swe_bench.name;
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec->verbose);
     g_autoptr(GPtrArray) instances =
         acr_dataset_read(spec->dataset, (const char *const *)spec->instances, &error);
     if (!instances) {
-        acr_verb_fail(host, verb, error);
+        acr_verb_fail(host, error);
         return ACR_EXIT_USAGE;
     }
     if (!check(host, spec, &error))
-        return acr_verb_fail(host, verb, error);
+        return acr_verb_fail(host, error);
     Watch watch = {.console = console};
     AcrBatchOptions batch = {
         .exe = host->exe,
@@ -98,7 +97,7 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     g_auto(AcrBatchResult) result = {0};
     if (!acr_batch_run(&batch, instances, &result, &error)) {
         acr_console_end(console);
-        return acr_verb_fail(host, verb, error);
+        return acr_verb_fail(host, error);
     }
     return report(host, spec, &result, console);
 }

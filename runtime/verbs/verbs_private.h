@@ -8,12 +8,13 @@
 
 /* A text as one line, whatever stands in the paths, names and foreign texts that it repeats; owned. */
 char *acr_one_line(const char *text) ACR_MUST_USE;
-/* Prints "acr-host VERB: message" as one line and returns the exit code. */
-AcrExit acr_verb_fail(AcrHost *host, const char *verb, const GError *error);
+/* Prints "acr-host VERB: message" as one line and returns the exit code; VERB is the one that was
+ * started (g_get_prgname). */
+AcrExit acr_verb_fail(AcrHost *host, const GError *error);
 /* Prints "acr-host VERB: message" as one line. */
-void acr_verb_say(const char *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void acr_verb_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* Prints a usage message, with a hint at --help; ACR_EXIT_USAGE. */
-AcrExit acr_verb_usage(const char *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
+AcrExit acr_verb_usage(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /* ---- Standard output and input (streams.c) ---- */
 
@@ -62,23 +63,23 @@ void acr_console_say(AcrConsole *console, const char *format, ...) G_GNUC_PRINTF
 /* ---- A repository (repository.c) ---- */
 
 /* Opens the repository of `spec`; on stderr it says what was left out of it. */
-bool acr_repository_open(AcrHost *host, const char *verb, const AcrRunSpec *spec, AcrWorkspace *out,
+bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *out,
                          GError **error) ACR_MUST_USE;
 /* Indexes it; with --verbose but for JSON it says what cannot be parsed. */
-bool acr_repository_index(AcrHost *host, const char *verb, const AcrRunSpec *spec,
-                          AcrWorkspace *workspace, GError **error) ACR_MUST_USE;
+bool acr_repository_index(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *workspace,
+                          GError **error) ACR_MUST_USE;
 
 /* ---- Runs (run.c, report.c, issue_text.c) ---- */
 
 /* Runs what `spec` asks for and reports it. */
-int acr_run_and_report(AcrHost *host, const char *verb, AcrRunSpec *spec);
+int acr_run_and_report(AcrHost *host, AcrRunSpec *spec);
 
 /* Makes `issue_text` the issue as UTF-8, wherever it comes from. Errors: USAGE of task. */
-bool acr_issue_text_load(const char *verb, AcrRunSpec *spec, const AcrInterrupt *interrupt,
-                         AcrConsole *console, GError **error) ACR_MUST_USE;
+bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrConsole *console,
+                         GError **error) ACR_MUST_USE;
 /* Prints the result of a run: the patch or the script on stdout, or with --json the result; what it
  * cost, its verdict and what ended it (`error`, or NULL) on stderr. Returns the exit code. */
-int acr_report(AcrHost *host, const char *verb, const AcrRunSpec *spec, const AcrRunResult *result,
+int acr_report(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                const GError *error, AcrConsole *console);
 /* What was used, in one line; owned; NULL: nothing is known of. */
 char *acr_cost_line(const AcrCostSum *cost) ACR_MUST_USE;
