@@ -231,22 +231,21 @@ static bool check_end(const AcrHelperRun *run, GError **error)
 
 static bool run_helper(AcrHelperRun *run, GError **error)
 {
-    int ends[2], pipe_ends[2];
+    int ends[2] = {-1, -1}, pipe_ends[2] = {-1, -1};
     run->stage = -1;
     run->wait_status = -1;
     ACR_AUTO_FD spec = acr_helper_spec_write(run->spec, error);
     if (spec < 0)
         return false;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot prepare the sandbox: %s",
-                                g_strerror(errno));
+    bool made = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0 &&
+                pipe2(pipe_ends, O_CLOEXEC) == 0;
     ACR_AUTO_FD ours = ends[0];
     ACR_AUTO_FD its = ends[1];
-    if (pipe2(pipe_ends, O_CLOEXEC) != 0)
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot prepare the sandbox: %s",
-                                g_strerror(errno));
     ACR_AUTO_FD status = pipe_ends[0];
     ACR_AUTO_FD told = pipe_ends[1];
+    if (!made)
+        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "cannot prepare the sandbox: %s",
+                                g_strerror(errno));
     if (!spawn_helper(run, its, spec, told, error))
         return false;
     acr_fd_close(&told);

@@ -95,22 +95,6 @@ static const AcrSandboxBackend *find_backend(const AcrSandboxOptions *options, G
     return NULL;
 }
 
-static bool check_options(const AcrSandboxOptions *options, const AcrSandboxBackend *backend,
-                          GError **error)
-{
-    bool is_container = backend == &acr_sandbox_container;
-    if (is_container && !options->image)
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
-                                "the sandbox 'container' needs an image (--image NAME)");
-    if (!is_container && options->image)
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
-                                "an image needs the sandbox 'container', not '%s'", backend->name);
-    if (options->setup_network && !options->setup)
-        return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
-                                "a network for the set-up needs a set-up command");
-    return true;
-}
-
 static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
 {
     const char *tree = options->image ? NULL : options->work_tree;
@@ -158,8 +142,13 @@ static bool open_cache(AcrSandbox *sandbox, GError **error)
 AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error)
 {
     const AcrSandboxBackend *backend = find_backend(options, error);
-    if (!backend || !check_options(options, backend, error))
+    if (!backend)
         return NULL;
+    if (backend == &acr_sandbox_container && !options->image) {
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
+                         "the sandbox 'container' needs an image (--image NAME)");
+        return NULL;
+    }
     g_autoptr(AcrSandbox) sandbox = g_new0(AcrSandbox, 1);
     take_options(sandbox, options);
     sandbox->backend = backend;

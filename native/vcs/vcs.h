@@ -49,7 +49,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRepo, acr_repo_unref)
 
 bool acr_repo_is_git(const AcrRepo *repo); /* false: a folder without git */
 bool acr_repo_is_bare(const AcrRepo *repo);
-const char *acr_repo_workdir(const AcrRepo *repo); /* borrowed; no slash at the end; NULL if bare */
+const char *acr_repo_workdir(
+    const AcrRepo *repo); /* borrowed; no slash at the end; the plain folder; NULL if bare */
 const char *
 acr_repo_path(const AcrRepo *repo); /* borrowed; the git folder (absolute), or the plain folder */
 

@@ -82,10 +82,7 @@ static bool check_code(const Task *task, GError **error)
  * a bare repository. */
 static const char *work_tree(const Task *task)
 {
-    if (task->workspace.repo)
-        return acr_repo_is_git(task->workspace.repo) ? acr_repo_workdir(task->workspace.repo)
-                                                     : acr_repo_path(task->workspace.repo);
-    return task->git_dir;
+    return task->workspace.repo ? acr_repo_workdir(task->workspace.repo) : task->git_dir;
 }
 
 /* Whether the change would go to the repository that was given: the folder may be from elsewhere. */

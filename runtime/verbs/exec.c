@@ -116,13 +116,6 @@ static bool take_patch(AcrHost *host, const AcrRunSpec *spec, AcrOverlay *overla
     return ok;
 }
 
-/* Where the project lies on this machine, without links; NULL: nowhere, as of a bare repository. */
-static char *find_work_tree(const AcrRepo *repo)
-{
-    const char *path = acr_repo_is_git(repo) ? acr_repo_workdir(repo) : acr_repo_path(repo);
-    return path ? acr_path_real(path) : NULL;
-}
-
 static int run_command(AcrHost *host, const AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
@@ -130,7 +123,8 @@ static int run_command(AcrHost *host, const AcrRunSpec *spec)
     g_autoptr(AcrSnapshot) snapshot = repo ? acr_workspace_snapshot(repo, spec->rev, &error) : NULL;
     if (!snapshot)
         return acr_verb_fail(host, error);
-    g_autofree char *work_tree = find_work_tree(repo),
+    const char *place = acr_repo_workdir(repo);
+    g_autofree char *work_tree = place ? acr_path_real(place) : NULL,
                     *cache = acr_host_default_cache(ACR_CACHE_SANDBOX);
     AcrSandboxOptions options = acr_sandbox_options_of(spec, host, snapshot, work_tree, cache);
     g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&options, &error);
