@@ -53,9 +53,9 @@ static bool open_file(AcrJournal *journal, guint64 *out_size, GError **error)
     *out_size = (guint64)st.st_size;
     if (S_ISREG(st.st_mode) && *out_size <= ACR_JOURNAL_MAX_BYTES)
         return true;
-    g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED, "cannot open journal '%s': %s",
-                journal->path, S_ISREG(st.st_mode) ? "larger than 8 GiB" : "not a regular file");
-    return false;
+    return acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                         "cannot open journal '%s': %s", journal->path,
+                         S_ISREG(st.st_mode) ? "larger than 8 GiB" : "not a regular file");
 }
 
 /* Makes the file's name survive a crash (a new journal), and takes a dropped last record off the
@@ -132,19 +132,18 @@ static bool check_same(const AcrJournal *journal, const AcrJson *record, const c
     if (strcmp(recorded, event) != 0) {
         g_autofree char *shown = acr_text_shorten(recorded, 200);
 
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
-                    "the run diverges from its journal at line %zu: recorded is the event '%s', "
-                    "now it is '%s'",
-                    journal->position + 1, shown, event);
-        return false;
+        return acr_set_error(
+            error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
+            "the run diverges from its journal at line %zu: recorded is the event '%s', "
+            "now it is '%s'",
+            journal->position + 1, shown, event);
     }
     if (acr_json_equal(then, request, "time"))
         return true;
     difference = acr_journal_difference(then, request);
-    g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
-                "the run diverges from its journal at line %zu, event '%s', %s",
-                journal->position + 1, event, difference);
-    return false;
+    return acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
+                         "the run diverges from its journal at line %zu, event '%s', %s",
+                         journal->position + 1, event, difference);
 }
 
 bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *request,
@@ -155,13 +154,11 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
     AcrJson *answer = NULL;
 
     if (acr_journal_is_live(journal)) {
-        if (journal->mode == ACR_JOURNAL_READ) {
-            g_set_error(
+        if (journal->mode == ACR_JOURNAL_READ)
+            return acr_set_error(
                 error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED,
                 "journal '%s' ends after %zu records, and the run asks for a further event '%s'",
                 journal->path, journal->position, event);
-            return false;
-        }
         *out_answer = NULL;
         return true;
     }
@@ -228,13 +225,11 @@ bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *r
     g_assert(journal->mode == ACR_JOURNAL_APPEND && acr_journal_is_live(journal));
     line = record_line(journal->position, event, request, answer, owned_time);
     if (journal->broken || line->len > ACR_JOURNAL_MAX_RECORD ||
-        journal->end + line->len > ACR_JOURNAL_MAX_BYTES) {
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
-                    "cannot append to journal '%s': %s", journal->path,
-                    journal->broken ? "an earlier failed write could not be undone"
-                                    : "the record is too large");
-        return false;
-    }
+        journal->end + line->len > ACR_JOURNAL_MAX_BYTES)
+        return acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                             "cannot append to journal '%s': %s", journal->path,
+                             journal->broken ? "an earlier failed write could not be undone"
+                                             : "the record is too large");
     failed = write_at(journal->fd, line->str, line->len, journal->end);
     if (failed != 0) {
         journal->broken = ftruncate(journal->fd, (off_t)journal->end) != 0;

@@ -29,8 +29,7 @@ const char *acr_first_variable(const char *const *names)
 
 static bool refuse(GError **error, const char *source, const char *why)
 {
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s %s", source, why);
-    return false;
+    return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s %s", source, why);
 }
 
 bool acr_key_check(const char *key, const char *source, GError **error)
@@ -72,10 +71,8 @@ static bool check_result(const AcrSpawnResult *result, GError **error)
 {
     g_autofree char *why = NULL;
 
-    if (result->interrupted) {
-        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
-        return false;
-    }
+    if (result->interrupted)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     if (result->timed_out)
         why = g_strdup_printf("timed out after %d seconds", ACR_KEY_COMMAND_TIMEOUT_MS / 1000);
     else if (result->signal)
@@ -138,11 +135,9 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
     gssize len = 0;
     bool ok = false;
 
-    if (fd < 0) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot open %s: %s", source,
-                    g_strerror(errno));
-        return false;
-    }
+    if (fd < 0)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot open %s: %s", source,
+                             g_strerror(errno));
     if (check_file(fd, source, error)) {
         buffer = g_malloc0(ACR_KEY_MAX_BYTES + 1);
         len = read(fd, buffer, ACR_KEY_MAX_BYTES + 1); /* of a regular file: all of it */
@@ -157,11 +152,9 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
 
 bool acr_key_from_options(const AcrModelOptions *options, char **out_key, GError **error)
 {
-    if (options->key_command && options->key_file) {
-        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                            "a key comes from a command or from a file, not from both");
-        return false;
-    }
+    if (options->key_command && options->key_file)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                             "a key comes from a command or from a file, not from both");
     *out_key = NULL;
     if (options->key_command)
         return key_from_command(options, out_key, error);

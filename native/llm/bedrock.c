@@ -32,20 +32,20 @@ static const AcrWord finish_words[] = {
 
 static bool fail_without_key(const char *what, GError **error)
 {
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
-                "no key%s for Bedrock: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
-                "AWS_SECRET_ACCESS_KEY (or both in ~/.aws/credentials, profile '%s'), or give "
-                "--key-command or --key-file; and set AWS_REGION",
-                what, acr_aws_profile());
-    return false;
+    return acr_set_error(
+        error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
+        "no key%s for Bedrock: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY (or both in ~/.aws/credentials, profile '%s'), or give "
+        "--key-command or --key-file; and set AWS_REGION",
+        what, acr_aws_profile());
 }
 
 static bool fail_without_region(GError **error)
 {
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                "no region for Bedrock: set AWS_REGION, or region in ~/.aws/config, profile '%s'",
-                acr_aws_profile());
-    return false;
+    return acr_set_error(
+        error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+        "no region for Bedrock: set AWS_REGION, or region in ~/.aws/config, profile '%s'",
+        acr_aws_profile());
 }
 
 /* The host of a region; FIPS 140 where the user asks for it as AWS's tools let him. */

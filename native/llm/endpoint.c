@@ -141,11 +141,11 @@ static bool read_unix(AcrEndpoint *endpoint, const char *base)
 
 static bool refuse_base(const AcrEndpoint *endpoint, GError **error)
 {
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                "the base URL of model '%s' is not http://HOST[/PATH], https://HOST[/PATH] or "
-                "unix:PATH[:/PATH]",
-                endpoint->shown_name);
-    return false;
+    return acr_set_error(
+        error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+        "the base URL of model '%s' is not http://HOST[/PATH], https://HOST[/PATH] or "
+        "unix:PATH[:/PATH]",
+        endpoint->shown_name);
 }
 
 static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
@@ -203,13 +203,11 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
     }
     endpoint->is_official_dialect = !base && !provider->is_imitator;
     base = base ? base : provider->base_url;
-    if (!base) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "no server address for model '%s': give --base-url%s%s", endpoint->shown_name,
-                    provider->base_variables ? " or set " : "",
-                    provider->base_variables ? provider->base_variables[0] : "");
-        return false;
-    }
+    if (!base)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                             "no server address for model '%s': give --base-url%s%s",
+                             endpoint->shown_name, provider->base_variables ? " or set " : "",
+                             provider->base_variables ? provider->base_variables[0] : "");
     if (!read_base(endpoint, base, error))
         return false;
     add_path(endpoint);
@@ -249,10 +247,9 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
         has_own = has_own || acr_endpoint_find_header(endpoint, own[i]);
     if (endpoint->key || provider->needs_no_key || endpoint->unix_socket || has_own)
         return true;
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
-                "no key for model '%s': set %s, or give --key-command or --key-file",
-                endpoint->shown_name, names ? names : "its variable");
-    return false;
+    return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
+                         "no key for model '%s': set %s, or give --key-command or --key-file",
+                         endpoint->shown_name, names ? names : "its variable");
 }
 
 /* What the addresses of proxies hold of names and passwords: libcurl shows them where it cannot

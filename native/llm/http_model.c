@@ -343,9 +343,8 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
 
     self->report.window = failure->window;
     open_breaker(call, failure, text);
-    g_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s", self->base.name,
-                self->authority, text);
-    return false;
+    return acr_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s",
+                         self->base.name, self->authority, text);
 }
 
 /* Waits before the next try. False, with the failure made final, where there is none. */

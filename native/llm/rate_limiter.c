@@ -329,11 +329,10 @@ bool acr_llm_resume(const char *shared_dir, GError **error)
     g_autoptr(GPtrArray) paths = find_pauses(shared_dir);
 
     for (guint i = 0; i < paths->len; i++) {
-        if (g_unlink(paths->pdata[i]) != 0 && errno != ENOENT) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED, "cannot remove '%s': %s",
-                        (const char *)paths->pdata[i], g_strerror(errno));
-            return false;
-        }
+        if (g_unlink(paths->pdata[i]) != 0 && errno != ENOENT)
+            return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
+                                 "cannot remove '%s': %s", (const char *)paths->pdata[i],
+                                 g_strerror(errno));
     }
     return true;
 }

@@ -75,16 +75,7 @@ static Queue *queue_of(AcrScript *script, const char *label)
 
 /* ---- Reading ---- */
 
-G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    g_autofree char *text = g_strdup_vprintf(format, args);
-    va_end(args);
-    g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, text);
-    return false;
-}
+#define refuse(error, ...) acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, __VA_ARGS__)
 
 static bool read_expect(const AcrJson *value, Line *line, GError **error)
 {
@@ -241,11 +232,10 @@ static bool check_expect(const AcrScript *script, const Line *line, const AcrMod
             g_autofree char *missing = acr_text_quote(*e, SHOWN / 4);
             g_autofree char *shown = acr_text_quote(got, SHOWN);
 
-            g_set_error(
+            return acr_set_error(
                 error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
                 "script '%s', line %u: the request to agent '%s' (round %u) lacks %s; it holds %s",
                 script->name, line->number, request->label, request->step, missing, shown);
-            return false;
         }
     }
     return true;
@@ -257,12 +247,10 @@ bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrMod
     bool left = false;
     const Line *line = take(queue_of(script, request->label), request->step, &left);
 
-    if (!line && !left) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP,
-                    "script '%s' is used up: no line is left for agent '%s'", script->name,
-                    request->label);
-        return false;
-    }
+    if (!line && !left)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP,
+                             "script '%s' is used up: no line is left for agent '%s'", script->name,
+                             request->label);
     if (line && !check_expect(script, line, request, error))
         return false;
     *out = (AcrModelAnswer){
@@ -294,10 +282,8 @@ static bool script_complete(AcrModel *model, const AcrModelRequest *request, Acr
 {
     ScriptModel *self = (ScriptModel *)model;
 
-    if (acr_interrupted(self->interrupt)) {
-        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
-        return false;
-    }
+    if (acr_interrupted(self->interrupt))
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     return acr_script_answer(self->script, request, out, error);
 }
 

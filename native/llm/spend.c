@@ -108,10 +108,8 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
         if (*out_wait_ms < POLL_MS && spend->on_wait)
             spend->on_wait(spend->on_wait_ctx, "waiting for the reservations of other calls",
                            POLL_MS);
-        if (!acr_llm_wait(POLL_MS, spend->interrupt)) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
-            return false;
-        }
+        if (!acr_llm_wait(POLL_MS, spend->interrupt))
+            return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     }
 }
 

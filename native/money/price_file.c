@@ -28,16 +28,7 @@ static const struct {
     {"output_cost_per_reasoning_token", offsetof(AcrPriceTier, reasoning)},
 };
 
-G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    g_autofree char *text = g_strdup_vprintf(format, args);
-    va_end(args);
-    g_set_error_literal(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, text);
-    return false;
-}
+#define refuse(error, ...) acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, __VA_ARGS__)
 
 /* ---- Prices ---- */
 

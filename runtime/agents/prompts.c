@@ -74,19 +74,17 @@ static bool check_placeholders(const PromptSpec *spec, const char *path, const c
     gsize len;
     for (const char *at = text; (at = next_placeholder(at, &name, &len)); at = name + len) {
         int number = placeholder_number(spec, name, len);
-        if (number < 0) {
-            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
-                        "prompt '%s' has an unknown placeholder '{{%.*s}}'", path, (int)len, name);
-            return false;
-        }
+        if (number < 0)
+            return acr_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
+                                 "prompt '%s' has an unknown placeholder '{{%.*s}}'", path,
+                                 (int)len, name);
         seen[number] = true;
     }
     for (int i = 0; i < MAX_PLACEHOLDERS && spec->placeholders[i]; i++) {
-        if (!seen[i]) {
-            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
-                        "prompt '%s' lacks the placeholder '{{%s}}'", path, spec->placeholders[i]);
-            return false;
-        }
+        if (!seen[i])
+            return acr_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
+                                 "prompt '%s' lacks the placeholder '{{%s}}'", path,
+                                 spec->placeholders[i]);
     }
     return true;
 }
@@ -121,20 +119,16 @@ static bool check_override(const char *dir, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GDir) folder = g_dir_open(dir, 0, &reason);
-    if (!folder) {
-        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
-                    "cannot open the prompts folder: %s", reason->message);
-        return false;
-    }
+    if (!folder)
+        return acr_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
+                             "cannot open the prompts folder: %s", reason->message);
     for (const char *name; (name = g_dir_read_name(folder));) {
         bool known = !g_str_has_suffix(name, ".txt");
         for (guint i = 0; i < ACR_PROMPTS && !known; i++)
             known = strcmp(specs[i].file, name) == 0;
-        if (!known) {
-            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
-                        "'%s/%s' is not the name of a prompt", dir, name);
-            return false;
-        }
+        if (!known)
+            return acr_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
+                                 "'%s/%s' is not the name of a prompt", dir, name);
     }
     return true;
 }

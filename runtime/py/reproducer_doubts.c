@@ -28,7 +28,6 @@ bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
         g_ptr_array_extend_and_steal(doubts, g_steal_pointer(&texts));
         return true;
     }
-    g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                        "reproducer_doubts.find gave no fields");
-    return false;
+    return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
+                         "reproducer_doubts.find gave no fields");
 }

@@ -137,8 +137,8 @@ static bool fail_as_recorded(const AcrJson *failure, GError **error)
     for (gint i = 0; i < ACR_LLM_ERRORS; i++)
         if (g_strcmp0(name, acr_llm_error_name(i)) == 0)
             code = i;
-    g_set_error_literal(error, ACR_LLM_ERROR, code, message ? message : "a recorded failure");
-    return false;
+    return acr_set_error(error, ACR_LLM_ERROR, code, "%s",
+                         message ? message : "a recorded failure");
 }
 
 /* ---- The model ---- */
@@ -205,11 +205,9 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
 {
     g_auto(AcrModelAnswer) answer = {0};
     g_autoptr(GError) failure = NULL;
-    if (!self->inner) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
-                    "the journal ends before the run does");
-        return false;
-    }
+    if (!self->inner)
+        return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
+                             "the journal ends before the run does");
     if (!acr_loops_in_time(self->recorder->budget, error))
         return false;
     gint64 start = g_get_monotonic_time(), window = 0;

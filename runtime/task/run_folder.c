@@ -104,11 +104,9 @@ static bool check_free(const char *path, GError **error)
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return true;
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
-    if (!dir) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                    "cannot read the folder '%s'", path);
-        return false;
-    }
+    if (!dir)
+        return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                             "cannot read the folder '%s'", path);
     for (const char *name; (name = g_dir_read_name(dir));)
         if (!is_beginning(path, name) && !acr_folder_exists(path)) /* begun meanwhile */
             return refuse(error, path,

@@ -31,8 +31,7 @@ static bool check_readable(const AcrIndex *index, GError **error)
         const AcrIndexFile *file = acr_index_file(index, i);
         if (!file->missing)
             continue;
-        g_set_error_literal(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, file->unparsed);
-        return false;
+        return acr_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, "%s", file->unparsed);
     }
     return true;
 }
@@ -42,8 +41,7 @@ static bool check_record(const AcrOutlineRecord *record, GError **error)
 {
     if (!record || !record->late)
         return true;
-    g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, record->late);
-    return false;
+    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "%s", record->late);
 }
 
 static bool outline_here(void *ctx, const AcrOutlineBatch *batch, GError **error)
