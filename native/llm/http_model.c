@@ -286,7 +286,7 @@ static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure
     if (hold_ms > MAX_HONOURED_WAIT_MS)
         hold_ms = 0; /* nobody waits that long: each caller gives up */
     if (call->self->limiter)
-        acr_limiter_leave(call->self->limiter, attempt->ok, is_throttled, hold_ms);
+        acr_limiter_leave(call->self->limiter, is_throttled, hold_ms);
 }
 
 static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
