@@ -166,23 +166,6 @@ static void grow(gint64 *counter, const AcrJson *usage, const char *key)
         *counter = said < 0 ? -1 : MAX(*counter, said);
 }
 
-/* What is written to the cache, taken apart by how long it is kept. */
-static void read_written(AcrUsage *counters, const AcrJson *usage)
-{
-    const AcrJson *parts = acr_json_get(usage, "cache_creation");
-    gint64 all = acr_counter(usage, "cache_creation_input_tokens");
-    gint64 minutes = acr_counter(parts, "ephemeral_5m_input_tokens");
-    gint64 hour = acr_counter(parts, "ephemeral_1h_input_tokens");
-
-    if (minutes >= 0 || hour >= 0)
-        all = MAX(all, MAX(minutes, 0) + MAX(hour, 0));
-    if (all < 0)
-        return;
-    all = MAX(all, MAX(counters->written, 0) + MAX(counters->written_1h, 0));
-    counters->written_1h = MIN(MAX(MAX(counters->written_1h, hour), 0), all);
-    counters->written = all - counters->written_1h;
-}
-
 /*
  * Of message_start and message_delta, whose counters are cumulative. `is_final`: the output's count is
  * the last.
@@ -195,7 +178,7 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
         return;
     grow(&counters->input, usage, "input_tokens");
     grow(&counters->cached, usage, "cache_read_input_tokens");
-    read_written(counters, usage);
+    grow(&counters->written, usage, "cache_creation_input_tokens");
     if (!is_final)
         return;
     grow(&counters->output, usage, "output_tokens");

@@ -1,8 +1,8 @@
 /*
  * A list of prices of LiteLLM's shape: an object of models, each with USD a token under names like
  * "input_cost_per_token" and "…_above_200k_tokens". Rows of other things than text (images, sound)
- * and "sample_spec", which is documentation, are skipped; prices of service tiers and batches,
- * which are not asked for, too. Where a price is lower at some hours, the full one counts. The
+ * and "sample_spec", which is documentation, are skipped; prices of service tiers, batches and
+ * writes to a cache for an hour, which are not asked for, too. Where a price is lower at some hours, the full one counts. The
  * built-in table and a user's file are both read here.
  */
 #include "money/price_private.h"
@@ -14,7 +14,7 @@
 #define PICO_PER_USD 1e12
 #define MAX_TOKENS 1000000000000 /* of a limit or a threshold */
 
-static const AcrPriceTier nothing = {-1, -1, -1, -1, -1, -1};
+static const AcrPriceTier nothing = {-1, -1, -1, -1, -1};
 
 static const struct {
     const char *member;
@@ -23,7 +23,6 @@ static const struct {
     {"input_cost_per_token", offsetof(AcrPriceTier, input)},
     {"cache_read_input_token_cost", offsetof(AcrPriceTier, cached)},
     {"cache_creation_input_token_cost", offsetof(AcrPriceTier, written)},
-    {"cache_creation_input_token_cost_above_1hr", offsetof(AcrPriceTier, written_1h)},
     {"output_cost_per_token", offsetof(AcrPriceTier, output)},
     {"output_cost_per_reasoning_token", offsetof(AcrPriceTier, reasoning)},
 };
