@@ -94,7 +94,8 @@ static void take_line(AcrSse *sse, const char *line, gsize len)
     if (colon == line) /* a comment: a sign of life, no content */
         return;
     /* A piece of JSON: an error, as of a server that forgot that it streams. */
-    if (*line && strchr("{}[]\" \t", *line)) {
+    const char *sign = line + strspn(line, " \t");
+    if (*sign && strchr("{}[]\"", *sign)) {
         take_field(sse, "data", strlen("data"), line, len);
         return;
     }
