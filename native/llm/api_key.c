@@ -48,15 +48,11 @@ bool acr_key_check(const char *key, const char *source, GError **error)
 static bool take_line(char *text, gsize len, const char *source, char **out_key, GError **error)
 {
     const char *end = memchr(text, '\n', len);
-    char *key = NULL;
-    bool ok = !memchr(text, '\0', len);
+    char *key = g_strstrip(g_strndup(text, end ? (gsize)(end - text) : len));
+    bool ok = memchr(text, '\0', len)
+                  ? refuse(error, source, "contains a character that no key has")
+                  : acr_key_check(key, source, error);
 
-    if (ok) {
-        key = g_strstrip(g_strndup(text, end ? (gsize)(end - text) : len));
-        ok = acr_key_check(key, source, error);
-    } else {
-        refuse(error, source, "contains a character that no key has");
-    }
     explicit_bzero(text, len);
     if (ok)
         *out_key = key;

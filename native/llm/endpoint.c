@@ -197,10 +197,8 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
         found = provider->base(&reason);
         base = found;
     }
-    if (reason) {
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
-    }
+    if (reason)
+        return acr_pass_error(error, &reason);
     endpoint->is_official_dialect = !base && !provider->is_imitator;
     base = base ? base : provider->base_url;
     if (!base)
@@ -252,6 +250,15 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
                          endpoint->shown_name, names ? names : "its variable");
 }
 
+/* "user:password", and the password alone. */
+static void keep_credentials(AcrEndpoint *endpoint, const char *text)
+{
+    const char *colon = strchr(text, ':');
+
+    acr_endpoint_secret(endpoint, text);
+    acr_endpoint_secret(endpoint, colon ? colon + 1 : NULL);
+}
+
 /* What the addresses of proxies hold of names and passwords: libcurl shows them where it cannot
  * read them, and a proxy may give back what it was sent: as it is, or in base64. */
 static void keep_proxy_secrets(AcrEndpoint *endpoint)
@@ -262,19 +269,17 @@ static void keep_proxy_secrets(AcrEndpoint *endpoint)
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         const char *value = acr_variable(names[i]);
         const char *end = value ? strrchr(value, '@') : NULL;
-        const char *scheme = value ? strstr(value, "://") : NULL;
-        const char *start = end && scheme && scheme < end ? scheme + strlen("://") : value;
-        char *given = end ? g_strndup(start, (gsize)(end - start)) : NULL;
-        char *plain = given ? g_uri_unescape_string(given, NULL) : NULL;
-        char *basic = plain ? g_base64_encode((guchar *)plain, strlen(plain)) : NULL;
-        const char *const colons[] = {given ? strchr(given, ':') : NULL,
-                                      plain ? strchr(plain, ':') : NULL};
+        const char *scheme = end ? g_strstr_len(value, end - value, "://") : NULL;
+        const char *start = scheme ? scheme + strlen("://") : value;
 
-        acr_endpoint_secret(endpoint, given);
-        acr_endpoint_secret(endpoint, plain);
+        if (!end)
+            continue;
+        char *given = g_strndup(start, (gsize)(end - start));
+        char *plain = g_uri_unescape_string(given, NULL);
+        char *basic = g_base64_encode((guchar *)(plain ? plain : ""), plain ? strlen(plain) : 0);
+        keep_credentials(endpoint, given);
+        keep_credentials(endpoint, plain ? plain : "");
         acr_endpoint_secret(endpoint, basic);
-        for (gsize k = 0; k < G_N_ELEMENTS(colons); k++)
-            acr_endpoint_secret(endpoint, colons[k] ? colons[k] + 1 : NULL);
         acr_wipe(given);
         acr_wipe(plain);
         acr_wipe(basic);

@@ -55,8 +55,8 @@ static int lock_slot(int fd, short type, int slot)
     return rc == 0 ? 0 : errno;
 }
 
-/* Until when nobody sends, in milliseconds since the epoch; 0: there was no hold yet, or what is
- * said cannot be right. */
+/* Until when nobody sends, in milliseconds since the epoch; 0: there was no hold yet, or the text
+ * cannot be right. */
 static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
 {
     char text[HOLD_DIGITS + 1] = "";
