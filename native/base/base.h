@@ -34,6 +34,8 @@ GQuark acr_base_error_quark(void);
 /* As g_set_error; returns false, for `return`. */
 bool acr_set_error(GError **error, GQuark domain, int code, const char *format, ...)
     G_GNUC_PRINTF(4, 5);
+/* Hands on the error in *from, which then is NULL; returns false, for `return`. */
+bool acr_pass_error(GError **error, GError **from);
 
 /* ---- Interruption ---- */
 

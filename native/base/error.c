@@ -32,6 +32,12 @@ bool acr_set_error(GError **error, GQuark domain, int code, const char *format, 
     return false;
 }
 
+bool acr_pass_error(GError **error, GError **from)
+{
+    g_propagate_error(error, g_steal_pointer(from));
+    return false;
+}
+
 bool acr_base_fail(GError **error, int err, const char *format, ...)
 {
     va_list args;

@@ -81,10 +81,8 @@ static bool scan_file(Scan *scan, FILE *file, guint64 *out_size, GError **error)
     guint64 off = 0;
     for (int c; (c = getc_unlocked(file)) != EOF; off++) {
         gsize at = (gsize)(off - scan->line_off);
-        if (scan->bad) {
-            g_propagate_error(error, g_steal_pointer(&scan->bad));
-            return false;
-        }
+        if (scan->bad)
+            return acr_pass_error(error, &scan->bad);
         if (c == '\n')
             add_line(scan, head, at);
         else if (at < HEAD)

@@ -364,10 +364,8 @@ static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
         wait_until(&python->to_callers, &python->mutex,
                    job->started ? job->give_up_us : G_MAXINT64);
     }
-    if (job->error) {
-        g_propagate_error(error, g_steal_pointer(&job->error));
-        return false;
-    }
+    if (job->error)
+        return acr_pass_error(error, &job->error);
     *out = g_steal_pointer(&job->result);
     return true;
 }

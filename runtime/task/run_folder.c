@@ -154,8 +154,7 @@ static bool read_meta(AcrFolder *folder, GError **error)
     if (!bytes) {
         if (g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
             return true;
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
+        return acr_pass_error(error, &reason);
     }
     folder->meta = acr_json_parse_bytes(bytes, NULL);
     if (acr_json_type(folder->meta) != ACR_JSON_OBJECT)

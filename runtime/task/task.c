@@ -342,8 +342,7 @@ static bool work(Task *task, AcrRunResult *out, GError **error)
     }
     if (is_over)
         return apply(task, &out->found, error);
-    g_propagate_error(error, g_steal_pointer(&reason));
-    return false;
+    return acr_pass_error(error, &reason);
 }
 
 static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
