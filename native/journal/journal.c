@@ -29,13 +29,13 @@ struct AcrJournal {
     bool broken;        /* a failed record could not be taken back: nothing more is appended */
 };
 
-static void set_errno(GError **error, int number, const char *what, const char *path)
+static bool fail_errno(GError **error, int number, const char *what, const char *path)
 {
     bool full = number == ENOSPC || number == EDQUOT || number == EROFS || number == EFBIG;
 
-    g_set_error(error, ACR_JOURNAL_ERROR,
-                full ? ACR_JOURNAL_ERROR_NO_SPACE : ACR_JOURNAL_ERROR_FAILED,
-                "cannot %s journal '%s': %s", what, path, g_strerror(number));
+    return acr_set_error(error, ACR_JOURNAL_ERROR,
+                         full ? ACR_JOURNAL_ERROR_NO_SPACE : ACR_JOURNAL_ERROR_FAILED,
+                         "cannot %s journal '%s': %s", what, path, g_strerror(number));
 }
 
 /* A journal that is to be appended to is never reached through a symbolic link. */
@@ -46,10 +46,8 @@ static bool open_file(AcrJournal *journal, guint64 *out_size, GError **error)
 
     flags |= journal->mode == ACR_JOURNAL_APPEND ? O_RDWR | O_CREAT | O_NOFOLLOW : O_RDONLY;
     journal->fd = open(journal->path, flags, 0644);
-    if (journal->fd < 0 || fstat(journal->fd, &st) != 0) {
-        set_errno(error, errno, "open", journal->path);
-        return false;
-    }
+    if (journal->fd < 0 || fstat(journal->fd, &st) != 0)
+        return fail_errno(error, errno, "open", journal->path);
     *out_size = (guint64)st.st_size;
     if (S_ISREG(st.st_mode) && *out_size <= ACR_JOURNAL_MAX_BYTES)
         return true;
@@ -67,10 +65,8 @@ static bool settle_file(AcrJournal *journal, guint64 size, GError **error)
     if (journal->mode == ACR_JOURNAL_READ)
         return true;
     if (size > journal->end &&
-        (ftruncate(journal->fd, (off_t)journal->end) != 0 || fsync(journal->fd) != 0)) {
-        set_errno(error, errno, "repair", journal->path);
-        return false;
-    }
+        (ftruncate(journal->fd, (off_t)journal->end) != 0 || fsync(journal->fd) != 0))
+        return fail_errno(error, errno, "repair", journal->path);
     if (size == 0 && !acr_dir_sync(folder, error)) {
         g_prefix_error(error, "cannot make journal '%s': ", journal->path);
         return false;
@@ -233,8 +229,7 @@ bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *r
     failed = write_at(journal->fd, line->str, line->len, journal->end);
     if (failed != 0) {
         journal->broken = ftruncate(journal->fd, (off_t)journal->end) != 0;
-        set_errno(error, failed, "append to", journal->path);
-        return false;
+        return fail_errno(error, failed, "append to", journal->path);
     }
     journal->end += line->len;
     journal->position++;

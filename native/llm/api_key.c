@@ -126,7 +126,7 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
 {
     g_autofree char *shown = acr_redact_line(path, NULL, 300);
     g_autofree char *source = g_strdup_printf("the key file '%s'", shown);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    ACR_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     char *buffer = NULL;
     gssize len = 0;
     bool ok = false;
@@ -142,7 +142,6 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
         explicit_bzero(buffer, ACR_KEY_MAX_BYTES + 1);
         g_free(buffer);
     }
-    close(fd);
     return ok;
 }
 
