@@ -356,26 +356,20 @@ static void litellm_rows_go_before_the_table(void)
     g_assert_cmpint(price.base.input, ==, 2500000);
 }
 
-static void litellm_ranges_are_tiers(void)
+/* Their first price would not bound the others. */
+static void rows_of_ranges_are_left_out(void)
 {
     static const char text[] =
         "{\"dashscope/q\":{\"litellm_provider\":\"dashscope\",\"mode\":\"chat\","
-        "\"tiered_pricing\":["
+        "\"input_cost_per_token\":1e-9,\"output_cost_per_token\":1e-9,\"tiered_pricing\":["
         "{\"range\":[0,100],\"input_cost_per_token\":1e-9,\"output_cost_per_token\":1e-9},"
-        "{\"range\":[100,200.0],\"input_cost_per_token\":2e-9,\"output_cost_per_token\":2e-9},"
-        "{\"range\":[200,300],\"input_cost_per_token\":3e-9,\"output_cost_per_token\":3e-9},"
-        "{\"range\":[300,400],\"input_cost_per_token\":4e-9,\"output_cost_per_token\":4e-9},"
-        "{\"range\":[400,500],\"input_cost_per_token\":5e-9,\"output_cost_per_token\":5e-9}]}}";
+        "{\"range\":[100,200],\"input_cost_per_token\":2e-9,\"output_cost_per_token\":2e-9}]},"
+        "\"mine\":{\"input_cost_per_token\":0,\"output_cost_per_token\":0}}";
     g_autoptr(AcrPrices) prices = prices_from(text, NULL);
     AcrPrice price;
 
-    g_assert_true(acr_prices_find(prices, "dashscope/q", &price));
-    g_assert_cmpint(price.base.input, ==, 1000);
-    g_assert_cmpint(price.tiers[1].above, ==, 200);
-    g_assert_cmpint(price.tiers[1].tier.output, ==, 3000);
-    g_assert_cmpint(price.tiers[3].above, ==, 400);
-    g_assert_cmpint(price.tiers[3].tier.output, ==, 5000);
-    g_assert_cmpint(price.tiers[4].above, ==, 0);
+    g_assert_true(acr_prices_find(prices, "vllm/mine", &price));
+    g_assert_false(acr_prices_find(prices, "dashscope/q", &price));
 }
 
 static void a_malformed_file_is_told_with_its_member(void)
@@ -395,7 +389,7 @@ static void a_malformed_file_is_told_with_its_member(void)
         {"{\"m\":{\"output_cost_per_token\":1e999}}", "output_cost_per_token"},
         {"{\"m\":{\"max_output_tokens\":\"many\"}}", "max_output_tokens"},
         {"{\"m\":{\"max_output_tokens\":-3}}", "max_output_tokens"},
-        {"{\"m\":{\"tiered_pricing\":[{}]}}", "tiered_pricing"},
+        {"{\"m\":{\"tiered_pricing\":[{}]}}", "no price"},
         {"{\"m\":{" ABOVE("1") ABOVE("2") ABOVE("3") ABOVE("4") ABOVE("5") ABOVE("6") ABOVE("7")
              ABOVE("8") "\"output_cost_per_token_above_9k_tokens\":0}}",
          "one threshold too many"},
@@ -438,7 +432,7 @@ void add_prices_tests(void)
     ADD(the_highest_prices_are_as_high_as_any);
     ADD(bare_names_belong_to_a_provider_or_to_none);
     ADD(litellm_rows_go_before_the_table);
-    ADD(litellm_ranges_are_tiers);
+    ADD(rows_of_ranges_are_left_out);
     ADD(a_malformed_file_is_told_with_its_member);
     ADD(a_missing_file_is_wrong_usage);
 #undef ADD
