@@ -45,24 +45,6 @@ static void each_version_has_its_way_to_send_a_key(void)
     clear_variables();
 }
 
-static void what_is_no_version_is_refused(void)
-{
-    static const char *const versions[] = {"2023", "2023-06-01 ", "2023-6-1", "newest"};
-    AcrModelOptions options = {.temperature = -1};
-
-    clear_variables();
-    g_setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789", TRUE);
-    for (gsize i = 0; i < G_N_ELEMENTS(versions); i++) {
-        g_autoptr(GError) error = NULL;
-        AcrEndpoint endpoint = {0};
-
-        g_setenv("ANTHROPIC_API_VERSION", versions[i], TRUE);
-        g_assert_false(acr_endpoint_make(P, "anthropic/m", "m", &options, &endpoint, &error));
-        g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
-    }
-    clear_variables();
-}
-
 static void a_key_is_needed_and_all_its_variables_are_named(void)
 {
     AcrModelOptions own = {.temperature = -1};
@@ -435,7 +417,6 @@ static void refusals_have_their_class(void)
 void add_anthropic_tests(void)
 {
     TEST(each_version_has_its_way_to_send_a_key);
-    TEST(what_is_no_version_is_refused);
     TEST(a_key_is_needed_and_all_its_variables_are_named);
     TEST(addresses_hold_the_version_once);
     TEST(headers_of_the_environment_go_before_ours_and_behind_the_options);
