@@ -31,6 +31,12 @@ GQuark acr_base_error_quark(void);
 
 #define ACR_MUST_USE G_GNUC_WARN_UNUSED_RESULT
 
+/* As g_set_error; returns false, for `return`. */
+bool acr_set_error(GError **error, GQuark domain, int code, const char *format, ...)
+    G_GNUC_PRINTF(4, 5);
+/* Hands on the error in *from, which then is NULL; returns false, for `return`. */
+bool acr_pass_error(GError **error, GError **from);
+
 /* ---- Interruption ---- */
 
 /* Set by a signal handler, polled by whatever may wait. Zero-initialise. */

@@ -54,21 +54,10 @@ static const char *iconv_name(const char *canonical)
     return canonical;
 }
 
-/* Editors append the kind of line end: "utf-8-unix". */
-static void cut_line_end_suffix(char *name)
-{
-    static const char *const suffixes[] = {"-unix", "-dos", "-mac"};
-    for (gsize i = 0; i < G_N_ELEMENTS(suffixes); i++) {
-        if (g_str_has_suffix(name, suffixes[i]))
-            name[strlen(name) - strlen(suffixes[i])] = '\0';
-    }
-}
-
 static char *canonical_name(const char *name, gsize len)
 {
     g_autofree char *lower = g_ascii_strdown(name, len);
     g_strdelimit(lower, "_", '-');
-    cut_line_end_suffix(lower);
     const Alias *alias = alias_of(lower);
     return alias ? g_strdup(alias->canonical) : g_steal_pointer(&lower);
 }

@@ -1,6 +1,7 @@
 /*
- * The error domain of base, and the one place that turns an errno into it: callers branch on "not
- * there" and "disk full", everything else is a message for people.
+ * How a function that returns a truth value fails, in any domain; the error domain of base, and the
+ * one place that turns an errno into it: callers branch on "not there" and "disk full", everything
+ * else is a message for people.
  */
 #include "base/base_private.h"
 
@@ -22,12 +23,26 @@ static AcrBaseError code_of(int err)
     }
 }
 
+bool acr_set_error(GError **error, GQuark domain, int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_propagate_error(error, g_error_new_valist(domain, code, format, args));
+    va_end(args);
+    return false;
+}
+
+bool acr_pass_error(GError **error, GError **from)
+{
+    g_propagate_error(error, g_steal_pointer(from));
+    return false;
+}
+
 bool acr_base_fail(GError **error, int err, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     g_autofree char *what = g_strdup_vprintf(format, args);
     va_end(args);
-    g_set_error(error, ACR_BASE_ERROR, code_of(err), "%s: %s", what, g_strerror(err));
-    return false;
+    return acr_set_error(error, ACR_BASE_ERROR, code_of(err), "%s: %s", what, g_strerror(err));
 }

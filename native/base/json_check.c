@@ -25,9 +25,8 @@ typedef struct {
 
 static bool fail_at(Scan *scan, gsize pos, const char *what)
 {
-    g_set_error(scan->error, ACR_BASE_ERROR, ACR_BASE_ERROR_MALFORMED,
-                "malformed JSON at byte %" G_GSIZE_FORMAT ": %s", pos, what);
-    return false;
+    return acr_set_error(scan->error, ACR_BASE_ERROR, ACR_BASE_ERROR_MALFORMED,
+                         "malformed JSON at byte %" G_GSIZE_FORMAT ": %s", pos, what);
 }
 
 /* The byte at the read position; 0 at the end, which no valid text holds. */
@@ -158,9 +157,8 @@ static bool scan_number(Scan *scan)
 
 static bool too_big(Scan *scan, const char *what, int limit)
 {
-    g_set_error(scan->error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                "JSON %s %d at byte %" G_GSIZE_FORMAT, what, limit, scan->pos);
-    return false;
+    return acr_set_error(scan->error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                         "JSON %s %d at byte %" G_GSIZE_FORMAT, what, limit, scan->pos);
 }
 
 static bool scan_mark(Scan *scan, char c)

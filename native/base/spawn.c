@@ -140,8 +140,8 @@ static bool check_folder(const char *cwd, GError **error)
     struct stat st;
     if (!cwd || (stat(cwd, &st) == 0 && S_ISDIR(st.st_mode) && access(cwd, X_OK) == 0))
         return true;
-    g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED, "cannot enter folder '%s'", cwd);
-    return false;
+    return acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED, "cannot enter folder '%s'",
+                         cwd);
 }
 
 /* ---- Reading ---- */

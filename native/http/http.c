@@ -35,9 +35,8 @@ bool acr_http_global_init(GError **error)
         g_setenv("SSLKEYLOGFILE", key_log, TRUE);
     if (code == CURLE_OK)
         return true;
-    g_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED, "cannot start libcurl: %s",
-                curl_easy_strerror(code));
-    return false;
+    return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED, "cannot start libcurl: %s",
+                         curl_easy_strerror(code));
 }
 
 void acr_http_global_cleanup(void)
@@ -148,15 +147,13 @@ static bool fail(const AcrHttpTransfer *x, CURLcode code, GError **error)
 
     if (x->end != ACR_HTTP_END_NONE)
         return fail_ended(x, error);
-    if (is_long_line(code, x->asked)) {
-        g_set_error_literal(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TOO_BIG,
-                            "the response has a header line that is too long");
-        return false;
-    }
-    g_set_error(error, ACR_HTTP_ERROR, (gint)class_of(code, x->asked), "no response from %s: %s%s",
-                x->request->unix_socket ? x->request->unix_socket : x->authority, what,
-                is_untrusted(x, code) ? " (SSL_CERT_FILE names the certificates to trust)" : "");
-    return false;
+    if (is_long_line(code, x->asked))
+        return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_TOO_BIG,
+                             "the response has a header line that is too long");
+    return acr_set_error(
+        error, ACR_HTTP_ERROR, (gint)class_of(code, x->asked), "no response from %s: %s%s",
+        x->request->unix_socket ? x->request->unix_socket : x->authority, what,
+        is_untrusted(x, code) ? " (SSL_CERT_FILE names the certificates to trust)" : "");
 }
 
 /* ---- The wait ---- */

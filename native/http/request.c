@@ -19,8 +19,8 @@
 
 static bool refuse(GError **error, const char *what)
 {
-    g_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED, "cannot send the request: %s", what);
-    return false;
+    return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
+                         "cannot send the request: %s", what);
 }
 
 /* Without memory the program ends, as GLib's allocations do. */
@@ -78,11 +78,9 @@ static bool set_certificates(const AcrHttpTransfer *x, GError **error)
     }
     if (!file)
         return true;
-    if (access(file, R_OK) != 0 || !g_file_test(file, G_FILE_TEST_IS_REGULAR)) {
-        g_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
-                    "cannot read the certificates '%s' that %s names", file, named_by);
-        return false;
-    }
+    if (access(file, R_OK) != 0 || !g_file_test(file, G_FILE_TEST_IS_REGULAR))
+        return acr_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_FAILED,
+                             "cannot read the certificates '%s' that %s names", file, named_by);
     curl_easy_setopt(easy, CURLOPT_CAINFO, file);
     curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
     curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, file);

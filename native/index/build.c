@@ -222,11 +222,9 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
 {
     guint failures = 0;
     for (gsize i = 0; i < batch->n; i++) {
-        if (acr_interrupted(batch->interrupt)) {
-            g_set_error_literal(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
-                                "interrupted while indexing");
-            return false;
-        }
+        if (acr_interrupted(batch->interrupt))
+            return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
+                                 "interrupted while indexing");
         g_autoptr(GError) why = NULL;
         g_autoptr(GBytes) rows = NULL, source = batch->read(batch->ctx, i);
         if (!source)
@@ -235,11 +233,9 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
         AcrOutlineFailure failure = {.why = ok ? "" : why->message};
         batch->done(batch->ctx, i, ok ? rows : NULL, ok ? NULL : &failure);
         failures = ok ? 0 : failures + 1;
-        if (failures == MAX_FAILURES_IN_A_ROW) {
-            g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
-                        "cannot outline any more files: %s", why->message);
-            return false;
-        }
+        if (failures == MAX_FAILURES_IN_A_ROW)
+            return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
+                                 "cannot outline any more files: %s", why->message);
     }
     return true;
 }

@@ -78,8 +78,8 @@ static bool remove_files(const char *path, AcrCacheDatabase *database, GError **
         g_autofree char *name = g_strconcat(path, endings[i], NULL);
         if (unlink(name) == 0 || errno == ENOENT)
             continue;
-        g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "%s", g_strerror(errno));
-        return false;
+        return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "%s",
+                             g_strerror(errno));
     }
     return true;
 }
@@ -286,9 +286,8 @@ void acr_index_cache_put(AcrIndexCache *cache, const guint8 id[ACR_BLOB_ID_LEN],
 
 static bool fail_to_clear(GError **error, const char *path, const char *why)
 {
-    g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
-                "cannot remove the outline cache '%s': %s", path, why);
-    return false;
+    return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
+                         "cannot remove the outline cache '%s': %s", path, why);
 }
 
 bool acr_index_cache_clear(const char *path, GError **error)

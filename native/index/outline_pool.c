@@ -64,9 +64,8 @@ static bool start(Pool *pool, Worker *worker)
         pool->no_more = true;
         if (has_any(pool))
             return true;
-        g_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
-                    "cannot start an outline worker: %s", why->message);
-        return false;
+        return acr_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
+                             "cannot start an outline worker: %s", why->message);
     }
     worker->ready = worker->busy = false;
     worker->out_at = 0;
@@ -95,9 +94,8 @@ static bool lose(Pool *pool, Worker *worker, const char *reason, gint64 grace_ms
     if (!worker->ready && has_any(pool)) {
         pool->no_more = true;
     } else if (!worker->ready && ++pool->starts_lost >= MAX_STARTS_LOST) {
-        g_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
-                    "cannot start an outline worker: %s", text);
-        return false;
+        return acr_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED,
+                             "cannot start an outline worker: %s", text);
     }
     if (worker->busy)
         finish(pool, worker, NULL, &(AcrOutlineFailure){.why = text});
@@ -296,11 +294,9 @@ static bool is_busy(const Pool *pool)
 static bool run(Pool *pool)
 {
     while (is_busy(pool)) {
-        if (acr_interrupted(pool->batch->interrupt)) {
-            g_set_error_literal(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
-                                "interrupted while indexing");
-            return false;
-        }
+        if (acr_interrupted(pool->batch->interrupt))
+            return acr_set_error(pool->error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
+                                 "interrupted while indexing");
         if (!step(pool))
             return false;
     }

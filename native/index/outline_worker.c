@@ -14,9 +14,8 @@
 
 static bool socket_error(GError **error, const char *what)
 {
-    g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "cannot %s: %s", what,
-                errno ? g_strerror(errno) : "it ended in the middle of a request");
-    return false;
+    return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "cannot %s: %s", what,
+                         errno ? g_strerror(errno) : "it ended in the middle of a request");
 }
 
 /* Reads all of `len` bytes; at the very end of the stream *out_end, where that is asked for. */

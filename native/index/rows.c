@@ -312,9 +312,8 @@ bool acr_index_add_rows(AcrIndex *index, guint32 file, const char *rows, gsize l
     if (!decode_all(&decoder, text, len, &row)) {
         g_array_set_size(index->symbols, symbols);
         g_ptr_array_set_size(index->bases, (gint)bases);
-        g_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED, "rows malformed (row %u)",
-                    row);
-        return false;
+        return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_MALFORMED,
+                             "rows malformed (row %u)", row);
     }
     if (text)
         g_ptr_array_add(index->texts, g_steal_pointer(&text));

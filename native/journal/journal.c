@@ -29,13 +29,13 @@ struct AcrJournal {
     bool broken;        /* a failed record could not be taken back: nothing more is appended */
 };
 
-static void set_errno(GError **error, int number, const char *what, const char *path)
+static bool fail_errno(GError **error, int number, const char *what, const char *path)
 {
     bool full = number == ENOSPC || number == EDQUOT || number == EROFS || number == EFBIG;
 
-    g_set_error(error, ACR_JOURNAL_ERROR,
-                full ? ACR_JOURNAL_ERROR_NO_SPACE : ACR_JOURNAL_ERROR_FAILED,
-                "cannot %s journal '%s': %s", what, path, g_strerror(number));
+    return acr_set_error(error, ACR_JOURNAL_ERROR,
+                         full ? ACR_JOURNAL_ERROR_NO_SPACE : ACR_JOURNAL_ERROR_FAILED,
+                         "cannot %s journal '%s': %s", what, path, g_strerror(number));
 }
 
 /* A journal that is to be appended to is never reached through a symbolic link. */
@@ -46,16 +46,14 @@ static bool open_file(AcrJournal *journal, guint64 *out_size, GError **error)
 
     flags |= journal->mode == ACR_JOURNAL_APPEND ? O_RDWR | O_CREAT | O_NOFOLLOW : O_RDONLY;
     journal->fd = open(journal->path, flags, 0644);
-    if (journal->fd < 0 || fstat(journal->fd, &st) != 0) {
-        set_errno(error, errno, "open", journal->path);
-        return false;
-    }
+    if (journal->fd < 0 || fstat(journal->fd, &st) != 0)
+        return fail_errno(error, errno, "open", journal->path);
     *out_size = (guint64)st.st_size;
     if (S_ISREG(st.st_mode) && *out_size <= ACR_JOURNAL_MAX_BYTES)
         return true;
-    g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED, "cannot open journal '%s': %s",
-                journal->path, S_ISREG(st.st_mode) ? "larger than 8 GiB" : "not a regular file");
-    return false;
+    return acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                         "cannot open journal '%s': %s", journal->path,
+                         S_ISREG(st.st_mode) ? "larger than 8 GiB" : "not a regular file");
 }
 
 /* Makes the file's name survive a crash (a new journal), and takes a dropped last record off the
@@ -67,10 +65,8 @@ static bool settle_file(AcrJournal *journal, guint64 size, GError **error)
     if (journal->mode == ACR_JOURNAL_READ)
         return true;
     if (size > journal->end &&
-        (ftruncate(journal->fd, (off_t)journal->end) != 0 || fsync(journal->fd) != 0)) {
-        set_errno(error, errno, "repair", journal->path);
-        return false;
-    }
+        (ftruncate(journal->fd, (off_t)journal->end) != 0 || fsync(journal->fd) != 0))
+        return fail_errno(error, errno, "repair", journal->path);
     if (size == 0 && !acr_dir_sync(folder, error)) {
         g_prefix_error(error, "cannot make journal '%s': ", journal->path);
         return false;
@@ -132,19 +128,18 @@ static bool check_same(const AcrJournal *journal, const AcrJson *record, const c
     if (strcmp(recorded, event) != 0) {
         g_autofree char *shown = acr_text_shorten(recorded, 200);
 
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
-                    "the run diverges from its journal at line %zu: recorded is the event '%s', "
-                    "now it is '%s'",
-                    journal->position + 1, shown, event);
-        return false;
+        return acr_set_error(
+            error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
+            "the run diverges from its journal at line %zu: recorded is the event '%s', "
+            "now it is '%s'",
+            journal->position + 1, shown, event);
     }
     if (acr_json_equal(then, request, "time"))
         return true;
     difference = acr_journal_difference(then, request);
-    g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
-                "the run diverges from its journal at line %zu, event '%s', %s",
-                journal->position + 1, event, difference);
-    return false;
+    return acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DIVERGED,
+                         "the run diverges from its journal at line %zu, event '%s', %s",
+                         journal->position + 1, event, difference);
 }
 
 bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *request,
@@ -155,13 +150,11 @@ bool acr_journal_ask(AcrJournal *journal, const char *event, const AcrJson *requ
     AcrJson *answer = NULL;
 
     if (acr_journal_is_live(journal)) {
-        if (journal->mode == ACR_JOURNAL_READ) {
-            g_set_error(
+        if (journal->mode == ACR_JOURNAL_READ)
+            return acr_set_error(
                 error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_ENDED,
                 "journal '%s' ends after %zu records, and the run asks for a further event '%s'",
                 journal->path, journal->position, event);
-            return false;
-        }
         *out_answer = NULL;
         return true;
     }
@@ -228,18 +221,15 @@ bool acr_journal_append(AcrJournal *journal, const char *event, const AcrJson *r
     g_assert(journal->mode == ACR_JOURNAL_APPEND && acr_journal_is_live(journal));
     line = record_line(journal->position, event, request, answer, owned_time);
     if (journal->broken || line->len > ACR_JOURNAL_MAX_RECORD ||
-        journal->end + line->len > ACR_JOURNAL_MAX_BYTES) {
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
-                    "cannot append to journal '%s': %s", journal->path,
-                    journal->broken ? "an earlier failed write could not be undone"
-                                    : "the record is too large");
-        return false;
-    }
+        journal->end + line->len > ACR_JOURNAL_MAX_BYTES)
+        return acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                             "cannot append to journal '%s': %s", journal->path,
+                             journal->broken ? "an earlier failed write could not be undone"
+                                             : "the record is too large");
     failed = write_at(journal->fd, line->str, line->len, journal->end);
     if (failed != 0) {
         journal->broken = ftruncate(journal->fd, (off_t)journal->end) != 0;
-        set_errno(error, failed, "append to", journal->path);
-        return false;
+        return fail_errno(error, failed, "append to", journal->path);
     }
     journal->end += line->len;
     journal->position++;

@@ -31,11 +31,9 @@ static bool read_at(int fd, char *buffer, gsize len, guint64 off, gsize *out_got
     gsize got = 0;
     for (ssize_t n = 1; n != 0 && got<len; got += n> 0 ? (gsize)n : 0) {
         n = pread(fd, buffer + got, len - got, (off_t)(off + got));
-        if (n < 0 && errno != EINTR) {
-            g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
-                        "cannot read the journal: %s", g_strerror(errno));
-            return false;
-        }
+        if (n < 0 && errno != EINTR)
+            return acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                                 "cannot read the journal: %s", g_strerror(errno));
     }
     *out_got = got;
     return true;
@@ -83,10 +81,8 @@ static bool scan_file(Scan *scan, FILE *file, guint64 *out_size, GError **error)
     guint64 off = 0;
     for (int c; (c = getc_unlocked(file)) != EOF; off++) {
         gsize at = (gsize)(off - scan->line_off);
-        if (scan->bad) {
-            g_propagate_error(error, g_steal_pointer(&scan->bad));
-            return false;
-        }
+        if (scan->bad)
+            return acr_pass_error(error, &scan->bad);
         if (c == '\n')
             add_line(scan, head, at);
         else if (at < HEAD)
@@ -126,11 +122,9 @@ bool acr_journal_index(int fd, GArray *entries, guint64 *out_end, char **out_rem
     guint64 size = 0;
     int copy = dup(fd);
     FILE *file = copy >= 0 ? fdopen(copy, "r") : NULL;
-    if (!file) {
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
-                    "cannot read the journal: %s", g_strerror(errno));
-        return false;
-    }
+    if (!file)
+        return acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_FAILED,
+                             "cannot read the journal: %s", g_strerror(errno));
     bool ok = scan_file(&scan, file, &size, error);
     fclose(file);
     if (ok)

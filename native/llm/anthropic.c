@@ -10,8 +10,7 @@
 
 #define API_VERSION "2023-06-01"
 #define BEARER_VERSION "2026-10-21" /* from this one on */
-#define VERSION_VARIABLE "ANTHROPIC_API_VERSION"
-#define DEFAULT_LIMIT 8192 /* a limit must be sent; of models that no table knows */
+#define DEFAULT_LIMIT 8192          /* a limit must be sent; of models that no table knows */
 #define MAX_OWN_LIMIT                                                                              \
     32000 /* where none is wanted: more is taken off the key's limit of a minute */
 #define WINDOW_EXCEEDED "model_context_window_exceeded"
@@ -23,31 +22,13 @@ static const AcrWord finish_words[] = {{"end_turn", "stop"},       {"stop_sequen
 
 /* ---- Where it is asked ---- */
 
-/* "2023-06-01" */
-static bool is_date(const char *text)
-{
-    static const char shape[] = "0000-00-00";
-
-    for (gsize i = 0; i < strlen(shape); i++)
-        if (shape[i] == '0' ? !g_ascii_isdigit(text[i]) : text[i] != shape[i])
-            return false;
-    return text[strlen(shape)] == '\0';
-}
-
 /* The version that the user's own header names, else the variable's, else the older one. */
-static const char *version_of(AcrEndpoint *endpoint, GError **error)
+static const char *version_of(const AcrEndpoint *endpoint)
 {
-    const char *version = acr_endpoint_find_header(endpoint, "anthropic-version");
+    const char *given = acr_endpoint_find_header(endpoint, "anthropic-version");
+    const char *version = given ? given : acr_variable("ANTHROPIC_API_VERSION");
 
-    if (!version)
-        version = acr_variable(VERSION_VARIABLE);
-    if (!version)
-        version = API_VERSION;
-    if (is_date(version))
-        return version;
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                VERSION_VARIABLE " is not a version of Anthropic's API, such as " API_VERSION);
-    return NULL;
+    return version ? version : API_VERSION;
 }
 
 static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
@@ -57,9 +38,7 @@ static bool anthropic_prepare(AcrEndpoint *endpoint, GError **error)
     if (!acr_endpoint_need_key(endpoint, error))
         return false;
     acr_endpoint_headers_from(endpoint, "ANTHROPIC_CUSTOM_HEADERS");
-    const char *version = version_of(endpoint, error);
-    if (!version)
-        return false;
+    const char *version = version_of(endpoint);
     endpoint->url = g_strconcat(endpoint->base_url, has_v1 ? "/messages" : "/v1/messages", NULL);
     endpoint->no_sampling = strcmp(version, BEARER_VERSION) >= 0;
     acr_endpoint_header(endpoint, "anthropic-version", version);
@@ -166,23 +145,6 @@ static void grow(gint64 *counter, const AcrJson *usage, const char *key)
         *counter = said < 0 ? -1 : MAX(*counter, said);
 }
 
-/* What is written to the cache, taken apart by how long it is kept. */
-static void read_written(AcrUsage *counters, const AcrJson *usage)
-{
-    const AcrJson *parts = acr_json_get(usage, "cache_creation");
-    gint64 all = acr_counter(usage, "cache_creation_input_tokens");
-    gint64 minutes = acr_counter(parts, "ephemeral_5m_input_tokens");
-    gint64 hour = acr_counter(parts, "ephemeral_1h_input_tokens");
-
-    if (minutes >= 0 || hour >= 0)
-        all = MAX(all, MAX(minutes, 0) + MAX(hour, 0));
-    if (all < 0)
-        return;
-    all = MAX(all, MAX(counters->written, 0) + MAX(counters->written_1h, 0));
-    counters->written_1h = MIN(MAX(MAX(counters->written_1h, hour), 0), all);
-    counters->written = all - counters->written_1h;
-}
-
 /*
  * Of message_start and message_delta, whose counters are cumulative. `is_final`: the output's count is
  * the last.
@@ -195,7 +157,7 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
         return;
     grow(&counters->input, usage, "input_tokens");
     grow(&counters->cached, usage, "cache_read_input_tokens");
-    read_written(counters, usage);
+    grow(&counters->written, usage, "cache_creation_input_tokens");
     if (!is_final)
         return;
     grow(&counters->output, usage, "output_tokens");

@@ -29,8 +29,7 @@ const char *acr_first_variable(const char *const *names)
 
 static bool refuse(GError **error, const char *source, const char *why)
 {
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s %s", source, why);
-    return false;
+    return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s %s", source, why);
 }
 
 bool acr_key_check(const char *key, const char *source, GError **error)
@@ -49,15 +48,11 @@ bool acr_key_check(const char *key, const char *source, GError **error)
 static bool take_line(char *text, gsize len, const char *source, char **out_key, GError **error)
 {
     const char *end = memchr(text, '\n', len);
-    char *key = NULL;
-    bool ok = !memchr(text, '\0', len);
+    char *key = g_strstrip(g_strndup(text, end ? (gsize)(end - text) : len));
+    bool ok = memchr(text, '\0', len)
+                  ? refuse(error, source, "contains a character that no key has")
+                  : acr_key_check(key, source, error);
 
-    if (ok) {
-        key = g_strstrip(g_strndup(text, end ? (gsize)(end - text) : len));
-        ok = acr_key_check(key, source, error);
-    } else {
-        refuse(error, source, "contains a character that no key has");
-    }
     explicit_bzero(text, len);
     if (ok)
         *out_key = key;
@@ -72,10 +67,8 @@ static bool check_result(const AcrSpawnResult *result, GError **error)
 {
     g_autofree char *why = NULL;
 
-    if (result->interrupted) {
-        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
-        return false;
-    }
+    if (result->interrupted)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     if (result->timed_out)
         why = g_strdup_printf("timed out after %d seconds", ACR_KEY_COMMAND_TIMEOUT_MS / 1000);
     else if (result->signal)
@@ -133,16 +126,14 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
 {
     g_autofree char *shown = acr_redact_line(path, NULL, 300);
     g_autofree char *source = g_strdup_printf("the key file '%s'", shown);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    ACR_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     char *buffer = NULL;
     gssize len = 0;
     bool ok = false;
 
-    if (fd < 0) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot open %s: %s", source,
-                    g_strerror(errno));
-        return false;
-    }
+    if (fd < 0)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot open %s: %s", source,
+                             g_strerror(errno));
     if (check_file(fd, source, error)) {
         buffer = g_malloc0(ACR_KEY_MAX_BYTES + 1);
         len = read(fd, buffer, ACR_KEY_MAX_BYTES + 1); /* of a regular file: all of it */
@@ -151,17 +142,14 @@ static bool key_from_file(const char *path, char **out_key, GError **error)
         explicit_bzero(buffer, ACR_KEY_MAX_BYTES + 1);
         g_free(buffer);
     }
-    close(fd);
     return ok;
 }
 
 bool acr_key_from_options(const AcrModelOptions *options, char **out_key, GError **error)
 {
-    if (options->key_command && options->key_file) {
-        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                            "a key comes from a command or from a file, not from both");
-        return false;
-    }
+    if (options->key_command && options->key_file)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                             "a key comes from a command or from a file, not from both");
     *out_key = NULL;
     if (options->key_command)
         return key_from_command(options, out_key, error);

@@ -113,11 +113,9 @@ static bool read_file(const char *variable, const char *name, AcrAwsCredentials 
     gsize len = 0;
     char *data = NULL;
 
-    if (!bytes && !g_error_matches(failure, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND)) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "cannot read AWS settings: %s",
-                    failure->message);
-        return false;
-    }
+    if (!bytes && !g_error_matches(failure, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
+                             "cannot read AWS settings: %s", failure->message);
     data = bytes ? (char *)g_bytes_get_data(bytes, &len) : NULL; /* ours alone, and to be wiped */
     char *text = g_strndup(data ? data : "", len);
     take_profile(out, text);
@@ -157,11 +155,9 @@ static bool read_files(AcrAwsCredentials *out, GError **error)
 
 static bool check(const AcrAwsCredentials *read, GError **error)
 {
-    if (read->region && read->region[strspn(read->region, REGION_LETTERS)]) {
-        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                            "an AWS region has lower-case letters, digits and '-' only");
-        return false;
-    }
+    if (read->region && read->region[strspn(read->region, REGION_LETTERS)])
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                             "an AWS region has lower-case letters, digits and '-' only");
     return !read->access_key ||
            (acr_key_check(read->access_key, "the AWS access key", error) &&
             (!read->session_token ||
@@ -174,12 +170,10 @@ bool acr_aws_credentials_read(AcrAwsCredentials *out, GError **error)
     const char *access = acr_variable("AWS_ACCESS_KEY_ID");
     const char *secret = acr_variable("AWS_SECRET_ACCESS_KEY");
 
-    if (!access != !secret) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s is set, but %s is not",
-                    access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
-                    access ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
-        return false;
-    }
+    if (!access != !secret)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH, "%s is set, but %s is not",
+                             access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
+                             access ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
     read.access_key = g_strdup(access);
     read.secret_key = g_strdup(secret);
     read.session_token = access ? g_strdup(acr_variable("AWS_SESSION_TOKEN")) : NULL;

@@ -32,20 +32,20 @@ static const AcrWord finish_words[] = {
 
 static bool fail_without_key(const char *what, GError **error)
 {
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
-                "no key%s for Bedrock: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
-                "AWS_SECRET_ACCESS_KEY (or both in ~/.aws/credentials, profile '%s'), or give "
-                "--key-command or --key-file; and set AWS_REGION",
-                what, acr_aws_profile());
-    return false;
+    return acr_set_error(
+        error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
+        "no key%s for Bedrock: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY (or both in ~/.aws/credentials, profile '%s'), or give "
+        "--key-command or --key-file; and set AWS_REGION",
+        what, acr_aws_profile());
 }
 
 static bool fail_without_region(GError **error)
 {
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                "no region for Bedrock: set AWS_REGION, or region in ~/.aws/config, profile '%s'",
-                acr_aws_profile());
-    return false;
+    return acr_set_error(
+        error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+        "no region for Bedrock: set AWS_REGION, or region in ~/.aws/config, profile '%s'",
+        acr_aws_profile());
 }
 
 /* The host of a region; FIPS 140 where the user asks for it as AWS's tools let him. */
@@ -189,23 +189,10 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
 
 /* ---- Answer ---- */
 
-/* Tokens written to the cache for an hour; the other writes are for minutes. */
-static gint64 hour_writes(const AcrJson *details)
-{
-    gint64 sum = 0;
-
-    for (const AcrJson *at = acr_json_first(details); at; at = acr_json_next(at))
-        if (g_strcmp0(acr_json_get_string(at, "ttl"), "1h") == 0)
-            sum = MIN(sum + MAX(acr_counter(at, "inputTokens"), 0), ACR_MAX_COUNTER);
-    return sum;
-}
-
 /* inputTokens leaves out what was read from the cache and written to it; totalTokens may too. A
  * total that fits neither way shows that the numbers mean something else: then none is believed. */
 static void read_usage(AcrPartial *partial, const AcrJson *usage)
 {
-    gint64 written = acr_counter(usage, "cacheWriteInputTokens");
-    gint64 hour = hour_writes(acr_json_get(usage, "cacheDetails"));
     gint64 total = acr_counter(usage, "totalTokens");
     AcrUsage found = ACR_USAGE_UNKNOWN;
     gint64 plain;
@@ -213,14 +200,10 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage)
     found.input = acr_counter(usage, "inputTokens");
     found.output = acr_counter(usage, "outputTokens");
     found.cached = acr_counter(usage, "cacheReadInputTokens");
-    found.written = written;
-    if (hour > 0 && hour <= written) {
-        found.written = written - hour;
-        found.written_1h = hour;
-    }
+    found.written = acr_counter(usage, "cacheWriteInputTokens");
     plain = found.input + found.output;
     if (total >= 0 && found.input >= 0 && found.output >= 0 && total != plain &&
-        total != plain + MAX(found.cached, 0) + MAX(written, 0))
+        total != plain + MAX(found.cached, 0) + MAX(found.written, 0))
         return;
     partial->usage = found;
 }

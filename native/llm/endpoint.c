@@ -141,11 +141,11 @@ static bool read_unix(AcrEndpoint *endpoint, const char *base)
 
 static bool refuse_base(const AcrEndpoint *endpoint, GError **error)
 {
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                "the base URL of model '%s' is not http://HOST[/PATH], https://HOST[/PATH] or "
-                "unix:PATH[:/PATH]",
-                endpoint->shown_name);
-    return false;
+    return acr_set_error(
+        error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+        "the base URL of model '%s' is not http://HOST[/PATH], https://HOST[/PATH] or "
+        "unix:PATH[:/PATH]",
+        endpoint->shown_name);
 }
 
 static bool read_base(AcrEndpoint *endpoint, const char *base, GError **error)
@@ -197,19 +197,15 @@ static bool find_base(AcrEndpoint *endpoint, const char *option, GError **error)
         found = provider->base(&reason);
         base = found;
     }
-    if (reason) {
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
-    }
+    if (reason)
+        return acr_pass_error(error, &reason);
     endpoint->is_official_dialect = !base && !provider->is_imitator;
     base = base ? base : provider->base_url;
-    if (!base) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                    "no server address for model '%s': give --base-url%s%s", endpoint->shown_name,
-                    provider->base_variables ? " or set " : "",
-                    provider->base_variables ? provider->base_variables[0] : "");
-        return false;
-    }
+    if (!base)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                             "no server address for model '%s': give --base-url%s%s",
+                             endpoint->shown_name, provider->base_variables ? " or set " : "",
+                             provider->base_variables ? provider->base_variables[0] : "");
     if (!read_base(endpoint, base, error))
         return false;
     add_path(endpoint);
@@ -249,10 +245,18 @@ bool acr_endpoint_need_key(const AcrEndpoint *endpoint, GError **error)
         has_own = has_own || acr_endpoint_find_header(endpoint, own[i]);
     if (endpoint->key || provider->needs_no_key || endpoint->unix_socket || has_own)
         return true;
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
-                "no key for model '%s': set %s, or give --key-command or --key-file",
-                endpoint->shown_name, names ? names : "its variable");
-    return false;
+    return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH,
+                         "no key for model '%s': set %s, or give --key-command or --key-file",
+                         endpoint->shown_name, names ? names : "its variable");
+}
+
+/* "user:password", and the password alone. */
+static void keep_credentials(AcrEndpoint *endpoint, const char *text)
+{
+    const char *colon = strchr(text, ':');
+
+    acr_endpoint_secret(endpoint, text);
+    acr_endpoint_secret(endpoint, colon ? colon + 1 : NULL);
 }
 
 /* What the addresses of proxies hold of names and passwords: libcurl shows them where it cannot
@@ -265,19 +269,17 @@ static void keep_proxy_secrets(AcrEndpoint *endpoint)
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         const char *value = acr_variable(names[i]);
         const char *end = value ? strrchr(value, '@') : NULL;
-        const char *scheme = value ? strstr(value, "://") : NULL;
-        const char *start = end && scheme && scheme < end ? scheme + strlen("://") : value;
-        char *given = end ? g_strndup(start, (gsize)(end - start)) : NULL;
-        char *plain = given ? g_uri_unescape_string(given, NULL) : NULL;
-        char *basic = plain ? g_base64_encode((guchar *)plain, strlen(plain)) : NULL;
-        const char *const colons[] = {given ? strchr(given, ':') : NULL,
-                                      plain ? strchr(plain, ':') : NULL};
+        const char *scheme = end ? g_strstr_len(value, end - value, "://") : NULL;
+        const char *start = scheme ? scheme + strlen("://") : value;
 
-        acr_endpoint_secret(endpoint, given);
-        acr_endpoint_secret(endpoint, plain);
+        if (!end)
+            continue;
+        char *given = g_strndup(start, (gsize)(end - start));
+        char *plain = g_uri_unescape_string(given, NULL);
+        char *basic = g_base64_encode((guchar *)(plain ? plain : ""), plain ? strlen(plain) : 0);
+        keep_credentials(endpoint, given);
+        keep_credentials(endpoint, plain ? plain : "");
         acr_endpoint_secret(endpoint, basic);
-        for (gsize k = 0; k < G_N_ELEMENTS(colons); k++)
-            acr_endpoint_secret(endpoint, colons[k] ? colons[k] + 1 : NULL);
         acr_wipe(given);
         acr_wipe(plain);
         acr_wipe(basic);

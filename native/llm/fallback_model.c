@@ -3,7 +3,7 @@
  * may not have, and from then on at once, so that a server that is down costs its tries only once. The
  * report holds the tries of both, each with the name of its model.
  */
-#include "llm/llm.h"
+#include "llm/failure.h"
 
 #include <string.h>
 
@@ -14,26 +14,13 @@ typedef struct {
     AcrModelReport report;
 } FallbackModel;
 
-/* Whether another model may answer what this one did not. */
+/* Whether another model may answer what this one did not: it has another key and account, and what
+ * may pass by itself does not concern it. */
 static bool may_fall(const GError *error)
 {
-    if (error->domain != ACR_LLM_ERROR)
-        return false;
-    switch ((AcrLlmError)error->code) {
-    case ACR_LLM_ERROR_AUTH:
-    case ACR_LLM_ERROR_BILLING:
-    case ACR_LLM_ERROR_RATE_LIMIT:
-    case ACR_LLM_ERROR_OVERLOADED:
-    case ACR_LLM_ERROR_SERVER:
-    case ACR_LLM_ERROR_TIMEOUT:
-    case ACR_LLM_ERROR_NETWORK:
-    case ACR_LLM_ERROR_UNREACHABLE:
-    case ACR_LLM_ERROR_TRUNCATED:
-    case ACR_LLM_ERROR_MALFORMED:
-        return true;
-    default:
-        return false;
-    }
+    return error->domain == ACR_LLM_ERROR &&
+           (error->code == ACR_LLM_ERROR_AUTH || error->code == ACR_LLM_ERROR_BILLING ||
+            acr_failure_retries((AcrLlmError)error->code) > 0);
 }
 
 /* One of the models, its tries added to the report. */
@@ -63,10 +50,8 @@ static bool fallback_complete(AcrModel *model, const AcrModelRequest *request, A
     if (!self->has_fallen) {
         if (ask(self, self->first, request, out, &reason))
             return true;
-        if (!may_fall(reason)) {
-            g_propagate_error(error, g_steal_pointer(&reason));
-            return false;
-        }
+        if (!may_fall(reason))
+            return acr_pass_error(error, &reason);
         self->has_fallen = true;
     }
     if (ask(self, self->second, request, out, error))

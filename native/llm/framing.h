@@ -15,7 +15,8 @@ typedef struct {
 /* False stops: what follows is not read. */
 typedef bool (*AcrOnEvent)(void *ctx, const AcrEvent *event);
 
-/* Server-sent events, cut anywhere; LF, CRLF and CR end a line (sse.c). */
+/* Server-sent events, cut anywhere; LF, CRLF and CR end a line; lines of bare JSON are data, as some
+ * servers write an error so (sse.c). */
 typedef struct AcrSse AcrSse;
 AcrSse *acr_sse_new(AcrOnEvent on_event, void *ctx) ACR_MUST_USE; /* owned */
 void acr_sse_free(AcrSse *sse);
@@ -25,9 +26,6 @@ bool acr_sse_feed(AcrSse *sse, const char *data, gsize len) ACR_MUST_USE;
 /* The end of the bytes: an event without its empty line is given out all the same. */
 bool acr_sse_end(AcrSse *sse) ACR_MUST_USE;
 bool acr_sse_is_too_big(const AcrSse *sse);
-/* The lines, up to a number of bytes, that are not fields: some servers write an error so. Borrowed
- * until more is fed; NUL-terminated. */
-const char *acr_sse_stray(const AcrSse *sse);
 
 /* Messages of application/vnd.amazon.eventstream, checksums verified (eventstream.c). */
 typedef struct AcrEventStream AcrEventStream;

@@ -168,7 +168,6 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage)
         .input = prompt < 0 ? -1 : prompt - MAX(cached, 0) + MAX(tools, 0),
         .cached = cached,
         .written = -1,
-        .written_1h = -1,
         .output = output,
         .reasoning = thoughts,
         .cost_pico = -1,

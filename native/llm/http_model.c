@@ -286,7 +286,7 @@ static void leave(const Call *call, const AcrModelTry *attempt, const AcrFailure
     if (hold_ms > MAX_HONOURED_WAIT_MS)
         hold_ms = 0; /* nobody waits that long: each caller gives up */
     if (call->self->limiter)
-        acr_limiter_leave(call->self->limiter, attempt->ok, is_throttled, hold_ms);
+        acr_limiter_leave(call->self->limiter, is_throttled, hold_ms);
 }
 
 static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
@@ -343,9 +343,8 @@ static bool give_up(const Call *call, const AcrFailure *failure, GError **error)
 
     self->report.window = failure->window;
     open_breaker(call, failure, text);
-    g_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s", self->base.name,
-                self->authority, text);
-    return false;
+    return acr_set_error(error, ACR_LLM_ERROR, (gint)failure->code, "model '%s' at %s: %s",
+                         self->base.name, self->authority, text);
 }
 
 /* Waits before the next try. False, with the failure made final, where there is none. */
@@ -434,6 +433,7 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     static const AcrModelOps ops = {
         .complete = http_complete, .free = http_free, .report = http_report};
     HttpModel *self = g_new0(HttpModel, 1);
+    g_autoptr(AcrModel) made = &self->base;
 
     self->base = (AcrModel){.ops = &ops, .name = g_strdup(name)};
     self->model_name = acr_utf8_repair(model, strlen(model));
@@ -443,10 +443,8 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     g_array_set_clear_func(self->report.tries, acr_model_try_clear);
     take_options(self, provider, options);
     if (!acr_endpoint_make(provider, self->base.name, self->model_name, options, &self->endpoint,
-                           error)) {
-        acr_model_free(&self->base);
+                           error))
         return NULL;
-    }
     /* A provider's own models know the newer name of the limit; servers that imitate it often do
      * not. */
     self->dialect.max_completion_tokens = self->endpoint.is_official_dialect;
@@ -458,14 +456,12 @@ AcrModel *acr_http_model_new(const AcrProvider *provider, const char *name, cons
     self->dialect.max_output = self->spend.has_price ? self->spend.price.max_output : 0;
     if (options->shared_dir &&
         !(self->limiter = acr_limiter_open(options->shared_dir, self->endpoint.base_url,
-                                           self->endpoint.key, error))) {
-        acr_model_free(&self->base);
+                                           self->endpoint.key, error)))
         return NULL;
-    }
     if (options->prices && !self->spend.has_price && !self->spend.is_free)
         self->base.remark =
             g_strdup_printf("the price of model '%s' is not known: its tokens are charged at the "
                             "highest known price, unless the server states the cost",
                             self->base.name);
-    return &self->base;
+    return g_steal_pointer(&made);
 }

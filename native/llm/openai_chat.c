@@ -140,29 +140,31 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
 
 /* ---- Answers ---- */
 
-void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage, const AcrUsageNames *names)
+/* The first of two members that is there. */
+static const AcrJson *either(const AcrJson *object, const char *key, const char *other)
 {
-    const AcrJson *sent = acr_json_get(usage, names->sent_details);
-    const AcrJson *received = acr_json_get(usage, names->received_details);
+    const AcrJson *member = acr_json_get(object, key);
+
+    return member ? member : acr_json_get(object, other);
+}
+
+void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
+{
+    const AcrJson *sent = either(usage, "prompt_tokens_details", "input_tokens_details");
+    const AcrJson *received = either(usage, "completion_tokens_details", "output_tokens_details");
     gint64 cached = acr_counter(sent, "cached_tokens");
+    bool is_chat = acr_json_get(usage, "prompt_tokens") != NULL;
 
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         return;
     if (cached < 0) /* DeepSeek's */
         cached = acr_counter(usage, "prompt_cache_hit_tokens");
-    partial->usage = acr_usage_of_prompt(acr_counter(usage, names->sent), cached,
-                                         acr_counter(sent, "cache_write_tokens"));
-    partial->usage.output = acr_counter(usage, names->received);
+    partial->usage =
+        acr_usage_of_prompt(acr_counter(usage, is_chat ? "prompt_tokens" : "input_tokens"), cached,
+                            acr_counter(sent, "cache_write_tokens"));
+    partial->usage.output = acr_counter(usage, is_chat ? "completion_tokens" : "output_tokens");
     partial->usage.reasoning = acr_counter(received, "reasoning_tokens");
     acr_usage_set_cost(&partial->usage, acr_json_get_double(usage, "cost", -1));
-}
-
-static void read_usage(AcrPartial *partial, const AcrJson *usage)
-{
-    static const AcrUsageNames names = {"prompt_tokens", "prompt_tokens_details",
-                                        "completion_tokens", "completion_tokens_details"};
-
-    acr_openai_read_usage(partial, usage, &names);
 }
 
 /* Text, or a list of parts of which those of type text count. */
@@ -218,7 +220,7 @@ AcrParseStep acr_openai_event(AcrPartial *partial, const AcrEvent *event, const 
     acr_partial_finish(partial, finish_words, acr_json_get_string(choice, "finish_reason"));
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         usage = acr_json_get(acr_json_get(json, "x_groq"), "usage");
-    read_usage(partial, usage);
+    acr_openai_read_usage(partial, usage);
     return ACR_PARSE_MORE;
 }
 
@@ -234,7 +236,7 @@ AcrParseStep acr_openai_answer(AcrPartial *partial, const AcrJson *body)
     if (!take_message(partial, message))
         return ACR_PARSE_FAILED;
     acr_partial_finish(partial, finish_words, acr_json_get_string(choice, "finish_reason"));
-    read_usage(partial, acr_json_get(body, "usage"));
+    acr_openai_read_usage(partial, acr_json_get(body, "usage"));
     return ACR_PARSE_DONE;
 }
 

@@ -103,14 +103,6 @@ static bool responses_correct(AcrDialect *dialect, const AcrFailure *failure)
 
 /* ---- Answers ---- */
 
-static void read_usage(AcrPartial *partial, const AcrJson *usage)
-{
-    static const AcrUsageNames names = {"input_tokens", "input_tokens_details", "output_tokens",
-                                        "output_tokens_details"};
-
-    acr_openai_read_usage(partial, usage, &names);
-}
-
 /* False: too much text. */
 static bool take_message(AcrPartial *partial, const AcrJson *message)
 {
@@ -175,7 +167,7 @@ static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
         acr_json_get_string(acr_json_get(response, "incomplete_details"), "reason");
 
     acr_partial_set(&partial->model, acr_json_get_string(response, "model"));
-    read_usage(partial, acr_json_get(response, "usage"));
+    acr_openai_read_usage(partial, acr_json_get(response, "usage"));
     if (g_strcmp0(status, "failed") == 0 || g_strcmp0(status, "cancelled") == 0)
         return take_failure(partial, response);
     if (g_strcmp0(status, "completed") != 0 && g_strcmp0(status, "incomplete") != 0)

@@ -84,12 +84,9 @@ bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure);
 void acr_openai_append_message(AcrJson *messages, const char *role, const char *content);
 /* Sets what names a schema and holds the answer to it. */
 void acr_openai_set_schema(AcrJson *object, const AcrJson *schema);
-/* The members that hold counters of tokens. */
-typedef struct {
-    const char *sent, *sent_details, *received, *received_details;
-} AcrUsageNames;
-/* The counters, and the cost that gateways state; `usage` may be no object. */
-void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage, const AcrUsageNames *names);
+/* The counters, as chat completions or Responses name them, and the cost that gateways state;
+ * `usage` may be no object. */
+void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage);
 
 /* ---- Corrections (correction.c) ---- */
 

@@ -106,6 +106,6 @@ AcrModel *acr_model_new(const char *name, const AcrModelOptions *options, GError
     if (!acr_llm_check_name(name, error))
         return NULL;
     if (is_script(name))
-        return acr_script_model_new(name, name + strlen("script:"), options, error);
+        return acr_script_model_new(name + strlen("script:"), options, error);
     return acr_http_model_new(provider_of(name), name, model, options, error);
 }

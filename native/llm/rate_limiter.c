@@ -1,54 +1,39 @@
 /*
  * One limit for all who use an endpoint with a key, in whatever process: a small file per pair of
- * them in a shared folder. Its text says until when nobody sends and how many may send at once;
- * byte locks of open file descriptions on it are the slots, so that the kernel gives back those of
- * a process that was killed. A throttled request lowers the number, successes raise it. A second
- * file, once it is there, keeps everybody from sending: the breaker. Names of both hold a hash, no
- * key. What cannot be locked, read or written limits nobody: the server still does.
+ * them in a shared folder. Its text says until when nobody sends; byte locks of open file
+ * descriptions on it are the slots of those who may send at once, so that the kernel gives back
+ * those of a process that was killed. A throttled request holds all of them; then first one may
+ * send, and one more each time a few seconds have passed: so the number settles where the server
+ * bears it. A second file, once it is there, keeps everybody from sending: the breaker. Names of
+ * both hold a hash, no key. What cannot be locked, read or written limits nobody: the server still
+ * does.
  */
 #include "llm/rate_limiter.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <glib/gstdio.h>
 
 #include "llm/failure.h"
 #include "llm/redact.h"
 
-#define STATE_BYTES 256u                  /* the length of the file's text */
-#define STATE_LOCK_AT 1024                /* the byte whose lock guards the text */
-#define SLOTS_AT 2048                     /* the bytes behind it are the slots */
-#define MAX_LIMIT 64                      /* slots */
+#define HOLD_DIGITS 20 /* of the file's text */
+#define SLOTS_AT 2048  /* the bytes behind it are the slots */
+#define MAX_SLOTS 64
 #define MAX_HOLD_MS ((gint64)3600 * 1000) /* a longer one is a clock that jumped */
-#define GRADUAL_MS 250          /* after a hold one more slot is given out each time this passes */
-#define RAISE_AFTER 8           /* successes for one more slot */
-#define LOWER_TO 0.7            /* of the slots in use, when throttled */
-#define STATE_LOCK_TRIES 1000   /* of a millisecond each: who holds it longer was stopped */
-#define WAIT_SLICE_MS 50        /* how late a free slot or a pause is seen */
-#define MAX_PAUSE_BYTES 4096u   /* of a pause's text */
-#define PAUSED_PREFIX "paused-" /* and the hash: names of the breaker's files */
-
-#define STATE_FORMAT                                                                               \
-    "acr-limit 1\nhold_until_ms %" G_GINT64_FORMAT "\nlowered_ms %" G_GINT64_FORMAT                \
-    "\nlimit %" G_GINT64_FORMAT "\nsuccesses %" G_GINT64_FORMAT "\n"
+#define USUAL_HOLD_MS 2000                /* where the server does not say how long to wait */
+#define GRADUAL_MS 4000                   /* one more slot is given out each time this passes */
+#define WAIT_SLICE_MS 50                  /* how late a free slot or a pause is seen */
+#define MAX_PAUSE_BYTES 4096u             /* of a pause's text */
+#define PAUSED_PREFIX "paused-"           /* and the hash: names of the breaker's files */
 
 struct AcrLimiter {
     char *paused_path; /* owned */
     int fd;
-    int slot;          /* -1: none */
-    gint64 entered_ms; /* when it was taken, by the clock that all share */
+    int slot; /* -1: none */
 };
-
-/* What the file says; all times in milliseconds since the epoch. */
-typedef struct {
-    gint64 hold_until_ms; /* 0: there was no hold yet */
-    gint64 lowered_ms;    /* when `limit` was last lowered */
-    gint64 limit, successes;
-} State;
 
 static gint64 now_ms(void)
 {
@@ -57,15 +42,11 @@ static gint64 now_ms(void)
 
 /* ---- The file ---- */
 
-static struct flock byte_at(short type, off_t at)
-{
-    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
-}
-
 /* 0 or an errno. */
-static int lock_byte(int fd, short type, off_t at)
+static int lock_slot(int fd, short type, int slot)
 {
-    struct flock lock = byte_at(type, at);
+    struct flock lock = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = SLOTS_AT + slot, .l_len = 1};
     int rc = 0;
 
     do
@@ -74,53 +55,25 @@ static int lock_byte(int fd, short type, off_t at)
     return rc == 0 ? 0 : errno;
 }
 
-static bool is_taken(int err)
+/* Until when nobody sends, in milliseconds since the epoch; 0: there was no hold yet, or the text
+ * cannot be right. */
+static gint64 read_hold(const AcrLimiter *limiter, gint64 now)
 {
-    return err == EAGAIN || err == EACCES;
+    char text[HOLD_DIGITS + 1] = "";
+    guint64 hold_ms = 0;
+    bool is_read = pread(limiter->fd, text, HOLD_DIGITS, 0) == HOLD_DIGITS &&
+                   g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT64, &hold_ms, NULL);
+
+    return is_read && (gint64)hold_ms <= now + MAX_HOLD_MS ? (gint64)hold_ms : 0;
 }
 
-/* False: it stays with somebody who does not go on. */
-static bool lock_state(const AcrLimiter *limiter)
+/* Best effort: without it the next one learns for itself. Of two who write at once one may be
+ * lost. */
+static void write_hold(const AcrLimiter *limiter, gint64 hold_ms)
 {
-    for (int i = 0; i < STATE_LOCK_TRIES; i++) {
-        int err = lock_byte(limiter->fd, F_WRLCK, STATE_LOCK_AT);
+    g_autofree char *text = g_strdup_printf("%0*" G_GINT64_FORMAT, HOLD_DIGITS, hold_ms);
 
-        if (!is_taken(err))
-            return err == 0;
-        g_usleep(1000);
-    }
-    return false;
-}
-
-/* The text's numbers; what cannot be right is as in a new file. */
-static State read_state(const AcrLimiter *limiter, gint64 now)
-{
-    char text[STATE_BYTES + 1] = "";
-    State state = {0};
-    ssize_t n = pread(limiter->fd, text, STATE_BYTES, 0);
-    int seen = n == STATE_BYTES ? sscanf(text, STATE_FORMAT, &state.hold_until_ms,
-                                         &state.lowered_ms, &state.limit, &state.successes)
-                                : 0;
-
-    if (seen != 4 || state.limit < 1 || state.limit > MAX_LIMIT || state.successes < 0 ||
-        state.successes > RAISE_AFTER || state.hold_until_ms < 0 || state.lowered_ms < 0)
-        state = (State){.limit = MAX_LIMIT};
-    if (state.hold_until_ms > now + MAX_HOLD_MS)
-        state.hold_until_ms = 0;
-    if (state.lowered_ms > now)
-        state.lowered_ms = 0;
-    return state;
-}
-
-/* Best effort: without it the next one learns for itself. */
-static void write_state(const AcrLimiter *limiter, const State *state)
-{
-    char text[STATE_BYTES + 1] = "";
-    int len = g_snprintf(text, sizeof text, STATE_FORMAT, state->hold_until_ms, state->lowered_ms,
-                         state->limit, state->successes);
-
-    memset(text + len, '\n', STATE_BYTES - (gsize)len);
-    (void)!pwrite(limiter->fd, text, STATE_BYTES, 0);
+    (void)!pwrite(limiter->fd, text, HOLD_DIGITS, 0);
 }
 
 AcrLimiter *acr_limiter_open(const char *dir, const char *endpoint, const char *key, GError **error)
@@ -137,8 +90,8 @@ AcrLimiter *acr_limiter_open(const char *dir, const char *endpoint, const char *
         return NULL;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED, "cannot open '%s': %s", path,
-                    g_strerror(errno));
+        acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED, "cannot open '%s': %s", path,
+                      g_strerror(errno));
         return NULL;
     }
     AcrLimiter *limiter = g_new0(AcrLimiter, 1);
@@ -170,27 +123,22 @@ static char *read_pause(const char *path)
     return g_strdup(*line ? line : "an earlier failure");
 }
 
-/* One look, under the lock. True: a slot is taken, or slots cannot be had on this file system.
- * *out_hold_ms: how long nobody may send yet. */
+/* One look. True: a slot is taken, or slots cannot be had on this file system. *out_hold_ms: how
+ * long nobody may send yet. */
 static bool try_to_enter(AcrLimiter *limiter, gint64 *out_hold_ms)
 {
-    bool locked = lock_state(limiter);
     gint64 now = now_ms();
-    State state = read_state(limiter, now);
-    /* After a hold first one may send, then more. */
-    gint64 open_slots = MIN(state.limit, 1 + MAX(now - state.hold_until_ms, 0) / GRADUAL_MS);
+    gint64 since_ms = now - read_hold(limiter, now);
+    gint64 open_slots = MIN(1 + since_ms / GRADUAL_MS, MAX_SLOTS);
     bool entered = false;
 
-    *out_hold_ms = MAX(state.hold_until_ms - now, 0);
+    *out_hold_ms = MAX(-since_ms, 0);
     for (int i = 0; *out_hold_ms == 0 && !entered && i < open_slots; i++) {
-        int err = lock_byte(limiter->fd, F_WRLCK, SLOTS_AT + i);
+        int err = lock_slot(limiter->fd, F_WRLCK, i);
 
-        entered = !is_taken(err);
+        entered = err != EAGAIN && err != EACCES;
         limiter->slot = err == 0 ? i : -1;
-        limiter->entered_ms = now;
     }
-    if (locked)
-        (void)lock_byte(limiter->fd, F_UNLCK, STATE_LOCK_AT);
     return entered;
 }
 
@@ -235,54 +183,15 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
 
 /* ---- Leaving ---- */
 
-/* Slots that are taken, by us too. */
-static int slots_in_use(const AcrLimiter *limiter)
+void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms)
 {
-    int n = limiter->slot >= 0;
+    gint64 now = now_ms();
+    gint64 until = now + (hold_ms > 0 ? MIN(hold_ms, MAX_HOLD_MS) : USUAL_HOLD_MS);
 
-    for (int i = 0; i < MAX_LIMIT; i++) {
-        struct flock lock = byte_at(F_WRLCK, SLOTS_AT + i);
-
-        if (i != limiter->slot && fcntl(limiter->fd, F_OFD_GETLK, &lock) == 0 &&
-            lock.l_type != F_UNLCK)
-            n++;
-    }
-    return n;
-}
-
-/* Requests that were under way when the limit was lowered say nothing new by failing too. */
-static void count_throttle(const AcrLimiter *limiter, State *state, gint64 now)
-{
-    if (limiter->entered_ms >= state->lowered_ms) {
-        int in_use = slots_in_use(limiter);
-
-        state->limit = MAX(1, (gint64)(LOWER_TO * (double)MIN(state->limit, in_use)));
-        state->lowered_ms = now;
-    }
-    state->successes = 0;
-}
-
-void acr_limiter_leave(AcrLimiter *limiter, bool ok, bool throttled, gint64 hold_ms)
-{
-    if ((ok || throttled || hold_ms > 0) && lock_state(limiter)) {
-        gint64 now = now_ms();
-        State state = read_state(limiter, now);
-        bool is_success = ok && !throttled && state.limit < MAX_LIMIT;
-
-        if (throttled)
-            count_throttle(limiter, &state, now);
-        if (is_success && ++state.successes >= RAISE_AFTER) {
-            state.successes = 0;
-            state.limit = MIN(state.limit + 1, MAX_LIMIT);
-        }
-        if (hold_ms > 0)
-            state.hold_until_ms = MAX(state.hold_until_ms, now + MIN(hold_ms, MAX_HOLD_MS));
-        if (throttled || is_success || hold_ms > 0)
-            write_state(limiter, &state);
-        (void)lock_byte(limiter->fd, F_UNLCK, STATE_LOCK_AT);
-    }
+    if (throttled && until > read_hold(limiter, now))
+        write_hold(limiter, until);
     if (limiter->slot >= 0)
-        (void)lock_byte(limiter->fd, F_UNLCK, SLOTS_AT + limiter->slot);
+        (void)lock_slot(limiter->fd, F_UNLCK, limiter->slot);
     limiter->slot = -1;
 }
 
@@ -329,11 +238,10 @@ bool acr_llm_resume(const char *shared_dir, GError **error)
     g_autoptr(GPtrArray) paths = find_pauses(shared_dir);
 
     for (guint i = 0; i < paths->len; i++) {
-        if (g_unlink(paths->pdata[i]) != 0 && errno != ENOENT) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED, "cannot remove '%s': %s",
-                        (const char *)paths->pdata[i], g_strerror(errno));
-            return false;
-        }
+        if (g_unlink(paths->pdata[i]) != 0 && errno != ENOENT)
+            return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
+                                 "cannot remove '%s': %s", (const char *)paths->pdata[i],
+                                 g_strerror(errno));
     }
     return true;
 }

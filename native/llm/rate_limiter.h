@@ -22,8 +22,9 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
                                   const AcrInterrupt *interrupt,
                                   void (*on_wait)(void *ctx, const char *why, gint64 wait_ms),
                                   void *on_wait_ctx, gint64 *out_waited_ms, char **out_why);
-/* Gives the slot back. `hold_ms` above 0: nobody sends before that has passed. */
-void acr_limiter_leave(AcrLimiter *limiter, bool ok, bool throttled, gint64 hold_ms);
+/* Gives the slot back. `throttled`: nobody sends before `hold_ms` have passed, some seconds where it
+ * is not above 0, and then one after the other begins. */
+void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms);
 /* Opens the circuit breaker for all users of the endpoint and key: no try is begun until
  * acr_llm_resume. `why` begins with the class's name; without secrets. */
 void acr_limiter_pause(AcrLimiter *limiter, const char *why);

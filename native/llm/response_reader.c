@@ -211,18 +211,6 @@ static void read_json(AcrReader *reader, const char *cut)
     }
 }
 
-/* An error that was written into a stream as it is, not as an event. */
-static bool read_stray(AcrReader *reader)
-{
-    const char *text = reader->sse ? acr_sse_stray(reader->sse) : "";
-    g_autoptr(AcrJson) json = *text ? acr_json_parse(text, strlen(text), NULL) : NULL;
-
-    if (!json || !acr_failure_in_body(json))
-        return false;
-    reader->step = acr_partial_fail_json(&reader->partial, json);
-    return true;
-}
-
 static void end_stream(AcrReader *reader, const char *cut)
 {
     const char *problem = reader->frames ? acr_eventstream_problem(reader->frames) : NULL;
@@ -235,7 +223,7 @@ static void end_stream(AcrReader *reader, const char *cut)
         fail(reader, ACR_LLM_ERROR_MALFORMED, problem);
     if (reader->step == ACR_PARSE_MORE && reader->provider->ended)
         reader->step = reader->provider->ended(&reader->partial);
-    if (reader->step == ACR_PARSE_MORE && !read_stray(reader))
+    if (reader->step == ACR_PARSE_MORE)
         fail(reader, ACR_LLM_ERROR_TRUNCATED,
              cut ? cut : "the stream ended before the answer was complete");
 }

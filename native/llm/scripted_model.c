@@ -29,10 +29,12 @@ typedef struct {
     guint pass;                   /* how often the requests' steps fell */
 } Queue;
 
-struct AcrScript {
-    char *name;         /* owned */
-    GHashTable *queues; /* label -> Queue */
-};
+typedef struct {
+    AcrModel base;
+    const char *path;              /* in the model's name; for messages */
+    GHashTable *queues;            /* label -> Queue */
+    const AcrInterrupt *interrupt; /* borrowed */
+} ScriptModel;
 
 static void clear_line(gpointer data)
 {
@@ -50,17 +52,15 @@ static void free_queue(gpointer data)
     g_free(queue);
 }
 
-void acr_script_free(AcrScript *script)
+static void script_free(AcrModel *model)
 {
-    if (!script)
-        return;
-    g_hash_table_unref(script->queues);
-    g_free(script->name);
-    g_free(script);
+    g_hash_table_unref(((ScriptModel *)model)->queues);
+    g_free(model->name);
+    g_free(model);
 }
 
 /* Made where there is none. */
-static Queue *queue_of(AcrScript *script, const char *label)
+static Queue *queue_of(ScriptModel *script, const char *label)
 {
     Queue *queue = g_hash_table_lookup(script->queues, label);
 
@@ -75,16 +75,7 @@ static Queue *queue_of(AcrScript *script, const char *label)
 
 /* ---- Reading ---- */
 
-G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    g_autofree char *text = g_strdup_vprintf(format, args);
-    va_end(args);
-    g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, text);
-    return false;
-}
+#define refuse(error, ...) acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, __VA_ARGS__)
 
 static bool read_expect(const AcrJson *value, Line *line, GError **error)
 {
@@ -144,8 +135,8 @@ static void enqueue(Queue *queue, Line *line)
 }
 
 /* Parses one line and queues it when it is for this task. */
-static bool add_line(AcrScript *script, const char *text, gsize len, guint number,
-                     const char *instance_id, const char *const *labels, GError **error)
+static bool add_line(ScriptModel *script, const char *text, gsize len, guint number,
+                     const AcrModelOptions *options, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_parse(text, len, error);
     Line line = {.number = number};
@@ -153,42 +144,15 @@ static bool add_line(AcrScript *script, const char *text, gsize len, guint numbe
     const char *task = acr_json_get_string(json, "instance_id");
     bool ok = json && read_line(json, &line, error);
 
-    if (ok && labels && !g_strv_contains(labels, label)) {
+    if (ok && options->labels && !g_strv_contains(options->labels, label)) {
         g_autofree char *shown = acr_redact_line(label, NULL, 100);
 
         ok = refuse(error, "unknown agent '%s'", shown);
     }
-    if (ok && (!task || g_strcmp0(task, instance_id) == 0))
+    if (ok && (!task || g_strcmp0(task, options->instance_id) == 0))
         enqueue(queue_of(script, label), &line);
     clear_line(&line);
     return ok;
-}
-
-AcrScript *acr_script_parse(const char *text, gsize len, const char *name, const char *instance_id,
-                            const char *const *labels, GError **error)
-{
-    g_autoptr(AcrScript) script = g_new0(AcrScript, 1);
-    guint number = 0;
-
-    script->name = g_strdup(name);
-    script->queues = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_queue);
-    for (const char *at = text, *end = text + len; at < end;) {
-        const char *feed = memchr(at, '\n', (gsize)(end - at));
-        gsize line_len = (gsize)((feed ? feed : end) - at);
-        g_autoptr(GError) local = NULL;
-        gsize blank = 0;
-
-        number++;
-        while (blank < line_len && g_ascii_isspace(at[blank]))
-            blank++;
-        if (blank < line_len &&
-            !add_line(script, at, line_len, number, instance_id, labels, &local)) {
-            refuse(error, "script '%s' is malformed at line %u: %s", name, number, local->message);
-            return NULL;
-        }
-        at += line_len + (feed ? 1 : 0);
-    }
-    return g_steal_pointer(&script);
 }
 
 /* ---- Answering ---- */
@@ -230,8 +194,8 @@ static char *newest_text(const AcrConversation *conversation)
     return g_string_free(text, FALSE);
 }
 
-static bool check_expect(const AcrScript *script, const Line *line, const AcrModelRequest *request,
-                         GError **error)
+static bool check_expect(const ScriptModel *script, const Line *line,
+                         const AcrModelRequest *request, GError **error)
 {
     g_autofree char *got = line->expect ? newest_text(request->conversation) : NULL;
     gsize got_len = got ? strlen(got) : 0;
@@ -241,28 +205,28 @@ static bool check_expect(const AcrScript *script, const Line *line, const AcrMod
             g_autofree char *missing = acr_text_quote(*e, SHOWN / 4);
             g_autofree char *shown = acr_text_quote(got, SHOWN);
 
-            g_set_error(
+            return acr_set_error(
                 error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT,
                 "script '%s', line %u: the request to agent '%s' (round %u) lacks %s; it holds %s",
-                script->name, line->number, request->label, request->step, missing, shown);
-            return false;
+                script->path, line->number, request->label, request->step, missing, shown);
         }
     }
     return true;
 }
 
-bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrModelAnswer *out,
-                       GError **error)
+static bool script_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
+                            GError **error)
 {
+    ScriptModel *script = (ScriptModel *)model;
     bool left = false;
-    const Line *line = take(queue_of(script, request->label), request->step, &left);
 
-    if (!line && !left) {
-        g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP,
-                    "script '%s' is used up: no line is left for agent '%s'", script->name,
-                    request->label);
-        return false;
-    }
+    if (acr_interrupted(script->interrupt))
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
+    const Line *line = take(queue_of(script, request->label), request->step, &left);
+    if (!line && !left)
+        return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP,
+                             "script '%s' is used up: no line is left for agent '%s'", script->path,
+                             request->label);
     if (line && !check_expect(script, line, request, error))
         return false;
     *out = (AcrModelAnswer){
@@ -274,67 +238,55 @@ bool acr_script_answer(AcrScript *script, const AcrModelRequest *request, AcrMod
     return true;
 }
 
-void acr_script_skip(AcrScript *script, const AcrModelRequest *request)
+static void script_skip(AcrModel *model, const AcrModelRequest *request)
 {
     bool left = false;
 
-    take(queue_of(script, request->label), request->step, &left);
+    take(queue_of((ScriptModel *)model, request->label), request->step, &left);
 }
 
-/* ---- Model ---- */
+/* ---- Making ---- */
 
-typedef struct {
-    AcrModel base;
-    AcrScript *script;             /* owned */
-    const AcrInterrupt *interrupt; /* borrowed */
-} ScriptModel;
-
-static bool script_complete(AcrModel *model, const AcrModelRequest *request, AcrModelAnswer *out,
-                            GError **error)
-{
-    ScriptModel *self = (ScriptModel *)model;
-
-    if (acr_interrupted(self->interrupt)) {
-        g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
-        return false;
-    }
-    return acr_script_answer(self->script, request, out, error);
-}
-
-static void script_skip(AcrModel *model, const AcrModelRequest *request)
-{
-    acr_script_skip(((ScriptModel *)model)->script, request);
-}
-
-static void script_free(AcrModel *model)
-{
-    ScriptModel *self = (ScriptModel *)model;
-
-    acr_script_free(self->script);
-    g_free(model->name);
-    g_free(self);
-}
-
-AcrModel *acr_script_model_new(const char *name, const char *path, const AcrModelOptions *options,
-                               GError **error)
+AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
+                           const AcrModelOptions *options, GError **error)
 {
     static const AcrModelOps ops = {
         .complete = script_complete, .free = script_free, .skip = script_skip};
+    ScriptModel *script = g_new0(ScriptModel, 1);
+    g_autoptr(AcrModel) model = &script->base;
+    guint number = 0;
+
+    model->ops = &ops;
+    model->name = g_strconcat("script:", path, NULL);
+    script->path = model->name + strlen("script:");
+    script->interrupt = options->interrupt;
+    script->queues = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_queue);
+    for (const char *at = text, *end = text + len; at < end;) {
+        const char *feed = memchr(at, '\n', (gsize)(end - at));
+        gsize line_len = (gsize)((feed ? feed : end) - at);
+        g_autoptr(GError) local = NULL;
+        gsize blank = 0;
+
+        number++;
+        while (blank < line_len && g_ascii_isspace(at[blank]))
+            blank++;
+        if (blank < line_len && !add_line(script, at, line_len, number, options, &local)) {
+            refuse(error, "script '%s' is malformed at line %u: %s", path, number, local->message);
+            return NULL;
+        }
+        at += line_len + (feed ? 1 : 0);
+    }
+    return g_steal_pointer(&model);
+}
+
+AcrModel *acr_script_model_new(const char *path, const AcrModelOptions *options, GError **error)
+{
     g_autoptr(GError) local = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_SCRIPT_MAX_BYTES, &local);
-    AcrScript *script = NULL;
 
-    if (!bytes) {
-        refuse(error, "cannot read script '%s': %s", path, local->message);
-        return NULL;
-    }
-    script = acr_script_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path,
-                              options->instance_id, options->labels, error);
-    if (!script)
-        return NULL;
-    ScriptModel *self = g_new0(ScriptModel, 1);
-    self->base = (AcrModel){.ops = &ops, .name = g_strdup(name)};
-    self->script = script;
-    self->interrupt = options->interrupt;
-    return &self->base;
+    if (bytes)
+        return acr_script_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path,
+                                options, error);
+    refuse(error, "cannot read script '%s': %s", path, local->message);
+    return NULL;
 }

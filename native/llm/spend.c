@@ -101,17 +101,13 @@ static bool reserve(AcrSpend *spend, const AcrAmount *amount, const char *note, 
             return true;
         if (!g_error_matches(failure, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING) ||
             (deadline_us && g_get_monotonic_time() >= deadline_us) || *out_wait_ms > MAX_HELD_MS ||
-            !acr_budget_is_held(spend->budget, amount, &is_held, NULL) || !is_held) {
-            g_propagate_error(error, g_steal_pointer(&failure));
-            return false;
-        }
+            !acr_budget_is_held(spend->budget, amount, &is_held, NULL) || !is_held)
+            return acr_pass_error(error, &failure);
         if (*out_wait_ms < POLL_MS && spend->on_wait)
             spend->on_wait(spend->on_wait_ctx, "waiting for the reservations of other calls",
                            POLL_MS);
-        if (!acr_llm_wait(POLL_MS, spend->interrupt)) {
-            g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
-            return false;
-        }
+        if (!acr_llm_wait(POLL_MS, spend->interrupt))
+            return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     }
 }
 
@@ -195,10 +191,8 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt, GError 
     attempt->charged_tokens = spent.tokens;
     if (acr_budget_settle(spend->budget, id, &spent, &failure))
         return true;
-    if (spent.pico > attempt->reserved_pico || spent.tokens > attempt->reserved_tokens) {
-        g_propagate_error(error, g_steal_pointer(&failure));
-        return false;
-    }
+    if (spent.pico > attempt->reserved_pico || spent.tokens > attempt->reserved_tokens)
+        return acr_pass_error(error, &failure);
     /* The ceiling holds by what stays reserved, and what was paid for is kept. */
     attempt->charged_pico = attempt->reserved_pico;
     attempt->charged_tokens = attempt->reserved_tokens;

@@ -7,14 +7,11 @@
 
 #include <string.h>
 
-#define MAX_STRAY_BYTES (64u * 1024) /* of lines that are not fields: an error is not longer */
-
 struct AcrSse {
     AcrOnEvent on_event;
     void *ctx;
     GString *line; /* the beginning of a line whose end has not come */
     GString *name, *data;
-    GString *stray; /* lines that are not fields */
     bool has_data;
     bool after_cr; /* the last byte was a CR: a LF that follows belongs to it */
     bool begun;    /* the first line is over, and with it the place of a byte order mark */
@@ -30,7 +27,6 @@ AcrSse *acr_sse_new(AcrOnEvent on_event, void *ctx)
     sse->line = g_string_new(NULL);
     sse->name = g_string_new(NULL);
     sse->data = g_string_new(NULL);
-    sse->stray = g_string_new(NULL);
     return sse;
 }
 
@@ -41,18 +37,12 @@ void acr_sse_free(AcrSse *sse)
     g_string_free(sse->line, TRUE);
     g_string_free(sse->name, TRUE);
     g_string_free(sse->data, TRUE);
-    g_string_free(sse->stray, TRUE);
     g_free(sse);
 }
 
 bool acr_sse_is_too_big(const AcrSse *sse)
 {
     return sse->is_too_big;
-}
-
-const char *acr_sse_stray(const AcrSse *sse)
-{
-    return sse->stray->str;
 }
 
 static void dispatch(AcrSse *sse)
@@ -71,27 +61,22 @@ static bool is_field(const char *name, const char *field, gsize len)
     return strlen(name) == len && memcmp(field, name, len) == 0;
 }
 
-/* False: no such field. */
-static bool take_field(AcrSse *sse, const char *field, gsize field_len, const char *value,
+/* All others are left aside: nobody needs an id, or asks again on the same stream. */
+static void take_field(AcrSse *sse, const char *field, gsize field_len, const char *value,
                        gsize value_len)
 {
     if (is_field("data", field, field_len)) {
-        if (value_len + 1 > ACR_MAX_EVENT_BYTES - sse->data->len) {
-            sse->is_too_big = true;
-            return true;
-        }
+        sse->is_too_big = value_len + 1 > ACR_MAX_EVENT_BYTES - sse->data->len;
+        if (sse->is_too_big)
+            return;
         if (sse->has_data)
             g_string_append_c(sse->data, '\n');
         g_string_append_len(sse->data, value, (gssize)value_len);
         sse->has_data = true;
-        return true;
-    }
-    if (is_field("event", field, field_len)) {
+    } else if (is_field("event", field, field_len)) {
         g_string_truncate(sse->name, 0);
         g_string_append_len(sse->name, value, (gssize)value_len);
-        return true;
     }
-    return is_field("id", field, field_len) || is_field("retry", field, field_len);
 }
 
 static void take_line(AcrSse *sse, const char *line, gsize len)
@@ -108,15 +93,16 @@ static void take_line(AcrSse *sse, const char *line, gsize len)
     const char *colon = memchr(line, ':', len);
     if (colon == line) /* a comment: a sign of life, no content */
         return;
+    /* A piece of JSON: an error, as of a server that forgot that it streams. */
+    const char *sign = line + strspn(line, " \t");
+    if (*sign && strchr("{}[]\"", *sign)) {
+        take_field(sse, "data", strlen("data"), line, len);
+        return;
+    }
     gsize value = colon ? (gsize)(colon - line) + 1 : len;
     if (value < len && line[value] == ' ')
         value++;
-    /* A line that is a piece of JSON, be it because the server forgot that it streams. */
-    if (!take_field(sse, line, colon ? (gsize)(colon - line) : len, line + value, len - value) &&
-        len < MAX_STRAY_BYTES - sse->stray->len) {
-        g_string_append_len(sse->stray, line, (gssize)len);
-        g_string_append_c(sse->stray, '\n');
-    }
+    take_field(sse, line, colon ? (gsize)(colon - line) : len, line + value, len - value);
 }
 
 static void end_line(AcrSse *sse)

@@ -97,12 +97,10 @@ bool acr_budget_add(AcrBudget *budget, const char *path, const char *scope,
         return false;
     while (at < budget->ledgers->len && acr_ledger_compare(ledger_at(budget, at), ledger) < 0)
         at++;
-    if (at < budget->ledgers->len && acr_ledger_compare(ledger_at(budget, at), ledger) == 0) {
-        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
-                    "the %s and the %s have the same ledger", scope,
-                    acr_ledger_scope(ledger_at(budget, at)));
-        return false;
-    }
+    if (at < budget->ledgers->len && acr_ledger_compare(ledger_at(budget, at), ledger) == 0)
+        return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
+                             "the %s and the %s have the same ledger", scope,
+                             acr_ledger_scope(ledger_at(budget, at)));
     if (!acr_ledger_lock(ledger, error))
         return false;
     bool ok = acr_ledger_find_stale(ledger, error);
@@ -156,10 +154,9 @@ bool acr_budget_is_in_time(const AcrBudget *budget, GError **error)
 {
     if (!budget->deadline_us || g_get_monotonic_time() < budget->deadline_us)
         return true;
-    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
-                "%s reached; rerun with a higher limit to continue",
-                budget->deadline_name ? budget->deadline_name : "the deadline");
-    return false;
+    return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_CEILING,
+                         "%s reached; rerun with a higher limit to continue",
+                         budget->deadline_name ? budget->deadline_name : "the deadline");
 }
 
 static guint64 new_id(AcrBudget *budget)
@@ -297,7 +294,6 @@ bool acr_budget_sums(AcrBudget *budget, const char *scope, AcrAmount *out_spent,
         *out_reserved = (AcrAmount){narrow(reserved.pico), narrow(reserved.tokens)};
         return true;
     }
-    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED, "there is no ledger of the %s",
-                scope);
-    return false;
+    return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
+                         "there is no ledger of the %s", scope);
 }

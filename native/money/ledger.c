@@ -43,17 +43,15 @@ struct AcrLedger {
 
 static bool fail_errno(const AcrLedger *ledger, int err, const char *what, GError **error)
 {
-    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED, "cannot %s ledger '%s': %s", what,
-                ledger->path, g_strerror(err));
-    return false;
+    return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
+                         "cannot %s ledger '%s': %s", what, ledger->path, g_strerror(err));
 }
 
 static bool fail_damaged(const AcrLedger *ledger, const char *why, GError **error)
 {
-    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
-                "'%s' is not a ledger, or is damaged: line %" G_GUINT64_FORMAT " %s",
-                ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
-    return false;
+    return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
+                         "'%s' is not a ledger, or is damaged: line %" G_GUINT64_FORMAT " %s",
+                         ledger->path ? ledger->path : "(memory)", ledger->lines + 1, why);
 }
 
 /* ---- Records ---- */
@@ -235,9 +233,9 @@ static bool is_in_place(const AcrLedger *ledger, GError **error)
     if (lstat(ledger->path, &found) == 0 && found.st_dev == ledger->status.st_dev &&
         found.st_ino == ledger->status.st_ino)
         return true;
-    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
-                "ledger '%s' has been removed or replaced while it was in use", ledger->path);
-    return false;
+    return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
+                         "ledger '%s' has been removed or replaced while it was in use",
+                         ledger->path);
 }
 
 /* Reads what has been appended since. */
@@ -293,12 +291,10 @@ static bool wait_for_lock(AcrLedger *ledger, GError **error)
     while (!set_lock(ledger, F_WRLCK)) {
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
             return fail_errno(ledger, errno, "lock", error);
-        if (g_get_monotonic_time() > deadline) {
-            g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
-                        "ledger '%s' has been locked by another process for %d seconds",
-                        ledger->path, ACR_LEDGER_LOCK_MS / 1000);
-            return false;
-        }
+        if (g_get_monotonic_time() > deadline)
+            return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED,
+                                 "ledger '%s' has been locked by another process for %d seconds",
+                                 ledger->path, ACR_LEDGER_LOCK_MS / 1000);
         /* The clock spreads those who wait. */
         g_usleep((gulong)(100 + g_get_monotonic_time() % wait_us));
         wait_us = MIN(wait_us * 2, MAX_WAIT_US);
@@ -333,11 +329,9 @@ static bool open_file(AcrLedger *ledger, GError **error)
     ledger->fd = open(ledger->path, flags, 0600);
     if (ledger->fd < 0 || fstat(ledger->fd, &ledger->status) != 0)
         return fail_errno(ledger, errno, "open", error);
-    if (!S_ISREG(ledger->status.st_mode)) {
-        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
-                    "ledger '%s' is not a regular file", ledger->path);
-        return false;
-    }
+    if (!S_ISREG(ledger->status.st_mode))
+        return acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
+                             "ledger '%s' is not a regular file", ledger->path);
     return true;
 }
 

@@ -23,15 +23,14 @@ GQuark acr_money_error_quark(void);
 /* ---- Usage ---- */
 
 /*
- * Counters in tokens; -1: the provider did not say, or said nonsense. input, cached, written and
- * written_1h are disjoint and add up to what was sent; output holds all that came back, reasoning
- * (a part of it) included.
+ * Counters in tokens; -1: the provider did not say, or said nonsense. input, cached and written are
+ * disjoint and add up to what was sent; output holds all that came back, reasoning (a part of it)
+ * included.
  */
 typedef struct {
-    gint64 input;      /* neither read from the provider's cache nor written to it */
-    gint64 cached;     /* read from it */
-    gint64 written;    /* written to it, for minutes */
-    gint64 written_1h; /* written to it, for an hour */
+    gint64 input;   /* neither read from the provider's cache nor written to it */
+    gint64 cached;  /* read from it */
+    gint64 written; /* written to it, for minutes: nothing is asked to be kept longer */
     gint64 output;
     gint64 reasoning;
     gint64 cost_pico; /* -1: unknown */
@@ -40,11 +39,10 @@ typedef struct {
 /* All counters unknown. */
 #define ACR_USAGE_UNKNOWN                                                                          \
     {                                                                                              \
-        .input = -1, .cached = -1, .written = -1, .written_1h = -1, .output = -1, .reasoning = -1, \
-        .cost_pico = -1                                                                            \
+        .input = -1, .cached = -1, .written = -1, .output = -1, .reasoning = -1, .cost_pico = -1   \
     }
 /* Sums of the known counters of one side; -1: none is known. */
-gint64 acr_usage_sent(const AcrUsage *usage);   /* input, cached, written, written_1h */
+gint64 acr_usage_sent(const AcrUsage *usage);   /* input, cached, written */
 gint64 acr_usage_tokens(const AcrUsage *usage); /* that and output; -1 unless both are known */
 /* Pico-USD in millionths of a USD, rounded up; -1 stays. */
 gint64 acr_microusd(gint64 pico);
@@ -53,7 +51,7 @@ gint64 acr_microusd(gint64 pico);
 
 /* Of one model: pico-USD a token; -1: not said, and the plain price of its side holds. */
 typedef struct {
-    gint64 input, cached, written, written_1h, output, reasoning;
+    gint64 input, cached, written, output, reasoning;
 } AcrPriceTier;
 #define ACR_PRICE_TIERS 8
 typedef struct {

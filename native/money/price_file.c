@@ -1,8 +1,9 @@
 /*
  * A list of prices of LiteLLM's shape: an object of models, each with USD a token under names like
- * "input_cost_per_token" and "…_above_200k_tokens". Rows of other things than text (images, sound)
- * and "sample_spec", which is documentation, are skipped; prices of service tiers and batches,
- * which are not asked for, too. Where a price is lower at some hours, the full one counts. The
+ * "input_cost_per_token" and "…_above_200k_tokens". Rows of other things than text (images, sound),
+ * "sample_spec", which is documentation, and rows whose prices stand in "tiered_pricing", as those
+ * of no provider of ours, are skipped; prices of service tiers, batches and writes to a cache for an
+ * hour, which are not asked for, too. Where a price is lower at some hours, the full one counts. The
  * built-in table and a user's file are both read here.
  */
 #include "money/price_private.h"
@@ -14,7 +15,7 @@
 #define PICO_PER_USD 1e12
 #define MAX_TOKENS 1000000000000 /* of a limit or a threshold */
 
-static const AcrPriceTier nothing = {-1, -1, -1, -1, -1, -1};
+static const AcrPriceTier nothing = {-1, -1, -1, -1, -1};
 
 static const struct {
     const char *member;
@@ -23,21 +24,11 @@ static const struct {
     {"input_cost_per_token", offsetof(AcrPriceTier, input)},
     {"cache_read_input_token_cost", offsetof(AcrPriceTier, cached)},
     {"cache_creation_input_token_cost", offsetof(AcrPriceTier, written)},
-    {"cache_creation_input_token_cost_above_1hr", offsetof(AcrPriceTier, written_1h)},
     {"output_cost_per_token", offsetof(AcrPriceTier, output)},
     {"output_cost_per_reasoning_token", offsetof(AcrPriceTier, reasoning)},
 };
 
-G_GNUC_PRINTF(2, 3) static bool refuse(GError **error, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    g_autofree char *text = g_strdup_vprintf(format, args);
-    va_end(args);
-    g_set_error_literal(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, text);
-    return false;
-}
+#define refuse(error, ...) acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, __VA_ARGS__)
 
 /* ---- Prices ---- */
 
@@ -87,9 +78,8 @@ static gint64 threshold_of(const char *member, gsize *len)
     return (gint64)thousands * 1000;
 }
 
-/* All prices of the members, in the tier above `above` or in the ones that their names say. */
-static bool read_prices(AcrPrice *price, gint64 above, const AcrJson *row, const char *where,
-                        GError **error)
+/* All prices of the members, in the tiers that their names say. */
+static bool read_prices(AcrPrice *price, const AcrJson *row, const char *where, GError **error)
 {
     for (const AcrJson *each = acr_json_first(row); each; each = acr_json_next(each)) {
         const char *member = acr_json_key(each);
@@ -102,24 +92,10 @@ static bool read_prices(AcrPrice *price, gint64 above, const AcrJson *row, const
         double pico = acr_json_get_double(row, member, NAN) * PICO_PER_USD + 0.5;
         if (!(pico >= 0.5 && pico < (double)ACR_PRICE_MAX + 1))
             return refuse(error, "%s: '%s' is not a price of a token", where, member);
-        AcrPriceTier *tier = tier_above(price, MAX(above, threshold));
+        AcrPriceTier *tier = tier_above(price, threshold);
         if (!tier)
             return refuse(error, "%s: '%s' is one threshold too many", where, member);
         *place_in(tier, member, len) = (gint64)pico;
-    }
-    return true;
-}
-
-/* "tiered_pricing": [{"range": [from, to], prices}], whose first range is the base. */
-static bool read_ranges(AcrPrice *price, const AcrJson *ranges, const char *where, GError **error)
-{
-    for (const AcrJson *each = acr_json_first(ranges); each; each = acr_json_next(each)) {
-        gint64 above = acr_json_int(acr_json_first(acr_json_get(each, "range")), -1);
-
-        if (above < 0 || above > MAX_TOKENS)
-            return refuse(error, "%s: 'tiered_pricing' has a malformed range", where);
-        if (!read_prices(price, above, each, where, error))
-            return false;
     }
     return true;
 }
@@ -152,8 +128,7 @@ static bool read_row(const AcrJson *row, const char *where, AcrPrice *out, GErro
     gint64 older = -1;
 
     *out = (AcrPrice){.base = nothing};
-    if (!read_prices(out, 0, row, where, error) ||
-        !read_ranges(out, acr_json_get(row, "tiered_pricing"), where, error) ||
+    if (!read_prices(out, row, where, error) ||
         !read_limit(row, "max_output_tokens", where, &out->max_output, error) ||
         !read_limit(row, "max_tokens", where, &older, error))
         return false;
@@ -189,7 +164,8 @@ GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
             refuse(error, "%s is not the row of a model", where);
             return NULL;
         }
-        if (strcmp(key, "sample_spec") == 0 || !is_of_text(row))
+        if (strcmp(key, "sample_spec") == 0 || !is_of_text(row) ||
+            acr_json_get(row, "tiered_pricing"))
             continue;
         if (!read_row(row, where, &price, error))
             return NULL;

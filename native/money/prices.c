@@ -153,12 +153,6 @@ bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out)
 
 /* ---- Names without provider ---- */
 
-/* "o1", "o3-mini", "o4-mini-2025-04-16". */
-static bool is_o_series(const char *name)
-{
-    return name[0] == 'o' && strchr("134", name[1]) && name[1] && (!name[2] || name[2] == '-');
-}
-
 /* Models whose weights are open: anybody serves them under that name. */
 static bool is_open(const char *name)
 {
@@ -176,11 +170,10 @@ static const char *owner_by_beginning(const char *name)
 {
     static const char *const owners[][2] = {
         {"gpt-", "openai"}, {"chatgpt-", "openai"},   {"ft:gpt-", "openai"},
-        {"ft:o", "openai"}, {"claude-", "anthropic"}, {"gemini-", "gemini"},
+        {"ft:o", "openai"}, {"o1", "openai"},         {"o3", "openai"},
+        {"o4", "openai"},   {"claude-", "anthropic"}, {"gemini-", "gemini"},
     };
 
-    if (is_o_series(name))
-        return "openai";
     for (gsize i = 0; i < G_N_ELEMENTS(owners); i++)
         if (g_str_has_prefix(name, owners[i][0]))
             return owners[i][1];

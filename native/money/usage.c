@@ -18,7 +18,7 @@ static gint64 saturated(Wide sum)
 
 gint64 acr_usage_sent(const AcrUsage *usage)
 {
-    const gint64 counters[] = {usage->input, usage->cached, usage->written, usage->written_1h};
+    const gint64 counters[] = {usage->input, usage->cached, usage->written};
     Wide sum = 0;
     bool any = false;
 
@@ -56,7 +56,6 @@ static AcrPriceTier whole_tier(const AcrPriceTier *tier, const AcrPriceTier *bas
     whole.input = said(tier->input, base->input, 0);
     whole.cached = said(tier->cached, base->cached, whole.input);
     whole.written = said(tier->written, base->written, whole.input);
-    whole.written_1h = said(tier->written_1h, base->written_1h, whole.written);
     whole.output = said(tier->output, base->output, 0);
     whole.reasoning = said(tier->reasoning, base->reasoning, whole.output);
     return whole;
@@ -76,7 +75,6 @@ gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage)
     sum += (Wide)usage->input * tier.input;
     sum += (Wide)MAX(usage->cached, 0) * tier.cached;
     sum += (Wide)MAX(usage->written, 0) * tier.written;
-    sum += (Wide)MAX(usage->written_1h, 0) * tier.written_1h;
     sum += (Wide)(usage->output - reasoning) * tier.output;
     sum += (Wide)reasoning * tier.reasoning;
     return saturated(sum);
@@ -85,9 +83,7 @@ gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage)
 /* The highest price of each side, of a tier that is whole. */
 static void raise_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received)
 {
-    gint64 read = MAX(tier->input, tier->cached), written = MAX(tier->written, tier->written_1h);
-
-    *sent = MAX(*sent, MAX(read, written));
+    *sent = MAX(*sent, MAX(tier->written, MAX(tier->input, tier->cached)));
     *received = MAX(*received, MAX(tier->output, tier->reasoning));
 }
 
@@ -113,7 +109,6 @@ static void raise_tier(AcrPriceTier *tier, const AcrPriceTier *other)
     tier->input = MAX(tier->input, other->input);
     tier->cached = MAX(tier->cached, other->cached);
     tier->written = MAX(tier->written, other->written);
-    tier->written_1h = MAX(tier->written_1h, other->written_1h);
     tier->output = MAX(tier->output, other->output);
     tier->reasoning = MAX(tier->reasoning, other->reasoning);
 }

@@ -332,10 +332,8 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
     acr_spawn_result_clear(&exec.spawned);
     if (state->has_shell)
         return true;
-    if (reason && !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED)) {
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
-    }
+    if (reason && !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED))
+        return acr_pass_error(error, &reason);
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                             "the image '%s' has no " ACR_ENGINE_SHELL " that can be run here%s%s",
                             state->image, reason ? ": " : "", reason ? reason->message : "");

@@ -4,8 +4,8 @@
 
 #include "sandbox/sandbox.h"
 
-bool acr_sandbox_fail(GError **error, AcrSandboxError code, const char *format, ...)
-    G_GNUC_PRINTF(3, 4);
+#define acr_sandbox_fail(error, code, ...)                                                         \
+    acr_set_error(error, ACR_SANDBOX_ERROR, code, __VA_ARGS__)
 /* FAILED with "WHAT 'PATH': " and the text of an errno. */
 bool acr_sandbox_fail_errno(GError **error, int err, const char *what, const char *path);
 

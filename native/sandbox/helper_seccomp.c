@@ -68,7 +68,6 @@ bool acr_helper_refuse_calls(GError **error)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
         return true;
-    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                "cannot refuse calls of the kernel: %s", g_strerror(errno));
-    return false;
+    return acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                         "cannot refuse calls of the kernel: %s", g_strerror(errno));
 }

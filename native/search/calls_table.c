@@ -88,12 +88,10 @@ bool acr_search_run(AcrSearch *search, const AcrCall *call, AcrAnswer *out, GErr
     g_auto(AcrReply) reply = {0};
     acr_reply_init(&reply, search);
     for (gsize i = 0; i < ACR_CALL_MAX_PARAMS && call->spec->params[i].name; i++) {
-        if (!call->values[i]) {
-            g_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL,
-                        "%s: argument '%s' is missing", call->spec->name,
-                        call->spec->params[i].name);
-            return false;
-        }
+        if (!call->values[i])
+            return acr_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_BAD_CALL,
+                                 "%s: argument '%s' is missing", call->spec->name,
+                                 call->spec->params[i].name);
         char *fault = fault_of(&call->spec->params[i], call->values[i]);
         if (fault) {
             acr_reply_miss(&reply, fault, out);

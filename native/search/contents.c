@@ -93,11 +93,10 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out, GError
         return true;
     g_autoptr(GError) local = NULL;
     g_autoptr(GBytes) bytes = acr_snapshot_read(search->snapshot, entry, &local);
-    if (!bytes && g_error_matches(local, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING)) {
-        g_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_FAILED, "cannot read '%s': %s",
-                    acr_search_path(search, entry), local->message);
-        return false;
-    }
+    if (!bytes && g_error_matches(local, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING))
+        return acr_set_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_FAILED,
+                             "cannot read '%s': %s", acr_search_path(search, entry),
+                             local->message);
     if (!bytes)
         return true;
     AcrContent *content = content_new(bytes);

@@ -8,10 +8,10 @@
 
 G_DEFINE_QUARK(acr_vcs_error_quark, acr_vcs_error)
 
-static void set_error(GError **error, AcrVcsError code, const char *text)
+static bool fail_with(GError **error, AcrVcsError code, const char *text)
 {
     g_autofree char *shown = acr_vcs_show_path(text);
-    g_set_error_literal(error, ACR_VCS_ERROR, code, shown);
+    return acr_set_error(error, ACR_VCS_ERROR, code, "%s", shown);
 }
 
 bool acr_vcs_fail(GError **error, AcrVcsError code, const char *format, ...)
@@ -20,8 +20,7 @@ bool acr_vcs_fail(GError **error, AcrVcsError code, const char *format, ...)
     va_start(args, format);
     g_autofree char *text = g_strdup_vprintf(format, args);
     va_end(args);
-    set_error(error, code, text);
-    return false;
+    return fail_with(error, code, text);
 }
 
 bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
@@ -33,8 +32,7 @@ bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
     g_autofree char *text = g_strdup_vprintf(format, args);
     va_end(args);
     g_autofree char *whole = g_strconcat(text, ": ", foreign, NULL);
-    set_error(error, code, whole);
-    return false;
+    return fail_with(error, code, whole);
 }
 
 char *acr_vcs_show_path(const char *path)

@@ -79,10 +79,8 @@ static bool read_calls(AcrPython *python, const AcrJson *list, AcrExtraction *ou
             continue;
         }
         free_call(call);
-        if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL)) {
-            g_propagate_error(error, g_steal_pointer(&reason));
-            return false;
-        }
+        if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL))
+            return acr_pass_error(error, &reason);
         g_autofree char *shown = acr_text_shorten(text, 300);
         g_ptr_array_add(out->remarks,
                         g_strdup_printf("`%s` is not a valid call: %s", shown, reason->message));

@@ -20,6 +20,9 @@ struct AcrPrompts {
     char *texts[ACR_PROMPTS];
 };
 
+#define refuse(error, ...)                                                                         \
+    acr_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, __VA_ARGS__)
+
 G_DEFINE_QUARK(acr_agents_error_quark, acr_agents_error)
 
 void acr_prompts_free(AcrPrompts *prompts)
@@ -74,19 +77,15 @@ static bool check_placeholders(const PromptSpec *spec, const char *path, const c
     gsize len;
     for (const char *at = text; (at = next_placeholder(at, &name, &len)); at = name + len) {
         int number = placeholder_number(spec, name, len);
-        if (number < 0) {
-            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
-                        "prompt '%s' has an unknown placeholder '{{%.*s}}'", path, (int)len, name);
-            return false;
-        }
+        if (number < 0)
+            return refuse(error, "prompt '%s' has an unknown placeholder '{{%.*s}}'", path,
+                          (int)len, name);
         seen[number] = true;
     }
     for (int i = 0; i < MAX_PLACEHOLDERS && spec->placeholders[i]; i++) {
-        if (!seen[i]) {
-            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
-                        "prompt '%s' lacks the placeholder '{{%s}}'", path, spec->placeholders[i]);
-            return false;
-        }
+        if (!seen[i])
+            return refuse(error, "prompt '%s' lacks the placeholder '{{%s}}'", path,
+                          spec->placeholders[i]);
     }
     return true;
 }
@@ -102,14 +101,12 @@ static char *read_prompt(const PromptSpec *spec, const char *dir, const char *ov
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PROMPT_MAX_BYTES, &reason);
     if (!bytes) {
-        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT, "cannot load a prompt: %s",
-                    reason->message);
+        refuse(error, "cannot load a prompt: %s", reason->message);
         return NULL;
     }
     g_autofree char *text = acr_bytes_text(bytes);
     if (!acr_utf8_is_text(text, g_bytes_get_size(bytes))) {
-        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
-                    "prompt '%s' is not UTF-8 text", path);
+        refuse(error, "prompt '%s' is not UTF-8 text", path);
         return NULL;
     }
     return check_placeholders(spec, path, text, error) ? g_steal_pointer(&text) : NULL;
@@ -121,20 +118,14 @@ static bool check_override(const char *dir, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GDir) folder = g_dir_open(dir, 0, &reason);
-    if (!folder) {
-        g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
-                    "cannot open the prompts folder: %s", reason->message);
-        return false;
-    }
+    if (!folder)
+        return refuse(error, "cannot open the prompts folder: %s", reason->message);
     for (const char *name; (name = g_dir_read_name(folder));) {
         bool known = !g_str_has_suffix(name, ".txt");
         for (guint i = 0; i < ACR_PROMPTS && !known; i++)
             known = strcmp(specs[i].file, name) == 0;
-        if (!known) {
-            g_set_error(error, ACR_AGENTS_ERROR, ACR_AGENTS_ERROR_PROMPT,
-                        "'%s/%s' is not the name of a prompt", dir, name);
-            return false;
-        }
+        if (!known)
+            return refuse(error, "'%s/%s' is not the name of a prompt", dir, name);
     }
     return true;
 }

@@ -38,16 +38,8 @@ typedef struct {
     GHashTable *ids; /* theirs, borrowed */
 } Set;
 
-G_GNUC_PRINTF(2, 3)
-static bool refuse(GError **error, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    g_propagate_error(error,
-                      g_error_new_valist(ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, format, args));
-    va_end(args);
-    return false;
-}
+#define refuse(error, ...)                                                                         \
+    acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
 
 static AcrInstance *read_row(const AcrJson *row, const char *path, guint number, GError **error)
 {

@@ -30,10 +30,8 @@ static bool keep_others(const char *path, const GPtrArray *instances, const Resu
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PREDS_BYTES, &reason);
-    if (!bytes && !g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND)) {
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
-    }
+    if (!bytes && !g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
+        return acr_pass_error(error, &reason);
     g_autofree char *text = acr_bytes_text(bytes);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     for (guint i = 0; lines[i]; i++) {
@@ -102,6 +100,5 @@ bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances, G
         return false;
     if (!damaged)
         return true;
-    g_propagate_error(error, g_steal_pointer(&damaged));
-    return false;
+    return acr_pass_error(error, &damaged);
 }

@@ -81,10 +81,8 @@ static bool ask_for_patch(AcrAttemptWork *work, const char **out_answer, GError 
                           &reason))
             return true;
         if (!g_error_matches(reason, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW) ||
-            !shorten_conversation(work, has_tries)) {
-            g_propagate_error(error, g_steal_pointer(&reason));
-            return false;
-        }
+            !shorten_conversation(work, has_tries))
+            return acr_pass_error(error, &reason);
     }
 }
 

@@ -70,14 +70,12 @@ bool acr_loops_in_time(const AcrBudget *budget, GError **error)
     g_autoptr(GError) reason = NULL;
     if (!budget || acr_budget_is_in_time(budget, &reason))
         return true;
-    g_set_error_literal(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, reason->message);
-    return false;
+    return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CEILING, "%s", reason->message);
 }
 
 bool acr_loops_go_on(const AcrRun *run, GError **error)
 {
     if (!acr_interrupted(run->interrupt))
         return true;
-    g_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED, "interrupted");
-    return false;
+    return acr_set_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED, "interrupted");
 }

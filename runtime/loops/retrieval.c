@@ -262,10 +262,8 @@ bool acr_retrieval_run(AcrAttemptWork *work, char *clue, GError **error)
         bool legal = acr_retrieval_step(&driver.machine, event);
         g_assert(legal);
     }
-    if (driver.failure) {
-        g_propagate_error(error, g_steal_pointer(&driver.failure));
-        return false;
-    }
+    if (driver.failure)
+        return acr_pass_error(error, &driver.failure);
     acr_loops_note(run, "retrieval is %s after round %u",
                    driver.machine.state == ACR_RETRIEVAL_DONE ? "done" : "exhausted",
                    driver.machine.round);

@@ -8,8 +8,7 @@
 
 static bool bad_call(GError **error, const char *message)
 {
-    g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL, message);
-    return false;
+    return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL, "%s", message);
 }
 
 static guint n_params(const AcrCallSpec *spec)
@@ -28,11 +27,9 @@ static bool take_fields(GPtrArray *fields, AcrCall *out, GError **error)
         return bad_call(error, fields->pdata[1]);
     const AcrCallSpec *spec =
         strcmp(status, "ok") == 0 ? acr_search_call_spec(fields->pdata[1]) : NULL;
-    if (!spec || fields->len != 2 + n_params(spec)) {
-        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                            "calls.bind gave no bound call");
-        return false;
-    }
+    if (!spec || fields->len != 2 + n_params(spec))
+        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
+                             "calls.bind gave no bound call");
     for (guint i = 2; i < fields->len; i++) {
         if (strlen(fields->pdata[i]) > ACR_SEARCH_MAX_ARGUMENT)
             return bad_call(error, "an argument is longer than 16 KiB");

@@ -6,16 +6,8 @@
 
 #include <string.h>
 
-static bool environment_error(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static bool environment_error(GError **error, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    g_autofree char *message = g_strdup_vprintf(format, args);
-    va_end(args);
-    g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, message);
-    return false;
-}
+#define environment_error(error, ...)                                                              \
+    acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, __VA_ARGS__)
 
 /* The ABI is that of major.minor; the rest may differ after an upgrade of the system. */
 bool acr_py_version_fits(const char *built, const char *running)

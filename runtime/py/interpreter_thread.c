@@ -340,10 +340,9 @@ AcrReferee *acr_python_referee_slot(AcrPython *python)
 
 static bool lost_error(GError **error)
 {
-    g_set_error_literal(
+    return acr_set_error(
         error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
         "the Python interpreter is lost: an earlier job did not end at its deadline");
-    return false;
 }
 
 /* With the mutex held. */
@@ -356,18 +355,15 @@ static bool await_job(AcrPython *python, Job *job, GBytes **out, GError **error)
             return start_error(python, error);
         if (job->started && g_get_monotonic_time() >= job->give_up_us) {
             python->lost = true;
-            g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
-                        "python took longer than %" G_GINT64_FORMAT " ms and did not end",
-                        job->deadline_ms);
-            return false;
+            return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
+                                 "python took longer than %" G_GINT64_FORMAT " ms and did not end",
+                                 job->deadline_ms);
         }
         wait_until(&python->to_callers, &python->mutex,
                    job->started ? job->give_up_us : G_MAXINT64);
     }
-    if (job->error) {
-        g_propagate_error(error, g_steal_pointer(&job->error));
-        return false;
-    }
+    if (job->error)
+        return acr_pass_error(error, &job->error);
     *out = g_steal_pointer(&job->result);
     return true;
 }

@@ -16,10 +16,8 @@ bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
     g_autoptr(GError) reason = NULL;
     if (!acr_python_call(python, "reproducer_doubts", "find", argument, ACR_PY_DOUBTS_TIMEOUT_MS,
                          &result, &reason)) {
-        if (g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT)) {
-            g_propagate_error(error, g_steal_pointer(&reason));
-            return false;
-        }
+        if (g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT))
+            return acr_pass_error(error, &reason);
         g_ptr_array_add(doubts, g_strdup(UNREADABLE));
         return true;
     }
@@ -28,7 +26,6 @@ bool acr_python_doubts(AcrPython *python, const char *script, GPtrArray *doubts,
         g_ptr_array_extend_and_steal(doubts, g_steal_pointer(&texts));
         return true;
     }
-    g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
-                        "reproducer_doubts.find gave no fields");
-    return false;
+    return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
+                         "reproducer_doubts.find gave no fields");
 }

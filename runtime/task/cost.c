@@ -55,12 +55,10 @@ AcrJson *acr_cost_sum_to_json(const AcrCostSum *sum)
 {
     AcrJson *json = acr_json_new_object();
     const AcrUsage *usage = &sum->usage;
-    gint64 written = acr_usage_sent(&(AcrUsage){
-        .input = -1, .cached = -1, .written = usage->written, .written_1h = usage->written_1h});
     acr_json_set_int(json, "calls", (gint64)sum->calls);
     acr_json_set_int(json, "input_tokens", usage->input);
     acr_json_set_int(json, "cached_tokens", usage->cached);
-    acr_json_set_int(json, "written_tokens", written);
+    acr_json_set_int(json, "written_tokens", usage->written);
     acr_json_set_int(json, "output_tokens", usage->output);
     acr_json_set_int(json, "reasoning_tokens", usage->reasoning);
     acr_json_set_int(json, "cost_microusd", acr_microusd(usage->cost_pico));

@@ -7,16 +7,6 @@
 
 G_DEFINE_QUARK(acr_task_error_quark, acr_task_error)
 
-bool acr_task_refuse(GError **error, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    g_propagate_error(error,
-                      g_error_new_valist(ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, format, args));
-    va_end(args);
-    return false;
-}
-
 typedef struct {
     GQuark (*domain)(void);
     int code;

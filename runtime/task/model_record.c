@@ -12,13 +12,9 @@ static const struct {
     const char *member;
     gsize offset; /* in AcrUsage */
 } counters[] = {
-    {"input", offsetof(AcrUsage, input)},
-    {"cached", offsetof(AcrUsage, cached)},
-    {"written", offsetof(AcrUsage, written)},
-    {"written_1h", offsetof(AcrUsage, written_1h)},
-    {"output", offsetof(AcrUsage, output)},
-    {"reasoning", offsetof(AcrUsage, reasoning)},
-    {"cost_picousd", offsetof(AcrUsage, cost_pico)},
+    {"input", offsetof(AcrUsage, input)},         {"cached", offsetof(AcrUsage, cached)},
+    {"written", offsetof(AcrUsage, written)},     {"output", offsetof(AcrUsage, output)},
+    {"reasoning", offsetof(AcrUsage, reasoning)}, {"cost_picousd", offsetof(AcrUsage, cost_pico)},
 };
 
 static gint64 *counter(AcrUsage *usage, gsize n)

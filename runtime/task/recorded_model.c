@@ -137,8 +137,8 @@ static bool fail_as_recorded(const AcrJson *failure, GError **error)
     for (gint i = 0; i < ACR_LLM_ERRORS; i++)
         if (g_strcmp0(name, acr_llm_error_name(i)) == 0)
             code = i;
-    g_set_error_literal(error, ACR_LLM_ERROR, code, message ? message : "a recorded failure");
-    return false;
+    return acr_set_error(error, ACR_LLM_ERROR, code, "%s",
+                         message ? message : "a recorded failure");
 }
 
 /* ---- The model ---- */
@@ -196,8 +196,7 @@ static bool ask_inner(RecordedModel *self, const AcrModelRequest *request, AcrMo
         *out_window = acr_model_report(self->inner)->window;
         acr_window_learn_refusal(&self->window, request->conversation, *out_window);
     }
-    g_propagate_error(error, g_steal_pointer(&failure));
-    return false;
+    return acr_pass_error(error, &failure);
 }
 
 static bool answer_live(RecordedModel *self, const AcrModelRequest *request, const AcrJson *asked,
@@ -205,20 +204,16 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
 {
     g_auto(AcrModelAnswer) answer = {0};
     g_autoptr(GError) failure = NULL;
-    if (!self->inner) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
-                    "the journal ends before the run does");
-        return false;
-    }
+    if (!self->inner)
+        return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_UNFINISHED,
+                             "the journal ends before the run does");
     if (!acr_loops_in_time(self->recorder->budget, error))
         return false;
     gint64 start = g_get_monotonic_time(), window = 0;
     bool fits = acr_window_fits(&self->window, request, &failure);
     bool ok = fits && ask_inner(self, request, &answer, &window, &failure);
-    if (!ok && !is_recorded(failure)) {
-        g_propagate_error(error, g_steal_pointer(&failure));
-        return false;
-    }
+    if (!ok && !is_recorded(failure))
+        return acr_pass_error(error, &failure);
     AcrJson *time = acr_json_new_object();
     acr_json_set_int(time, "ended_s", g_get_real_time() / G_USEC_PER_SEC);
     acr_json_set_int(time, "wall_ms", (g_get_monotonic_time() - start) / 1000);
@@ -229,10 +224,8 @@ static bool answer_live(RecordedModel *self, const AcrModelRequest *request, con
     if (!acr_journal_append(self->recorder->journal, "model", asked, record, time, error))
         return false;
     count(self, request, record, false);
-    if (!ok) {
-        g_propagate_error(error, g_steal_pointer(&failure));
-        return false;
-    }
+    if (!ok)
+        return acr_pass_error(error, &failure);
     *out = answer;
     memset(&answer, 0, sizeof answer);
     return true;

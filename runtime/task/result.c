@@ -189,7 +189,6 @@ bool acr_result_read(const AcrFolder *folder, AcrRunResult *out, GError **error)
     g_autoptr(AcrJson) json = acr_folder_read_json(folder, ACR_FILE_RESULT, error);
     if (!json || acr_run_result_from_json(json, out))
         return json != NULL;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "'%s/%s' is damaged",
-                folder->path, ACR_FILE_RESULT);
-    return false;
+    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT, "'%s/%s' is damaged",
+                         folder->path, ACR_FILE_RESULT);
 }

@@ -48,11 +48,9 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
     bool is_reproduction = g_strcmp0(acr_json_get_string(meta, "verb"), "reproduce") == 0;
     g_auto(AcrRunSpec) spec = acr_run_spec_of(is_reproduction ? ACR_FOR_REPRODUCE : ACR_FOR_RUN);
     if (!acr_run_spec_from_json(&spec, ACR_OPTION_BOUND, acr_json_get(meta, "options"), NULL) ||
-        !is_whole(&spec)) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                    "the options in meta.json are damaged");
-        return false;
-    }
+        !is_whole(&spec))
+        return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                             "the options in meta.json are damaged");
     *out = spec;
     memset(&spec, 0, sizeof spec);
     return true;

@@ -104,11 +104,9 @@ static bool check_free(const char *path, GError **error)
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return true;
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
-    if (!dir) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                    "cannot read the folder '%s'", path);
-        return false;
-    }
+    if (!dir)
+        return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                             "cannot read the folder '%s'", path);
     for (const char *name; (name = g_dir_read_name(dir));)
         if (!is_beginning(path, name) && !acr_folder_exists(path)) /* begun meanwhile */
             return refuse(error, path,
@@ -156,8 +154,7 @@ static bool read_meta(AcrFolder *folder, GError **error)
     if (!bytes) {
         if (g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
             return true;
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
+        return acr_pass_error(error, &reason);
     }
     folder->meta = acr_json_parse_bytes(bytes, NULL);
     if (acr_json_type(folder->meta) != ACR_JSON_OBJECT)

@@ -73,9 +73,8 @@ static bool check_code(const Task *task, GError **error)
             !acr_index_is_test_path(entry->path))
             return true;
     }
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                "no Python files outside tests in '%s'", task->spec->repo);
-    return false;
+    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                         "no Python files outside tests in '%s'", task->spec->repo);
 }
 
 /* The folder that --apply writes to, borrowed: that of the repository, or the plain folder; NULL in
@@ -95,10 +94,9 @@ static bool check_place(const Task *task, GError **error)
                     *recorded = acr_path_real(task->git_dir);
     if (strcmp(own, recorded) == 0)
         return true;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                "not applied: the run in '%s' is of another repository, '%s'", task->folder.path,
-                recorded);
-    return false;
+    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                         "not applied: the run in '%s' is of another repository, '%s'",
+                         task->folder.path, recorded);
 }
 
 static bool check_work_tree(const Task *task, GError **error)
@@ -181,9 +179,8 @@ static bool load_snapshot(Task *task, GError **error)
     g_autofree char *digest = acr_snapshot_digest(task->workspace.snapshot);
     if (g_strcmp0(digest, acr_json_get_string(described, "digest")) == 0)
         return true;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
-                "the snapshot in '%s' is damaged", task->folder.path);
-    return false;
+    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                         "the snapshot in '%s' is damaged", task->folder.path);
 }
 
 /* Indexes the snapshot. Files that cannot be outlined are listed in meta.json before anything is
@@ -344,8 +341,7 @@ static bool work(Task *task, AcrRunResult *out, GError **error)
     }
     if (is_over)
         return apply(task, &out->found, error);
-    g_propagate_error(error, g_steal_pointer(&reason));
-    return false;
+    return acr_pass_error(error, &reason);
 }
 
 static bool run_in_folder(Task *task, AcrRunResult *out, GError **error)
@@ -450,9 +446,9 @@ static bool check_result(const AcrFolder *folder, GHashTable *kept, const AcrRun
     g_autofree char *different = find_difference(folder, kept);
     if (!different)
         return true;
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT,
-                "the replay of '%s' gives another %s than was recorded", folder->path, different);
-    return false;
+    return acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_DIFFERENT,
+                         "the replay of '%s' gives another %s than was recorded", folder->path,
+                         different);
 }
 
 /* What a journal's own error means for a replay. `reason` is taken. */

@@ -29,7 +29,8 @@ typedef enum {
 #define ACR_TASK_ERROR acr_task_error_quark()
 GQuark acr_task_error_quark(void);
 /* Sets an error of USAGE; false always. */
-bool acr_task_refuse(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3) ACR_MUST_USE;
+#define acr_task_refuse(error, ...)                                                                \
+    acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, __VA_ARGS__)
 
 /* Exit codes: a contract. */
 typedef enum {

@@ -87,9 +87,9 @@ bool acr_window_fits(const AcrWindow *window, const AcrModelRequest *request, GE
     gint64 needed = acr_window_estimate(window, request->conversation);
     if (needed + room <= window->tokens)
         return true;
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
-                "not sent: some %" G_GINT64_FORMAT " tokens, and room for an answer, do not fit "
-                "the context of %" G_GINT64_FORMAT,
-                needed, window->tokens);
-    return false;
+    return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_CONTEXT_OVERFLOW,
+                         "not sent: some %" G_GINT64_FORMAT
+                         " tokens, and room for an answer, do not fit "
+                         "the context of %" G_GINT64_FORMAT,
+                         needed, window->tokens);
 }

@@ -31,8 +31,7 @@ static bool check_readable(const AcrIndex *index, GError **error)
         const AcrIndexFile *file = acr_index_file(index, i);
         if (!file->missing)
             continue;
-        g_set_error_literal(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, file->unparsed);
-        return false;
+        return acr_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_MISSING, "%s", file->unparsed);
     }
     return true;
 }

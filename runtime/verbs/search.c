@@ -27,10 +27,8 @@ static bool answer_text(AcrWorkspace *workspace, const char *text, AcrAnswer *ou
     g_autoptr(GError) reason = NULL;
     if (acr_python_bind_call(workspace->python, text, &call, &reason))
         return acr_search_run(workspace->search, &call, out, error);
-    if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL)) {
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
-    }
+    if (!g_error_matches(reason, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL))
+        return acr_pass_error(error, &reason);
     *out = (AcrAnswer){.output = g_strdup(reason->message), .places = g_ptr_array_new()};
     return true;
 }

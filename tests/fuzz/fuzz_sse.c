@@ -24,7 +24,7 @@ static bool on_event(void *ctx, const AcrEvent *event)
     return --seen->left > 0;
 }
 
-/* All events, up to `most`, and what is stray behind them; owned. */
+/* All events, up to `most`; owned. */
 static GString *events_of(const uint8_t *data, gsize size, gsize piece, guint most)
 {
     Seen seen = {.text = g_string_new(NULL), .left = most};
@@ -36,7 +36,6 @@ static GString *events_of(const uint8_t *data, gsize size, gsize piece, guint mo
     if (!acr_sse_end(sse))
         g_assert_cmpuint(seen.left, ==, 0);
     g_assert_false(acr_sse_is_too_big(sse));
-    g_string_append(seen.text, acr_sse_stray(sse));
     acr_sse_free(sse);
     return seen.text;
 }

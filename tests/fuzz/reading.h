@@ -20,8 +20,8 @@
 
 static inline void check_usage(const AcrUsage *usage)
 {
-    const gint64 counters[] = {usage->input,      usage->cached, usage->written,
-                               usage->written_1h, usage->output, usage->reasoning};
+    const gint64 counters[] = {usage->input, usage->cached, usage->written, usage->output,
+                               usage->reasoning};
 
     for (gsize i = 0; i < G_N_ELEMENTS(counters); i++)
         g_assert_true(counters[i] >= -1 && counters[i] <= MAX_TOKENS);

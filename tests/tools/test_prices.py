@@ -52,13 +52,13 @@ def test_a_row_has_tiers_and_limits(update: ModuleType) -> None:
         row(
             "1e-6",
             input_cost_per_token_above_200k_tokens="2e-6",
-            cache_creation_input_token_cost_above_1hr_above_200k_tokens="5e-6",
+            cache_creation_input_token_cost_above_200k_tokens="5e-6",
             input_cost_per_token_batches="9e-6",
             max_input_tokens=1000,
         )
     )
-    assert price.base == (1_000_000, -1, -1, -1, 1_000_000, -1)
-    assert price.tiers == ((200_000, (2_000_000, -1, -1, 5_000_000, -1, -1)),)
+    assert price.base == (1_000_000, -1, -1, 1_000_000, -1)
+    assert price.tiers == ((200_000, (2_000_000, -1, 5_000_000, -1, -1)),)
     assert (price.max_input, price.max_output) == (1000, -1)
     assert update.read_price(row("0")) is None
 

@@ -18,7 +18,7 @@ _FALLIBLE = re.compile(r"\bGError\s*\*\s*\*")
 _RESULT = re.compile(r"\*|\b(?:bool|gboolean)\b")
 _PROTOTYPE = re.compile(r"(\w+)\s*\(")
 _RETURNED = re.compile(r"\breturn\b\s*([^;]*);")
-_FAILED = re.compile(r"false|FALSE|NULL|\w*fail\w*\s*\(.*", re.DOTALL)
+_FAILED = re.compile(r"false|FALSE|NULL|(?:\w*fail\w*|acr_(?:set|pass)_error)\s*\(.*", re.DOTALL)
 _CALLED_FOR_NOTHING = re.compile(r"(?:[;{}]|\belse)\s*(\w+)\s*\(")
 
 

@@ -35,12 +35,11 @@ FAMILIES = {
 PREFIXES = ("openai/", "azure/", "anthropic/", "bedrock/", "gemini/", "groq/", "deepseek/")
 # Priced by more than tokens of text.
 OTHER = re.compile(r"audio|realtime|lyria|tts|omni|image|computer-use|container|deep-research|search")
-KINDS = ("input", "cached", "written", "written_1h", "output", "reasoning")
+KINDS = ("input", "cached", "written", "output", "reasoning")
 MEMBERS = {
     "input_cost_per_token": "input",
     "cache_read_input_token_cost": "cached",
     "cache_creation_input_token_cost": "written",
-    "cache_creation_input_token_cost_above_1hr": "written_1h",
     "output_cost_per_token": "output",
     "output_cost_per_reasoning_token": "reasoning",
 }

@@ -28,9 +28,9 @@ static inline char *show_response(const AcrProvider *provider, int status, GHash
         return g_strdup_printf("%s: %s", acr_llm_error_name(outcome.failure.code),
                                outcome.failure.message);
     return g_strdup_printf(
-        "%s|%s|%s|%d+%d+%d+%d>%d(%d)", answer->content, answer->finish ? answer->finish : "-",
+        "%s|%s|%s|%d+%d+%d>%d(%d)", answer->content, answer->finish ? answer->finish : "-",
         answer->model ? answer->model : "-", (int)usage->input, (int)usage->cached,
-        (int)usage->written, (int)usage->written_1h, (int)usage->output, (int)usage->reasoning);
+        (int)usage->written, (int)usage->output, (int)usage->reasoning);
 }
 
 /* A body in one piece; owned. */

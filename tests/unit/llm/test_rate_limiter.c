@@ -1,6 +1,6 @@
 /*
  * The limit that all users of an endpoint and key share: slots across opens and processes, holds,
- * the number that throttling lowers, the breaker, files that are damaged.
+ * the slow start behind them, the breaker, files that are damaged.
  */
 #include "test_llm.h"
 
@@ -16,6 +16,7 @@
 #define ENDPOINT "https://api.example.com/v1"
 #define KEY "sk-0123456789abcdef"
 #define THREADS 12
+#define STEP_MS 4000 /* behind a hold, for one more slot */
 
 extern char **environ;
 
@@ -71,20 +72,18 @@ static char *only_file(const char *dir, const char *prefix)
     return path;
 }
 
-static void write_state(const char *dir, gint64 hold_until_ms, gint64 limit)
+static void write_hold(const char *dir, gint64 hold_until_ms)
 {
     g_autofree char *path = only_file(dir, "limit-");
-    g_autofree char *text =
-        g_strdup_printf("acr-limit 1\nhold_until_ms %" G_GINT64_FORMAT
-                        "\nlowered_ms 0\nlimit %" G_GINT64_FORMAT "\nsuccesses 0\n",
-                        hold_until_ms, limit);
-    char all[256];
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    g_autofree char *text = g_strdup_printf("%020" G_GINT64_FORMAT, hold_until_ms);
 
-    memset(all, '\n', sizeof all);
-    memcpy(all, text, strlen(text));
-    g_assert_cmpint(pwrite(fd, all, sizeof all, 0), ==, (gssize)sizeof all);
-    close(fd);
+    g_assert_true(g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
+}
+
+/* The hold so long ago that this many slots are open, and for `left_ms` no more. */
+static void open_slots(const char *dir, gint64 slots, gint64 left_ms)
+{
+    write_hold(dir, g_get_real_time() / 1000 - slots * STEP_MS + left_ms);
 }
 
 /* How many can be inside at once. */
@@ -134,13 +133,13 @@ static void as_many_as_there_are_slots_enter(void)
     g_autoptr(AcrLimiter) second = open_limiter(dir);
     gint64 waited_ms = 0;
 
-    write_state(dir, 0, 1);
+    open_slots(dir, 1, STEP_MS);
     g_assert_cmpint(enter(first, 0, NULL), ==, ACR_LIMITER_ENTERED);
     g_assert_cmpint(enter(second, 120, &waited_ms), ==, ACR_LIMITER_TOO_LATE);
     g_assert_cmpint(waited_ms, >=, 60);
-    acr_limiter_leave(first, false, false, 0);
+    acr_limiter_leave(first, false, 0);
     g_assert_cmpint(enter(second, 0, NULL), ==, ACR_LIMITER_ENTERED);
-    acr_limiter_leave(second, true, false, 0);
+    acr_limiter_leave(second, false, 0);
     g_assert_cmpuint(count_slots(dir), ==, 1);
     remove_folder(dir);
 }
@@ -154,68 +153,79 @@ static void a_hold_keeps_all_from_sending_and_then_lets_them_in_gradually(void)
     gint64 waited_ms = 0;
 
     g_assert_cmpint(enter(first, 0, NULL), ==, ACR_LIMITER_ENTERED);
-    acr_limiter_leave(first, true, false, 300);
+    acr_limiter_leave(first, true, 300);
     g_assert_cmpint(enter(second, 200, NULL), ==, ACR_LIMITER_TOO_LATE);
     g_assert_cmpint(g_get_monotonic_time() - start, <, 150000);
     g_assert_cmpint(enter(second, 2000, &waited_ms), ==, ACR_LIMITER_ENTERED);
     g_assert_cmpint(g_get_monotonic_time() - start, >=, 295000);
     g_assert_cmpint(waited_ms, >, 0);
     g_assert_cmpint(enter(first, 100, NULL), ==, ACR_LIMITER_TOO_LATE);
-    g_assert_cmpint(enter(first, 1000, NULL), ==, ACR_LIMITER_ENTERED);
-    g_assert_cmpint(g_get_monotonic_time() - start, >=, 545000);
+    open_slots(dir, 1, 300);
+    start = g_get_monotonic_time();
+    g_assert_cmpint(enter(first, 100, NULL), ==, ACR_LIMITER_TOO_LATE);
+    g_assert_cmpint(enter(first, 2000, NULL), ==, ACR_LIMITER_ENTERED);
+    g_assert_cmpint(g_get_monotonic_time() - start, >=, 295000);
     remove_folder(dir);
 }
 
-static void throttling_lowers_the_number_once_and_successes_raise_it(void)
+static void throttling_holds_all_and_begins_anew_with_one(void)
 {
     g_autofree char *dir = make_folder();
+    gint64 start = g_get_monotonic_time();
     AcrLimiter *users[10];
 
     for (gsize i = 0; i < G_N_ELEMENTS(users); i++) {
         users[i] = open_limiter(dir);
         g_assert_cmpint(enter(users[i], 0, NULL), ==, ACR_LIMITER_ENTERED);
     }
-    g_usleep(2000);
     for (gsize i = 0; i < G_N_ELEMENTS(users); i++)
-        acr_limiter_leave(users[i], false, true, 0);
-    g_assert_cmpuint(count_slots(dir), ==, 7);
-    for (int i = 0; i < 16; i++) {
-        g_assert_cmpint(enter(users[0], 0, NULL), ==, ACR_LIMITER_ENTERED);
-        acr_limiter_leave(users[0], true, false, 0);
-    }
-    g_assert_cmpuint(count_slots(dir), ==, 9);
-    for (int i = 0; i < 20; i++) {
-        g_usleep(2000);
-        g_assert_cmpint(enter(users[0], 0, NULL), ==, ACR_LIMITER_ENTERED);
-        acr_limiter_leave(users[0], false, true, 0);
-    }
-    g_assert_cmpuint(count_slots(dir), ==, 1);
+        acr_limiter_leave(users[i], false, 0);
+    g_assert_cmpuint(count_slots(dir), ==, 64);
+    for (gsize i = 0; i < G_N_ELEMENTS(users); i++)
+        g_assert_cmpint(enter(users[i], 0, NULL), ==, ACR_LIMITER_ENTERED);
+    for (gsize i = 0; i < G_N_ELEMENTS(users); i++)
+        acr_limiter_leave(users[i], true, 0);
+    g_assert_cmpint(enter(users[0], 3000, NULL), ==, ACR_LIMITER_ENTERED);
+    g_assert_cmpint(g_get_monotonic_time() - start, >=, 1950000);
+    g_assert_cmpuint(count_slots(dir), ==, 0);
+    open_slots(dir, 3, STEP_MS);
+    g_assert_cmpuint(count_slots(dir), ==, 2);
     for (gsize i = 0; i < G_N_ELEMENTS(users); i++)
         acr_limiter_free(users[i]);
     remove_folder(dir);
 }
 
+static void a_shorter_hold_does_not_end_a_longer_one(void)
+{
+    g_autofree char *dir = make_folder();
+    g_autoptr(AcrLimiter) first = open_limiter(dir);
+    g_autoptr(AcrLimiter) second = open_limiter(dir);
+
+    g_assert_cmpint(enter(first, 0, NULL), ==, ACR_LIMITER_ENTERED);
+    g_assert_cmpint(enter(second, 0, NULL), ==, ACR_LIMITER_ENTERED);
+    acr_limiter_leave(first, true, 60000);
+    acr_limiter_leave(second, true, 0);
+    g_assert_cmpint(enter(first, 100, NULL), ==, ACR_LIMITER_TOO_LATE);
+    remove_folder(dir);
+}
+
 static void a_damaged_file_and_a_clock_that_jumped_limit_nobody(void)
 {
-    static const char *const damaged[] = {
-        "", "x", "acr-limit 1\nhold_until_ms 1\nlowered_ms 1\nlimit 0\nsuccesses 0\n",
-        "acr-limit 1\nhold_until_ms 1\nlowered_ms 1\nlimit 99\nsuccesses 0\n",
-        "acr-limit 2\nhold_until_ms 1\nlowered_ms 1\nlimit 1\nsuccesses 0\n"};
+    static const char *const damaged[] = {"", "x", "-0000000000000000001", "99999999999999999999",
+                                          "acr-limit 1\nhold_until_ms 1\n"};
     g_autofree char *dir = make_folder();
     g_autoptr(AcrLimiter) limiter = open_limiter(dir);
     g_autofree char *path = only_file(dir, "limit-");
     gint64 now_ms = g_get_real_time() / 1000;
 
     for (gsize i = 0; i < G_N_ELEMENTS(damaged); i++) {
-        g_autofree char *text = g_strdup_printf("%-256s", damaged[i]);
-
         g_assert_true(
-            g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
+            g_file_set_contents_full(path, damaged[i], -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
         g_assert_cmpuint(count_slots(dir), ==, 64);
     }
-    write_state(dir, now_ms + 2 * 3600 * 1000, 3);
-    g_assert_cmpuint(count_slots(dir), ==, 3);
-    write_state(dir, now_ms + 1800 * 1000, 3);
+    write_hold(dir, now_ms + 2 * 3600 * 1000);
+    g_assert_cmpuint(count_slots(dir), ==, 64);
+    write_hold(dir, now_ms + 1800 * 1000);
     g_assert_cmpuint(count_slots(dir), ==, 0);
     remove_folder(dir);
 }
@@ -257,7 +267,7 @@ static void the_slot_of_a_killed_process_is_free(void)
     g_autoptr(AcrLimiter) limiter = open_limiter(dir);
     pid_t holders[2];
 
-    write_state(dir, 0, 3);
+    open_slots(dir, 3, STEP_MS);
     for (gsize i = 0; i < G_N_ELEMENTS(holders); i++)
         holders[i] = start_holder(dir);
     g_assert_cmpuint(count_slots(dir), ==, 1);
@@ -291,7 +301,7 @@ static void *use_slots(void *data)
         g_usleep(3000);
         g_atomic_int_add(&crowd->inside, -1);
         g_atomic_int_inc(&crowd->entered);
-        acr_limiter_leave(limiter, false, false, 0);
+        acr_limiter_leave(limiter, false, 0);
     }
     return NULL;
 }
@@ -303,7 +313,7 @@ static void a_crowd_never_passes_the_limit(void)
     Crowd crowd = {.dir = dir};
     pthread_t threads[THREADS];
 
-    write_state(dir, 0, 4);
+    open_slots(dir, 4, STEP_MS);
     for (int i = 0; i < THREADS; i++)
         g_assert_cmpint(pthread_create(&threads[i], NULL, use_slots, &crowd), ==, 0);
     for (int i = 0; i < THREADS; i++)
@@ -357,7 +367,7 @@ static void a_wait_is_told_once_and_ends_with_an_interrupt(void)
     gint64 waited_ms = 0;
     guint told = 0;
 
-    write_state(dir, 0, 1);
+    open_slots(dir, 1, STEP_MS);
     g_assert_cmpint(enter(first, 0, NULL), ==, ACR_LIMITER_ENTERED);
     g_assert_cmpint(acr_limiter_enter(second, 0, &interrupt, NULL, NULL, &waited_ms, &why), ==,
                     ACR_LIMITER_INTERRUPTED);
@@ -377,7 +387,8 @@ void add_limiter_tests(void)
     TEST(a_file_in_place_of_the_folder_is_an_error);
     TEST(as_many_as_there_are_slots_enter);
     TEST(a_hold_keeps_all_from_sending_and_then_lets_them_in_gradually);
-    TEST(throttling_lowers_the_number_once_and_successes_raise_it);
+    TEST(throttling_holds_all_and_begins_anew_with_one);
+    TEST(a_shorter_hold_does_not_end_a_longer_one);
     TEST(a_damaged_file_and_a_clock_that_jumped_limit_nobody);
     TEST(the_slot_of_a_killed_process_is_free);
     TEST(a_crowd_never_passes_the_limit);

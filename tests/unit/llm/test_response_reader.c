@@ -8,7 +8,7 @@
     "data: {'choices':[{'delta':{'content':'" text "'},'finish_reason':" finish "}]}\n\n"
 #define STREAM CHUNK("a", "null") CHUNK("b", "'stop'") "data: [DONE]\n\n"
 #define WHOLE "{'choices':[{'message':{'content':'ab'},'finish_reason':'stop'}]}"
-#define ANSWER "ab|stop|-|-1+-1+-1+-1>-1(-1)"
+#define ANSWER "ab|stop|-|-1+-1+-1>-1(-1)"
 
 /* Headers of NULL-terminated pairs; owned. */
 static GHashTable *headers_of(const char *const *pairs)

@@ -6,18 +6,18 @@
 
 static const char *const labels[] = {"search", "extract", "patch", "review", NULL};
 
-static AcrScript *parse(const char *text, const char *instance_id)
+static AcrModel *parse(const char *text, const char *instance_id)
 {
     g_autoptr(GError) error = NULL;
-    AcrScript *script =
-        acr_script_parse(text, strlen(text), "s.jsonl", instance_id, labels, &error);
+    const AcrModelOptions options = {.instance_id = instance_id, .labels = labels};
+    AcrModel *script = acr_script_parse(text, strlen(text), "s.jsonl", &options, &error);
 
     g_assert_no_error(error);
     return script;
 }
 
 /* The next answer, owned; NULL: used up. */
-static char *next(AcrScript *script, const char *agent, guint round)
+static char *next(AcrModel *script, const char *agent, guint round)
 {
     g_autoptr(AcrConversation) c = acr_conversation_new("c");
     g_autoptr(GError) error = NULL;
@@ -25,7 +25,7 @@ static char *next(AcrScript *script, const char *agent, guint round)
     g_auto(AcrModelAnswer) answer = {0};
 
     acr_conversation_add(c, ACR_ROLE_USER, "hello");
-    if (!acr_script_answer(script, &request, &answer, &error)) {
+    if (!acr_model_complete(script, &request, &answer, &error)) {
         g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USED_UP);
         g_assert_nonnull(strstr(error->message, agent));
         return NULL;
@@ -35,7 +35,7 @@ static char *next(AcrScript *script, const char *agent, guint round)
     return g_steal_pointer(&answer.content);
 }
 
-static void assert_next(AcrScript *script, const char *agent, guint round, const char *expected)
+static void assert_next(AcrModel *script, const char *agent, guint round, const char *expected)
 {
     g_autofree char *got = next(script, agent, round);
 
@@ -45,8 +45,8 @@ static void assert_next(AcrScript *script, const char *agent, guint round, const
 static void assert_refused(const char *text, const char *words)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrScript) script =
-        acr_script_parse(text, strlen(text), "s.jsonl", NULL, labels, &error);
+    g_autoptr(AcrModel) script = acr_script_parse(text, strlen(text), "s.jsonl",
+                                                  &(AcrModelOptions){.labels = labels}, &error);
 
     g_assert_null(script);
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE);
@@ -56,11 +56,11 @@ static void assert_refused(const char *text, const char *words)
 
 static void each_agent_takes_its_lines_in_order(void)
 {
-    g_autoptr(AcrScript) script = parse("{\"agent\":\"search\",\"content\":\"s1\"}\n"
-                                        "\n  \r\n"
-                                        "{\"agent\":\"extract\",\"content\":\"e1\"}\r\n"
-                                        "{\"agent\":\"search\",\"content\":\"s2\"}",
-                                        NULL);
+    g_autoptr(AcrModel) script = parse("{\"agent\":\"search\",\"content\":\"s1\"}\n"
+                                       "\n  \r\n"
+                                       "{\"agent\":\"extract\",\"content\":\"e1\"}\r\n"
+                                       "{\"agent\":\"search\",\"content\":\"s2\"}",
+                                       NULL);
 
     assert_next(script, "extract", 1, "e1");
     assert_next(script, "search", 1, "s1");
@@ -74,11 +74,11 @@ static void each_agent_takes_its_lines_in_order(void)
 
 static void lines_of_rounds_gone_by_are_skipped_and_missing_ones_are_empty(void)
 {
-    g_autoptr(AcrScript) script = parse("{\"agent\":\"search\",\"round\":1,\"content\":\"1a\"}\n"
-                                        "{\"agent\":\"search\",\"round\":1,\"content\":\"1b\"}\n"
-                                        "{\"agent\":\"search\",\"round\":1,\"content\":\"1c\"}\n"
-                                        "{\"agent\":\"search\",\"round\":3,\"content\":\"3a\"}\n",
-                                        NULL);
+    g_autoptr(AcrModel) script = parse("{\"agent\":\"search\",\"round\":1,\"content\":\"1a\"}\n"
+                                       "{\"agent\":\"search\",\"round\":1,\"content\":\"1b\"}\n"
+                                       "{\"agent\":\"search\",\"round\":1,\"content\":\"1c\"}\n"
+                                       "{\"agent\":\"search\",\"round\":3,\"content\":\"3a\"}\n",
+                                       NULL);
 
     assert_next(script, "search", 1, "1a");
     assert_next(script, "search", 1, "1b");
@@ -92,9 +92,9 @@ static void lines_of_rounds_gone_by_are_skipped_and_missing_ones_are_empty(void)
 /* The machine asks the proxy again within a round; the file holds one line for each round. */
 static void a_second_try_within_a_round_gets_an_empty_answer(void)
 {
-    g_autoptr(AcrScript) script = parse("{\"agent\":\"extract\",\"round\":1,\"content\":\"e1\"}\n"
-                                        "{\"agent\":\"extract\",\"round\":2,\"content\":\"e2\"}\n",
-                                        NULL);
+    g_autoptr(AcrModel) script = parse("{\"agent\":\"extract\",\"round\":1,\"content\":\"e1\"}\n"
+                                       "{\"agent\":\"extract\",\"round\":2,\"content\":\"e2\"}\n",
+                                       NULL);
 
     assert_next(script, "extract", 1, "e1");
     for (int i = 0; i < 4; i++)
@@ -105,10 +105,10 @@ static void a_second_try_within_a_round_gets_an_empty_answer(void)
 
 static void lines_without_a_round_serve_any_but_keep_their_place(void)
 {
-    g_autoptr(AcrScript) script = parse("{\"agent\":\"search\",\"content\":\"any\"}\n"
-                                        "{\"agent\":\"search\",\"round\":2,\"content\":\"two\"}\n"
-                                        "{\"agent\":\"search\",\"content\":\"last\"}\n",
-                                        NULL);
+    g_autoptr(AcrModel) script = parse("{\"agent\":\"search\",\"content\":\"any\"}\n"
+                                       "{\"agent\":\"search\",\"round\":2,\"content\":\"two\"}\n"
+                                       "{\"agent\":\"search\",\"content\":\"last\"}\n",
+                                       NULL);
 
     assert_next(script, "search", 1, "any");
     assert_next(script, "search", 1, "");
@@ -123,8 +123,8 @@ static void a_further_attempt_begins_at_its_own_lines(void)
                                "{\"agent\":\"search\",\"round\":3,\"content\":\"a3\"}\n"
                                "{\"agent\":\"search\",\"round\":1,\"content\":\"b1\"}\n"
                                "{\"agent\":\"search\",\"round\":2,\"content\":\"b2\"}\n";
-    g_autoptr(AcrScript) script = parse(text, NULL);
-    g_autoptr(AcrScript) whole = parse(text, NULL);
+    g_autoptr(AcrModel) script = parse(text, NULL);
+    g_autoptr(AcrModel) whole = parse(text, NULL);
 
     assert_next(script, "search", 1, "a1");
     assert_next(script, "search", 2, "a2");
@@ -139,9 +139,9 @@ static void a_further_attempt_begins_at_its_own_lines(void)
 
 static void a_line_with_a_round_serves_no_call_outside_retrieval(void)
 {
-    g_autoptr(AcrScript) script = parse("{\"agent\":\"patch\",\"round\":1,\"content\":\"r\"}\n"
-                                        "{\"agent\":\"patch\",\"content\":\"p\"}\n",
-                                        NULL);
+    g_autoptr(AcrModel) script = parse("{\"agent\":\"patch\",\"round\":1,\"content\":\"r\"}\n"
+                                       "{\"agent\":\"patch\",\"content\":\"p\"}\n",
+                                       NULL);
 
     assert_next(script, "patch", 0, "p");
     assert_next(script, "patch", 0, NULL);
@@ -153,8 +153,8 @@ static void lines_of_other_tasks_are_left_out(void)
         "{\"agent\":\"patch\",\"instance_id\":\"a__b-1\",\"content\":\"one\"}\n"
         "{\"agent\":\"patch\",\"content\":\"both\"}\n"
         "{\"agent\":\"patch\",\"instance_id\":\"a__b-2\",\"content\":\"two\"}\n";
-    g_autoptr(AcrScript) one = parse(text, "a__b-1");
-    g_autoptr(AcrScript) none = parse(text, NULL);
+    g_autoptr(AcrModel) one = parse(text, "a__b-1");
+    g_autoptr(AcrModel) none = parse(text, NULL);
 
     assert_next(one, "patch", 0, "one");
     assert_next(one, "patch", 0, "both");
@@ -167,8 +167,8 @@ static void without_a_list_of_labels_a_line_may_name_any(void)
 {
     static const char text[] = "{\"agent\":\"a label of the caller's\",\"content\":\"x\"}\n";
     g_autoptr(GError) error = NULL;
-    g_autoptr(AcrScript) script =
-        acr_script_parse(text, strlen(text), "s.jsonl", NULL, NULL, &error);
+    g_autoptr(AcrModel) script =
+        acr_script_parse(text, strlen(text), "s.jsonl", &(AcrModelOptions){0}, &error);
 
     g_assert_no_error(error);
     assert_next(script, "a label of the caller's", 0, "x");
@@ -222,12 +222,12 @@ static char *expect_error(const char *expect)
     g_autoptr(AcrConversation) c = conversation();
     g_autofree char *text = g_strdup_printf(
         "\n{\"agent\":\"search\",\"round\":2,\"content\":\"ok\",\"expect\":%s}\n", expect);
-    g_autoptr(AcrScript) script = parse(text, NULL);
+    g_autoptr(AcrModel) script = parse(text, NULL);
     g_autoptr(GError) error = NULL;
     AcrModelRequest request = {.label = "search", .step = 2, .conversation = c};
     g_auto(AcrModelAnswer) answer = {0};
 
-    if (acr_script_answer(script, &request, &answer, &error)) {
+    if (acr_model_complete(script, &request, &answer, &error)) {
         g_assert_cmpstr(answer.content, ==, "ok");
         return NULL;
     }
@@ -258,7 +258,7 @@ static void an_unmet_expectation_shows_a_bounded_part_of_the_request(void)
     g_autofree char *big = g_strnfill(1000000, 'b');
     g_autofree char *text =
         g_strdup_printf("{\"agent\":\"patch\",\"content\":\"\",\"expect\":[\"%s\"]}", big);
-    g_autoptr(AcrScript) script = parse(text, NULL);
+    g_autoptr(AcrModel) script = parse(text, NULL);
     g_autoptr(GError) error = NULL;
     AcrModelRequest request = {.label = "patch", .conversation = c};
     AcrModelAnswer answer = {0};
@@ -266,7 +266,7 @@ static void an_unmet_expectation_shows_a_bounded_part_of_the_request(void)
 
     big[500000] = 'c';
     acr_conversation_add(c, ACR_ROLE_USER, big);
-    g_assert_false(acr_script_answer(script, &request, &answer, &error));
+    g_assert_false(acr_model_complete(script, &request, &answer, &error));
     g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_EXPECT);
     g_assert_cmpuint(strlen(error->message), <, 4000);
     g_assert_cmpint(g_get_monotonic_time() - start, <,
@@ -311,18 +311,18 @@ static void a_model_reads_its_file_once_and_whole(void)
 /* A resumed run: the journal answers, and the script moves on as if it had been asked. */
 static void a_skipped_call_uses_its_line(void)
 {
-    g_autoptr(AcrScript) script =
+    g_autoptr(AcrModel) script =
         parse("{\"agent\":\"search\",\"round\":1,\"content\":\"1\",\"expect\":[\"never there\"]}\n"
               "{\"agent\":\"search\",\"round\":3,\"content\":\"3\"}\n",
               NULL);
     AcrModelRequest first = {.label = "search", .step = 1};
     AcrModelRequest missing = {.label = "search", .step = 2};
 
-    acr_script_skip(script, &first);
-    acr_script_skip(script, &missing);
+    acr_model_skip(script, &first);
+    acr_model_skip(script, &missing);
     assert_next(script, "search", 2, "");
     assert_next(script, "search", 3, "3");
-    acr_script_skip(script, &first);
+    acr_model_skip(script, &first);
     assert_next(script, "search", 3, NULL);
 }
 
@@ -331,7 +331,7 @@ static void fifty_megabytes_are_read_in_seconds(void)
     enum { LINES = 10000 };
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree char *pad = g_strnfill(5200, 'z');
-    g_autoptr(AcrScript) script = NULL;
+    g_autoptr(AcrModel) script = NULL;
     gint64 start = 0;
 
     for (guint i = 0; i < LINES; i++)

@@ -9,7 +9,7 @@
 #define BODY 1000u
 
 /* 2 USD a million tokens in, 8 out. */
-static const AcrPrice price = {.base = {2000000, -1, -1, -1, 8000000, -1}, .max_output = 5000};
+static const AcrPrice price = {.base = {2000000, -1, -1, 8000000, -1}, .max_output = 5000};
 
 static AcrSpend spend_of(AcrBudget *budget)
 {

@@ -9,13 +9,12 @@
 
 #define PICO_PER_USD 1000000000000
 
-static AcrUsage usage_of(gint64 input, gint64 cached, gint64 written, gint64 written_1h,
-                         gint64 output, gint64 reasoning)
+static AcrUsage usage_of(gint64 input, gint64 cached, gint64 written, gint64 output,
+                         gint64 reasoning)
 {
     return (AcrUsage){.input = input,
                       .cached = cached,
                       .written = written,
-                      .written_1h = written_1h,
                       .output = output,
                       .reasoning = reasoning,
                       .cost_pico = -1};
@@ -34,7 +33,7 @@ static AcrPrice price_of(const char *model)
 
 static void counters_add_up_and_unknown_ones_are_left_out(void)
 {
-    AcrUsage unknown = ACR_USAGE_UNKNOWN, some = usage_of(700, 200, 100, -1, 50, -1);
+    AcrUsage unknown = ACR_USAGE_UNKNOWN, some = usage_of(700, 200, 100, 50, -1);
 
     g_assert_cmpint(acr_usage_sent(&unknown), ==, -1);
     g_assert_cmpint(acr_usage_tokens(&unknown), ==, -1);
@@ -42,7 +41,7 @@ static void counters_add_up_and_unknown_ones_are_left_out(void)
     g_assert_cmpint(acr_usage_tokens(&some), ==, 1050);
     some.output = -1;
     g_assert_cmpint(acr_usage_tokens(&some), ==, -1);
-    some = usage_of(G_MAXINT64, G_MAXINT64, 1, 1, G_MAXINT64, 0);
+    some = usage_of(G_MAXINT64, G_MAXINT64, 1, G_MAXINT64, 0);
     g_assert_cmpint(acr_usage_sent(&some), ==, G_MAXINT64);
     g_assert_cmpint(acr_usage_tokens(&some), ==, G_MAXINT64);
 }
@@ -63,18 +62,16 @@ static void millionths_are_rounded_up(void)
 static void each_kind_of_token_has_its_price(void)
 {
     AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
-    AcrUsage usage = usage_of(700, 200, 100, 0, 50, 0);
+    AcrUsage usage = usage_of(700, 200, 100, 50, 0);
 
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3285000000);
     g_assert_cmpint(acr_microusd(3285000000), ==, 3285);
-    usage.written_1h = 10; /* 6 USD a million */
-    g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3345000000);
 }
 
 static void a_kind_without_price_costs_what_its_side_costs(void)
 {
-    AcrPrice price = {.base = {100, -1, -1, -1, 1000, -1}};
-    AcrUsage usage = usage_of(1, 2, 4, 8, 3, 2);
+    AcrPrice price = {.base = {100, -1, -1, 1000, -1}};
+    AcrUsage usage = usage_of(1, 2, 12, 3, 2);
 
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 1500 + 3000);
     price.base.written = 200;
@@ -83,8 +80,8 @@ static void a_kind_without_price_costs_what_its_side_costs(void)
 
 static void only_the_reasoning_part_has_the_price_of_reasoning(void)
 {
-    AcrPrice price = {.base = {0, -1, -1, -1, 10, 1000}};
-    AcrUsage usage = usage_of(0, -1, -1, -1, 7, 3);
+    AcrPrice price = {.base = {0, -1, -1, 10, 1000}};
+    AcrUsage usage = usage_of(0, -1, -1, 7, 3);
 
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 4 * 10 + 3 * 1000);
     usage.reasoning = 100; /* more than came */
@@ -97,8 +94,8 @@ static void only_the_reasoning_part_has_the_price_of_reasoning(void)
 static void a_threshold_prices_the_whole_request_anew(void)
 {
     AcrPrice price = price_of("gemini/gemini-2.5-pro");
-    AcrUsage at = usage_of(150000, 50000, 0, 0, 1000, 500),
-             above = usage_of(150001, 50000, 0, 0, 1000, 500);
+    AcrUsage at = usage_of(150000, 50000, 0, 1000, 500),
+             above = usage_of(150001, 50000, 0, 1000, 500);
 
     g_assert_cmpint(acr_price_of_usage(&price, &at), ==,
                     150000ll * 1250000 + 50000ll * 125000 + 1000ll * 10000000);
@@ -108,17 +105,17 @@ static void a_threshold_prices_the_whole_request_anew(void)
 
 static void a_tier_leaves_open_what_the_base_says(void)
 {
-    AcrPrice price = {.base = {10, 1, -1, -1, 20, 40}, .tiers = {{100, {30, -1, -1, -1, -1, -1}}}};
-    AcrUsage usage = usage_of(100, 1, 1, 0, 2, 1);
+    AcrPrice price = {.base = {10, 1, -1, 20, 40}, .tiers = {{100, {30, -1, -1, -1, -1}}}};
+    AcrUsage usage = usage_of(100, 1, 1, 2, 1);
 
     g_assert_cmpint(acr_price_of_usage(&price, &usage), ==, 3000 + 1 + 30 + 20 + 40);
 }
 
 static void a_cost_without_its_counters_is_unknown(void)
 {
-    AcrPrice price = {.base = {10, 1, -1, -1, 20, -1}};
-    AcrUsage no_input = usage_of(-1, 5, 0, 0, 5, 0), no_output = usage_of(5, 0, 0, 0, -1, 0),
-             absurd = usage_of(G_MAXINT64, G_MAXINT64, 0, 0, G_MAXINT64, 0);
+    AcrPrice price = {.base = {10, 1, -1, 20, -1}};
+    AcrUsage no_input = usage_of(-1, 5, 0, 5, 0), no_output = usage_of(5, 0, 0, -1, 0),
+             absurd = usage_of(G_MAXINT64, G_MAXINT64, 0, G_MAXINT64, 0);
 
     g_assert_cmpint(acr_price_of_usage(&price, &no_input), ==, -1);
     g_assert_cmpint(acr_price_of_usage(&price, &no_output), ==, -1);
@@ -130,7 +127,7 @@ static void the_most_takes_the_highest_price_of_each_side(void)
 {
     AcrPrice price = price_of("anthropic/claude-sonnet-4-5");
 
-    g_assert_cmpint(acr_price_at_most(&price, 1000, 50), ==, 1000ll * 6000000 + 50ll * 15000000);
+    g_assert_cmpint(acr_price_at_most(&price, 1000, 50), ==, 1000ll * 3750000 + 50ll * 15000000);
     price = price_of("gemini/gemini-2.5-pro");
     g_assert_cmpint(acr_price_at_most(&price, 200000, 10), ==,
                     200000ll * 1250000 + 10ll * 10000000);
@@ -145,8 +142,8 @@ static gint64 random_price(void)
 
 static AcrPriceTier random_tier(void)
 {
-    return (AcrPriceTier){random_price(), random_price(), random_price(),
-                          random_price(), random_price(), random_price()};
+    return (AcrPriceTier){random_price(), random_price(), random_price(), random_price(),
+                          random_price()};
 }
 
 static void no_split_of_tokens_costs_more_than_the_most(void)
@@ -154,8 +151,8 @@ static void no_split_of_tokens_costs_more_than_the_most(void)
     for (int i = 0; i < 20000; i++) {
         AcrPrice price = {.base = random_tier()};
         AcrUsage usage = usage_of(g_test_rand_int_range(0, 300), g_test_rand_int_range(-1, 300),
-                                  g_test_rand_int_range(-1, 300), g_test_rand_int_range(-1, 300),
-                                  g_test_rand_int_range(0, 300), g_test_rand_int_range(-1, 400));
+                                  g_test_rand_int_range(-1, 300), g_test_rand_int_range(0, 300),
+                                  g_test_rand_int_range(-1, 400));
         gint64 sent = acr_usage_sent(&usage), cost = 0;
 
         for (int tier = 0, above = 0; tier < g_test_rand_int_range(0, ACR_PRICE_TIERS + 1);
@@ -331,7 +328,7 @@ static void litellm_rows_go_before_the_table(void)
         "\"input_cost_per_token\":1e-06,\"output_cost_per_token\":0.000002,"
         "\"output_cost_per_token_above_200k_tokens\":3e-06,"
         "\"input_cost_per_token_above_128k_tokens\":2e-06,"
-        "\"cache_creation_input_token_cost_above_1hr_above_200k_tokens\":5e-06,"
+        "\"cache_creation_input_token_cost_above_200k_tokens\":5e-06,"
         "\"input_cost_per_token_batches\":\"ignored\",\"cache_read_input_token_cost\":null},"
         "\"us.x.m-v1:0\":{\"litellm_provider\":\"bedrock_converse\",\"mode\":\"chat\","
         "\"input_cost_per_token\":1e-07,\"output_cost_per_token\":0},"
@@ -350,7 +347,7 @@ static void litellm_rows_go_before_the_table(void)
     g_assert_cmpint(price.tiers[0].tier.input, ==, 2000000);
     g_assert_cmpint(price.tiers[1].above, ==, 200000);
     g_assert_cmpint(price.tiers[1].tier.output, ==, 3000000);
-    g_assert_cmpint(price.tiers[1].tier.written_1h, ==, 5000000);
+    g_assert_cmpint(price.tiers[1].tier.written, ==, 5000000);
     g_assert_true(acr_prices_find(prices, "bedrock/us.x.m-v1:0", &price));
     g_assert_cmpint(price.base.input, ==, 100000);
     g_assert_true(acr_prices_find(prices, "vllm/mine", &price));
@@ -359,26 +356,20 @@ static void litellm_rows_go_before_the_table(void)
     g_assert_cmpint(price.base.input, ==, 2500000);
 }
 
-static void litellm_ranges_are_tiers(void)
+/* Their first price would not bound the others. */
+static void rows_of_ranges_are_left_out(void)
 {
     static const char text[] =
         "{\"dashscope/q\":{\"litellm_provider\":\"dashscope\",\"mode\":\"chat\","
-        "\"tiered_pricing\":["
+        "\"input_cost_per_token\":1e-9,\"output_cost_per_token\":1e-9,\"tiered_pricing\":["
         "{\"range\":[0,100],\"input_cost_per_token\":1e-9,\"output_cost_per_token\":1e-9},"
-        "{\"range\":[100,200.0],\"input_cost_per_token\":2e-9,\"output_cost_per_token\":2e-9},"
-        "{\"range\":[200,300],\"input_cost_per_token\":3e-9,\"output_cost_per_token\":3e-9},"
-        "{\"range\":[300,400],\"input_cost_per_token\":4e-9,\"output_cost_per_token\":4e-9},"
-        "{\"range\":[400,500],\"input_cost_per_token\":5e-9,\"output_cost_per_token\":5e-9}]}}";
+        "{\"range\":[100,200],\"input_cost_per_token\":2e-9,\"output_cost_per_token\":2e-9}]},"
+        "\"mine\":{\"input_cost_per_token\":0,\"output_cost_per_token\":0}}";
     g_autoptr(AcrPrices) prices = prices_from(text, NULL);
     AcrPrice price;
 
-    g_assert_true(acr_prices_find(prices, "dashscope/q", &price));
-    g_assert_cmpint(price.base.input, ==, 1000);
-    g_assert_cmpint(price.tiers[1].above, ==, 200);
-    g_assert_cmpint(price.tiers[1].tier.output, ==, 3000);
-    g_assert_cmpint(price.tiers[3].above, ==, 400);
-    g_assert_cmpint(price.tiers[3].tier.output, ==, 5000);
-    g_assert_cmpint(price.tiers[4].above, ==, 0);
+    g_assert_true(acr_prices_find(prices, "vllm/mine", &price));
+    g_assert_false(acr_prices_find(prices, "dashscope/q", &price));
 }
 
 static void a_malformed_file_is_told_with_its_member(void)
@@ -398,7 +389,7 @@ static void a_malformed_file_is_told_with_its_member(void)
         {"{\"m\":{\"output_cost_per_token\":1e999}}", "output_cost_per_token"},
         {"{\"m\":{\"max_output_tokens\":\"many\"}}", "max_output_tokens"},
         {"{\"m\":{\"max_output_tokens\":-3}}", "max_output_tokens"},
-        {"{\"m\":{\"tiered_pricing\":[{}]}}", "tiered_pricing"},
+        {"{\"m\":{\"tiered_pricing\":[{}]}}", "no price"},
         {"{\"m\":{" ABOVE("1") ABOVE("2") ABOVE("3") ABOVE("4") ABOVE("5") ABOVE("6") ABOVE("7")
              ABOVE("8") "\"output_cost_per_token_above_9k_tokens\":0}}",
          "one threshold too many"},
@@ -441,7 +432,7 @@ void add_prices_tests(void)
     ADD(the_highest_prices_are_as_high_as_any);
     ADD(bare_names_belong_to_a_provider_or_to_none);
     ADD(litellm_rows_go_before_the_table);
-    ADD(litellm_ranges_are_tiers);
+    ADD(rows_of_ranges_are_left_out);
     ADD(a_malformed_file_is_told_with_its_member);
     ADD(a_missing_file_is_wrong_usage);
 #undef ADD

@@ -20,7 +20,6 @@ static AcrModelTry try_of(bool ok, gint64 cost_pico, gint64 charged_pico, gint64
         attempt.usage = (AcrUsage){.input = 700,
                                    .cached = 200,
                                    .written = 100,
-                                   .written_1h = -1,
                                    .output = 50,
                                    .reasoning = 20,
                                    .cost_pico = cost_pico,
@@ -63,7 +62,6 @@ static void test_tries_are_summed(void)
     g_assert_cmpint(call.usage.input, ==, 700);
     g_assert_cmpint(call.usage.cached, ==, 200);
     g_assert_cmpint(call.usage.written, ==, 100);
-    g_assert_cmpint(call.usage.written_1h, ==, 0);
     g_assert_cmpint(call.usage.reasoning, ==, 20);
     g_assert_cmpint(call.usage.cost_pico, ==, 3285000000);
     g_assert_cmpint(call.charged_pico, ==, 3292000000);
@@ -88,7 +86,6 @@ static void test_an_answer_comes_back_whole(void)
     acr_record_read_answer(record, &answer);
     g_assert_cmpstr(answer.content, ==, "hi");
     g_assert_cmpstr(answer.request_id, ==, "req_2");
-    g_assert_cmpint(answer.usage.written_1h, ==, -1);
     g_assert_cmpint(answer.usage.cost_pico, ==, 12345);
     g_assert_true(answer.usage.cost_stated);
 }
@@ -121,8 +118,7 @@ static void test_sums_are_kept_by_role_and_stage(void)
     g_autoptr(AcrCost) cost = acr_cost_new();
     AcrCostSum call = {.usage = {.input = 700,
                                  .cached = 200,
-                                 .written = 60,
-                                 .written_1h = 40,
+                                 .written = 100,
                                  .output = 50,
                                  .cost_pico = 3285000001},
                        .charged_pico = G_MAXINT64,
