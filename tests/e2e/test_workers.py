@@ -128,7 +128,7 @@ def test_an_interrupt_while_outlining(host: Host, slow_repo: Repo, verb: str, se
     """130, at once, with one line; no worker is left."""
     calls = eight_calls() if verb == "search" else []
     child = host.start(verb, "--repo", slow_repo, *calls)
-    os.kill(busy_worker(host, 0.3), signal.SIGSTOP)  # so that its end is not near
+    os.kill(busy_worker(host, 0.3 if SANITIZED else 0.15), signal.SIGSTOP)  # so that its end is not near
     begun = time.monotonic()
     child.send_signal(sent)
     out, err = child.communicate(timeout=20 * SLOWNESS)
