@@ -114,7 +114,7 @@ def wait_until(what: Callable[[], Any], seconds: float = 20) -> Any:
     return found
 
 
-def busy_worker(host: Host, seconds: float = 0.5) -> int:
+def busy_worker(host: Host, seconds: float = 0.5 if SANITIZED else 0.25) -> int:
     """Waits for a worker that has worked so long that it must have a file."""
     return wait_until(lambda: next((p for p in workers(host) if processor_seconds(p) >= seconds), 0))
 
@@ -164,8 +164,8 @@ def history(path: Path, files: int, commits: int) -> tuple[Repo, list[str]]:
     return repo, made
 
 
-def slow_module(lines: int = int(300_000 / SLOWNESS)) -> str:
-    """A module whose outline takes a second and more, with a class at its end."""
+def slow_module(lines: int = 75_000 if SANITIZED else 150_000) -> str:
+    """A module whose outline takes several times as long as a busy worker has worked, with a class at its end."""
     return "x = 1\n" * lines + "class Slow:\n    def crawl(self):\n        return 1\n"
 
 

@@ -98,6 +98,8 @@ def test_workers_that_die_again_and_again(host: Host, make_repo: Make) -> None:
 @pytest.mark.full
 def test_a_worker_that_hangs_is_ended_at_the_deadline(host: Host, slow_repo: Repo) -> None:
     """Stopped: after 15 seconds and two for each MiB; a sanitizer's module is smaller."""
+    if not SANITIZED:
+        slow_repo.commit({"slow.py": slow_module(300_000)})
     child = host.start("index", "--repo", slow_repo, "--json", "--verbose")
     os.kill(busy_worker(host), signal.SIGSTOP)
     out, _ = child.communicate(timeout=60 * SLOWNESS)
@@ -128,7 +130,7 @@ def test_an_interrupt_while_outlining(host: Host, slow_repo: Repo, verb: str, se
     """130, at once, with one line; no worker is left."""
     calls = eight_calls() if verb == "search" else []
     child = host.start(verb, "--repo", slow_repo, *calls)
-    os.kill(busy_worker(host, 0.3), signal.SIGSTOP)  # so that its end is not near
+    os.kill(busy_worker(host, 0.3 if SANITIZED else 0.15), signal.SIGSTOP)  # so that its end is not near
     begun = time.monotonic()
     child.send_signal(sent)
     out, err = child.communicate(timeout=20 * SLOWNESS)
