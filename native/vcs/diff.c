@@ -2,7 +2,8 @@
  * The diff of an overlay, as `git diff --full-index --binary --no-renames` prints it.
  *
  * Headers (modes, ids, quoting) are written here, since libgit2 loses modes of buffers, shortens
- * ids and leaves out the tab after names with blanks; diff_hunks.c takes the bodies from libgit2.
+ * ids and leaves out the tab after names with blanks; diff_hunks.c and diff_binary.c take the bodies from
+ * libgit2.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * The body of a file's diff. Hunks of two texts: libgit2 finds and groups the changed lines as git
- * does; what stands behind the second "@@" (the line of the function around) is looked up here by
- * git's rules, since its driver for Python is not applied to buffers. A binary patch is libgit2's.
+ * Hunks of two texts. libgit2 finds and groups the changed lines as git does; what stands behind
+ * the second "@@" (the line of the function around) is looked up here by git's rules, since its
+ * driver for Python is not applied to buffers.
  */
 #include <string.h>
 
@@ -152,46 +152,17 @@ static int compare(Hunks *hunks)
                             &options, NULL, NULL, on_hunk, on_line, hunks);
 }
 
-static const char *data_of(GBytes *bytes, gsize *out_len)
-{
-    const char *data = g_bytes_get_data(bytes, out_len);
-    return data ? data : "";
-}
-
 bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python, GError **error)
 {
     Hunks hunks = {.out = out, .last = -1, .python = python};
-    hunks.old = data_of(old, &hunks.old_len);
-    hunks.new = data_of(new, &hunks.new_len);
+    const char *old_data = g_bytes_get_data(old, &hunks.old_len);
+    const char *new_data = g_bytes_get_data(new, &hunks.new_len);
+    hunks.old = old_data ? old_data : "";
+    hunks.new = new_data ? new_data : "";
     int rc = compare(&hunks);
     if (rc < 0)
         acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot compare");
     if (hunks.starts)
         g_array_unref(hunks.starts);
     return rc == 0;
-}
-
-/* ---- Binary files ---- */
-
-static int on_printed(const git_diff_delta *delta, const git_diff_hunk *hunk,
-                      const git_diff_line *line, void *payload)
-{
-    if (line->origin == GIT_DIFF_LINE_BINARY) /* else libgit2's own header */
-        g_string_append_len(payload, line->content, (gssize)line->content_len);
-    return 0;
-}
-
-bool acr_vcs_binary_append(GString *out, GBytes *old, GBytes *new, GError **error)
-{
-    gsize old_len, new_len;
-    const char *old_data = data_of(old, &old_len), *new_data = data_of(new, &new_len);
-    git_patch *patch = NULL;
-    git_diff_options options;
-    git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
-    options.flags = GIT_DIFF_SHOW_BINARY | GIT_DIFF_FORCE_BINARY;
-    bool done = git_patch_from_buffers(&patch, old_data, old_len, NULL, new_data, new_len, NULL,
-                                       &options) == 0 &&
-                git_patch_print(patch, on_printed, out) == 0;
-    git_patch_free(patch);
-    return done || acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot make a binary patch");
 }

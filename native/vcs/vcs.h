@@ -182,8 +182,8 @@ char **acr_overlay_changed(const AcrOverlay *overlay) ACR_MUST_USE;
 
 /*
  * The unified diff snapshot -> overlay, byte for byte what `git diff --full-index` prints for that
- * change in a checkout (default configuration; three lines of context; binary files as `git -c
- * core.compression=-1 diff --full-index --binary` would: never dropped). A removed file and a like new one are shown as
+ * change in a checkout (default configuration; three lines of context; binary files as `git diff
+ * --full-index --binary` would: never dropped). A removed file and a like new one are shown as
  * such, as with --no-renames. The `diff` attribute of the overlay's own .gitattributes files
  * counts; of its drivers only "python" changes the hunk headers. Contents are compared as they are:
  * where attributes convert line endings, a working tree's diff is of the bytes on disk. In a file with

@@ -150,7 +150,7 @@ git_repository *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
                                        GError **error) ACR_MUST_USE;
 AcrVcsDiffKind acr_vcs_attributes_diff(git_repository *git, const char *path);
 
-/* ---- diff_hunks.c ---- */
+/* ---- diff_hunks.c, diff_binary.c ---- */
 
 /* Appends the hunks old -> new as git prints them. */
 bool acr_vcs_hunks_append(GString *out, GBytes *old, GBytes *new, bool python,

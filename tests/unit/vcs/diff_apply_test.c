@@ -34,8 +34,8 @@ static bool take(AcrOverlay *overlay, const char *text, GError **error)
 static GBytes *git_diff_of(const Sandbox *box, const char *script, const char *renames)
 {
     const char *const shell[] = {"sh", "-ec", script, NULL};
-    const char *const diff[] = {"git",      "-c",    "core.compression=-1", "diff", "--cached",
-                                "--binary", renames, "--full-index",        NULL};
+    const char *const diff[] = {"git",   "diff",         "--cached", "--binary",
+                                renames, "--full-index", NULL};
     GBytes *text = NULL;
     const char *const remove[] = {"rm", "-rf", "w", NULL};
     g_assert_cmpint(run_in(box, "", remove, NULL, NULL), ==, 0);

@@ -48,10 +48,9 @@ static void print_difference(const char *label, GBytes *bytes)
 static void expect_gits(const Sandbox *box, const AcrOverlay *overlay, const AcrSnapshot *snapshot,
                         const char *const *exec, const char *const *not_exec)
 {
-    static const char *const diff_argv[] = {
-        "git",  "-c",       "core.pager=cat", "-c",       "core.compression=-1",
-        "diff", "--cached", "--full-index",   "--binary", "--no-renames",
-        NULL};
+    static const char *const diff_argv[] = {"git",      "-c",           "core.pager=cat",
+                                            "diff",     "--cached",     "--full-index",
+                                            "--binary", "--no-renames", NULL};
     static const char *const apply_argv[] = {"git", "apply", "--index", "-", NULL};
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) ours = acr_overlay_diff(overlay, &error);
