@@ -38,11 +38,9 @@ GQuark acr_index_error_quark(void);
  *
  *   C  qualname  first  def  sig_last  last  bases         class; first counts decorators, sig_last is the line before
  *                                                          the body (the line of the colon), bases as written
- *   D  qualname  first  def  sig_last  last  scope  flags  def or async def; scope: m(odule) c(lass) f(unction); flags:
- *                                                          letters, a async, p property, s staticmethod, k classmethod,
- *                                                          o overload
- *   A  qualname  first  last  value  scope                 assignment at module or class level; value: the dotted name
- *                                                          assigned (an alias), else empty; scope m or c
+ *   D  qualname  first  def  sig_last  last                def or async def; a method where its parent is a class
+ *   A  qualname  first  last  value                        assignment at module or class level; value: the dotted name
+ *                                                          assigned (an alias), else empty
  *   I  local  line  module  name                           import; `import a.b as c` -> local c, module a.b, name empty;
  *                                                          `import a.b` -> local a.b, module a.b, name empty;
  *                                                          `from .m import n as x` -> local x, module .m, name n; `*` as
@@ -50,7 +48,7 @@ GQuark acr_index_error_quark(void);
  *   X  line  message                                       the file could not be parsed; the only row
  */
 /* clang-format on */
-#define ACR_OUTLINE_VERSION 1
+#define ACR_OUTLINE_VERSION 2
 
 /* Why an outliner failed on a file. Borrowed. */
 typedef struct {
@@ -140,7 +138,6 @@ typedef struct {
                           NULL for the module itself */
     const char *module;       /* IMPORT: module as written, dots included; else NULL */
     const char *const *bases; /* CLASS: NULL-terminated, as written; else NULL */
-    const char *flags;        /* defs: see the row format; else "" */
 } AcrSymbol;
 
 typedef struct {

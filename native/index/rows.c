@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define MAX_FIELDS 8
+#define MAX_FIELDS 7
 
 /* Part of the rows, which the decoder owns and cuts into strings. */
 typedef struct {
@@ -163,7 +163,6 @@ static bool common(Decoder *d, AcrSymbol *symbol)
         !parse_line(d->fields[5], &symbol->last))
         return false;
     symbol->parent = parent_by_name(d, symbol->qualname, &symbol->name);
-    symbol->flags = "";
     return symbol->parent >= -1;
 }
 
@@ -194,41 +193,31 @@ static bool class_row(Decoder *d)
            append(d, &symbol, true);
 }
 
-/* Whether the letter of a scope agrees with the parent. */
-static bool scope_fits(const Decoder *d, Span scope, gint32 parent)
+static bool has_class_parent(const Decoder *d, const AcrSymbol *symbol)
 {
-    if (scope.len != 1)
-        return false;
-    if (parent < 0)
-        return *scope.at == 'm';
-    return *scope.at == (symbol_at(d, (guint32)parent)->kind == ACR_SYMBOL_CLASS ? 'c' : 'f');
+    return symbol->parent >= 0 && symbol_at(d, (guint32)symbol->parent)->kind == ACR_SYMBOL_CLASS;
 }
 
 static bool def_row(Decoder *d)
 {
     AcrSymbol symbol = {0};
-    if (d->n_fields != 8 || !common(d, &symbol) || !scope_fits(d, d->fields[6], symbol.parent))
+    if (d->n_fields != 6 || !common(d, &symbol))
         return false;
-    symbol.kind = *d->fields[6].at == 'c' ? ACR_SYMBOL_METHOD : ACR_SYMBOL_FUNCTION;
-    for (gsize i = 0; i < d->fields[7].len; i++)
-        if (!g_ascii_islower(d->fields[7].at[i]))
-            return false;
-    symbol.flags = text_of(d->fields[7]);
-    return symbol.flags && append(d, &symbol, true);
+    symbol.kind = has_class_parent(d, &symbol) ? ACR_SYMBOL_METHOD : ACR_SYMBOL_FUNCTION;
+    return append(d, &symbol, true);
 }
 
 static bool assign_row(Decoder *d)
 {
-    AcrSymbol symbol = {.kind = ACR_SYMBOL_ASSIGN, .flags = ""};
-    if (d->n_fields != 6)
+    AcrSymbol symbol = {.kind = ACR_SYMBOL_ASSIGN};
+    if (d->n_fields != 5)
         return false;
     symbol.qualname = name_of(d->fields[1]);
     if (!symbol.qualname || !parse_line(d->fields[2], &symbol.first) ||
         !parse_line(d->fields[3], &symbol.last))
         return false;
     symbol.parent = parent_by_name(d, symbol.qualname, &symbol.name);
-    if (symbol.parent < -1 || !scope_fits(d, d->fields[5], symbol.parent) ||
-        *d->fields[5].at == 'f')
+    if (symbol.parent < -1 || (symbol.parent >= 0 && !has_class_parent(d, &symbol)))
         return false;
     symbol.def = symbol.first;
     symbol.sig_last = symbol.last;
@@ -239,7 +228,7 @@ static bool assign_row(Decoder *d)
 
 static bool import_row(Decoder *d)
 {
-    AcrSymbol symbol = {.kind = ACR_SYMBOL_IMPORT, .flags = ""};
+    AcrSymbol symbol = {.kind = ACR_SYMBOL_IMPORT};
     if (d->n_fields != 5 || !parse_line(d->fields[2], &symbol.first))
         return false;
     symbol.name = symbol.qualname = name_of(d->fields[1]);

@@ -17,9 +17,6 @@ MAX_MESSAGE = 300  # characters of the reason in an X row
 TREE_BYTES_PER_BYTE = 1024  # more than a byte of source takes while it is parsed: `1,` takes 470, `{a}` in f"" 660
 
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\", "\x1f": "\\u", "\0": "\ufffd"})
-_PROPERTIES = frozenset({"property", "cached_property", "abstractproperty", "setter", "getter", "deleter"})
-_STATICS = frozenset({"staticmethod", "abstractstaticmethod"})
-_CLASSMETHODS = frozenset({"classmethod", "abstractclassmethod"})
 
 
 def outline(source: bytes) -> bytes:
@@ -132,7 +129,7 @@ class _Walk:
             self.rows.append(f"C\t{lines}\t{bases}\n")
             self.body(node.body, qualname + ".", "c")
         else:
-            self.rows.append(f"D\t{lines}\t{scope}\t{_flags(node)}\n")
+            self.rows.append(f"D\t{lines}\n")
             self.body(node.body, qualname + ".", "f")
 
     def _simple(self, node: ast.stmt, prefix: str, scope: str) -> None:
@@ -140,9 +137,9 @@ class _Walk:
             self.rows.extend(_imports(node))
             return
         for name, value in _assigned(node):
-            self.rows.append(f"A\t{prefix}{name}\t{node.lineno}\t{node.end_lineno}\t{value}\t{scope}\n")
+            self.rows.append(f"A\t{prefix}{name}\t{node.lineno}\t{node.end_lineno}\t{value}\n")
             if name == "__slots__" and scope == "c":
-                self.rows.extend(f"A\t{prefix}{slot}\t{first}\t{last}\t\tc\n" for slot, first, last in _slots(node))
+                self.rows.extend(f"A\t{prefix}{slot}\t{first}\t{last}\t\n" for slot, first, last in _slots(node))
 
     def _sig_last(self, node: ast.AST) -> int:
         """The line of the colon that ends the header."""
@@ -214,18 +211,6 @@ def _dotted(node: ast.AST | None) -> str:
 def _written(node: ast.expr) -> str:
     """A base class as written."""
     return _dotted(node) or ast.unparse(node)
-
-
-def _flags(node: ast.AST) -> str:
-    names = set()
-    for decorator in node.decorator_list:
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        names.add(_dotted(called).rpartition(".")[2])
-    flags = "a" if isinstance(node, ast.AsyncFunctionDef) else ""
-    flags += "p" if names & _PROPERTIES else ""
-    flags += "s" if names & _STATICS else ""
-    flags += "k" if names & _CLASSMETHODS else ""
-    return flags + ("o" if "overload" in names else "")
 
 
 def _assigned(node: ast.stmt) -> Iterator[tuple[str, str]]:

@@ -23,11 +23,10 @@ static void test_paths(void)
 static void files_chosen(void)
 {
     static const TestFile files[] = {
-        {"b.py", "A|x|1|1||m\n"},   {"a/c.py", ""},
-        {"a/b.py", "A|y|1|1||m\n"}, {"a-b.py", ""},
-        {"tests/a.py", "!never"},   {"a.pyi", "!never"},
-        {"a.PY", "!never"},         {"a.py.txt", "!never"},
-        {"conftest.py", "!never"},  {NULL, NULL},
+        {"b.py", "A|x|1|1|\n"}, {"a/c.py", ""},           {"a/b.py", "A|y|1|1|\n"},
+        {"a-b.py", ""},         {"tests/a.py", "!never"}, {"a.pyi", "!never"},
+        {"a.PY", "!never"},     {"a.py.txt", "!never"},   {"conftest.py", "!never"},
+        {NULL, NULL},
     };
     static const char *const expected[] = {"a-b.py", "a/b.py", "a/c.py", "b.py"};
     g_autoptr(AcrIndex) index = index_of(files);
@@ -49,8 +48,8 @@ static void files_chosen(void)
 static void failing_files(void)
 {
     static const TestFile files[] = {
-        {"a.py", "A|x|1|1||m\n"}, {"b.py", "!took too long\n"}, {"c.py", "X|3|bad syntax\n"},
-        {"d.py", "nonsense\n"},   {"e.py", "A|y|1|1||m\n"},     {NULL, NULL},
+        {"a.py", "A|x|1|1|\n"}, {"b.py", "!took too long\n"}, {"c.py", "X|3|bad syntax\n"},
+        {"d.py", "nonsense\n"}, {"e.py", "A|y|1|1|\n"},       {NULL, NULL},
     };
     static const char *const expected[] = {NULL, "took too long", "line 3: bad syntax",
                                            "rows malformed (row 1)", NULL};
@@ -145,7 +144,7 @@ static bool outline_failing(void *ctx, const AcrOutlineBatch *batch, GError **er
 
 static void failures_in_the_cache(void)
 {
-    static const TestFile files[] = {{"a.py", "A|x|1|1||m\n"}, {NULL, NULL}};
+    static const TestFile files[] = {{"a.py", "A|x|1|1|\n"}, {NULL, NULL}};
     g_autoptr(GError) error = NULL;
     g_autofree char *dir = g_dir_make_tmp("acr-index-XXXXXX", &error);
     g_assert_no_error(error);
@@ -194,7 +193,7 @@ static void nothing_to_index(void)
 
 static void references(void)
 {
-    static const TestFile files[] = {{"a.py", "A|x|1|1||m\n"}, {NULL, NULL}};
+    static const TestFile files[] = {{"a.py", "A|x|1|1|\n"}, {NULL, NULL}};
     AcrIndex *index = index_of(files);
     g_assert_true(acr_index_ref(index) == index);
     acr_index_unref(index);

@@ -5,18 +5,18 @@
 
 static const TestFile FILES[] = {
     {"a.py", "C|A|2|4|5|40|\n"
-             "A|A.x|6|6||c\n"
+             "A|A.x|6|6|\n"
              "I|os|7|os|\n"
-             "D|A.f|8|10|10|20|c|\n"
-             "D|A.f.g|12|12|12|14|f|\n"
+             "D|A.f|8|10|10|20\n"
+             "D|A.f.g|12|12|12|14\n"
              "C|A.f.L|15|15|15|18|\n"
-             "D|A.f.L.m|16|16|16|17|c|\n"
-             "D|A.f|21|22|22|23|c|p\n"
+             "D|A.f.L.m|16|16|16|17\n"
+             "D|A.f|21|22|22|23\n"
              "C|A.B|25|25|25|30|\n"
-             "D|A.B.f|26|26|26|28|c|\n"
-             "D|f|42|42|43|44|m|\n"
-             "A|y|45|47||m\n"},
-    {"b.py", "D|f|1|1|1|2|m|\nC|A|3|3|3|4|\nD|f|5|5|5|5|m|a\n"},
+             "D|A.B.f|26|26|26|28\n"
+             "D|f|42|42|43|44\n"
+             "A|y|45|47|\n"},
+    {"b.py", "D|f|1|1|1|2\nC|A|3|3|3|4|\nD|f|5|5|5|5\n"},
     {"c.py", ""},
     {NULL, NULL},
 };
@@ -144,9 +144,9 @@ static void members(void)
 static void names_that_begin_alike(void)
 {
     static const TestFile files[] = {
-        {"a.py", "A|prefix_8z|1|1||m\nA|b|2|2||m\nA|prefix_8|3|3||m\nA|prefix_8\xc3\xa9|4|4||m\n"
-                 "A|a|5|5||m\nA|prefix_8a|6|6||m\nA|ab|7|7||m\n"},
-        {"b.py", "A|prefix_8a|1|1||m\nA|a|2|2||m\nA|prefix_7|3|3||m\nA|prefix_8z|4|4||m\n"},
+        {"a.py", "A|prefix_8z|1|1|\nA|b|2|2|\nA|prefix_8|3|3|\nA|prefix_8\xc3\xa9|4|4|\n"
+                 "A|a|5|5|\nA|prefix_8a|6|6|\nA|ab|7|7|\n"},
+        {"b.py", "A|prefix_8a|1|1|\nA|a|2|2|\nA|prefix_7|3|3|\nA|prefix_8z|4|4|\n"},
         {NULL, NULL}};
     static const char *const expected[] = {
         "a", "ab", "b", "prefix_7", "prefix_8", "prefix_8a", "prefix_8z", "prefix_8\xc3\xa9"};

@@ -74,9 +74,9 @@ static void aliased(void)
 {
     static const TestFile files[] = {
         {"m/__init__.py", "I|Matrix|1|.dense|MutableMatrix\n"},
-        {"m/dense.py", "C|MutableDense|1|1|1|2|\nA|MutableMatrix|3|3|MutableDense|m\nA|Matrix|4|4|"
-                       "MutableMatrix|m\n"
-                       "A|Odd|5|5|Odd|m\nA|Loop1|6|6|Loop2|m\nA|Loop2|7|7|Loop1|m\n"},
+        {"m/dense.py", "C|MutableDense|1|1|1|2|\nA|MutableMatrix|3|3|MutableDense\nA|Matrix|4|4|"
+                       "MutableMatrix\n"
+                       "A|Odd|5|5|Odd\nA|Loop1|6|6|Loop2\nA|Loop2|7|7|Loop1\n"},
         {"u.py",
          "I|Matrix|1|m|Matrix\nI|dense|2|m|dense\nC|U|3|3|3|4|Matrix\nC|V|5|5|5|6|dense.Matrix\n"},
         {NULL, NULL},

@@ -55,7 +55,6 @@ static void class_row(void)
     g_assert_cmpstr(symbol->bases[1], ==, "c.D[int]");
     g_assert_cmpstr(symbol->bases[2], ==, "E");
     g_assert_null(symbol->bases[3]);
-    g_assert_cmpstr(symbol->flags, ==, "");
 }
 
 static void no_bases(void)
@@ -68,16 +67,15 @@ static void no_bases(void)
 static void parents(void)
 {
     g_autoptr(AcrIndex) index =
-        decode_ok("C|A|1|1|1|20|\nD|A.f|2|2|2|9|c|\nD|A.f.g|3|3|3|4|f|a\nC|A.f.L|5|5|5|8|\n"
-                  "D|A.f.L.m|6|6|6|7|c|\nA|A.x|10|10|y.z|c\nD|A.f|11|11|11|12|c|p\n"
-                  "I|os|13|os|\nC|A|21|21|21|22|\nA|A.w|22|22||c\nI|np|23|numpy|\n");
+        decode_ok("C|A|1|1|1|20|\nD|A.f|2|2|2|9\nD|A.f.g|3|3|3|4\nC|A.f.L|5|5|5|8|\n"
+                  "D|A.f.L.m|6|6|6|7\nA|A.x|10|10|y.z\nD|A.f|11|11|11|12\n"
+                  "I|os|13|os|\nC|A|21|21|21|22|\nA|A.w|22|22|\nI|np|23|numpy|\n");
     static const gint32 expected[] = {-1, 0, 1, 1, 3, 0, 0, 0, -1, 8, -1};
     g_assert_cmpuint(index->symbols->len, ==, G_N_ELEMENTS(expected));
     for (guint32 i = 0; i < G_N_ELEMENTS(expected); i++)
         g_assert_cmpint(acr_index_symbol(index, i)->parent, ==, expected[i]);
     g_assert_cmpint(acr_index_symbol(index, 1)->kind, ==, ACR_SYMBOL_METHOD);
     g_assert_cmpint(acr_index_symbol(index, 2)->kind, ==, ACR_SYMBOL_FUNCTION);
-    g_assert_cmpstr(acr_index_symbol(index, 2)->flags, ==, "a");
     g_assert_cmpstr(acr_index_symbol(index, 4)->name, ==, "m");
     g_assert_cmpstr(acr_index_symbol(index, 4)->qualname, ==, "A.f.L.m");
     g_assert_cmpstr(acr_index_symbol(index, 5)->value, ==, "y.z");
@@ -114,47 +112,42 @@ static void escapes(void)
 static void damage(void)
 {
     static const char *const damaged[] = {
-        "C|A|1|1|1|1|",                     /* no line end */
-        "\n",                               /* empty row */
-        "Q|A|1|1|1|1|\n",                   /* unknown kind */
-        "CC|A|1|1|1|1|\n",                  /* longer kind */
-        "C|A|1|1|1|1\n",                    /* too few fields */
-        "C|A|1|1|1|1||\n",                  /* too many */
-        "D|f|1|1|1|1|m|a|x\n",              /* more than any row has */
-        "C||1|1|1|1|\n",                    /* no name */
-        "C|A.|1|1|1|1|\n",                  /* empty last part */
-        "C|.A|1|1|1|1|\n",                  /* empty first part */
-        "C|A B|1|1|1|1|\n",                 /* no identifier */
-        "C|A|0|1|1|1|\n",                   /* lines count from 1 */
-        "C|A|-1|1|1|1|\n",                  /* no number */
-        "C|A|1|1|1|9999999999|\n",          /* too large */
-        "C|A|1|1|1||\n",                    /* no number */
-        "C|A|2|1|2|2|\n",                   /* def before first */
-        "C|A|1|2|1|2|\n",                   /* header ends before def */
-        "C|A|1|1|3|2|\n",                   /* last before the header's end */
-        "C|A.B|1|1|1|1|\n",                 /* parent unknown */
-        "C|A|1|1|1|5|\nD|B.f|2|2|2|2|c|\n", /* another parent */
-        "C|A|1|1|1|5|\nD|A.f|2|2|2|6|c|\n", /* longer than its parent */
-        "C|A|2|2|2|5|\nD|f|1|1|1|1|m|\n",   /* out of order */
-        "D|f|1|1|1|1|c|\n",                 /* scope without class */
-        "D|f|1|1|1|1|f|\n",                 /* scope without function */
-        "C|A|1|1|1|5|\nD|A.f|2|2|2|2|m|\n", /* scope in spite of class */
-        "C|A|1|1|1|5|\nD|A.f|2|2|2|2|f|\n", /* the wrong one */
-        "D|f|1|1|1|1|mm|\n",                /* no scope */
-        "D|f|1|1|1|1|m|A\n",                /* no flag */
-        "D|f|1|1|1|3|m|\nA|f.x|2|2||f\n",   /* local assignment */
-        "A|x|1|1|a b|m\n",                  /* value is no name */
-        "A|x|2|1||m\n",                     /* ends before it begins */
-        "I|x|1||\n",                        /* no module */
-        "I||1|m|\n",                        /* no local name */
-        "X|1|a\nX|2|b\n",                   /* not the only row */
-        "X|1|a\nA|x|1|1||m\n",              /* rows after it */
-        "A|x|1|1||m\nX|1|a\n",              /* rows before it */
-        "X|0|a\n",                          /* no line */
-        "C|A|1|1|1|1|a\\\n",                /* half an escape */
-        "C|A|1|1|1|1|a\\x\n",               /* unknown escape */
-        "C|A\xff|1|1|1|1|\n",               /* not UTF-8 */
-        "C|A|1|1|1|1|\xc3\n",               /* cut UTF-8 */
+        "C|A|1|1|1|1|",                  /* no line end */
+        "\n",                            /* empty row */
+        "Q|A|1|1|1|1|\n",                /* unknown kind */
+        "CC|A|1|1|1|1|\n",               /* longer kind */
+        "C|A|1|1|1|1\n",                 /* too few fields */
+        "C|A|1|1|1|1||\n",               /* too many */
+        "C|A|1|1|1|1|||\n",              /* more than any row has */
+        "D|f|1|1|1|1|\n",                /* one more than its own */
+        "C||1|1|1|1|\n",                 /* no name */
+        "C|A.|1|1|1|1|\n",               /* empty last part */
+        "C|.A|1|1|1|1|\n",               /* empty first part */
+        "C|A B|1|1|1|1|\n",              /* no identifier */
+        "C|A|0|1|1|1|\n",                /* lines count from 1 */
+        "C|A|-1|1|1|1|\n",               /* no number */
+        "C|A|1|1|1|9999999999|\n",       /* too large */
+        "C|A|1|1|1||\n",                 /* no number */
+        "C|A|2|1|2|2|\n",                /* def before first */
+        "C|A|1|2|1|2|\n",                /* header ends before def */
+        "C|A|1|1|3|2|\n",                /* last before the header's end */
+        "C|A.B|1|1|1|1|\n",              /* parent unknown */
+        "C|A|1|1|1|5|\nD|B.f|2|2|2|2\n", /* another parent */
+        "C|A|1|1|1|5|\nD|A.f|2|2|2|6\n", /* longer than its parent */
+        "C|A|2|2|2|5|\nD|f|1|1|1|1\n",   /* out of order */
+        "D|f|1|1|1|3\nA|f.x|2|2|\n",     /* local assignment */
+        "A|x|1|1|a b\n",                 /* value is no name */
+        "A|x|2|1|\n",                    /* ends before it begins */
+        "I|x|1||\n",                     /* no module */
+        "I||1|m|\n",                     /* no local name */
+        "X|1|a\nX|2|b\n",                /* not the only row */
+        "X|1|a\nA|x|1|1|\n",             /* rows after it */
+        "A|x|1|1|\nX|1|a\n",             /* rows before it */
+        "X|0|a\n",                       /* no line */
+        "C|A|1|1|1|1|a\\\n",             /* half an escape */
+        "C|A|1|1|1|1|a\\x\n",            /* unknown escape */
+        "C|A\xff|1|1|1|1|\n",            /* not UTF-8 */
+        "C|A|1|1|1|1|\xc3\n",            /* cut UTF-8 */
     };
     for (gsize i = 0; i < G_N_ELEMENTS(damaged); i++)
         refused(damaged[i]);
@@ -237,7 +230,7 @@ static void field_limit(void)
 
 static void symbols_limit(void)
 {
-    static const char row[] = "A|x|1|1||m\n";
+    static const char row[] = "A|x|1|1|\n";
     GString *text = g_string_sized_new(sizeof row * (ACR_INDEX_MAX_SYMBOLS_PER_FILE + 1));
     for (guint i = 0; i < ACR_INDEX_MAX_SYMBOLS_PER_FILE; i++)
         g_string_append_len(text, row, sizeof row - 1);

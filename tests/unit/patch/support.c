@@ -66,11 +66,8 @@ static bool outline(void *ctx, const char *path, GBytes *source, GBytes **out_ro
         bool inner = indent_of(lines[i]) > 0 && class_name;
         g_autofree char *qualname =
             inner ? g_strconcat(class_name, ".", name, NULL) : g_strdup(name);
-        g_string_append_printf(rows, "%c\t%s\t%u\t%u\t%u\t%u\t%s\n", is_class ? 'C' : 'D', qualname,
-                               i + 1, i + 1, i + 1, block_last(lines, i),
-                               is_class ? ""
-                               : inner  ? "c\t"
-                                        : "m\t");
+        g_string_append_printf(rows, "%c\t%s\t%u\t%u\t%u\t%u%s\n", is_class ? 'C' : 'D', qualname,
+                               i + 1, i + 1, i + 1, block_last(lines, i), is_class ? "\t" : "");
         if (is_class) {
             g_free(class_name);
             class_name = g_strdup(name);

@@ -99,8 +99,6 @@ static void add_definition(Outline *outline, const char *text, int indent, int l
 {
     const char *name = text + (is_class ? 6 : g_str_has_prefix(text, "async ") ? 10 : 4);
     g_autofree char *bare = g_strndup(name, word_length(name));
-    Open *outer = innermost(outline);
-    const char *scope = !outer ? "m" : outer->is_class ? "c" : "f";
     Open *open = g_new0(Open, 1);
     open->indent = indent;
     open->is_class = is_class;
@@ -111,8 +109,7 @@ static void add_definition(Outline *outline, const char *text, int indent, int l
     row->def = line;
     row->sig_last = row->last = sig_last;
     row->head = g_strdup_printf("%c\t%s", is_class ? 'C' : 'D', open->qualname);
-    g_autofree char *bases = is_class ? bases_of(text) : NULL;
-    row->tail = is_class ? g_steal_pointer(&bases) : g_strdup_printf("%s\t", scope);
+    row->tail = is_class ? bases_of(text) : NULL;
     g_ptr_array_add(outline->rows, row);
     g_ptr_array_add(outline->open, open);
     outline->decorated = 0;
@@ -139,7 +136,7 @@ static void add_assign(Outline *outline, const char *text, int line, int last)
     row->first = line;
     row->last = last;
     row->head = g_strdup_printf("A\t%s", qualname);
-    row->tail = g_strdup_printf("%s\t%s", dotted ? value : "", outer ? "c" : "m");
+    row->tail = g_strdup(dotted ? value : "");
     g_ptr_array_add(outline->rows, row);
 }
 
@@ -187,8 +184,9 @@ static char *row_text(const Row *row)
         return g_strdup_printf("%s\t%d\t%d\t%s\n", row->head, row->first, row->last, row->tail);
     if (row->head[0] == 'I')
         return g_strdup_printf("%s\t%d\t%s\n", row->head, row->first, row->tail);
-    return g_strdup_printf("%s\t%d\t%d\t%d\t%d\t%s\n", row->head, row->first, row->def,
-                           row->sig_last, row->last, row->tail);
+    return g_strdup_printf("%s\t%d\t%d\t%d\t%d%s%s\n", row->head, row->first, row->def,
+                           row->sig_last, row->last, row->tail ? "\t" : "",
+                           row->tail ? row->tail : "");
 }
 
 bool mini_outline(void *ctx, const char *path, GBytes *source, GBytes **out_rows, GError **error)
