@@ -36,6 +36,14 @@ bool acr_set_error(GError **error, GQuark domain, int code, const char *format, 
     G_GNUC_PRINTF(4, 5);
 /* Hands on the error in *from, which then is NULL; returns false, for `return`. */
 bool acr_pass_error(GError **error, GError **from);
+/* NULL, for `return` of a pointer; `failed` sets the error. */
+#define ACR_NULL(failed) ((void)(failed), NULL)
+
+/* The order of two numbers, for functions that compare: below 0, 0 or above. */
+static inline int acr_order(guint64 a, guint64 b)
+{
+    return a < b ? -1 : a > b;
+}
 
 /* ---- Interruption ---- */
 
@@ -100,6 +108,8 @@ AcrJson *acr_json_new_string(const char *text) ACR_MUST_USE;
 /* As acr_json_new_string for any bytes: a NUL inside also makes {"base64": "…"}. */
 AcrJson *acr_json_new_bytes(const void *data, gsize len) ACR_MUST_USE;
 AcrJson *acr_json_new_gbytes(GBytes *bytes) ACR_MUST_USE; /* likewise */
+/* An array of NULL-terminated `texts` (may be NULL). */
+AcrJson *acr_json_new_strings(const char *const *texts) ACR_MUST_USE;
 
 /* Sets or replaces a member (value taken); `object` must be an object. Keys are repaired to valid
  * UTF-8. O(members). */

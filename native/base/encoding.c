@@ -37,20 +37,18 @@ static const Alias aliases[] = {
 
 static const Alias *alias_of(const char *name)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(aliases); i++) {
+    for (gsize i = 0; i < G_N_ELEMENTS(aliases); i++)
         if (strcmp(aliases[i].python, name) == 0)
             return &aliases[i];
-    }
     return NULL;
 }
 
 /* The name that iconv knows a canonical name by; borrowed. */
 static const char *iconv_name(const char *canonical)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(aliases); i++) {
+    for (gsize i = 0; i < G_N_ELEMENTS(aliases); i++)
         if (strcmp(aliases[i].canonical, canonical) == 0)
             return aliases[i].iconv;
-    }
     return canonical;
 }
 
@@ -225,19 +223,16 @@ void acr_text_clear(AcrText *text)
 
 GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len, GError **error)
 {
-    if (like->binary || !acr_utf8_is_text(text, len)) {
-        g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
-                    like->binary ? "cannot encode as a binary file"
-                                 : "text to encode is not UTF-8");
-        return NULL;
-    }
+    if (like->binary || !acr_utf8_is_text(text, len))
+        return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
+                                      like->binary ? "cannot encode as a binary file"
+                                                   : "text to encode is not UTF-8"));
     gsize body_len = 0;
     g_autofree char *body = encode_as(like->encoding, text, len, &body_len);
-    if (!body && len > 0) {
-        g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
-                    "text holds a character that encoding '%s' lacks", like->encoding);
-        return NULL;
-    }
+    if (!body && len > 0)
+        return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
+                                      "text holds a character that encoding '%s' lacks",
+                                      like->encoding));
     if (!like->bom)
         return g_bytes_new_take(g_steal_pointer(&body), body_len);
     GByteArray *bytes = g_byte_array_sized_new(body_len + BOM_LEN);

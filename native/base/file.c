@@ -75,16 +75,14 @@ GBytes *acr_fd_read_all(int fd, const char *name, gsize max, gint64 timeout_ms,
             continue;
         if (n == 0)
             return g_byte_array_free_to_bytes(g_steal_pointer(&all));
-        if (n < 0) {
-            g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED, "cannot read %s: %s", name,
-                        g_strerror(err ? err : errno));
-            return NULL;
-        }
-        if (all->len + (gsize)n > max) {
-            g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                        "%s holds more than %" G_GSIZE_FORMAT " bytes", name, max);
-            return NULL;
-        }
+        if (n < 0)
+            return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_FAILED,
+                                          "cannot read %s: %s", name,
+                                          g_strerror(err ? err : errno)));
+        if (all->len + (gsize)n > max)
+            return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                                          "%s holds more than %" G_GSIZE_FORMAT " bytes", name,
+                                          max));
         g_byte_array_append(all, piece, (guint)n);
     }
 }
@@ -100,15 +98,13 @@ char *acr_path_real(const char *path)
 
 static GBytes *fail_too_big(GError **error, const char *path, gsize max)
 {
-    g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                "'%s' has more than %" G_GSIZE_FORMAT " bytes", path, max);
-    return NULL;
+    return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                                  "'%s' has more than %" G_GSIZE_FORMAT " bytes", path, max));
 }
 
 static GBytes *fail_read(GError **error, int err, const char *path)
 {
-    acr_base_fail(error, err, "cannot read '%s'", path);
-    return NULL;
+    return ACR_NULL(acr_base_fail(error, err, "cannot read '%s'", path));
 }
 
 GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error)
@@ -145,8 +141,7 @@ GBytes *acr_file_read(const char *path, gsize max, GError **error)
     ACR_AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0)
         return acr_fd_read_file(fd, path, max, error);
-    acr_base_fail(error, errno, "cannot open '%s'", path);
-    return NULL;
+    return ACR_NULL(acr_base_fail(error, errno, "cannot open '%s'", path));
 }
 
 /* ---- Writing ---- */

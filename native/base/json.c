@@ -47,10 +47,9 @@ static int by_name(gconstpointer a, gconstpointer b)
 static GPtrArray *members_by_name(const cJSON *object, const char *ignore)
 {
     GPtrArray *members = g_ptr_array_new();
-    for (const cJSON *c = object->child; c; c = c->next) {
+    for (const cJSON *c = object->child; c; c = c->next)
         if (!ignore || strcmp(c->string, ignore) != 0)
             g_ptr_array_add(members, (gpointer)c);
-    }
     g_ptr_array_sort(members, by_name); /* GLib's sort is stable */
     return members;
 }
@@ -65,10 +64,9 @@ static void drop_repeated(cJSON *node)
         if (strcmp(c->string, later->string) == 0)
             cJSON_Delete(cJSON_DetachItemViaPointer(node, c));
     }
-    for (cJSON *c = node->child; c; c = c->next) {
+    for (cJSON *c = node->child; c; c = c->next)
         if (c->child)
             drop_repeated(c);
-    }
 }
 
 /* ---- Reading and freeing ---- */
@@ -93,12 +91,10 @@ static cJSON *read_value(const char *text, gsize len, GError **error)
 
 AcrJson *acr_json_parse(const char *text, gsize len, GError **error)
 {
-    if (len > ACR_JSON_MAX_BYTES) {
-        g_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
-                    "JSON text of %" G_GSIZE_FORMAT " bytes, more than %u", len,
-                    ACR_JSON_MAX_BYTES);
-        return NULL;
-    }
+    if (len > ACR_JSON_MAX_BYTES)
+        return ACR_NULL(acr_set_error(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG,
+                                      "JSON text of %" G_GSIZE_FORMAT " bytes, more than %u", len,
+                                      ACR_JSON_MAX_BYTES));
     GString *repaired = NULL;
     if (!acr_json_check(len ? text : "", len, &repaired, error))
         return NULL;
@@ -186,6 +182,14 @@ AcrJson *acr_json_new_gbytes(GBytes *bytes)
     gsize len;
     const void *data = g_bytes_get_data(bytes, &len);
     return acr_json_new_bytes(data ? data : "", len);
+}
+
+AcrJson *acr_json_new_strings(const char *const *texts)
+{
+    AcrJson *array = acr_json_new_array();
+    for (; texts && *texts; texts++)
+        acr_json_append(array, acr_json_new_string(*texts));
+    return array;
 }
 
 void acr_json_set(AcrJson *object, const char *key, AcrJson *value)
@@ -360,10 +364,9 @@ static bool equal_objects(const cJSON *a, const cJSON *b, const char *ignore)
 static bool equal_arrays(const cJSON *a, const cJSON *b, const char *ignore)
 {
     const cJSON *l = a->child, *r = b->child;
-    for (; l && r; l = l->next, r = r->next) {
+    for (; l && r; l = l->next, r = r->next)
         if (!equal(l, r, ignore))
             return false;
-    }
     return l == r;
 }
 

@@ -44,10 +44,8 @@ AcrLock *acr_lock_take(const char *path, GError **error)
 {
     ACR_AUTO_FD fd =
         open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW, 0644);
-    if (fd < 0) {
-        acr_base_fail(error, errno, "cannot open lock '%s'", path);
-        return NULL;
-    }
+    if (fd < 0)
+        return ACR_NULL(acr_base_fail(error, errno, "cannot open lock '%s'", path));
     int rc;
     do
         rc = flock(fd, LOCK_EX | LOCK_NB);

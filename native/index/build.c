@@ -119,10 +119,8 @@ static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
         file->rows ? NULL : acr_index_cache_get(cache, entry->id, build->failed_version);
     if (!why)
         return;
-    gsize len;
-    const char *text = g_bytes_get_data(why, &len);
     file->failed = true;
-    file->unparsed = acr_utf8_repair(text, len);
+    file->unparsed = acr_utf8_repair_bytes(why);
 }
 
 /* Lists the files, with the rows that are known already. */
@@ -297,11 +295,9 @@ AcrIndex *acr_index_build(AcrSnapshot *snapshot, const AcrIndexOptions *options,
     g_array_set_clear_func(files, clear_pending);
     list_files(&build);
     index->stats.cache_ms = lap_ms(&clock);
-    if (acr_interrupted(options->interrupt)) {
-        g_set_error_literal(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
-                            "interrupted while indexing");
-        return NULL;
-    }
+    if (acr_interrupted(options->interrupt))
+        return ACR_NULL(acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_INTERRUPTED,
+                                      "interrupted while indexing"));
     if (!outline_rest(&build, error))
         return NULL;
     index->stats.outline_ms = lap_ms(&clock);

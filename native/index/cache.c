@@ -61,10 +61,8 @@ static AcrLock *lock_patiently(const char *path, GError **error)
         if (lock)
             return lock;
         if (!g_error_matches(failed, ACR_BASE_ERROR, ACR_BASE_ERROR_BUSY) ||
-            waited_ms >= LOCK_PATIENCE_MS) {
-            g_propagate_error(error, g_steal_pointer(&failed));
-            return NULL;
-        }
+            waited_ms >= LOCK_PATIENCE_MS)
+            return ACR_NULL(acr_pass_error(error, &failed));
         g_usleep(LOCK_NAP_MS * 1000);
     }
 }

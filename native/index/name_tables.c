@@ -88,11 +88,8 @@ static int compare_stems(gconstpointer a, gconstpointer b)
 {
     const AcrStem *left = a, *right = b;
     int order = memcmp(left->stem, right->stem, MIN(left->stem_len, right->stem_len));
-    if (order)
-        return order;
-    if (left->stem_len != right->stem_len)
-        return left->stem_len < right->stem_len ? -1 : 1;
-    return (left->file > right->file) - (left->file < right->file);
+    order = order ? order : acr_order(left->stem_len, right->stem_len);
+    return order ? order : acr_order(left->file, right->file);
 }
 
 /* The part of a path that a module name ends with; a file at the root named __init__.py has none.

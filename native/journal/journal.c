@@ -86,10 +86,8 @@ AcrJournal *acr_journal_open(const char *path, AcrJournalMode mode, GError **err
     journal->answers = g_ptr_array_new_with_free_func((GDestroyNotify)acr_json_free);
     if (!open_file(journal, &size, error))
         return NULL;
-    if (!acr_journal_index(journal->fd, journal->entries, &journal->end, &journal->remark, error)) {
-        g_prefix_error(error, "journal '%s': ", path);
-        return NULL;
-    }
+    if (!acr_journal_index(journal->fd, journal->entries, &journal->end, &journal->remark, error))
+        return ACR_NULL(g_prefix_error(error, "journal '%s': ", path));
     if (!settle_file(journal, size, error))
         return NULL;
     return g_steal_pointer(&journal);

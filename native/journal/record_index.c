@@ -41,12 +41,10 @@ static bool read_at(int fd, char *buffer, gsize len, guint64 off, gsize *out_got
 
 AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError **error)
 {
-    if (entry->len > ACR_JOURNAL_MAX_RECORD) {
-        g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
-                    "line %zu of the journal is longer than %u bytes", n + 1,
-                    ACR_JOURNAL_MAX_RECORD);
-        return NULL;
-    }
+    if (entry->len > ACR_JOURNAL_MAX_RECORD)
+        return ACR_NULL(acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
+                                      "line %zu of the journal is longer than %u bytes", n + 1,
+                                      ACR_JOURNAL_MAX_RECORD));
     g_autofree char *text = g_malloc(entry->len + 1);
     g_autoptr(GError) reason = NULL;
     gsize got = 0;
@@ -55,10 +53,9 @@ AcrJson *acr_journal_read(int fd, const AcrJournalEntry *entry, gsize n, GError 
     g_autoptr(AcrJson) json = acr_json_parse(text, got, &reason);
     if (json && is_record(json, n))
         return g_steal_pointer(&json);
-    g_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
-                "line %zu of the journal is damaged: %s", n + 1,
-                json ? "not a record with its number" : reason->message);
-    return NULL;
+    return ACR_NULL(acr_set_error(error, ACR_JOURNAL_ERROR, ACR_JOURNAL_ERROR_DAMAGED,
+                                  "line %zu of the journal is damaged: %s", n + 1,
+                                  json ? "not a record with its number" : reason->message));
 }
 
 /* Adds the line of `len` bytes that has just ended; what is wrong with it is kept in scan->bad. */

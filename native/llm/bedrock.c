@@ -57,14 +57,10 @@ static char *bedrock_base(GError **error)
 
     if (!acr_aws_credentials_read(&settings, error))
         return NULL;
-    if (!settings.region && !settings.access_key && !acr_first_variable(key_variables)) {
-        fail_without_key(" and no region", error);
-        return NULL;
-    }
-    if (!settings.region) {
-        fail_without_region(error);
-        return NULL;
-    }
+    if (!settings.region && !settings.access_key && !acr_first_variable(key_variables))
+        return ACR_NULL(fail_without_key(" and no region", error));
+    if (!settings.region)
+        return ACR_NULL(fail_without_region(error));
     return g_strdup_printf(OWN_HOST "%s.%s.amazonaws.com%s", is_fips ? "-fips" : "",
                            settings.region, g_str_has_prefix(settings.region, "cn-") ? ".cn" : "");
 }

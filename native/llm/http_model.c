@@ -245,8 +245,8 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
         if (!again)
             return NULL;
     }
-    acr_fail(failure, ACR_LLM_ERROR_CEILING, "the remaining budget is too small for another call");
-    return NULL;
+    return ACR_NULL(acr_fail(failure, ACR_LLM_ERROR_CEILING,
+                             "the remaining budget is too small for another call"));
 }
 
 /* A slot among all who use the endpoint and key; the wait for it counts as the try's. */

@@ -89,11 +89,9 @@ AcrLimiter *acr_limiter_open(const char *dir, const char *endpoint, const char *
     if (!acr_dir_make(dir, error))
         return NULL;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd < 0) {
-        acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED, "cannot open '%s': %s", path,
-                      g_strerror(errno));
-        return NULL;
-    }
+    if (fd < 0)
+        return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
+                                      "cannot open '%s': %s", path, g_strerror(errno)));
     AcrLimiter *limiter = g_new0(AcrLimiter, 1);
     limiter->fd = fd;
     limiter->slot = -1;
@@ -115,9 +113,7 @@ void acr_limiter_free(AcrLimiter *limiter)
 static char *read_pause(const char *path)
 {
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_PAUSE_BYTES, NULL);
-    gsize len = 0;
-    const char *text = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autofree char *repaired = text ? acr_utf8_repair(text, len) : g_strdup("");
+    g_autofree char *repaired = bytes ? acr_utf8_repair_bytes(bytes) : g_strdup("");
     g_autofree char *line = acr_redact_line(g_strstrip(repaired), NULL, MAX_PAUSE_BYTES);
 
     return g_strdup(*line ? line : "an earlier failure");
@@ -237,11 +233,10 @@ bool acr_llm_resume(const char *shared_dir, GError **error)
 {
     g_autoptr(GPtrArray) paths = find_pauses(shared_dir);
 
-    for (guint i = 0; i < paths->len; i++) {
+    for (guint i = 0; i < paths->len; i++)
         if (g_unlink(paths->pdata[i]) != 0 && errno != ENOENT)
             return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_FAILED,
                                  "cannot remove '%s': %s", (const char *)paths->pdata[i],
                                  g_strerror(errno));
-    }
     return true;
 }

@@ -270,10 +270,9 @@ AcrModel *acr_script_parse(const char *text, gsize len, const char *path,
         number++;
         while (blank < line_len && g_ascii_isspace(at[blank]))
             blank++;
-        if (blank < line_len && !add_line(script, at, line_len, number, options, &local)) {
-            refuse(error, "script '%s' is malformed at line %u: %s", path, number, local->message);
-            return NULL;
-        }
+        if (blank < line_len && !add_line(script, at, line_len, number, options, &local))
+            return ACR_NULL(refuse(error, "script '%s' is malformed at line %u: %s", path, number,
+                                   local->message));
         at += line_len + (feed ? 1 : 0);
     }
     return g_steal_pointer(&model);
@@ -287,6 +286,5 @@ AcrModel *acr_script_model_new(const char *path, const AcrModelOptions *options,
     if (bytes)
         return acr_script_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), path,
                                 options, error);
-    refuse(error, "cannot read script '%s': %s", path, local->message);
-    return NULL;
+    return ACR_NULL(refuse(error, "cannot read script '%s': %s", path, local->message));
 }

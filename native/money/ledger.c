@@ -373,19 +373,14 @@ const AcrAmount *acr_ledger_ceiling(const AcrLedger *ledger)
     return &ledger->ceiling;
 }
 
-static int order(guint64 a, guint64 b)
-{
-    return a < b ? -1 : a > b;
-}
-
 int acr_ledger_compare(const AcrLedger *a, const AcrLedger *b)
 {
-    int by_kind = order(a->path == NULL, b->path == NULL);
-    int by_device = order(a->status.st_dev, b->status.st_dev);
+    int by_kind = acr_order(a->path == NULL, b->path == NULL);
+    int by_device = acr_order(a->status.st_dev, b->status.st_dev);
 
     if (by_kind != 0 || !a->path)
-        return by_kind != 0 ? by_kind : order((guintptr)a, (guintptr)b);
-    return by_device != 0 ? by_device : order(a->status.st_ino, b->status.st_ino);
+        return by_kind != 0 ? by_kind : acr_order((guintptr)a, (guintptr)b);
+    return by_device != 0 ? by_device : acr_order(a->status.st_ino, b->status.st_ino);
 }
 
 /* ---- Amounts ---- */

@@ -151,19 +151,15 @@ GHashTable *acr_price_rows_read(const AcrJson *json, GError **error)
 {
     g_autoptr(GHashTable) rows = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 
-    if (acr_json_type(json) != ACR_JSON_OBJECT) {
-        refuse(error, "not an object of models");
-        return NULL;
-    }
+    if (acr_json_type(json) != ACR_JSON_OBJECT)
+        return ACR_NULL(refuse(error, "not an object of models"));
     for (const AcrJson *row = acr_json_first(json); row; row = acr_json_next(row)) {
         const char *key = acr_json_key(row);
         g_autofree char *where = acr_text_quote(key, 100);
         AcrPrice price;
 
-        if (acr_json_type(row) != ACR_JSON_OBJECT) {
-            refuse(error, "%s is not the row of a model", where);
-            return NULL;
-        }
+        if (acr_json_type(row) != ACR_JSON_OBJECT)
+            return ACR_NULL(refuse(error, "%s is not the row of a model", where));
         if (strcmp(key, "sample_spec") == 0 || !is_of_text(row) ||
             acr_json_get(row, "tiered_pricing"))
             continue;

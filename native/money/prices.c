@@ -21,19 +21,17 @@ static GHashTable *read_file(const char *path, GError **error)
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PRICES_MAX_BYTES, &failure);
     g_autoptr(GHashTable) rows = NULL;
 
-    if (!bytes) {
-        g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "cannot read prices: %s",
-                    failure->message);
-        return NULL;
-    }
+    if (!bytes)
+        return ACR_NULL(acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE,
+                                      "cannot read prices: %s", failure->message));
     g_autoptr(AcrJson) json =
         acr_json_parse(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), &failure);
     rows = json ? acr_price_rows_read(json, &failure) : NULL;
     if (rows && g_hash_table_size(rows) > 0)
         return g_steal_pointer(&rows);
-    g_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "prices '%s': %s", path,
-                failure ? failure->message : "no price of a model is in it");
-    return NULL;
+    return ACR_NULL(acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, "prices '%s': %s",
+                                  path,
+                                  failure ? failure->message : "no price of a model is in it"));
 }
 
 /* The row "sample_spec", which readers of this shape skip, says from which day the table is. */

@@ -97,11 +97,9 @@ Located *acr_patch_located_new(guint number, GArray *readings)
 static gint compare_located(gconstpointer a, gconstpointer b)
 {
     const Located *x = *(Located *const *)a, *y = *(Located *const *)b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    if (x->last != y->last)
-        return x->last < y->last ? -1 : 1;
-    return x->number < y->number ? -1 : 1;
+    int order = acr_order(x->first, y->first);
+    order = order ? order : acr_order(x->last, y->last);
+    return order ? order : acr_order(x->number, y->number);
 }
 
 static bool same_change(const Located *a, const Located *b)

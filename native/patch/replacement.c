@@ -276,11 +276,9 @@ GBytes *acr_splices_apply(const AcrSource *source, const AcrSplice *const *splic
     gsize pos = 0, at = 0;
     if (n == 0)
         return g_bytes_ref(source->bytes);
-    if (source->text.binary || !source->text.exact) {
-        g_set_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED, "'%s' cannot be edited as text",
-                    source->path);
-        return NULL;
-    }
+    if (source->text.binary || !source->text.exact)
+        return ACR_NULL(acr_set_error(error, ACR_PATCH_ERROR, ACR_PATCH_ERROR_FAILED,
+                                      "'%s' cannot be edited as text", source->path));
     plain.bom = false;
     if (source->text.bom) {
         g_byte_array_append(out, mark, sizeof mark);

@@ -181,10 +181,8 @@ static bool put_by_script(const AcrSandbox *sandbox, const char *id, const GPtrA
             const AcrHelperFile *file = files->pdata[i];
             if (file->content ? pass == 0 || file->mode != ACR_MODE_LINK : pass == 1)
                 continue;
-            gsize len = 0;
-            const char *target = file->content ? g_bytes_get_data(file->content, &len) : NULL;
             g_ptr_array_add(words, g_strdup(file->path));
-            g_ptr_array_add(words, g_strndup(target ? target : "", len));
+            g_ptr_array_add(words, acr_bytes_text(file->content));
         }
     }
     return run_over(sandbox, id, script, words, error);
@@ -422,10 +420,7 @@ static bool find_python(AcrSandbox *sandbox, GError **error)
     g_auto(AcrExecuted) executed = {0};
     if (!acr_sandbox_run(sandbox, &execution, &executed, error))
         return false;
-    gsize len;
-    const char *data = g_bytes_get_data(executed.out, &len);
-    g_autofree char *path = g_strndup(data ? data : "", len);
-    g_strchomp(path);
+    g_autofree char *path = g_strchomp(acr_bytes_text(executed.out));
     if (executed.exit_code != 0 || !*path)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                 "the image '%s' has no Python%s%s", sandbox->options.image,

@@ -49,9 +49,7 @@ static char *read_counters(AcrEngine *engine, const char *id)
                           .flood_limit = MAX_TEXT_BYTES};
     g_autoptr(GError) reason = NULL;
     bool ok = acr_engine_exec(engine, id, &exec, &reason) && exec.spawned.exit_code == 0;
-    gsize len = 0;
-    const char *data = ok && exec.spawned.out ? g_bytes_get_data(exec.spawned.out, &len) : NULL;
-    char *text = ok ? g_strndup(data ? data : "", len) : NULL;
+    char *text = ok ? acr_bytes_text(exec.spawned.out) : NULL;
     acr_spawn_result_clear(&exec.spawned);
     return text;
 }

@@ -81,11 +81,9 @@ bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnsw
         *out = (AcrEngineAnswer){.status = 200, .archive = g_bytes_ref(response.body)};
         return true;
     }
-    gsize got;
-    const char *data = g_bytes_get_data(response.body, &got);
     *out = (AcrEngineAnswer){
         .status = response.status,
-        .json = got ? acr_json_parse(data, got, NULL) : NULL,
+        .json = acr_json_parse_bytes(response.body, NULL),
     };
     clean_message(out->json);
     return true;
@@ -153,27 +151,23 @@ AcrEngine *acr_engine_open(const AcrInterrupt *interrupt, GError **error)
     engine->interrupt = interrupt;
     engine->client = acr_http_client_new();
     engine->socket = find_socket();
-    if (!engine->socket) {
-        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                         "no container engine is there (DOCKER_HOST=unix://… names its socket)");
-        return NULL;
-    }
+    if (!engine->socket)
+        return ACR_NULL(acr_sandbox_fail(
+            error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+            "no container engine is there (DOCKER_HOST=unix://… names its socket)"));
     g_auto(AcrEngineAnswer) answer = {0};
     g_autoptr(GError) reason = NULL;
     /* Not its version: podman asks other programs for theirs before it answers. */
     bool there = acr_engine_call(
         engine, &(AcrEngineCall){.method = "GET", .path = "/_ping", .timeout_ms = PING_MS}, &answer,
         &reason);
-    if (!there && g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED)) {
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return NULL;
-    }
-    if (!there || answer.status != 200) {
-        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                         "the container engine at '%s' does not answer: %s", engine->socket,
-                         there ? message_of(&answer) : reason->message);
-        return NULL;
-    }
+    if (!there && g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED))
+        return ACR_NULL(acr_pass_error(error, &reason));
+    if (!there || answer.status != 200)
+        return ACR_NULL(acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                         "the container engine at '%s' does not answer: %s",
+                                         engine->socket,
+                                         there ? message_of(&answer) : reason->message));
     return g_steal_pointer(&engine);
 }
 
@@ -204,9 +198,9 @@ char *acr_engine_image(AcrEngine *engine, const char *name, GError **error)
     const char *id = acr_json_get_string(answer.json, "Id");
     if (answer.status == 200 && id)
         return g_strdup(id);
-    acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                     "the container engine has no image '%s': %s", name, message_of(&answer));
-    return NULL;
+    return ACR_NULL(acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                     "the container engine has no image '%s': %s", name,
+                                     message_of(&answer)));
 }
 
 bool acr_engine_has_image(AcrEngine *engine, const char *name)
@@ -259,14 +253,6 @@ static void add_ulimit(AcrJson *list, const char *name, gint64 value)
     acr_json_append(list, json);
 }
 
-AcrJson *acr_engine_strings(const char *const *texts)
-{
-    AcrJson *list = acr_json_new_array();
-    for (; texts && *texts; texts++)
-        acr_json_append(list, acr_json_new_string(*texts));
-    return list;
-}
-
 static AcrJson *host_config(const AcrEngineContainer *container, bool with_init)
 {
     const AcrSandboxLimits *limits = container->limits;
@@ -288,12 +274,12 @@ static AcrJson *host_config(const AcrEngineContainer *container, bool with_init)
                      MAX((gint64)limits->processes + OWN_PROCESSES, FEWEST_PROCESSES));
     acr_json_set_bool(json, "Init", with_init);
     acr_json_set(json, "Ulimits", ulimits);
-    acr_json_set(json, "CapDrop", acr_engine_strings((const char *const[]){"ALL", NULL}));
+    acr_json_set(json, "CapDrop", acr_json_new_strings((const char *const[]){"ALL", NULL}));
     acr_json_set(
         json, "CapAdd",
-        acr_engine_strings((const char *const[]){"CHOWN", "DAC_OVERRIDE", "FOWNER", NULL}));
+        acr_json_new_strings((const char *const[]){"CHOWN", "DAC_OVERRIDE", "FOWNER", NULL}));
     acr_json_set(json, "SecurityOpt",
-                 acr_engine_strings((const char *const[]){"no-new-privileges", NULL}));
+                 acr_json_new_strings((const char *const[]){"no-new-privileges", NULL}));
     acr_json_set(json, "Tmpfs", tmpfs);
     acr_json_set(json, "LogConfig", log);
     return json;
@@ -306,10 +292,11 @@ static AcrJson *container_json(const AcrEngineContainer *container, bool with_in
     acr_json_set_string(labels, LABEL, owner);
     acr_json_set_string(json, "Image", container->image);
     /* Nothing is ever written to it: the shell waits, and needs no program for that. */
-    acr_json_set(json, "Cmd",
-                 acr_engine_strings((const char *const[]){ACR_ENGINE_SHELL, "-c", "read x", NULL}));
+    acr_json_set(
+        json, "Cmd",
+        acr_json_new_strings((const char *const[]){ACR_ENGINE_SHELL, "-c", "read x", NULL}));
     acr_json_set_bool(json, "OpenStdin", true);
-    acr_json_set(json, "Entrypoint", acr_engine_strings(NULL));
+    acr_json_set(json, "Entrypoint", acr_json_new_strings(NULL));
     acr_json_set_string(json, "WorkingDir", container->dir);
     acr_json_set(json, "Labels", labels);
     acr_json_set(json, "HostConfig", host_config(container, with_init));
@@ -326,11 +313,10 @@ static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool 
             "make a container", &made, error))
         return NULL;
     const char *id = acr_json_get_string(made.json, "Id");
-    if (!id) {
-        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
-                         "the container engine sent a malformed reply: no container id");
-        return NULL;
-    }
+    if (!id)
+        return ACR_NULL(
+            acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                             "the container engine sent a malformed reply: no container id"));
     g_autofree char *path = g_strdup_printf("/containers/%s/start", id);
     g_auto(AcrEngineAnswer) started = {0};
     if (acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path},

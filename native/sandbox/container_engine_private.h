@@ -39,7 +39,5 @@ bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnsw
 /* A call that must succeed; `purpose` says for what: "make a container". */
 bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
                        AcrEngineAnswer *out, GError **error) ACR_MUST_USE;
-/* A list of NULL-terminated strings (may be NULL). */
-AcrJson *acr_engine_strings(const char *const *texts) ACR_MUST_USE;
 
 #endif

@@ -90,8 +90,8 @@ static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec
     acr_json_set_bool(json, "AttachStdout", true);
     acr_json_set_bool(json, "AttachStderr", true);
     acr_json_set_string(json, "WorkingDir", exec->dir);
-    acr_json_set(json, "Cmd", acr_engine_strings(exec->argv));
-    acr_json_set(json, "Env", acr_engine_strings(exec->env));
+    acr_json_set(json, "Cmd", acr_json_new_strings(exec->argv));
+    acr_json_set(json, "Env", acr_json_new_strings(exec->env));
     if (!acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path, .json = json},
                            "prepare a command", &answer, error))
         return NULL;

@@ -107,8 +107,8 @@ static char *find_given(const char *given, GError **error)
         why = "is a script";
     if (!why)
         return g_steal_pointer(&path);
-    acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "the Python '%s' %s", given, why);
-    return NULL;
+    return ACR_NULL(
+        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "the Python '%s' %s", given, why));
 }
 
 static char *find_system(GError **error)
@@ -190,9 +190,7 @@ static char *read_home(const char *venv)
 {
     g_autofree char *config = g_build_filename(venv, "pyvenv.cfg", NULL);
     g_autoptr(GBytes) bytes = acr_file_read(config, MAX_CONFIG_BYTES, NULL);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autofree char *text = g_strndup(data ? data : "", len);
+    g_autofree char *text = acr_bytes_text(bytes);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     for (guint i = 0; lines[i]; i++) {
         char *value = strchr(lines[i], '=');

@@ -126,10 +126,8 @@ static char *make_folder(const AcrHelperSpec *spec, const char *name, mode_t mod
 {
     g_autofree char *path = g_build_filename(spec->stage, name, NULL);
     if (g_mkdir_with_parents(path, 0755) != 0 || chmod(path, mode) != 0 ||
-        (spec->uid >= 0 && chown(path, (uid_t)spec->uid, (gid_t)spec->uid) != 0)) {
-        fail_at(error, "cannot make the folder", path);
-        return NULL;
-    }
+        (spec->uid >= 0 && chown(path, (uid_t)spec->uid, (gid_t)spec->uid) != 0))
+        return ACR_NULL(fail_at(error, "cannot make the folder", path));
     return g_steal_pointer(&path);
 }
 

@@ -219,9 +219,7 @@ static bool check_end(const AcrHelperRun *run, GError **error)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
     if (run->wait_status >= 0 || spawned->timed_out || spawned->flooded || spawned->unwatched)
         return true;
-    gsize len;
-    const char *data = g_bytes_get_data(spawned->err, &len);
-    g_autofree char *text = acr_utf8_repair(data, len);
+    g_autofree char *text = acr_utf8_repair_bytes(spawned->err);
     const char *line = strrchr(g_strchomp(text), '\n');
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE, "the sandbox ended by itself: %s",
                             line    ? line + 1

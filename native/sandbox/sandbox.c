@@ -90,9 +90,8 @@ static const AcrSandboxBackend *find_backend(const AcrSandboxOptions *options, G
             return backends[i];
         g_string_append_printf(names, "%s%s", i ? ", " : "", backends[i]->name);
     }
-    acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE, "there is no sandbox '%s' (there are: %s)",
-                     name, names->str);
-    return NULL;
+    return ACR_NULL(acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
+                                     "there is no sandbox '%s' (there are: %s)", name, names->str));
 }
 
 static void take_options(AcrSandbox *sandbox, const AcrSandboxOptions *options)
@@ -144,11 +143,9 @@ AcrSandbox *acr_sandbox_open(const AcrSandboxOptions *options, GError **error)
     const AcrSandboxBackend *backend = find_backend(options, error);
     if (!backend)
         return NULL;
-    if (backend == &acr_sandbox_container && !options->image) {
-        acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
-                         "the sandbox 'container' needs an image (--image NAME)");
-        return NULL;
-    }
+    if (backend == &acr_sandbox_container && !options->image)
+        return ACR_NULL(acr_sandbox_fail(error, ACR_SANDBOX_ERROR_USAGE,
+                                         "the sandbox 'container' needs an image (--image NAME)"));
     g_autoptr(AcrSandbox) sandbox = g_new0(AcrSandbox, 1);
     take_options(sandbox, options);
     sandbox->backend = backend;

@@ -151,18 +151,16 @@ static char *make_scratch(AcrTreeCache *store, const char *folder, GError **erro
 {
     for (;;) {
         g_autofree char *path = g_build_filename(folder, TMP "XXXXXX", NULL);
-        if (!g_mkdtemp_full(path, 0755)) {
-            acr_sandbox_fail_errno(error, errno, "cannot make a folder in", folder);
-            return NULL;
-        }
+        if (!g_mkdtemp_full(path, 0755))
+            return ACR_NULL(
+                acr_sandbox_fail_errno(error, errno, "cannot make a folder in", folder));
         int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
         if (fd >= 0) {
             hold_fd(store, fd, path);
             return g_steal_pointer(&path);
         }
         if (errno != ENOENT) { /* else another process has swept it at once */
-            acr_sandbox_fail_errno(error, errno, "cannot lock", path);
-            return NULL;
+            return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot lock", path));
         }
     }
 }
@@ -212,10 +210,8 @@ static char *make_temporary(AcrTreeCache *store, GError **error)
 {
     g_autofree char *name = g_strdup_printf("acr-host-%u", geteuid());
     g_autofree char *folder = g_build_filename(g_get_tmp_dir(), name, NULL);
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
-        acr_sandbox_fail_errno(error, errno, "cannot make the folder", folder);
-        return NULL;
-    }
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot make the folder", folder));
     if (!claim(folder, false, error))
         return NULL;
     sweep(store, folder);
@@ -236,10 +232,8 @@ AcrTreeCache *acr_tree_cache_open(const char *path, const AcrInterrupt *interrup
     }
     if (!acr_dir_make(path, error) || !claim(path, true, error))
         return NULL;
-    if (access(path, W_OK | X_OK) != 0) {
-        acr_sandbox_fail_errno(error, errno, "cannot write to", path);
-        return NULL;
-    }
+    if (access(path, W_OK | X_OK) != 0)
+        return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot write to", path));
     store->path = g_strdup(path);
     sweep(store, path);
     return g_steal_pointer(&store);
@@ -426,10 +420,8 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
     g_autofree char *path = entry_path(store, name);
     for (;;) {
         bool is_new = mkdir(path, 0755) == 0;
-        if (!is_new && errno != EEXIST) {
-            acr_sandbox_fail_errno(error, errno, "cannot make the folder", path);
-            return NULL;
-        }
+        if (!is_new && errno != EEXIST)
+            return ACR_NULL(acr_sandbox_fail_errno(error, errno, "cannot make the folder", path));
         int fd = open_locked(store, path, O_RDONLY | O_DIRECTORY, LOCK_EX, true);
         if (fd >= 0 && is_new) {
             hold_fd(store, fd, path);
@@ -443,8 +435,7 @@ char *acr_tree_cache_place(AcrTreeCache *store, const char *key, GError **error)
         }
         if (errno == ENOENT || (is_other_type(errno) && unlink(path) == 0))
             continue; /* it was removed meanwhile, or a command has put a link there */
-        fail_lock(store, path, error);
-        return NULL;
+        return ACR_NULL(fail_lock(store, path, error));
     }
 }
 

@@ -58,9 +58,7 @@ static int open_parent(const Writing *how, char *const *parts, guint n_parts, bo
 
 static int write_link(const Writing *how, int parent, const char *name, GBytes *content)
 {
-    gsize len;
-    const char *data = g_bytes_get_data(content, &len);
-    g_autofree char *target = g_strndup(data ? data : "", len);
+    g_autofree char *target = acr_bytes_text(content);
     uid_t uid = (uid_t)how->uid;
     if (symlinkat(target, parent, name) != 0)
         return errno;

@@ -46,8 +46,7 @@ git_repository *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths, 
     }
     if (ok && git_repository_set_index(git, index) == 0)
         return g_steal_pointer(&git);
-    acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read .gitattributes");
-    return NULL;
+    return ACR_NULL(acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read .gitattributes"));
 }
 
 AcrVcsDiffKind acr_vcs_attributes_diff(git_repository *git, const char *path)

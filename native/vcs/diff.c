@@ -168,8 +168,7 @@ GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error)
         AcrVcsDiffKind kind = acr_vcs_attributes_diff(attributes, paths[i]);
         if (!append_file(out, overlay, paths[i], kind, error)) {
             g_autofree char *shown = acr_vcs_show_path(paths[i]);
-            g_prefix_error(error, "cannot diff '%s': ", shown);
-            return NULL;
+            return ACR_NULL(g_prefix_error(error, "cannot diff '%s': ", shown));
         }
     }
     return g_string_free_to_bytes(g_steal_pointer(&out));

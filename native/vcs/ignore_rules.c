@@ -102,9 +102,7 @@ static void push(AcrVcsIgnore *ignore, char *text, gsize base)
 static void push_file(AcrVcsIgnore *ignore, int fd, gsize base)
 {
     g_autoptr(GBytes) bytes = fd < 0 ? NULL : acr_fd_read_file(fd, "", MAX_FILE_BYTES, NULL);
-    gsize len = 0;
-    const char *data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    g_autofree char *text = g_strndup(data ? data : "", len);
+    g_autofree char *text = acr_bytes_text(bytes);
     acr_fd_close(&fd);
     push(ignore, text, base);
 }

@@ -87,11 +87,10 @@ static bool overlay_has_folder(const AcrOverlay *overlay, const char *path)
     GHashTableIter iter;
     gpointer name, change;
     g_hash_table_iter_init(&iter, overlay->changes);
-    while (g_hash_table_iter_next(&iter, &name, &change)) {
+    while (g_hash_table_iter_next(&iter, &name, &change))
         if (((AcrVcsChange *)change)->content && g_str_has_prefix(name, path) &&
             ((char *)name)[len] == '/')
             return true;
-    }
     return false;
 }
 
@@ -174,8 +173,7 @@ GBytes *acr_overlay_read(const AcrOverlay *overlay, const char *path, GError **e
     gssize at = change ? -1 : acr_snapshot_find(overlay->snapshot, path);
     if (at >= 0)
         return acr_snapshot_read(overlay->snapshot, (gsize)at, error);
-    acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no file '%s'", path);
-    return NULL;
+    return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND, "no file '%s'", path));
 }
 
 bool acr_overlay_has(const AcrOverlay *overlay, const char *path)

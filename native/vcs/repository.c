@@ -136,15 +136,13 @@ static AcrRepo *open_plain(const char *path, GError **error)
 {
     struct stat st;
     g_autofree char *dot_git = g_build_filename(path, ".git", NULL);
-    if (lstat(dot_git, &st) == 0) {
-        acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' is not a git repository", dot_git);
-        return NULL;
-    }
+    if (lstat(dot_git, &st) == 0)
+        return ACR_NULL(
+            acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' is not a git repository", dot_git));
     g_autofree char *whole = realpath(path, NULL);
-    if (!whole) {
-        acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot open '%s': %s", path, g_strerror(errno));
-        return NULL;
-    }
+    if (!whole)
+        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "cannot open '%s': %s", path,
+                                     g_strerror(errno)));
     return repo_new(NULL, whole, whole);
 }
 
@@ -212,11 +210,9 @@ static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
 {
     g_autoptr(git_repository) mine = git;
     g_autoptr(git_config) config = NULL;
-    if (git_repository_config(&config, git) < 0) {
-        acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read the configuration of '%s'",
-                         path);
-        return NULL;
-    }
+    if (git_repository_config(&config, git) < 0)
+        return ACR_NULL(acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED,
+                                         "cannot read the configuration of '%s'", path));
     add_worktree_config(git, config);
     if (!check_format(config, path, error))
         return NULL;
@@ -235,9 +231,9 @@ AcrRepo *acr_repo_open(const char *path, GError **error)
     if (rc < 0) {
         const git_error *last = git_error_last();
         bool unsupported = last && last->message && strstr(last->message, "unsupported");
-        acr_vcs_fail_git(error, unsupported ? ACR_VCS_ERROR_UNSUPPORTED : ACR_VCS_ERROR_FAILED,
-                         "cannot open repository '%s'", path);
-        return NULL;
+        return ACR_NULL(
+            acr_vcs_fail_git(error, unsupported ? ACR_VCS_ERROR_UNSUPPORTED : ACR_VCS_ERROR_FAILED,
+                             "cannot open repository '%s'", path));
     }
     return open_git(git, path, error);
 }

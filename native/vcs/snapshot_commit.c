@@ -162,11 +162,10 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, const char *rev, GError **err
 
 AcrSnapshot *acr_snapshot_of_commit(AcrRepo *repo, const char *rev, GError **error)
 {
-    if (!repo->git) {
-        acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND,
-                     "'%s' is a folder without git: no revision '%s'", repo->path, rev);
-        return NULL;
-    }
+    if (!repo->git)
+        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND,
+                                     "'%s' is a folder without git: no revision '%s'", repo->path,
+                                     rev));
     pthread_mutex_lock(&repo->lock);
     AcrSnapshot *snapshot = snapshot_locked(repo, rev, error);
     pthread_mutex_unlock(&repo->lock);

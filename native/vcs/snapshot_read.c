@@ -14,18 +14,16 @@
 
 static GBytes *fail_too_big(const AcrEntry *entry, GError **error)
 {
-    acr_vcs_fail(error, ACR_VCS_ERROR_TOO_BIG, "'%s' is larger than %u MiB", entry->path,
-                 ACR_VCS_MAX_FILE_BYTES / (1024 * 1024));
-    return NULL;
+    return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_TOO_BIG, "'%s' is larger than %u MiB",
+                                 entry->path, ACR_VCS_MAX_FILE_BYTES / (1024 * 1024)));
 }
 
 static GBytes *fail_missing(const AcrEntry *entry, const char *where, GError **error)
 {
     char hex[41];
     acr_vcs_id_hex(entry->id, hex);
-    acr_vcs_fail(error, ACR_VCS_ERROR_MISSING, "object %s of '%s' is not in '%s'", hex, entry->path,
-                 where);
-    return NULL;
+    return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_MISSING, "object %s of '%s' is not in '%s'",
+                                 hex, entry->path, where));
 }
 
 /* git_odb_object keeps the inflated object; the bytes borrow from it until the last reference goes.
@@ -39,9 +37,8 @@ static GBytes *bytes_of_object(git_odb_object *object)
 static GBytes *fail_object(const AcrRepo *repo, const AcrEntry *entry, const char *what,
                            GError **error)
 {
-    acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the object of '%s' in '%s' %s", entry->path,
-                 repo->path, what);
-    return NULL;
+    return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "the object of '%s' in '%s' %s",
+                                 entry->path, repo->path, what));
 }
 
 static bool is_of_id(git_odb_object *object)
@@ -73,9 +70,8 @@ static GBytes *read_object(const AcrRepo *repo, git_odb *odb, const AcrEntry *en
         return bytes_of_object(g_steal_pointer(&object));
     if (rc == GIT_ENOTFOUND)
         return fail_missing(entry, repo->path, error);
-    acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read '%s' from '%s'", entry->path,
-                     repo->path);
-    return NULL;
+    return ACR_NULL(acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read '%s' from '%s'",
+                                     entry->path, repo->path));
 }
 
 static GBytes *read_locked(AcrRepo *repo, const AcrEntry *entry, bool check, GError **error)
@@ -102,15 +98,11 @@ static GBytes *read_saved(const AcrSnapshot *snapshot, const AcrEntry *entry, GE
     g_autoptr(GBytes) bytes = acr_file_read(file, ACR_VCS_MAX_FILE_BYTES, &cause);
     if (!bytes && g_error_matches(cause, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
         return fail_missing(entry, snapshot->blob_dir, error);
-    if (!bytes) {
-        acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "%s", cause->message);
-        return NULL;
-    }
+    if (!bytes)
+        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "%s", cause->message));
     acr_vcs_blob_id(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes), id);
-    if (!acr_vcs_id_equal(id, entry->id)) {
-        acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' is damaged", file);
-        return NULL;
-    }
+    if (!acr_vcs_id_equal(id, entry->id))
+        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "'%s' is damaged", file));
     return g_steal_pointer(&bytes);
 }
 

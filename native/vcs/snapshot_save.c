@@ -39,11 +39,10 @@ static bool save_blobs(AcrSnapshot *snapshot, const char *dir, GError **error)
     g_autofree char *folder = g_build_filename(dir, "blobs", NULL);
     if (!acr_dir_make(folder, error))
         return false;
-    for (gsize i = 0; i < snapshot->entries->len; i++) {
+    for (gsize i = 0; i < snapshot->entries->len; i++)
         if (acr_snapshot_entry(snapshot, i)->where == ACR_VCS_KEPT &&
             !save_blob(snapshot, i, folder, error))
             return false;
-    }
     return true;
 }
 
@@ -161,11 +160,9 @@ static bool needs_repo(const AcrSnapshot *snapshot)
 /* The snapshot that a manifest describes. */
 static AcrSnapshot *find_snapshot(AcrSnapshot *saved, const char *dir, GError **error)
 {
-    if (needs_repo(saved) && (!saved->repo || !saved->repo->git)) {
-        acr_vcs_fail(error, ACR_VCS_ERROR_MISSING, "the repository with commit %s is needed",
-                     saved->commit);
-        return NULL;
-    }
+    if (needs_repo(saved) && (!saved->repo || !saved->repo->git))
+        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_MISSING,
+                                     "the repository with commit %s is needed", saved->commit));
     if (saved->worktree) {
         saved->blob_dir = g_build_filename(dir, "blobs", NULL);
         acr_vcs_snapshot_seal(saved);
@@ -185,9 +182,8 @@ AcrSnapshot *acr_snapshot_load(AcrRepo *repo, const char *dir, GError **error)
     g_autoptr(GBytes) bytes = acr_file_read(file, MAX_MANIFEST_BYTES, &cause);
     if (!bytes) {
         bool missing = g_error_matches(cause, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND);
-        acr_vcs_fail(error, missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED, "%s",
-                     cause->message);
-        return NULL;
+        return ACR_NULL(acr_vcs_fail(
+            error, missing ? ACR_VCS_ERROR_NOT_FOUND : ACR_VCS_ERROR_FAILED, "%s", cause->message));
     }
     g_autoptr(GVariant) manifest = read_manifest(bytes);
     g_autoptr(AcrSnapshot) saved = acr_vcs_snapshot_new(repo), snapshot = NULL;

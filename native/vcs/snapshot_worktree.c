@@ -331,11 +331,9 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
 {
     g_autoptr(AcrSnapshot) snapshot = acr_vcs_snapshot_new(repo);
     g_autoptr(git_odb) odb = NULL;
-    if (repo->git && git_repository_odb(&odb, repo->git) < 0) {
-        acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot open the objects of '%s'",
-                         repo->path);
-        return NULL;
-    }
+    if (repo->git && git_repository_odb(&odb, repo->git) < 0)
+        return ACR_NULL(acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED,
+                                         "cannot open the objects of '%s'", repo->path));
     Walk walk = {.snapshot = snapshot, .git = repo->git, .odb = odb};
     g_autoptr(GHashTable) tracked = walk.tracked = new_names();
     g_autoptr(GHashTable) folders = walk.folders = new_names();
@@ -347,21 +345,18 @@ static AcrSnapshot *snapshot_locked(AcrRepo *repo, GError **error)
     snapshot->worktree = true;
     bool done = walk_all(&walk);
     acr_vcs_ignore_free(walk.ignore);
-    if (!done) {
-        g_propagate_error(error, walk.error);
-        return NULL;
-    }
+    if (!done)
+        return ACR_NULL(g_propagate_error(error, walk.error));
     acr_vcs_snapshot_seal(snapshot);
     return g_steal_pointer(&snapshot);
 }
 
 AcrSnapshot *acr_snapshot_of_worktree(AcrRepo *repo, GError **error)
 {
-    if (!repo->workdir) {
-        acr_vcs_fail(error, ACR_VCS_ERROR_UNSUPPORTED,
-                     "'%s' is a bare repository: it has no working tree", repo->path);
-        return NULL;
-    }
+    if (!repo->workdir)
+        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_UNSUPPORTED,
+                                     "'%s' is a bare repository: it has no working tree",
+                                     repo->path));
     pthread_mutex_lock(&repo->lock);
     AcrSnapshot *snapshot = snapshot_locked(repo, error);
     pthread_mutex_unlock(&repo->lock);

@@ -155,9 +155,7 @@ static bool copy_permissions(int fd, const Step *step)
 
 static bool stage_link(int folder, Step *step)
 {
-    gsize len;
-    const char *data = g_bytes_get_data(step->change->content, &len);
-    g_autofree char *target = g_strndup(data ? data : "", len);
+    g_autofree char *target = acr_bytes_text(step->change->content);
     return symlinkat(target, folder, step->temp) == 0;
 }
 

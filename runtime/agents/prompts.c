@@ -100,15 +100,11 @@ static char *read_prompt(const PromptSpec *spec, const char *dir, const char *ov
     const char *path = is_overridden ? override : own;
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_PROMPT_MAX_BYTES, &reason);
-    if (!bytes) {
-        refuse(error, "cannot load a prompt: %s", reason->message);
-        return NULL;
-    }
+    if (!bytes)
+        return ACR_NULL(refuse(error, "cannot load a prompt: %s", reason->message));
     g_autofree char *text = acr_bytes_text(bytes);
-    if (!acr_utf8_is_text(text, g_bytes_get_size(bytes))) {
-        refuse(error, "prompt '%s' is not UTF-8 text", path);
-        return NULL;
-    }
+    if (!acr_utf8_is_text(text, g_bytes_get_size(bytes)))
+        return ACR_NULL(refuse(error, "prompt '%s' is not UTF-8 text", path));
     return check_placeholders(spec, path, text, error) ? g_steal_pointer(&text) : NULL;
 }
 

@@ -47,17 +47,14 @@ static AcrInstance *read_row(const AcrJson *row, const char *path, guint number,
     const char *values[G_N_ELEMENTS(keys)];
     for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
         values[i] = acr_json_get_string(row, keys[i]);
-        if (!values[i]) {
-            refuse(error, "row %u of '%s' has no text \"%s\"", number, path, keys[i]);
-            return NULL;
-        }
+        if (!values[i])
+            return ACR_NULL(
+                refuse(error, "row %u of '%s' has no text \"%s\"", number, path, keys[i]));
     }
     bool is_safe = is_safe_name(values[0], "");
-    if (!is_safe || !is_safe_name(values[1], "/+")) {
-        refuse(error, "row %u of '%s': '%s' cannot be the name of a folder", number, path,
-               is_safe ? values[1] : values[0]);
-        return NULL;
-    }
+    if (!is_safe || !is_safe_name(values[1], "/+"))
+        return ACR_NULL(refuse(error, "row %u of '%s': '%s' cannot be the name of a folder", number,
+                               path, is_safe ? values[1] : values[0]));
     AcrInstance *instance = g_new0(AcrInstance, 1);
     instance->instance_id = g_strdup(values[0]);
     instance->repo = g_strdup(values[1]);

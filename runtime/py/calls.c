@@ -30,10 +30,9 @@ static bool take_fields(GPtrArray *fields, AcrCall *out, GError **error)
     if (!spec || fields->len != 2 + n_params(spec))
         return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
                              "calls.bind gave no bound call");
-    for (guint i = 2; i < fields->len; i++) {
+    for (guint i = 2; i < fields->len; i++)
         if (strlen(fields->pdata[i]) > ACR_SEARCH_MAX_ARGUMENT)
             return bad_call(error, "an argument is longer than 16 KiB");
-    }
     *out = (AcrCall){.spec = spec};
     for (guint i = 2; i < fields->len; i++)
         out->values[i - 2] = g_strdup(fields->pdata[i]);

@@ -87,8 +87,9 @@ void acr_py_error_take(gint64 deadline_ms, GError **error)
     Py_DECREF(value);
 }
 
-void acr_py_error_status(PyStatus status, GError **error)
+bool acr_py_error_status(PyStatus status, GError **error)
 {
-    g_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "cannot start python: %s: %s",
-                status.func ? status.func : "?", status.err_msg ? status.err_msg : "?");
+    return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT,
+                         "cannot start python: %s: %s", status.func ? status.func : "?",
+                         status.err_msg ? status.err_msg : "?");
 }

@@ -51,18 +51,12 @@ static PyStatus configure(PyConfig *config)
 static bool initialize(GError **error)
 {
     PyStatus status = preinitialize();
-    if (PyStatus_Exception(status)) {
-        acr_py_error_status(status, error);
-        return false;
-    }
+    if (PyStatus_Exception(status))
+        return acr_py_error_status(status, error);
     PyConfig config;
     status = configure(&config);
     PyConfig_Clear(&config);
-    if (PyStatus_Exception(status)) {
-        acr_py_error_status(status, error);
-        return false;
-    }
-    return true;
+    return !PyStatus_Exception(status) || acr_py_error_status(status, error);
 }
 
 static bool check_prefix(GError **error)

@@ -17,13 +17,10 @@ char *acr_python_outline_version(const char *package_dir, GError **error)
     g_autoptr(GError) why = NULL;
     g_autofree char *path = g_build_filename(package_dir, "acr", "outline.py", NULL);
     g_autoptr(GBytes) source = acr_file_read(path, MAX_SOURCE_OF_OUTLINE, &why);
-    if (!source) {
-        g_set_error_literal(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, why->message);
-        return NULL;
-    }
-    gsize len;
-    const void *data = g_bytes_get_data(source, &len);
-    g_autofree char *digest = acr_sha256_hex(data, len);
+    if (!source)
+        return ACR_NULL(
+            acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT, "%s", why->message));
+    g_autofree char *digest = acr_sha256_bytes(source);
     g_autofree char *python = acr_py_running_version();
     return g_strdup_printf("%d/%s/%.16s", ACR_OUTLINE_VERSION, python, digest);
 }

@@ -15,8 +15,8 @@ PyObject *acr_py_deadline(void) ACR_MUST_USE;
 /* Turns the exception that is set into a GError and clears it. `deadline_ms` is for the message of
  * a timeout. */
 void acr_py_error_take(gint64 deadline_ms, GError **error);
-/* One line for a failed PyStatus. */
-void acr_py_error_status(PyStatus status, GError **error);
+/* One line for a failed PyStatus; returns false, for `return`. */
+bool acr_py_error_status(PyStatus status, GError **error);
 
 /* Calls acr.MODULE.FUNCTION(argument): a new reference to bytes, or NULL with the exception set. */
 PyObject *acr_py_call(const char *module, const char *function, GBytes *argument) ACR_MUST_USE;

@@ -24,10 +24,8 @@ static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, 
     if (!acr_python_call(ctx, "syntax", "compiles", argument, ACR_PY_COMPILE_TIMEOUT_MS, &result,
                          error))
         return false;
-    gsize len;
-    const char *data = g_bytes_get_data(result, &len);
-    *out_ok = len == 0;
-    *out_message = len ? acr_utf8_repair(data, len) : NULL;
+    *out_ok = g_bytes_get_size(result) == 0;
+    *out_message = *out_ok ? NULL : acr_utf8_repair_bytes(result);
     return true;
 }
 
@@ -54,9 +52,8 @@ static void add_file(GByteArray *fields, const AcrRefereeFile *file)
 /* Reads the numbers (`?`: unknown) into `out`; whether there were just `n`. */
 static bool read_numbers(GBytes *result, guint *out, gsize n)
 {
-    gsize len, at = 0;
-    const char *data = g_bytes_get_data(result, &len);
-    g_autofree char *text = g_strndup(data ? data : "", len);
+    gsize at = 0;
+    g_autofree char *text = acr_bytes_text(result);
     g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);
     for (guint i = 0; words[i]; i++) {
         guint64 number = ACR_LINT_UNKNOWN;

@@ -111,9 +111,8 @@ static char *probe(AcrRecordedExecutor *self, GError **error)
     g_strstrip(text);
     if (executed.exit_code == 0)
         return g_strdup(text);
-    g_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
-                "the Python '%s' does not run in the sandbox: %s", python, text);
-    return NULL;
+    return ACR_NULL(acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                  "the Python '%s' does not run in the sandbox: %s", python, text));
 }
 
 /* ---- Opening ---- */
@@ -166,10 +165,8 @@ static AcrJson *open_live(AcrRecordedExecutor *self, const AcrJson *request, GEr
     g_autofree char *python = probe(self, &reason);
     if (self->sandbox)
         tell(self);
-    if (!python && is_fatal(self, reason)) {
-        fail_unrecorded(g_steal_pointer(&reason), error);
-        return NULL;
-    }
+    if (!python && is_fatal(self, reason))
+        return ACR_NULL(fail_unrecorded(g_steal_pointer(&reason), error));
     g_autoptr(AcrJson) answer = opened_json(self, python, reason);
     bool is_recorded = python || !self->is_demanded;
     if (is_recorded && !acr_journal_append(self->journal, "sandbox", request, answer, NULL, error))
@@ -309,10 +306,8 @@ static AcrJson *try_live(AcrRecordedExecutor *self, const AcrTrial *trial, const
     g_auto(AcrExecuted) executed = {0};
     g_autoptr(GError) reason = NULL;
     bool ran = run_live(self, trial, &executed, &reason);
-    if (!ran && (self->is_demanded || is_fatal(self, reason))) {
-        fail_unrecorded(g_steal_pointer(&reason), error);
-        return NULL;
-    }
+    if (!ran && (self->is_demanded || is_fatal(self, reason)))
+        return ACR_NULL(fail_unrecorded(g_steal_pointer(&reason), error));
     g_autoptr(AcrJson) answer = ran ? answer_json(&executed) : acr_json_new_object();
     if (!ran)
         acr_json_set_string(answer, "error", reason->message);

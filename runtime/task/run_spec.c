@@ -294,14 +294,6 @@ char *acr_option_key(const AcrOption *option)
     return g_strdelimit(g_strdup(option->name), "-", '_');
 }
 
-static AcrJson *texts_to_json(char *const *texts)
-{
-    AcrJson *json = acr_json_new_array();
-    for (guint i = 0; texts[i]; i++)
-        acr_json_append(json, acr_json_new_string(texts[i]));
-    return json;
-}
-
 static AcrJson *value_to_json(const AcrRunSpec *spec, const AcrOption *option, bool is_bound)
 {
     const void *at = member(spec, option);
@@ -312,8 +304,8 @@ static AcrJson *value_to_json(const AcrRunSpec *spec, const AcrOption *option, b
         return acr_json_new_string(real ? real : text);
     }
     if (is_list(option)) {
-        char *const *texts = *(char **const *)at;
-        return texts ? texts_to_json(texts) : acr_json_new_null();
+        const char *const *texts = *(const char *const *const *)at;
+        return texts ? acr_json_new_strings(texts) : acr_json_new_null();
     }
     if (option->type == ACR_OPTION_FLAG)
         return acr_json_new_bool(*(const bool *)at);

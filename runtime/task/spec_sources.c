@@ -152,17 +152,16 @@ static char **read_file_lines(const char *path, GError **error)
     if (!g_file_test(path, G_FILE_TEST_EXISTS) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK))
         return g_new0(char *, 1);
     g_autoptr(GBytes) bytes = acr_file_read(path, MAX_CONFIG_BYTES, &reason);
-    if (!bytes) {
-        g_set_error_literal(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, reason->message);
-        return NULL;
-    }
+    if (!bytes)
+        return ACR_NULL(
+            acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "%s", reason->message));
     g_autofree char *text = acr_bytes_text(bytes);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     if (strlen(text) == g_bytes_get_size(bytes))
         return g_steal_pointer(&lines);
-    g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE, "'%s' line %u: holds a NUL byte", path,
-                MAX(g_strv_length(lines), 1));
-    return NULL;
+    return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                                  "'%s' line %u: holds a NUL byte", path,
+                                  MAX(g_strv_length(lines), 1)));
 }
 
 bool acr_run_spec_take_file(AcrRunSpec *spec, const char *path, GError **error)

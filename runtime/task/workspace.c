@@ -6,9 +6,8 @@
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error)
 {
     if (rev && !*rev) { /* a script's unset variable, which is not HEAD */
-        g_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND,
-                    "there is no revision '' in '%s'", acr_repo_path(repo));
-        return NULL;
+        return ACR_NULL(acr_set_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_NOT_FOUND,
+                                      "there is no revision '' in '%s'", acr_repo_path(repo)));
     }
     if (rev || acr_repo_is_bare(repo))
         return acr_snapshot_of_commit(repo, rev ? rev : "HEAD", error);

@@ -25,9 +25,8 @@ static char *read_text(AcrHost *host, const char *given, GError **error)
     g_autofree char *text = acr_bytes_text(bytes);
     if (strlen(text) == g_bytes_get_size(bytes))
         return g_steal_pointer(&text);
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
-                "standard input is not text: it holds NUL bytes");
-    return NULL;
+    return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                                  "standard input is not text: it holds NUL bytes"));
 }
 
 static AcrJson *read_schema(const char *path, GError **error)
@@ -37,9 +36,9 @@ static AcrJson *read_schema(const char *path, GError **error)
     g_autoptr(AcrJson) schema = acr_json_parse_bytes(bytes, &reason);
     if (acr_json_type(schema) == ACR_JSON_OBJECT)
         return g_steal_pointer(&schema);
-    g_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE, "cannot use the schema '%s': %s", path,
-                reason ? reason->message : "it is not a JSON object");
-    return NULL;
+    return ACR_NULL(acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_USAGE,
+                                  "cannot use the schema '%s': %s", path,
+                                  reason ? reason->message : "it is not a JSON object"));
 }
 
 /* ---- What is printed ---- */

@@ -15,11 +15,9 @@ static char *decode_issue(GBytes *bytes, AcrConsole *console, GError **error)
         data += 3;
         len -= 3;
     }
-    if (len > 0 && memchr(data, '\0', len)) {
-        g_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
-                    "the issue is not text: it holds NUL bytes");
-        return NULL;
-    }
+    if (len > 0 && memchr(data, '\0', len))
+        return ACR_NULL(acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_USAGE,
+                                      "the issue is not text: it holds NUL bytes"));
     if (acr_utf8_is_text(data, len))
         return g_strndup(data ? data : "", len);
     acr_console_say(console, "%s: the issue is not UTF-8, it is read as latin-1", g_get_prgname());

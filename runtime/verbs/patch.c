@@ -53,9 +53,7 @@ static bool apply_text(const AcrWorkspace *workspace, const char *text, AcrPatch
  * without it applies the same with it. */
 static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out, GError **error)
 {
-    gsize len;
-    const char *data = g_bytes_get_data(answer, &len);
-    g_autofree char *text = acr_utf8_repair(data, len);
+    g_autofree char *text = acr_utf8_repair_bytes(answer);
     AcrWorkspace *workspace = patching->workspace;
     if (!workspace->index) {
         g_auto(AcrPatchResult) result = {0};

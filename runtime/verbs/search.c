@@ -72,9 +72,7 @@ static char **read_calls(const AcrInterrupt *interrupt, GError **error)
     g_autoptr(GBytes) input = acr_read_stdin(MAX_INPUT_BYTES, interrupt, error);
     if (!input)
         return NULL;
-    gsize len;
-    const char *data = g_bytes_get_data(input, &len);
-    g_autofree char *text = acr_utf8_repair(data, len);
+    g_autofree char *text = acr_utf8_repair_bytes(input);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     GPtrArray *calls = g_ptr_array_new();
     for (guint i = 0; lines[i]; i++)
