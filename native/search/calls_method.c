@@ -80,10 +80,9 @@ static bool add_attribute(AcrReply *reply, guint32 class_id, const char *name, G
 {
     g_autoptr(GArray) all = acr_index_ancestors(reply->search->index, class_id);
     g_array_prepend_val(all, class_id);
-    for (guint i = 0; i < all->len && reply->hits->len == 0; i++) {
+    for (guint i = 0; i < all->len && reply->hits->len == 0; i++)
         if (!acr_text_find_attribute(reply, g_array_index(all, guint32, i), name, error))
             return false;
-    }
     return true;
 }
 
@@ -176,10 +175,9 @@ bool acr_answer_method_in_class(AcrSearch *search, const AcrCall *call, AcrAnswe
     g_autoptr(GArray) classes = owners(&reply, &klass);
     for (guint i = 0; i < classes->len; i++)
         add_members(&reply, g_array_index(classes, guint32, i), arg.last);
-    for (guint i = 0; i < classes->len && reply.hits->len == 0; i++) {
+    for (guint i = 0; i < classes->len && reply.hits->len == 0; i++)
         if (!add_attribute(&reply, g_array_index(classes, guint32, i), arg.last, error))
             return false;
-    }
     if (classes->len == 0)
         add_of_module(&reply, &arg, call->values[1]);
     if (reply.hits->len == 0)

@@ -62,10 +62,9 @@ const AcrCallSpec *acr_search_call_specs(gsize *out_n)
 
 const AcrCallSpec *acr_search_call_spec(const char *name)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(calls); i++) {
+    for (gsize i = 0; i < G_N_ELEMENTS(calls); i++)
         if (strcmp(calls[i].name, name) == 0)
             return &calls[i];
-    }
     return NULL;
 }
 

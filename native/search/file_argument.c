@@ -68,10 +68,9 @@ static bool match_tail(AcrFileMatch *match, AcrSearch *search, const char *tail)
     if (exact >= 0)
         add(match, (gsize)exact);
     gsize n = acr_snapshot_size(search->snapshot);
-    for (gsize i = 0; i < n; i++) {
+    for (gsize i = 0; i < n; i++)
         if (ends_in_parts(acr_search_path(search, i), tail))
             add(match, i);
-    }
     return match->entries->len > 0;
 }
 

@@ -16,7 +16,7 @@ static GArray *ids_new(void)
 static int compare_ids(const void *left, const void *right)
 {
     guint32 a = *(const guint32 *)left, b = *(const guint32 *)right;
-    return a < b ? -1 : a > b;
+    return acr_order(a, b);
 }
 
 void acr_find_unique(GArray *ids)
@@ -51,19 +51,17 @@ static void append_folded(GArray *to, const AcrIndex *index, AcrSymbolKind kind,
 {
     gsize n = 0;
     const char *const *names = acr_index_names(index, kind, &n);
-    for (gsize i = 0; i < n; i++) {
+    for (gsize i = 0; i < n; i++)
         if (g_ascii_strcasecmp(names[i], name) == 0)
             append_named(to, index, kind, names[i]);
-    }
 }
 
 static GArray *find_named(const AcrIndex *index, guint kinds, const char *name, bool any_case)
 {
     GArray *ids = ids_new();
-    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
+    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++)
         if (kinds & ACR_KIND(kind))
             (any_case ? append_folded : append_named)(ids, index, (AcrSymbolKind)kind, name);
-    }
     acr_find_unique(ids);
     return ids;
 }

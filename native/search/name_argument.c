@@ -33,10 +33,9 @@ char *acr_search_shown(const char *text)
 {
     g_autofree char *valid = acr_utf8_repair(text, strlen(text));
     char *shown = acr_text_shorten(valid, ACR_SEARCH_MAX_NAME);
-    for (char *at = shown; *at; at++) {
+    for (char *at = shown; *at; at++)
         if ((guchar)*at < 0x20 || *at == 0x7f)
             *at = ' ';
-    }
     return shown;
 }
 
@@ -69,10 +68,9 @@ static bool is_tail(const char *rest)
         return true;
     if (strchr(").,;`'\"", *rest))
         return is_tail(rest + 1);
-    for (gsize i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+    for (gsize i = 0; i < G_N_ELEMENTS(suffixes); i++)
         if (g_ascii_strcasecmp(rest, suffixes[i]) == 0)
             return true;
-    }
     return false;
 }
 

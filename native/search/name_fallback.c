@@ -52,10 +52,9 @@ void acr_add_aliases(AcrReply *reply, const char *name, const GArray *classes)
     guint32 rank = 0;
     if (classes->len == 0)
         return;
-    for (guint i = 0; i < classes->len; i++) {
+    for (guint i = 0; i < classes->len; i++)
         if (strcmp(acr_index_symbol(index, g_array_index(classes, guint32, i))->name, name) == 0)
             return;
-    }
     for (gsize k = 0; k < G_N_ELEMENTS(kinds); k++) {
         g_autoptr(GArray) ids = acr_find_named(index, ACR_KIND(kinds[k]), name);
         for (guint i = 0; i < ids->len; i++) {

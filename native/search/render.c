@@ -11,10 +11,9 @@
 static void append_inline(GString *out, const char *text)
 {
     g_autofree char *valid = acr_utf8_repair(text, strlen(text));
-    for (char *at = valid; *at; at++) {
+    for (char *at = valid; *at; at++)
         if ((guchar)*at < 0x20)
             *at = ' ';
-    }
     g_string_append(out, valid);
 }
 

@@ -84,15 +84,11 @@ void acr_reply_add_symbols(AcrReply *reply, const GArray *ids, AcrView view)
 static int compare_hits(const void *left, const void *right)
 {
     const AcrHit *a = left, *b = right;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    if (a->entry != b->entry)
-        return a->entry < b->entry ? -1 : 1;
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    if (a->end != b->end)
-        return a->end < b->end ? -1 : 1;
-    return a->symbol < b->symbol ? -1 : a->symbol > b->symbol;
+    int order = acr_order(a->rank, b->rank);
+    order = order ? order : acr_order(a->entry, b->entry);
+    order = order ? order : acr_order(a->start, b->start);
+    order = order ? order : acr_order(a->end, b->end);
+    return order ? order : a->symbol < b->symbol ? -1 : a->symbol > b->symbol;
 }
 
 void acr_reply_sort(AcrReply *reply)
@@ -133,8 +129,8 @@ static void drop_lines_past(GArray *lines, guint32 n_lines)
         g_array_set_size(lines, lines->len - 1);
 }
 
-static bool show_hit(const AcrReply *reply, const AcrHit *hit, gsize budget, GString *out,
-                     GError **error)
+bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GString *out,
+                    GError **error)
 {
     AcrContent *content;
     if (!acr_search_content(reply->search, hit->entry, &content, error))
@@ -147,7 +143,7 @@ static bool show_hit(const AcrReply *reply, const AcrHit *hit, gsize budget, GSt
         drop_lines_past(lines, acr_content_n_lines(content));
         acr_render_lines(out, content, lines, budget, path);
     }
-    g_string_append(out, "</code>\n\n");
+    g_string_append(out, "</code>\n");
     return true;
 }
 
@@ -237,8 +233,9 @@ static bool show_hits(const AcrReply *reply, guint shown, GString *out, GError *
         const AcrHit *hit = &g_array_index(reply->hits, AcrHit, i);
         gsize left = limit > out->len ? limit - out->len : 0;
         gsize share = left / (shown - i);
-        if (!show_hit(reply, hit, share > 1024 ? share - 1024 : 0, out, error))
+        if (!acr_reply_show(reply, hit, share > 1024 ? share - 1024 : 0, out, error))
             return false;
+        g_string_append_c(out, '\n');
     }
     return true;
 }

@@ -49,7 +49,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrReply, acr_reply_clear)
 void acr_reply_note(AcrReply *reply, const char *format, ...)
     G_GNUC_PRINTF(2, 3);                                /* adds one line */
 bool acr_reply_add(AcrReply *reply, const AcrHit *hit); /* false when it is full */
-void acr_reply_sort(AcrReply *reply);                   /* hits by (rank, entry, line), each once */
+/* Adds to `out` the heading and the lines of a hit, within `budget` bytes. Errors: FAILED. */
+bool acr_reply_show(const AcrReply *reply, const AcrHit *hit, gsize budget, GString *out,
+                    GError **error) ACR_MUST_USE;
+void acr_reply_sort(AcrReply *reply); /* hits by (rank, entry, line), each once */
 void acr_reply_add_symbol(AcrReply *reply, guint32 id, AcrView view, guint32 rank);
 void acr_reply_add_symbols(AcrReply *reply, const GArray *ids, AcrView view);
 

@@ -66,11 +66,9 @@ typedef struct {
 static int compare_candidates(const void *left, const void *right)
 {
     const Candidate *a = left, *b = right;
-    if (a->distance != b->distance)
-        return a->distance < b->distance ? -1 : 1;
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    return strcmp(a->name, b->name);
+    int order = acr_order(a->distance, b->distance);
+    order = order ? order : acr_order(a->kind, b->kind);
+    return order ? order : strcmp(a->name, b->name);
 }
 
 static void collect(GArray *found, const AcrIndex *index, AcrSymbolKind kind, const char *wanted)
@@ -91,10 +89,9 @@ static GPtrArray *suggest_names(const AcrIndex *index, guint kinds, const char *
         return names;
     g_autofree char *wanted = g_ascii_strdown(name, -1);
     g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Candidate));
-    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++) {
+    for (guint kind = 0; kind < ACR_SYMBOL_KINDS; kind++)
         if (kinds & ACR_KIND(kind))
             collect(found, index, (AcrSymbolKind)kind, wanted);
-    }
     g_array_sort(found, compare_candidates);
     for (guint i = 0; i < found->len && names->len < ACR_SEARCH_SUGGESTIONS; i++) {
         const char *next = g_array_index(found, Candidate, i).name;

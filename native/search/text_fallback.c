@@ -87,9 +87,8 @@ static bool shows(const AcrHit *hit, const AcrIndexFile *file, const AcrSymbol *
 static int compare_places(const void *left, const void *right)
 {
     const AcrHit *a = left, *b = right;
-    if (a->entry != b->entry)
-        return a->entry < b->entry ? -1 : 1;
-    return a->start < b->start ? -1 : a->start > b->start;
+    int order = acr_order(a->entry, b->entry);
+    return order ? order : acr_order(a->start, b->start);
 }
 
 /* The hit of the sorted ones that holds the line, or NULL. */
@@ -142,9 +141,8 @@ typedef struct {
 static int compare_nearby(const void *left, const void *right)
 {
     const Nearby *a = left, *b = right;
-    if (a->near != b->near)
-        return a->near < b->near ? -1 : 1;
-    return a->id < b->id ? -1 : a->id > b->id;
+    int order = acr_order(a->near, b->near);
+    return order ? order : acr_order(a->id, b->id);
 }
 
 /* Those definitions nearest to the places shown, of Nearby; owned; NULL where one is shown. */
@@ -175,34 +173,17 @@ static GArray *nearest_unshown(const AcrReply *reply, const GArray *ids, const A
     return is_shown ? NULL : g_steal_pointer(&nearby);
 }
 
-static bool append_code(AcrReply *reply, const AcrHit *hit, gsize budget, GError **error)
-{
-    AcrContent *content;
-    if (!acr_search_content(reply->search, hit->entry, &content, error))
-        return false;
-    const char *path = acr_search_path(reply->search, hit->entry);
-    g_autoptr(GArray) lines = g_array_new(FALSE, FALSE, sizeof(guint32));
-    guint32 last = content ? MIN(hit->end, acr_content_n_lines(content)) : 0;
-    for (guint32 line = hit->start; line <= last; line++)
-        g_array_append_val(lines, line);
-    acr_render_heading(reply->tail, path, hit->klass, hit->func, "\n");
-    g_string_append(reply->tail, "\n<code>\n");
-    if (lines->len)
-        acr_render_lines(reply->tail, content, lines, budget, path);
-    g_string_append(reply->tail, "</code>\n");
-    return true;
-}
-
 static bool append_definition(AcrReply *reply, guint32 id, GError **error)
 {
     const AcrIndex *index = reply->search->index;
     const AcrSymbol *symbol = acr_index_symbol(index, id);
     AcrHit hit = {.entry = acr_index_file(index, symbol->file)->entry,
+                  .symbol = -1,
                   .start = symbol->def,
                   .end = MIN(symbol->sig_last, symbol->def + DEFINITION_LINES - 1),
                   .klass = acr_index_class_of(index, id),
                   .func = acr_index_func_of(index, id)};
-    return append_code(reply, &hit, 1024, error);
+    return acr_reply_show(reply, &hit, 1024, reply->tail, error);
 }
 
 /* Whether the places shown in full hold the word with no letter at its ends. */
@@ -239,7 +220,7 @@ static bool append_use(AcrReply *reply, const char *word, GError **error)
         return true;
     acr_reply_sort(&other);
     g_string_append_printf(reply->tail, "As a word of its own %s is used here:\n", word);
-    return append_code(reply, &g_array_index(other.hits, AcrHit, 0), 2048, error);
+    return acr_reply_show(reply, &g_array_index(other.hits, AcrHit, 0), 2048, reply->tail, error);
 }
 
 /* Adds where the word is defined, nearest first, unless that is shown. */
@@ -251,10 +232,9 @@ static bool append_definitions(AcrReply *reply, const char *word, const GArray *
         return true;
     g_string_append_printf(reply->tail, "%s is defined here%s:\n", word,
                            nearby->len > DEFINITIONS_ADDED ? " (among others)" : "");
-    for (guint i = 0; i < MIN(nearby->len, DEFINITIONS_ADDED); i++) {
+    for (guint i = 0; i < MIN(nearby->len, DEFINITIONS_ADDED); i++)
         if (!append_definition(reply, g_array_index(nearby, Nearby, i).id, error))
             return false;
-    }
     return true;
 }
 

@@ -298,14 +298,12 @@ static guint32 rank_of_type(const char *path)
                                        ".hpp", ".cc",  ".js",  ".ts",  ".toml", ".cfg", ".ini",
                                        ".in",  ".sh",  ".y",   ".g4",  ".tmpl", ".html"};
     static const char *const prose[] = {".rst", ".md", ".txt"};
-    for (gsize i = 0; i < G_N_ELEMENTS(code); i++) {
+    for (gsize i = 0; i < G_N_ELEMENTS(code); i++)
         if (g_str_has_suffix(path, code[i]))
             return 0;
-    }
-    for (gsize i = 0; i < G_N_ELEMENTS(prose); i++) {
+    for (gsize i = 0; i < G_N_ELEMENTS(prose); i++)
         if (g_str_has_suffix(path, prose[i]))
             return 1;
-    }
     return 2;
 }
 
@@ -334,11 +332,9 @@ static bool collect_others(Collector *all, GError **error)
 static int compare_uses(const void *left, const void *right)
 {
     const Use *a = left, *b = right;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    if (a->entry != b->entry)
-        return a->entry < b->entry ? -1 : 1;
-    return a->first < b->first ? -1 : a->first > b->first;
+    int order = acr_order(a->rank, b->rank);
+    order = order ? order : acr_order(a->entry, b->entry);
+    return order ? order : acr_order(a->first, b->first);
 }
 
 static bool add_place(AcrReply *reply, const Use *use, guint32 rank, GError **error)
@@ -359,7 +355,7 @@ static bool add_place(AcrReply *reply, const Use *use, guint32 rank, GError **er
 static int compare_entries(const void *left, const void *right)
 {
     const Use *a = left, *b = right;
-    return a->entry < b->entry ? -1 : a->entry > b->entry;
+    return acr_order(a->entry, b->entry);
 }
 
 /* What an answer cannot list becomes one count per file. */
