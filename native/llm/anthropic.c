@@ -118,8 +118,6 @@ static AcrJson *anthropic_request(const AcrDialect *dialect, const AcrModelReque
     return json;
 }
 
-/* ---- Corrections ---- */
-
 static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     static const char *const schema[] = {"output_config", "structured output", "output format",

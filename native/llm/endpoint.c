@@ -286,8 +286,6 @@ static void keep_proxy_secrets(AcrEndpoint *endpoint)
     }
 }
 
-/* ---- Making ---- */
-
 bool acr_endpoint_make(const AcrProvider *provider, const char *shown_name, const char *model,
                        const AcrModelOptions *options, AcrEndpoint *out, GError **error)
 {

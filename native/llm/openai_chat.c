@@ -117,8 +117,6 @@ AcrJson *acr_openai_request(const AcrDialect *dialect, const AcrModelRequest *re
     return json;
 }
 
-/* ---- Corrections ---- */
-
 bool acr_openai_correct(AcrDialect *dialect, const AcrFailure *failure)
 {
     const char *limit = dialect->max_completion_tokens ? "max_completion_tokens" : "max_tokens";

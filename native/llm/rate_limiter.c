@@ -177,8 +177,6 @@ AcrLimiterEntry acr_limiter_enter(AcrLimiter *limiter, gint64 deadline_us,
     }
 }
 
-/* ---- Leaving ---- */
-
 void acr_limiter_leave(AcrLimiter *limiter, bool throttled, gint64 hold_ms)
 {
     gint64 now = now_ms();

@@ -46,8 +46,6 @@ static void fail_for_good(AcrReader *reader, const char *why)
     reader->partial.failure.retryable = false;
 }
 
-/* ---- Events ---- */
-
 static bool on_event(void *ctx, const AcrEvent *event)
 {
     AcrReader *reader = ctx;

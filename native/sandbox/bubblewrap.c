@@ -192,8 +192,6 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     add_command(sandbox, execution, spec);
 }
 
-/* ---- Changed files ---- */
-
 /* What the command wrote or removed in the tree, without what was laid there for it: what is in
  * the upper layer. NULL: not known. */
 static char **changed_files(int stage, const AcrHelperSpec *spec)

@@ -152,8 +152,6 @@ static gint64 count_files(const GArray *pids)
     return bytes;
 }
 
-/* ---- All of it ---- */
-
 void acr_process_usage(pid_t pid, gint64 limit, bool with_files, AcrUsage *use)
 {
     g_autoptr(GArray) pids = list_tree(pid, &use->processes);

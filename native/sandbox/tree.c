@@ -19,10 +19,13 @@
 
 /* ---- Walking ---- */
 
-static int walk(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void *ctx);
+/* One name in the folder `dir`; 0 or an errno, which ends the walk. */
+typedef int Visit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
+
+static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx);
 
 /* A folder below one of `depth`; `dir` is taken. What is mounted there is no part of the tree. */
-static int enter(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void *ctx)
+static int enter(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
 {
     int err = depth >= MAX_DEPTH ? ELOOP : acr_fd_is_mount(dir) ? EXDEV : 0;
     if (!err)
@@ -32,7 +35,7 @@ static int enter(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, voi
 }
 
 /* `dir` is taken. */
-static int walk(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void *ctx)
+static int walk(int dir, guint depth, bool is_lenient, Visit *visit, void *ctx)
 {
     DIR *list = fdopendir(dir);
     int err = list ? 0 : errno;
@@ -58,7 +61,9 @@ static int walk(int dir, guint depth, bool is_lenient, AcrTreeVisit *visit, void
     return err;
 }
 
-int acr_tree_walk(const char *path, bool is_lenient, AcrTreeVisit *visit, void *ctx)
+/* Visits all names below a folder, a folder's own (`depth` 0 at the top) before what is in it; 0 or
+ * an errno. `is_lenient`: what is in a folder that may not be read is passed over. */
+static int walk_tree(const char *path, bool is_lenient, Visit *visit, void *ctx)
 {
     int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return dir < 0 ? errno : walk(dir, 0, is_lenient, visit, ctx);
@@ -88,7 +93,7 @@ GHashTable *acr_tree_list(const char *path)
     g_autoptr(GPtrArray) parents = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GHashTable) files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     Listing listing = {parents, files};
-    int err = acr_tree_walk(path, true, list_name, &listing);
+    int err = walk_tree(path, true, list_name, &listing);
     return err ? NULL : g_steal_pointer(&files);
 }
 
@@ -123,7 +128,7 @@ static int add_size(void *ctx, int dir, const char *name, const struct stat *st,
 gint64 acr_tree_bytes(const char *path)
 {
     gint64 bytes = 0;
-    int err = acr_tree_walk(path, true, add_size, &bytes);
+    int err = walk_tree(path, true, add_size, &bytes);
     if (err)
         g_debug("the size of '%s' is known in part: %s", path, g_strerror(err));
     return bytes;
@@ -143,8 +148,7 @@ static int give(void *ctx, int dir, const char *name, const struct stat *st, gui
 
 bool acr_tree_give(const char *path, gint64 uid, GError **error)
 {
-    int err =
-        chown(path, (uid_t)uid, (gid_t)uid) == 0 ? acr_tree_walk(path, false, give, &uid) : errno;
+    int err = chown(path, (uid_t)uid, (gid_t)uid) == 0 ? walk_tree(path, false, give, &uid) : errno;
     return !err || acr_sandbox_fail_errno(error, err, "cannot give away", path);
 }
 
@@ -158,7 +162,7 @@ static int open_up(void *ctx, int dir, const char *name, const struct stat *st, 
 
 bool acr_tree_open_up(const char *path, GError **error)
 {
-    int err = acr_tree_walk(path, false, open_up, NULL);
+    int err = walk_tree(path, false, open_up, NULL);
     return !err || acr_sandbox_fail_errno(error, err, "cannot open up", path);
 }
 
@@ -267,7 +271,7 @@ bool acr_tree_copy(const char *from, const char *to, GError **error)
         return acr_sandbox_fail_errno(error, errno, "cannot use the folder", to);
     Copy copy = {g_array_new(FALSE, FALSE, sizeof(int))};
     g_array_append_val(copy.folders, root);
-    int err = acr_tree_walk(from, false, copy_name, &copy);
+    int err = walk_tree(from, false, copy_name, &copy);
     for (guint i = 0; i < copy.folders->len; i++)
         close(g_array_index(copy.folders, int, i));
     g_array_unref(copy.folders);

@@ -22,11 +22,6 @@ bool acr_tree_folder(const char *path, mode_t mode, GError **error) ACR_MUST_USE
 bool acr_tree_give(const char *path, gint64 uid, GError **error) ACR_MUST_USE;
 /* Gives this user, its owner, the rights to read and copy all of a tree. */
 bool acr_tree_open_up(const char *path, GError **error) ACR_MUST_USE;
-/* One name in the folder `dir`; 0 or an errno, which ends the walk. */
-typedef int AcrTreeVisit(void *ctx, int dir, const char *name, const struct stat *st, guint depth);
-/* Visits all names below a folder, a folder's own (`depth` 0 at the top) before what is in it; 0 or
- * an errno. `is_lenient`: what is in a folder that may not be read is passed over. */
-int acr_tree_walk(const char *path, bool is_lenient, AcrTreeVisit *visit, void *ctx) ACR_MUST_USE;
 /* All but folders below a folder: path -> struct stat *, owned (g_hash_table_unref). NULL where it
  * cannot be looked through; what is in a folder that may not be read is passed over. */
 GHashTable *acr_tree_list(const char *path) ACR_MUST_USE;

@@ -10,6 +10,19 @@
 
 #define BINARY_LOOKED_AT 8000u /* bytes in which a NUL makes a file of another type binary */
 
+static void content_free(AcrContent *content)
+{
+    if (!content)
+        return;
+    if (content->bytes)
+        g_bytes_unref(content->bytes);
+    else
+        acr_text_clear(&content->text);
+    if (content->starts)
+        g_array_unref(content->starts);
+    g_free(content);
+}
+
 AcrSearch *acr_search_new(AcrIndex *index)
 {
     AcrSearch *search = g_new0(AcrSearch, 1);
@@ -32,8 +45,8 @@ void acr_search_free(AcrSearch *search)
         return;
     gsize n = acr_snapshot_size(search->snapshot);
     for (gsize i = 0; i < n; i++)
-        acr_content_free(search->contents[i]);
-    acr_content_free(search->spare);
+        content_free(search->contents[i]);
+    content_free(search->spare);
     g_clear_pointer(&search->others, g_ptr_array_unref);
     g_free(search->contents);
     g_free(search->file_of_entry);
@@ -58,19 +71,6 @@ static AcrContent *content_new(GBytes *bytes)
     }
     content->has_cr = memchr(content->text.text, '\r', content->text.len) != NULL;
     return content;
-}
-
-void acr_content_free(AcrContent *content)
-{
-    if (!content)
-        return;
-    if (content->bytes)
-        g_bytes_unref(content->bytes);
-    else
-        acr_text_clear(&content->text);
-    if (content->starts)
-        g_array_unref(content->starts);
-    g_free(content);
 }
 
 /* Keeps a content, and gives it away, where there is room for it. Several threads may keep contents
@@ -101,7 +101,7 @@ bool acr_search_content(AcrSearch *search, gsize entry, AcrContent **out, GError
         return true;
     AcrContent *content = content_new(bytes);
     if (!keep(search, entry, content)) {
-        acr_content_free(search->spare);
+        content_free(search->spare);
         search->spare = content;
     }
     *out = content;
@@ -119,7 +119,7 @@ static void keep_read(void *user, gsize entry, GBytes *bytes, const GError *erro
         return;
     AcrContent *content = content_new(bytes);
     if (!keep(search, entry, content))
-        acr_content_free(content);
+        content_free(content);
 }
 
 void acr_search_load(AcrSearch *search)

@@ -65,7 +65,6 @@ const GPtrArray *acr_search_others(AcrSearch *search);
 guint32 acr_content_n_lines(AcrContent *content);
 /* Line `line` without its end; borrowed with the content; line must exist. */
 const char *acr_content_line(AcrContent *content, guint32 line, gsize *out_len);
-void acr_content_free(AcrContent *content);
 
 const char *acr_search_path(const AcrSearch *search, gsize entry); /* borrowed */
 /* The snapshot entry of a symbol's file. */

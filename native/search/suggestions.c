@@ -192,8 +192,6 @@ void acr_suggest_class_contents(GString *out, AcrSearch *search, guint32 class_i
     append_names(out, search->index, members);
 }
 
-/* ---- Files ---- */
-
 void acr_suggest_files(GString *out, AcrSearch *search, const AcrFileMatch *files,
                        const char *argument)
 {

@@ -145,8 +145,6 @@ bool acr_text_add_match(AcrReply *reply, gsize entry, const AcrContent *content,
     return add_hit(reply, entry, cursor->line, last.line);
 }
 
-/* ---- As written ---- */
-
 /* One match per line in which one begins, none inside another. */
 void acr_text_find(AcrReply *reply, gsize entry, AcrContent *content, const char *text)
 {

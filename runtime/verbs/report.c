@@ -16,7 +16,8 @@ static char *usd(gint64 pico)
                            micro % 1000000);
 }
 
-char *acr_cost_line(const AcrCostSum *cost)
+/* What was used, in one line; owned; NULL: nothing is known of. */
+static char *cost_line(const AcrCostSum *cost)
 {
     gint64 sent = acr_usage_sent(&cost->usage);
     if (sent <= 0 && cost->usage.output <= 0 && cost->charged_pico <= 0 && cost->retries == 0)
@@ -113,7 +114,7 @@ static AcrOut print_result(const AcrRunSpec *spec, const AcrRunResult *result)
 int acr_report(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                const GError *error, AcrConsole *console)
 {
-    g_autofree char *cost = result->was_finished ? NULL : acr_cost_line(&result->cost);
+    g_autofree char *cost = result->was_finished ? NULL : cost_line(&result->cost);
     if (cost)
         acr_console_say(console, "%s: %s", g_get_prgname(), cost);
     if (!error || result->exit_code == ACR_EXIT_CEILING)

@@ -81,7 +81,5 @@ bool acr_issue_text_load(AcrRunSpec *spec, const AcrInterrupt *interrupt, AcrCon
  * cost, its verdict and what ended it (`error`, or NULL) on stderr. Returns the exit code. */
 int acr_report(AcrHost *host, const AcrRunSpec *spec, const AcrRunResult *result,
                const GError *error, AcrConsole *console);
-/* What was used, in one line; owned; NULL: nothing is known of. */
-char *acr_cost_line(const AcrCostSum *cost) ACR_MUST_USE;
 
 #endif
