@@ -8,9 +8,6 @@
 #ifndef ACR_HTTP_H
 #define ACR_HTTP_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "base/base.h"
 
 typedef enum {

@@ -11,10 +11,6 @@
 #ifndef ACR_INDEX_H
 #define ACR_INDEX_H
 
-#include <glib.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/base.h"
 #include "vcs/vcs.h"
 

@@ -9,9 +9,6 @@
 #ifndef ACR_JOURNAL_H
 #define ACR_JOURNAL_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "base/base.h"
 
 typedef enum {

@@ -5,8 +5,6 @@
  */
 #include "journal/journal_private.h"
 
-#include <string.h>
-
 #define SHOWN_BEFORE 60u /* bytes of equal text before the difference */
 #define SHOWN 260u       /* bytes of each side */
 #define MAX_PATH 300u    /* bytes */

@@ -6,7 +6,6 @@
  */
 #include "llm/failure.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -5,8 +5,6 @@
  */
 #include "llm/failure.h"
 
-#include <string.h>
-
 typedef struct {
     AcrModel base;
     AcrModel *first, *second; /* owned */

@@ -7,10 +7,6 @@
 #ifndef ACR_LLM_H
 #define ACR_LLM_H
 
-#include <glib.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/base.h"
 #include "money/money.h"
 

@@ -2,8 +2,6 @@
 #ifndef ACR_LLM_REDACT_H
 #define ACR_LLM_REDACT_H
 
-#include <glib.h>
-
 #include "base/base.h"
 
 /* Every occurrence of each of the `secrets` (strings; may be NULL), or of a long part of one, taken

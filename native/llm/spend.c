@@ -7,8 +7,6 @@
  */
 #include "llm/spend.h"
 
-#include <string.h>
-
 #include "http/http.h"
 #include "llm/provider.h"
 

@@ -7,9 +7,6 @@
 #ifndef ACR_MONEY_H
 #define ACR_MONEY_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "base/base.h"
 
 typedef enum {

@@ -6,8 +6,6 @@
  * What is decided is a function of the texts and of what the linter says: the linter's work is
  * bounded by bytes, and where it breaks the first reading that compiles stays.
  */
-#include <string.h>
-
 #include "patch/apply_private.h"
 
 #define MAX_COMBINATIONS 64u /* of readings, in one file */

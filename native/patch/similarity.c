@@ -7,7 +7,6 @@
  * a bound, so that brackets and blank lines decide nothing.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "patch/match_private.h"
 

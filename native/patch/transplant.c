@@ -7,8 +7,6 @@
  * misquoted stays as the file has it, what it changed is changed, and where both are the same words
  * the edit is refused. Lines that the quote leaves out are never deleted.
  */
-#include <string.h>
-
 #include "patch/replacement_private.h"
 
 #define ALIKE 0.55     /* a line of <patched> that comes from one of <original> */

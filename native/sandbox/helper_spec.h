@@ -10,9 +10,6 @@
 #ifndef ACR_SANDBOX_HELPER_SPEC_H
 #define ACR_SANDBOX_HELPER_SPEC_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "sandbox/sandbox.h"
 
 #define ACR_HELPER_CHANNEL 3

@@ -6,7 +6,6 @@
 #include "sandbox/helper_run.h"
 #include "sandbox/tree.h"
 
-#include <string.h>
 #include <unistd.h>
 
 typedef struct {

@@ -5,10 +5,8 @@
 #include "sandbox/backend.h"
 #include "sandbox/tree.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_WALL_MS (120 * 1000)

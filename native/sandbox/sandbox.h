@@ -11,9 +11,6 @@
 #ifndef ACR_SANDBOX_H
 #define ACR_SANDBOX_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "base/base.h"
 #include "vcs/vcs.h"
 

@@ -3,8 +3,6 @@
  * the first ACR_RESULT_SHOW_LIMIT in full, each within its share of ACR_SEARCH_MAX_OUTPUT, and
  * lists the others.
  */
-#include <string.h>
-
 #include "search/reply_private.h"
 
 #define LIST_RESERVE (16u * 1024) /* bytes kept free for the list of what is not shown in full */

@@ -9,10 +9,6 @@
 #ifndef ACR_SEARCH_H
 #define ACR_SEARCH_H
 
-#include <glib.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/base.h"
 #include "index/index.h"
 #include "vcs/vcs.h"

@@ -4,7 +4,6 @@
  * libgit2 makes the deltas and chooses; but it deflates at zlib's default level where git takes the
  * fastest, so what it gives is inflated and deflated again.
  */
-#include <string.h>
 #include <zlib.h>
 
 #include "vcs_private.h"

@@ -8,10 +8,6 @@
 #ifndef ACR_VCS_H
 #define ACR_VCS_H
 
-#include <glib.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/base.h"
 
 typedef enum {

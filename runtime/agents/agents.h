@@ -6,9 +6,6 @@
 #ifndef ACR_AGENTS_H
 #define ACR_AGENTS_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "agents/roles.h"
 #include "base/base.h"
 #include "llm/llm.h"

@@ -5,9 +5,6 @@
 #ifndef ACR_BATCH_H
 #define ACR_BATCH_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "base/base.h"
 #include "task/task.h"
 

@@ -4,8 +4,6 @@
  */
 #include "loops/attempt_work.h"
 
-#include <string.h>
-
 G_DEFINE_QUARK(acr_loops_error_quark, acr_loops_error)
 
 typedef struct {

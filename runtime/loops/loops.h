@@ -6,9 +6,6 @@
 #ifndef ACR_LOOPS_H
 #define ACR_LOOPS_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "agents/agents.h"
 #include "base/base.h"
 #include "index/index.h"

@@ -5,8 +5,6 @@
  */
 #include "loops/attempt_work.h"
 
-#include <string.h>
-
 #define EXTRACT_FIRST_ANSWER 2u /* after the system prompt and the text */
 
 typedef struct {

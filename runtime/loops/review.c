@@ -5,8 +5,6 @@
  */
 #include "loops/attempt_work.h"
 
-#include <string.h>
-
 #define PATCH_SHOWN_BYTES (64u * 1024) /* of a patch, to the reviewer and the test's writer */
 
 typedef struct {

@@ -12,7 +12,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 
 typedef struct {
     char *module, *function;

@@ -6,9 +6,6 @@
 #ifndef ACR_PY_H
 #define ACR_PY_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "base/base.h"
 #include "index/index.h"
 #include "patch/patch.h"

@@ -4,8 +4,6 @@
  */
 #include "task/cost.h"
 
-#include <string.h>
-
 struct AcrCost {
     GHashTable *by_agent; /* name -> AcrCostSum */
     GHashTable *by_stage; /* "attempt_0/search" -> AcrCostSum */

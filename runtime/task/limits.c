@@ -5,7 +5,6 @@
 #include "task/limits.h"
 
 #include <glib/gstdio.h>
-#include <string.h>
 
 #include "task/run_folder.h"
 

@@ -6,9 +6,6 @@
 #ifndef ACR_LIMITS_H
 #define ACR_LIMITS_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "base/base.h"
 #include "money/money.h"
 #include "task/run_spec.h"

@@ -6,9 +6,6 @@
 #ifndef ACR_RUN_SPEC_H
 #define ACR_RUN_SPEC_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "base/base.h"
 
 /* The verbs that take options, as bits. */

@@ -6,9 +6,6 @@
 #ifndef ACR_TASK_H
 #define ACR_TASK_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "base/base.h"
 #include "index/index.h"
 #include "llm/llm.h"

@@ -6,7 +6,6 @@
 #include "verbs/verbs_private.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -3,9 +3,6 @@
  */
 #include "verbs/verbs_private.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* ---- What was used ---- */
 
 /* USD with six digits behind the point. */

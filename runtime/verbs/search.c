@@ -4,8 +4,6 @@
  */
 #include "verbs/verbs_private.h"
 
-#include <string.h>
-
 #define MAX_INPUT_BYTES (64u * 1024 * 1024)
 
 static AcrJson *answer_to_json(const char *text, const AcrAnswer *answer)

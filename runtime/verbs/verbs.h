@@ -5,9 +5,6 @@
 #ifndef ACR_VERBS_H
 #define ACR_VERBS_H
 
-#include <glib.h>
-#include <stdbool.h>
-
 #include "base/base.h"
 #include "task/task.h"
 
