@@ -74,8 +74,6 @@ int acr_child_start(const char *const *argv, const char *const *envp, const char
     return err;
 }
 
-/* ---- Peers ---- */
-
 bool acr_peer_start(const char *const *argv, AcrPeer *out, GError **error)
 {
     int ends[2] = {-1, -1};

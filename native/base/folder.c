@@ -15,8 +15,6 @@
 
 #define REMOVE_MAX_DEPTH 64 /* folders open at one time */
 
-/* ---- Making ---- */
-
 static bool make_one(const char *path, GError **error)
 {
     if (mkdir(path, 0777) == 0)
@@ -49,8 +47,6 @@ bool acr_dir_make(const char *path, GError **error)
     }
     return make_one(path, error);
 }
-
-/* ---- Removing ---- */
 
 typedef struct {
     const char *path; /* of the whole tree, for messages */

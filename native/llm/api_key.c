@@ -61,8 +61,6 @@ static bool take_line(char *text, gsize len, const char *source, char **out_key,
     return ok;
 }
 
-/* ---- Commands ---- */
-
 static bool check_result(const AcrSpawnResult *result, GError **error)
 {
     g_autofree char *why = NULL;
@@ -102,8 +100,6 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
         explicit_bzero(text, len);
     return ok;
 }
-
-/* ---- Files ---- */
 
 static bool check_file(int fd, const char *source, GError **error)
 {

@@ -32,8 +32,6 @@ const char *acr_aws_profile(void)
     return profile ? profile : "default";
 }
 
-/* ---- The files ---- */
-
 /* Whether "[NAME]", or "[profile NAME]" as the config file has it, begins the profile. */
 static bool begins_profile(char *line, const char *profile)
 {
@@ -125,8 +123,6 @@ static bool read_file(const char *variable, const char *name, AcrAwsCredentials 
         explicit_bzero(data, len);
     return true;
 }
-
-/* ---- Settings ---- */
 
 /* Moves a whole pair of keys, with its token, where there is none yet. */
 static void take_keys(AcrAwsCredentials *out, AcrAwsCredentials *from)

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-/* ---- Ollama's address ---- */
-
 #define OLLAMA_PORT "11434"
 
 /* OLLAMA_HOST is "host", "host:port", ":port", "[address]:port", a bare IPv6 address, or a URL, whose
@@ -47,8 +45,6 @@ static char *ollama_base(GError **error)
     return g_strdup_printf("%s://%s:%s%s%s", scheme, host, port, path,
                            g_str_has_suffix(path, "/v1") ? "" : "/v1");
 }
-
-/* ---- Rows ---- */
 
 #define IMITATOR .prepare = acr_openai_prepare, .is_imitator = true
 #define OWN_SERVER .needs_no_key = true, .base_path = "/v1", IMITATOR

@@ -21,8 +21,6 @@ void acr_wipe(gpointer text)
     g_free(text);
 }
 
-/* ---- Finding ---- */
-
 /* The byte that hexadecimal digits spell; -1: they are none. */
 static int hex_byte(const char *digits)
 {
@@ -124,8 +122,6 @@ static char *without_all(const char *text, const GPtrArray *secrets, gsize min_l
     }
     return clean;
 }
-
-/* ---- Showing ---- */
 
 char *acr_redact_line(const char *text, const GPtrArray *secrets, gsize max)
 {

@@ -29,8 +29,6 @@ static gint64 bounded_ms(double ms)
     return ms >= 0 ? (gint64)MIN(ms, (double)ACR_MAX_RETRY_AFTER_MS) : -1;
 }
 
-/* ---- Durations and dates ---- */
-
 /* A decimal number without sign, exponent or names; *out_end behind it. */
 static double plain_number(const char *text, const char **out_end)
 {
@@ -100,8 +98,6 @@ static gint64 until_ms(const char *date, gint64 now_unix)
     return CLAMP((gint64)timegm(&tm) - now_unix, 0, ACR_MAX_RETRY_AFTER_MS / 1000) * 1000;
 }
 
-/* ---- What servers ask for ---- */
-
 /* A header's number of `unit` milliseconds; -1: not sent, not one, or negative. */
 static gint64 number_ms(const char *text, double unit)
 {
@@ -155,8 +151,6 @@ gint64 acr_retry_hint_ms(const AcrJson *error, const char *prose)
     }
     return wait;
 }
-
-/* ---- Waits ---- */
 
 gint64 acr_backoff_ms(gint64 base_ms, guint retry, gint64 retry_after_ms, double u)
 {

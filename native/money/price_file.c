@@ -30,8 +30,6 @@ static const struct {
 
 #define refuse(error, ...) acr_set_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_USAGE, __VA_ARGS__)
 
-/* ---- Prices ---- */
-
 /* Where a member's price belongs; NULL: nowhere. */
 static gint64 *place_in(AcrPriceTier *tier, const char *member, gsize len)
 {
@@ -112,8 +110,6 @@ static bool read_limit(const AcrJson *row, const char *member, const char *where
     *out = *out > 0 ? *out : -1;
     return true;
 }
-
-/* ---- Rows ---- */
 
 static bool is_of_text(const AcrJson *row)
 {

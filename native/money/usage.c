@@ -41,8 +41,6 @@ gint64 acr_microusd(gint64 pico)
     return pico < 0 ? -1 : pico / ACR_PICO_PER_MICRO + (pico % ACR_PICO_PER_MICRO != 0);
 }
 
-/* ---- Prices of tokens ---- */
-
 static gint64 said(gint64 first, gint64 second, gint64 otherwise)
 {
     return first >= 0 ? first : second >= 0 ? second : otherwise;
@@ -101,8 +99,6 @@ gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received)
     }
     return saturated((Wide)MAX(sent, 0) * in + (Wide)MAX(received, 0) * out);
 }
-
-/* ---- The highest ---- */
 
 static void raise_tier(AcrPriceTier *tier, const AcrPriceTier *other)
 {

@@ -10,8 +10,6 @@
 #define KILLED 137
 #define MAX_EXIT 255
 
-/* ---- Frames ---- */
-
 static guint32 length_of(const guint8 *head)
 {
     return (guint32)head[4] << 24 | (guint32)head[5] << 16 | (guint32)head[6] << 8 | head[7];
@@ -39,8 +37,6 @@ bool acr_frames_feed(AcrFrames *frames, const char *data, gsize len)
     }
     return true;
 }
-
-/* ---- Reading ---- */
 
 typedef struct {
     AcrEngineExec *exec;
@@ -79,8 +75,6 @@ static void init_reading(Reading *reading, AcrEngineExec *exec)
     for (guint i = 0; i < G_N_ELEMENTS(reading->streams); i++)
         acr_ends_init(&reading->streams[i], exec->output_limit, true);
 }
-
-/* ---- Calls ---- */
 
 static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec, GError **error)
 {

@@ -22,8 +22,6 @@
 
 #define MAX_FILES 4096u /* descriptors of one process */
 
-/* ---- Messages to the host ---- */
-
 /* Hands the host a descriptor of the stage, through which it sees how full it is and what was
  * written, also after everything is over. */
 static void send_stage(int stage)
@@ -67,8 +65,6 @@ static int send_status(int status)
     send_text(text);
     return 0;
 }
-
-/* ---- Limits ---- */
 
 static int set_limit(int what, gint64 soft, gint64 hard)
 {

@@ -121,8 +121,6 @@ static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted 
     return ok;
 }
 
-/* ---- Set-up ---- */
-
 /* Runs the set-up in the place of its executions, and keeps a copy of what it made. */
 static bool make_layer(void *ctx, const char *dir, GError **error)
 {

@@ -104,8 +104,6 @@ static GArray *list_tree(pid_t pid, guint *out_threads)
     return pids;
 }
 
-/* ---- Files in memory ---- */
-
 /* The device that all of them lie on. */
 static bool find_device(struct statx *out)
 {

@@ -18,8 +18,6 @@
  * have left some, and a changed file of the same size may be written within the second. */
 #define TREE_TIME ((time_t)315619200)
 
-/* ---- One file ---- */
-
 /* How a file is written. */
 typedef struct {
     int root;
@@ -122,8 +120,6 @@ bool acr_tree_write(int root, const GPtrArray *files, gint64 uid, GError **error
     }
     return true;
 }
-
-/* ---- A snapshot ---- */
 
 /* Shared by the threads that write. */
 typedef struct {

@@ -26,8 +26,6 @@ bool acr_answer_method(AcrSearch *search, const AcrCall *call, AcrAnswer *out, G
     return acr_named_finish(&reply, &a_def, &arg, out, error);
 }
 
-/* ---- In a file ---- */
-
 /* Functions of that name in the files: as qualified, else by the last part alone. */
 static GArray *same_defs_in_files(AcrReply *reply, const AcrNameArg *arg, const AcrFileMatch *files)
 {
@@ -56,8 +54,6 @@ bool acr_answer_method_in_file(AcrSearch *search, const AcrCall *call, AcrAnswer
     static const AcrSoughtInFiles how = {&a_def, ACR_VIEW_SIGNATURES, defs_in_files};
     return acr_named_in_files(search, call, &how, out, error);
 }
-
-/* ---- In a class ---- */
 
 /* Adds the members of that name that the class has or inherits. */
 static void add_members(AcrReply *reply, guint32 class_id, const char *name)

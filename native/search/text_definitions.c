@@ -40,8 +40,6 @@ bool acr_text_find_attribute(AcrReply *reply, guint32 class_id, const char *name
     return true;
 }
 
-/* ---- Definitions by text ---- */
-
 static gsize indent_of(const char *line, gsize len)
 {
     gsize n = 0;

@@ -140,8 +140,6 @@ static int on_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
     return 0;
 }
 
-/* ---- Comparing ---- */
-
 static int compare(Hunks *hunks)
 {
     git_diff_options options;

@@ -44,8 +44,6 @@ static void level_free(Level *level)
     g_free(level);
 }
 
-/* ---- Reading rules ---- */
-
 /* Takes off blanks at the end that no backslash protects. */
 static void trim_blanks(char *line)
 {
@@ -165,8 +163,6 @@ void acr_vcs_ignore_leave(AcrVcsIgnore *ignore)
 {
     g_ptr_array_set_size(ignore->levels, (gint)ignore->levels->len - 1);
 }
-
-/* ---- Asking ---- */
 
 static bool rule_matches(const AcrVcsIgnore *ignore, const Rule *rule, const Level *level,
                          const char *path, bool folder)

@@ -126,8 +126,6 @@ GBytes *acr_snapshot_read(AcrSnapshot *snapshot, gsize index, GError **error)
     return read_entry(snapshot, NULL, index, true, error);
 }
 
-/* ---- Many at once ---- */
-
 /* What the threads of a bulk read share; all but `next` stays as it is. */
 typedef struct {
     const AcrSnapshot *snapshot;

@@ -8,8 +8,6 @@
 
 #define FENCE "```"
 
-/* ---- JSON objects and decisions -------------------------------------------------------------- */
-
 AcrJson *acr_agents_parse_object(const char *answer, char **out_problem)
 {
     const char *first = strchr(answer, '{'), *last = strrchr(answer, '}');
@@ -46,8 +44,6 @@ static bool read_decision(const AcrJson *member, bool *out_yes)
         *out_yes = yes;
     return yes || no;
 }
-
-/* ---- The reproducer -------------------------------------------------------------------------- */
 
 bool acr_agent_reproducible_read(const char *answer, bool *out_yes, char **out_problem)
 {
@@ -137,8 +133,6 @@ char *acr_agent_test_read(const char *answer, char **out_problem)
     }
     return g_steal_pointer(&script);
 }
-
-/* ---- The reviewer ---------------------------------------------------------------------------- */
 
 void acr_review_answer_clear(AcrReviewAnswer *answer)
 {

@@ -12,8 +12,6 @@
 #define FIRST_TURN 2u /* after the system prompt and the issue */
 #define TURN 2u       /* messages: an answer, and the message after it */
 
-/* ---- Results --------------------------------------------------------------------------------- */
-
 /* Shows at most `bytes` of results, or their headings. False, and the message as it was: that is no
  * shorter. */
 static bool show_results(AcrRetrieved *retrieved, const AcrRun *run, AcrResults *results,
@@ -63,8 +61,6 @@ static bool cut_newest(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
     return bytes > least && show_results(retrieved, run, newest, least ? MAX(bytes / 2, least) : 0);
 }
 
-/* ---- Other messages -------------------------------------------------------------------------- */
-
 static bool holds_results(const AcrRetrieved *retrieved, gsize message)
 {
     for (guint i = 0; i < retrieved->results->len; i++)
@@ -97,8 +93,6 @@ static bool cut_question(AcrRetrieved *retrieved, const AcrRun *run, gsize least
     gsize last = acr_conversation_size(retrieved->conversation) - 1;
     return last >= FIRST_TURN && cut_message(retrieved, last, least);
 }
-
-/* ---- The issue ------------------------------------------------------------------------------- */
 
 /* The first question as it is asked now: with what is left of the issue, the clue, and the note
  * that turns are missing. */
@@ -139,8 +133,6 @@ static bool cut_issue(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
     return true;
 }
 
-/* ---- Turns ----------------------------------------------------------------------------------- */
-
 static bool drop_oldest_turn(AcrRetrieved *retrieved, const AcrRun *run, gsize least)
 {
     if (acr_conversation_size(retrieved->conversation) < FIRST_TURN + TURN + 1)
@@ -165,8 +157,6 @@ static bool drop_turn_before_newest(AcrRetrieved *retrieved, const AcrRun *run, 
     return newest && newest->message >= FIRST_TURN + TURN &&
            drop_oldest_turn(retrieved, run, least);
 }
-
-/* ---- All of it ------------------------------------------------------------------------------- */
 
 static const struct {
     bool (*take)(AcrRetrieved *retrieved, const AcrRun *run, gsize least);

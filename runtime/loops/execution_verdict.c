@@ -18,8 +18,6 @@ void acr_test_verdict_clear(AcrTestVerdict *verdict)
     g_clear_pointer(&verdict->doubts, g_ptr_array_unref);
 }
 
-/* ---- The traceback --------------------------------------------------------------------------- */
-
 /* The traceback that tells how a script ended, in the lines of stderr. */
 typedef struct {
     guint end;         /* the exception's own line; 0: there is no traceback */
@@ -101,8 +99,6 @@ static bool is_assertion(const char *line)
     const char *last = strrchr(name, '.');
     return strcmp(last ? last + 1 : name, "AssertionError") == 0;
 }
-
-/* ---- The verdict ----------------------------------------------------------------------------- */
 
 /* Files of the project that the script wrote and Python would run: what it shows is then not the
  * project alone. */

@@ -64,8 +64,6 @@ void acr_retrieved_add_results(AcrRetrieved *retrieved, const AcrPrompts *prompt
     g_ptr_array_add(retrieved->results, results);
 }
 
-/* ---- Bug locations --------------------------------------------------------------------------- */
-
 char *acr_locations_text(const GPtrArray *locations)
 {
     GString *out = g_string_new(NULL);

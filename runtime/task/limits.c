@@ -61,8 +61,6 @@ bool acr_limits_bound_money(const AcrRunSpec *spec)
     return spec->max_cost >= 0 || spec->batch_max_cost >= 0;
 }
 
-/* ---- Ledgers ---- */
-
 /* Whether a model is asked that a ledger is kept for: a script's answers cost nothing. */
 static bool is_billed(const AcrRunSpec *spec)
 {

@@ -40,8 +40,6 @@ static void usage_from_json(const AcrJson *json, AcrUsage *out)
     out->cost_stated = acr_json_get_bool(json, "cost_stated", false);
 }
 
-/* ---- Answers ---- */
-
 AcrJson *acr_record_answer(const AcrModelAnswer *answer)
 {
     AcrJson *json = acr_json_new_object();
@@ -65,8 +63,6 @@ void acr_record_read_answer(const AcrJson *record, AcrModelAnswer *out)
     };
     usage_from_json(acr_json_get(record, "usage"), &out->usage);
 }
-
-/* ---- Tries ---- */
 
 static AcrJson *amount_to_json(gint64 pico, gint64 tokens)
 {
@@ -104,8 +100,6 @@ void acr_record_add_tries(AcrJson *record, const AcrModelReport *report)
         acr_json_append(tries, try_to_json(&g_array_index(report->tries, AcrModelTry, i)));
     acr_json_set(record, "tries", tries);
 }
-
-/* ---- Cost ---- */
 
 static void add_usage(AcrUsage *sum, const AcrUsage *usage)
 {

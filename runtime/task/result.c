@@ -23,8 +23,6 @@ const char *acr_verdict_name(AcrVerdict verdict)
     return names[verdict];
 }
 
-/* ---- From the loops ---- */
-
 static AcrVerdict verdict_of(const AcrOutcome *outcome)
 {
     if (!outcome->diff)
@@ -64,8 +62,6 @@ void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInt
     result->error_class =
         error->domain == ACR_LLM_ERROR ? g_strdup(acr_llm_error_name(error->code)) : NULL;
 }
-
-/* ---- JSON ---- */
 
 AcrJson *acr_run_result_to_json(const AcrRunResult *result)
 {
@@ -138,8 +134,6 @@ bool acr_run_result_from_json(const AcrJson *json, AcrRunResult *out)
     acr_cost_sum_from_json(acr_json_get(json, "cost"), &out->cost);
     return true;
 }
-
-/* ---- Files ---- */
 
 /* selected_patch.json */
 static AcrJson *describe_selection(const AcrRunResult *result)

@@ -56,8 +56,6 @@ bool acr_meta_read(const AcrJson *meta, AcrRunSpec *out, GError **error)
     return true;
 }
 
-/* ---- Comparison ---- */
-
 /* Whether it says that the option was not given. */
 static bool is_unset(const AcrJson *value)
 {

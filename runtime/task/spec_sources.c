@@ -21,8 +21,6 @@ static bool is_settled(const AcrRunSpec *spec, const AcrOption *option)
     return acr_run_spec_is_given(spec, option) || (rival && acr_run_spec_is_given(spec, rival));
 }
 
-/* ---- The environment ---- */
-
 /* The lines of the variable come before those of the option. */
 static bool take_lines(AcrRunSpec *spec, const AcrOption *option, const char *text, GError **error)
 {
@@ -63,8 +61,6 @@ bool acr_run_spec_take_environment(AcrRunSpec *spec, GError **error)
     }
     return true;
 }
-
-/* ---- The configuration file ---- */
 
 char *acr_user_path(const char *variable, const char *in_home, const char *name)
 {

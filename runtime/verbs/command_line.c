@@ -100,8 +100,6 @@ bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSp
     return ok;
 }
 
-/* ---- Starting a verb ---- */
-
 /* Whether help is asked for: 0 no, 1 --help, 2 --help-all. */
 static int asks_help(int argc, char **argv)
 {

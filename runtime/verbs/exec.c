@@ -18,8 +18,6 @@
 #define MB ((gint64)1024 * 1024)
 #define MAX_PATCH_BYTES ((gsize)64 * 1024 * 1024)
 
-/* ---- Results ---- */
-
 /* Prints output as it comes, until a stream has shown as much as is kept of it. */
 typedef struct {
     gsize left[2]; /* bytes of each stream */
@@ -56,8 +54,6 @@ static int exit_code(const AcrExecuted *executed)
         return EXIT_TIMED_OUT;
     return executed->signal ? EXIT_SIGNAL + executed->signal : executed->exit_code;
 }
-
-/* ---- The whole ---- */
 
 static int fail(AcrHost *host, const GError *error)
 {

@@ -3,8 +3,6 @@
  */
 #include "verbs/verbs_private.h"
 
-/* ---- What was used ---- */
-
 /* USD with six digits behind the point. */
 static char *usd(gint64 pico)
 {
@@ -42,8 +40,6 @@ static char *cost_line(const AcrCostSum *cost)
                                cost->replayed_calls);
     return g_string_free(line, FALSE);
 }
-
-/* ---- The result ---- */
 
 static void say_line(AcrConsole *console, const char *what, const char *why)
 {
