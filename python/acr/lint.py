@@ -58,11 +58,9 @@ def lint(payload: bytes) -> bytes:
     asked = [question for question in questions if len(set(map(_tree, question.versions))) > 1]
     worse: dict[str, list[int | None]] = {}
     if asked:
-        try:
-            _add_site_packages()
-            worse = _compare(questions, asked)
-        finally:
-            _clear_caches()
+        _clear_caches()
+        _add_site_packages()
+        worse = _compare(questions, asked)
     lines = [worse.get(question.path, [0] * len(question.versions)) for question in questions]
     return "".join(" ".join("?" if n is None else str(n) for n in line) + "\n" for line in lines).encode()
 
@@ -203,12 +201,16 @@ def _forget_modules(root: Path) -> None:
 
 
 def _clear_caches() -> None:
-    """Empty every cache of pylint and astroid: else memory grows with each batch."""
+    """Empty every cache of pylint and astroid, as a batch before left them: else memory grows with each.
+
+    Takes as long as pylint on a small file, so a process that lints one batch does without.
+    """
     if "astroid.manager" not in sys.modules:
         return
     hooks = _brain("_failed_import_hooks", [])
     known = len(hooks)
-    sys.modules["astroid.manager"].AstroidManager().clear_cache()
+    with _no_collection():  # of what is being made anew
+        sys.modules["astroid.manager"].AstroidManager().clear_cache()
     del hooks[known:]  # clearing registers them once more each time
     for cached in gc.get_objects():
         if isinstance(cached, functools._lru_cache_wrapper):
@@ -217,6 +219,17 @@ def _clear_caches() -> None:
                 cached.cache_clear()
     _brain("_mod_file_cache", {}).clear()
     gc.collect()
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
-from host import Host, Result
+from host import SLOWNESS, Host, Result
 from hostile import (
     TINY,
     TINY_ANSWERS,
@@ -27,6 +27,8 @@ from repos import Repo
 from runs import ISSUE
 
 NONE, USAGE, ENVIRONMENT = 1, 2, 3
+# Of 20 bytes. With sanitizers half: still more than every ceiling below that of an answer, the largest being 8 MiB.
+HUGE_LINES = 1 << (20 if SLOWNESS == 1 else 19)
 Run = Callable[..., Result]
 Make = Callable[..., Repo]
 
@@ -261,7 +263,7 @@ def test_an_expectation_that_is_not_met_shows_what_came(run_host: Run, tiny: Rep
 
 def test_an_answer_of_20_mb_is_taken(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
     """In each role, and the run goes on with it."""
-    huge = "nothing to see here\n" * (1 << 20)
+    huge = "nothing to see here\n" * HUGE_LINES
     lines = [dict(line) for line in TINY_ANSWERS]
     lines[0]["content"] += huge
     lines[2]["content"] = huge + lines[2]["content"]
@@ -274,7 +276,7 @@ def test_an_answer_of_20_mb_is_taken(run_host: Run, tiny: Repo, tmp_path: Path) 
 def test_an_answer_that_is_nothing_but_a_block_of_20_mb_is_refused(run_host: Run, tiny: Repo, tmp_path: Path) -> None:
     """An edit of that size matches nothing, in bounded time."""
     lines = [dict(line) for line in TINY_ANSWERS]
-    block = "    x = 1\n" * (2 << 20)
+    block = "    x = 1\n" * (2 * HUGE_LINES)
     lines[2]["content"] = TINY_ANSWERS[2]["content"].replace("    return n // 3", block)
     path = write_script(tmp_path / "s.jsonl", lines)
     run_host(*tiny_run(tiny, tmp_path / "out", path), timeout=120).check(NONE)
