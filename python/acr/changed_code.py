@@ -15,9 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_PAIRS = (
-    4_000_000  # pairs of equal lines up to which versions are aligned; beyond, all between the common ends differs
-)
+MAX_EQUAL = 20  # times that a line may stand in a version for the alignment to begin at it
+MAX_PAIRS = 200_000  # pairs of such lines; beyond, all between the common beginning and end differs
 
 _Scope = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = {"__import__", "importlib.import_module", "importlib.__import__"}
@@ -179,10 +178,10 @@ def _differing(old: list[bytes], new: list[bytes]) -> tuple[set[int], list[tuple
         end += 1
     a, b = old[start : len(old) - end], new[start : len(new) - end]
     times = Counter(b)
-    if sum(times[line] for line in a) > MAX_PAIRS:
+    if sum(times[line] for line in a if times[line] <= MAX_EQUAL) > MAX_PAIRS:
         opcodes = [("replace", 0, len(a), 0, len(b))]
     else:
-        opcodes = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+        opcodes = difflib.SequenceMatcher(lambda line: times[line] > MAX_EQUAL, a, b, autojunk=False).get_opcodes()
     lines: set[int] = set()
     gaps = []
     for kind, i1, i2, j1, j2 in opcodes:

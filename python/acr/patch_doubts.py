@@ -237,7 +237,7 @@ def _of_name(*names: str) -> Iterator[tuple[str, str]]:
     for name in names:
         parts = name.split(".")
         yield from ((_LAST[at], name) for at in parts if at in _LAST)
-        heads = [".".join(parts[: at + 1]) for at in range(len(parts))]
+        heads = [".".join(parts[: at + 1]) for at in range(min(len(parts), 4))]
         yield from ((_WHOLE[at], name) for at in heads if at in _WHOLE)
         yield from ((words, name) for prefix, words in _PREFIX if name.startswith(prefix))
 

@@ -268,3 +268,8 @@ def test_comparison_that_is_changed_from_afar_marks_its_class_or_constant(name: 
     lines = case["after m.py"].splitlines()
     marked = [lines[first - 1].strip() for first, _ in of_case(f"forged_{name}")["changed"]["m.py"]]
     assert any(line.startswith(("class ", "slack")) for line in marked)
+
+
+def test_lines_that_repeat_without_end_count_as_changed_together() -> None:
+    found = read(("m.py", "x\ny\n" * 900 + "z\n", "y\nx\nx\n" * 700 + "z\n"))
+    assert found["changed"] == {"m.py": [[1, 2100]]}
