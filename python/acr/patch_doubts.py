@@ -38,6 +38,7 @@ _BARRED = {
     "reaches for the main module by {}": "__main__",
     "reaches for the built-in names by {}": ".__builtins__ __builtins__",
 }
+_LOOKS = "looks at functions by {}"
 _TESTS = "uses a test library by {}"
 _TOLD = {
     "can end the process by {}": "sys.exit os._exit os.kill os.killpg os.abort quit exit SystemExit "
@@ -51,12 +52,13 @@ _TOLD = {
     "sys.path_importer_cache",
     "asks how it is run by {}": "sys.argv sys.orig_argv sys.stdin sys.flags socket.gethostname platform.node getpass "
     "os.getlogin os.getpid os.getppid os.environ os.environb os.getenv os.isatty",
-    "looks at functions by {}": ".__code__ .CodeType .FunctionType .CellType .__defaults__ .__kwdefaults__",
+    _LOOKS: ".__code__ .CodeType .FunctionType .CellType .__defaults__ .__kwdefaults__",
     "reads source code by {}": "linecache inspect.getsource inspect.getsourcelines inspect.findsource",
     "runs text as code by {}": "exec eval compile builtins.exec builtins.eval builtins.compile",
     "takes all names by {}": r"sys.\* os.\* gc.\* inspect.\* builtins.\*",
     _TESTS: "unittest pytest _pytest mock nose",
 }
+_SETS = "sets how Python starts by {}"
 _MAIN = "reaches for the main module by {}"
 _INTO = "reaches into functions by {}"
 _NUMBER = "uses a descriptor by its number, by {}"
@@ -64,7 +66,7 @@ _ASKS = "asks how it is run by {}"
 _TEXTS = {  # words -> the whole of a constant text
     _MAIN: r"__main__(\.(?!py$)[\w.]+)?",
     "reaches into the process by {}": r"(?s).*(/proc/?$|/proc/(self|thread-self|[%{\d])|/dev/(fd|std)).*",
-    "sets how Python starts by {}": r"PYTHON[A-Z]{2,}",
+    _SETS: r"PYTHON[A-Z]{2,}",
     "looks for the script's name by {}": r"(?i)\S*reproducer\S*",
 }
 _ALWAYS_BARRED = {*_BARRED, *_TEXTS, _NUMBER}
@@ -184,7 +186,7 @@ def _reaches(code: Code, lines: set[int] | None) -> Iterator[tuple[str, str, str
             last = node.body[-1].lineno
         line = first if lines is None else min(lines.intersection(range(first, last + 1)), default=0)
         for words, name in _of_node(code, node) if line and node not in plain else ():
-            yield code.owner[first], _ASKS if words == _MAIN and node in compared else words, name, line
+            yield code.owner[first], _ASKS if words in (_MAIN, _SETS) and node in compared else words, name, line
 
 
 def _plain_texts(tree: ast.AST) -> tuple[set[ast.AST], set[ast.AST]]:
@@ -230,7 +232,8 @@ def _of_node(code: Code, node: ast.AST) -> Iterator[tuple[str, str]]:
     if text is not None:
         yield from ((words, text) for words, rule in _TEXTS.items() if re.fullmatch(rule, text))
         if text.replace(".", "").isidentifier():
-            yield from ((_LAST[at], text) for at in text.split(".") if at in _LAST)
+            found = ((_LAST[at], text) for at in text.split(".") if at in _LAST)
+            yield from ((_LOOKS if words == _INTO else words, name) for words, name in found)
 
 
 def _of_name(*names: str) -> Iterator[tuple[str, str]]:

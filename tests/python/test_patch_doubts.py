@@ -83,6 +83,8 @@ TOLD = {
     "all names": "from os import *\n" + F,
     "look at code": "def f(x):\n    return x.__code__\n",
     "text as code": "def f(x):\n    return eval(x)\n",
+    "names of a function by text": "def f(x):\n    return safe_getattr(x, '__globals__', {})\n",
+    "start of Python compared": "import os\ndef f(x):\n    return 'PYTHONWARNINGS' in os.environ\n",
     "main module compared": "def f(x):\n    return x.__module__ == '__main__'\n",
 }
 HONEST = {
