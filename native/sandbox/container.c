@@ -220,6 +220,8 @@ static bool take_input(const AcrSandbox *sandbox, const AcrExecution *execution,
                        GError **error)
 {
     g_autoptr(GError) reason = NULL;
+    if (execution->input)
+        *out = g_bytes_ref(execution->input);
     if (!execution->inherit_input || isatty(STDIN_FILENO))
         return true;
     *out = acr_fd_read_all(STDIN_FILENO, "standard input", ACR_SANDBOX_MAX_INPUT,

@@ -166,6 +166,8 @@ static bool take_input(const AcrHelperRun *run, GBytes **out, GError **error)
 {
     struct stat st;
     g_autoptr(GError) reason = NULL;
+    if (run->execution->input)
+        *out = g_bytes_ref(run->execution->input);
     if (!run->execution->inherit_input || run->spec->is_plain || fstat(STDIN_FILENO, &st) != 0)
         return true;
     if (S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))

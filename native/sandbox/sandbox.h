@@ -117,7 +117,8 @@ typedef struct {
     const AcrOverlay *overlay; /* of the sandbox's snapshot; NULL: nothing is changed */
     const char *const *argv;   /* argv[0] is looked up in the PATH inside */
     const char *const *env;    /* "NAME=VALUE", beside the few that are there; NULL: none */
-    /* This process's standard input; else none. For a container it is read to its end first, up to
+    GBytes *input;             /* its standard input; NULL: none */
+    /* This process's standard input, in place of `input`. For a container it is read to its end first, up to
      * ACR_SANDBOX_MAX_INPUT bytes and for no longer than the command may take. */
     bool inherit_input;
     bool network;

@@ -203,9 +203,9 @@ def _correct(lines: set[int], before: Code | None, after: Code) -> None:
         twin, inside = twins.get((path, number)), _span(node)
         if twin is not None and count[path] == kept[path] and _same(after, node, before, twin):
             lines.difference_update(inside)
-        elif twin is None or count[path] != kept[path] or _header(node) != _header(twin):
+        elif twin is None or count[path] != kept[path] or header(node) != header(twin):
             marked.add(node.lineno)
-        elif _members(twin) - _members(node) or (lines.isdisjoint(inside) and marked.isdisjoint(inside)):
+        elif members(twin) - members(node) or (lines.isdisjoint(inside) and marked.isdisjoint(inside)):
             marked.add(node.lineno)
     lines |= marked
 
@@ -223,7 +223,7 @@ def _span(node: ast.AST) -> range:
     return range(first, node.end_lineno + 1)
 
 
-def _header(node: ast.AST) -> list[str]:
+def header(node: ast.AST) -> list[str]:
     """What a class is made from, or a function wrapped in."""
     parts = [*node.decorator_list, *getattr(node, "bases", ()), *getattr(node, "keywords", ())]
     return [_dump(at) for at in parts]
@@ -237,7 +237,7 @@ def _dump(node: ast.AST) -> str:
         return str(id(node))
 
 
-def _members(node: ast.AST) -> set[str]:
+def members(node: ast.AST) -> set[str]:
     """Names that the statements of a body bind."""
     names = {at.name for at in node.body if isinstance(at, _Scope)}
     stored = (at for line in node.body if isinstance(line, (ast.Assign, ast.AnnAssign)) for at in ast.walk(line))

@@ -27,10 +27,11 @@ MAX_QUOTE = 80  # characters of a line, a name or a path that a text repeats
 # as a text; "a.b*" a prefix.
 _BARRED = {
     "reads frames by {}": "._getframe ._current_frames ._current_exceptions .currentframe .getouterframes "
-    ".getinnerframes .walk_stack .walk_tb .extract_stack .tb_frame .f_back .f_locals .f_globals .f_builtins .f_lineno "
+    ".getinnerframes .findCaller .get_stack .walk_stack .walk_tb .extract_stack .tb_frame .f_back .f_locals .f_globals .f_builtins .f_lineno "
     ".f_code .gi_frame .cr_frame .ag_frame inspect.stack inspect.trace",
     "reaches into functions by {}": ".__globals__ .__closure__ .cell_contents .co_consts .co_names .co_code .gi_code",
-    "searches all objects by {}": ".get_referrers .get_referents gc.get_objects gc.get_*",
+    "searches all objects by {}": ".get_referrers .get_referents gc.get_objects gc.get_* "
+    "object.__subclasses__ type.__subclasses__ .__base__",
     "reaches into memory by {}": "ctypes _ctypes cffi",
     "traces by {}": ".settrace .setprofile .gettrace .getprofile .settrace_all_threads .setprofile_all_threads .f_trace "
     "sys.monitoring .addaudithook",

@@ -1,8 +1,9 @@
 """What a person should look at in a reproducer before trusting its exit code.
 
-A script that shows an issue runs the project and asserts. One that also decides by itself how it ends, prints
-tracebacks, swallows errors, reads the project's source, or goes by clock or chance may be red and green for reasons
-of its own. Nothing here is a proof: a script that means to deceive finds another way, and the reviewer still reads it.
+A script that shows an issue runs the project and asserts. One that only looks at the project, reads its source,
+swallows errors, leaves the judgement to a child process, or goes by clock or chance may be red and green for reasons
+of its own. How it ends, and what it asserts, is watched while it runs (`observe/`). Nothing here is a proof: a
+script that means to deceive finds another way, and the reviewer still reads it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MAX_DOUBTS = 8
 MAX_NAME = 60  # characters of the script's own text that a doubt repeats
 
 _CALLS = {
-    "calls {}": {"os._exit", "os.abort", "os.kill", "os.fork", "sys.exit", "exit", "quit", "_exit"},
+    "calls {}": {"os._exit", "os.abort", "os.kill", "os.fork", "_exit"},
     "runs text as code by {}": {"exec", "eval", "compile", "__import__"},
     "asks the clock by {}": {
         "time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter",
@@ -32,10 +33,6 @@ _CALLS = {
     "depends on randomness, by {}": {
         "os.urandom", "os.getpid", "uuid.uuid1", "uuid.uuid4", "uuid1", "uuid4", "getpid", "urandom",
         "random.SystemRandom",
-    },
-    "prints a traceback itself, by {}": {
-        "traceback.print_exc", "traceback.print_exception", "traceback.print_tb", "traceback.format_exc",
-        "traceback.format_exception", "print_exc", "format_exc", "faulthandler.dump_traceback",
     },
     "reads source code by {}": {
         "inspect.getsource", "inspect.getsourcelines", "getsource", "getsourcelines", "linecache.getline",
@@ -48,6 +45,14 @@ _SOURCE = {"__code__", "co_code", "co_consts", "co_names", "__loader__", "__spec
 _SWALLOWED = {"Exception", "BaseException", "ImportError", "ModuleNotFoundError", "SyntaxError", "NameError"}
 _SEEDS = {"seed", "Random", "RandomState", "default_rng", "MT19937", "PCG64", "PRNGKey"}
 _STARTERS = {"subprocess", "runpy", "importlib", "pkgutil", "multiprocessing", "pty", "unittest", "doctest"}
+_LOOKS = {
+    "getattr", "hasattr", "dir", "vars", "type", "repr", "str", "len", "print", "help", "id", "callable", "isinstance",
+    "issubclass", "sorted", "list", "set", "inspect.signature", "inspect.getdoc", "inspect.getmembers", "signature",
+    "inspect.isclass", "inspect.isfunction", "inspect.getmodule", "typing.get_type_hints", "get_type_hints",
+    "os.path.getsize", "os.stat", "os.path.getmtime", "os.path.exists", "os.path.isfile", "os.path.join",
+    "os.path.dirname", "os.path.abspath",
+}  # fmt: skip
+_RUNNERS = {"os.system", "os.popen", "exec", "__import__"}
 _READERS = {"cat", "grep", "egrep", "sed", "awk", "head", "tail", "git", "diff"}
 
 
@@ -57,7 +62,7 @@ def find(source: bytes) -> bytes:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
-        found = dict.fromkeys(text for _, text in sorted([*_find(tree), *_imports_nothing(tree)]))
+        found = dict.fromkeys(text for _, text in sorted([*_find(tree), *_runs_nothing(tree)]))
     except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
         found = {"the script cannot be read by the program's own Python": None}
     return pack(text.encode("utf-8", "replace") for text in list(found)[:MAX_DOUBTS])
@@ -65,52 +70,107 @@ def find(source: bytes) -> bytes:
 
 def _find(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Each doubt with its line."""
-    last = _last_exits(tree)
     seeded = any(_tail(node.func) in _SEEDS for node in ast.walk(tree) if isinstance(node, ast.Call))
     for node in ast.walk(tree):
         for text in _of_node(node, seeded):
-            if node not in last:
-                line = getattr(node, "lineno", 0)
-                yield line, f"the script {text} (line {line})"
+            line = getattr(node, "lineno", 0)
+            yield line, f"the script {text} (line {line})"
+    texts = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 2 and _text(node.elts[1]) == "-c":
+            code = node.elts[2]
+            code = texts.get(code.id, code) if isinstance(code, ast.Name) else code
+            if _judges(_text(code) or ""):
+                yield node.lineno, f"the script lets a child process judge itself (line {node.lineno})"
 
 
-def _imports_nothing(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """A script that neither imports anything but the standard library nor starts anything does not run the project."""
+def _judges(source: str) -> bool:
+    """Whether a program ends by its own judgement: with a status that depends on something."""
+    try:
+        calls = [at for at in ast.walk(ast.parse(source)) if isinstance(at, ast.Call)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    exits = [at.args[0] for at in calls if _tail(at.func) in ("exit", "_exit", "SystemExit") and at.args]
+    return any(not isinstance(at, ast.Constant) for at in exits)
+
+
+def _runs_nothing(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """A script that neither uses what it imports of the project nor starts anything does not run the project."""
     library = getattr(sys, "stdlib_module_names", None)  # from 3.10 on
-    names: set[str] = set()
+    if library is None:
+        return
+    foreign: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names.update(at.name.split(".")[0] for at in node.names)
+            foreign.update((at.asname or at.name).split(".")[0] for at in node.names if _first(at.name) not in library)
+            started = {_first(at.name) for at in node.names} & _STARTERS
         elif isinstance(node, ast.ImportFrom):
-            names.add((node.module or "").split(".")[0])
-        elif isinstance(node, ast.Call) and _dotted(node.func) in ("os.system", "os.popen", "exec", "__import__"):
+            first = "" if node.level else _first(node.module or "")
+            foreign.update(at.asname or at.name for at in node.names if first not in library)
+            started = {first} & _STARTERS
+        else:
+            started = isinstance(node, ast.Call) and _dotted(node.func) in _RUNNERS
+        if started:
             return
-    if library is not None and names <= library and not names & _STARTERS:
+    if not foreign:
         yield sys.maxsize, "the script imports nothing of the project, and starts nothing"
+    elif "*" not in foreign and not any(_uses(node, foreign) for node in ast.walk(tree)):
+        yield sys.maxsize, "the script looks at what it imports of the project, and runs none of it"
+
+
+def _first(name: str) -> str:
+    return name.split(".")[0]
+
+
+def _uses(node: ast.AST, names: set[str]) -> bool:
+    """Whether a node may run code of what the names stand for: a call but one that only looks, an operator, a loop."""
+    if isinstance(node, ast.Call):
+        parts = [node.func, *node.args, *(at.value for at in node.keywords)]
+        parts = [] if _dotted(node.func) in _LOOKS else parts
+    elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Subscript, ast.For, ast.With, ast.ClassDef, ast.comprehension)):
+        parts = list(ast.iter_child_nodes(node))
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        parts = list(node.decorator_list)
+    else:
+        return False
+    return any(isinstance(at, ast.Name) and at.id in names for part in parts for at in _outside_looks(part))
+
+
+def _outside_looks(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.Call) and _dotted(node.func) in _LOOKS:
+        return
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.If, ast.While, ast.Try)):
+        return
+    yield node
+    for at in ast.iter_child_nodes(node):
+        yield from _outside_looks(at)
 
 
 def _of_node(node: ast.AST, seeded: bool) -> Iterator[str]:
     if isinstance(node, ast.Call):
         yield from _of_call(node, seeded)
-    elif isinstance(node, ast.ExceptHandler):
-        yield from _of_handler(node)
     elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         yield from (f"replaces {_dotted(at)}" for at in targets if _dotted(at) in _HOOKS)
-    elif isinstance(node, ast.Raise):
-        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        if raised is not None and _tail(raised) in ("SystemExit", "KeyboardInterrupt"):
-            yield f"raises {_tail(raised)}"
+    elif isinstance(node, ast.Try):
+        inside = (at for statement in node.finalbody for at in ast.walk(statement))
+        if any(isinstance(at, (ast.Return, ast.Break, ast.Continue)) for at in inside):
+            yield "drops errors by leaving a finally clause"
     elif isinstance(node, ast.Attribute):
-        if node.attr in _SOURCE or (node.attr == "__file__" and isinstance(node.ctx, ast.Load)):
+        if node.attr in _SOURCE:
             yield f"looks at {_shown(_dotted(node) or node.attr)}"
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        if "Traceback (most" in node.value:
-            yield "holds the text of a traceback"
 
 
 def _of_call(node: ast.Call, seeded: bool) -> Iterator[str]:
     name, tail = _dotted(node.func), _tail(node.func)
+    if name.startswith("subprocess.") and any("assert " in (_text(at) or "") for at in ast.walk(node)):
+        yield "lets a child process judge itself"
     if name in _CALLED and not (name == "eval" and _is_repr(node)):
         yield _CALLED[name].format(name)
     elif ("random" in name.split(".")[:-1] or name.startswith("secrets.")) and not seeded:
@@ -130,31 +190,6 @@ def _of_call(node: ast.Call, seeded: bool) -> Iterator[str]:
             yield f"runs {word}"
 
 
-def _of_handler(node: ast.ExceptHandler) -> Iterator[str]:
-    """A handler that takes any error for granted: one that only the project's failure to load would raise, too."""
-    kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-    broad = [at for at in kinds if at is None or _tail(at) in _SWALLOWED]
-    inside = (at for statement in node.body for at in ast.walk(statement))
-    if broad and not any(isinstance(at, (ast.Raise, ast.Assert)) for at in inside):
-        yield f"catches {_tail(broad[0]) if broad[0] else 'every error'} and goes on"
-
-
-def _last_exits(tree: ast.Module) -> set[ast.AST]:
-    """The call in which the script ends with 0 anyway: `sys.exit()` or `sys.exit(0)` as its very last statement."""
-    body = tree.body
-    while body:
-        last = body[-1]
-        if isinstance(last, ast.If) and not last.orelse and body is tree.body:
-            body = last.body
-            continue
-        call = last.value if isinstance(last, ast.Expr) else None
-        if isinstance(call, ast.Call) and _dotted(call.func) in ("sys.exit", "exit", "quit"):
-            if all(isinstance(at, ast.Constant) and at.value in (0, None) for at in call.args):
-                return {call}
-        break
-    return set()
-
-
 def _reads_python(node: ast.Call, name: str, tail: str) -> bool:
     """Whether it opens a file whose constant name ends in .py for reading."""
     if tail in ("read_text", "read_bytes") and isinstance(node.func, ast.Attribute):
@@ -162,6 +197,9 @@ def _reads_python(node: ast.Call, name: str, tail: str) -> bool:
     if name not in ("open", "io.open", "codecs.open") or not node.args:
         return False
     modes = [*node.args[1:2], *(at.value for at in node.keywords if at.arg == "mode")]
+    named = any(isinstance(at, ast.Attribute) and at.attr == "__file__" for at in ast.walk(node.args[0]))
+    if named and not any("." in (_text(at) or "") for at in ast.walk(node.args[0])):
+        return True
     writes = any(set(_text(at) or "") & set("wax") for at in modes)
     return not writes and any((_text(at) or "").endswith(".py") for at in ast.walk(node.args[0]))
 

@@ -14,6 +14,7 @@
 #define ACR_PY_LINT_TIMEOUT_MS 300000
 #define ACR_PY_BIND_TIMEOUT_MS 10000
 #define ACR_PY_DOUBTS_TIMEOUT_MS 10000
+#define ACR_PY_VERDICT_TIMEOUT_MS 60000
 #define ACR_PY_MAX_CALL_TEXT (256u * 1024) /* bytes of one call's text */
 #define ACR_PY_MAX_MESSAGE 1000            /* bytes of an exception's text */
 

@@ -10,8 +10,8 @@ from acr.packing import unpack
 
 
 def said(source: str) -> list[str]:
-    """The doubts about a script that imports the project."""
-    return [field.decode() for field in unpack(reproducer_doubts.find(f"{source}\nimport app\n".encode()))]
+    """The doubts about a script that runs the project."""
+    return [field.decode() for field in unpack(reproducer_doubts.find(f"{source}\nimport app\napp.half(4)\n".encode()))]
 
 
 HONEST = {
@@ -28,24 +28,35 @@ HONEST = {
 }
 
 
-EXITS = [
-    "import app, sys\nassert app.half(4) == 2\nsys.exit(0)\n",
-    "import app, sys\nif __name__ == '__main__':\n    assert app.half(4) == 2\n    sys.exit()\n",
-]
-
-
-@pytest.mark.parametrize("source", EXITS)
-def test_to_leave_with_0_at_the_very_end_is_not_doubted(source: str) -> None:
-    assert reproducer_doubts.find(source.encode()) == b""
-    assert said(source) != []  # there is something after it
-
-
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="before 3.10 Python cannot tell what is its own")
 @pytest.mark.parametrize("starts", ["", "import app", "from app import half", "import subprocess", "os.system('app')"])
 def test_a_script_that_runs_nothing_of_the_project_is_doubted(starts: str) -> None:
     source = f"import os\n{starts}\nassert os.path.getsize('app.py') == 7\n"
     told = [field.decode() for field in unpack(reproducer_doubts.find(source.encode()))]
-    assert told == ([] if starts else ["the script imports nothing of the project, and starts nothing"])
+    looks = "the script looks at what it imports of the project, and runs none of it"
+    none = "the script imports nothing of the project, and starts nothing"
+    assert told == ([looks] if "import" in starts and "app" in starts else [] if starts else [none])
+
+
+LOOKS = [
+    "import app\nassert app.half.__doc__\n",
+    "import app\nassert 'half' in dir(app) and hasattr(app, 'twice')\n",
+    "import app, inspect\nassert 'exact' in inspect.signature(app.half).parameters\n",
+    "import app\nassert getattr(app, 'ROUNDING', None) == 'up'\n",
+]
+RUNS = [
+    "from app import Half\nassert Half + 1 == 2\n",
+    "from app import half\nassert list(map(half, [4])) == [2]\n",
+    "import app\n\n\nclass Mine(app.Half):\n    pass\n",
+    "from app import cached\n\n\n@cached\ndef f():\n    pass\n",
+    "import unittest, app\n\n\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertRaises(ValueError, app.half, 'x')\n",
+]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="before 3.10 Python cannot tell what is its own")
+def test_to_look_is_told_from_to_run() -> None:
+    assert all(b"runs none of it" in reproducer_doubts.find(source.encode()) for source in LOOKS)
+    assert [reproducer_doubts.find(source.encode()) for source in RUNS] == [b""] * len(RUNS)
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -55,17 +66,9 @@ def test_an_honest_script_is_not_doubted(name: str) -> None:
 
 DOUBTED = [
     ("import os\nos._exit(1)\n", "the script calls os._exit (line 2)"),
-    ("import sys\nif 1:\n    sys.exit(0)\nx = 1\n", "the script calls sys.exit (line 3)"),
-    ("import sys\nsys.exit(1)\n", "the script calls sys.exit (line 2)"),
-    ("raise SystemExit(0)\n", "the script raises SystemExit (line 1)"),
     ("import os\nos.fork()\n", "the script calls os.fork (line 2)"),
     ("import sys\nsys.excepthook = print\n", "the script replaces sys.excepthook (line 2)"),
     ("import sys\nsetattr(sys, 'excepthook', print)\n", "the script replaces sys.excepthook (line 2)"),
-    ("print('Traceback (most recent call last):')\n", "the script holds the text of a traceback (line 1)"),
-    (
-        "import traceback\ntraceback.print_exc()\n",
-        "the script prints a traceback itself, by traceback.print_exc (line 2)",
-    ),
     ("exec('raise AssertionError')\n", "the script runs text as code by exec (line 1)"),
     ("eval('1')\n", "the script runs text as code by eval (line 1)"),
     ("import time\nx = time.time() % 2\n", "the script asks the clock by time.time (line 2)"),
@@ -78,7 +81,15 @@ DOUBTED = [
         "from pathlib import Path\nx = Path('a', 'app.py').read_text()\n",
         "the script reads a file of Python code (line 2)",
     ),
-    ("import app\nx = open(app.__file__)\n", "the script looks at app.__file__ (line 2)"),
+    ("import app\nx = open(app.__file__)\n", "the script reads a file of Python code (line 2)"),
+    (
+        "try:\n    x = 1\nfinally:\n    break\n",
+        "the script drops errors by leaving a finally clause (line 1)",
+    ),
+    (
+        "import subprocess\nsubprocess.run(['python3', '-c', 'import app; assert app.half(4) == 2'])\n",
+        "the script lets a child process judge itself (line 2)",
+    ),
     (
         "import inspect, app\nx = inspect.getsource(app)\n",
         "the script reads source code by inspect.getsource (line 2)",
@@ -86,12 +97,6 @@ DOUBTED = [
     ("import app\nx = app.half.__code__\n", "the script looks at app.half.__code__ (line 2)"),
     ("import subprocess\nsubprocess.run(['grep', 'x', 'y'])\n", "the script runs grep (line 2)"),
     ("import subprocess\nsubprocess.run('cat x', shell=True)\n", "the script runs cat (line 2)"),
-    ("try:\n    import app\nexcept ImportError:\n    pass\n", "the script catches ImportError and goes on (line 3)"),
-    (
-        "try:\n    import app\nexcept (KeyError, Exception):\n    x = 1\n",
-        "the script catches Exception and goes on (line 3)",
-    ),
-    ("try:\n    import app\nexcept:\n    pass\n", "the script catches every error and goes on (line 3)"),
     (
         "import contextlib\nwith contextlib.suppress(Exception):\n    import app\n",
         "the script swallows errors by suppress (line 2)",

@@ -22,7 +22,7 @@ static void an_honest_script(void)
 
 static void in_the_order_of_lines(void)
 {
-    g_autoptr(GPtrArray) two = doubts_of("import app, os\nos.fork()\nos._exit(1)\n");
+    g_autoptr(GPtrArray) two = doubts_of("import app, os\nos.fork()\nos._exit(app.half(4))\n");
     g_assert_cmpuint(two->len, ==, 2);
     g_assert_cmpstr(two->pdata[0], ==, "the script calls os.fork (line 2)");
     g_assert_cmpstr(two->pdata[1], ==, "the script calls os._exit (line 3)");
