@@ -196,7 +196,11 @@ static void take_outcome(Driver *driver, AcrOutcome *out)
     out->attempt = best->attempt;
     out->try_number = best->number;
     out->proof = best->proof;
-    out->is_validated = driver->run->validate && best->is_validated;
+    out->is_validated = driver->run->validate && best->is_validated && !best->doubt;
+    if (best->doubt && best->proof == ACR_PROOF_NONE) {
+        g_free(out->why);
+        out->why = g_strdup_printf("the validation accepts the patch, but %s", best->doubt);
+    }
 }
 
 bool acr_attempts_run(const AcrRun *run, AcrOutcome *out, GError **error)

@@ -1,6 +1,6 @@
 /*
- * One attempt's work and what its steps share: the model that gives no answer, trials in the
- * sandbox, and the validation.
+ * One attempt's work and what its steps share: the model that gives no answer, and trials in
+ * the sandbox.
  */
 #include "loops/attempt_work.h"
 
@@ -84,29 +84,4 @@ void acr_step_tell_writer(AcrAttemptWork *work, char *text)
 {
     g_free(work->writer.feedback);
     work->writer.feedback = text;
-}
-
-AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
-{
-    AcrTrial trial = {.overlay = candidate->overlay, .command = work->run->validate};
-    const AcrExecuted *executed;
-    if (!trial.command) {
-        candidate->is_validated = true;
-        return ACR_STEP_DONE;
-    }
-    g_autofree char *what = g_strdup_printf("patch %u is not validated", candidate->number);
-    AcrStep step = acr_step_run(work, &trial, what, &executed, error);
-    if (step != ACR_STEP_DONE)
-        return step;
-    bool passed = executed->exit_code == 0 && executed->limit != ACR_LIMIT_WALL;
-    candidate->is_validated = true;
-    acr_loops_note(work->run, "validation %s patch %u", passed ? "accepted" : "rejected",
-                   candidate->number);
-    if (passed)
-        return ACR_STEP_DONE;
-    g_autofree char *message = acr_validation_text(executed);
-    acr_candidate_prove(candidate, ACR_PROOF_REFUSED, g_strdup("validation rejected the patch"));
-    acr_step_tell_writer(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
-                                                  "message", message, NULL));
-    return ACR_STEP_NOT_DONE;
 }

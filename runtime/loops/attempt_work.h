@@ -20,6 +20,7 @@ typedef struct {
     char *why;         /* owned; of the proof, in a line */
     bool is_judged;    /* by review or validation, or neither can judge it */
     bool is_validated; /* the validation was run on it, where there is one */
+    char *doubt;       /* owned; why the validation proves nothing, or NULL */
 } AcrCandidate;
 
 /* The patches of a run, in the order of writing. */
@@ -123,6 +124,23 @@ AcrStep acr_reproducer_rewrite(AcrAttemptWork *work, char *message, GError **err
 /* Runs the latest script with a patch (NULL: without); `repeat` as of AcrTrial. */
 AcrStep acr_reproducer_run(AcrAttemptWork *work, const AcrCandidate *patch, guint repeat,
                            AcrTestVerdict *out, GError **error) ACR_MUST_USE;
+
+/* ---- Validation (validation.c) --------------------------------------------------------------- */
+
+/* The tests that the last summary of a test runner in an output counts as run; -1: there is none. */
+gint64 acr_tests_counted(GBytes *output);
+
+/* ---- Proof (proof.c) ------------------------------------------------------------------------- */
+
+/* How well an approved patch is proved; *out_doubt (owned): why it is not verified, or NULL. */
+AcrStep acr_proof_judge(AcrAttemptWork *work, const AcrTestVerdict *with_patch, char **out_doubt,
+                        GError **error) ACR_MUST_USE;
+/* *out (owned): why no run of code proves anything of a patch, by what it adds; NULL: it may. */
+bool acr_proof_is_barred(const AcrAttemptWork *work, const AcrOverlay *patch, char **out,
+                         GError **error) ACR_MUST_USE;
+/* What the latest patch adds that may make a test pass without mending anything, as the reviewer
+ * sees it; owned, "" where there is nothing. */
+char *acr_proof_doubts_text(const AcrAttemptWork *work, GError **error) ACR_MUST_USE;
 
 /* ---- Executions as models are shown them (execution_text.c) ---------------------------------- */
 

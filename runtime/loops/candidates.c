@@ -27,6 +27,7 @@ static void candidate_free(gpointer data)
     acr_overlay_free(candidate->overlay);
     g_clear_pointer(&candidate->diff, g_bytes_unref);
     g_free(candidate->why);
+    g_free(candidate->doubt);
     g_free(candidate);
 }
 

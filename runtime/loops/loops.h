@@ -60,6 +60,7 @@ typedef struct {
     const char *test;          /* a script, run as ACR_TEST_FILE by the project's Python; or NULL */
     const char *command;       /* else this, by a shell */
     guint repeat;              /* from 0: the same trial, run once more */
+    bool is_watched;           /* the script runs watched; its reports stand for standard error */
 } AcrTrial;
 
 /* Runs trials, each once: its outcome is known from then on. The journal stands before it, so that

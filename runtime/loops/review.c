@@ -53,7 +53,7 @@ static AcrReviewEvent do_execute(Driver *driver)
 
 /* ---- Judging --------------------------------------------------------------------------------- */
 
-static void start_round(Driver *driver)
+static bool start_round(Driver *driver)
 {
     const AcrAttemptWork *work = driver->work;
     const AcrReproducer *reproducer = &work->reproducer;
@@ -62,18 +62,22 @@ static void start_round(Driver *driver)
     g_autofree char *diff = acr_utf8_repair_bytes(work->writer.latest->diff);
     g_autofree char *shown = acr_text_shorten(diff, PATCH_SHOWN_BYTES);
     g_autofree char *before = acr_execution_text("Without the patch", &reproducer->before),
-                    *after = acr_execution_text("With the patch", &driver->with_patch);
+                    *after = acr_execution_text("With the patch", &driver->with_patch),
+                    *added = acr_proof_doubts_text(work, &driver->failure);
+    if (!added)
+        return false;
     g_free(driver->patch);
     g_free(driver->test);
     g_free(driver->executions);
     driver->patch = acr_fence_text("diff", shown);
     driver->test = acr_fence_text("python", reproducer->script);
-    driver->executions = g_strconcat(before, "\n", after, NULL);
+    driver->executions = g_strconcat(before, "\n", after, added, NULL);
     acr_conversation_free(driver->conversation);
     driver->conversation = acr_conversation_new(name);
     acr_agent_start(driver->conversation, work->run->prompts, ACR_AGENT_REVIEW, "issue",
                     work->run->issue, "test", driver->test, "patch", driver->patch, "executions",
                     driver->executions, NULL);
+    return true;
 }
 
 /* review_pPATCH_tTEST.json */
@@ -114,9 +118,9 @@ static AcrReviewEvent do_judge(Driver *driver)
     GError *reason = NULL;
     const char *answer;
     acr_loops_stage(work->run, work->attempt, "review", driver->machine.round);
-    if (driver->machine.invalid == 0)
-        start_round(driver);
-    else
+    if (driver->machine.invalid == 0 && !start_round(driver))
+        return event_of(driver, ACR_STEP_FAILED, 0);
+    if (driver->machine.invalid > 0)
         acr_agent_tell(driver->conversation, work->run->prompts, ACR_PROMPT_REVIEW_RETRY, "problem",
                        driver->problem, NULL);
     if (!acr_agent_ask(work->model, driver->conversation, ACR_AGENT_REVIEW, 0, &answer, &reason))
@@ -172,45 +176,6 @@ static AcrReviewEvent do_test(Driver *driver)
 
 /* ---- Approval -------------------------------------------------------------------------------- */
 
-/*
- * Whether the same happens once more, first with the patch and then without, and nothing doubtful:
- * a script that depends on the clock, on randomness or on how often it ran says something else then.
- */
-static AcrStep repeat(Driver *driver, bool *out_same)
-{
-    AcrAttemptWork *work = driver->work;
-    g_auto(AcrTestVerdict) with = {0}, without = {0};
-    AcrStep step = acr_reproducer_run(work, work->writer.latest, 1, &with, &driver->failure);
-    if (step == ACR_STEP_DONE)
-        step = acr_reproducer_run(work, NULL, 1, &without, &driver->failure);
-    *out_same = step == ACR_STEP_DONE && with.result == driver->with_patch.result &&
-                without.result == work->reproducer.before.result && with.doubts->len == 0 &&
-                without.doubts->len == 0;
-    return step;
-}
-
-/* How well an approved patch is proved; *out_doubt (owned): why it is not verified, or NULL. */
-static AcrStep prove(Driver *driver, char **out_doubt)
-{
-    const AcrTestVerdict *before = &driver->work->reproducer.before, *after = &driver->with_patch;
-    const GPtrArray *doubts = before->doubts->len ? before->doubts : after->doubts;
-    bool same = false;
-    if (before->result != ACR_TEST_REPRODUCED || after->result != ACR_TEST_PASSED) {
-        *out_doubt = g_strdup("the test was not red before and green after");
-        return ACR_STEP_DONE;
-    }
-    if (doubts->len) {
-        *out_doubt = g_strdup(doubts->pdata[0]);
-        return ACR_STEP_DONE;
-    }
-    AcrStep step = repeat(driver, &same);
-    if (step == ACR_STEP_UNAVAILABLE)
-        *out_doubt = g_strdup(driver->work->unproved);
-    else if (step == ACR_STEP_DONE && !same)
-        *out_doubt = g_strdup("the test is not deterministic");
-    return step == ACR_STEP_UNAVAILABLE ? ACR_STEP_DONE : step;
-}
-
 static AcrReviewEvent do_validate(Driver *driver)
 {
     AcrAttemptWork *work = driver->work;
@@ -219,7 +184,7 @@ static AcrReviewEvent do_validate(Driver *driver)
     if (step == ACR_STEP_NOT_DONE)
         return ACR_REVIEW_ON_REFUSED;
     if (step == ACR_STEP_DONE)
-        step = prove(driver, &doubt);
+        step = acr_proof_judge(work, &driver->with_patch, &doubt, &driver->failure);
     if (step != ACR_STEP_DONE)
         return event_of(driver, step, 0);
     char *why = doubt ? g_strdup_printf("the reviewer approves, but %s", doubt)

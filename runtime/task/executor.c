@@ -211,6 +211,8 @@ static bool describe_trial(const AcrTrial *trial, AcrJson **out, GError **error)
     acr_json_set_string(json, "test", test);
     acr_json_set_string(json, "command", trial->command);
     acr_json_set_int(json, "repeat", trial->repeat);
+    if (trial->is_watched)
+        acr_json_set_bool(json, "watched", true);
     *out = json;
     return true;
 }
@@ -266,34 +268,58 @@ static void call_by_tree(const AcrRecordedExecutor *self, AcrExecuted *executed)
     }
 }
 
-/* A trial that the end of the run's time cut short says nothing: it is run again when the run is
- * resumed. */
+/* Runs a command of a trial in the project's tree. One that the end of the run's time cut short says
+ * nothing: it is run again when the run is resumed. */
+static bool execute(AcrRecordedExecutor *self, AcrExecution *execution, gint64 wall_ms,
+                    const char *seed, AcrExecuted *out, GError **error)
+{
+    g_autofree char *path = python_path(self);
+    const char *const env[] = {"PYTHONDONTWRITEBYTECODE=1", seed, path, NULL};
+    execution->env = env;
+    execution->limits.wall_ms = CLAMP(acr_budget_left_ms(self->budget), 1, wall_ms);
+    return acr_sandbox_run(self->sandbox, execution, out, error) &&
+           (out->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error));
+}
+
+/* Runs a script under observation. Its hash seed is any, as Python's is without a setting. */
+static bool run_watched(AcrRecordedExecutor *self, const AcrTrial *trial, const char *python,
+                        AcrExecuted *out, GError **error)
+{
+    g_auto(AcrWatch) watch = {0};
+    if (!acr_python_watch_begin(self->python, trial->test, &watch, error))
+        return false;
+    const char *const argv[] = {python, "-c", watch.code, NULL};
+    g_autoptr(GBytes) input = g_bytes_new_static(watch.input, strlen(watch.input));
+    g_autoptr(GBytes) reports = NULL;
+    AcrExecution execution = {.overlay = trial->overlay, .argv = argv, .input = input};
+    if (!execute(self, &execution, TEST_WALL_MS, "PYTHONHASHSEED=random", out, error) ||
+        !acr_python_watch_end(self->python, &watch, out->err, &reports, error))
+        return false;
+    g_bytes_unref(out->err);
+    out->err = g_steal_pointer(&reports);
+    return true;
+}
+
 static bool run_live(AcrRecordedExecutor *self, const AcrTrial *trial, AcrExecuted *out,
                      GError **error)
 {
     const char *python = need_python(self, error);
     if (!python)
         return false;
+    if (trial->is_watched)
+        return run_watched(self, trial, python, out, error);
     g_autoptr(AcrOverlay) overlay =
         trial->overlay ? acr_overlay_copy(trial->overlay) : acr_overlay_new(self->snapshot);
     g_autoptr(GBytes) script =
         trial->test ? g_bytes_new_static(trial->test, strlen(trial->test)) : NULL;
     if (script && !acr_overlay_write(overlay, ACR_TEST_FILE, ACR_MODE_FILE, script, error))
         return false;
-    g_autofree char *path = python_path(self);
     const char *const test[] = {python, ACR_TEST_FILE, NULL};
     const char *const command[] = {"/bin/sh", "-c", trial->command, NULL};
-    const char *const env[] = {"PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1", path, NULL};
     AcrExecution execution = {
-        .overlay = overlay,
-        .argv = script ? test : command,
-        .env = env,
-        .tell_changed = script != NULL,
-        .limits = {.wall_ms = CLAMP(acr_budget_left_ms(self->budget), 1,
-                                    script ? TEST_WALL_MS : VALIDATE_WALL_MS)},
-    };
-    if (!acr_sandbox_run(self->sandbox, &execution, out, error) ||
-        (out->limit == ACR_LIMIT_WALL && !acr_loops_in_time(self->budget, error)))
+        .overlay = overlay, .argv = script ? test : command, .tell_changed = script != NULL};
+    if (!execute(self, &execution, script ? TEST_WALL_MS : VALIDATE_WALL_MS, "PYTHONHASHSEED=0",
+                 out, error))
         return false;
     call_by_tree(self, out);
     return true;
@@ -353,12 +379,13 @@ static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out,
 /* ---- Lifecycle ---- */
 
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
-                                AcrSnapshot *snapshot)
+                                AcrSnapshot *snapshot, AcrPython *python)
 {
     *self = (AcrRecordedExecutor){
         .executor = {self, open_executor, executor_dir, run_trial},
         .journal = journal,
         .snapshot = snapshot,
+        .python = python,
         .known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, executed_free),
     };
 }

@@ -83,6 +83,7 @@ typedef struct {
     AcrExecutor executor;
     AcrJournal *journal;
     AcrSnapshot *snapshot;
+    AcrPython *python;
     GHashTable *known; /* request as text -> AcrExecuted */
     AcrJson *opened;   /* whether code can be run, by what, and where; NULL before it is asked */
     /* Beyond the journal: */
@@ -93,9 +94,9 @@ typedef struct {
     const AcrProgress *progress; /* may be NULL */
     const AcrBudget *budget;     /* with the deadline of the run; NULL in a replay */
 } AcrRecordedExecutor;
-/* Both borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
+/* All borrowed; must outlive it. `self->executor` is valid as long as `self` stays where it is. */
 void acr_recorded_executor_init(AcrRecordedExecutor *self, AcrJournal *journal,
-                                AcrSnapshot *snapshot);
+                                AcrSnapshot *snapshot, AcrPython *python);
 /* Lets it continue in a sandbox where the journal ends, until the deadline of `budget`. `work_tree`
  * may be NULL; the others must outlive it. */
 void acr_recorded_executor_go_live(AcrRecordedExecutor *self, const AcrRunSpec *spec,

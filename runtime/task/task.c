@@ -228,7 +228,8 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
     AcrRecordedReferee referee;
     acr_recorded_referee_init(&referee, journal, acr_python_referee(task->workspace.python));
     g_auto(AcrRecordedExecutor) executor = {0};
-    acr_recorded_executor_init(&executor, journal, task->workspace.snapshot);
+    acr_recorded_executor_init(&executor, journal, task->workspace.snapshot,
+                               task->workspace.python);
     if (task->models)
         acr_recorded_executor_go_live(&executor, spec, work_tree(task), task->limits.budget,
                                       task->host);

@@ -35,6 +35,7 @@ __all__ = ["case"]
 
 MARKER = "86.4213"  # seconds that a process which is left behind sleeps
 NOT_BOTH = "the test was not red before and green after"
+NOTHING_FAILED = "no assertion of the script was seen to fail"
 NEVER = "the issue was not reproduced in 3 tries"
 
 #: What Python would print of an assertion in the script's first line.
@@ -98,21 +99,24 @@ assert app.half(4) == 2
 CHEATS: dict[str, tuple[str, str]] = {
     "prints the word and exits 0": ("import sys, app\nsys.stderr.write('AssertionError\\n')\n", NEVER),
     "prints the word and exits 1": ("import sys, app\nsys.stderr.write('AssertionError: x\\n')\nsys.exit(1)\n", NEVER),
-    "prints a traceback, and reads": (FAKE + BY_FILE + "sys.stderr.write(TEXT)\n    sys.exit(1)\n", "holds the text"),
+    "prints a traceback, and reads": (
+        FAKE + BY_FILE + "sys.stderr.write(TEXT)\n    sys.exit(1)\n",
+        "reads a file of Python code",
+    ),
     "prints a traceback by os._exit": (
         FAKE + BY_CALL + "import os\n    os.write(2, TEXT.encode())\n    os._exit(1)\n",
-        "text of a tr",
+        "calls os._exit",
     ),
-    "hides its traceback": (HIDDEN + BY_CALL + "sys.stderr.write(TEXT)\n    sys.exit(1)\n", "calls sys.exit"),
+    "hides its traceback": (HIDDEN + BY_CALL + "sys.stderr.write(TEXT)\n    sys.exit(1)\n", NOTHING_FAILED),
     "prints a traceback of another line": (
         FAKE.replace("    import sys\n", "    assert 0\n") + BY_CALL + "sys.stderr.write(TEXT)\n    sys.exit(1)\n",
         NEVER,
     ),
-    "raises SystemExit": (HIDDEN + BY_CALL + "sys.stderr.write(TEXT)\n    raise SystemExit(1)\n", "raises SystemExit"),
-    "catches, and prints its traceback": (
-        "import app, sys, traceback\ntry:\n    assert app.half(4) != 1\nexcept AssertionError:\n"
-        "    traceback.print_exc()\n    sys.exit(1)\n",
-        "prints a traceback itself",
+    "raises SystemExit": (HIDDEN + BY_CALL + "sys.stderr.write(TEXT)\n    raise SystemExit(1)\n", NOTHING_FAILED),
+    "catches, and prints the traceback of another assertion": (
+        "import app, sys, traceback\nif app.half(4) == 1:\n    try:\n        assert 1 == 2\n    except AssertionError:\n"
+        "        traceback.print_exc()\n        sys.exit(1)\n",
+        "the assertion in line 4 was not passed",
     ),
     "forks and leaves": (
         f"import app, os, subprocess\nsubprocess.Popen(['sleep', '{MARKER}'], start_new_session=True)\n"
@@ -226,7 +230,10 @@ def test_errors_that_are_swallowed_do_not_make_a_patch_right(case: Case) -> None
     )
     result = case.run(fooled(script, "    return n // 3\n\n\nimport no_such_module\n")).check()
     assert case.execution(0, 1)["result"] == "reproduced" and case.execution(1, 1)["result"] == "passed"
-    assert verified(result) == "no (the reviewer approves, but the script catches ImportError and goes on (line 3))"
+    assert verified(result) == (
+        "no (the reviewer approves, but with the patch ModuleNotFoundError is raised, and the script takes a value "
+        "of its own (line 3))"
+    )
 
 
 def test_the_reviewer_is_told_what_is_doubted(case: Case) -> None:
@@ -235,7 +242,7 @@ def test_the_reviewer_is_told_what_is_doubted(case: Case) -> None:
     lines = fooled(script)
     lines[-1] = review(YES_YES, "Note: the script reads a file of Python code (line 2).")
     case.run(lines).check()
-    assert case.execution(0, 1)["doubts"] == ["the script reads a file of Python code (line 2)"]
+    assert case.execution(0, 1)["doubts"][0] == "the script reads a file of Python code (line 2)"
 
 
 def test_what_a_script_prints_is_told_from_what_is_said_of_it(case: Case) -> None:

@@ -98,10 +98,12 @@ def test_what_the_run_folder_holds_of_it(case: Case) -> None:
 
 
 def test_each_pair_of_patch_and_test_is_run_once(case: Case) -> None:
-    """And once more where it decides: with the patch, and without."""
+    """And watched where it decides: with the patch, and without."""
     case.run(STRAIGHT).check()
-    keys = [(at["request"]["patch"] is not None, at["request"]["repeat"]) for at in case.records("execution")]
-    assert keys == [(False, 0), (True, 0), (True, 1), (False, 1)]
+    keys = [
+        (at["request"]["patch"] is not None, at["request"].get("watched", False)) for at in case.records("execution")
+    ]
+    assert keys == [(False, False), (True, False), (True, True), (False, True)]
 
 
 def test_a_pair_that_is_known_is_not_run_again(case: Case) -> None:

@@ -64,7 +64,7 @@ def test_what_a_reviewer_approved_is_validated_where_the_review_ends_early(case:
     assert verified(result) == "no (validation rejected the patch)"
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py").check()
     assert verified(result) == "no (the reviewer found the patch right and the test wrong)"
-    assert [at["request"]["command"] is None for at in case.records("execution")] == [True, True, False]
+    assert [at["request"]["command"] is None for at in case.records("execution")] == [True, True, False, False]
 
 
 def test_what_is_not_applicable_is_not_validated(case: Case) -> None:

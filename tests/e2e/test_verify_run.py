@@ -48,7 +48,8 @@ def test_a_refusal_by_the_validation_goes_back_to_the_patch_writer(case: Case) -
     lines = [guard("no"), *search(), patch(HALF_RIGHT), patch(RIGHT, "half of nine is four", "(exit code 1)")]
     result = case.run(lines, "--validate", CHECK).check()
     assert added(result) == [RIGHT] and case.selected()["proof"] == "none"
-    assert [at["request"]["command"] for at in case.records("execution")] == [CHECK] * 2
+    ran = [(at["request"]["command"], at["request"]["patch"] is not None) for at in case.records("execution")]
+    assert ran == [(CHECK, True), (CHECK, True), (CHECK, False)]
 
 
 def test_a_refusal_after_the_review_goes_back_to_the_patch_writer(case: Case) -> None:
@@ -61,7 +62,7 @@ def test_a_refusal_after_the_review_goes_back_to_the_patch_writer(case: Case) ->
     result = case.run(lines, "--validate", CHECK).check()
     assert added(result) == [RIGHT] and verified(result).startswith("yes")
     commands = [at["request"]["command"] for at in case.records("execution")]
-    assert commands.count(CHECK) == 2
+    assert commands.count(CHECK) == 3
 
 
 @pytest.mark.parametrize("verify", ["auto", "never"])
@@ -78,6 +79,36 @@ def test_a_patch_that_is_refused_is_worse_than_one_that_is_not(case: Case) -> No
     lines = [guard("no"), *search(), patch(OTHER), patch(RIGHT)]
     result = case.run(lines, "--validate", "grep -q 'n // 2' app.py", "--attempts", "3").check()
     assert added(result) == [RIGHT] and "attempt_1" not in {path.name for path in case.out.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("counts", "why"),
+    [
+        ("'Ran 2 tests in 0.1s' if app.half(9) == 4 else 'Ran 3 tests in 0.1s'", "it ran 3 tests, with it it ran 2"),
+        ("'' if app.half(9) == 4 else '5 passed, 2 skipped in 0.12s'", "it ran 5 tests, with it it printed no summary"),
+        ("'==== 4 passed in 1s ====' if app.half(9) == 4 else '==== 1 failed, 3 passed in 1s ===='", ""),
+        ("'no tests here'", ""),
+    ],
+)
+def test_a_validation_that_runs_fewer_tests_refuses(case: Case, counts: str, why: str) -> None:
+    """Though it exits with 0."""
+    command = f'python3 -c "import app; print({counts})"'
+    result = case.run([guard("no"), *search(), patch(RIGHT)], "--validate", command, "--tries", "1").check(
+        1 if why else 0
+    )
+    if why:
+        assert verified(result) == f"no (validation rejected the patch: without the patch {why})"
+    assert read_json(case.out / "result.json")["verdict"] == ("refused" if why else "validated")
+
+
+def test_a_validation_by_a_patch_that_starts_with_the_interpreter_proves_nothing(case: Case) -> None:
+    """It is quoted."""
+    lines = [guard("no"), *search(), patch("    import os\n    os._exit(0)\n")]
+    result = case.run(lines, "--validate", "python3 -c 'import app; app.half(9)'").check()
+    assert verified(result).startswith(
+        "no (the validation accepts the patch, but the patch can end the process by os._exit"
+    )
+    assert read_json(case.out / "result.json")["verdict"] == "unverified"
 
 
 def test_a_validation_that_ends_by_a_signal_refuses(case: Case) -> None:
@@ -141,7 +172,8 @@ def test_attempts_go_on_until_one_is_approved(case: Case) -> None:
     assert added(result) == [RIGHT] and verified(result).startswith("yes")
     assert case.selected()["selected"] == "attempt_1/extracted_patch_1.diff"
     assert (case.out / "attempt_1" / "reproducer_1.py").is_file() and not (case.out / "attempt_2").exists()
-    assert [at["request"]["repeat"] for at in case.records("execution")] == [0, 0, 0, 1, 1]
+    watched = [at["request"].get("watched", False) for at in case.records("execution")]
+    assert watched == [False, False, False, True, True]
 
 
 @pytest.mark.parametrize("first", [NO_YES, YES_NO])

@@ -11,5 +11,6 @@ int main(int argc, char **argv)
     register_candidates_tests();
     register_execution_verdict_tests();
     register_context_overflow_tests();
+    register_validation_tests();
     return g_test_run();
 }

@@ -7,5 +7,6 @@ void register_review_tests(void);
 void register_candidates_tests(void);
 void register_execution_verdict_tests(void);
 void register_context_overflow_tests(void);
+void register_validation_tests(void);
 
 #endif

@@ -1,0 +1,120 @@
+/*
+ * The validation of a patch by the user's command. Exit code 0 alone is not enough: a patch may keep
+ * tests from running. Where the command prints a test runner's summary without the patch, it must
+ * count as many tests with it.
+ */
+#include "loops/attempt_work.h"
+
+#include <string.h>
+
+/* ---- Tests in a summary ---------------------------------------------------------------------- */
+
+/* The tests that "3 passed, 1 skipped" counts as run; -1: it counts none. */
+static gint64 count_words(const char *line)
+{
+    static const char *const run[] = {"passed",  "failed",  "error",   "exception",
+                                      "xfailed", "xpassed", "expected"};
+    gint64 sum = -1;
+    g_auto(GStrv) parts = g_strsplit(line, ",", -1);
+    for (char **at = parts; *at; at++) {
+        char *word;
+        gint64 number = g_ascii_strtoll(*at, &word, 10);
+        g_strchug(word);
+        for (guint i = 0; i < G_N_ELEMENTS(run); i++)
+            if (g_str_has_prefix(word, run[i]))
+                sum = MAX(sum, 0) + number;
+    }
+    return sum;
+}
+
+/* The same of a line of output, which may be the last of pytest ("=== 3 passed, 1 failed in 0.2s"),
+ * unittest and its kin ("Ran 3 tests in 1s") or sympy ("tests finished: 3 passed, …"). */
+static gint64 count_line(const char *line)
+{
+    static const char finished[] = "tests finished: ";
+    const char *in = strstr(line, " in ");
+    line += strspn(line, "= ");
+    if (g_str_has_prefix(line, finished))
+        line += strlen(finished);
+    if (g_str_has_prefix(line, "Ran ") && strstr(line, " test"))
+        return g_ascii_strtoll(line + strlen("Ran "), NULL, 10);
+    return in && g_ascii_isdigit(in[4]) && g_ascii_isdigit(*line) ? count_words(line) : -1;
+}
+
+gint64 acr_tests_counted(GBytes *output)
+{
+    g_autofree char *text = acr_utf8_repair_bytes(output);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (guint i = g_strv_length(lines); i > 0; i--) {
+        gint64 count = count_line(lines[i - 1]);
+        if (count >= 0)
+            return count;
+    }
+    return -1;
+}
+
+static gint64 tests_of(const AcrExecuted *executed)
+{
+    return MAX(acr_tests_counted(executed->out), acr_tests_counted(executed->err));
+}
+
+/* ---- The validation -------------------------------------------------------------------------- */
+
+/* Why the command's success with the patch is none, owned; NULL: it is. */
+static char *find_fault(const AcrExecuted *without, const AcrExecuted *with)
+{
+    gint64 before = tests_of(without), after = tests_of(with);
+    if (after >= before)
+        return NULL;
+    g_autofree char *now = after < 0 ? g_strdup("printed no summary")
+                                     : g_strdup_printf("ran %" G_GINT64_FORMAT, after);
+    return g_strdup_printf("without the patch it ran %" G_GINT64_FORMAT " tests, with it it %s",
+                           before, now);
+}
+
+/* Refuses the patch; `why` is taken. */
+static AcrStep refuse(AcrAttemptWork *work, AcrCandidate *candidate, const AcrExecuted *executed,
+                      char *why)
+{
+    g_autofree char *output = acr_validation_text(executed);
+    g_autofree char *message = why ? g_strconcat(output, "\n", why, NULL) : g_strdup(output);
+    acr_candidate_prove(candidate, ACR_PROOF_REFUSED,
+                        why ? g_strdup_printf("validation rejected the patch: %s", why)
+                            : g_strdup("validation rejected the patch"));
+    acr_step_tell_writer(work, acr_prompts_render(work->run->prompts, ACR_PROMPT_PATCH_REFUSED,
+                                                  "message", message, NULL));
+    g_free(why);
+    return ACR_STEP_NOT_DONE;
+}
+
+AcrStep acr_step_validate(AcrAttemptWork *work, AcrCandidate *candidate, GError **error)
+{
+    AcrTrial trial = {.overlay = candidate->overlay, .command = work->run->validate};
+    const AcrExecuted *with, *without;
+    if (!trial.command) {
+        candidate->is_validated = true;
+        return ACR_STEP_DONE;
+    }
+    g_autofree char *what = g_strdup_printf("patch %u is not validated", candidate->number);
+    AcrStep step = acr_step_run(work, &trial, what, &with, error);
+    if (step != ACR_STEP_DONE)
+        return step;
+    bool passed = with->exit_code == 0 && with->limit != ACR_LIMIT_WALL;
+    char *fault = NULL;
+    if (passed) {
+        trial.overlay = NULL;
+        step = acr_step_run(work, &trial, what, &without, error);
+        if (step != ACR_STEP_DONE)
+            return step;
+        fault = find_fault(without, with);
+    }
+    if (passed && !fault) {
+        g_clear_pointer(&candidate->doubt, g_free);
+        if (!acr_proof_is_barred(work, candidate->overlay, &candidate->doubt, error))
+            return ACR_STEP_FAILED;
+    }
+    candidate->is_validated = true;
+    acr_loops_note(work->run, "validation %s patch %u", passed && !fault ? "accepted" : "rejected",
+                   candidate->number);
+    return passed && !fault ? ACR_STEP_DONE : refuse(work, candidate, with, fault);
+}

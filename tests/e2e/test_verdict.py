@@ -1,0 +1,71 @@
+"""Pairs of a patch and a script that are honest, and pairs that forge: what a run says of them, with the sandbox in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sandboxes
+import verdict_cases
+from host import Host
+from repos import make_repo
+from runs import read_json
+from verifying import Case, need_bubblewrap, verified
+
+ALL = sorted(path.stem for path in verdict_cases.FOLDER.glob("*.txt"))
+IMAGE = "acr-host-test/verdict"
+USUAL = [
+    *[
+        "forged_end_osexit_after_flush",
+        "forged_end_atexit_status",
+        "forged_builtin_assertionerror",
+        "forged_eq_metaclass",
+    ],
+    *["forged_frame_global_expected", "forged_only_argv0", "forged_shadow_unittest", "forged_nothing_suppress"],
+    *["honest_traceback_exit_1", "honest_test_runner_loop", "honest_own_equality", "honest_async_run"],
+    *["honest_child_dash_m", "honest_unittest_many"],
+]
+
+
+def judged(host: Host, folder: Path, name: str, *options: object, **more: object) -> str:
+    """What a run says of a case."""
+    parts = verdict_cases.sections(name)
+    case = Case(host, make_repo(folder / "repo", verdict_cases.files(parts)), folder, ["--verify", *options])
+    result = case.run(verdict_cases.lines(parts), "--tries", "1", timeout=300, **more)
+    if result.exit == 1:  # a patch that is refused, or none that could be applied
+        return read_json(case.out / "result.json")["why"]
+    return verified(result.check())
+
+
+def check(name: str, told: str) -> None:
+    assert told.startswith("yes") == name.startswith(("honest", "weak")), told
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_case(host: Host, tmp_path: Path, name: str) -> None:
+    need_bubblewrap()
+    check(name, judged(host, tmp_path, name))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", [name for name in ALL if name not in USUAL])
+def test_other_case(host: Host, tmp_path: Path, name: str) -> None:
+    need_bubblewrap()
+    check(name, judged(host, tmp_path, name))
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
+    """An engine with an image whose project's files come with each run."""
+    folder = tmp_path_factory.mktemp("podman")
+    sandboxes.make_rootfs({"m.py": "def f(x):\n    return x + 2\n"}, folder / "root.tar")
+    started = sandboxes.start("podman", folder / "engine", {IMAGE: folder / "root.tar"})
+    yield started
+    started.stop()
+
+
+@pytest.mark.parametrize("name", ["forged_end_osexit_after_flush", "forged_only_argv0", "honest_plain"])
+def test_case_in_an_image(host: Host, tmp_path: Path, engine: sandboxes.Engine, name: str) -> None:
+    environment = {"DOCKER_HOST": f"unix://{engine.socket}"}
+    check(name, judged(host, tmp_path, name, "--image", IMAGE, env=environment))
