@@ -227,9 +227,7 @@ class Judge:
             if at.simple and at.parent and self._left_well(at):
                 at = at.parent  # up to 3.9 what ends a `with` has the line of its last statement
             if not self.script.is_stop(at):
-                if self.after.count(at.place, BEHIND) <= self.before.count(at.place, BEHIND) and (
-                    self.after.count(at.place, BEHIND) < max(1, self.before.count(at.place, BEFORE))
-                ):
+                if self.after.count(at.place, BEHIND) <= self.before.count(at.place, BEHIND):
                     yield f"with the patch the assertion in line {line} was not passed"
                 elif isinstance(at.node, ast.Assert) and not self._seen(at):
                     yield f"with the patch nothing was compared by the assertion in line {line}"
@@ -260,7 +258,7 @@ class Judge:
         return any(self.after.count(at, BEHIND) and not self.before.count(at, BEFORE) for at in places)
 
     def _reached(self, at: Statement) -> bool:
-        return self.after.count(at.place, BEFORE) >= max(1, min(1, self.before.count(at.place, BEFORE)))
+        return self.after.count(at.place, BEFORE) > 0
 
     def _decided(self, at: Statement) -> bool | None:
         """Whether what leads to a statement was reached and led elsewhere; None: a function's call leads to it."""
@@ -299,7 +297,6 @@ class Judge:
         for line, _, name, shown in self.after.of("called"):
             if name in _ASSERTIONS and len(shown) > 1 and not _agrees(_ASSERTIONS[name], shown[0], shown[1], True):
                 yield f"with the patch {name} in line {line} accepts what it should not"
-
         for line, column, name, left, right, _ in self.after.of("held"):
             wanted = self.script.literals((line, column))
             for is_, should in zip((left, right), wanted if name in _HOLDS else ()):
