@@ -3,6 +3,7 @@
  * is its standard input. It is never called by hand, so it is not listed. What a file makes it do
  * (crash, take all memory, hang) ends this process only; the other one kills it at a deadline.
  */
+#include "base/peer.h"
 #include "verbs/verbs_private.h"
 
 #include <errno.h>
@@ -52,7 +53,7 @@ static int start(AcrHost *host, int argc, char **argv)
         return ACR_EXIT_ENVIRONMENT;
     }
     g_autoptr(AcrPython) python = acr_python_new(host->python_dir, &started);
-    bool ok = acr_outline_serve(fd, acr_python_outline, python, started, &error);
+    bool ok = acr_peer_serve(fd, acr_python_outline, python, started, &error);
     close(fd);
     return ok ? ACR_EXIT_OK : acr_verb_fail(host, error);
 }
