@@ -99,7 +99,7 @@ static bool exchange(const AcrPeer *peer, const GByteArray *out, gsize *at, GByt
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* What has come in: an answer that is whole, GONE for what is none, 0 while it is not all here. */
+/* What has come in: a whole answer, GONE for what is malformed, 0 while a part is missing. */
 static AcrPeerReply take_answer(const GByteArray *in, GBytes **out_answer)
 {
     AcrPeerAnswerHead head;

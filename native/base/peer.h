@@ -26,7 +26,7 @@ typedef enum {
     ACR_PEER_ANSWERED,
     ACR_PEER_FAILED,
     /* Not sent: what became of a question that got no answer. */
-    ACR_PEER_GONE, /* it ended, or sent what is no answer */
+    ACR_PEER_GONE, /* it ended, or its answer is malformed */
     ACR_PEER_LATE,
     ACR_PEER_INTERRUPTED,
 } AcrPeerReply;

@@ -1,5 +1,5 @@
 /*
- * What a process of this program gives up before it looks at what others wrote: for good, and with
+ * What a process of this program gives up before it looks at what others wrote, permanently and with
  * every thread that it starts later.
  */
 #ifndef ACR_SANDBOX_CONFINE_H

@@ -17,8 +17,8 @@
 
 #define REFUSE (SECCOMP_RET_ERRNO | ENOSYS)
 
-/* What a process that works alone needs neither: to start others, to talk, to reach into others. A
- * thread is asked for by `clone`, which is looked at. */
+/* What a process that works alone needs none of: other processes, sockets. Whether `clone` is for a
+ * thread is checked. */
 static const guint32 refused_alone[] = {
     SYS_clone3,
     SYS_execve,
