@@ -332,18 +332,4 @@ bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error) A
 void acr_spawn_result_clear(AcrSpawnResult *result);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrSpawnResult, acr_spawn_result_clear)
 
-/* A process that is talked to: one socket, not blocking on our side, is its standard input and
- * output; its standard error is dropped. */
-typedef struct {
-    pid_t pid; /* also its process group; 0: none */
-    int fd;
-} AcrPeer;
-/* Errors: NOT_FOUND (no such program), FAILED. */
-bool acr_peer_start(const char *const *argv, AcrPeer *out, GError **error) ACR_MUST_USE;
-/*
- * Closes the socket, gives the peer `grace_ms` to end, kills what is left of its process group and
- * waits for it. Says how it ended if it did so by itself: "crashed (signal 11)"; owned (g_free).
- */
-char *acr_peer_end(AcrPeer *peer, gint64 grace_ms) ACR_MUST_USE;
-
 #endif

@@ -1,18 +1,15 @@
 /*
  * Starting a process by posix_spawn, in a process group of its own, with default signals and none
  * of our descriptors but those it is given. Shared by commands that run to their end (spawn.c)
- * and by peers, which are talked to over one socket.
+ * and by peers (peer.c).
  */
 #include "base/base_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
-
-#define PEER_STEP_US 1000
 
 int acr_fd_above(int fd, gsize n)
 {
@@ -72,56 +69,4 @@ int acr_child_start(const char *const *argv, const char *const *envp, const char
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return err;
-}
-
-bool acr_peer_start(const char *const *argv, AcrPeer *out, GError **error)
-{
-    int ends[2] = {-1, -1};
-    AcrPeer peer = {0};
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return acr_base_fail(error, errno, "cannot prepare to run '%s'", argv[0]);
-    ACR_AUTO_FD ours = acr_fd_above(ends[0], ACR_N_STANDARD_FDS);
-    ACR_AUTO_FD its = acr_fd_above(ends[1], ACR_N_STANDARD_FDS);
-    ACR_AUTO_FD null = acr_fd_above(open("/dev/null", O_WRONLY | O_CLOEXEC), ACR_N_STANDARD_FDS);
-    if (ours < 0 || its < 0 || null < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) != 0)
-        return acr_base_fail(error, errno, "cannot prepare to run '%s'", argv[0]);
-    int err =
-        acr_child_start(argv, NULL, NULL, (int[]){its, its, null}, ACR_N_STANDARD_FDS, &peer.pid);
-    if (err)
-        return acr_base_fail(error, err, "cannot run '%s'", argv[0]);
-    peer.fd = ours;
-    ours = -1;
-    *out = peer;
-    return true;
-}
-
-/* Whether the process has ended, not reaping it; its id then stays its own. */
-static bool has_ended(pid_t pid)
-{
-    siginfo_t ended = {0};
-    return waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           ended.si_pid == pid;
-}
-
-char *acr_peer_end(AcrPeer *peer, gint64 grace_ms)
-{
-    int status = 0;
-    pid_t pid;
-    gint64 until = g_get_monotonic_time() + grace_ms * 1000;
-    acr_fd_close(&peer->fd);
-    bool by_itself = has_ended(peer->pid);
-    while (!by_itself && g_get_monotonic_time() < until) {
-        g_usleep(PEER_STEP_US);
-        by_itself = has_ended(peer->pid);
-    }
-    kill(-peer->pid, SIGKILL);
-    do
-        pid = waitpid(peer->pid, &status, 0);
-    while (pid < 0 && errno == EINTR);
-    peer->pid = 0;
-    if (!by_itself || pid < 0)
-        return g_strdup("was ended");
-    if (WIFSIGNALED(status))
-        return g_strdup_printf("crashed (signal %d)", WTERMSIG(status));
-    return g_strdup_printf("ended with exit code %d", WEXITSTATUS(status));
 }

@@ -86,9 +86,10 @@ bool acr_outline_one_by_one(const AcrOutlineBatch *batch, AcrOutlineOne one, voi
                             GError **error) ACR_MUST_USE;
 
 /*
- * Outlining in other processes: as many peers as are useful, each running `argv`, which must speak
- * the protocol of acr_outline_serve. A peer that crashes, ends, or takes longer than the deadline
- * of a file costs that file: a new one takes its place. Large files are outlined one at a time.
+ * Outlining in other processes: as many peers as are useful, each running `argv`, with no
+ * environment and in `/`, which must speak the protocol of base/peer.h. A peer that crashes, ends, or
+ * takes longer than the deadline of a file costs that file: a new one takes its place. Large files
+ * are outlined one at a time.
  */
 typedef struct {
     const char *const *argv; /* borrowed; NULL-terminated */
@@ -98,17 +99,10 @@ typedef struct {
 #define ACR_OUTLINE_MAX_JOBS 64u
 #define ACR_OUTLINE_TIMEOUT_MS 15000
 #define ACR_OUTLINE_TIMEOUT_MS_PER_MIB 2000
-#define ACR_OUTLINE_BIG_BYTES (256u * 1024)       /* from here on a file is large */
-#define ACR_OUTLINE_MAX_ROWS (256u * 1024 * 1024) /* bytes that a peer may answer with */
+#define ACR_OUTLINE_BIG_BYTES (256u * 1024) /* from here on a file is large */
 /* Outlines a batch so. Errors: INTERRUPTED; FAILED (no peer can be started, says why). */
 bool acr_outline_by_workers(const AcrOutlineBatch *batch, const AcrOutlineWorkers *workers,
                             GError **error) ACR_MUST_USE;
-/*
- * The other side: outlines what comes in on `fd` (a socket) with `one` until it is closed.
- * `started`: NULL, or why no file can be outlined here. Errors: FAILED (the socket).
- */
-bool acr_outline_serve(int fd, AcrOutlineOne one, void *ctx, const GError *started,
-                       GError **error) ACR_MUST_USE;
 
 typedef enum {
     ACR_SYMBOL_CLASS,

@@ -2,7 +2,8 @@
  * Outlining by other processes: each peer works at one file at a time. One thread, one poll. Large
  * files go one at a time over all peers: their trees take a hundred times their size.
  */
-#include "index/outline_protocol_private.h"
+#include "base/peer.h"
+#include "index/index.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -57,10 +58,11 @@ static bool has_any(const Pool *pool)
 /* Where no further peer can be started, those that run suffice; false when none runs. */
 static bool start(Pool *pool, Worker *worker)
 {
+    static const char *const no_environment[] = {NULL}; /* it may hold keys */
     g_autoptr(GError) why = NULL;
     if (pool->no_more && has_any(pool))
         return true;
-    if (!acr_peer_start(pool->workers->argv, &worker->peer, &why)) {
+    if (!acr_peer_start(pool->workers->argv, no_environment, "/", &worker->peer, &why)) {
         pool->no_more = true;
         if (has_any(pool))
             return true;
@@ -119,17 +121,10 @@ static void send_some(Worker *worker)
 
 static void put_request(Pool *pool, Worker *worker, gsize file, GBytes *source)
 {
-    const char *path = pool->batch->path(pool->batch->ctx, file);
-    gsize len, path_len = MIN(strlen(path), ACR_WORKER_MAX_PATH);
-    const void *data = g_bytes_get_data(source, &len);
-    AcrWorkerRequestHead head = {(guint32)path_len, (guint32)len};
+    gsize len = g_bytes_get_size(source);
     gint64 own =
         ACR_OUTLINE_TIMEOUT_MS + (gint64)(len * ACR_OUTLINE_TIMEOUT_MS_PER_MIB / (1024 * 1024));
-
-    g_byte_array_append(worker->out, (const guint8 *)&head, sizeof head);
-    g_byte_array_append(worker->out, (const guint8 *)path, (guint)path_len);
-    if (len)
-        g_byte_array_append(worker->out, data, (guint)len);
+    acr_peer_put(worker->out, pool->batch->path(pool->batch->ctx, file), source);
     worker->busy = true;
     worker->file = file;
     worker->timeout_us = (pool->workers->timeout_ms ? pool->workers->timeout_ms : own) * 1000;
@@ -172,24 +167,24 @@ static void feed(Pool *pool, Worker *worker)
 /* ---- Answers ---- */
 
 /* An answer that is whole. False when the peer must go: *out_reason says why. */
-static bool take_answer(Pool *pool, Worker *worker, guint32 kind, const guint8 *data, gsize len,
+static bool take_answer(Pool *pool, Worker *worker, guint32 reply, const guint8 *data, gsize len,
                         char **out_reason)
 {
-    if (kind == ACR_WORKER_READY && !worker->ready) {
+    if (reply == ACR_PEER_READY && !worker->ready) {
         worker->ready = true;
         pool->starts_lost = 0;
         return true;
     }
-    if (kind == ACR_WORKER_REFUSED) {
+    if (reply == ACR_PEER_REFUSED) {
         *out_reason = acr_utf8_repair(data, len);
         return false;
     }
-    if (kind == ACR_WORKER_ROWS && worker->busy) {
+    if (reply == ACR_PEER_ANSWERED && worker->busy) {
         g_autoptr(GBytes) rows = g_bytes_new(data, len);
         finish(pool, worker, rows, NULL);
         return true;
     }
-    if (kind == ACR_WORKER_FAILED && worker->busy) {
+    if (reply == ACR_PEER_FAILED && worker->busy) {
         g_autofree char *text = acr_utf8_repair(data, len);
         finish(pool, worker, NULL, &(AcrOutlineFailure){.why = text, .lasting = true});
         return true;
@@ -201,18 +196,18 @@ static bool take_answer(Pool *pool, Worker *worker, guint32 kind, const guint8 *
 /* Takes the answers that are whole. */
 static bool take_answers(Pool *pool, Worker *worker, char **out_reason)
 {
-    AcrWorkerAnswerHead head;
+    AcrPeerAnswerHead head;
     gsize at = 0;
     bool ok = true;
     while (ok && worker->in->len - at >= sizeof head) {
         memcpy(&head, worker->in->data + at, sizeof head);
-        if (head.len > ACR_OUTLINE_MAX_ROWS) {
+        if (head.len > ACR_PEER_MAX_ANSWER) {
             *out_reason = g_strdup("the outline worker answered too much");
             return false;
         }
         if (worker->in->len - at - sizeof head < head.len)
             break;
-        ok = take_answer(pool, worker, head.kind, worker->in->data + at + sizeof head, head.len,
+        ok = take_answer(pool, worker, head.reply, worker->in->data + at + sizeof head, head.len,
                          out_reason);
         at += sizeof head + head.len;
     }

@@ -10,12 +10,39 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #define REFUSE (SECCOMP_RET_ERRNO | ENOSYS)
 
+/* What a process that works alone needs none of: other processes, sockets. Whether `clone` is for a
+ * thread is checked. */
+static const guint32 refused_alone[] = {
+    SYS_clone3,
+    SYS_execve,
+    SYS_execveat,
+    SYS_socket,
+    SYS_socketpair,
+    SYS_connect,
+    SYS_bind,
+    SYS_kill,
+    SYS_tkill,
+    SYS_tgkill,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_pidfd_open,
+    SYS_pidfd_getfd,
+    SYS_pidfd_send_signal,
+#ifdef SYS_fork
+    SYS_fork,
+    SYS_vfork,
+#endif
+};
 static const guint32 refused[] = {SYS_keyctl,          SYS_add_key,     SYS_request_key,   SYS_bpf,
                                   SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup};
 
@@ -58,16 +85,40 @@ static void add_architecture(GArray *code, guint32 arch, const guint32 *numbers,
     add(code, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
 }
 
+/* A new process is refused, a new thread is not; other calls are not looked at. */
+static void add_clone(GArray *code)
+{
+    add(code, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
+    add(code, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3);
+    add(code, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0]), 0, 0);
+    add(code, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0);
+    add(code, BPF_RET | BPF_K, REFUSE, 0, 0);
+}
+
+static bool install(const GArray *code)
+{
+    struct sock_fprog program = {(unsigned short)code->len,
+                                 (struct sock_filter *)(void *)code->data};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 bool acr_helper_refuse_calls(GError **error)
 {
     g_autoptr(GArray) code = g_array_new(FALSE, FALSE, sizeof(struct sock_filter));
     add_architecture(code, ARCH, refused, G_N_ELEMENTS(refused));
     add_architecture(code, ARCH_NARROW, refused_narrow, G_N_ELEMENTS(refused_narrow));
     add(code, BPF_RET | BPF_K, REFUSE, 0, 0);
-    struct sock_fprog program = {(unsigned short)code->len, (struct sock_filter *)code->data};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
-        return true;
-    return acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
+    return install(code) ||
+           acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
                          "cannot refuse calls of the kernel: %s", g_strerror(errno));
+}
+
+bool acr_seccomp_alone(void)
+{
+    g_autoptr(GArray) code = g_array_new(FALSE, FALSE, sizeof(struct sock_filter));
+    add_clone(code);
+    add_architecture(code, ARCH, refused_alone, G_N_ELEMENTS(refused_alone));
+    add(code, BPF_RET | BPF_K, REFUSE, 0, 0);
+    return acr_helper_refuse_calls(NULL) && install(code);
 }

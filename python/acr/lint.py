@@ -1,7 +1,8 @@
 """The referee among versions of a file that all compile: which brings fewer new pylint errors?
 
-pylint runs in this process, on the one thread that owns Python. It never sees the repository: the files are written
-from memory into a private folder, laid out by their paths, and nothing there is imported or run.
+It runs in a process of its own that has given up its rights (runtime/py/worker.c) and imports only what is installed
+(imports.py). pylint never sees the repository: the files are written from memory into a private folder, laid out by their
+paths, and nothing there is imported or run.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _OPTIONS = (
 )  # fmt: skip
 # A package whose real content is unknown: any name may be in it.
 _UNKNOWN_PACKAGE = b"def __getattr__(name):\n    return None\n"
+_NO_HOME = "/dev/null/pylint"
 _POSITION = re.compile(r"\b(line|column)s? \d+")
 
 # (message id, symbol, object, text)
@@ -59,7 +61,6 @@ def lint(payload: bytes) -> bytes:
     worse: dict[str, list[int | None]] = {}
     if asked:
         _clear_caches()
-        _add_site_packages()
         worse = _compare(questions, asked)
     lines = [worse.get(question.path, [0] * len(question.versions)) for question in questions]
     return "".join(" ".join("?" if n is None else str(n) for n in line) + "\n" for line in lines).encode()
@@ -163,26 +164,15 @@ def _run(paths: list[str]) -> list[Any]:
 
 
 def _pylint() -> tuple[type, type]:
-    """Import pylint (0.3 s and 28 MB the first time), with a home of its own that is never made."""
+    """Import pylint (0.3 s and 28 MB the first time), with a home that nobody can make: it unpickles what lies there."""
     environ = os.environ
-    if "pylint.constants" not in sys.modules:
-        home = os.path.join(tempfile.gettempdir(), f"acr-no-pylint-home-{os.getpid()}")
-        # Not putenv: other threads of the process read the environment.
-        os.environ = {**environ, "PYLINTHOME": home}  # type: ignore[assignment]  # noqa: B003
+    os.environ = {**environ, "PYLINTHOME": _NO_HOME}  # type: ignore[assignment]  # noqa: B003
     try:
         from pylint.lint import Run
         from pylint.reporters import CollectingReporter
     finally:
         os.environ = environ  # noqa: B003
     return Run, CollectingReporter
-
-
-def _add_site_packages() -> None:
-    """Make installed packages importable, where this Python was started without them (3 ms of each start)."""
-    if sys.flags.no_site and "site" not in sys.modules:
-        import site
-
-        site.main()
 
 
 def _brain(name: str, default: Any) -> Any:

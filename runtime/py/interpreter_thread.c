@@ -39,7 +39,6 @@ struct AcrPython {
     char *package_dir;
     unsigned long thread_id; /* Python's name for the worker */
     PyObject *deadline;      /* class acr.deadline.Deadline */
-    AcrReferee referee;
 };
 
 /* ---- Jobs ---- */
@@ -328,11 +327,6 @@ void acr_python_free(AcrPython *python)
         return; /* its threads may never end, so what they use stays */
     pthread_join(python->worker, NULL);
     destroy(python);
-}
-
-AcrReferee *acr_python_referee_slot(AcrPython *python)
-{
-    return &python->referee;
 }
 
 /* ---- Calls ---- */

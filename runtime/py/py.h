@@ -20,6 +20,8 @@ typedef enum {
     ACR_PY_ERROR_EXIT,     /* code called sys.exit */
     ACR_PY_ERROR_BAD_CALL, /* acr_python_bind_call: not a call, unknown name, arguments that do not
                               fit */
+    ACR_PY_ERROR_LOST,     /* the worker ended in the middle of it */
+    ACR_PY_ERROR_INTERRUPTED,
 } AcrPyError;
 #define ACR_PY_ERROR acr_py_error_quark()
 GQuark acr_py_error_quark(void);
@@ -50,10 +52,6 @@ bool acr_python_outline(void *python, const char *path, GBytes *source, GBytes *
  * needs no interpreter. Owned (g_free). Errors: ENVIRONMENT (outline.py cannot be read).
  */
 char *acr_python_outline_version(const char *package_dir, GError **error) ACR_MUST_USE;
-
-/* The referee for native/: borrowed, valid while `python` lives. Asked for by one thread; its
- * functions may be called from any. */
-const AcrReferee *acr_python_referee(AcrPython *python);
 
 /*
  * Parses the text of one call with Python's ast and binds its (literal) arguments to the registered
@@ -108,5 +106,32 @@ bool acr_python_watch_judge(AcrPython *python, const char *script, GBytes *befor
  */
 bool acr_python_call(AcrPython *python, const char *module, const char *function, GBytes *argument,
                      gint64 deadline_ms, GBytes **out, GError **error) ACR_MUST_USE;
+
+/* ---- Workers: processes of this program in which Python looks at code of others ---- */
+
+typedef enum { ACR_PYTHON_OUTLINES, ACR_PYTHON_REFEREE } AcrPythonWork;
+/*
+ * What such a process does from its beginning to its end: gives up its rights, starts Python, and
+ * answers on its standard input, a socket (base/peer.h), until that is closed. It may write to its
+ * working folder, unless that is `/`. Errors: ENVIRONMENT, and of base FAILED (the socket).
+ */
+bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error) ACR_MUST_USE;
+
+/*
+ * A referee in such a process, `EXE VERB`, which must call acr_python_work: started when it is first
+ * asked, and kept. What ends it costs one answer: the file does not compile, or the linter has no
+ * opinion.
+ *   interrupt  borrowed; ends what is asked. May be NULL.
+ */
+typedef struct AcrRefereeWorker AcrRefereeWorker;
+AcrRefereeWorker *acr_referee_worker_new(const char *exe, const char *verb,
+                                         const AcrInterrupt *interrupt);
+/* Starts the process now and returns at once: what is asked waits for it. */
+void acr_referee_worker_start(AcrRefereeWorker *worker);
+void acr_referee_worker_free(AcrRefereeWorker *worker);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrRefereeWorker, acr_referee_worker_free)
+/* The referee for native/: borrowed, valid while `worker` lives; its functions may be called from
+ * any thread. */
+const AcrReferee *acr_referee_worker_referee(AcrRefereeWorker *worker);
 
 #endif

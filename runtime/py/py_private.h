@@ -11,7 +11,7 @@
 #define ACR_PY_GRACE_MS 5000                   /* a job past its deadline is given up after that */
 #define ACR_PY_AGAIN_MS 200                    /* between two Deadlines raised in one job */
 #define ACR_PY_COMPILE_TIMEOUT_MS 20000
-#define ACR_PY_LINT_TIMEOUT_MS 300000
+#define ACR_PY_LINT_TIMEOUT_MS 120000
 #define ACR_PY_BIND_TIMEOUT_MS 10000
 #define ACR_PY_DOUBTS_TIMEOUT_MS 10000
 #define ACR_PY_VERDICT_TIMEOUT_MS 60000
@@ -36,7 +36,11 @@ void acr_py_fields_add(GByteArray *fields, const void *data, gsize len);
  * a list of fields. */
 GPtrArray *acr_py_texts_split(GBytes *data) ACR_MUST_USE;
 
-/* Where the referee of an interpreter lies; acr_python_referee fills it. */
-AcrReferee *acr_python_referee_slot(AcrPython *python);
+/* Asks MODULE.FUNCTION of the package in the worker, `with_folder`: in one that has a folder to write
+ * to; *out_answer: owned. Errors: ENVIRONMENT (it
+ * cannot be started), TIMEOUT, LOST, INTERRUPTED, FAILED (an exception). */
+bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, bool with_folder,
+                        GBytes *argument, gint64 timeout_ms, GBytes **out_answer,
+                        GError **error) ACR_MUST_USE;
 
 #endif

@@ -1,16 +1,136 @@
 /*
  * The referee that native/ is handed: does a file compile (python/acr/syntax.py), which version has
- * fewer new errors (python/acr/lint.py).
+ * fewer new errors (python/acr/lint.py). Both are asked of a worker, a process that is started when
+ * it is first asked and kept; the linter's has a private folder. One that dies or is ended is started
+ * again when it is asked next.
  */
+#include "base/peer.h"
 #include "py/py_private.h"
 
+#include <pthread.h>
 #include <string.h>
+
+#define START_TIMEOUT_MS 60000
+#define TRIES 2 /* who knows what ended it the first time */
+
+struct AcrRefereeWorker {
+    pthread_mutex_t turn; /* of callers */
+    char *exe, *verb;
+    const AcrInterrupt *interrupt;
+    AcrPeer peer;
+    bool is_ready;
+    char *
+        folder; /* its working folder, the only one that it may write to; NULL: it may write nowhere */
+    AcrReferee referee;
+};
+
+/* ---- The worker ---- */
+
+/* How it ended; owned. */
+static char *end(AcrRefereeWorker *worker, gint64 grace_ms)
+{
+    char *how = worker->peer.pid ? acr_peer_end(&worker->peer, grace_ms) : NULL;
+    if (worker->folder && !acr_dir_remove(worker->folder, NULL))
+        g_debug("cannot remove '%s'", worker->folder);
+    g_clear_pointer(&worker->folder, g_free);
+    return how;
+}
+
+/* Sends `out` and takes the answer, or makes an error of what came instead; *out_gone: it ended by
+ * itself. */
+static bool exchange(AcrRefereeWorker *worker, const GByteArray *out, gint64 timeout_ms,
+                     GBytes **out_answer, bool *out_gone, GError **error)
+{
+    g_autoptr(GBytes) said = NULL;
+    AcrPeerReply reply = acr_peer_await(&worker->peer, out, timeout_ms, worker->interrupt, &said);
+    if (reply == ACR_PEER_ANSWERED || reply == ACR_PEER_READY) {
+        *out_answer = g_steal_pointer(&said);
+        return true;
+    }
+    if (reply == ACR_PEER_FAILED || reply == ACR_PEER_REFUSED) {
+        bool is_alive = reply == ACR_PEER_FAILED;
+        g_autofree char *why = acr_bytes_text(said), *ended = is_alive ? NULL : end(worker, 0);
+        return acr_set_error(error, ACR_PY_ERROR,
+                             is_alive ? ACR_PY_ERROR_FAILED : ACR_PY_ERROR_ENVIRONMENT, "%s", why);
+    }
+    g_autofree char *how = end(worker, reply == ACR_PEER_GONE ? ACR_PY_GRACE_MS : 0);
+    *out_gone = reply == ACR_PEER_GONE;
+    if (reply == ACR_PEER_LATE)
+        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT,
+                             "python took longer than %" G_GINT64_FORMAT " ms", timeout_ms);
+    if (reply == ACR_PEER_INTERRUPTED)
+        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_INTERRUPTED, "interrupted");
+    return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST, "the referee's process %s", how);
+}
+
+/* A kill of this process leaves the folder behind: so there is one only where it is needed. */
+static bool start(AcrRefereeWorker *worker, bool with_folder, GError **error)
+{
+    static const char *const no_environment[] = {NULL}; /* it may hold keys */
+    const char *const argv[] = {worker->exe, worker->verb, NULL};
+    worker->is_ready = false;
+    worker->folder = with_folder ? g_dir_make_tmp("acr-referee-XXXXXX", error) : NULL;
+    if (with_folder && !worker->folder)
+        return false;
+    if (acr_peer_start(argv, no_environment, with_folder ? worker->folder : "/", &worker->peer,
+                       error))
+        return true;
+    g_free(end(worker, 0));
+    return false;
+}
+
+static bool await_start(AcrRefereeWorker *worker, bool *out_gone, GError **error)
+{
+    g_autoptr(GBytes) nothing = NULL;
+    g_autoptr(GByteArray) empty = g_byte_array_new();
+    worker->is_ready = exchange(worker, empty, START_TIMEOUT_MS, &nothing, out_gone, error);
+    return worker->is_ready;
+}
+
+void acr_referee_worker_start(AcrRefereeWorker *worker)
+{
+    pthread_mutex_lock(&worker->turn);
+    if (!worker->peer.pid && !start(worker, false, NULL))
+        g_debug("the referee's process cannot be started yet");
+    pthread_mutex_unlock(&worker->turn);
+}
+
+bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, bool with_folder,
+                        GBytes *argument, gint64 timeout_ms, GBytes **out_answer, GError **error)
+{
+    g_autoptr(GByteArray) out = g_byte_array_new();
+    bool ok = false, gone = true;
+    if (g_bytes_get_size(argument) > ACR_PEER_MAX_QUESTION)
+        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "too much text");
+    acr_peer_put(out, function, argument);
+    pthread_mutex_lock(&worker->turn);
+    if (with_folder && worker->peer.pid && !worker->folder)
+        g_free(end(worker, 0));
+    for (guint i = 0; i < TRIES && !ok && gone; i++) {
+        g_clear_error(error);
+        gone = false;
+        ok = (worker->peer.pid || start(worker, with_folder, error)) &&
+             (worker->is_ready || await_start(worker, &gone, error)) &&
+             exchange(worker, out, timeout_ms, out_answer, &gone, error);
+    }
+    pthread_mutex_unlock(&worker->turn);
+    return ok;
+}
+
+/* ---- The referee ---- */
 
 static void add_bytes(GByteArray *fields, GBytes *bytes)
 {
     gsize len;
     const void *data = g_bytes_get_data(bytes, &len);
     acr_py_fields_add(fields, data, len);
+}
+
+/* Of a file that Python does not survive. */
+static bool ended_python(const GError *error)
+{
+    return g_error_matches(error, ACR_PY_ERROR, ACR_PY_ERROR_LOST) ||
+           g_error_matches(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT);
 }
 
 static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, char **out_message,
@@ -21,9 +141,15 @@ static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, 
     add_bytes(fields, source);
     g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
     g_autoptr(GBytes) result = NULL;
-    if (!acr_python_call(ctx, "syntax", "compiles", argument, ACR_PY_COMPILE_TIMEOUT_MS, &result,
-                         error))
-        return false;
+    g_autoptr(GError) failed = NULL;
+    if (!acr_py_referee_ask(ctx, "syntax.compiles", false, argument, ACR_PY_COMPILE_TIMEOUT_MS,
+                            &result, &failed)) {
+        if (!ended_python(failed))
+            return acr_pass_error(error, &failed);
+        *out_ok = false;
+        *out_message = g_strdup(failed->message);
+        return true;
+    }
     *out_ok = g_bytes_get_size(result) == 0;
     *out_message = *out_ok ? NULL : acr_utf8_repair_bytes(result);
     return true;
@@ -67,7 +193,7 @@ static bool read_numbers(GBytes *result, guint *out, gsize n)
     return at == n;
 }
 
-/* Whatever goes wrong in Python, only the linter's word is missing. */
+/* Whatever goes wrong, only the linter's word is missing; an interruption ends all. */
 static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_worse, char **out_why,
                  GError **error)
 {
@@ -80,18 +206,44 @@ static bool lint(void *ctx, const AcrRefereeFile *files, gsize n, guint *out_wor
     g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
     g_autoptr(GBytes) result = NULL;
     g_autoptr(GError) failed = NULL;
-    if (acr_python_call(ctx, "lint", "lint", argument, ACR_PY_LINT_TIMEOUT_MS, &result, &failed) &&
+    if (acr_py_referee_ask(ctx, "lint.lint", true, argument, ACR_PY_LINT_TIMEOUT_MS, &result,
+                           &failed) &&
         read_numbers(result, out_worse, versions))
         return true;
+    if (g_error_matches(failed, ACR_PY_ERROR, ACR_PY_ERROR_INTERRUPTED))
+        return acr_pass_error(error, &failed);
     for (gsize i = 0; i < versions; i++)
         out_worse[i] = ACR_LINT_UNKNOWN;
     *out_why = g_strdup(failed ? failed->message : "the linter's answer cannot be read");
     return true;
 }
 
-const AcrReferee *acr_python_referee(AcrPython *python)
+/* ---- Life ---- */
+
+AcrRefereeWorker *acr_referee_worker_new(const char *exe, const char *verb,
+                                         const AcrInterrupt *interrupt)
 {
-    AcrReferee *referee = acr_python_referee_slot(python);
-    *referee = (AcrReferee){.ctx = python, .compiles = compiles, .lint = lint};
-    return referee;
+    AcrRefereeWorker *worker = g_new0(AcrRefereeWorker, 1);
+    pthread_mutex_init(&worker->turn, NULL);
+    worker->exe = g_strdup(exe);
+    worker->verb = g_strdup(verb);
+    worker->interrupt = interrupt;
+    worker->referee = (AcrReferee){.ctx = worker, .compiles = compiles, .lint = lint};
+    return worker;
+}
+
+const AcrReferee *acr_referee_worker_referee(AcrRefereeWorker *worker)
+{
+    return &worker->referee;
+}
+
+void acr_referee_worker_free(AcrRefereeWorker *worker)
+{
+    if (!worker)
+        return;
+    g_free(end(worker, 0));
+    pthread_mutex_destroy(&worker->turn);
+    g_free(worker->exe);
+    g_free(worker->verb);
+    g_free(worker);
 }

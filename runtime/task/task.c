@@ -226,7 +226,8 @@ static bool run_attempts(Task *task, AcrJournal *journal, const AcrArtifacts *ar
         acr_recorder_new(journal, cost, task->limits.budget, task->host->progress);
     g_autoptr(GPtrArray) models = make_recorded_models(task, recorder);
     AcrRecordedReferee referee;
-    acr_recorded_referee_init(&referee, journal, acr_python_referee(task->workspace.python));
+    acr_recorded_referee_init(&referee, journal,
+                              acr_workspace_referee(&task->workspace, task->host));
     g_auto(AcrRecordedExecutor) executor = {0};
     acr_recorded_executor_init(&executor, journal, task->workspace.snapshot,
                                task->workspace.python);

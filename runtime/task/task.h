@@ -52,7 +52,8 @@ typedef struct {
     const AcrProgress *progress;
 } AcrHost;
 #define ACR_OUTLINE_VERB "outline-worker" /* what a copy is started with */
-#define ACR_BATCH_TASK_VERB "batch-task"  /* what a task of a batch is started with */
+#define ACR_REFEREE_VERB "referee-worker"
+#define ACR_BATCH_TASK_VERB "batch-task" /* what a task of a batch is started with */
 /* A cache under $XDG_CACHE_HOME or ~/.cache; owned (g_free); NULL where neither is an absolute path. */
 char *acr_host_default_cache(const char *name) ACR_MUST_USE;
 #define ACR_CACHE_OUTLINES "outlines.sqlite"
@@ -66,6 +67,7 @@ typedef struct {
     AcrRepo *repo; /* NULL where a saved snapshot needs none */
     AcrSnapshot *snapshot;
     AcrPython *python;
+    AcrRefereeWorker *referee; /* acr_workspace_referee */
     AcrIndex *index;
     AcrSearch *search;
     char *remark; /* what the user should be told once of the cache, or NULL */
@@ -75,13 +77,16 @@ typedef struct {
 /* Snapshot of `rev`, or where that is NULL of the working tree (of HEAD in a bare repository).
  * Owned. */
 AcrSnapshot *acr_workspace_snapshot(AcrRepo *repo, const char *rev, GError **error) ACR_MUST_USE;
-/* Opens `repo` at `rev`, without index and search. Errors: those of vcs and py. */
-bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
-                         GError **error) ACR_MUST_USE;
+/* Opens `repo` at `rev`, without index and search, while Python starts: the referee's for patches,
+ * else this process's. Errors: those of vcs and py. */
+bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, bool for_patches,
+                         AcrWorkspace *out, GError **error) ACR_MUST_USE;
 /* Starts Python and indexes a snapshot that is already in `workspace`; `refused` is that of
  * AcrIndexOptions. */
 bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTable *refused,
                          GError **error) ACR_MUST_USE;
+/* The referee of what is written for it, in a process of its own; borrowed. */
+const AcrReferee *acr_workspace_referee(AcrWorkspace *workspace, const AcrHost *host);
 void acr_workspace_clear(AcrWorkspace *workspace);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrWorkspace, acr_workspace_clear)
 

@@ -80,14 +80,26 @@ bool acr_workspace_index(AcrWorkspace *workspace, const AcrHost *host, GHashTabl
     return true;
 }
 
-bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, AcrWorkspace *out,
-                         GError **error)
+const AcrReferee *acr_workspace_referee(AcrWorkspace *workspace, const AcrHost *host)
+{
+    if (!workspace->referee)
+        workspace->referee = acr_referee_worker_new(host->exe, ACR_REFEREE_VERB, host->interrupt);
+    return acr_referee_worker_referee(workspace->referee);
+}
+
+bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host, bool for_patches,
+                         AcrWorkspace *out, GError **error)
 {
     g_auto(AcrWorkspace) workspace = {0};
     gint64 start = g_get_monotonic_time();
     /* Python starts while repository and index are read: with a warm cache these need none. */
-    workspace.python = acr_python_start(host->python_dir, error);
-    workspace.repo = workspace.python ? acr_repo_open(repo, error) : NULL;
+    if (for_patches) {
+        (void)acr_workspace_referee(&workspace, host);
+        acr_referee_worker_start(workspace.referee);
+    } else if (!(workspace.python = acr_python_start(host->python_dir, error))) {
+        return false;
+    }
+    workspace.repo = acr_repo_open(repo, error);
     if (!workspace.repo)
         return false;
     workspace.snapshot = acr_workspace_snapshot(workspace.repo, rev, error);
@@ -101,6 +113,7 @@ bool acr_workspace_begin(const char *repo, const char *rev, const AcrHost *host,
 
 void acr_workspace_clear(AcrWorkspace *workspace)
 {
+    g_clear_pointer(&workspace->referee, acr_referee_worker_free);
     g_clear_pointer(&workspace->remark, g_free);
     g_clear_pointer(&workspace->search, acr_search_free);
     g_clear_pointer(&workspace->index, acr_index_unref);

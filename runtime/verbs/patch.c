@@ -38,13 +38,14 @@ typedef struct {
     AcrWorkspace *workspace; /* without an index as long as none is needed */
 } Patching;
 
-static bool apply_text(const AcrWorkspace *workspace, const char *text, AcrPatchResult *out,
+static bool apply_text(const Patching *patching, const char *text, AcrPatchResult *out,
                        GError **error)
 {
+    AcrWorkspace *workspace = patching->workspace;
     AcrPatchContext context = {
         .snapshot = workspace->snapshot,
         .index = workspace->index,
-        .referee = acr_python_referee(workspace->python),
+        .referee = acr_workspace_referee(workspace, patching->host),
     };
     return acr_patch_apply(&context, text, strlen(text), out, error);
 }
@@ -57,7 +58,7 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
     AcrWorkspace *workspace = patching->workspace;
     if (!workspace->index) {
         g_auto(AcrPatchResult) result = {0};
-        if (!apply_text(workspace, text, &result, error))
+        if (!apply_text(patching, text, &result, error))
             return false;
         if (result.status == ACR_APPLICABLE_PATCH) {
             *out = result;
@@ -67,7 +68,7 @@ static bool apply_answer(Patching *patching, GBytes *answer, AcrPatchResult *out
         if (!acr_repository_index(patching->host, patching->spec, workspace, error))
             return false;
     }
-    return apply_text(workspace, text, out, error);
+    return apply_text(patching, text, out, error);
 }
 
 /* One answer, of a file or (NULL) of standard input. *out_more: whether standard output still takes

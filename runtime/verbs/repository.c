@@ -14,7 +14,7 @@ static void say_unparsed(const AcrIndex *index)
 
 bool acr_repository_open(AcrHost *host, const AcrRunSpec *spec, AcrWorkspace *out, GError **error)
 {
-    if (!acr_workspace_begin(spec->repo, spec->rev, host, out, error))
+    if (!acr_workspace_begin(spec->repo, spec->rev, host, spec->verb == ACR_FOR_PATCH, out, error))
         return false;
     if (acr_snapshot_remarks(out->snapshot))
         acr_verb_say("%s", acr_snapshot_remarks(out->snapshot));

@@ -14,5 +14,6 @@ const AcrVerb *const acr_verbs[] = {&acr_verb_run,
                                     &acr_verb_exec,
                                     &acr_verb_batch_task,
                                     &acr_verb_outline_worker,
+                                    &acr_verb_referee_worker,
                                     &acr_verb_sandbox_helper,
                                     NULL};

@@ -42,6 +42,7 @@ extern const AcrVerb acr_verb_reproduce;
 extern const AcrVerb acr_verb_exec;
 extern const AcrVerb acr_verb_batch_task;
 extern const AcrVerb acr_verb_outline_worker;
+extern const AcrVerb acr_verb_referee_worker;
 extern const AcrVerb acr_verb_sandbox_helper;
 
 #endif

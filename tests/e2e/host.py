@@ -109,6 +109,10 @@ class Host:
                 env[name] = value
         return env
 
+    def sessions(self) -> set[int]:
+        """Those of the runs that were started, also of what is left of them."""
+        return {child.pid for child in self._started}
+
     def start(
         self,
         *args: object,

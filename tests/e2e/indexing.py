@@ -86,12 +86,11 @@ def reasons(row: dict[str, Any]) -> dict[str, str]:
 
 def workers(host: Host) -> list[int]:
     """The ids of the outlining processes that a run of this host, alive or not, has started."""
-    home = b"HOME=" + os.fsencode(host.home) + b"\0"
-    found = []
+    sessions, found = host.sessions(), []
     for name in os.listdir("/proc"):
         with contextlib.suppress(OSError):
             if name.isdigit() and b"\0outline-worker\0" in Path("/proc", name, "cmdline").read_bytes():
-                if home in Path("/proc", name, "environ").read_bytes() + b"\0":
+                if int(Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[3]) in sessions:
                     found.append(int(name))
     return found
 

@@ -216,7 +216,7 @@ class Watch:
             arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
             if arguments != self.own:
                 self.arguments.add(arguments)
-            if b"outline-worker" in arguments:
+            if b"-worker\0" in arguments:
                 self.environments[pid] = Path(f"/proc/{pid}/environ").read_bytes()
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             return  # it has ended
@@ -241,7 +241,7 @@ def watched(host: Host, *args: object, **options: Any) -> tuple[Result, Watch]:
 
 def check(result: Result, watch: Watch, source: Source, *folders: Path) -> None:
     """Nothing of the key in outputs, files, arguments of others than the user's own command, and
-    environments of helpers, where it was not given by one."""
+    environments of workers, also where it was given by one."""
     assert leaks(result.stdout) == [] == leaks(result.stderr), result.told()
     for folder in folders:
         files = contents(folder).items()
@@ -249,8 +249,7 @@ def check(result: Result, watch: Watch, source: Source, *folders: Path) -> None:
         assert [name for name, _ in files if leaks(name.encode())] == []
     seen = watch.arguments | ({watch.own} if not source.in_argv else set())
     assert [text for text in seen if leaks(text)] == []
-    if source.name != "environment":
-        assert [text for text in watch.environments.values() if leaks(text)] == []
+    assert [text for text in watch.environments.values() if leaks(text)] == []
 
 
 def environment(source: Source, server: Echo) -> dict[str, str | None]:

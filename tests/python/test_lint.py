@@ -211,7 +211,11 @@ def test_nothing_is_left_behind() -> None:
     new(("pkg/a.py", BEFORE, BEFORE))
     assert (sys.path, sys.stdout, dict(os.environ), Path.cwd()) == (path, out, environ, cwd)
     assert not list(Path(tempfile.gettempdir()).glob("acr-lint-*/pkg"))
-    assert not list(Path(tempfile.gettempdir()).glob(f"acr-no-pylint-home-{os.getpid()}*"))
+
+
+def test_what_pylint_keeps_is_nowhere() -> None:
+    new(("a.py", b"", b"x = no_such\n"))
+    assert sys.modules["pylint.constants"].PYLINT_HOME == "/dev/null/pylint"
 
 
 def test_fields_round_trip_and_damage_is_refused() -> None:

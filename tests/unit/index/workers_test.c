@@ -2,6 +2,7 @@
  * Outlining by other processes. The peers are this test program itself, started with PEER_OPTION
  * and a mode; what a file's text begins with says what outlining it does to the peer.
  */
+#include "base/peer.h"
 #include "index_fixture.h"
 
 #include <fcntl.h>
@@ -48,7 +49,7 @@ int peer_main(const char *mode)
         started = g_error_new(ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "no Python today");
     if (*mode == '/' && open(mode, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) < 0)
         started = g_error_new(ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "there is one already");
-    return acr_outline_serve(STDIN_FILENO, peer_outline, NULL, started, NULL) ? 0 : 1;
+    return acr_peer_serve(STDIN_FILENO, peer_outline, NULL, started, NULL) ? 0 : 1;
 }
 
 /* ---- A batch of texts ---- */

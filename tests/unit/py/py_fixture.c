@@ -1,4 +1,5 @@
-/* Runs the tests of py, and holds what its files share. */
+/* Runs the tests of py, and holds what its files share. With a folder as its argument it is a worker
+ * that has the package of that folder. */
 #include "py_fixture.h"
 
 #include <string.h>
@@ -6,6 +7,23 @@
 /* The tests' own state: one interpreter serves most of them. */
 static AcrPython *shared_python;
 static char *shared_dir;
+
+/* Copies the files of `from` into the folder `to`. */
+static void copy_files(const char *from, const char *to)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GDir) dir = g_dir_open(from, 0, &error);
+    g_assert_no_error(error);
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
+        g_autofree char *source = g_build_filename(from, name, NULL),
+                        *target = g_build_filename(to, name, NULL), *text = NULL;
+        gsize len;
+        if (!g_str_has_suffix(name, ".py"))
+            continue;
+        g_assert_true(g_file_get_contents(source, &text, &len, NULL));
+        g_assert_true(g_file_set_contents(target, text, (gssize)len, NULL));
+    }
+}
 
 const char *package_dir(void)
 {
@@ -15,16 +33,9 @@ const char *package_dir(void)
     shared_dir = g_dir_make_tmp("acr-py-XXXXXX", &error);
     g_assert_no_error(error);
     g_autofree char *package = g_build_filename(shared_dir, "acr", NULL);
-    g_autofree char *init = g_build_filename(package, "__init__.py", NULL);
-    g_autofree char *module = g_build_filename(package, "probe.py", NULL);
-    g_autofree char *text = g_strdup_printf("__path__.append('%s/python/acr')\n", ACR_SOURCE_DIR);
-    g_autoptr(GBytes) source =
-        acr_file_read(ACR_SOURCE_DIR "/tests/unit/py/probe.py", 1 << 20, &error);
-    g_assert_no_error(error);
     g_assert_true(acr_dir_make(package, NULL));
-    g_assert_true(g_file_set_contents(init, text, -1, NULL));
-    g_assert_true(g_file_set_contents(module, g_bytes_get_data(source, NULL),
-                                      (gssize)g_bytes_get_size(source), NULL));
+    copy_files(ACR_SOURCE_DIR "/python/acr", package);
+    copy_files(ACR_SOURCE_DIR "/tests/unit/py", package);
     return shared_dir;
 }
 
@@ -73,6 +84,8 @@ void probe_fails(AcrPython *python, const char *function, gint64 deadline_ms, Ac
 
 int main(int argc, char **argv)
 {
+    if (argc == 2 && argv[1][0] == '/')
+        return acr_python_work(ACR_PYTHON_REFEREE, argv[1], NULL) ? 0 : 1;
     g_test_init(&argc, &argv, NULL);
     add_interpreter_tests();
     add_interpreter_thread_tests();

@@ -1,7 +1,16 @@
 /* Outliner and referee as native/ is handed them: an index over real files, and what compiles. */
 #include "py_fixture.h"
+#include "py/py_private.h"
 
+#include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
+
+static AcrRefereeWorker *make_worker(const AcrInterrupt *interrupt)
+{
+    g_autofree char *exe = g_file_read_link("/proc/self/exe", NULL);
+    return acr_referee_worker_new(exe, package_dir(), interrupt);
+}
 
 static void put(const char *root, const char *path, const char *text)
 {
@@ -95,7 +104,8 @@ static void index_of_files(void)
 static void compiles(void)
 {
     g_autoptr(GError) error = NULL;
-    const AcrReferee *referee = acr_python_referee(the_python());
+    g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
+    const AcrReferee *referee = acr_referee_worker_referee(worker);
     g_autoptr(GBytes) good = bytes_of("def f():\n    return 1\n"),
                       bad = bytes_of("def f():\nreturn 1\n");
     g_autofree char *message = NULL;
@@ -114,7 +124,8 @@ static void lint(void)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *why = NULL;
-    const AcrReferee *referee = acr_python_referee(the_python());
+    g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
+    const AcrReferee *referee = acr_referee_worker_referee(worker);
     g_autoptr(GBytes) before = bytes_of("def f():\n    return no_such\n");
     g_autoptr(GBytes) moved = bytes_of("import os\n\n\ndef f():\n    return no_such\n");
     g_autoptr(GBytes) worse = bytes_of("def f():\n    return no_such, nor_such\n");
@@ -132,15 +143,14 @@ static void lint(void)
     const guint wanted[] = {1, 0, 0, 0, 0, 1};
     g_assert_cmpmem(got, sizeof got, wanted, sizeof wanted);
     g_assert_true(referee->lint(referee->ctx, files, 0, got, &why, &error));
-    g_autofree char *after_lint = probe(the_python(), "echo", "fine");
-    g_assert_cmpstr(after_lint, ==, "fine");
 }
 
 static void lint_fails(void)
 {
     g_autoptr(GError) error = NULL;
     g_autofree char *why = NULL;
-    const AcrReferee *referee = acr_python_referee(the_python());
+    g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
+    const AcrReferee *referee = acr_referee_worker_referee(worker);
     g_autoptr(GBytes) one = bytes_of("a = b\n");
     g_autoptr(GBytes) two = bytes_of("a = 1\n");
     GBytes *const versions[] = {one, two};
@@ -153,8 +163,128 @@ static void lint_fails(void)
     g_assert_cmpuint(got[1], ==, ACR_LINT_UNKNOWN);
 }
 
+/* acr.worker_probe.FUNCTION(argument) in the worker, as text; owned. */
+static char *probe_worker(AcrRefereeWorker *worker, const char *function, const char *argument)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *name = g_strconcat("worker_probe.", function, NULL);
+    g_autoptr(GBytes) bytes = bytes_of(argument), out = NULL;
+    bool ok = acr_py_referee_ask(worker, name, true, bytes, 60000, &out, &error);
+    g_assert_no_error(error);
+    g_assert_true(ok);
+    return acr_bytes_text(out);
+}
+
+static void check_alive(AcrRefereeWorker *worker)
+{
+    g_autofree char *said = probe_worker(worker, "echo", "fine");
+    g_assert_cmpstr(said, ==, "fine");
+}
+
+static pid_t pid_of(AcrRefereeWorker *worker)
+{
+    g_autofree char *pid = probe_worker(worker, "pid", "");
+    return (pid_t)g_ascii_strtoll(pid, NULL, 10);
+}
+
+static void has_no_rights(void)
+{
+    g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
+    g_setenv("SOME_API_KEY", "secret", TRUE);
+    g_autofree char *could = probe_worker(worker, "attacks", package_dir());
+    g_assert_cmpstr(could, ==, "");
+}
+
+static void leaves_nothing(void)
+{
+    AcrRefereeWorker *worker = make_worker(NULL);
+    g_autofree char *folder = probe_worker(worker, "write", "text");
+    g_autofree char *file = g_build_filename(folder, "file", NULL);
+    GStatBuf status;
+    g_assert_true(g_file_test(file, G_FILE_TEST_IS_REGULAR));
+    g_assert_cmpint(g_stat(folder, &status), ==, 0);
+    g_assert_cmpint(status.st_mode & 0777, ==, 0700);
+    acr_referee_worker_free(worker);
+    g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
+}
+
+static void is_started_again(void)
+{
+    g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
+    pid_t first = pid_of(worker);
+    g_assert_cmpint(kill(first, SIGKILL), ==, 0);
+    check_alive(worker);
+    g_assert_cmpint(pid_of(worker), !=, first);
+}
+
+static void fails(AcrRefereeWorker *worker, const char *function, gint64 timeout_ms,
+                  AcrPyError code)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GBytes) bytes = bytes_of("x"), out = NULL;
+    g_assert_false(acr_py_referee_ask(worker, function, false, bytes, timeout_ms, &out, &error));
+    g_assert_error(error, ACR_PY_ERROR, (gint)code);
+    g_assert_null(out);
+}
+
+static void is_ended(void)
+{
+    AcrInterrupt interrupt = {0};
+    g_autoptr(AcrRefereeWorker) worker = make_worker(&interrupt);
+    fails(worker, "worker_probe.hang", 300, ACR_PY_ERROR_TIMEOUT);
+    fails(worker, "worker_probe.crash", 60000, ACR_PY_ERROR_LOST);
+    fails(worker, "worker_probe.hold", 60000, ACR_PY_ERROR_FAILED); /* a MemoryError */
+    check_alive(worker);
+    interrupt.signal = SIGINT;
+    fails(worker, "worker_probe.hang", 60000, ACR_PY_ERROR_INTERRUPTED);
+}
+
+static void cannot_start(void)
+{
+    g_autoptr(AcrRefereeWorker) worker = acr_referee_worker_new("/bin/true", "/", NULL);
+    g_autofree char *exe = g_file_read_link("/proc/self/exe", NULL);
+    g_autoptr(AcrRefereeWorker) empty = acr_referee_worker_new(exe, "/nowhere", NULL);
+    fails(worker, "worker_probe.echo", 60000, ACR_PY_ERROR_LOST);
+    fails(empty, "worker_probe.echo", 60000, ACR_PY_ERROR_ENVIRONMENT);
+}
+
+/* The question whether `text` has more errors than an empty file; owned. */
+static GBytes *question_of(const char *text)
+{
+    GByteArray *fields = g_byte_array_new();
+    const char *const parts[] = {"a.py", "", "2", text, ""};
+    for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
+        acr_py_fields_add(fields, parts[i], strlen(parts[i]));
+    return g_byte_array_free_to_bytes(fields);
+}
+
+/* What takes pylint memory, depth or time without end: whatever comes of it, the next question is
+ * answered. */
+static void survives(void)
+{
+    g_autoptr(GString) deep = g_string_new("class C0: pass\n");
+    for (guint i = 1; i < 2000; i++)
+        g_string_append_printf(deep, "class C%u(C%u): pass\n", i, i - 1);
+    g_string_append(deep, "C1999().nothing\n");
+    const char *const texts[] = {"x = 'a' * 10**9\nx.nothing\ny = x * 10**3\n", deep->str};
+    g_autoptr(AcrRefereeWorker) worker = make_worker(NULL);
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GBytes) question = question_of(texts[i]), out = NULL;
+        if (!acr_py_referee_ask(worker, "lint.lint", true, question, 5000, &out, &error))
+            g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_TIMEOUT);
+        check_alive(worker);
+    }
+}
+
 void add_referee_tests(void)
 {
+    g_test_add_func("/py/referee/the_worker_has_no_rights", has_no_rights);
+    g_test_add_func("/py/referee/the_workers_folder_is_private_and_goes_with_it", leaves_nothing);
+    g_test_add_func("/py/referee/a_worker_that_is_killed_is_started_again", is_started_again);
+    g_test_add_func("/py/referee/a_worker_is_ended_at_its_limits", is_ended);
+    g_test_add_func("/py/referee/a_worker_that_cannot_start_is_an_error", cannot_start);
+    g_test_add_func("/py/referee/hostile_code_costs_its_own_answer_only", survives);
     g_test_add_func("/py/referee/real_files_are_indexed", index_of_files);
     g_test_add_func("/py/referee/referee_compiles", compiles);
     g_test_add_func("/py/referee/referee_lints", lint);

@@ -1,4 +1,5 @@
 /* The watch over a tree of processes: what it counts of real ones. */
+#include "base/peer.h"
 #include "test_sandbox.h"
 
 #include <signal.h>
@@ -26,7 +27,7 @@ static void descendants_are_counted_in_sessions_of_their_own_too(void)
     const char *const argv[] = {"sh", "-c",
                                 "sleep 100 & setsid sh -c 'echo $$; sleep 100; :' & wait", NULL};
     char own_session[16] = "";
-    g_assert_true(acr_peer_start(argv, &peer, &error));
+    g_assert_true(acr_peer_start(argv, NULL, NULL, &peer, &error));
     wait_for(peer.pid, 3, &use);
     g_assert_cmpint(read(peer.fd, own_session, sizeof own_session - 1), >, 0);
     g_assert_cmpint(use.bytes, >, 100 * 1024);
@@ -52,7 +53,7 @@ static void files_in_memory_are_counted_once(void)
                                 "import os, time; f = os.memfd_create('x'); os.write(f, "
                                 "bytes(64 << 20)); os.dup(f); time.sleep(100)",
                                 NULL};
-    g_assert_true(acr_peer_start(argv, &peer, &error));
+    g_assert_true(acr_peer_start(argv, NULL, NULL, &peer, &error));
     for (int i = 0; i < 1000 && use.file_bytes < 64 * MIB; i++) {
         acr_process_usage(getpid(), 0, true, &use);
         g_usleep(10000);
@@ -73,7 +74,7 @@ static void a_process_that_is_gone_takes_nothing(void)
     g_autoptr(GError) error = NULL;
     AcrPeer peer;
     AcrUsage use = {.bytes = 1, .processes = 1};
-    g_assert_true(acr_peer_start((const char *const[]){"true", NULL}, &peer, &error));
+    g_assert_true(acr_peer_start((const char *const[]){"true", NULL}, NULL, NULL, &peer, &error));
     pid_t pid = peer.pid;
     g_autofree char *how = acr_peer_end(&peer, 5000);
     acr_process_usage(pid, 1, false, &use);

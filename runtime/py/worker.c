@@ -1,0 +1,121 @@
+/*
+ * A worker: the process of this program in which Python looks at code of a repository or a model. It
+ * gives up its rights before Python starts, and can import nothing but what is installed before it
+ * reads the first byte. What a file makes it do (crash, take all memory, hang) ends this process
+ * only; the other one kills it at a deadline.
+ */
+#include "base/peer.h"
+#include "py/py_private.h"
+#include "sandbox/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Of address space. A tree takes 140 times the bytes of its source, and of a table of numbers 470.
+ */
+#define MEMORY_LIMIT_BYTES (2560ull * 1024 * 1024)
+#define FILE_LIMIT_BYTES (64ull * 1024 * 1024)
+#define CPU_LIMIT_S (ACR_PY_LINT_TIMEOUT_MS / 1000 + 5) /* of one question: no deadline is longer */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SHADOW_MEMORY true /* which takes terabytes of address space */
+#else
+#define HAS_SHADOW_MEMORY false
+#endif
+
+static void limit(int what, rlim_t most)
+{
+    struct rlimit both = {most, most};
+    (void)setrlimit(what, &both);
+}
+
+static void limit_self(void)
+{
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_FSIZE, FILE_LIMIT_BYTES);
+    if (!HAS_SHADOW_MEMORY)
+        limit(RLIMIT_AS, MEMORY_LIMIT_BYTES);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* Of processor time from now on. */
+static void limit_question(void)
+{
+    struct rusage used;
+    struct rlimit cpu;
+    if (getrusage(RUSAGE_SELF, &used) != 0 || getrlimit(RLIMIT_CPU, &cpu) != 0)
+        return;
+    rlim_t wanted = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1 + CPU_LIMIT_S);
+    cpu.rlim_cur = MIN(wanted, cpu.rlim_max);
+    (void)setrlimit(RLIMIT_CPU, &cpu);
+}
+
+/* Reads nothing but Python and what is installed with it. */
+static void confine(const char *package_dir, const char *writable)
+{
+    g_autofree char *bin = g_path_get_dirname(ACR_PYTHON_EXECUTABLE);
+    g_autofree char *prefix = g_path_get_dirname(bin);
+    const char *const readable[] = {
+        package_dir, ACR_PYTHON_PREFIX, strcmp(prefix, "/") ? prefix : "",
+        "/usr/lib",  "/usr/lib64",      "/usr/local/lib",
+        "/lib",      "/lib64",          "/etc/ld.so.cache",
+        "/dev/null", "/dev/urandom",    NULL};
+    acr_confine(readable, writable);
+}
+
+/* The socket, away from where Python or a library might read or print; -1 with errno. */
+static int take_socket(void)
+{
+    int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+        return -1;
+    close(null);
+    return fd;
+}
+
+static AcrPython *start(const char *package_dir, GError **error)
+{
+    g_autoptr(AcrPython) python = acr_python_new(package_dir, error);
+    g_autoptr(GBytes) nothing = NULL;
+    if (!python || !acr_python_call(python, "imports", "freeze", NULL, 0, &nothing, error))
+        return NULL;
+    limit(RLIMIT_NPROC, 0); /* the threads are all there; of root seccomp refuses new processes */
+    return g_steal_pointer(&python);
+}
+
+static bool outline(void *python, const char *path, GBytes *source, GBytes **out, GError **error)
+{
+    limit_question();
+    return acr_python_outline(python, path, source, out, error);
+}
+
+/* `name`: MODULE.FUNCTION of the package. */
+static bool call(void *python, const char *name, GBytes *argument, GBytes **out, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(name, ".", 2);
+    if (g_strv_length(parts) != 2)
+        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED, "no function: '%s'", name);
+    limit_question();
+    return acr_python_call(python, parts[0], parts[1], argument, 0, out, error);
+}
+
+bool acr_python_work(AcrPythonWork what, const char *package_dir, GError **error)
+{
+    g_autoptr(GError) failed = NULL;
+    g_autofree char *folder = g_get_current_dir();
+    limit_self();
+    ACR_AUTO_FD fd = take_socket();
+    if (fd < 0)
+        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT,
+                             "cannot use the socket: %s", g_strerror(errno));
+    g_setenv("TMPDIR", folder, TRUE);
+    g_setenv("HOME", folder, TRUE); /* else it is looked up, in files that are not readable */
+    confine(package_dir, strcmp(folder, "/") != 0 ? folder : NULL);
+    g_autoptr(AcrPython) python = start(package_dir, &failed);
+    return acr_peer_serve(fd, what == ACR_PYTHON_REFEREE ? call : outline, python, failed, error);
+}

@@ -1,0 +1,26 @@
+/*
+ * acr-host outline-worker, referee-worker: what Python does with a repository's code for another
+ * process of this program (runtime/py/worker.c). They are never called by hand, so they are not
+ * listed.
+ */
+#include "verbs/verbs_private.h"
+
+static int work(AcrHost *host, AcrPythonWork what)
+{
+    g_autoptr(GError) error = NULL;
+    return acr_python_work(what, host->python_dir, &error) ? ACR_EXIT_OK
+                                                           : acr_verb_fail(host, error);
+}
+
+static int start_outlines(AcrHost *host, int argc, char **argv)
+{
+    return work(host, ACR_PYTHON_OUTLINES);
+}
+
+static int start_referee(AcrHost *host, int argc, char **argv)
+{
+    return work(host, ACR_PYTHON_REFEREE);
+}
+
+const AcrVerb acr_verb_outline_worker = {.name = ACR_OUTLINE_VERB, .start = start_outlines};
+const AcrVerb acr_verb_referee_worker = {.name = ACR_REFEREE_VERB, .start = start_referee};
