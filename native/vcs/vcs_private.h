@@ -44,6 +44,12 @@ bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path,
 /* For g_ptr_array_sort of char *: by byte. */
 int acr_vcs_compare_names(const void *a, const void *b);
 
+/* ---- odb.c ---- */
+
+/* The objects that lie in a repository's folder of them, and in its alternates; owned (git_odb_free).
+ * Errors: TOO_BIG (alternates), FAILED. */
+git_odb *acr_vcs_odb_open(const char *objects, GError **error) ACR_MUST_USE;
+
 /* ---- snapshot.c ---- */
 
 /* Where the content of an entry is (its `where`). */

@@ -160,6 +160,17 @@ static bool take_up(Task *task, GError **error)
 
 /* ---- What the folder holds ---- */
 
+/* The repository that the run began with: as it was given, which tells its working tree, where it is
+ * still the same one. */
+static AcrRepo *open_recorded(const Task *task, GError **error)
+{
+    g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, NULL);
+    g_autofree char *own = given ? acr_path_real(acr_repo_path(given)) : NULL,
+                    *recorded = acr_path_real(task->git_dir);
+    return g_strcmp0(own, recorded) == 0 ? g_steal_pointer(&given)
+                                         : acr_repo_open(task->git_dir, error);
+}
+
 /* The snapshot that the folder was started with, whatever has become of the working tree. */
 static bool load_snapshot(Task *task, GError **error)
 {
@@ -169,7 +180,7 @@ static bool load_snapshot(Task *task, GError **error)
     acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     task->git_dir = acr_bytes_text(git_dir);
     if (acr_json_get_bool(described, "git", false)) {
-        task->workspace.repo = acr_repo_open(task->git_dir, error);
+        task->workspace.repo = open_recorded(task, error);
         if (!task->workspace.repo)
             return false;
     }
