@@ -37,7 +37,8 @@ GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
 /* Sets options and arguments from argv, without defaults. Errors: USAGE of task. */
 bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec,
                             GError **error) ACR_MUST_USE;
-/* Sets what a spec says of the cache and of jobs. The cache's path, which the host borrows; owned. */
+/* Sets what a spec says of the cache, of jobs, and of time: a SIGALRM comes ACR_GRACE_S after its end.
+ * The cache's path, which the host borrows; owned. */
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST_USE;
 /* What --help prints, with rare options too for --help-all; owned. */
 char *acr_help_text(const AcrVerb *verb, bool is_all) ACR_MUST_USE;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Callable
@@ -12,7 +15,7 @@ from host import Host, Result
 from hostile import TINY, deep_digest, tiny_run, write_script
 from repos import Repo
 
-USAGE, ENVIRONMENT, INTERRUPTED = 2, 3, 130
+USAGE, ENVIRONMENT, CEILING, INTERRUPTED = 2, 3, 4, 130
 Run = Callable[..., Result]
 Make = Callable[..., Repo]
 SECRET = {"app.py": "def half(n):\n    return n // 3\n", "private.py": "SECRET = 'do not read'\n"}
@@ -267,6 +270,56 @@ def test_a_tree_that_holds_itself_is_an_error(host: Host, tiny: Repo) -> None:
     oid = tiny.git("rev-parse", "HEAD^{tree}")
     planting.lie(tiny, oid, "tree", planting.tree([("40000", "a", oid), ("40000", "b", oid)]))
     _ends(host, "search", "--repo", tiny, "--rev", "HEAD", HALF, seconds=120)
+
+
+# ---- What may not come to an end -------------------------------------------------------------------
+
+
+def _fifo(tiny: Repo, name: str) -> None:
+    """Whoever opens it waits for a writer."""
+    path = tiny.path / ".git" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+PIPES = ["HEAD", "config", "index", "packed-refs", "objects/info/alternates", "refs/heads/main", "commondir"]
+
+
+@pytest.mark.parametrize("name", PIPES)
+def test_a_pipe_among_gits_files_is_given_up_when_asked(host: Host, tiny: Repo, name: str) -> None:
+    """Where it is waited for at all."""
+    _fifo(tiny, name)
+    child = host.start("search", "--repo", tiny, HALF)
+    try:
+        child.wait(timeout=1)
+    except subprocess.TimeoutExpired:
+        child.send_signal(signal.SIGINT)
+        child.wait(timeout=30)
+    assert child.returncode in (0, 1, ENVIRONMENT, INTERRUPTED)
+
+
+def test_a_pipe_among_gits_files_ends_with_the_time_of_the_run(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path
+) -> None:
+    """And a little more, in which a run that does come back would have ended by itself."""
+    _fifo(tiny, "config")
+    result = run_host(*tiny_run(tiny, tmp_path / "out", script), "--max-time", "1")
+    result.one_line(CEILING, "time of the run is over")
+
+
+def test_what_takes_for_ever_ends_when_asked(host: Host, make_repo: Make) -> None:
+    """A hundred thousand ignore rules for each of many files."""
+    rules = "".join(f"*a*a*{n}*a*b\n" for n in range(100_000))
+    repo = make_repo({".gitignore": rules})
+    for number in range(3000):
+        (repo.path / f"{'a' * 100}{number}.py").write_text("")
+    child = host.start("search", "--repo", repo, HALF)
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(timeout=2)
+    child.send_signal(signal.SIGINT)
+    child.wait(timeout=40)
+    assert child.returncode == INTERRUPTED
 
 
 def test_alternates_without_number_are_an_error(host: Host, tiny: Repo, tmp_path: Path) -> None:
