@@ -150,11 +150,15 @@ typedef enum {
     ACR_VCS_DIFF_PYTHON, /* the driver for Python: other words of context in hunk headers */
 } AcrVcsDiffKind;
 
-/* A repository in memory whose index holds the .gitattributes files of `overlay` that concern `paths`;
- * owned. Errors: those of acr_overlay_read, FAILED. */
-git_repository *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
-                                       GError **error) ACR_MUST_USE;
-AcrVcsDiffKind acr_vcs_attributes_diff(git_repository *git, const char *path);
+/* The rules of the .gitattributes files of `overlay` that concern `paths`. */
+typedef struct AcrVcsAttributes AcrVcsAttributes;
+/* Owned. Errors: those of acr_overlay_read. */
+AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
+                                         GError **error) ACR_MUST_USE;
+void acr_vcs_attributes_free(AcrVcsAttributes *attributes);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrVcsAttributes, acr_vcs_attributes_free)
+/* O(rules * (pattern * path)). */
+AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path);
 
 /* ---- diff_hunks.c, diff_binary.c ---- */
 

@@ -334,3 +334,22 @@ def test_alternates_without_number_are_an_error(host: Host, tiny: Repo, tmp_path
     begun = time.monotonic()
     _ends(host, "search", "--repo", tiny, "--rev", "HEAD", HALF)
     assert time.monotonic() - begun < 30
+
+
+STARS = "*a" * 30 + "*b"
+
+
+def test_wildcards_that_blow_up_do_not(run_host: Run, make_repo: Make, tmp_path: Path) -> None:
+    """In .gitattributes of the repository and of the model's, in .gitignore."""
+    name = "a" * 120 + ".py"
+    repo = make_repo({name: TINY["app.py"]})
+    repo.write({".gitattributes": f"{STARS} diff=python\n", ".gitignore": f"{STARS}\n"})  # git itself would hang
+    repo.write({"a" * 121 + ".py": "x = 1\n"})
+    edit = f"<file>{name}</file>\n<original>    return n // 3</original>\n<patched>    return n // 2</patched>"
+    rules = f"{STARS}c text\n**/{STARS}/**/{STARS} -diff"
+    more = f"<file>.gitattributes</file>\n<original>{STARS} diff=python</original>\n<patched>{rules}</patched>"
+    answer = tmp_path / "answer.md"
+    for text in (edit, f"{edit}\n{more}"):
+        answer.write_text(f"```\n{text}\n```\n")
+        result = run_host("patch", "--repo", repo, answer, timeout=30).check()
+        assert b"+    return n // 2" in result.stdout, result.told()
