@@ -200,6 +200,16 @@ GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error) AC
  */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
                            GError **error) ACR_MUST_USE;
+/* As acr_file_write_atomic of the file `name` in an open folder; `path` is what errors call it. A link
+ * at that name is replaced. */
+bool acr_file_write_atomic_at(int folder, const char *name, const char *path, const void *data,
+                              gsize len, mode_t mode, GError **error) ACR_MUST_USE;
+/*
+ * Opens the folder that holds `name` (a relative path, of any depth) below an open one, never through
+ * a link. -1 with errno; ELOOP: a part is not a folder. `make`: missing folders are made, for their
+ * owner alone.
+ */
+int acr_dir_open_beneath(int folder, const char *name, bool make) ACR_MUST_USE;
 /*
  * Reads a descriptor to its end, of at most `max` bytes; owned. `timeout_ms` 0: however long it
  * takes; an interrupt (may be NULL) is seen within a tenth of a second. `name` is what errors call

@@ -434,8 +434,7 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 {
     g_autoptr(GList) paths = g_list_sort(g_hash_table_get_keys(artifacts), (GCompareFunc)g_strcmp0);
     for (GList *at = paths; at; at = at->next) {
-        g_autofree char *full = acr_folder_path(folder, at->data);
-        g_autoptr(GBytes) recorded = acr_file_read(full, G_MAXINT32, NULL);
+        g_autoptr(GBytes) recorded = acr_folder_read_file(folder, at->data, G_MAXINT32, NULL);
         if (!recorded || !g_bytes_equal(recorded, g_hash_table_lookup(artifacts, at->data)))
             return g_strdup(at->data);
     }
@@ -496,8 +495,8 @@ static bool replay_attempts(Task *task, AcrRunResult *out, GError **error)
 /* The spec of the recorded run; its issue is the folder's. */
 static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
 {
-    g_autofree char *path = acr_folder_path(folder, ACR_FILE_ISSUE);
-    g_autoptr(GBytes) issue = acr_file_read(path, ACR_ISSUE_MAX_BYTES, error);
+    g_autoptr(GBytes) issue =
+        acr_folder_read_file(folder, ACR_FILE_ISSUE, ACR_ISSUE_MAX_BYTES, error);
     if (!issue)
         return false;
     if (!acr_meta_read(folder->meta, out, error)) {

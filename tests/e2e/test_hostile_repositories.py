@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import stat
 import subprocess
 import time
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Callable
 import planting
 import pytest
 from host import Host, Result
-from hostile import TINY, deep_digest, tiny_run, write_script
+from hostile import TINY, deep_digest, take_back, tiny_run, write_script
 from repos import Repo
 
 USAGE, ENVIRONMENT, CEILING, INTERRUPTED = 2, 3, 4, 130
@@ -353,3 +355,94 @@ def test_wildcards_that_blow_up_do_not(run_host: Run, make_repo: Make, tmp_path:
         answer.write_text(f"```\n{text}\n```\n")
         result = run_host("patch", "--repo", repo, answer, timeout=30).check()
         assert b"+    return n // 2" in result.stdout, result.told()
+
+
+# ---- Run folders and data sets ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def begun(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> Path:
+    """A run folder that is to be gone on with, as a stranger may hand it over."""
+    out = tmp_path / "out"
+    run_host(*tiny_run(tiny, out, script)).check()
+    take_back(out, 1)
+    return out
+
+
+@pytest.mark.parametrize("name", ["attempt_0", "attempt_0/search"])
+def test_a_link_in_place_of_a_folder_is_refused(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, begun: Path, name: str
+) -> None:
+    """Nothing is written where it leads."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (begun / name).parent.mkdir(exist_ok=True)
+    (begun / name).symlink_to(elsewhere)
+    result = run_host(*tiny_run(tiny, begun, script))
+    assert result.exit == USAGE and b"link" in result.stderr, result.told()
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["issue.md", "journal.jsonl", "meta.json"])
+def test_a_link_in_place_of_a_file_is_not_read(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, begun: Path, name: str
+) -> None:
+    """What it leads to could be a secret, and go to a model."""
+    elsewhere = tmp_path / "elsewhere"
+    (begun / name).rename(elsewhere)
+    (begun / name).symlink_to(elsewhere)
+    before = elsewhere.read_bytes()
+    for arguments in (["replay", begun], tiny_run(tiny, begun, script)):
+        result = run_host(*arguments)
+        assert elsewhere.read_bytes() == before
+        assert name == "issue.md" or result.exit in (USAGE, ENVIRONMENT), result.told()
+    assert run_host("replay", begun).exit in (USAGE, ENVIRONMENT)
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_run_folder_is_its_owners_alone(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, exists: bool
+) -> None:
+    """Whatever the umask, and where an empty folder was given."""
+    out = tmp_path / "deep" / "out"
+    if exists:
+        out.mkdir(parents=True)
+        out.chmod(0o777)
+    run_host(*tiny_run(tiny, out, script), umask=0).check()
+    assert stat.S_IMODE(out.stat().st_mode) == 0o700
+
+
+def _batch(folder: Path, repo: Repo, script: Path, ids: list[str]) -> list[object]:
+    rows = [{"instance_id": name, "repo": "a/b", "base_commit": repo.head} for name in ids]
+    (folder / "repos").mkdir(exist_ok=True)
+    if not (folder / "repos" / "a__b").exists():
+        (folder / "repos" / "a__b").symlink_to(repo.path)
+    (folder / "tasks.json").write_text(json.dumps([row | {"problem_statement": "half"} for row in rows]))
+    model = ["--model", f"script:{script}", "--out", folder / "batch", "--verify=never"]
+    return ["swe-bench", "--dataset", folder / "tasks.json", "--repos", folder / "repos", *model]
+
+
+BAD_IDS = ["preds.jsonl", "shared", "SHARED", ".gitignore", "..", "a/../../b", "/tmp/x", "", "a\nb", "-x", "x" * 256]
+
+
+@pytest.mark.parametrize("name", BAD_IDS)
+def test_an_instance_that_cannot_have_its_name_starts_nothing(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, name: str
+) -> None:
+    """It is named, before the first task, a good one, begins."""
+    result = run_host(*_batch(tmp_path, tiny, script, ["good__one-1", name]))
+    result.one_line(USAGE, "row 2")
+    assert not (tmp_path / "batch").exists()
+
+
+@pytest.mark.parametrize("name", ["good__one-1", "shared"])
+def test_a_link_in_the_folder_of_a_batch_is_refused(
+    run_host: Run, tiny: Repo, script: Path, tmp_path: Path, name: str
+) -> None:
+    """Nothing is written where it leads."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "batch").mkdir()
+    (tmp_path / "batch" / name).symlink_to(elsewhere)
+    result = run_host(*_batch(tmp_path, tiny, script, ["good__one-1"]))
+    assert result.exit != 0 and list(elsewhere.iterdir()) == [], result.told()
