@@ -268,6 +268,10 @@ bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self);
 
 /* ---- Child processes ---- */
 
+/* The program that a name without a slash means: the first in the absolute folders of PATH, never one
+ * of the current folder, which may be a stranger's repository. Owned (g_free); NULL: there is none. */
+char *acr_program_find(const char *name) ACR_MUST_USE;
+
 /* The two ends of a stream that may be long: its first bytes and its last ones. */
 typedef struct {
     GByteArray *head, *tail; /* the tail: at least its last bytes, at most twice as many */
@@ -285,7 +289,7 @@ GBytes *acr_ends_finish(AcrEnds *ends) ACR_MUST_USE;
 /* What to run. Zero-initialise; argv is all that is needed. All borrowed for the call. */
 typedef struct {
     const char *const
-        *argv; /* NULL-terminated; argv[0] is looked up in PATH when it holds no slash */
+        *argv; /* NULL-terminated; argv[0] without a slash is looked up by acr_program_find */
     const char *const *envp; /* NULL-terminated NAME=VALUE; NULL: this process's environment */
     const char *cwd;         /* NULL: this process's */
     const void *input;       /* bytes for standard input; NULL: /dev/null */

@@ -446,3 +446,22 @@ def test_a_link_in_the_folder_of_a_batch_is_refused(
     (tmp_path / "batch" / name).symlink_to(elsewhere)
     result = run_host(*_batch(tmp_path, tiny, script, ["good__one-1"]))
     assert result.exit != 0 and list(elsewhere.iterdir()) == [], result.told()
+
+
+# ---- Environments ----------------------------------------------------------------------------------
+
+
+def test_programs_of_the_repository_are_never_started(run_host: Run, tiny: Repo, script: Path, tmp_path: Path) -> None:
+    """Where PATH has empty and relative parts, and the repository is the current folder."""
+    marker = tmp_path / "marker"
+    for folder in ("", "bin/"):
+        for name in ("bwrap", "git", "podman", "docker", "sh", "python3", "acr-host", "newuidmap", "cat"):
+            tiny.write({f"{folder}{name}": f"#!/bin/sh\necho {name} >>{marker}\nexit 1\n"})
+            (tiny.path / f"{folder}{name}").chmod(0o755)
+    env = {"PATH": f".::bin:./bin:{os.environ['PATH']}:"}
+    for sandbox in ("bubblewrap", "plain"):
+        result = run_host("exec", "--repo", ".", "--sandbox", sandbox, "--", "/bin/true", cwd=tiny.path, env=env)
+        result.check()
+    for arguments in (["index", "--repo", "."], ["search", "--repo", ".", HALF], tiny_run(".", tmp_path / "o", script)):
+        run_host(*arguments, cwd=tiny.path, env=env).check()
+    assert not marker.exists(), marker.read_text()
