@@ -180,6 +180,10 @@ GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
  */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
+/* `text` as a person may see it on a terminal: control characters but line feed and tab (C0, DEL, C1),
+ * and those that turn the direction of text, as "\u" and four digits, as in JSON; what is not UTF-8 as
+ * U+FFFD; owned (g_free). */
+char *acr_text_visible(const char *text) ACR_MUST_USE;
 /* `text` with its middle left out and said so, when it is longer than `max` bytes; cut at UTF-8
  * borders; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;

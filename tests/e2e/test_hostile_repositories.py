@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import stat
 import subprocess
+import termios
 import time
 from pathlib import Path
 from typing import Callable
@@ -14,7 +17,7 @@ from typing import Callable
 import planting
 import pytest
 from host import Host, Result
-from hostile import TINY, deep_digest, take_back, tiny_run, write_script
+from hostile import TINY, TINY_ANSWERS, deep_digest, take_back, tiny_run, write_script
 from repos import Repo
 
 USAGE, ENVIRONMENT, CEILING, INTERRUPTED = 2, 3, 4, 130
@@ -465,3 +468,53 @@ def test_programs_of_the_repository_are_never_started(run_host: Run, tiny: Repo,
     for arguments in (["index", "--repo", "."], ["search", "--repo", ".", HALF], tiny_run(".", tmp_path / "o", script)):
         run_host(*arguments, cwd=tiny.path, env=env).check()
     assert not marker.exists(), marker.read_text()
+
+
+# ---- What a terminal would obey --------------------------------------------------------------------
+
+OBEYED = "\x1b]0;owned\x07 \x9b31m \u202eevil\u2069 \x08"
+
+
+def _no_controls(text: str) -> None:
+    found = {c for c in text if (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2069"}
+    assert not found, repr(text)
+
+
+def _on_terminal(host: Host, *arguments: object) -> str:
+    """What a run writes to both its streams, a terminal that leaves line feeds alone."""
+    ours, its = pty.openpty()
+    mode = termios.tcgetattr(its)
+    mode[1] &= ~termios.OPOST
+    termios.tcsetattr(its, termios.TCSANOW, mode)
+    child = host.start(*arguments, stdout=its, stderr=its)
+    os.close(its)
+    text = b""
+    with contextlib.suppress(OSError):  # EIO: the other side has gone
+        while piece := os.read(ours, 65536):
+            text += piece
+    os.close(ours)
+    child.wait(timeout=60)
+    return text.decode()
+
+
+def test_what_models_and_repositories_say_is_shown_as_text(host: Host, make_repo: Make, tmp_path: Path) -> None:
+    """On stderr always, on stdout where it is a terminal."""
+    code = f"def half(n):\n    # {OBEYED}\n    return n // 3\n"
+    repo = make_repo({"app.py": code, f"{OBEYED.replace('/', '')}.py": "x = (\n"})
+    edit = f"<file>app.py</file>\n<original>    return n // 3</original>\n<patched>    return '{OBEYED}'</patched>"
+    lines = [line | {"content": f"{line['content']} {OBEYED}"} for line in TINY_ANSWERS[:1]]
+    lines += [TINY_ANSWERS[1], {"agent": "patch", "content": f"```\n{edit.replace('n // 3', OBEYED)}\n```"}]
+    lines += [{"agent": "patch", "content": f"```\n{edit}\n```"}]
+    script, answer = write_script(tmp_path / "s.jsonl", lines), tmp_path / "answer.md"
+    answer.write_text(f"```\n{edit.replace('n // 3', OBEYED)}\n```\n")
+    verbose = host.run(*tiny_run(repo, tmp_path / "out", script), "--verbose")
+    for result in (verbose, host.run("patch", "--repo", repo, answer), host.run("search", "--repo", repo, HALF, "-v")):
+        _no_controls(result.stderr.decode())
+    assert OBEYED.encode() in host.run("search", "--repo", repo, HALF).check().stdout
+    shown = _on_terminal(host, "search", "--repo", repo, HALF)
+    assert "\\u001b]0;owned\\u0007 \\u009b31m \\u202eevil\\u2069" in shown
+    _no_controls(shown)
+    answer.write_text(f"```\n{edit}\n```\n")
+    _no_controls(_on_terminal(host, "patch", "--repo", repo, answer))
+    row = json.loads(_on_terminal(host, "search", "--repo", repo, HALF, "--json"))
+    assert OBEYED in json.dumps(row, ensure_ascii=False) or OBEYED in row["output"]
