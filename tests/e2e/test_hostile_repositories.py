@@ -16,7 +16,7 @@ from typing import Callable
 
 import planting
 import pytest
-from host import Host, Result
+from host import Host, Result, kill
 from hostile import TINY, TINY_ANSWERS, deep_digest, take_back, tiny_run, write_script
 from repos import Repo
 
@@ -518,3 +518,18 @@ def test_what_models_and_repositories_say_is_shown_as_text(host: Host, make_repo
     _no_controls(_on_terminal(host, "patch", "--repo", repo, answer))
     row = json.loads(_on_terminal(host, "search", "--repo", repo, HALF, "--json"))
     assert OBEYED in json.dumps(row, ensure_ascii=False) or OBEYED in row["output"]
+
+
+def test_temporary_folders_are_private_and_swept_after_a_kill(host: Host, tiny: Repo, tmp_path: Path) -> None:
+    """All lie below one folder of the user's own; the next start removes what a kill has left."""
+    env = {"TMPDIR": str(tmp_path / "t"), "XDG_CACHE_HOME": "/proc/nowhere"}
+    (tmp_path / "t").mkdir(mode=0o777)
+    arguments = ["exec", "--sandbox", "plain", "--repo", tiny, "--"]
+    child = host.start(*arguments, "sleep", "30", env=env)
+    while not list((tmp_path / "t").glob("*/*/*")):
+        assert child.poll() is None
+    kill(child)
+    [folder] = (tmp_path / "t").iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and list(folder.iterdir())
+    host.run(*arguments, "true", env=env).check()
+    assert list(folder.iterdir()) == []
