@@ -19,12 +19,32 @@ static void on_signal(int number)
     if (interrupt_state.signal)
         _exit(ACR_EXIT_INTERRUPTED); /* asked twice: at once */
     interrupt_state.signal = number;
+    alarm(ACR_GRACE_S);
+}
+
+/*
+ * Something does not come back that was asked to end, or whose time is over: a library that reads
+ * what a stranger has written. Whatever is on disk survives a kill at any moment.
+ */
+static void on_alarm(int number)
+{
+    static const char late[] = "acr-host: the time of the run is over, and it does not end by "
+                               "itself; rerun the same command to resume\n",
+                      stuck[] = "acr-host: interrupted while something hung; rerun the same "
+                                "command to resume\n";
+    bool is_interrupted = interrupt_state.signal != 0;
+    ssize_t ignored = is_interrupted ? write(STDERR_FILENO, stuck, sizeof stuck - 1)
+                                     : write(STDERR_FILENO, late, sizeof late - 1);
+    (void)ignored;
+    (void)number;
+    _exit(is_interrupted ? ACR_EXIT_INTERRUPTED : ACR_EXIT_CEILING);
 }
 
 static void set_signals(void)
 {
-    struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN},
-                     normal = {.sa_handler = SIG_DFL};
+    struct sigaction stop = {.sa_handler = on_signal}, late = {.sa_handler = on_alarm},
+                     ignore = {.sa_handler = SIG_IGN}, normal = {.sa_handler = SIG_DFL};
+    sigaction(SIGALRM, &late, NULL);
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL);

@@ -190,6 +190,10 @@ GBytes *acr_text_encode(const AcrText *like, const char *text, gsize len,
  */
 GArray *acr_text_lines(const char *text, gsize len) ACR_MUST_USE;
 
+/* `text` as a person may see it on a terminal: control characters but line feed and tab (C0, DEL, C1),
+ * and those that turn the direction of text, as "\u" and four digits, as in JSON; what is not UTF-8 as
+ * U+FFFD; owned (g_free). */
+char *acr_text_visible(const char *text) ACR_MUST_USE;
 /* `text` with its middle left out and said so, when it is longer than `max` bytes; cut at UTF-8
  * borders; owned (g_free). */
 char *acr_text_shorten(const char *text, gsize max) ACR_MUST_USE;
@@ -210,6 +214,16 @@ GBytes *acr_fd_read_file(int fd, const char *path, gsize max, GError **error) AC
  */
 bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
                            GError **error) ACR_MUST_USE;
+/* As acr_file_write_atomic of the file `name` in an open folder; `path` is what errors call it. A link
+ * at that name is replaced. */
+bool acr_file_write_atomic_at(int folder, const char *name, const char *path, const void *data,
+                              gsize len, mode_t mode, GError **error) ACR_MUST_USE;
+/*
+ * Opens the folder that holds `name` (a relative path, of any depth) below an open one, never through
+ * a link. -1 with errno; ELOOP: a part is not a folder. `make`: missing folders are made, for their
+ * owner alone.
+ */
+int acr_dir_open_beneath(int folder, const char *name, bool make) ACR_MUST_USE;
 /*
  * Reads a descriptor to its end, of at most `max` bytes; owned. `timeout_ms` 0: however long it
  * takes; an interrupt (may be NULL) is seen within a tenth of a second. `name` is what errors call
@@ -268,6 +282,10 @@ bool acr_owner_is_alive(const AcrOwner *owner, const AcrOwner *self);
 
 /* ---- Child processes ---- */
 
+/* The program that a name without a slash means: the first in the absolute folders of PATH, never one
+ * of the current folder, which may be a stranger's repository. Owned (g_free); NULL: there is none. */
+char *acr_program_find(const char *name) ACR_MUST_USE;
+
 /* The two ends of a stream that may be long: its first bytes and its last ones. */
 typedef struct {
     GByteArray *head, *tail; /* the tail: at least its last bytes, at most twice as many */
@@ -285,7 +303,7 @@ GBytes *acr_ends_finish(AcrEnds *ends) ACR_MUST_USE;
 /* What to run. Zero-initialise; argv is all that is needed. All borrowed for the call. */
 typedef struct {
     const char *const
-        *argv; /* NULL-terminated; argv[0] is looked up in PATH when it holds no slash */
+        *argv; /* NULL-terminated; argv[0] without a slash is looked up by acr_program_find */
     const char *const *envp; /* NULL-terminated NAME=VALUE; NULL: this process's environment */
     const char *cwd;         /* NULL: this process's */
     const void *input;       /* bytes for standard input; NULL: /dev/null */

@@ -9,7 +9,10 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 int acr_fd_above(int fd, gsize n)
 {
@@ -47,11 +50,28 @@ static int set_attributes(posix_spawnattr_t *attributes)
     return err ? err : posix_spawnattr_setsigmask(attributes, &none);
 }
 
+char *acr_program_find(const char *name)
+{
+    const char *path = g_getenv("PATH");
+    g_auto(GStrv) folders = g_strsplit(path ? path : DEFAULT_PATH, ":", -1);
+    for (guint i = 0; folders[i]; i++) {
+        struct stat st;
+        g_autofree char *file = g_build_filename(folders[i], name, NULL);
+        if (*folders[i] == '/' && stat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+            access(file, X_OK) == 0)
+            return g_steal_pointer(&file);
+    }
+    return NULL;
+}
+
 int acr_child_start(const char *const *argv, const char *const *envp, const char *cwd,
                     const int *fds, gsize n_fds, pid_t *out_pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
+    g_autofree char *program = strchr(argv[0], '/') ? g_strdup(argv[0]) : acr_program_find(argv[0]);
+    if (!program)
+        return ENOENT;
     int err = posix_spawn_file_actions_init(&actions);
     if (err)
         return err;
@@ -64,8 +84,8 @@ int acr_child_start(const char *const *argv, const char *const *envp, const char
     if (!err)
         err = set_attributes(&attributes);
     if (!err)
-        err = posix_spawnp(out_pid, argv[0], &actions, &attributes, (char *const *)argv,
-                           envp ? (char *const *)envp : environ);
+        err = posix_spawn(out_pid, program, &actions, &attributes, (char *const *)argv,
+                          envp ? (char *const *)envp : environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return err;

@@ -18,6 +18,7 @@
 #define LOOK_MS 100 /* how often a wait looks for an interrupt */
 #define TEMPORARY_PREFIX ".acr-"
 #define TEMPORARY_NAME TEMPORARY_PREFIX "XXXXXX"
+#define MAX_NAMES 100u
 
 void acr_fd_close(int *fd)
 {
@@ -155,6 +156,14 @@ static int fsync_again(int fd)
     return rc == 0 ? 0 : errno;
 }
 
+static bool sync_folder(int fd, const char *path, GError **error)
+{
+    int err = fsync_again(fd);
+    if (err != 0 && err != EINVAL && err != ENOTSUP) /* file systems that have no such thing */
+        return acr_base_fail(error, err, "cannot sync folder '%s'", path);
+    return true;
+}
+
 /* Returns 0 or an errno; the descriptor stays open. */
 static int fill(int fd, const void *data, gsize len, mode_t mode)
 {
@@ -164,25 +173,46 @@ static int fill(int fd, const void *data, gsize len, mode_t mode)
     return err ? err : fsync_again(fd);
 }
 
-bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
-                           GError **error)
+/* A new file of a name that acr_file_is_temporary knows; -1 with errno. */
+static int make_temporary(int folder, char *name, gsize room)
 {
-    g_autofree char *folder = g_path_get_dirname(path);
-    g_autofree char *temporary = g_build_filename(folder, TEMPORARY_NAME, NULL);
-    ACR_AUTO_FD fd = mkostemp(temporary, O_CLOEXEC);
+    for (guint i = 0; i < MAX_NAMES; i++) {
+        g_snprintf(name, (gulong)room, TEMPORARY_PREFIX "%06x", g_random_int() & 0xffffff);
+        int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+bool acr_file_write_atomic_at(int folder, const char *name, const char *path, const void *data,
+                              gsize len, mode_t mode, GError **error)
+{
+    char temporary[sizeof TEMPORARY_NAME];
+    ACR_AUTO_FD fd = make_temporary(folder, temporary, sizeof temporary);
     if (fd < 0)
         return acr_base_fail(error, errno, "cannot write '%s'", path);
     int err = fill(fd, data, len, mode ? mode : DEFAULT_MODE);
     if (close(fd) != 0 && err == 0 && errno != EINTR)
         err = errno; /* NFS and quotas may answer only here */
     fd = -1;
-    if (err == 0 && rename(temporary, path) != 0)
+    if (err == 0 && renameat(folder, temporary, folder, name) != 0)
         err = errno;
     if (err != 0) {
-        unlink(temporary);
+        unlinkat(folder, temporary, 0);
         return acr_base_fail(error, err, "cannot write '%s'", path);
     }
-    return acr_dir_sync(folder, error);
+    return sync_folder(folder, path, error);
+}
+
+bool acr_file_write_atomic(const char *path, const void *data, gsize len, mode_t mode,
+                           GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    ACR_AUTO_FD fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return acr_base_fail(error, errno, "cannot write '%s'", path);
+    return acr_file_write_atomic_at(fd, name, path, data, len, mode, error);
 }
 
 bool acr_dir_sync(const char *path, GError **error)
@@ -190,10 +220,7 @@ bool acr_dir_sync(const char *path, GError **error)
     ACR_AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return acr_base_fail(error, errno, "cannot open folder '%s'", path);
-    int err = fsync_again(fd);
-    if (err != 0 && err != EINVAL && err != ENOTSUP) /* file systems that have no such thing */
-        return acr_base_fail(error, err, "cannot sync folder '%s'", path);
-    return true;
+    return sync_folder(fd, path, error);
 }
 
 char *acr_sha256_hex(const void *data, gsize len)

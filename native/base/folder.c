@@ -48,6 +48,25 @@ bool acr_dir_make(const char *path, GError **error)
     return make_one(path, error);
 }
 
+int acr_dir_open_beneath(int folder, const char *name, bool make)
+{
+    int fd = fcntl(folder, F_DUPFD_CLOEXEC, 0);
+    for (const char *slash; fd >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
+        ACR_AUTO_FD parent = fd;
+        g_autofree char *part = g_strndup(name, (gsize)(slash - name));
+        if (strcmp(part, "..") == 0) {
+            errno = ELOOP;
+            return -1;
+        }
+        if (make && mkdirat(parent, part, 0700) != 0 && errno != EEXIST)
+            return -1;
+        fd = openat(parent, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && errno == ENOTDIR)
+            errno = ELOOP;
+    }
+    return fd;
+}
+
 typedef struct {
     const char *path; /* of the whole tree, for messages */
     int top;          /* its descriptor */

@@ -124,16 +124,6 @@ static int start(const AcrSpawn *spawn, const ChildFds *fds, pid_t *out_pid)
     return acr_child_start(spawn->argv, spawn->envp, spawn->cwd, all, n_child_fds(spawn), out_pid);
 }
 
-/* Whether `err` of a start means that there is no such program: the search of PATH may end in a
- * folder we may not list. */
-static bool is_absent(int err, const char *program)
-{
-    if (err != EACCES || strchr(program, '/'))
-        return err == ENOENT;
-    g_autofree char *found = g_find_program_in_path(program);
-    return !found;
-}
-
 /* Said before the start, since afterwards "no such file" could be the folder or the program. */
 static bool check_folder(const char *cwd, GError **error)
 {
@@ -369,8 +359,7 @@ bool acr_spawn_run(const AcrSpawn *spawn, AcrSpawnResult *out, GError **error)
     int err = ok ? start(spawn, &fds, &child.pid) : 0;
     close_child_fds(&fds);
     if (err)
-        ok = acr_base_fail(error, is_absent(err, spawn->argv[0]) ? ENOENT : err, "cannot run '%s'",
-                           spawn->argv[0]);
+        ok = acr_base_fail(error, err, "cannot run '%s'", spawn->argv[0]);
     g_auto(AcrSpawnResult) result = {0};
     if (ok) {
         run_to_end(spawn, &child, started, &result);

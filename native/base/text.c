@@ -62,6 +62,29 @@ GArray *acr_text_lines(const char *text, gsize len)
     return starts;
 }
 
+/* Marks, embeddings, overrides and isolates of direction. */
+static bool turns_direction(gunichar c)
+{
+    return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069);
+}
+
+char *acr_text_visible(const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    GString *out = g_string_sized_new(strlen(valid));
+    for (const char *at = valid, *next; *at; at = next) {
+        gunichar c = g_utf8_get_char(at);
+        bool is_control = (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0);
+        next = g_utf8_next_char(at);
+        if (is_control || turns_direction(c))
+            g_string_append_printf(out, "\\u%04x", c);
+        else
+            g_string_append_len(out, at, next - at);
+    }
+    return g_string_free(out, FALSE);
+}
+
 static bool is_continuation(char c)
 {
     return ((unsigned char)c & 0xC0) == 0x80;

@@ -38,13 +38,13 @@ static bool fail_errno(GError **error, int number, const char *what, const char 
                          "cannot %s journal '%s': %s", what, path, g_strerror(number));
 }
 
-/* A journal that is to be appended to is never reached through a symbolic link. */
+/* A journal is never reached through a symbolic link. */
 static bool open_file(AcrJournal *journal, guint64 *out_size, GError **error)
 {
-    int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
     struct stat st;
 
-    flags |= journal->mode == ACR_JOURNAL_APPEND ? O_RDWR | O_CREAT | O_NOFOLLOW : O_RDONLY;
+    flags |= journal->mode == ACR_JOURNAL_APPEND ? O_RDWR | O_CREAT : O_RDONLY;
     journal->fd = open(journal->path, flags, 0644);
     if (journal->fd < 0 || fstat(journal->fd, &st) != 0)
         return fail_errno(error, errno, "open", journal->path);

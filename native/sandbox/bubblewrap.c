@@ -55,11 +55,10 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
 {
     State *state = sandbox->state = g_new0(State, 1);
     sandbox->tree_uid = geteuid() == 0 && is_user(ROOT_RUNS_AS) ? ROOT_RUNS_AS : -1;
-    g_autofree char *program = g_find_program_in_path("bwrap");
-    if (!program)
+    state->program = acr_program_find("bwrap");
+    if (!state->program)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
                                 "bubblewrap is not installed (Debian: apt-get install bubblewrap)");
-    state->program = g_canonicalize_filename(program, NULL);
     state->stage = find_stage(state->program);
     if (!state->stage)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,

@@ -165,7 +165,7 @@ bool acr_tree_export(AcrSnapshot *snapshot, const char *dir, gint64 uid, char **
         all[i] = i;
     self.too_big = g_string_new(NULL);
     pthread_mutex_init(&self.lock, NULL);
-    acr_snapshot_read_many(snapshot, all, n, take_entry, &self);
+    acr_snapshot_read_many(snapshot, all, n, true, take_entry, &self); /* others will share it */
     pthread_mutex_destroy(&self.lock);
     *out_remark = self.too_big->len
                       ? g_strdup_printf("too large for the sandbox: %s", self.too_big->str)

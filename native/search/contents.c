@@ -135,7 +135,7 @@ void acr_search_load(AcrSearch *search)
             g_array_append_val(entries, entry);
     }
     acr_snapshot_read_many(search->snapshot, (const gsize *)(void *)entries->data, entries->len,
-                           keep_read, search);
+                           false, keep_read, search);
 }
 
 typedef struct {
@@ -183,7 +183,7 @@ const GPtrArray *acr_search_others(AcrSearch *search)
     search->others_partial = entries->len > ACR_SEARCH_OTHER_FILES;
     for (guint i = 0; i < entries->len && !search->others_partial; i += ACR_SEARCH_OTHERS_AT_ONCE) {
         guint n = MIN(entries->len - i, ACR_SEARCH_OTHERS_AT_ONCE);
-        acr_snapshot_read_many(search->snapshot, all + i, n, keep_other, &others);
+        acr_snapshot_read_many(search->snapshot, all + i, n, false, keep_other, &others);
         search->others_partial = others.bytes > ACR_SEARCH_OTHER_BYTES;
     }
     for (guint i = 0; i < entries->len; i++) {

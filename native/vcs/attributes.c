@@ -1,68 +1,244 @@
 /*
  * The `diff` attribute of changed files, as the snapshot's own .gitattributes files (with the
- * overlay's changes) set it.
+ * overlay's changes) set it: the nearest file decides, in it the last rule, of that the last word.
  *
- * libgit2 does the matching: the .gitattributes files on the way to each changed path are put into
- * the index of a repository that exists in memory only, and attributes are asked of that index.
+ * Our own, since the time that libgit2's wildcards take grows with a power of the stars in a
+ * pattern, which a stranger or a model writes. Rules of repository and user are not asked for.
  */
 #include <string.h>
 
-#include <git2/sys/repository.h>
-
 #include "vcs_private.h"
 
-/* Names of the .gitattributes files that exist on the way to `paths`; owned. */
-static GHashTable *find_files(const AcrOverlay *overlay, char **paths)
+#define MAX_FILE_BYTES (4u * 1024 * 1024) /* a larger file is passed over */
+#define MAX_LINE_BYTES 2048u              /* a longer line is passed over, as by git */
+#define MAX_RULES 100000u
+#define BLANKS " \t\r"
+#define MACRO "[attr]"
+
+/* What one word of a line does. */
+typedef struct {
+    char *name;
+    char *value; /* "" of "name", NULL of "-name" and of "!name" */
+    bool is_unset;
+} Word;
+
+typedef struct {
+    char *pattern;
+    gsize base;    /* length of the path of the file's folder, with its slash */
+    bool anchored; /* a slash in it: matched against the path, else against the name */
+    GArray *words; /* of Word */
+    char *folder;  /* that path */
+} Rule;
+
+struct AcrVcsAttributes {
+    GArray *rules;      /* of Rule, the strongest last */
+    GHashTable *macros; /* name -> GArray of Word */
+};
+
+static void word_clear(Word *word)
 {
-    GHashTable *files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_free(word->name);
+    g_free(word->value);
+}
+
+static void rule_clear(Rule *rule)
+{
+    g_free(rule->pattern);
+    g_free(rule->folder);
+    g_array_unref(rule->words);
+}
+
+/* ---- Reading ---- */
+
+static bool is_name(const char *name)
+{
+    for (const char *at = name; *at; at++)
+        if (!g_ascii_isalnum(*at) && !strchr("-._", *at))
+            return false;
+    return *name && *name != '-';
+}
+
+/* The words of a line behind its pattern; owned; NULL: git passes over such a line. */
+static GArray *read_words(const char *text)
+{
+    GArray *words = g_array_new(FALSE, FALSE, sizeof(Word));
+    g_array_set_clear_func(words, (GDestroyNotify)word_clear);
+    g_auto(GStrv) parts = g_strsplit_set(text, BLANKS, -1);
+    for (guint i = 0; parts[i]; i++) {
+        char *name = parts[i], *equals = strchr(name, '=');
+        bool is_off = *name == '-' || *name == '!';
+        if (!*name)
+            continue;
+        if (equals)
+            *equals = '\0';
+        if (!is_name(name + is_off)) {
+            g_array_unref(words);
+            return NULL;
+        }
+        Word word = {.name = g_strdup(name + is_off), .is_unset = *name == '!'};
+        word.value = is_off ? NULL : g_strdup(equals ? equals + 1 : "");
+        g_array_append_val(words, word);
+    }
+    return words;
+}
+
+/* Takes the pattern off the beginning of a line, out of its quotes; owned. */
+static char *take_pattern(const char **line)
+{
+    const char *start = *line, *end = start + strcspn(start, BLANKS);
+    if (*start != '"') {
+        *line = end;
+        return g_strndup(start, (gsize)(end - start));
+    }
+    for (end = start + 1; *end && *end != '"'; end++)
+        end += *end == '\\' && end[1];
+    g_autofree char *quoted = g_strndup(start + 1, (gsize)(end - start - 1));
+    *line = *end ? end + 1 : end;
+    return g_strcompress(quoted);
+}
+
+static void add_line(AcrVcsAttributes *attributes, const char *line, const char *folder)
+{
+    line += strspn(line, BLANKS);
+    if (!*line || *line == '#' || strlen(line) >= MAX_LINE_BYTES)
+        return;
+    bool is_macro = g_str_has_prefix(line, MACRO);
+    if (is_macro) {
+        line += strlen(MACRO);
+        line += strspn(line, BLANKS);
+    }
+    g_autofree char *pattern = take_pattern(&line);
+    GArray *words = read_words(line);
+    gsize len = strlen(pattern);
+    if (words && is_macro && !*folder && is_name(pattern))
+        g_hash_table_replace(attributes->macros, g_steal_pointer(&pattern), words);
+    else if (!words || is_macro || len == 0 || *pattern == '!' || pattern[len - 1] == '/')
+        g_clear_pointer(&words, g_array_unref); /* none of them says anything of a file */
+    if (!words || !pattern)
+        return;
+    Rule rule = {.base = strlen(folder), .folder = g_strdup(folder), .words = words};
+    rule.anchored = strchr(pattern, '/') != NULL;
+    rule.pattern = g_strdup(pattern + (*pattern == '/'));
+    g_array_append_val(attributes->rules, rule);
+}
+
+static void add_file(AcrVcsAttributes *attributes, GBytes *content, const char *folder)
+{
+    gsize len;
+    const char *data = g_bytes_get_data(content, &len);
+    g_autofree char *text = g_strndup(data ? data : "", len);
+    char *line = g_str_has_prefix(text, "\xef\xbb\xbf") ? text + 3 : text;
+    while (line && len <= MAX_FILE_BYTES && attributes->rules->len < MAX_RULES) {
+        char *nl = strchr(line, '\n');
+        if (nl)
+            *nl = '\0';
+        add_line(attributes, line, folder);
+        line = nl ? nl + 1 : NULL;
+    }
+}
+
+/* The folders on the way to `paths`, "" among them, each with its slash; a folder stands behind those
+ * that it lies in. Owned. */
+static GPtrArray *folders_above(char **paths)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    GPtrArray *folders = g_ptr_array_new_with_free_func(g_free);
     for (gsize i = 0; paths[i]; i++) {
-        const char *name = paths[i]; /* behind the folder whose file is looked for */
-        while (name) {
-            g_autofree char *file =
-                g_strdup_printf("%.*s.gitattributes", (int)(name - paths[i]), paths[i]);
-            if (acr_overlay_has(overlay, file))
-                g_hash_table_add(files, g_steal_pointer(&file));
-            const char *slash = strchr(name, '/');
-            name = slash ? slash + 1 : NULL;
+        for (const char *name = paths[i]; name;) {
+            g_autofree char *folder = g_strndup(paths[i], (gsize)(name - paths[i]));
+            if (!g_hash_table_contains(seen, folder)) {
+                g_hash_table_add(seen, folder);
+                g_ptr_array_add(folders, g_steal_pointer(&folder));
+            }
+            name = strchr(name, '/');
+            name = name ? name + 1 : NULL;
         }
     }
-    return files;
+    return folders;
 }
 
-git_repository *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths, GError **error)
+AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths, GError **error)
 {
-    g_autoptr(GHashTable) files = find_files(overlay, paths);
-    g_autoptr(git_repository) git = NULL;
-    g_autoptr(git_index) index = NULL;
-    bool ok = acr_vcs_memory_open(&git) && git_index_new(&index) == 0;
-    GHashTableIter iter;
-    gpointer path;
-    g_hash_table_iter_init(&iter, files);
-    while (ok && g_hash_table_iter_next(&iter, &path, NULL)) {
-        g_autoptr(GBytes) content = acr_overlay_read(overlay, path, error);
+    g_autoptr(AcrVcsAttributes) attributes = g_new0(AcrVcsAttributes, 1);
+    attributes->rules = g_array_new(FALSE, FALSE, sizeof(Rule));
+    g_array_set_clear_func(attributes->rules, (GDestroyNotify)rule_clear);
+    attributes->macros =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
+    add_line(attributes, MACRO "binary -diff -merge -text", "");
+    g_autoptr(GPtrArray) folders = folders_above(paths);
+    for (guint i = 0; i < folders->len; i++) {
+        g_autofree char *file = g_strconcat(folders->pdata[i], ".gitattributes", NULL);
+        if (!acr_overlay_has(overlay, file))
+            continue;
+        g_autoptr(GBytes) content = acr_overlay_read(overlay, file, error);
         if (!content)
             return NULL;
-        ok = acr_vcs_memory_add(git, index, path, ACR_MODE_FILE, content);
+        add_file(attributes, content, folders->pdata[i]);
     }
-    if (ok && git_repository_set_index(git, index) == 0)
-        return g_steal_pointer(&git);
-    return ACR_NULL(acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot read .gitattributes"));
+    return g_steal_pointer(&attributes);
 }
 
-AcrVcsDiffKind acr_vcs_attributes_diff(git_repository *git, const char *path)
+void acr_vcs_attributes_free(AcrVcsAttributes *attributes)
 {
-    const char *value = NULL;
-    if (git_attr_get(&value, git, GIT_ATTR_CHECK_INDEX_ONLY | GIT_ATTR_CHECK_NO_SYSTEM, path,
-                     "diff") < 0)
-        return ACR_VCS_DIFF_AUTO;
-    switch (git_attr_value(value)) {
-    case GIT_ATTR_VALUE_TRUE:
-        return ACR_VCS_DIFF_TEXT;
-    case GIT_ATTR_VALUE_FALSE:
-        return ACR_VCS_DIFF_BINARY;
-    case GIT_ATTR_VALUE_STRING:
-        return g_str_equal(value, "python") ? ACR_VCS_DIFF_PYTHON : ACR_VCS_DIFF_AUTO;
-    default:
-        return ACR_VCS_DIFF_AUTO;
+    if (!attributes)
+        return;
+    g_array_unref(attributes->rules);
+    g_hash_table_unref(attributes->macros);
+    g_free(attributes);
+}
+
+/* ---- Asking ---- */
+
+static bool rule_matches(const Rule *rule, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return g_str_has_prefix(path, rule->folder) &&
+           acr_vcs_wildmatch(rule->pattern,
+                             rule->anchored ? path + rule->base
+                             : slash        ? slash + 1
+                                            : path,
+                             false);
+}
+
+/* The word that decides on `diff`, of words that are weaker than those in `decided`; NULL: none. A
+ * macro that is set stands for its own words. */
+static const Word *find_word(const AcrVcsAttributes *attributes, const GArray *words,
+                             GHashTable *decided)
+{
+    for (guint i = words->len; i > 0; i--) {
+        const Word *word = &g_array_index(words, Word, i - 1), *inside = NULL;
+        if (!g_hash_table_add(decided, word->name))
+            continue;
+        if (strcmp(word->name, "diff") == 0)
+            return word;
+        const GArray *macro = g_hash_table_lookup(attributes->macros, word->name);
+        if (macro && word->value && !*word->value)
+            inside = find_word(attributes, macro, decided);
+        if (inside)
+            return inside;
     }
+    return NULL;
+}
+
+static AcrVcsDiffKind kind_of(const Word *word)
+{
+    if (!word || word->is_unset)
+        return ACR_VCS_DIFF_AUTO;
+    if (!word->value)
+        return ACR_VCS_DIFF_BINARY;
+    if (!*word->value)
+        return ACR_VCS_DIFF_TEXT;
+    return strcmp(word->value, "python") == 0 ? ACR_VCS_DIFF_PYTHON : ACR_VCS_DIFF_AUTO;
+}
+
+AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path)
+{
+    g_autoptr(GHashTable) decided = g_hash_table_new(g_str_hash, g_str_equal);
+    const Word *word = NULL;
+    for (guint i = attributes->rules->len; i > 0 && !word; i--) {
+        const Rule *rule = &g_array_index(attributes->rules, Rule, i - 1);
+        if (rule_matches(rule, path))
+            word = find_word(attributes, rule->words, decided);
+    }
+    return kind_of(word);
 }

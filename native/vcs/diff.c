@@ -161,7 +161,7 @@ GBytes *acr_overlay_diff(const AcrOverlay *overlay, GError **error)
     g_auto(GStrv) paths = acr_overlay_changed(overlay);
     if (!acr_vcs_init(error))
         return NULL;
-    g_autoptr(git_repository) attributes = acr_vcs_attributes_new(overlay, paths, error);
+    g_autoptr(AcrVcsAttributes) attributes = acr_vcs_attributes_new(overlay, paths, error);
     if (!attributes)
         return NULL;
     for (gsize i = 0; paths[i]; i++) {

@@ -15,6 +15,9 @@
 
 #include "vcs_private.h"
 
+#define GIT_FILE_PREFIX "gitdir: "
+#define MAX_GIT_FILE_BYTES 8192u
+
 /* libgit2's options are process-wide and not thread-safe to set, hence one pthread_once; this is
  * all of our state. */
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
@@ -178,32 +181,65 @@ static bool check_format(git_config *config, const char *path, GError **error)
                "'%s' keeps its refs in another format than files, which cannot be read yet", path);
 }
 
-static bool is_set(git_config *config, const char *name)
+/* Whether two paths are the same folder. */
+static bool is_same_folder(const char *a, const char *b)
 {
-    git_config_entry *entry = NULL;
-    bool set = git_config_get_entry(&entry, config, name) == 0;
-    git_config_entry_free(entry);
-    return set;
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISDIR(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* Whether the `.git` of a folder is that git folder, or a file that names it: of a submodule, a linked
+ * worktree, a git folder that lies apart. */
+static bool leads_to(const char *folder, const char *git_folder)
+{
+    g_autofree char *dot_git = g_build_filename(folder, ".git", NULL);
+    if (is_same_folder(dot_git, git_folder))
+        return true;
+    g_autoptr(GBytes) bytes = acr_file_read(dot_git, MAX_GIT_FILE_BYTES, NULL);
+    g_autofree char *text = g_strchomp(acr_bytes_text(bytes));
+    if (!g_str_has_prefix(text, GIT_FILE_PREFIX))
+        return false;
+    g_autofree char *named = g_canonicalize_filename(text + strlen(GIT_FILE_PREFIX), folder);
+    return is_same_folder(named, git_folder);
 }
 
 /*
- * Whether libgit2's guess of a working tree is one. It takes the folder around any git folder that
- * is not said to be bare; git does so only if the git folder is called ".git" or was found through
- * a file of that name.
+ * The working tree: the nearest folder at or above `path` whose `.git` leads to the git folder that
+ * was opened. What the git folder itself says (core.worktree, a linked worktree's gitdir) does not
+ * count: it could name any folder of the user's. Owned; NULL: bare.
  */
-static bool has_worktree(git_repository *git, git_config *config)
+static char *find_worktree(git_repository *git, git_config *config, const char *path)
 {
     int bare = 0;
-    struct stat st;
-    const char *workdir = git_repository_workdir(git);
-    if (!workdir || git_repository_is_worktree(git))
-        return workdir != NULL;
-    if (git_config_get_bool(&bare, config, "core.bare") == 0 && bare)
-        return false;
-    if (is_set(config, "core.worktree") || g_str_has_suffix(git_repository_path(git), "/.git/"))
-        return true;
-    g_autofree char *link = g_build_filename(workdir, ".git", NULL);
-    return lstat(link, &st) == 0 && S_ISREG(st.st_mode);
+    if (!git_repository_is_worktree(git) && git_config_get_bool(&bare, config, "core.bare") == 0 &&
+        bare)
+        return NULL;
+    g_autofree char *at = acr_path_real(path);
+    for (;;) {
+        if (leads_to(at, git_repository_path(git)))
+            return g_steal_pointer(&at);
+        char *above = g_path_get_dirname(at);
+        bool is_root = strcmp(above, at) == 0;
+        g_free(at);
+        at = above;
+        if (is_root)
+            return NULL;
+    }
+}
+
+/* Puts the objects of a repository in the place of libgit2's own database. */
+static bool set_objects(git_repository *git, GError **error)
+{
+    git_buf path = GIT_BUF_INIT;
+    if (git_repository_item_path(&path, git, GIT_REPOSITORY_ITEM_OBJECTS) < 0)
+        return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects of '%s'",
+                                git_repository_path(git));
+    g_autoptr(git_odb) odb = acr_vcs_odb_open(path.ptr, error);
+    git_buf_dispose(&path);
+    return odb && (git_repository_set_odb(git, odb) == 0 ||
+                   acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects of '%s'",
+                                    git_repository_path(git)));
 }
 
 static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
@@ -214,9 +250,9 @@ static AcrRepo *open_git(git_repository *git, const char *path, GError **error)
         return ACR_NULL(acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED,
                                          "cannot read the configuration of '%s'", path));
     add_worktree_config(git, config);
-    if (!check_format(config, path, error))
+    if (!check_format(config, path, error) || !set_objects(git, error))
         return NULL;
-    const char *workdir = has_worktree(git, config) ? git_repository_workdir(git) : NULL;
+    g_autofree char *workdir = find_worktree(git, config, path);
     return repo_new(g_steal_pointer(&mine), git_repository_path(git), workdir);
 }
 

@@ -133,6 +133,7 @@ typedef struct {
     gsize n;
     gsize next;    /* first entry that no thread has taken yet */
     char *objects; /* the folder of the repository's objects, or NULL */
+    bool check;    /* contents against their ids */
     AcrSnapshotSink *sink;
     void *user;
 } Reading;
@@ -140,9 +141,7 @@ typedef struct {
 static void *read_share(void *data)
 {
     Reading *reading = data;
-    g_autoptr(git_odb) odb = NULL;
-    if (reading->objects && git_odb_open(&odb, reading->objects) < 0)
-        odb = NULL;
+    g_autoptr(git_odb) odb = reading->objects ? acr_vcs_odb_open(reading->objects, NULL) : NULL;
     for (;;) {
         gsize from = __atomic_fetch_add(&reading->next, READ_BATCH, __ATOMIC_RELAXED);
         if (from >= reading->n)
@@ -150,7 +149,8 @@ static void *read_share(void *data)
         for (gsize i = from; i < MIN(from + READ_BATCH, reading->n); i++) {
             g_autoptr(GError) error = NULL;
             gsize index = reading->entries[i];
-            g_autoptr(GBytes) bytes = read_entry(reading->snapshot, odb, index, false, &error);
+            g_autoptr(GBytes) bytes =
+                read_entry(reading->snapshot, odb, index, reading->check, &error);
             reading->sink(reading->user, index, bytes, error);
         }
     }
@@ -177,12 +177,16 @@ static guint threads_for(gsize n)
     return (guint)MIN(batches, (gsize)CLAMP(cores, 1, (long)ACR_VCS_MAX_READERS));
 }
 
-void acr_snapshot_read_many(AcrSnapshot *snapshot, const gsize *entries, gsize n,
+void acr_snapshot_read_many(AcrSnapshot *snapshot, const gsize *entries, gsize n, bool check,
                             AcrSnapshotSink *sink, void *user)
 {
     pthread_t threads[ACR_VCS_MAX_READERS];
-    Reading reading = {
-        .snapshot = snapshot, .entries = entries, .n = n, .sink = sink, .user = user};
+    Reading reading = {.snapshot = snapshot,
+                       .entries = entries,
+                       .n = n,
+                       .check = check,
+                       .sink = sink,
+                       .user = user};
     g_autofree char *objects = reading.objects = objects_folder(snapshot->repo);
     guint wanted = threads_for(n), started = 0;
     while (started + 1 < wanted &&

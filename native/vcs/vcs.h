@@ -33,7 +33,8 @@ typedef struct AcrRepo AcrRepo;
 
 /*
  * Opens `path`: a working tree (or a folder in it: the repository around it), a bare repository, a
- * linked worktree, or a plain folder. The owner does not matter, nor do extensions that concern
+ * linked worktree, or a plain folder. The working tree is the folder whose `.git` leads to the git
+ * folder, never one that core.worktree names. The owner does not matter, nor do extensions that concern
  * writers only (partialClone, worktreeConfig, preciousObjects, relativeWorktrees); any other is
  * UNSUPPORTED, by name. Errors: NOT_FOUND (no such folder), UNSUPPORTED, FAILED (a file; a `.git`
  * that leads nowhere).
@@ -125,10 +126,11 @@ typedef void AcrSnapshotSink(void *user, gsize index, GBytes *bytes, const GErro
 /*
  * Reads many contents on as many threads as there are cores, this one included, and returns when
  * the sink had each of `entries` (n indices, borrowed) once. The sink is called from all the
- * threads, in no order, and must not use the repository. Contents in the repository are not checked
- * against their ids (a read of one is): what is kept under an id must not come from here.
+ * threads, in no order, and must not use the repository. Contents in the repository are checked
+ * against their ids (as a read of one is) only where `check` says so: what is kept under an id, or
+ * under a digest of ids, must be.
  */
-void acr_snapshot_read_many(AcrSnapshot *snapshot, const gsize *entries, gsize n,
+void acr_snapshot_read_many(AcrSnapshot *snapshot, const gsize *entries, gsize n, bool check,
                             AcrSnapshotSink *sink, void *user);
 
 /*

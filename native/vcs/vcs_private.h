@@ -44,6 +44,12 @@ bool acr_vcs_memory_add(git_repository *git, git_index *index, const char *path,
 /* For g_ptr_array_sort of char *: by byte. */
 int acr_vcs_compare_names(const void *a, const void *b);
 
+/* ---- odb.c ---- */
+
+/* The objects that lie in a repository's folder of them, and in its alternates; owned (git_odb_free).
+ * Errors: TOO_BIG (alternates), FAILED. */
+git_odb *acr_vcs_odb_open(const char *objects, GError **error) ACR_MUST_USE;
+
 /* ---- snapshot.c ---- */
 
 /* Where the content of an entry is (its `where`). */
@@ -144,11 +150,15 @@ typedef enum {
     ACR_VCS_DIFF_PYTHON, /* the driver for Python: other words of context in hunk headers */
 } AcrVcsDiffKind;
 
-/* A repository in memory whose index holds the .gitattributes files of `overlay` that concern `paths`;
- * owned. Errors: those of acr_overlay_read, FAILED. */
-git_repository *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
-                                       GError **error) ACR_MUST_USE;
-AcrVcsDiffKind acr_vcs_attributes_diff(git_repository *git, const char *path);
+/* The rules of the .gitattributes files of `overlay` that concern `paths`. */
+typedef struct AcrVcsAttributes AcrVcsAttributes;
+/* Owned. Errors: those of acr_overlay_read. */
+AcrVcsAttributes *acr_vcs_attributes_new(const AcrOverlay *overlay, char **paths,
+                                         GError **error) ACR_MUST_USE;
+void acr_vcs_attributes_free(AcrVcsAttributes *attributes);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrVcsAttributes, acr_vcs_attributes_free)
+/* O(rules * (pattern * path)). */
+AcrVcsDiffKind acr_vcs_attributes_diff(const AcrVcsAttributes *attributes, const char *path);
 
 /* ---- diff_hunks.c, diff_binary.c ---- */
 

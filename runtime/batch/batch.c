@@ -28,6 +28,15 @@ typedef struct {
 
 /* ---- One task ---- */
 
+/* Whether what the batch is to write below its folder lies there: a folder from elsewhere may hold a
+ * link that leads out of it. */
+static bool check_place(const char *path, GError **error)
+{
+    return !g_file_test(path, G_FILE_TEST_IS_SYMLINK) ||
+           acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED,
+                         "'%s' is a link in place of a folder; use another --out", path);
+}
+
 /* The spec of a task: that of the batch, with the task's own place and issue; owned JSON text. */
 static char *describe_task(const Batch *batch, const AcrInstance *instance, const char *repo)
 {
@@ -87,10 +96,13 @@ static void run_instance(const Batch *batch, const AcrInstance *instance, AcrRun
         .output_limit = MAX_RESULT_BYTES,
         .interrupt = batch->options->interrupt,
     };
+    g_autofree char *place =
+        g_build_filename(batch->options->spec->out, instance->instance_id, NULL);
+    bool is_ready = repo && check_place(place, &error);
     if (!repo)
         g_set_error(&error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_FAILED,
                     "no repository of '%s' in '%s'", instance->repo, repos);
-    if (repo && acr_spawn_run(&spawn, &ended, &error))
+    if (is_ready && acr_spawn_run(&spawn, &ended, &error))
         read_result(batch, &ended, out);
     else
         acr_run_result_fail(out, error, batch->options->interrupt);
@@ -182,8 +194,8 @@ static bool begin(Batch *batch, GError **error)
     const AcrRunSpec *spec = batch->options->spec;
     batch->shared_dir = acr_batch_shared_dir(spec->out);
     g_autofree char *ledger = acr_batch_ledger(batch->shared_dir);
-    if (!acr_dir_make(batch->shared_dir, error) || !acr_limits_init(&batch->limits, spec, error) ||
-        !acr_llm_resume(batch->shared_dir, error))
+    if (!check_place(batch->shared_dir, error) || !acr_dir_make(batch->shared_dir, error) ||
+        !acr_limits_init(&batch->limits, spec, error) || !acr_llm_resume(batch->shared_dir, error))
         return false;
     return acr_limits_open_batch(&batch->limits, spec, ledger, error);
 }

@@ -19,12 +19,19 @@ void acr_instance_free(AcrInstance *instance)
     g_free(instance);
 }
 
+#define MAX_NAME_BYTES 200u
+
+/* Whether the batch has a file or folder of that name beside the tasks'. */
+static bool is_own_name(const char *name)
+{
+    return g_ascii_strcasecmp(name, "preds.jsonl") == 0 || g_ascii_strcasecmp(name, "shared") == 0;
+}
+
 /* A name that may become a folder's: letters, digits, "_", "-", ".", at the start a letter, digit
- * or "_"; not one that the batch itself uses. */
+ * or "_". */
 static bool is_safe_name(const char *name, const char *also)
 {
-    if ((!g_ascii_isalnum(*name) && *name != '_') || strcmp(name, "preds.jsonl") == 0 ||
-        strcmp(name, "shared") == 0)
+    if ((!g_ascii_isalnum(*name) && *name != '_') || strlen(name) > MAX_NAME_BYTES)
         return false;
     for (const char *at = name; *at; at++)
         if (!g_ascii_isalnum(*at) && !strchr("_-.", *at) && !strchr(also, *at))
@@ -55,6 +62,10 @@ static AcrInstance *read_row(const AcrJson *row, const char *path, guint number,
     if (!is_safe || !is_safe_name(values[1], "/+"))
         return ACR_NULL(refuse(error, "row %u of '%s': '%s' cannot be the name of a folder", number,
                                path, is_safe ? values[1] : values[0]));
+    if (is_own_name(values[0]))
+        return ACR_NULL(refuse(
+            error, "row %u of '%s': the instance '%s' has the name of a file of the batch's own",
+            number, path, values[0]));
     AcrInstance *instance = g_new0(AcrInstance, 1);
     instance->instance_id = g_strdup(values[0]);
     instance->repo = g_strdup(values[1]);

@@ -5,7 +5,10 @@
  */
 #include "task/run_folder.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define META "meta.json"
@@ -33,6 +36,14 @@ static bool refuse(GError **error, const char *path, const char *why)
     return acr_task_refuse(error, "'%s' %s", path, why);
 }
 
+/* What opening a file or folder fails with, as base has it. */
+static AcrBaseError base_code(int err)
+{
+    return err == ENOENT                                    ? ACR_BASE_ERROR_NOT_FOUND
+           : err == ENOSPC || err == EDQUOT || err == EROFS ? ACR_BASE_ERROR_NO_SPACE
+                                                            : ACR_BASE_ERROR_FAILED;
+}
+
 bool acr_folder_check_parents(const AcrFolder *folder, const char *name, GError **error)
 {
     for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -44,22 +55,54 @@ bool acr_folder_check_parents(const AcrFolder *folder, const char *name, GError 
     return true;
 }
 
+/* Opens the folder that holds the file `name`, never through a link; -1. */
+static int open_parent(const AcrFolder *folder, const char *name, bool make, GError **error)
+{
+    g_autofree char *path = acr_folder_path(folder, name);
+    ACR_AUTO_FD root = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = root < 0 ? -1 : acr_dir_open_beneath(root, name, make);
+    int err = errno;
+    if (fd < 0 && err == ELOOP)
+        refuse(error, path, "lies behind a link in place of a folder; use another --out");
+    else if (fd < 0)
+        acr_set_error(error, ACR_BASE_ERROR, base_code(err), "cannot open the folder of '%s': %s",
+                      path, g_strerror(err));
+    return fd;
+}
+
 bool acr_folder_write(const AcrFolder *folder, const char *name, const void *data, gsize len,
                       GError **error)
 {
-    g_autofree char *path = acr_folder_path(folder, name);
-    g_autofree char *parent = g_path_get_dirname(path);
-    return acr_folder_check_parents(folder, name, error) && acr_dir_make(parent, error) &&
-           acr_file_write_atomic(path, data, len, 0644, error);
+    g_autofree char *path = acr_folder_path(folder, name), *leaf = g_path_get_basename(name);
+    ACR_AUTO_FD parent = open_parent(folder, name, true, error);
+    return parent >= 0 && acr_file_write_atomic_at(parent, leaf, path, data, len, 0644, error);
+}
+
+GBytes *acr_folder_read_file(const AcrFolder *folder, const char *name, gsize max, GError **error)
+{
+    g_autofree char *path = acr_folder_path(folder, name), *leaf = g_path_get_basename(name);
+    ACR_AUTO_FD parent = open_parent(folder, name, false, error);
+    if (parent < 0)
+        return NULL;
+    ACR_AUTO_FD fd =
+        openat(parent, leaf, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0)
+        return acr_fd_read_file(fd, path, max, error);
+    int err = errno;
+    if (err == ELOOP)
+        refuse(error, path, "is a link in place of a file; use another --out");
+    else
+        acr_set_error(error, ACR_BASE_ERROR, base_code(err), "cannot open '%s': %s", path,
+                      g_strerror(err));
+    return NULL;
 }
 
 AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name, GError **error)
 {
-    g_autofree char *path = acr_folder_path(folder, name);
-    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_JSON_FILE_MAX_BYTES, error);
+    g_autoptr(GBytes) bytes = acr_folder_read_file(folder, name, ACR_JSON_FILE_MAX_BYTES, error);
     AcrJson *json = acr_json_parse_bytes(bytes, error);
     if (bytes && !json)
-        g_prefix_error(error, "'%s' is damaged: ", path);
+        g_prefix_error(error, "'%s/%s' is damaged: ", folder->path, name);
     return json;
 }
 
@@ -148,9 +191,8 @@ static bool read_meta(AcrFolder *folder, GError **error)
     if (g_file_test(folder->path, G_FILE_TEST_EXISTS) &&
         !g_file_test(folder->path, G_FILE_TEST_IS_DIR))
         return refuse(error, folder->path, "is not a folder");
-    g_autofree char *path = acr_folder_path(folder, META);
     g_autoptr(GError) reason = NULL;
-    g_autoptr(GBytes) bytes = acr_file_read(path, ACR_META_MAX_BYTES, &reason);
+    g_autoptr(GBytes) bytes = acr_folder_read_file(folder, META, ACR_META_MAX_BYTES, &reason);
     if (!bytes) {
         if (g_error_matches(reason, ACR_BASE_ERROR, ACR_BASE_ERROR_NOT_FOUND))
             return true;
@@ -210,12 +252,22 @@ static void sweep(const char *path, guint depth)
     }
 }
 
+/* A run folder holds code and answers that are nobody else's. Some file systems know no modes. */
+static bool make_private(const char *path, GError **error)
+{
+    if (!acr_dir_make(path, error))
+        return false;
+    return chmod(path, 0700) == 0 || errno == EPERM ||
+           acr_set_error(error, ACR_TASK_ERROR, ACR_TASK_ERROR_ENVIRONMENT,
+                         "cannot make '%s' private: %s", path, g_strerror(errno));
+}
+
 bool acr_folder_open(const char *path, AcrFolder *out, GError **error)
 {
     g_auto(AcrFolder) folder = {.path = g_canonicalize_filename(path, NULL)};
     if (!read_meta(&folder, error))
         return false;
-    if (!folder.meta && (!check_free(folder.path, error) || !acr_dir_make(folder.path, error)))
+    if (!folder.meta && (!check_free(folder.path, error) || !make_private(folder.path, error)))
         return false;
     if (!take_lock(&folder, path, error))
         return false;

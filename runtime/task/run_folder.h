@@ -55,6 +55,10 @@ bool acr_folder_write(const AcrFolder *folder, const char *name, const void *dat
 /* Writes meta.json in the given state. `meta` is changed (member "state") and borrowed. */
 bool acr_folder_write_meta(AcrFolder *folder, AcrJson *meta, AcrFolderState state,
                            GError **error) ACR_MUST_USE;
+/* Reads a file in it, of at most `max` bytes, never through a link (USAGE); owned. Errors: those of
+ * acr_file_read. */
+GBytes *acr_folder_read_file(const AcrFolder *folder, const char *name, gsize max,
+                             GError **error) ACR_MUST_USE;
 /* The JSON of a file in it; owned. */
 AcrJson *acr_folder_read_json(const AcrFolder *folder, const char *name,
                               GError **error) ACR_MUST_USE;

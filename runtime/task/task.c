@@ -160,6 +160,17 @@ static bool take_up(Task *task, GError **error)
 
 /* ---- What the folder holds ---- */
 
+/* The repository that the run began with: as it was given, which tells its working tree, where it is
+ * still the same one. */
+static AcrRepo *open_recorded(const Task *task, GError **error)
+{
+    g_autoptr(AcrRepo) given = acr_repo_open(task->spec->repo, NULL);
+    g_autofree char *own = given ? acr_path_real(acr_repo_path(given)) : NULL,
+                    *recorded = acr_path_real(task->git_dir);
+    return g_strcmp0(own, recorded) == 0 ? g_steal_pointer(&given)
+                                         : acr_repo_open(task->git_dir, error);
+}
+
 /* The snapshot that the folder was started with, whatever has become of the working tree. */
 static bool load_snapshot(Task *task, GError **error)
 {
@@ -169,7 +180,7 @@ static bool load_snapshot(Task *task, GError **error)
     acr_progress_stage(task->host->progress, 0, "snapshot", 0);
     task->git_dir = acr_bytes_text(git_dir);
     if (acr_json_get_bool(described, "git", false)) {
-        task->workspace.repo = acr_repo_open(task->git_dir, error);
+        task->workspace.repo = open_recorded(task, error);
         if (!task->workspace.repo)
             return false;
     }
@@ -425,8 +436,7 @@ static char *find_difference(const AcrFolder *folder, GHashTable *artifacts)
 {
     g_autoptr(GList) paths = g_list_sort(g_hash_table_get_keys(artifacts), (GCompareFunc)g_strcmp0);
     for (GList *at = paths; at; at = at->next) {
-        g_autofree char *full = acr_folder_path(folder, at->data);
-        g_autoptr(GBytes) recorded = acr_file_read(full, G_MAXINT32, NULL);
+        g_autoptr(GBytes) recorded = acr_folder_read_file(folder, at->data, G_MAXINT32, NULL);
         if (!recorded || !g_bytes_equal(recorded, g_hash_table_lookup(artifacts, at->data)))
             return g_strdup(at->data);
     }
@@ -487,8 +497,8 @@ static bool replay_attempts(Task *task, AcrRunResult *out, GError **error)
 /* The spec of the recorded run; its issue is the folder's. */
 static bool read_spec(const AcrFolder *folder, AcrRunSpec *out, GError **error)
 {
-    g_autofree char *path = acr_folder_path(folder, ACR_FILE_ISSUE);
-    g_autoptr(GBytes) issue = acr_file_read(path, ACR_ISSUE_MAX_BYTES, error);
+    g_autoptr(GBytes) issue =
+        acr_folder_read_file(folder, ACR_FILE_ISSUE, ACR_ISSUE_MAX_BYTES, error);
     if (!issue)
         return false;
     if (!acr_meta_read(folder->meta, out, error)) {

@@ -5,6 +5,7 @@
 #include "verbs/verbs_private.h"
 
 #include <string.h>
+#include <sys/time.h>
 
 #include "http/http.h"
 
@@ -121,8 +122,20 @@ static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, G
            acr_run_spec_complete(spec, error);
 }
 
+/* The time of the run, and of the batch that it is of, holds also where something hangs. */
+static void bound_time(const AcrRunSpec *spec)
+{
+    gint64 ms = spec->max_ms > 0 ? spec->max_ms : G_MAXINT64;
+    if (spec->batch_deadline_us > 0)
+        ms = MIN(ms, MAX(spec->batch_deadline_us - g_get_monotonic_time(), 0) / 1000);
+    struct itimerval timer = {.it_value.tv_sec = (time_t)(ms / 1000 + 1 + ACR_GRACE_S)};
+    if (ms < G_MAXINT64)
+        (void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
 {
+    bound_time(spec);
     char *cache = spec->no_cache ? NULL : acr_host_default_cache(ACR_CACHE_OUTLINES);
     host->cache = cache;
     host->jobs = (guint)MAX(spec->jobs, 0);

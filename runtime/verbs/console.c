@@ -65,7 +65,7 @@ static void on_note(void *ctx, const char *line)
 {
     AcrConsole *console = ctx;
     if (console->verbose)
-        fprintf(stderr, "    %s\n", line);
+        acr_verb_tell("    %s\n", line);
 }
 
 static void on_warn(void *ctx, const char *line)
@@ -115,7 +115,7 @@ const AcrProgress *acr_console_progress(AcrConsole *console)
 void acr_console_status(AcrConsole *console, const char *text)
 {
     g_free(console->status);
-    console->status = g_strdup(text);
+    console->status = acr_one_line(text);
     draw(console);
 }
 
@@ -129,9 +129,9 @@ void acr_console_say(AcrConsole *console, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    wipe(console);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    g_autofree char *line = g_strdup_vprintf(format, args);
     va_end(args);
+    wipe(console);
+    acr_verb_tell("%s\n", line);
     draw(console);
 }

@@ -11,11 +11,20 @@
 
 char *acr_one_line(const char *text)
 {
-    char *line = g_strdup(text);
+    char *line = acr_text_visible(text);
     for (char *at = line; *at; at++)
         if (g_ascii_iscntrl(*at))
             *at = ' ';
     return line;
+}
+
+void acr_verb_tell(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *text = g_strdup_vprintf(format, args), *shown = acr_text_visible(text);
+    va_end(args);
+    fputs(shown, stderr);
 }
 
 static void complain(const char *message, const char *hint)

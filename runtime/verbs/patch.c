@@ -4,7 +4,6 @@
  */
 #include "verbs/verbs_private.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static AcrJson *result_to_json(const char *file, const AcrPatchResult *result)
@@ -26,8 +25,8 @@ static AcrOut print_result(const char *file, const AcrPatchResult *result, bool 
         return acr_out_json(object);
     }
     if (*result->message)
-        fprintf(stderr, "%s: %s\n%s\n", file, acr_extract_status_name(result->status),
-                result->message);
+        acr_verb_tell("%s: %s\n%s\n", file, acr_extract_status_name(result->status),
+                      result->message);
     return acr_out_bytes(result->diff);
 }
 

@@ -10,7 +10,10 @@
 
 static AcrOut out(const void *data, gsize len)
 {
-    int err = acr_fd_write_all(STDOUT_FILENO, data, len);
+    g_autofree char *repaired = isatty(STDOUT_FILENO) ? acr_utf8_repair(data, len) : NULL;
+    g_autofree char *shown = repaired ? acr_text_visible(repaired) : NULL;
+    int err = shown ? acr_fd_write_all(STDOUT_FILENO, shown, strlen(shown))
+                    : acr_fd_write_all(STDOUT_FILENO, data, len);
     if (err == 0 || err == EPIPE)
         return err ? ACR_OUT_CLOSED : ACR_OUT_WRITTEN;
     fprintf(stderr, "acr-host: cannot write to standard output: %s\n", g_strerror(err));

@@ -8,6 +8,9 @@
 #include "base/base.h"
 #include "task/task.h"
 
+/* Seconds in which what was interrupted, or whose time is over, must end by itself. */
+#define ACR_GRACE_S 10
+
 typedef struct AcrVerb AcrVerb;
 struct AcrVerb {
     const char *name;

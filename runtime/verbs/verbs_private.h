@@ -6,7 +6,10 @@
 
 /* ---- Messages (messages.c) ---- */
 
-/* A text as one line, whatever stands in the paths, names and foreign texts that it repeats; owned. */
+/* Prints on stderr, as acr_text_visible has it: texts of models, repositories and servers may be in it. */
+void acr_verb_tell(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* A text as one line, visible, whatever stands in the paths, names and foreign texts that it repeats;
+ * owned. */
 char *acr_one_line(const char *text) ACR_MUST_USE;
 /* Prints "acr-host VERB: message" as one line and returns the exit code; VERB is the one that was
  * started (g_get_prgname). */
@@ -23,7 +26,8 @@ typedef enum {
     ACR_OUT_CLOSED, /* the reader has gone away (| head): no error, and silence */
     ACR_OUT_FAILED, /* told on stderr */
 } AcrOut;
-/* Writes all to stdout. After anything but WRITTEN the caller writes no more. */
+/* Writes all to stdout: as it is, for it is data, but to a terminal as acr_text_visible has it. After
+ * anything but WRITTEN the caller writes no more. */
 AcrOut acr_out_bytes(GBytes *bytes) ACR_MUST_USE; /* NULL: nothing */
 AcrOut acr_out_text(const char *text) ACR_MUST_USE;
 AcrOut acr_out_json(const AcrJson *json) ACR_MUST_USE; /* one line */
@@ -37,7 +41,8 @@ GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
 /* Sets options and arguments from argv, without defaults. Errors: USAGE of task. */
 bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec,
                             GError **error) ACR_MUST_USE;
-/* Sets what a spec says of the cache and of jobs. The cache's path, which the host borrows; owned. */
+/* Sets what a spec says of the cache, of jobs, and of time: a SIGALRM comes ACR_GRACE_S after its end.
+ * The cache's path, which the host borrows; owned. */
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST_USE;
 /* What --help prints, with rare options too for --help-all; owned. */
 char *acr_help_text(const AcrVerb *verb, bool is_all) ACR_MUST_USE;

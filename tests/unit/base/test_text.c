@@ -64,6 +64,26 @@ static void validity_does_not_depend_on_where_a_character_lies(void)
             assert_validates_as_glib(before, texts[i]);
 }
 
+static void what_a_terminal_obeys_is_shown_as_text(void)
+{
+    static const char *const pairs[][2] = {
+        {"", ""},
+        {"a\tb\n\u00e9\u20ac\U0001f600", "a\tb\n\u00e9\u20ac\U0001f600"},
+        {"\x1b[31m\r\x07\x7f", "\\u001b[31m\\u000d\\u0007\\u007f"},
+        {"\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0", "\\u0080\\u009b\\u009f\xc2\xa0"},
+        {"\u202a\u202e\u2066\u2069\u200e\u200f\u061c\u2029",
+         "\\u202a\\u202e\\u2066\\u2069\\u200e\\u200f\\u061c\u2029"},
+        {"\x9b"
+         "31m",
+         "\ufffd"
+         "31m"},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(pairs); i++) {
+        g_autofree char *shown = acr_text_visible(pairs[i][0]);
+        g_assert_cmpstr(shown, ==, pairs[i][1]);
+    }
+}
+
 static void assert_lines(const char *text, const char *expected)
 {
     g_autoptr(GArray) starts = acr_text_lines(text, strlen(text));
@@ -253,6 +273,8 @@ static void a_character_the_encoding_lacks_is_an_error(void)
 
 void add_text_tests(void)
 {
+    g_test_add_func("/base/text/what_a_terminal_obeys_is_shown_as_text",
+                    what_a_terminal_obeys_is_shown_as_text);
     g_test_add_func("/base/text/repair_replaces_each_invalid_byte_and_nul",
                     repair_replaces_each_invalid_byte_and_nul);
     g_test_add_func("/base/text/validity_does_not_depend_on_where_a_character_lies",

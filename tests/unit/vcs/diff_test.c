@@ -394,6 +394,42 @@ static void changed_attributes(void)
     expect_gits(&box, overlay, snapshot, NULL, NULL);
 }
 
+/* Macros, words that take back or repeat others, quoted patterns, lines that git passes over. */
+static void attribute_rules(void)
+{
+    static const char *const texts[] = {
+        "[attr]snake diff=python\n[attr]adder snake\n*.py adder\n",
+        "[attr]binary diff=python\n*.py binary\n",
+        "*.py binary\n*.py -binary\n",
+        "*.py binary !diff\n",
+        "*.py diff=python -diff diff\n",
+        "\"name with blank.py\" -diff\n!*.py -diff\n",
+        "*.py -diff -=x\n  **/*.py\tdiff=python\n",
+    };
+    static const char body[] = "class A:\n    def f(self):\n        1\n        2\n        3\n"
+                               "        4\n        5\n";
+    static const char changed[] =
+        "class A:\n    def f(self):\n        1\n        2\n        3\n        6\n";
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_auto(Sandbox) box;
+        sandbox_init(&box);
+        make_repo(&box, "r");
+        put(&box, "r/.gitattributes", texts[i]);
+        put(&box, "r/sub/.gitattributes", "b.py !diff\n");
+        put(&box, "r/a.py", body);
+        put(&box, "r/sub/b.py", body);
+        put(&box, "r/name with blank.py", body);
+        commit_all(&box, "r");
+        g_autoptr(AcrSnapshot) snapshot = commit_ok(&box, "r", "HEAD");
+        g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+        write_ok(overlay, "a.py", changed);
+        write_ok(overlay, "sub/b.py", changed);
+        write_ok(overlay, "name with blank.py", changed);
+        g_test_message("%s", texts[i]);
+        expect_gits(&box, overlay, snapshot, NULL, NULL);
+    }
+}
+
 static void missing_content(void)
 {
     g_auto(Sandbox) box;
@@ -420,6 +456,7 @@ void add_diff_tests(void)
     g_test_add_func("/vcs/diff/binary_files_are_literals_or_deltas", binary_files);
     g_test_add_func("/vcs/diff/symlinks_and_changes_of_type", symlinks);
     g_test_add_func("/vcs/diff/attributes_of_the_overlay_count", changed_attributes);
+    g_test_add_func("/vcs/diff/rules_of_attributes_are_gits", attribute_rules);
     g_test_add_func("/vcs/diff/missing_content_is_an_error", missing_content);
     g_test_add_func("/vcs/diff/random_changes_give_gits_bytes", random_changes);
 }

@@ -48,7 +48,7 @@ static void read_all(AcrSnapshot *snapshot, Given *given)
                      .times = g_new0(guint, n + 1),
                      .n = n};
     pthread_mutex_init(&given->lock, NULL);
-    acr_snapshot_read_many(snapshot, entries, n, keep, given);
+    acr_snapshot_read_many(snapshot, entries, n, false, keep, given);
 }
 
 /* Reads everything at once and one by one; the answers must be the same. */
@@ -171,7 +171,7 @@ static void nothing_to_read(void)
     sandbox_init(&box);
     put(&box, "plain/f", "x");
     g_autoptr(AcrSnapshot) snapshot = worktree_ok(&box, "plain");
-    acr_snapshot_read_many(snapshot, NULL, 0, NULL, NULL);
+    acr_snapshot_read_many(snapshot, NULL, 0, false, NULL, NULL);
     expect_as_single(snapshot);
 }
 

@@ -1,0 +1,87 @@
+/*
+ * The object database of a repository, put together here from the folders of objects that it has:
+ * its own and those that `info/alternates` names, bounded in number and depth. In each, packs are
+ * read by odb_packs.c and loose objects by odb_loose.c.
+ *
+ * libgit2's own database is not used: it maps whatever lies there (multi-pack indexes and commit
+ * graphs too), and believes what that says of its size.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "odb_private.h"
+
+#define MAX_DEPTH 5u /* of alternates of alternates, as git has it */
+#define MAX_FOLDERS 64u
+#define MAX_LIST_BYTES (256u * 1024)
+#define LOOSE_PRIORITY 1
+#define PACKS_PRIORITY 2
+
+typedef struct {
+    git_odb *odb;
+    GHashTable *seen; /* real paths of the folders that were added */
+} Adding;
+
+static bool add_folder(Adding *adding, const char *folder, guint depth, GError **error);
+
+static bool add_backends(git_odb *odb, const char *folder, GError **error)
+{
+    git_odb_backend *packs = acr_vcs_odb_packs(folder), *loose = acr_vcs_odb_loose(folder);
+    if (git_odb_add_alternate(odb, packs, PACKS_PRIORITY) < 0) {
+        packs->free(packs);
+        loose->free(loose);
+        return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects in '%s'",
+                                folder);
+    }
+    if (git_odb_add_alternate(odb, loose, LOOSE_PRIORITY) == 0)
+        return true;
+    loose->free(loose);
+    return acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects in '%s'", folder);
+}
+
+/* What info/alternates of a folder names, a path a line; what is not a folder is passed over, as git
+ * does. */
+static bool add_alternates(Adding *adding, const char *folder, guint depth, GError **error)
+{
+    struct stat st;
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *list = g_build_filename(folder, "info", "alternates", NULL);
+    if (stat(list, &st) < 0)
+        return true;
+    g_autoptr(GBytes) bytes = acr_file_read(list, MAX_LIST_BYTES, &reason);
+    if (!bytes)
+        return acr_vcs_fail(error, ACR_VCS_ERROR_FAILED, "%s", reason->message);
+    g_autofree char *text = acr_bytes_text(bytes);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (guint i = 0; lines[i]; i++) {
+        g_autofree char *path =
+            *lines[i] && *lines[i] != '#' ? g_canonicalize_filename(lines[i], folder) : NULL;
+        if (path && stat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+            !add_folder(adding, path, depth + 1, error))
+            return false;
+    }
+    return true;
+}
+
+static bool add_folder(Adding *adding, const char *folder, guint depth, GError **error)
+{
+    char *real = acr_path_real(folder);
+    if (!g_hash_table_add(adding->seen, real))
+        return true;
+    if (depth > MAX_DEPTH || g_hash_table_size(adding->seen) > MAX_FOLDERS)
+        return acr_vcs_fail(error, ACR_VCS_ERROR_TOO_BIG,
+                            "'%s' names too many alternates, or alternates of alternates", folder);
+    return add_backends(adding->odb, folder, error) && add_alternates(adding, folder, depth, error);
+}
+
+git_odb *acr_vcs_odb_open(const char *objects, GError **error)
+{
+    g_autoptr(git_odb) odb = NULL;
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    if (git_odb_new(&odb) < 0) {
+        acr_vcs_fail_git(error, ACR_VCS_ERROR_FAILED, "cannot use the objects in '%s'", objects);
+        return NULL;
+    }
+    Adding adding = {odb, seen};
+    return add_folder(&adding, objects, 0, error) ? g_steal_pointer(&odb) : NULL;
+}

@@ -1,0 +1,315 @@
+/*
+ * The packs of one folder: each is read by libgit2's backend for a single pack, but only after its
+ * index was found to be what it says, and only for objects whose chain of deltas ends.
+ *
+ * libgit2 1.5 multiplies what an index says in 32 bits and then reads what is not mapped, and it
+ * follows deltas that are based on each other for ever. A pack that does not stand the look is
+ * passed over: its objects are missing.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "odb_private.h"
+
+#define MAX_PACKS 10000u
+#define MAX_DELTAS 10000u /* of one chain; git makes at most 4095 */
+#define INDEX_HEAD 8u
+#define FANOUT_BYTES 1024u
+#define TRAILER_BYTES 40u /* the sums of the pack and of the index */
+#define PACK_HEAD 12u
+#define PACK_TRAILER 20u
+#define FAR_OFFSET 0x80000000u
+
+typedef struct {
+    char *name; /* "pack-….idx" */
+    git_odb_backend *inner;
+    GMappedFile *index, *pack;
+    const guint8 *fanout, *ids, *offsets, *far;
+    guint32 n;     /* objects */
+    gsize n_far;   /* offsets of 64 bits */
+    gsize id_step; /* bytes from one id, or offset, to the next; in version 1 they lie together */
+    gsize offset_step;
+} Pack;
+
+typedef struct {
+    git_odb_backend parent;
+    char *folder;     /* objects/pack */
+    GPtrArray *packs; /* of Pack, by name; the last one used first */
+    bool is_listed;
+} Packs;
+
+static void pack_free(Pack *pack)
+{
+    if (pack->inner)
+        pack->inner->free(pack->inner);
+    g_clear_pointer(&pack->index, g_mapped_file_unref);
+    g_clear_pointer(&pack->pack, g_mapped_file_unref);
+    g_free(pack->name);
+    g_free(pack);
+}
+
+static guint32 read_32(const guint8 *at)
+{
+    return (guint32)at[0] << 24 | (guint32)at[1] << 16 | (guint32)at[2] << 8 | at[3];
+}
+
+/* ---- The index ---- */
+
+/* Finds the tables of an index, in version 2 or, without a head, 1. */
+static bool lay_out(Pack *pack)
+{
+    const guint8 *data = (const guint8 *)g_mapped_file_get_contents(pack->index);
+    guint64 len = g_mapped_file_get_length(pack->index);
+    bool is_new = len >= INDEX_HEAD && memcmp(data, "\377tOc\0\0\0\2", INDEX_HEAD) == 0;
+    guint64 head = is_new ? INDEX_HEAD : 0, step = is_new ? 28 : 24;
+    if (len < head + FANOUT_BYTES + TRAILER_BYTES)
+        return false;
+    pack->fanout = data + head;
+    for (guint i = 1; i < 256; i++)
+        if (read_32(pack->fanout + 4 * (gsize)i) < read_32(pack->fanout + 4 * (gsize)(i - 1)))
+            return false;
+    pack->n = read_32(pack->fanout + FANOUT_BYTES - 4);
+    guint64 tables = FANOUT_BYTES + head + pack->n * step, rest = len - TRAILER_BYTES;
+    if (tables > rest || (!is_new && tables != rest) || (rest - tables) % 8 != 0)
+        return false;
+    pack->n_far = (rest - tables) / 8;
+    pack->ids = pack->fanout + FANOUT_BYTES + (is_new ? 0 : 4);
+    pack->id_step = is_new ? GIT_OID_RAWSZ : step;
+    pack->offsets = is_new ? pack->ids + pack->n * (gsize)24 : pack->fanout + FANOUT_BYTES;
+    pack->offset_step = is_new ? 4 : step;
+    pack->far = data + tables;
+    return pack->n_far <= pack->n;
+}
+
+/* Where an object begins in the pack; 0: it is not there, or beyond it. */
+static guint64 find_offset(const Pack *pack, const guint8 *id)
+{
+    guint32 low = *id ? read_32(pack->fanout + 4 * (gsize)(*id - 1)) : 0,
+            high = read_32(pack->fanout + 4 * (gsize)*id);
+    while (low < high) {
+        guint32 middle = low + (high - low) / 2;
+        int order = memcmp(id, pack->ids + middle * pack->id_step, GIT_OID_RAWSZ);
+        if (order == 0) {
+            guint64 offset = read_32(pack->offsets + middle * pack->offset_step);
+            guint64 far = offset & ~(guint64)FAR_OFFSET;
+            if (!(offset & FAR_OFFSET) || pack->offset_step != 4)
+                return offset;
+            const guint8 *at = pack->far + far * 8;
+            return far < pack->n_far ? (guint64)read_32(at) << 32 | read_32(at + 4) : 0;
+        }
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return 0;
+}
+
+/* ---- Chains of deltas ---- */
+
+/* Skips bytes of a number, the last of which lacks the highest bit; false at the pack's end. */
+static bool skip_number(const guint8 **at, const guint8 *end)
+{
+    while (*at < end && **at & 0x80)
+        (*at)++;
+    return (*at)++ < end;
+}
+
+/* How far back the base of a delta lies, in git's numbers for that; 0: too far. */
+static guint64 read_distance(const guint8 *at, const guint8 *end)
+{
+    guint64 distance = 0;
+    for (bool more = true; more; at++) {
+        if (at >= end || distance >> 56)
+            return 0;
+        distance |= *at & 127;
+        more = *at & 0x80;
+        if (more)
+            distance = (distance + 1) << 7;
+    }
+    return distance;
+}
+
+/* Where the object begins that the one at `offset` is based on: 0 where it is whole; false where that
+ * cannot be. */
+static bool find_base(const Pack *pack, guint64 offset, guint64 *out)
+{
+    const guint8 *start = (const guint8 *)g_mapped_file_get_contents(pack->pack),
+                 *end = start + g_mapped_file_get_length(pack->pack) - PACK_TRAILER;
+    if (offset < PACK_HEAD || offset >= (guint64)(end - start))
+        return false;
+    const guint8 *at = start + offset;
+    guint type = *at >> 4 & 7;
+    if (!skip_number(&at, end))
+        return false;
+    *out = 0;
+    if (type == GIT_OBJECT_OFS_DELTA) {
+        guint64 distance = read_distance(at, end);
+        *out = offset - distance;
+        return distance > 0 && distance < offset;
+    }
+    if (type == GIT_OBJECT_REF_DELTA) {
+        *out = end - at >= GIT_OID_RAWSZ ? find_offset(pack, at) : 0;
+        return *out != 0;
+    }
+    return type >= GIT_OBJECT_COMMIT && type <= GIT_OBJECT_TAG;
+}
+
+static bool chain_ends(const Pack *pack, guint64 offset)
+{
+    for (guint i = 0; i < MAX_DELTAS; i++) {
+        if (!find_base(pack, offset, &offset))
+            return false;
+        if (offset == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- The packs ---- */
+
+static GMappedFile *map_regular(const char *path, gsize least)
+{
+    struct stat st;
+    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || (guint64)st.st_size < least)
+        return NULL;
+    return g_mapped_file_new(path, FALSE, NULL);
+}
+
+static Pack *pack_open(const char *folder, const char *name)
+{
+    Pack *pack = g_new0(Pack, 1);
+    g_autofree char *index = g_build_filename(folder, name, NULL);
+    g_autofree char *data = g_strdup_printf("%.*spack", (int)strlen(index) - 3, index);
+    pack->name = g_strdup(name);
+    pack->index = map_regular(index, FANOUT_BYTES);
+    pack->pack = map_regular(data, PACK_HEAD + PACK_TRAILER);
+    if (!pack->index || !pack->pack || !lay_out(pack) ||
+        git_odb_backend_one_pack(&pack->inner, index) < 0)
+        pack->inner = NULL; /* known by name, so that it is not looked at again */
+    return pack;
+}
+
+/* Opens the packs that are not open yet. */
+static int packs_refresh(git_odb_backend *backend)
+{
+    Packs *packs = (Packs *)backend;
+    packs->is_listed = true;
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < packs->packs->len; i++)
+        g_hash_table_add(known, ((Pack *)packs->packs->pdata[i])->name);
+    g_autoptr(GDir) dir = g_dir_open(packs->folder, 0, NULL);
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        if (g_str_has_suffix(name, ".idx") && !g_hash_table_contains(known, name) &&
+            packs->packs->len < MAX_PACKS)
+            g_ptr_array_add(packs->packs, pack_open(packs->folder, name));
+    }
+    return 0;
+}
+
+/* The pack that holds an object; NULL: none does. */
+static Pack *find_pack(Packs *packs, const git_oid *id, guint64 *out_offset)
+{
+    if (!packs->is_listed)
+        (void)packs_refresh(&packs->parent);
+    for (guint i = 0; i < packs->packs->len; i++) {
+        Pack *pack = packs->packs->pdata[i];
+        guint64 offset = pack->inner ? find_offset(pack, id->id) : 0;
+        if (offset == 0)
+            continue;
+        packs->packs->pdata[i] = packs->packs->pdata[0];
+        packs->packs->pdata[0] = pack;
+        *out_offset = offset;
+        return pack;
+    }
+    return NULL;
+}
+
+/* As find_pack, of an object that can be read. 0 or libgit2's code. */
+static int use_pack(git_odb_backend *backend, const git_oid *id, git_odb_backend **out)
+{
+    guint64 offset;
+    const Pack *pack = find_pack((Packs *)backend, id, &offset);
+    if (!pack)
+        return GIT_ENOTFOUND;
+    *out = pack->inner;
+    return chain_ends(pack, offset) ? 0 : acr_vcs_odb_fail("an object of a pack is damaged");
+}
+
+static int packs_read(void **out, size_t *out_len, git_object_t *out_type, git_odb_backend *backend,
+                      const git_oid *id)
+{
+    git_odb_backend *inner;
+    int rc = use_pack(backend, id, &inner);
+    return rc ? rc : inner->read(out, out_len, out_type, inner, id);
+}
+
+static int packs_read_header(size_t *out_size, git_object_t *out_type, git_odb_backend *backend,
+                             const git_oid *id)
+{
+    git_odb_backend *inner;
+    int rc = use_pack(backend, id, &inner);
+    return rc ? rc : inner->read_header(out_size, out_type, inner, id);
+}
+
+static int packs_exists(git_odb_backend *backend, const git_oid *id)
+{
+    guint64 offset;
+    return find_pack((Packs *)backend, id, &offset) != NULL;
+}
+
+static int packs_exists_prefix(git_oid *out, git_odb_backend *backend, const git_oid *prefix,
+                               size_t len)
+{
+    Packs *packs = (Packs *)backend;
+    bool found = false;
+    if (!packs->is_listed)
+        (void)packs_refresh(backend);
+    for (guint i = 0; i < packs->packs->len; i++) {
+        git_oid id;
+        git_odb_backend *inner = ((Pack *)packs->packs->pdata[i])->inner;
+        int rc = inner ? inner->exists_prefix(&id, inner, prefix, len) : GIT_ENOTFOUND;
+        if (rc == GIT_EAMBIGUOUS || (rc == 0 && found && !git_oid_equal(out, &id)))
+            return GIT_EAMBIGUOUS;
+        if (rc == 0)
+            git_oid_cpy(out, &id);
+        found = found || rc == 0;
+    }
+    return found ? 0 : GIT_ENOTFOUND;
+}
+
+static int packs_read_prefix(git_oid *out_id, void **out, size_t *out_len, git_object_t *out_type,
+                             git_odb_backend *backend, const git_oid *prefix, size_t len)
+{
+    git_oid id;
+    int rc = packs_exists_prefix(&id, backend, prefix, len);
+    if (rc == 0)
+        rc = packs_read(out, out_len, out_type, backend, &id);
+    if (rc == 0)
+        git_oid_cpy(out_id, &id);
+    return rc;
+}
+
+static void packs_free(git_odb_backend *backend)
+{
+    Packs *packs = (Packs *)backend;
+    g_ptr_array_unref(packs->packs);
+    g_free(packs->folder);
+    g_free(packs);
+}
+
+git_odb_backend *acr_vcs_odb_packs(const char *objects)
+{
+    Packs *packs = g_new0(Packs, 1);
+    git_odb_init_backend(&packs->parent, GIT_ODB_BACKEND_VERSION);
+    packs->folder = g_build_filename(objects, "pack", NULL);
+    packs->packs = g_ptr_array_new_with_free_func((GDestroyNotify)pack_free);
+    packs->parent.read = packs_read;
+    packs->parent.read_prefix = packs_read_prefix;
+    packs->parent.read_header = packs_read_header;
+    packs->parent.exists = packs_exists;
+    packs->parent.exists_prefix = packs_exists_prefix;
+    packs->parent.refresh = packs_refresh;
+    packs->parent.free = packs_free;
+    return &packs->parent;
+}

@@ -1,0 +1,23 @@
+/*
+ * Private to the object database: its backends, and what they share.
+ */
+#ifndef ACR_ODB_PRIVATE_H
+#define ACR_ODB_PRIVATE_H
+
+#include <git2/sys/odb_backend.h>
+
+#include "vcs_private.h"
+
+/* The packs of a folder of objects, and its loose objects; owned (->free). Nothing is opened before it
+ * is asked for. Errors come by git_error_set_str, as libgit2's do. */
+git_odb_backend *acr_vcs_odb_packs(const char *objects) ACR_MUST_USE;
+git_odb_backend *acr_vcs_odb_loose(const char *objects) ACR_MUST_USE;
+
+/* Sets libgit2's error and returns GIT_ERROR. */
+static inline int acr_vcs_odb_fail(const char *why)
+{
+    git_error_set_str(GIT_ERROR_ODB, why);
+    return GIT_ERROR;
+}
+
+#endif

@@ -1,0 +1,91 @@
+"""Git repositories that mean harm: objects whose ids lie, packs and indexes that no git would write."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from repos import Repo
+
+COMMIT, TREE, BLOB = 1, 2, 3
+REF_DELTA = 7
+
+
+def object_file(repo: Repo, oid: str) -> Path:
+    """Where a loose object lies."""
+    return repo.path / ".git" / "objects" / oid[:2] / oid[2:]
+
+
+def raw_object(kind: str, content: bytes, size: int | None = None) -> bytes:
+    """The inflated text of a loose object; `size` is what it says of itself."""
+    return f"{kind} {len(content) if size is None else size}\0".encode() + content
+
+
+def lie(repo: Repo, oid: str, kind: str, content: bytes, size: int | None = None) -> None:
+    """Put a loose object of other content in the place of an id."""
+    path = object_file(repo, oid)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.write_bytes(zlib.compress(raw_object(kind, content, size)))
+
+
+def tree(entries: Iterable[tuple[str, str, str]]) -> bytes:
+    """A tree's content, of (mode, name, id)."""
+    return b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(oid) for mode, name, oid in entries)
+
+
+def commit_of(tree_id: str) -> bytes:
+    """A commit's content."""
+    who = "t <t@localhost> 1577836800 +0000"
+    return f"tree {tree_id}\nauthor {who}\ncommitter {who}\n\nplanted\n".encode()
+
+
+def add(repo: Repo, kind: str, content: bytes) -> str:
+    """Write an honest loose object of any content, as git's own commands would refuse to; its id."""
+    oid = hashlib.sha1(raw_object(kind, content)).hexdigest()
+    lie(repo, oid, kind, content)
+    return oid
+
+
+def set_head(repo: Repo, oid: str) -> None:
+    """Let the current branch be that commit, unseen by git."""
+    (repo.path / ".git" / "refs" / "heads" / "main").write_text(oid + "\n")
+
+
+def _entry_head(kind: int, size: int) -> bytes:
+    out, byte = b"", kind << 4 | size & 15
+    size >>= 4
+    while size:
+        out += bytes([byte | 0x80])
+        byte, size = size & 127, size >> 7
+    return out + bytes([byte])
+
+
+def index_of(ids: list[str], offsets: list[int], pack_sum: bytes, fanout: list[int] | None = None) -> bytes:
+    """A pack's index (version 2); `fanout` is what it says of how many ids there are."""
+    honest = [sum(int(oid[:2], 16) <= byte for oid in ids) for byte in range(256)]
+    body = b"\377tOc" + struct.pack(">I", 2) + struct.pack(">256I", *(fanout or honest))
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    body += b"".join(bytes.fromhex(ids[i]) for i in order) + b"\0\0\0\0" * len(ids)
+    body += b"".join(struct.pack(">I", offsets[i]) for i in order) + pack_sum
+    return body + hashlib.sha1(body).digest()
+
+
+def plant_pack(
+    repo: Repo, ids: list[str], entries: list[tuple[int, bytes, bytes]], fanout: list[int] | None = None
+) -> Path:
+    """Write a pack of (type, base id for deltas, inflated content) under ids that need not be theirs; its index."""
+    pack, offsets = b"PACK" + struct.pack(">II", 2, len(entries)), []
+    for kind, base, content in entries:
+        offsets.append(len(pack))
+        pack += _entry_head(kind, len(content)) + base + zlib.compress(content)
+    pack_sum = hashlib.sha1(pack).digest()
+    folder = repo.path / ".git" / "objects" / "pack"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"pack-{pack_sum.hex()}.pack"
+    path.write_bytes(pack + pack_sum)
+    path.with_suffix(".idx").write_bytes(index_of(ids, offsets, pack_sum, fanout))
+    return path.with_suffix(".idx")
