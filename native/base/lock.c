@@ -8,10 +8,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#define STEP_US 5000u
+#define LEFT_BEHIND_US 2000000u
 
 struct AcrLock {
     int fd;
@@ -40,17 +44,37 @@ static void write_holder(int fd)
         (void)!pwrite(fd, text, strlen(text), 0);
 }
 
+/* Whether the process that wrote its id has ended: the lock is held then by what it was about to
+ * start, until that has become another program. */
+static bool is_left_behind(int fd)
+{
+    long pid = holder_of(fd);
+    return pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* Takes the lock; false with errno. */
+static bool take(int fd)
+{
+    for (guint waited = 0;; waited += STEP_US) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        if (errno == EWOULDBLOCK && (waited >= LEFT_BEHIND_US || !is_left_behind(fd))) {
+            errno = EWOULDBLOCK;
+            return false;
+        }
+        if (errno != EWOULDBLOCK && errno != EINTR && errno != ESRCH)
+            return false;
+        g_usleep(STEP_US);
+    }
+}
+
 AcrLock *acr_lock_take(const char *path, GError **error)
 {
     ACR_AUTO_FD fd =
         open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW, 0644);
     if (fd < 0)
         return ACR_NULL(acr_base_fail(error, errno, "cannot open lock '%s'", path));
-    int rc;
-    do
-        rc = flock(fd, LOCK_EX | LOCK_NB);
-    while (rc != 0 && errno == EINTR);
-    if (rc != 0) {
+    if (!take(fd)) {
         if (errno == EWOULDBLOCK)
             set_busy(error, fd, path);
         else
