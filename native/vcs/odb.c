@@ -24,9 +24,23 @@ typedef struct {
 
 static bool add_folder(Adding *adding, const char *folder, guint depth, GError **error);
 
+/* Of both backends. */
+static int read_prefix(git_oid *out_id, void **out, size_t *out_len, git_object_t *out_type,
+                       git_odb_backend *backend, const git_oid *prefix, size_t len)
+{
+    git_oid id;
+    int rc = backend->exists_prefix(&id, backend, prefix, len);
+    if (rc == 0)
+        rc = backend->read(out, out_len, out_type, backend, &id);
+    if (rc == 0)
+        git_oid_cpy(out_id, &id);
+    return rc;
+}
+
 static bool add_backends(git_odb *odb, const char *folder, GError **error)
 {
     git_odb_backend *packs = acr_vcs_odb_packs(folder), *loose = acr_vcs_odb_loose(folder);
+    packs->read_prefix = loose->read_prefix = read_prefix;
     if (git_odb_add_alternate(odb, packs, PACKS_PRIORITY) < 0) {
         packs->free(packs);
         loose->free(loose);

@@ -166,18 +166,6 @@ static int loose_exists_prefix(git_oid *out, git_odb_backend *backend, const git
     return *found && git_oid_fromstr(out, found) == 0 ? 0 : GIT_ENOTFOUND;
 }
 
-static int loose_read_prefix(git_oid *out_id, void **out, size_t *out_len, git_object_t *out_type,
-                             git_odb_backend *backend, const git_oid *prefix, size_t len)
-{
-    git_oid id;
-    int rc = loose_exists_prefix(&id, backend, prefix, len);
-    if (rc == 0)
-        rc = loose_read(out, out_len, out_type, backend, &id);
-    if (rc == 0)
-        git_oid_cpy(out_id, &id);
-    return rc;
-}
-
 static void loose_free(git_odb_backend *backend)
 {
     g_free(((Loose *)backend)->objects);
@@ -190,7 +178,6 @@ git_odb_backend *acr_vcs_odb_loose(const char *objects)
     git_odb_init_backend(&loose->parent, GIT_ODB_BACKEND_VERSION);
     loose->objects = g_strdup(objects);
     loose->parent.read = loose_read;
-    loose->parent.read_prefix = loose_read_prefix;
     loose->parent.read_header = loose_read_header;
     loose->parent.exists = loose_exists;
     loose->parent.exists_prefix = loose_exists_prefix;

@@ -278,18 +278,6 @@ static int packs_exists_prefix(git_oid *out, git_odb_backend *backend, const git
     return found ? 0 : GIT_ENOTFOUND;
 }
 
-static int packs_read_prefix(git_oid *out_id, void **out, size_t *out_len, git_object_t *out_type,
-                             git_odb_backend *backend, const git_oid *prefix, size_t len)
-{
-    git_oid id;
-    int rc = packs_exists_prefix(&id, backend, prefix, len);
-    if (rc == 0)
-        rc = packs_read(out, out_len, out_type, backend, &id);
-    if (rc == 0)
-        git_oid_cpy(out_id, &id);
-    return rc;
-}
-
 static void packs_free(git_odb_backend *backend)
 {
     Packs *packs = (Packs *)backend;
@@ -305,7 +293,6 @@ git_odb_backend *acr_vcs_odb_packs(const char *objects)
     packs->folder = g_build_filename(objects, "pack", NULL);
     packs->packs = g_ptr_array_new_with_free_func((GDestroyNotify)pack_free);
     packs->parent.read = packs_read;
-    packs->parent.read_prefix = packs_read_prefix;
     packs->parent.read_header = packs_read_header;
     packs->parent.exists = packs_exists;
     packs->parent.exists_prefix = packs_exists_prefix;

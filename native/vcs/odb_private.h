@@ -9,7 +9,7 @@
 #include "vcs_private.h"
 
 /* The packs of a folder of objects, and its loose objects; owned (->free). Nothing is opened before it
- * is asked for. Errors come by git_error_set_str, as libgit2's do. */
+ * is asked for; read_prefix is left to who adds them. Errors come by git_error_set_str, as libgit2's do. */
 git_odb_backend *acr_vcs_odb_packs(const char *objects) ACR_MUST_USE;
 git_odb_backend *acr_vcs_odb_loose(const char *objects) ACR_MUST_USE;
 

@@ -15,6 +15,13 @@ void acr_py_fields_add(GByteArray *fields, const void *data, gsize len)
         g_byte_array_append(fields, data, (guint)len);
 }
 
+void acr_py_fields_add_bytes(GByteArray *fields, GBytes *bytes)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(bytes, &len);
+    acr_py_fields_add(fields, data, len);
+}
+
 GPtrArray *acr_py_texts_split(GBytes *data)
 {
     g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);

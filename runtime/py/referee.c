@@ -119,13 +119,6 @@ bool acr_py_referee_ask(AcrRefereeWorker *worker, const char *function, bool wit
 
 /* ---- The referee ---- */
 
-static void add_bytes(GByteArray *fields, GBytes *bytes)
-{
-    gsize len;
-    const void *data = g_bytes_get_data(bytes, &len);
-    acr_py_fields_add(fields, data, len);
-}
-
 /* Of a file that Python does not survive. */
 static bool ended_python(const GError *error)
 {
@@ -138,7 +131,7 @@ static bool compiles(void *ctx, const char *path, GBytes *source, bool *out_ok, 
 {
     GByteArray *fields = g_byte_array_new();
     acr_py_fields_add(fields, path, strlen(path));
-    add_bytes(fields, source);
+    acr_py_fields_add_bytes(fields, source);
     g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields);
     g_autoptr(GBytes) result = NULL;
     g_autoptr(GError) failed = NULL;
@@ -172,7 +165,7 @@ static void add_file(GByteArray *fields, const AcrRefereeFile *file)
     acr_py_fields_add(fields, before->data, before->len);
     acr_py_fields_add(fields, n, strlen(n));
     for (gsize i = 0; i < file->n_after; i++)
-        add_bytes(fields, file->after[i]);
+        acr_py_fields_add_bytes(fields, file->after[i]);
 }
 
 /* Reads the numbers (`?`: unknown) into `out`; whether there were just `n`. */

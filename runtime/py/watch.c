@@ -23,13 +23,6 @@ static bool call(AcrPython *python, const char *function, GByteArray *fields, GB
                            error);
 }
 
-static void add_bytes(GByteArray *fields, GBytes *bytes)
-{
-    gsize len;
-    const void *data = g_bytes_get_data(bytes, &len);
-    acr_py_fields_add(fields, data, len);
-}
-
 /* The texts in `packed`, or NULL with an error where there are not at least `least`. */
 static GPtrArray *texts_of(GBytes *packed, guint least, GError **error)
 {
@@ -61,7 +54,7 @@ bool acr_python_watch_end(AcrPython *python, const AcrWatch *watch, GBytes *err,
     GByteArray *fields = g_byte_array_new();
     acr_py_fields_add(fields, watch->tag, strlen(watch->tag));
     acr_py_fields_add(fields, watch->key, strlen(watch->key));
-    add_bytes(fields, err);
+    acr_py_fields_add_bytes(fields, err);
     return call(python, "end", fields, out, error);
 }
 
@@ -105,8 +98,8 @@ bool acr_python_watch_judge(AcrPython *python, const char *script, GBytes *befor
 {
     GByteArray *fields = g_byte_array_new();
     acr_py_fields_add(fields, script, strlen(script));
-    add_bytes(fields, before);
-    add_bytes(fields, after);
+    acr_py_fields_add_bytes(fields, before);
+    acr_py_fields_add_bytes(fields, after);
     acr_py_fields_add(fields, files->data, files->len);
     return add_texts(python, "judge", fields, reasons, error);
 }

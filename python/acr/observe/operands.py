@@ -7,7 +7,6 @@ import types
 
 MAX_WALK = 2000000  # parts of one operand
 MAX_CODES = 60
-BEFORE, BEHIND = 0, 1
 SCALARS = (type(None), bool, int, float, complex, str, bytes)
 MAX_SHOWN = 1400  # characters of an operand
 

@@ -21,7 +21,6 @@ class Rewrite(ast.NodeTransformer):
 
     def __init__(self):
         self.at = (0, 0)
-        self.depth = 0
 
     def call(self, name, like, *arguments):
         values = [ast.Constant(at) for at in self.at] + list(arguments)
@@ -56,7 +55,7 @@ class Rewrite(ast.NodeTransformer):
 
     def generic_visit(self, node):
         for name, value in ast.iter_fields(node):
-            if name in BLOCKS and isinstance(value, list) and not isinstance(node, ast.Interactive):
+            if name in BLOCKS and isinstance(value, list):
                 setattr(node, name, self.block(value))
             elif isinstance(value, list):
                 setattr(node, name, [self.visit(at) if isinstance(at, ast.AST) else at for at in value])
