@@ -1,0 +1,31 @@
+/*
+ * grading: what logs of benchmark tasks say, by the rules of SWE-bench's package, version 4 or 5
+ * (`rules`). Errors of all: those of acr_python_call.
+ */
+#ifndef ACR_PY_GRADING_H
+#define ACR_PY_GRADING_H
+
+#include "py/py.h"
+
+/*
+ * The script that runs the tests of a task, and the image that holds it; owned. `row`: its row of the
+ * data set, JSON. Errors: BAD_CALL (the row has no script and its project is not known, or the like).
+ */
+bool acr_grading_prepare(AcrPython *python, const char *row, int rules, char **out_script,
+                         char **out_image, GError **error) ACR_MUST_USE;
+/* The content of report.json for a patch whose tests left this log; owned. */
+char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
+                         bool *out_resolved, GError **error) ACR_MUST_USE;
+/* The first sign in the logs that the environment is at fault, a word, and "environment" or
+ * "ambiguous"; owned; NULL in both: there is none. */
+bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, char **out_reason,
+                         char **out_tier, GError **error) ACR_MUST_USE;
+/*
+ * The final report, as its file has it and on one line; owned. `told`: {"tasks": [id], "endings": {id:
+ * "resolved" | "unresolved" | "error" | "empty"}, "failures": {id: [reason, tier]}, "engine": null |
+ * {"containers": [name], "images": [name]}}.
+ */
+bool acr_grading_final(AcrPython *python, const AcrJson *told, int rules, char **out_text,
+                       char **out_line, GError **error) ACR_MUST_USE;
+
+#endif
