@@ -31,8 +31,8 @@ void acr_prediction_free(AcrPrediction *prediction);
 /*
  * Predictions for `tasks` (of AcrInstance, with rows): those of a file (a JSON list, JSON lines, or an
  * object of predictions by any key), the reference patches ("gold"), or no patches ("empty"). Owned
- * array of AcrPrediction in the file's order. Errors: INPUT, naming an id that comes twice, or that is
- * none of a task's; with `ignore_unknown` the latter are left out.
+ * array of AcrPrediction in the file's order. Errors: INPUT, naming an id that comes twice, or one
+ * of no task; with `ignore_unknown` the latter are left out.
  */
 GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool ignore_unknown,
                                 GError **error) ACR_MUST_USE;

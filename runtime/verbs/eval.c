@@ -75,7 +75,7 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const GPtrArray *tasks,
     return report(host, spec, &result, console);
 }
 
-/* What is known, then what was asked for: an id that is only not asked for is no unknown one. */
+/* What is known, then what was asked for: an id that is not asked for is still a known one. */
 static bool read_all(const AcrRunSpec *spec, GPtrArray **out_tasks, GPtrArray **out_predictions,
                      GError **error)
 {

@@ -111,7 +111,7 @@ def added_files(patch: str) -> list[str]:
 
 
 def directives(row: dict) -> list[str]:
-    """What the test command is told to run: the test patch's files but for data; Django's as modules."""
+    """What the test command runs: the test patch's files but for data; Django's as modules."""
     files = [file for file in _FILE.findall(row["test_patch"]) if not file.endswith(_NOT_TESTS)]
     if row.get("repo") != "django/django":
         return files

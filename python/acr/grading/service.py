@@ -20,7 +20,7 @@ def prepare(argument: bytes) -> bytes:
         script = script_of(row, int(version))
         for key in (rules.FAIL_TO_PASS, rules.PASS_TO_PASS):
             if not all(isinstance(test, str) for test in rules.expected(row, key)):
-                return pack([f'"{key}" is no list of tests'.encode()])
+                return pack([f'"{key}" is not a list of tests'.encode()])
     except (UnknownParser, UnknownProject) as error:
         return pack([str(error).encode()])
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -87,7 +87,7 @@ static void take(const AcrExecuted *executed, const char *word, AcrEvalRun *out)
     out->log = without_word(told, word);
     out->timed_out = executed->limit == ACR_LIMIT_WALL;
     out->limit = acr_sandbox_limit_name(executed->limit);
-    out->exit_code = ended ? atoi(ended) : executed->exit_code;
+    out->exit_code = ended ? (int)g_ascii_strtod(ended, NULL) : executed->exit_code;
     out->wall_ms = executed->wall_ms;
     out->peak_bytes = executed->peak_bytes;
     out->output = refused ? NULL : g_bytes_ref(executed->out);

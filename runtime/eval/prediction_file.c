@@ -29,7 +29,7 @@ typedef struct {
     GHashTable *tasks;  /* their ids, borrowed */
     GPtrArray *out;     /* of AcrPrediction */
     GHashTable *ids;    /* theirs, borrowed */
-    GPtrArray *unknown; /* of ids that are no task's, owned */
+    GPtrArray *unknown; /* of ids of no task, owned */
 } Reader;
 
 /* The model's name as a part of a path; NULL: it cannot be one. */
@@ -86,7 +86,8 @@ static bool take(Reader *reader, const AcrJson *json, guint number, GError **err
 static bool take_document(Reader *reader, const AcrJson *document, GError **error)
 {
     guint number = 0;
-    if (acr_json_get(document, "instance_id") && acr_json_get(document, "model_patch"))
+    if (acr_json_get_string(document, "instance_id") ||
+        acr_json_get_string(document, "model_patch"))
         return take(reader, document, 1, error);
     for (const AcrJson *at = acr_json_first(document); at; at = acr_json_next(at))
         if (!take(reader, at, ++number, error))
