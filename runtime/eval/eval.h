@@ -58,6 +58,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrGraded, acr_graded_clear)
 /* All borrowed. */
 typedef struct {
     const AcrRunSpec *spec; /* of `eval` */
+    bool in_environment;    /* not in the tasks' images */
+    const char *recipes;    /* JSON, the user's own recipes of environments; NULL: none */
     const AcrHost *host;
     AcrPython *python;
     /* Called after each prediction, one call at a time. */

@@ -45,10 +45,20 @@ typedef struct {
 } AcrEvalRun;
 void acr_eval_run_clear(AcrEvalRun *run);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrEvalRun, acr_eval_run_clear)
-/* Applies the patch (NULL: none) in a fresh container of `image` and runs the script there. Errors:
- * those of sandbox. */
-bool acr_eval_in_container(const AcrEvalOptions *options, const char *image, const char *patch,
-                           const char *script, AcrEvalRun *out, GError **error) ACR_MUST_USE;
+/* Applies the patch (NULL: none) to a fresh copy of the project, and runs the plan's script there.
+ * Errors: those of sandbox, vcs; FAILED. */
+bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
+                        const AcrGradingPlan *plan, const char *patch, AcrEvalRun *out,
+                        GError **error) ACR_MUST_USE;
+
+/*
+ * The Python of a plan's environment, which is made where it is not there yet: a virtual environment
+ * below `cache`, shared by all tasks with the same Python and packages; owned path. What packages do
+ * when they are installed happens in bubblewrap, with the network, and nothing of the user's in sight.
+ * Errors: FAILED (no such Python here, a package cannot be installed), those of base.
+ */
+char *acr_eval_environment(const AcrGradingPlan *plan, const char *cache,
+                           const AcrInterrupt *interrupt, GError **error) ACR_MUST_USE;
 
 /* Grades one prediction: by what an earlier run left, or by running its tests. */
 void acr_eval_prediction(const AcrEvalOptions *options, const AcrInstance *task,

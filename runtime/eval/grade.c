@@ -13,7 +13,7 @@ typedef struct {
     const AcrInstance *task;
     const AcrPrediction *prediction;
     AcrEvalFolder folder;
-    char *script, *image;
+    AcrGradingPlan plan;
     char *digest; /* of all that the verdict depends on */
     AcrEvalRun run;
 } Work;
@@ -21,8 +21,7 @@ typedef struct {
 static void work_clear(Work *work)
 {
     acr_eval_folder_clear(&work->folder);
-    g_free(work->script);
-    g_free(work->image);
+    acr_grading_plan_clear(&work->plan);
     g_free(work->digest);
     acr_eval_run_clear(&work->run);
 }
@@ -44,10 +43,13 @@ static const char *patch_of(const Work *work)
     return work->prediction->patch ? work->prediction->patch : "";
 }
 
-/* Of patch, script, image, rules and row, each with its length. */
+/* Of patch, script, place, rules and row, each with its length. */
 static char *make_digest(const Work *work)
 {
-    const char *const parts[] = {patch_of(work), work->script, work->image, work->task->row};
+    const AcrGradingPlan *plan = &work->plan;
+    const char *const parts[] = {patch_of(work), plan->script,
+                                 plan->image ? plan->image : plan->key,
+                                 plan->install ? plan->install : "", plan->row};
     g_autoptr(GString) text = g_string_new(NULL);
     g_string_append_printf(text, "%d %" G_GINT64_FORMAT " %d\n", VERDICT_VERSION,
                            work->options->spec->rules, work->options->spec->network);
@@ -116,10 +118,10 @@ static bool run_tests(Work *work, GError **error)
     acr_eval_folder_remove(folder, ACR_EVAL_REPORT);
     acr_eval_folder_remove(folder, ACR_EVAL_OUTPUT);
     if (!acr_eval_folder_write(folder, ACR_EVAL_PATCH, patch, strlen(patch), error) ||
-        !acr_eval_folder_write(folder, ACR_EVAL_SCRIPT, work->script, strlen(work->script),
-                               error) ||
-        !acr_eval_in_container(work->options, work->image, work->prediction->patch, work->script,
-                               &work->run, error))
+        !acr_eval_folder_write(folder, ACR_EVAL_SCRIPT, work->plan.script,
+                               strlen(work->plan.script), error) ||
+        !acr_eval_run_tests(work->options, work->task, &work->plan, work->prediction->patch,
+                            &work->run, error))
         return false;
     g_autofree char *log = make_log(work);
     return acr_eval_folder_write(folder, ACR_EVAL_LOG, log, strlen(log), error) &&
@@ -138,7 +140,8 @@ static AcrJson *describe(const Work *work, const AcrGraded *graded)
     acr_json_set_string(json, "error", graded->error);
     if (!run->log)
         return json;
-    acr_json_set_string(json, "image", work->image);
+    acr_json_set_string(json, "image", work->plan.image);
+    acr_json_set_string(json, "environment", work->plan.key);
     acr_json_set_string(json, "applied_by", run->applied_by);
     acr_json_set_int(json, "exit", run->exit_code);
     acr_json_set_string(json, "limit", run->limit);
@@ -171,7 +174,7 @@ static bool grade_log(Work *work, GBytes *log, AcrGraded *out, GError **error)
 {
     bool is_resolved = false;
     g_autofree char *report =
-        acr_grading_report(work->options->python, work->task->row, (int)work->options->spec->rules,
+        acr_grading_report(work->options->python, work->plan.row, (int)work->options->spec->rules,
                            log, &is_resolved, error);
     if (!report ||
         !acr_eval_folder_write(&work->folder, ACR_EVAL_REPORT, report, strlen(report), error))
@@ -203,8 +206,13 @@ static bool grade_again(Work *work, AcrGraded *out, GError **error)
 static bool prepare(Work *work, GError **error)
 {
     const AcrRunSpec *spec = work->options->spec;
-    if (!acr_grading_prepare(work->options->python, work->task->row, (int)spec->rules,
-                             &work->script, &work->image, error) ||
+    bool is_planned =
+        work->options->in_environment
+            ? acr_grading_plan_environment(work->options->python, work->task->row, (int)spec->rules,
+                                           work->options->recipes, &work->plan, error)
+            : acr_grading_plan_image(work->options->python, work->task->row, (int)spec->rules,
+                                     &work->plan, error);
+    if (!is_planned ||
         !acr_eval_folder_open(spec, work->prediction, !spec->regrade, &work->folder, error))
         return false;
     work->digest = make_digest(work);

@@ -35,20 +35,57 @@ static GPtrArray *ask(AcrPython *python, const char *function, GByteArray *field
                                   "grading.service.%s gave no fields", function));
 }
 
-bool acr_grading_prepare(AcrPython *python, const char *row, int rules, char **out_script,
-                         char **out_image, GError **error)
+void acr_grading_plan_clear(AcrGradingPlan *plan)
+{
+    char **const texts[] = {&plan->script,   &plan->image,   &plan->key,  &plan->python,
+                            &plan->packages, &plan->install, &plan->kept, &plan->row};
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_clear_pointer(texts[i], g_free);
+}
+
+/* Asks for a plan of `n` texts; one alone says why there is none. */
+static GPtrArray *ask_plan(AcrPython *python, const char *function, GByteArray *fields, guint n,
+                           GError **error)
+{
+    g_autoptr(GPtrArray) texts = ask(python, function, fields, ROW_TIMEOUT_MS, 1, n, error);
+    if (!texts || texts->len == n)
+        return g_steal_pointer(&texts);
+    return ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL, "%s",
+                                  (const char *)texts->pdata[0]));
+}
+
+bool acr_grading_plan_image(AcrPython *python, const char *row, int rules, AcrGradingPlan *out,
+                            GError **error)
 {
     GByteArray *fields = g_byte_array_new();
     add_text(fields, row);
     add_rules(fields, rules);
-    g_autoptr(GPtrArray) texts = ask(python, "prepare", fields, ROW_TIMEOUT_MS, 1, 2, error);
+    g_autoptr(GPtrArray) texts = ask_plan(python, "prepare", fields, 2, error);
     if (!texts)
         return false;
-    if (texts->len == 1)
-        return acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL, "%s",
-                             (const char *)texts->pdata[0]);
-    *out_script = g_strdup(texts->pdata[0]);
-    *out_image = g_strdup(texts->pdata[1]);
+    *out = (AcrGradingPlan){
+        .script = g_strdup(texts->pdata[0]),
+        .image = g_strdup(texts->pdata[1]),
+        .row = g_strdup(row),
+    };
+    return true;
+}
+
+bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
+                                  const char *recipes, AcrGradingPlan *out, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    add_text(fields, row);
+    add_rules(fields, rules);
+    add_text(fields, recipes ? recipes : "");
+    g_autoptr(GPtrArray) texts = ask_plan(python, "environment", fields, 7, error);
+    if (!texts)
+        return false;
+    char **const places[] = {&out->key,    &out->python, &out->packages, &out->install,
+                             &out->script, &out->kept,   &out->row};
+    *out = (AcrGradingPlan){0};
+    for (guint i = 0; i < G_N_ELEMENTS(places); i++)
+        *places[i] = g_strdup(texts->pdata[i]);
     return true;
 }
 

@@ -74,7 +74,7 @@ typedef struct {
     bool network;
 
     /* Of `eval`. */
-    char *predictions, *run_id;
+    char *predictions, *run_id, *environments;
     gint64 rules;
     bool regrade, ignore_unknown;
 } AcrRunSpec;

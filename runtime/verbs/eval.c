@@ -7,6 +7,10 @@
 
 #include "eval/eval.h"
 
+#define CONTAINER "container"
+#define ENVIRONMENT "environment"
+#define MAX_RECIPES_BYTES ((gsize)16 * 1024 * 1024)
+
 /* What is shown while predictions are graded. */
 typedef struct {
     AcrConsole *console;
@@ -57,7 +61,7 @@ static bool check_run_id(const char *id, GError **error)
     return is_safe || acr_task_refuse(error, "--run-id: '%s' cannot be the name of a folder", id);
 }
 
-static int grade(AcrHost *host, AcrRunSpec *spec, const GPtrArray *tasks,
+static int grade(AcrHost *host, AcrRunSpec *spec, const char *recipes, const GPtrArray *tasks,
                  const GPtrArray *predictions)
 {
     g_autoptr(GError) error = NULL;
@@ -66,7 +70,15 @@ static int grade(AcrHost *host, AcrRunSpec *spec, const GPtrArray *tasks,
         return acr_verb_fail(host, error);
     g_autoptr(AcrConsole) console = acr_console_new(spec->verbose);
     Watch watch = {.console = console};
-    AcrEvalOptions options = {spec, host, python, on_graded, &watch};
+    AcrEvalOptions options = {
+        .spec = spec,
+        .in_environment = strcmp(spec->sandbox, ENVIRONMENT) == 0,
+        .recipes = recipes,
+        .host = host,
+        .python = python,
+        .on_graded = on_graded,
+        .on_graded_ctx = &watch,
+    };
     g_auto(AcrEvalResult) result = {0};
     if (!acr_eval_run(&options, tasks, predictions, &result, &error)) {
         acr_console_end(console);
@@ -97,12 +109,36 @@ static bool read_all(const AcrRunSpec *spec, GPtrArray **out_tasks, GPtrArray **
                            spec->predictions);
 }
 
+/* Where the tests are run; *out_recipes: owned, NULL: the user has none. */
+static bool check_place(const AcrRunSpec *spec, char **out_recipes, GError **error)
+{
+    bool in_environment = strcmp(spec->sandbox, ENVIRONMENT) == 0;
+    *out_recipes = NULL;
+    if (!in_environment && strcmp(spec->sandbox, CONTAINER) != 0)
+        return acr_task_refuse(error, "--sandbox: '%s' is neither " CONTAINER " nor " ENVIRONMENT,
+                               spec->sandbox);
+    if (in_environment && !spec->repos && !spec->regrade)
+        return acr_task_refuse(error, "--sandbox " ENVIRONMENT " needs --repos");
+    if (!spec->environments)
+        return true;
+    g_autoptr(GBytes) bytes = acr_file_read(spec->environments, MAX_RECIPES_BYTES, error);
+    g_autoptr(AcrJson) json = acr_json_parse_bytes(bytes, error);
+    if (json && acr_json_type(json) != ACR_JSON_ARRAY)
+        return acr_task_refuse(error, "'%s' is not a list of recipes", spec->environments);
+    if (!json)
+        g_prefix_error(error, "'%s': ", spec->environments);
+    *out_recipes = json ? acr_json_print(json) : NULL;
+    return json != NULL;
+}
+
 static int run(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) predictions = NULL, tasks = NULL;
-    if (check_run_id(spec->run_id, &error) && read_all(spec, &tasks, &predictions, &error))
-        return grade(host, spec, tasks, predictions);
+    g_autofree char *recipes = NULL;
+    if (check_run_id(spec->run_id, &error) && check_place(spec, &recipes, &error) &&
+        read_all(spec, &tasks, &predictions, &error))
+        return grade(host, spec, recipes, tasks, predictions);
     acr_verb_fail(host, error);
     return ACR_EXIT_USAGE;
 }

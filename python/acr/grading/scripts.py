@@ -46,7 +46,7 @@ def script_of(row: dict, rules: int) -> str:
     given = row.get("eval_script")
     lines = _lines(given) if given else _made(row)
     if rules != 4:
-        lines = _tell_exit_code(lines)
+        lines = tell_exit_code(lines)
     return "\n".join(["#!/bin/bash", "set -uxo pipefail", *lines]) + "\n"
 
 
@@ -54,7 +54,8 @@ def _lines(script: str) -> list[str]:
     return [line for line in script.strip().split("\n") if line not in ("#!/bin/bash", "set -uxo pipefail")]
 
 
-def _tell_exit_code(lines: list[str]) -> list[str]:
+def tell_exit_code(lines: list[str]) -> list[str]:
+    """The script's lines with those that print the exit code of the test command."""
     for at, line in enumerate(lines):
         if END in line:
             told = [f"{_EXIT_CODE}=$?", line, f'echo ">>>>> Test Exit Code: ${_EXIT_CODE}"']
@@ -66,8 +67,8 @@ def _made(row: dict) -> list[str]:
     wanted, patch = specification(row), row["test_patch"]
     commit = shlex.quote(row["base_commit"])
     changed, added = changed_files(patch), added_files(patch)
-    reset = [f"git checkout {commit} {_words(changed)}"] if changed else []
-    remove = [f"rm -f {_words(added)}"] if added else []
+    reset = [f"git checkout {commit} {words(changed)}"] if changed else []
+    remove = [f"rm -f {words(added)}"] if added else []
     return [
         *_ACTIVATE,
         f"cd {FOLDER}",
@@ -79,20 +80,21 @@ def _made(row: dict) -> list[str]:
         wanted["install"],
         *reset,
         *remove,
-        f"git apply -v - <<'{_delimiter(patch)}'\n{patch}\n{_delimiter(patch)}",
+        f"git apply -v - <<'{delimiter(patch)}'\n{patch}\n{delimiter(patch)}",
         f": '{START}'",
-        f"{wanted['test']} {_words(directives(row))}",
+        f"{wanted['test']} {words(directives(row))}",
         f": '{END}'",
         *reset,
         *remove,
     ]
 
 
-def _words(paths: list[str]) -> str:
+def words(paths: list[str]) -> str:
+    """Paths as the words of a command."""
     return " ".join(map(shlex.quote, paths))
 
 
-def _delimiter(text: str) -> str:
+def delimiter(text: str) -> str:
     """A line that ends a here-document, which the text does not hold."""
     number = 0
     while f"END_OF_TEST_PATCH_{number}" in text:

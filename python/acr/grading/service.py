@@ -3,29 +3,60 @@
 from __future__ import annotations
 
 import json
+import re
 
-from acr.grading import reports, rules
+from acr.grading import environments, reports, rules
 from acr.grading.failures import Failure, classify
 from acr.grading.parsers import UnknownParser, parser_of
 from acr.grading.scripts import UnknownProject, script_of
 from acr.packing import pack, unpack
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def prepare(argument: bytes) -> bytes:
     """Row (JSON), rules -> script and image of its task; or a message why it cannot be graded, alone."""
     raw_row, version = unpack(argument)
-    row = json.loads(raw_row)
+    return _answer(json.loads(raw_row), lambda row: [script_of(row, int(version)), image_of(row)])
+
+
+def environment(argument: bytes) -> bytes:
+    """Row (JSON), rules, a user's recipes (JSON) -> of its environment: key, Python, packages, one a line, and the command that
+    installs the project; script, the files that it puts back, one a line, and the row as it is graded there; or a message.
+    """
+    raw_row, version, own = unpack(argument)
+    recipes = json.loads(own) if own else []
+
+    def describe(row: dict) -> list[str]:
+        recipe = environments.recipe_of(row, recipes)
+        script = environments.script_of(row, recipe, int(version))
+        kept = "\n".join(environments.kept_files(row))
+        graded = json.dumps(environments.without_excluded(row, recipe))
+        environment = [
+            environments.key_of(recipe),
+            recipe["python"],
+            "\n".join(recipe["pip"]),
+            recipe.get("install", ""),
+        ]
+        return [*environment, script, kept, graded]
+
+    return _answer(json.loads(raw_row), describe)
+
+
+def _answer(row: dict, describe: Callable[[dict], list[str]]) -> bytes:
+    """What `describe` makes of a row that can be graded, or the reason why it cannot, alone."""
     try:
         parser_of(row)
-        script = script_of(row, int(version))
         for key in (rules.FAIL_TO_PASS, rules.PASS_TO_PASS):
             if not all(isinstance(test, str) for test in rules.expected(row, key)):
                 return pack([f'"{key}" is not a list of tests'.encode()])
+        return pack([text.encode() for text in describe(row)])
     except (UnknownParser, UnknownProject) as error:
         return pack([str(error).encode()])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, re.error) as error:
         return pack([f"the row is malformed: {type(error).__name__}: {error}".encode()])
-    return pack([script.encode(), image_of(row).encode()])
 
 
 def image_of(row: dict) -> str:
