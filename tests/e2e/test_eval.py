@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -326,3 +327,146 @@ def test_a_killed_harness_loses_one_task_and_leaves_no_container(case: Case) -> 
     assert case.engine.containers()
     assert case.ended(FIX) == "resolved"
     assert case.engine.containers() == []
+
+
+# ---- In environments ----
+
+TESTS = """import m
+print("PASSED t::a" if m.f(1) == 2 else "FAILED t::a - wrong")
+print("PASSED t::b")
+"""
+HIDDEN = """diff --git a/test_m.py b/test_m.py
+--- a/test_m.py
++++ b/test_m.py
+@@ -1,3 +1,4 @@
+ import m
++import test_new
+ print("PASSED t::a" if m.f(1) == 2 else "FAILED t::a - wrong")
+ print("PASSED t::b")
+diff --git a/test_new.py b/test_new.py
+new file mode 100644
+--- /dev/null
++++ b/test_new.py
+@@ -0,0 +1 @@
++print("PASSED t::c")
+"""
+RECIPE = {
+    "repo": "own/project",
+    "versions": ["1"],
+    "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+    "pip": [],
+    "install": "echo VALUE = 1 >made.py",
+    "test": "python -B test_m.py #",
+    "env": {"GREETING": "it's"},
+}
+
+
+class Project:
+    """A task of a project of our own, with a recipe."""
+
+    def __init__(self, host: Host, folder: Path, cache: Path) -> None:
+        self.host, self.folder, self.cache = host, folder, cache
+        repo = repos.make_repo(folder / "repos" / "own" / "project", {"m.py": CODE, "test_m.py": TESTS})
+        self.row = ROW | {"repo": "own/project", "version": "1", "base_commit": repo.git("rev-parse", "HEAD")}
+        self.row |= {"test_patch": HIDDEN, "patch": FIX, "PASS_TO_PASS": '["t::b", "t::c"]'}
+        self.place = folder / "out" / LOGS / RUN / "m__x" / "a__b-1"
+
+    def run(self, patch: str, *more: str, env: dict[str, str] | None = None, **recipe: Any) -> Result:
+        lines(self.folder / "dataset.jsonl", [self.row])
+        lines(self.folder / "preds.jsonl", [PREDICTION | {"model_patch": patch}])
+        (self.folder / "recipes.json").write_text(json.dumps([RECIPE | recipe]))
+        options = ["--sandbox", "environment", "--repos", str(self.folder / "repos")]
+        options += ["--environments", str(self.folder / "recipes.json"), "--json"]
+        caches = {"XDG_CACHE_HOME": str(self.cache)}
+        return grade(self.host, self.folder, *options, *more, env=caches | (env or {}), timeout=180)
+
+    def report(self, patch: str, **recipe: Any) -> dict[str, Any]:
+        """What report.json says of a patch."""
+        self.run(patch, **recipe).check()
+        report: dict[str, Any] = json.loads((self.place / "report.json").read_text())["a__b-1"]
+        return report
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the tests' environment is made once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def project(host: Host, tmp_path: Path, cache: Path) -> Project:
+    why = sandboxes.missing_for("bubblewrap")
+    if why:
+        pytest.skip(why)
+    return Project(host, tmp_path, cache)
+
+
+def test_an_environment_grades_without_an_engine(project: Project) -> None:
+    assert project.report(FIX)["resolved"]
+    assert not project.report(FIX.replace("x + 1", "x + 2"))["resolved"]
+    environments = project.cache / "acr-host" / "environments"
+    assert len([path for path in environments.iterdir() if path.is_dir()]) == 1
+    assert not (project.folder / "repos" / "own" / "project" / "made.py").exists()
+
+
+def test_what_a_patch_does_to_test_files_is_undone(project: Project) -> None:
+    cheats = (
+        FIX.replace("x + 1", "x + 2")
+        + """diff --git a/test_m.py b/test_m.py
+--- a/test_m.py
++++ b/test_m.py
+@@ -1,3 +1,3 @@
+ import m
+-print("PASSED t::a" if m.f(1) == 2 else "FAILED t::a - wrong")
++print("PASSED t::a")
+ print("PASSED t::b")
+diff --git a/test_new.py b/test_new.py
+new file mode 100644
+--- /dev/null
++++ b/test_new.py
+@@ -0,0 +1,2 @@
++print("PASSED t::a")
++raise SystemExit
+"""
+    )
+    report = project.report(cheats)
+    assert report["tests_status"]["FAIL_TO_PASS"]["failure"] == ["t::a"]
+    assert report["tests_status"]["PASS_TO_PASS"]["failure"] == []
+
+
+def test_a_fuzzy_patch_in_an_environment(project: Project) -> None:
+    assert project.report(FUZZY)["resolved"]
+    assert json.loads((project.place / "verdict.json").read_text())["applied_by"].startswith("patch --batch")
+
+
+def test_tests_that_a_recipe_excludes_do_not_count(project: Project) -> None:
+    project.row["PASS_TO_PASS"] = '["t::b", "t::never"]'
+    assert not project.report(FIX)["resolved"]
+    assert project.report(FIX, exclude="never$")["resolved"]
+
+
+def test_the_environment_and_its_variables_are_seen_by_the_tests(project: Project) -> None:
+    test = "python -c 'import os, made; print(os.environ[\"GREETING\"])'; python -B test_m.py #"
+    assert project.report(FIX, test=test)["resolved"]
+    assert "it's\n" in (project.place / "test_output.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ({"python": "2.1"}, "there is no python2.1 on this machine"),
+        ({"pip": ["no-such-package-of-ours==1"]}, "the environment of Python"),
+        ({"install": "echo alas >&2; exit 3"}, "alas"),
+        ({"versions": ["2"]}, "there is no environment for own/project 1"),
+    ],
+)
+def test_an_environment_that_cannot_be_made_is_one_line(project: Project, recipe: dict[str, Any], said: str) -> None:
+    result = project.run(FIX, env={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}, **recipe).check()
+    assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
+    assert said in result.err
+    assert not (project.place / "report.json").exists()
+
+
+def test_environments_need_repositories(host: Host, folder: Path) -> None:
+    grade(host, folder, "--sandbox", "environment").one_line(2, "--repos")
+    grade(host, folder, "--sandbox", "elsewhere").one_line(2, "neither container nor environment")
