@@ -53,6 +53,7 @@ _TOLD = {
     "sys.path_importer_cache",
     "asks how it is run by {}": "sys.argv sys.orig_argv sys.stdin sys.flags socket.gethostname platform.node getpass "
     "os.getlogin os.getpid os.getppid os.environ os.environb os.getenv os.isatty",
+    "turns off all logging by {}": "logging.disable",
     _LOOKS: ".__code__ .CodeType .FunctionType .CellType .__defaults__ .__kwdefaults__",
     "reads source code by {}": "linecache inspect.getsource inspect.getsourcelines inspect.findsource",
     "runs text as code by {}": "exec eval compile builtins.exec builtins.eval builtins.compile",

@@ -39,6 +39,7 @@ class Change:
         self.ranges = ranges
         self.before, self.after = _scopes(before), _scopes(after)
         self.names = set(_assigned(after, self.touches))
+        self.values = set(_assigned(after, self.touches, imports=False))
         self.constant = sorted(set(_constant(after, self.touches)) - set(_constant(before, lambda *_: True)))
         self.covered = sorted((_bound(after) - _bound(before)) & set(dir(builtins)))
         self.liars = sorted(name for name in set(self.after) - set(self.before) if _is_liar(self.after[name]))
@@ -122,7 +123,7 @@ def _constant(source: str, touches: Callable[[int, int], bool]) -> Iterator[str]
                 yield node.name
 
 
-def _assigned(source: str, touches: Callable[[int, int], bool]) -> Iterator[str]:
+def _assigned(source: str, touches: Callable[[int, int], bool], imports: bool = True) -> Iterator[str]:
     """The names that changed statements outside functions assign."""
     try:
         left: list[ast.AST] = list(ast.parse(source).body)
@@ -134,6 +135,6 @@ def _assigned(source: str, touches: Callable[[int, int], bool]) -> Iterator[str]
             continue
         if isinstance(node, ast.stmt) and not hasattr(node, "body") and touches(node.lineno, node.end_lineno or 0):
             yield from (at.id for at in ast.walk(node) if isinstance(at, ast.Name) and isinstance(at.ctx, ast.Store))
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if imports and isinstance(node, (ast.Import, ast.ImportFrom)):
                 yield from ((at.asname or at.name).split(".")[0] for at in node.names)
         left.extend(ast.iter_child_nodes(node))

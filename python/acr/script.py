@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int]  # line and column
 
 
-_LOOKS = {"hasattr", "getattr", "dir", "getdoc"}
+_LOOKS = {"hasattr", "getattr", "dir", "getdoc", "render_doc", "signature", "getfullargspec"}
 
 
 class Statement:

@@ -47,7 +47,9 @@ _BROAD = {"", "Exception", "BaseException"}
 _AGREEABLE = re.compile(r"unittest\.mock\.(_ANY|\w*Mock)|_pytest\.python_api\.Approx|.*\.approx\.")
 _USES_AGREEABLE = re.compile(r"\bANY\b|approx|(?i:mock)")
 # What is shown of a patch and makes it unproved by itself: a mended function has no need of it.
-_DECIDES = re.compile(r"of the standard library:|by os\._exit:|__defaults__|sys\.argv\[0\]|by (unittest\.)?mock\b")
+_DECIDES = re.compile(
+    r"of the standard library:|by os\._exit:|turns off all logging|__defaults__|sys\.argv\[0\]|by (unittest\.)?mock\b"
+)
 _LEAVES = {"exit", "quit", "_exit", "main", "run_module", "run_path"}
 # What a function may answer with its class's own code, though the patch changed that: it is what was asked.
 _ASKED = {"in": {"__contains__"}, "not in": {"__contains__"}, "len": {"__len__"}}
@@ -229,6 +231,8 @@ class Judge:
             if not self.script.is_stop(at):
                 if self.after.count(at.place, BEHIND) <= self.before.count(at.place, BEHIND):
                     yield f"with the patch the assertion in line {line} was not passed"
+                elif self._left_out(at):
+                    yield f"with the patch some rounds pass over the assertion in line {line}"
                 elif isinstance(at.node, ast.Assert) and not self._seen(at):
                     yield f"with the patch nothing was compared by the assertion in line {line}"
                 elif isinstance(at.node, ast.Assert) and self.script.only_looks(at.node.test) and not self._more():
@@ -238,8 +242,21 @@ class Judge:
             if decided is not None:
                 if not decided:
                     yield f"with the patch it was not asked what decides about line {line}"
+                elif at.parent and isinstance(at.parent.node, ast.If) and self._left_out(at.parent):
+                    yield f"with the patch some rounds pass over what decides about line {line}"
                 return
         yield "what failed without the patch has no line of the script"
+
+    def _left_out(self, at: Statement) -> bool:
+        """Whether a statement that each round of a loop, or call of a function, reached before is passed over by some."""
+        around = at.parent
+        while around and not isinstance(around.node, (ast.For, ast.While, ast.FunctionDef, ast.AsyncFunctionDef)):
+            around = around.parent
+        if around is None or not around.blocks.get("body"):
+            return False
+        first = around.blocks["body"][0]
+        rounds, reached = ([run.count(one.place, BEFORE) for run in (self.before, self.after)] for one in (first, at))
+        return reached[0] == rounds[0] > 0 and reached[1] < rounds[1]
 
     def _left_well(self, at: Statement) -> bool:
         was = self.before
@@ -306,6 +323,7 @@ class Judge:
     def _own(self) -> Iterator[str]:
         """Comparisons by classes' own code, which the patch must have left alone."""
         known_codes = {tuple(code[:3]) for report in self.before.of("own") for code in report[4]}
+        known_classes = {kind for report in self.before.of("own") for kind in report[5]}
         known_odd = {odd for report in self.before.of("own") for odd in report[6]}
         for line, _, name, outcome, codes, classes, odd in self.after.of("own"):
             where = f"in line {line} an object is compared or asked by its own code"
@@ -317,30 +335,44 @@ class Judge:
                     yield f"{where} of '{file[1:]}', which is not a file of the project"
                 elif change and change.changed(function, first) and function not in _ASKED.get(name, ()):
                     yield f"{where}, {function}, which the patch changes"
-                elif change and change.names & set(used):
-                    yield f"{where}, {function}, and the patch changes {sorted(change.names & set(used))[0]}, which that uses"
+                else:
+                    names = set().union(change.names if change else (), *(at.values for at in self.changes.values()))
+                    for used_name in sorted(names & set(used))[:1]:
+                        yield f"{where}, {function}, and the patch changes {used_name}, which that uses"
             for file, kind in classes:
-                if file in self.changes and name not in ("isinstance", "issubclass") and self.changes[file].made(kind):
+                if file == "?" and (file, kind) not in known_classes:
+                    yield f"{where}, of {kind}, which is not what it says it is"
+                elif (
+                    file in self.changes and name not in ("isinstance", "issubclass") and self.changes[file].made(kind)
+                ):
                     yield f"{where}, of the class {kind}, which the patch makes or makes otherwise"
                 elif not file and _AGREEABLE.match(kind) and not _USES_AGREEABLE.search(self.script.source):
                     yield f"{where}, of {kind}, which equals what it is compared with"
-            yield from (f"{where}, {at}, which is not a function" for at in odd if at not in known_odd)
+            yield from (f"{where}, {at}" for at in odd if at not in known_odd)
 
     def _caught(self) -> Iterator[str]:
         """Exceptions that only the patch raises, where the script takes any, or a value of its own instead."""
         before = {report[:2] for report in self.before.of("caught")}
+        assigned = self._assigned()
         for line, column, kind, *_ in self.after.of("caught"):
             found = self.script.handlers.get((line, column))
             if (line, column) in before or not found:
                 continue
             handler, statement = found
             kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+            widened = [tail(at) for at in kinds if at and tail(at) in assigned]
+            if widened:
+                yield f"with the patch {kind} is raised, and {widened[0]}, which line {line} expects, is another class"
             if any((tail(at) if at else "") in _BROAD for at in kinds) and not self._looks_at(handler):
                 yield f"with the patch {kind} is raised, and line {line} of the script takes any error"
             elif self.script.skips(handler, statement):
                 yield f"with the patch {kind} is raised, and line {line} of the script passes over it"
             elif _stored(handler.body) & _stored(statement.node.body):  # type: ignore[attr-defined]
                 yield f"with the patch {kind} is raised, and the script takes a value of its own (line {line})"
+
+    def _assigned(self) -> set[str]:
+        """The names that the patch assigns outside functions."""
+        return {name for change in self.changes.values() for name in change.values}
 
     def _raised_any(self) -> Iterator[str]:
         """Exceptions that only the patch raises, where the script expects one of any kind."""
@@ -352,7 +384,7 @@ class Judge:
             call = node.items[0].context_expr
             if not isinstance(call, ast.Call) or tail(call.func) not in ("assertRaises", "raises") or call.keywords:
                 continue
-            if len(call.args) == 1 and tail(call.args[0]) in _BROAD:
+            if len(call.args) == 1 and tail(call.args[0]) in _BROAD | self._assigned():
                 inside = range(node.lineno, (node.end_lineno or 0) + 1)
                 for kind in [kind for kind, lines in new if lines[-1] in inside][:1]:
                     yield f"with the patch {kind} is raised, and line {node.lineno} of the script takes any error"
@@ -372,9 +404,14 @@ class Judge:
         return False
 
     def _touched(self) -> Iterator[str]:
-        for what, file, line in self.after.of("reach"):
-            if file in self.changes and self.changes[file].touches(line, line):
-                yield f"the patch reaches for what runs it: {what} ({file}:{line})"
+        if self.after.of("lost"):
+            yield "with the patch a report was too long to be sent"
+        before = {report[:3] for report in self.before.of("reach")}
+        for what, *places in self.after.of("reach"):
+            for file, line in (places[:2], places[2:]):
+                new = (what, *places[:2]) not in before and (file[:1] == "?" or file in self.changes)
+                if new and (file[:1] == "?" or self.changes[file].touches(line, line)):
+                    yield f"the patch reaches for what runs it: {what} ({file.lstrip('?')}:{line})"
         for what, path in self.after.of("read"):
             yield f"the script looks at the project's files instead of running it: {what} of {path}"
         before = set(self.before.of("replaced"))

@@ -11,13 +11,16 @@ at most MAX_BODY bytes, so that a pipe takes it whole; MAC is a keyed digest of 
   ("held", line, column, operator, left, right, outcome)  operands ("plain", text), ("digest", type, digest), ("own",)
   ("truth", line, column, outcome)
   ("called", line, column, name, operands)                 of an assertion's method
-  ("own", line, column, operator or name, type of the outcome, codes, classes, odd)     see operands.Own
+  ("own", line, column, operator or name, type of the outcome, codes, classes, odd)     see operands.Own;
+                                                           by parts where it is long
   ("caught", line, column, ORIGIN)                         by a handler of the script
   ("failed", ORIGIN)                                       left a function or a `with` of the script, or it
                                                            ORIGIN: type, its lines in the script, file, function, line
-  ("reach", what, file, line)                              code took hold of frames, code objects, all objects, memory
+  ("reach", what, file, line, file, line)                  code took hold of frames, code objects, all objects, memory;
+                                                           where, and where that was called from
   ("read", event, path)                                    the script read the project's source, or listed its folders
   ("replaced", name)                                       part of Python is the project's at the end
+  ("lost", kind, line)                                     a report was too long
   ("more", line, column)                                   a statement with more than MAX_EACH reports
   ("counts", {(line, column, side): times})                side 0: a statement was reached, 1: it was passed
   ("end", how)                                             "end", "exit" (by its own), "ended": by something else

@@ -1,12 +1,21 @@
 """What is compared: plain data, and what decides about everything else."""
 
 import _blake2
+import gc
+import itertools
 import os
 import sys
 import types
 
 MAX_WALK = 2000000  # parts of one operand
+MAX_PARTS = 200000  # parts whose classes are noted
+MAX_DEPTH = 5  # of objects in objects; lists, dicts and the like do not count
 MAX_CODES = 60
+MAX_LEAVES = 200  # values of an operand that are changed, one at a time
+MAX_PIECE = 3000  # characters of a report
+MAX_NAME = 300
+HEAP_TYPE = 1 << 9
+OTHER = "\0other"  # nothing equals it
 SCALARS = (type(None), bool, int, float, complex, str, bytes)
 MAX_SHOWN = 1400  # characters of an operand
 
@@ -43,41 +52,66 @@ def operand(value, most=MAX_SHOWN):
     return ("own",)
 
 
+PLAIN_CONTAINERS = (list, tuple, set, frozenset, dict)
+NOT_PARTS = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType, types.MethodType)
+
+
 def parts(value):
     """What an object holds, as far as equality may go by it."""
+    if type(value) is dict:
+        return list(value) + list(value.values())
+    if type(value) in PLAIN_CONTAINERS:
+        return list(value)
+    if isinstance(value, NOT_PARTS):
+        return []
     found = []
-    if isinstance(value, (list, tuple, set, frozenset)):
-        kind = list if isinstance(value, list) else tuple if isinstance(value, tuple) else set
-        kind = frozenset if isinstance(value, frozenset) else kind
-        found.extend(kind.__iter__(value))
-    elif isinstance(value, dict):
-        found.extend(dict.values(value))
-        found.extend(dict.keys(value))
-    elif type(value).__name__ == "deque":
-        found.extend(value)
-    try:
-        own = object.__getattribute__(value, "__dict__")
-    except (AttributeError, TypeError):
-        return found
-    if type(own) is dict and not isinstance(value, (type, types.ModuleType)):
-        found.extend(own.values())
+    for at in gc.get_referents(value):
+        if type(at) is dict:  # its attributes, or a dict's own
+            found.extend(parts(at))
+        elif not isinstance(at, NOT_PARTS):
+            found.append(at)
     return found
 
 
-def classes_of(values, depth=5, most=3000):
-    """The classes of the values and of what they hold."""
-    found, seen, level = {}, set(), list(values)
-    for _ in range(depth):
+def classes_of(values):
+    """The classes of the values and of what they hold, and whether that is all of them."""
+    found, seen, level = {}, {}, list(values)
+    for _ in range(MAX_DEPTH):
         inner = []
-        for at in level:
-            if id(at) in seen or len(seen) >= most:
-                continue
-            seen.add(id(at))
+        while level:
+            at = level.pop()
+            if len(seen) >= MAX_PARTS:
+                return list(found), False
             found[type(at)] = None
-            if type(at) not in SCALARS:
-                inner.extend(parts(at))
+            if type(at) in SCALARS or id(at) in seen:
+                continue
+            seen[id(at)] = at  # kept, so that its id is no other's
+            (level if type(at) in PLAIN_CONTAINERS else inner).extend(parts(at))
         level = inner
-    return list(found)
+    return list(found), True
+
+
+def other(leaf):
+    """Another value of the same kind, far from it."""
+    if type(leaf) in (str, bytes):
+        return leaf + (b"\0" if type(leaf) is bytes else "\0")
+    return leaf * 2 + 1000003 if type(leaf) in (int, float, complex) else OTHER
+
+
+def variants(value):
+    """Plain data as it is but for one value, for each of its values."""
+    if type(value) in (list, tuple):
+        for position, at in enumerate(value):
+            for changed in variants(at):
+                copy = list(value)
+                copy[position] = changed
+                yield copy if type(value) is list else tuple(copy)
+    elif type(value) is dict:
+        for key, at in value.items():
+            for changed in variants(at):
+                yield {**value, key: changed}
+    elif type(value) in SCALARS:
+        yield other(value)
 
 
 class Places:
@@ -89,6 +123,22 @@ class Places:
         roots = {os.path.dirname(os.__file__), sys.prefix, sys.base_prefix, sys.exec_prefix}
         self.python = tuple(os.path.realpath(at) + os.sep for at in roots)
         self.known = {}
+        self.modules = {}  # id of a module's names: the file that they were made by
+        self.genuine = set()  # classes that there were before the project was imported
+
+    def remember_classes(self):
+        level = [object]
+        while level:
+            new = [at for kind in level for at in type.__subclasses__(kind) if at not in self.genuine]
+            self.genuine.update(new)
+            level = new
+
+    def of_class(self, kind):
+        """Where the module of a class lies, whatever that says of itself."""
+        module = sys.modules.get(kind.__module__) if type(kind.__module__) is str else None
+        names = vars(module) if isinstance(module, types.ModuleType) else {}
+        file = self.modules.get(id(names)) or names.get("__file__")
+        return self.of(file) if type(file) is str else ""
 
     def of(self, name):
         """As in a report: the path in the tree, "=" of the script, "" of Python's own and installed files, or "?NAME"."""
@@ -113,6 +163,14 @@ class Places:
         return "?" + name
 
 
+def is_where_it_says(kind):
+    """Whether the module that a class names has it, under its name."""
+    at = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        at = getattr(at, name, None)
+    return at is kind
+
+
 def _equal(left, right):
     return left == right
 
@@ -130,10 +188,14 @@ class Own:
         self.codes, self.classes, self.odd, self.generated = {}, {}, {}, set()
 
     def slots(self, values, names):
-        for kind in classes_of(values):
-            if kind.__flags__ & (1 << 9) == 0 and "__dict__" not in kind.__dict__ and kind.__module__ == "builtins":
+        classes, complete = classes_of(values)
+        if not complete:
+            self.odd["something with too many parts"] = None
+        for kind in classes:
+            if kind.__flags__ & HEAP_TYPE == 0 and "__dict__" not in kind.__dict__ and kind.__module__ == "builtins":
                 continue  # built in
-            self.note_class(kind)
+            if not issubclass(kind, type) or kind.__eq__ is not object.__eq__:  # classes are equal by being one
+                self.note_class(kind)
             for name in names:
                 for base in kind.__mro__:
                     if name in base.__dict__:
@@ -142,13 +204,19 @@ class Own:
 
     def note_class(self, kind):
         for base in kind.__mro__:
-            module = sys.modules.get(base.__module__)
-            file = getattr(module, "__file__", None)
-            where = self.places.of(file) if type(file) is str else ""
-            if where != "=":
-                self.classes[where, base.__qualname__ if where else base.__module__ + "." + base.__qualname__] = None
+            where = self.places.of_class(base)
+            if not where and base not in self.places.genuine and not is_where_it_says(base):
+                where = "?"
+            functions = [getattr(at, "__func__", at) for at in list(vars(base).values())]
+            codes = [at.__code__ for at in functions if isinstance(at, types.FunctionType)]
+            for file in {where, *(self.places.of(at.co_filename) for at in codes)}:
+                if file == where or (file not in ("", "=") and file[0] != "?"):
+                    name = base.__qualname__ if file not in ("", "?") else base.__module__ + "." + base.__qualname__
+                    if file != "=":
+                        self.classes[file, name[:MAX_NAME]] = None
 
     def note_slot(self, base, name, value):
+        where = self.places.of_class(base)
         if isinstance(value, types.FunctionType):
             code = value.__code__
             generates = "__dataclass_fields__" in base.__dict__ or "__attrs_attrs__" in base.__dict__
@@ -156,15 +224,23 @@ class Own:
                 self.generated.add(code)
             else:
                 self.note_code(code)
+                if self.is_from_elsewhere(base, where, name, value):
+                    self.odd[f"{base.__qualname__}.{name}, which is {value.__qualname__}"[:MAX_NAME]] = None
         elif isinstance(getattr(value, "__objclass__", None), type):
-            if not issubclass(base, value.__objclass__):
-                self.odd[base.__qualname__ + "." + name] = None
-        elif value is not None and self.in_tree(base):
-            self.odd[base.__qualname__ + "." + name] = None
+            if not issubclass(base, value.__objclass__) or value.__name__ != name:
+                self.odd[base.__qualname__ + "." + name + ", which is not its own"] = None
+        elif value is not None and where:
+            self.odd[base.__qualname__ + "." + name + ", which is not a function"] = None
 
-    def in_tree(self, kind):
-        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-        return type(file) is str and self.places.of(file) not in ("", "=")
+    def is_from_elsewhere(self, base, where, name, function):
+        """Whether a method was not written in a class, or in one that its own inherits from."""
+        file = self.places.of(function.__code__.co_filename)
+        if not where or function.__code__.co_filename.startswith("<"):
+            return False
+        if not file:
+            return os.path.basename(function.__code__.co_filename) != "functools.py"
+        owner = function.__qualname__.rpartition(".")[0]
+        return function.__code__.co_name != name or owner not in [at.__qualname__ for at in base.__mro__]
 
     def note_code(self, code):
         where = self.places.of(code.co_filename)
@@ -180,6 +256,7 @@ class Own:
                 seen[frame.f_code] = None
 
         if before is not None:
+            self.odd["something that runs under a profiler"] = None
             return function(*arguments)
         sys.setprofile(note)
         try:
@@ -195,5 +272,28 @@ class Own:
         except Exception:  # the assertion will meet it, too
             pass
 
+    def look_for_agreement(self, left, right):
+        """Notes an operand that equals what it should not: a text of the observer's, or the other with one value changed."""
+        for one, another in ((left, right), (right, left)):
+            if is_plain(one) or self.places.of_class(type(one)) == "=" or type(one).__name__ == "_ANY":
+                continue
+            changed = itertools.islice(variants(another), MAX_LEAVES) if is_plain(another) else ()
+            try:
+                if any((one == at) is True for at in itertools.chain((OTHER,), changed)):
+                    self.odd[type(one).__qualname__[:MAX_NAME] + ", which equals anything"] = None
+            except Exception:  # it does not agree
+                pass
+
+    def pieces(self, report):
+        """A report, or, where it may be too long for one, a report of each of its parts."""
+        if len(ascii(report)) < MAX_PIECE:
+            return [report]
+        codes, classes, odd = report
+        found = [([at], [], []) for at in codes] + [([], [at], []) for at in classes]
+        return found + [([], [], [at]) for at in odd]
+
     def report(self):
+        for found, name in ((self.codes, "codes"), (self.classes, "classes"), (self.odd, "others")):
+            if len(found) > MAX_CODES:
+                self.odd = dict.fromkeys([f"more {name} than are reported", *self.odd])
         return list(self.codes)[:MAX_CODES], list(self.classes)[:MAX_CODES], list(self.odd)[:MAX_CODES]

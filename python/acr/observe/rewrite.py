@@ -13,7 +13,39 @@ OPERATORS = {
     ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
 }  # fmt: skip
 # Functions whose answer about an object is its class's own.
-ASKS = ("isinstance", "issubclass", "bool", "any", "all", "len", "sorted", "set", "list", "tuple", "sum")
+ASKS = (
+    "isinstance",
+    "issubclass",
+    "bool",
+    "any",
+    "all",
+    "len",
+    "sorted",
+    "set",
+    "list",
+    "tuple",
+    "sum",
+    "map",
+    "max",
+    "min",
+    "isclose",
+)
+# Functions of containers and operators that compare what they are given.
+LOOK_UPS = (
+    "isclose",
+    "get",
+    "pop",
+    "setdefault",
+    "index",
+    "count",
+    "remove",
+    "discard",
+    "eq",
+    "ne",
+    "__eq__",
+    "__ne__",
+    "__contains__",
+)
 
 
 class Rewrite(ast.NodeTransformer):
@@ -64,6 +96,7 @@ class Rewrite(ast.NodeTransformer):
         if isinstance(node, TESTS):
             node.test = self.truth(node.test)
         if hasattr(node, "cases"):  # of a match statement
+            node.subject = self.call("subject", node.subject, node.subject)
             for case in node.cases:
                 case.body = self.block(case.body)
         return node
@@ -106,11 +139,26 @@ class Rewrite(ast.NodeTransformer):
         self.generic_visit(node)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         plain = not any(isinstance(at, ast.Starred) for at in node.args)
-        if plain and (name.startswith("assert") or (name in ASKS and isinstance(node.func, ast.Name))):
+        is_name = isinstance(node.func, ast.Name)
+        asks = name in ASKS if is_name and name not in ("eq", "ne") else name in LOOK_UPS
+        if plain and (name.startswith("assert") or asks):
             label = ast.copy_location(ast.Constant(name), node)
             asked = self.call("ask", node, label, node.func, *node.args)
             asked.keywords = node.keywords
             return asked
+        return node
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Sub):
+            return self.call("difference", node, node.left, node.right)
+        return node
+
+    def visit_Subscript(self, node):
+        self.generic_visit(node)
+        kind = type(node.slice).__name__  # before 3.9 an Index holds it
+        if isinstance(node.ctx, ast.Load) and kind not in ("Slice", "ExtSlice", "Index", "Constant", "Tuple"):
+            node.slice = self.call("key", node.slice, node.slice)
         return node
 
     def visit_Return(self, node):

@@ -61,6 +61,8 @@ def run(tag, key, source, path):
     channel, places = Channel(tag, key), Places(tree, script)
     move(tree, source)
     watch, library = Watch(channel, places), Library(source, places, (Channel, Watch, Audit, Own))
+    # Tracebacks and warnings show no line of the script, which says what it expects.
+    sys.modules["linecache"].cache[script] = (0, None, ["\n"] * (source.count("\n") + 1), script)
     module = types.ModuleType(word)
     module.__file__, module.__builtins__ = script, builtins
     if not script.endswith(".py"):

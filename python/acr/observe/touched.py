@@ -9,9 +9,16 @@ import types
 REACHES = {
     "sys._getframe", "sys._current_frames", "sys._current_exceptions", "gc.get_objects", "gc.get_referrers",
     "gc.get_referents", "sys.settrace", "sys.setprofile", "object.__getattr__", "code.__new__", "function.__new__",
+    "sys.addaudithook", "sys.monitoring.register_callback",
 }  # fmt: skip
 LISTS = ("os.listdir", "os.scandir", "os.walk", "glob.glob", "pathlib.Path.glob", "pathlib.Path.rglob")
 QUOTES = ("traceback.py", "warnings.py", "unittest")
+# Python's own modules that take hold of frames or code, and keep them for themselves.
+DISCREET = (
+    "logging", "collections", "typing.py", "enum.py", "warnings.py", "dataclasses.py", "functools.py", "abc.py",
+    "contextlib.py", "unittest", "importlib", "<frozen", "threading.py", "types.py", "pickle.py", "copyreg.py",
+    "asyncio",
+)  # fmt: skip
 
 
 class Audit:
@@ -22,6 +29,9 @@ class Audit:
         self.getframe = sys._getframe
 
     def hook(self, event, arguments):
+        if event == "exec":
+            self.note_module(self.getframe(1), arguments)
+            return
         if event not in REACHES and event not in LISTS and event != "open" and not event.startswith("ctypes."):
             return
         thread = _thread.get_ident()
@@ -46,13 +56,44 @@ class Audit:
         else:
             self.reach(" ".join([event] + [at for at in arguments[1:2] if type(at) is str]), frame)
 
+    def note_module(self, frame, arguments):
+        """Remembers which file makes a module that is being imported."""
+        code = arguments[0] if arguments else None
+        if isinstance(code, types.CodeType) and frame.f_code.co_name == "_call_with_frames_removed":
+            given = frame.f_locals.get("args", ())
+            if len(given) == 2 and type(given[1]) is dict:
+                self.places.modules[id(given[1])] = code.co_filename
+
+    def keeps(self, what, frame):
+        """Whether code of Python's own that takes hold of something keeps it for itself."""
+        name, function = frame.f_code.co_filename, frame.f_code.co_name
+        if function.startswith(("_task_get", "_task_print")):
+            return False
+        if name == "<observer>" or any(at in name for at in DISCREET):
+            return True
+        if name.endswith("inspect.py"):
+            return function.startswith(("_has", "_signature", "is"))
+        return what != "sys._getframe" and name.endswith("traceback.py") and frame.f_back.f_code.co_filename == name
+
     def reach(self, what, frame):
-        while frame is not None and os.path.basename(frame.f_code.co_filename) == "inspect.py":
+        if frame is not None and self.places.of(frame.f_code.co_filename) == "" and self.keeps(what, frame):
+            if what in ("sys.settrace", "sys.setprofile") and frame.f_code.co_filename.endswith("threading.py"):
+                self.channel.send("replaced", "what watches threads")
+            return
+        frame = self.outside(frame)
+        where, line = self.place(frame)
+        if where not in ("", "=") and (what, where, line) not in self.seen and len(self.seen) < 400:
+            self.seen.add((what, where, line))
+            self.channel.send("reach", what[:200], where, line, *self.place(self.outside(frame.f_back)))
+
+    def place(self, frame):
+        return ("", 0) if frame is None else (self.places.of(frame.f_code.co_filename), frame.f_lineno)
+
+    def outside(self, frame):
+        """The frame, or the next one that is not Python's own code."""
+        while frame is not None and self.places.of(frame.f_code.co_filename) == "":
             frame = frame.f_back
-        where = self.places.of(frame.f_code.co_filename) if frame is not None else ""
-        if where not in ("", "=") and (what, where, frame.f_lineno) not in self.seen and len(self.seen) < 400:
-            self.seen.add((what, where, frame.f_lineno))
-            self.channel.send("reach", what[:200], where, frame.f_lineno)
+        return frame
 
     def read(self, event, path, frame):
         real = os.path.realpath(path)
@@ -64,7 +105,9 @@ class Audit:
             return
         while frame is not None and self.places.of(frame.f_code.co_filename) == "":
             name = frame.f_code.co_filename
-            if name.startswith("<frozen importlib") or any(at in name for at in QUOTES):
+            if name.startswith("<frozen importlib") or (
+                real != self.places.script and any(at in name for at in QUOTES)
+            ):
                 return
             frame = frame.f_back
         if real == self.places.script:
@@ -90,9 +133,10 @@ class Library:
                 __import__(name)
             except Exception:  # the script will say so itself
                 pass
+        places.remember_classes()
         self.was = {name: dict(vars(module)) for name, module in list(sys.modules.items()) if name != "__main__"}
         self.values = {"sys.executable": sys.executable}
-        self.environment = {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
+        self.environment = obeyed()
 
     def replaced(self):
         """The names of what is not as it was, or is the project's."""
@@ -109,7 +153,7 @@ class Library:
                     inner = [at for at, held in list(vars(value).items()) if self.is_projects(held)]
                     found.extend(".".join((name, key, at)) for at in inner)
         found.extend(name for name, value in self.values.items() if getattr(sys, name[4:]) != value)
-        now = {name: value for name, value in os.environ.items() if name.startswith("PYTHON")}
+        now = obeyed()
         names = sorted(set(now) | set(self.environment))
         found.extend("os.environ: " + name for name in names if now.get(name) != self.environment.get(name))
         return found[:40]
@@ -128,6 +172,12 @@ class Library:
 
     def is_scripts(self, value):
         return self.where(value) == "="
+
+
+def obeyed():
+    """The variables that programs obey when they start."""
+    names = [at for at in os.environ if at.startswith(("PYTHON", "LD_")) or at in ("HOME", "PATH")]
+    return {name: os.environ[name] for name in names}
 
 
 def imported(source):

@@ -6,7 +6,7 @@ import os
 import sys
 import types
 
-from acr.observe.operands import Own, is_plain, operand
+from acr.observe.operands import OTHER, Own, is_plain, operand
 
 MAX_BODY = 3200
 MAX_EACH = 60
@@ -14,7 +14,7 @@ MAX_FAILED = 600  # errors that leave one function
 SLOTS = {
     "==": ("__eq__",), "!=": ("__ne__", "__eq__"), "<": ("__lt__", "__gt__"), "<=": ("__le__", "__ge__"),
     ">": ("__gt__", "__lt__"), ">=": ("__ge__", "__le__"), "in": ("__contains__", "__iter__", "__eq__"),
-    "truth": ("__bool__", "__len__"), "len": ("__len__",), "is": (), "class": ("__class__",),
+    "truth": ("__bool__", "__len__"), "len": ("__len__",), "is": (), "isclose": ("__float__",), "class": ("__class__",),
 }  # fmt: skip
 COMPARE = {
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
@@ -22,7 +22,18 @@ COMPARE = {
     "is": lambda a, b: a is b, "is not": lambda a, b: a is not b,
 }  # fmt: skip
 # Functions whose answer about an object is its class's own, and by which slots.
-ASKED = {"isinstance": "class", "issubclass": "class", "bool": "truth", "len": "len"}
+NUMBERS = (int, float, complex)
+BY_KEY = ("get", "pop", "setdefault")  # of a dict, whose values do not matter
+LOOK_UPS = BY_KEY + ("index", "count", "remove", "discard", "eq", "ne", "map", "__eq__", "__ne__", "__contains__")
+ASKED = {
+    "isclose": "isclose",
+    "max": "<",
+    "min": "<",
+    "isinstance": "class",
+    "issubclass": "class",
+    "bool": "truth",
+    "len": "len",
+}
 
 
 class Channel:
@@ -36,13 +47,13 @@ class Channel:
         os.dup2(2, self.fd, inheritable=False)
 
     def send(self, *report):
-        """Sends a report; one that is too long is not sent, and so proves nothing."""
+        """Sends a report; of one that is too long, only that it was."""
         if self.getpid() != self.pid:
             return
         with self.lock:
             body = ascii((self.number + 1,) + report).encode("ascii")
             if len(body) > MAX_BODY:
-                return
+                body = ascii((self.number + 1, "lost") + report[1:3]).encode("ascii")
             self.number += 1
             mac = _blake2.blake2b(body, key=self.key, digest_size=16).hexdigest().encode("ascii")
             self.write(self.fd, b"\x1e" + self.tag + mac + body + b"\x1e")
@@ -54,9 +65,22 @@ class Watch:
     def __init__(self, channel, places):
         self.channel, self.places = channel, places
         self.counts, self.each, self.last, self.depth = {}, {}, None, 0
+        self.told = set()
 
     def names(self):
-        own = ("count", "leave", "compare", "invert", "truth", "ask", "caught", "failed")
+        own = (
+            "count",
+            "leave",
+            "compare",
+            "invert",
+            "truth",
+            "ask",
+            "key",
+            "subject",
+            "difference",
+            "caught",
+            "failed",
+        )
         return {"errors": BaseException, **{name: getattr(self, name) for name in own}}
 
     def send(self, line, column, kind, *rest):
@@ -83,8 +107,17 @@ class Watch:
             left = right
         return outcome
 
+    def own(self, line, column, name, outcome, own):
+        """Reports what decides about objects; each kind of it once in a statement."""
+        report = own.report()
+        kind = ascii((line, column, name, outcome, report))
+        if kind not in self.told:
+            self.told.add(kind)
+            for at in own.pieces(report):
+                self.channel.send("own", line, column, name, outcome, *at)
+
     def pair(self, line, column, operator, left, right):
-        if self.each.get((line, column), 0) > MAX_EACH:
+        if self.each.get((line, column), 0) > MAX_EACH and is_plain(left) and is_plain(right):
             return COMPARE[operator](left, right)
         shown = operand(left), operand(right)
         if operator in ("is", "is not") or ("own",) not in shown:
@@ -97,15 +130,43 @@ class Watch:
         outcome = own.run(COMPARE[operator], left, right)
         if type(outcome) is not bool:  # as of arrays: its own methods go on deciding
             own.slots((outcome,), ("all", "any", "__bool__"))
-        self.send(line, column, "own", operator, type(outcome).__name__, *own.report())
+        elif operator in ("==", "!=") and outcome is (operator == "=="):
+            own.look_for_agreement(left, right)
+        self.own(line, column, operator, type(outcome).__name__, own)
         return outcome
+
+    def key(self, line, column, value):
+        """What a table is asked for."""
+        self.look_up(line, column, "key", (value,))
+        return value
+
+    def subject(self, line, column, value):
+        """What a match statement compares."""
+        self.look_up(line, column, "match", (value,))
+        return value
+
+    def difference(self, line, column, left, right):
+        """A number less a number: an object that is taken for one must be."""
+        value = left - right
+        if type(value) in NUMBERS and (type(left) in NUMBERS) != (type(right) in NUMBERS):
+            own = Own(self.places)
+            own.slots((left, right), ("__sub__", "__rsub__"))
+            self.own(line, column, "-", "", own)
+        return value
+
+    def look_up(self, line, column, name, values):
+        if not all(type(at) is slice or is_plain(at) for at in values):
+            own = Own(self.places)
+            own.slots(values, ("__eq__", "__hash__"))
+            for at in values:
+                if "__eq__" in vars(type(at)) or type(at).__eq__ is not object.__eq__:
+                    own.look_for_agreement(at, OTHER)
+            self.own(line, column, name, "", own)
 
     def invert(self, line, column, value):
         return not value
 
     def truth(self, line, column, value):
-        if self.each.get((line, column), 0) > MAX_EACH:
-            return value
         if type(value) is bool:
             self.send(line, column, "truth", value)
             return value
@@ -115,11 +176,17 @@ class Watch:
         own = Own(self.places)
         own.slots((value,), SLOTS["truth"])
         outcome = own.run(bool, value)
-        self.send(line, column, "own", "truth", "bool", *own.report())
+        self.own(line, column, "truth", "bool", own)
         return outcome
 
     def ask(self, line, column, name, function, *arguments, **named):
         """Calls an assertion, or a function whose answer about an object is its class's own."""
+        if name in LOOK_UPS:
+            holder = getattr(function, "__self__", None)
+            if name.startswith("__") or isinstance(function, (types.BuiltinFunctionType, type)):
+                held = () if isinstance(holder, types.ModuleType) or name in BY_KEY else (holder,)
+                self.look_up(line, column, name, held + arguments)
+            return function(*arguments, **named)
         shown = [operand(at, (MAX_BODY - 400) // max(len(arguments), 1)) for at in arguments]
         own = Own(self.places)
         if ("own",) in shown:
@@ -133,9 +200,11 @@ class Watch:
                 own.note_code(code)
             if ("own",) in shown and "Equal" in name and len(arguments) > 1:
                 own.try_equal(arguments[0], arguments[1])
+                if "Not" not in name:
+                    own.look_for_agreement(arguments[0], arguments[1])
             self.send(line, column, "called", name, shown)
         if own.codes or own.classes or own.odd:
-            self.send(line, column, "own", name, "", *own.report())
+            self.own(line, column, name, "", own)
         return function(*arguments, **named)
 
     def origin(self, error):
