@@ -59,8 +59,7 @@ static bool parse_header(const guint8 *text, gsize len, Header *out)
     return git_object_typeisloose(out->type) != 0;
 }
 
-/* Inflates as much as `room` takes of `data`; returns zlib's last word. */
-static int inflate_into(const void *data, gsize len, guint8 *out, gsize room, gsize *out_len)
+int acr_vcs_odb_inflate(const void *data, gsize len, guint8 *out, gsize room, gsize *out_len)
 {
     z_stream stream = {
         .next_in = (Bytef *)data, .avail_in = (uInt)len, .next_out = out, .avail_out = (uInt)room};
@@ -79,7 +78,7 @@ static int read_header_of(int fd, Header *out)
     gsize len;
     ssize_t got = pread(fd, data, sizeof data, 0);
     if (got > 0)
-        (void)inflate_into(data, (gsize)got, text, sizeof text, &len);
+        (void)acr_vcs_odb_inflate(data, (gsize)got, text, sizeof text, &len);
     return got > 0 && parse_header(text, len, out) ? 0
                                                    : acr_vcs_odb_fail("a loose object is damaged");
 }
@@ -99,12 +98,11 @@ static int loose_read_header(size_t *out_size, git_object_t *out_type, git_odb_b
     return rc;
 }
 
-static bool has_id(const Header *header, const void *content, const git_oid *id)
+bool acr_vcs_odb_has_id(git_object_t type, const void *content, gsize len, const git_oid *id)
 {
     git_oid its;
-    return header->type == GIT_OBJECT_BLOB ||
-           (git_odb_hash(&its, content, header->size, header->type) == 0 &&
-            git_oid_equal(&its, id));
+    return type == GIT_OBJECT_BLOB ||
+           (git_odb_hash(&its, content, len, type) == 0 && git_oid_equal(&its, id));
 }
 
 static int loose_read(void **out, size_t *out_len, git_object_t *out_type, git_odb_backend *backend,
@@ -123,11 +121,11 @@ static int loose_read(void **out, size_t *out_len, git_object_t *out_type, git_o
     g_autoptr(GBytes) data = acr_fd_read_file(fd, "", MAX_STREAM_BYTES, NULL);
     gsize whole = header.before + header.size;
     g_autofree guint8 *text = data ? g_try_malloc(whole + 1) : NULL;
-    if (!text || inflate_into(g_bytes_get_data(data, NULL), g_bytes_get_size(data), text, whole + 1,
-                              &len) != Z_STREAM_END)
+    if (!text || acr_vcs_odb_inflate(g_bytes_get_data(data, NULL), g_bytes_get_size(data), text,
+                                     whole + 1, &len) != Z_STREAM_END)
         return acr_vcs_odb_fail("a loose object is damaged");
     const guint8 *content = text + header.before;
-    if (len != whole || !has_id(&header, content, id))
+    if (len != whole || !acr_vcs_odb_has_id(header.type, content, header.size, id))
         return acr_vcs_odb_fail("a loose object is not what its id says");
     void *copy = git_odb_backend_data_alloc(backend, header.size + 1);
     if (!copy)

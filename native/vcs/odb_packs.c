@@ -1,6 +1,7 @@
 /*
  * The packs of one folder: each is read by libgit2's backend for a single pack, but only after its
- * index was found to be what it says, and only for objects whose chain of deltas ends.
+ * index was found to be what it says, and only for objects whose chain of deltas ends. Commits and
+ * trees must have the id that they were asked by, as loose ones: copies are shared by the id of a tree.
  *
  * libgit2 1.5 multiplies what an index says in 32 bits and then reads what is not mapped, and it
  * follows deltas that are based on each other for ever. A pack that does not stand the look is
@@ -19,6 +20,10 @@
 #define PACK_HEAD 12u
 #define PACK_TRAILER 20u
 #define FAR_OFFSET 0x80000000u
+#define MAX_INFLATED                                                                               \
+    (512ull << 20)                /* of one object in a chain: git makes no deltas of larger ones */
+#define DELTA_HEAD 20u            /* bytes, inflated, that hold the two sizes of a delta */
+#define DELTA_FIRST ((gsize)4096) /* bytes of the pack that those are found in */
 
 typedef struct {
     char *name; /* "pack-….idx" */
@@ -107,32 +112,48 @@ static guint64 find_offset(const Pack *pack, const guint8 *id)
 
 /* ---- Chains of deltas ---- */
 
-/* Skips bytes of a number, the last of which lacks the highest bit; false at the pack's end. */
-static bool skip_number(const guint8 **at, const guint8 *end)
+/* Reads the rest of a number: seven bits a byte, the lowest first, above the `shift` bits that `low` holds.
+ * G_MAXUINT64: the pack ends, or it is too large. */
+static guint64 read_number(const guint8 **at, const guint8 *end, guint64 low, guint shift)
 {
-    while (*at < end && **at & 0x80)
-        (*at)++;
-    return (*at)++ < end;
+    for (bool more = true; more; shift += 7) {
+        if (*at >= end || shift > 56)
+            return G_MAXUINT64;
+        low |= (guint64)(**at & 127) << shift;
+        more = *(*at)++ & 0x80;
+    }
+    return low;
 }
 
 /* How far back the base of a delta lies, in git's numbers for that; 0: too far. */
-static guint64 read_distance(const guint8 *at, const guint8 *end)
+static guint64 read_distance(const guint8 **at, const guint8 *end)
 {
     guint64 distance = 0;
-    for (bool more = true; more; at++) {
-        if (at >= end || distance >> 56)
+    for (bool more = true; more; (*at)++) {
+        if (*at >= end || distance >> 56)
             return 0;
-        distance |= *at & 127;
-        more = *at & 0x80;
+        distance |= **at & 127;
+        more = **at & 0x80;
         if (more)
             distance = (distance + 1) << 7;
     }
     return distance;
 }
 
+/* Whether a delta, by its two sizes, neither takes nor makes more than any that git makes. */
+static bool is_delta_bounded(const guint8 *at, const guint8 *end)
+{
+    guint8 head[DELTA_HEAD];
+    gsize len = 0;
+    (void)acr_vcs_odb_inflate(at, MIN((gsize)(end - at), DELTA_FIRST), head, sizeof head, &len);
+    const guint8 *text = head;
+    return read_number(&text, head + len, 0, 0) <= MAX_INFLATED &&
+           read_number(&text, head + len, 0, 0) <= MAX_INFLATED;
+}
+
 /* Where the object begins that the one at `offset` is based on: 0 where it is whole; false where that
- * cannot be. */
-static bool find_base(const Pack *pack, guint64 offset, guint64 *out)
+ * cannot be, or, with `bounded`, takes more memory than any object should. */
+static bool find_base(const Pack *pack, guint64 offset, bool bounded, guint64 *out)
 {
     const guint8 *start = (const guint8 *)g_mapped_file_get_contents(pack->pack),
                  *end = start + g_mapped_file_get_length(pack->pack) - PACK_TRAILER;
@@ -140,25 +161,29 @@ static bool find_base(const Pack *pack, guint64 offset, guint64 *out)
         return false;
     const guint8 *at = start + offset;
     guint type = *at >> 4 & 7;
-    if (!skip_number(&at, end))
+    bool more = *at & 0x80;
+    guint64 size = *at++ & 15;
+    if (more)
+        size = read_number(&at, end, size, 4);
+    if (size == G_MAXUINT64 || (bounded && size > MAX_INFLATED))
         return false;
     *out = 0;
     if (type == GIT_OBJECT_OFS_DELTA) {
-        guint64 distance = read_distance(at, end);
+        guint64 distance = read_distance(&at, end);
         *out = offset - distance;
-        return distance > 0 && distance < offset;
+        return distance > 0 && distance < offset && (!bounded || is_delta_bounded(at, end));
     }
     if (type == GIT_OBJECT_REF_DELTA) {
         *out = end - at >= GIT_OID_RAWSZ ? find_offset(pack, at) : 0;
-        return *out != 0;
+        return *out != 0 && (!bounded || is_delta_bounded(at + GIT_OID_RAWSZ, end));
     }
     return type >= GIT_OBJECT_COMMIT && type <= GIT_OBJECT_TAG;
 }
 
-static bool chain_ends(const Pack *pack, guint64 offset)
+static bool chain_ends(const Pack *pack, guint64 offset, bool bounded)
 {
     for (guint i = 0; i < MAX_DELTAS; i++) {
-        if (!find_base(pack, offset, &offset))
+        if (!find_base(pack, offset, bounded, &offset))
             return false;
         if (offset == 0)
             return true;
@@ -226,29 +251,37 @@ static Pack *find_pack(Packs *packs, const git_oid *id, guint64 *out_offset)
 }
 
 /* As find_pack, of an object that can be read. 0 or libgit2's code. */
-static int use_pack(git_odb_backend *backend, const git_oid *id, git_odb_backend **out)
+static int use_pack(git_odb_backend *backend, const git_oid *id, bool bounded,
+                    git_odb_backend **out)
 {
     guint64 offset;
     const Pack *pack = find_pack((Packs *)backend, id, &offset);
     if (!pack)
         return GIT_ENOTFOUND;
     *out = pack->inner;
-    return chain_ends(pack, offset) ? 0 : acr_vcs_odb_fail("an object of a pack is damaged");
+    return chain_ends(pack, offset, bounded) ? 0
+                                             : acr_vcs_odb_fail("an object of a pack is damaged");
 }
 
 static int packs_read(void **out, size_t *out_len, git_object_t *out_type, git_odb_backend *backend,
                       const git_oid *id)
 {
     git_odb_backend *inner;
-    int rc = use_pack(backend, id, &inner);
-    return rc ? rc : inner->read(out, out_len, out_type, inner, id);
+    int rc = use_pack(backend, id, true, &inner);
+    if (rc == 0)
+        rc = inner->read(out, out_len, out_type, inner, id);
+    if (rc == 0 && !acr_vcs_odb_has_id(*out_type, *out, *out_len, id)) {
+        git_odb_backend_data_free(backend, *out);
+        return acr_vcs_odb_fail("an object of a pack is not what its id says");
+    }
+    return rc;
 }
 
 static int packs_read_header(size_t *out_size, git_object_t *out_type, git_odb_backend *backend,
                              const git_oid *id)
 {
     git_odb_backend *inner;
-    int rc = use_pack(backend, id, &inner);
+    int rc = use_pack(backend, id, false, &inner);
     return rc ? rc : inner->read_header(out_size, out_type, inner, id);
 }
 

@@ -8,6 +8,10 @@
 
 #include "vcs_private.h"
 
+#define MAX_REFERENCE_BYTES 8192u /* of the file of one reference */
+#define MAX_SYMBOLIC 10u          /* references that name each other */
+#define SYMBOLIC "ref:"
+
 typedef struct {
     AcrSnapshot *snapshot;
     git_oid folder; /* the last one that was entered */
@@ -111,6 +115,41 @@ static void explain_revision(AcrRepo *repo, const char *rev, int rc, GError **er
                      repo->path, cause);
 }
 
+/* Whether the file of a reference, and those that it names, are short: of a long one libgit2 takes time
+ * by the square of its length. What cannot be read is left to libgit2. */
+static bool is_short(AcrRepo *repo, const char *reference)
+{
+    g_autofree char *name = g_strdup(reference);
+    for (guint i = 0; i < MAX_SYMBOLIC; i++) {
+        const char *folder = git_repository_commondir(repo->git);
+        if (g_str_equal(name, "HEAD") || strncmp(name, "refs/", 5) != 0)
+            folder = git_repository_path(repo->git);
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GBytes) bytes = acr_file_read(path, MAX_REFERENCE_BYTES, &error);
+        if (!bytes)
+            return !g_error_matches(error, ACR_BASE_ERROR, ACR_BASE_ERROR_TOO_BIG);
+        g_autofree char *text = g_strchomp(acr_bytes_text(bytes));
+        if (!g_str_has_prefix(text, SYMBOLIC))
+            return true;
+        g_free(name);
+        name = g_strdup(g_strchug(text + strlen(SYMBOLIC)));
+    }
+    return true;
+}
+
+bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev)
+{
+    static const char *const places[] = {"",  "refs/", "refs/tags/", "refs/heads/", "refs/remotes/",
+                                         NULL};
+    for (guint i = 0; places[i]; i++) {
+        g_autofree char *name = g_strconcat(places[i], rev, NULL);
+        if (!is_short(repo, name))
+            return false;
+    }
+    return is_short(repo, "HEAD");
+}
+
 /* The object that `rev` names; NULL and `error`. References come first, as libgit2 leaks those
  * whose object is missing. */
 static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
@@ -118,6 +157,10 @@ static git_object *find_object(AcrRepo *repo, const char *rev, GError **error)
     git_object *object = NULL;
     g_autoptr(git_reference) reference = NULL;
     git_oid id;
+    if (!acr_vcs_references_are_short(repo, rev))
+        return ACR_NULL(acr_vcs_fail(error, ACR_VCS_ERROR_NOT_FOUND,
+                                     "a reference of '%s' is longer than %u bytes", repo->path,
+                                     MAX_REFERENCE_BYTES));
     int rc = *rev ? git_reference_dwim(&reference, repo->git, rev)
                   : GIT_ENOTFOUND; /* "" would be HEAD */
     if (rc == 0 && git_reference_name_to_id(&id, repo->git, git_reference_name(reference)) == 0) {

@@ -15,7 +15,8 @@
 
 #include "vcs_private.h"
 
-#define PIECE_BYTES ((gsize)1024 * 1024) /* of a large file, read at once */
+#define PIECE_BYTES ((gsize)1024 * 1024)    /* of a large file, read at once */
+#define MAX_HASHED_BYTES ((goffset)1 << 30) /* of the large files, together; the rest is left out */
 
 typedef struct {
     AcrSnapshot *snapshot;
@@ -28,6 +29,7 @@ typedef struct {
     GHashTable *head;       /* ids of HEAD's blobs, each 20 bytes */
     GString *path;          /* of the current file or folder, without a slash at its end */
     guint64 kept_bytes;
+    goffset hashed_bytes; /* of files that are too large to be kept */
     gsize seen;
     GError *error; /* the first failure ends the walk */
 } Walk;
@@ -74,9 +76,12 @@ static bool add_content(Walk *walk, guint32 mode, GBytes *content)
 }
 
 /* The id of a file that is too large to be kept, piece by piece; false if its size changes
- * meanwhile. */
-static bool hash_large(int fd, goffset size, guint8 *out_id)
+ * meanwhile, or if it takes too long: a file of many terabytes costs nothing to make. */
+static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
 {
+    if (size > MAX_HASHED_BYTES - walk->hashed_bytes)
+        return false;
+    walk->hashed_bytes += size;
     char head[40];
     gsize id_len = ACR_BLOB_ID_LEN;
     goffset left = size;
@@ -115,7 +120,7 @@ static bool add_open_file(Walk *walk, int fd)
         is_large ? NULL : acr_fd_read_file(fd, walk->path->str, ACR_VCS_MAX_FILE_BYTES, NULL);
     if (content)
         return add_content(walk, mode, content);
-    if (is_large && hash_large(fd, st.st_size, id))
+    if (is_large && hash_large(walk, fd, st.st_size, id))
         return acr_vcs_snapshot_add(walk->snapshot, walk->path->str, mode, id, ACR_VCS_NOT_KEPT,
                                     &walk->error);
     acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
@@ -270,7 +275,8 @@ static void leave_submodule(Walk *walk, const char *path)
 static void learn_head(Walk *walk, bool also_track)
 {
     git_oid id;
-    if (git_reference_name_to_id(&id, walk->git, "HEAD") < 0)
+    if (!acr_vcs_references_are_short(walk->snapshot->repo, "HEAD") ||
+        git_reference_name_to_id(&id, walk->git, "HEAD") < 0)
         return;
     git_oid_tostr(walk->snapshot->commit, sizeof walk->snapshot->commit, &id);
     g_autoptr(AcrSnapshot) head = acr_vcs_snapshot_new(walk->snapshot->repo);

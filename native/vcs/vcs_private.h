@@ -107,6 +107,9 @@ bool acr_vcs_path_ok(const char *path);
 
 /* Adds all entries of commit `id` to `snapshot`. Errors: MISSING, TOO_BIG, FAILED. */
 bool acr_vcs_tree_list(AcrSnapshot *snapshot, const git_oid *id, GError **error) ACR_MUST_USE;
+/* Whether the files of HEAD and of the references that `rev` may name are short, as those are that git
+ * writes: libgit2 takes the square of their length. */
+bool acr_vcs_references_are_short(AcrRepo *repo, const char *rev);
 
 /* ---- wildmatch.c, ignore_rules.c ---- */
 

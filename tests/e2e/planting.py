@@ -55,7 +55,8 @@ def set_head(repo: Repo, oid: str) -> None:
     (repo.path / ".git" / "refs" / "heads" / "main").write_text(oid + "\n")
 
 
-def _entry_head(kind: int, size: int) -> bytes:
+def entry_head(kind: int, size: int) -> bytes:
+    """The bytes before an object in a pack."""
     out, byte = b"", kind << 4 | size & 15
     size >>= 4
     while size:
@@ -81,7 +82,7 @@ def plant_pack(
     pack, offsets = b"PACK" + struct.pack(">II", 2, len(entries)), []
     for kind, base, content in entries:
         offsets.append(len(pack))
-        pack += _entry_head(kind, len(content)) + base + zlib.compress(content)
+        pack += entry_head(kind, len(content)) + base + zlib.compress(content)
     pack_sum = hashlib.sha1(pack).digest()
     folder = repo.path / ".git" / "objects" / "pack"
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,3 +90,32 @@ def plant_pack(
     path.write_bytes(pack + pack_sum)
     path.with_suffix(".idx").write_bytes(index_of(ids, offsets, pack_sum, fanout))
     return path.with_suffix(".idx")
+
+
+def zeros(size: int) -> bytes:
+    """So many zeros, deflated: one piece again and again, each of which begins anew."""
+    piece = 1 << 24
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    pieces = [deflate.compress(b"\0" * piece) + deflate.flush(zlib.Z_FULL_FLUSH) for _ in range(2)]
+    rest = zlib.compressobj(9, zlib.DEFLATED, -15)
+    end = rest.compress(b"\0" * (size % piece)) + rest.flush()
+    return b"\x78\xda" + pieces[0] + pieces[1] * (size // piece - 1) + end + struct.pack(">HH", size % 65521, 1)
+
+
+def raw_pack(repo: Repo, oid: str, entry: bytes, version: int = 2, index: bytes | None = None) -> None:
+    """Write a pack of one object, as bytes, under an id."""
+    pack = b"PACK" + struct.pack(">II", version, 1) + entry
+    total = hashlib.sha1(pack).digest()
+    folder = repo.path / ".git" / "objects" / "pack"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"pack-{total.hex()}.pack"
+    path.write_bytes(pack + total)
+    path.with_suffix(".idx").write_bytes(index or index_of([oid], [12], total))
+
+
+def number(value: int) -> bytes:
+    """A size as in a delta."""
+    out = b""
+    while value >= 128:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
