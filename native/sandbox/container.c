@@ -22,7 +22,7 @@ typedef struct {
     AcrEngine *engine;
     char *image_id; /* of the user's image */
     char *image;    /* what containers are made of: the user's, or the set-up's */
-    bool has_shell; /* a command has been run by it */
+    bool has_shell; /* a command has been run by `image`'s */
     bool has_told;  /* the user knows of missing walls */
     char *walls;    /* folder of the cache with what they are made of */
     GPtrArray *own; /* of AcrHelperFile: how the snapshot differs from the image; NULL: not looked
@@ -326,7 +326,7 @@ static bool finish(AcrSandbox *sandbox, const char *id)
 static void tell_walls(AcrSandbox *sandbox)
 {
     State *state = sandbox->state;
-    if (!acr_engine_has_walls(state->engine) && !state->has_told)
+    if (acr_engine_walls(state->engine) == ACR_WALLS_NONE && !state->has_told)
         acr_sandbox_remark(sandbox, "calls of the kernel are refused by the engine's own rules "
                                     "alone: a filter cannot be put into this image");
     state->has_told = true;
@@ -354,22 +354,39 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
                             state->image, reason ? ": " : "", reason ? reason->message : "");
 }
 
-/* A container in which the image's shell runs. Where that fails with walls of ours, as for programs of
- * another architecture, the engine's own are all that there is. */
+static char *start(AcrSandbox *sandbox, const AcrEngineContainer *container, GError **error);
+
+/* Lowers the walls where they may be why a shell does not run, as one of another architecture. A set-up
+ * may have changed its image's for that: the user's own image decides. */
+static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container)
+{
+    AcrEngine *engine = ((State *)sandbox->state)->engine;
+    AcrEngineContainer own = *container;
+    AcrWalls had = acr_engine_walls(engine);
+    own.image = sandbox->options.image;
+    if (strcmp(own.image, container->image) == 0)
+        return acr_engine_lower_walls(engine);
+    g_autofree char *id = start(sandbox, &own, NULL);
+    if (id)
+        (void)finish(sandbox, id);
+    return acr_engine_walls(engine) != had;
+}
+
+/* A container in which the image's shell runs. Where it does not run with lower walls, too, they were
+ * not the reason. */
 static char *start(AcrSandbox *sandbox, const AcrEngineContainer *container, GError **error)
 {
     const State *state = sandbox->state;
     g_autofree char *id = acr_engine_start(state->engine, container, error);
     g_autoptr(GError) reason = NULL;
-    if (!id)
-        return NULL;
-    if (check_shell(sandbox, id, &reason))
+    if (!id || check_shell(sandbox, id, &reason))
         return g_steal_pointer(&id);
     (void)finish(sandbox, id);
-    if (g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) ||
-        !acr_engine_lower_walls(state->engine))
-        return ACR_NULL(acr_pass_error(error, &reason));
-    return start(sandbox, container, error);
+    char *next = !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) &&
+                         lower_walls(sandbox, container)
+                     ? start(sandbox, container, NULL)
+                     : NULL;
+    return next ? next : ACR_NULL(acr_pass_error(error, &reason));
 }
 
 static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,

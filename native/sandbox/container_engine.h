@@ -26,6 +26,9 @@ bool acr_engine_has_image(AcrEngine *engine, const char *name);
 /* What every image must have: it keeps a container waiting, and commands are run by it. */
 #define ACR_ENGINE_SHELL "/bin/sh"
 
+/* How acr_seccomp_walls come into containers; NONE: the engine's own are all. */
+typedef enum { ACR_WALLS_MOUNTED, ACR_WALLS_LAID, ACR_WALLS_NONE } AcrWalls;
+
 /* A container that only waits; commands are run in it. All borrowed. */
 typedef struct {
     const char *image, *dir;
@@ -41,8 +44,7 @@ char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
                        GError **error) ACR_MUST_USE;
 /* What the walls are made of, in the cache; owned. */
 char *acr_engine_walls_folder(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
-/* Whether containers have these walls, or the engine's own alone. */
-bool acr_engine_has_walls(const AcrEngine *engine);
+AcrWalls acr_engine_walls(const AcrEngine *engine);
 /* From now on containers get them in the next best way, or not at all; false: they had none. */
 bool acr_engine_lower_walls(AcrEngine *engine);
 /* Kills and removes it, whatever it is doing. */

@@ -9,8 +9,6 @@
 
 #define ACR_ENGINE_API "http://engine/v1.41"
 
-typedef enum { ACR_WALLS_MOUNTED, ACR_WALLS_LAID, ACR_WALLS_NONE } AcrWalls;
-
 struct AcrEngine {
     char *socket;
     AcrHttpClient *client;

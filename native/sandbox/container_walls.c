@@ -73,9 +73,9 @@ void acr_engine_walls_words(const AcrEngine *engine, GPtrArray *argv)
         acr_helper_words(argv, ACR_ENGINE_WALLS "/" ENTER, ACR_ENGINE_WALLS "/" FILTER, NULL);
 }
 
-bool acr_engine_has_walls(const AcrEngine *engine)
+AcrWalls acr_engine_walls(const AcrEngine *engine)
 {
-    return engine->walls != ACR_WALLS_NONE;
+    return engine->walls;
 }
 
 bool acr_engine_lower_walls(AcrEngine *engine)

@@ -22,7 +22,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAX_FILES 4096u /* descriptors of one process */
+#define MAX_FILES 4096u         /* descriptors of one process */
+#define MAX_QUEUE_BYTES 819200u /* of POSIX's message queues; what Linux gives without asking */
 
 /* Hands the host a descriptor of the stage, through which it sees how full it is and what was
  * written, also after everything is over. */
@@ -89,6 +90,7 @@ static bool set_limits(const AcrHelperSpec *spec, GError **error)
         {RLIMIT_FSIZE, spec->file_bytes, spec->file_bytes},
         {RLIMIT_NPROC, spec->processes, spec->processes},
         {RLIMIT_NOFILE, MAX_FILES, MAX_FILES},
+        {RLIMIT_MSGQUEUE, MAX_QUEUE_BYTES, MAX_QUEUE_BYTES},
     };
     int err = set_limit(RLIMIT_CORE, 0, 0);
     for (guint i = 0; i < G_N_ELEMENTS(limits) && !err; i++)
@@ -121,8 +123,7 @@ static bool die_with(const AcrHelperSpec *spec)
 /* Whether this process, and with it all that it starts, is in the control group now. */
 static bool join_group(const AcrHelperSpec *spec)
 {
-    g_autofree char *path = g_build_filename(spec->group, "cgroup.procs", NULL);
-    ACR_AUTO_FD fd = *spec->group ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    ACR_AUTO_FD fd = *spec->group ? open(spec->group, O_WRONLY | O_CLOEXEC) : -1;
     return fd >= 0 && write(fd, "0", 1) == 1;
 }
 

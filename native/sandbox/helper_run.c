@@ -309,7 +309,7 @@ bool acr_helper_run(AcrHelperRun *run, AcrExecuted *out, GError **error)
     const AcrSandboxLimits *limits = &run->execution->limits;
     if (!run->spec->is_plain)
         acr_memory_group_make(limits->memory_bytes + limits->disk_bytes, &run->group);
-    run->spec->group = g_strdup(run->group.dir);
+    run->spec->group = acr_memory_group_entry(&run->group);
     bool ok = run_helper(run, error);
     if (ok)
         take_result(run, out);

@@ -46,8 +46,8 @@ typedef struct {
     gint64 cpu_s, file_bytes, processes; /* limits; 0: none */
     char *cwd;                           /* NULL: as it is */
     char *host_name;                     /* of the namespaces; NULL: a fixed one */
-    char *group;           /* folder of a control group to be in; NULL: there is none */
-    GPtrArray *argv, *env; /* of char * */
+    char *group;                         /* file by which a control group is entered; NULL: none */
+    GPtrArray *argv, *env;               /* of char * */
 } AcrHelperSpec;
 void acr_helper_spec_init(AcrHelperSpec *spec);
 void acr_helper_spec_clear(AcrHelperSpec *spec);

@@ -119,6 +119,13 @@ void acr_memory_group_make(gint64 limit_bytes, AcrMemoryGroup *out)
         acr_memory_group_remove(out);
 }
 
+/* A thread that moves itself waits for no other; a process does, for some ten milliseconds. */
+char *acr_memory_group_entry(const AcrMemoryGroup *group)
+{
+    return group->dir ? g_build_filename(group->dir, group->is_old ? "tasks" : "cgroup.procs", NULL)
+                      : NULL;
+}
+
 /* ---- What it says ---- */
 
 gint64 acr_memory_group_bytes(const AcrMemoryGroup *group)

@@ -17,6 +17,8 @@ typedef struct {
 char *acr_memory_group_parent(const char *root, const char *lines, bool *out_is_old) ACR_MUST_USE;
 /* Makes one where that is possible: the kernel refuses it more than `limit_bytes`. */
 void acr_memory_group_make(gint64 limit_bytes, AcrMemoryGroup *out);
+/* The file by which a process of one thread enters it, writing a zero; owned; NULL without a group. */
+char *acr_memory_group_entry(const AcrMemoryGroup *group) ACR_MUST_USE;
 /* What its processes have written to and not to a disk; 0: not known. */
 gint64 acr_memory_group_bytes(const AcrMemoryGroup *group);
 /* Whether the kernel ended a process since there was no more. */

@@ -18,7 +18,9 @@ from conformance import (  # noqa: F401
     sandbox,
     tmp_path,
     untouched,
+    wait_for,
 )
+from host import SLOWNESS
 from sandboxes import LOCAL, Sandbox
 
 MACHINE = os.uname().machine
@@ -251,6 +253,28 @@ def test_no_setting_of_the_machine_can_be_changed(sandbox: Sandbox, repo: Path) 
     assert sandbox.json(repo, "--", "sh", "-c", script)["stdout"] == ""
 
 
+def test_an_engine_that_does_not_see_our_files_gets_the_walls_all_the_same(sandbox: Sandbox, repo: Path) -> None:
+    limit_of(sandbox, *LOCAL, why="it has no engine")
+    cache = sandbox.host.home / "cache"
+    cache.mkdir(exist_ok=True)
+    sandbox.wrapper = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs x {cache} && exec "$@"', "sh"]
+    script = "grep Seccomp /proc/self/status; ls /.acr-host"
+    row = sandbox.json(repo, "--", "sh", "-c", script)
+    assert row["stdout"].split() == ["Seccomp:", "2", "Seccomp_filters:", "2", "enter", "filter"], row
+
+
+def test_a_set_up_cannot_lower_the_walls(sandbox: Sandbox, repo: Path) -> None:
+    """Its image's shell runs without them alone, as if of another architecture: the user's image decides."""
+    limit_of(sandbox, *LOCAL, why="it has no image")
+    shell = '#!/bin/busybox sh\\ngrep -q "filters:.1" /proc/self/status || exit 3\\nexec /bin/busybox sh "$@"\\n'
+    setup = f"rm /bin/sh; printf '{shell}' >/bin/sh; chmod 755 /bin/sh"
+    result = sandbox.run(repo, "--setup", setup, "--", "grep", "Seccomp_filters", "/proc/self/status")
+    assert result.exit != 0 and result.out == "", result.told()  # the shell that begins each command
+    sandbox.run(repo, "--setup", setup, "--", "true").one_line(125, "/bin/sh")
+    sandbox.options += ["--setup", "true"]
+    assert sandbox.json(repo, "--", "grep", "-c", "filters:.2", "/proc/self/status")["stdout"] == "1\n"
+
+
 def test_a_container_cannot_change_its_walls(sandbox: Sandbox, repo: Path) -> None:
     limit_of(sandbox, *LOCAL, why="it has no folder for them")
     script = """
@@ -352,6 +376,34 @@ def test_memory_of_the_kernel_for_a_command_has_an_end(sandbox: Sandbox, repo: P
         pytest.skip(f"a limit of {sandbox.name}: there is no control group")
     row = sandbox.json(repo, "--memory", "100", "--", "python3", "-c", HOARDS["pipes and sockets"] + "print('had it')")
     assert row["limit"] == "memory", row
+
+
+def _groups(pid: int) -> list[Path]:
+    """The control groups that a process of the program has made."""
+    own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    paths = {names: path.lstrip("/") for _, names, path in own}
+    root = Path("/sys/fs/cgroup")
+    folder = root / "memory" / paths["memory"] if "memory" in paths else (root / paths.get("", "")).parent
+    return list(folder.glob(f"acr-host.{pid}.*"))
+
+
+def test_no_control_group_is_left(sandbox: Sandbox, repo: Path) -> None:
+    limit_of(sandbox, "plain", "podman", "dockerd", why="it makes none")
+    if not _is_counted(sandbox, repo):
+        pytest.skip(f"a limit of {sandbox.name}: there is no control group")
+    for is_killed in (False, True):
+        process = sandbox.host.start(
+            *["exec", "--repo", str(repo), "--", "sleep", "67.25" if is_killed else "2"],
+            env=sandbox.env,
+            wrapper=sandbox.wrapper,
+        )
+        wait_for("67.25" if is_killed else "sleep 2")
+        assert _groups(process.pid)
+        if is_killed:
+            process.kill()
+        process.wait(60 * SLOWNESS)
+        sandbox.json(repo, "--", "true")  # removes what a killed one has left
+        assert _groups(process.pid) == []
 
 
 def test_files_in_memory_are_bounded(sandbox: Sandbox, repo: Path) -> None:
