@@ -208,7 +208,8 @@ static void test_damage_found_by_all_at_once(void)
             g_assert_true(end == 0 || end == 10);
             made += end == 10;
         }
-        g_assert_cmpuint(made, ==, 1);
+        /* Who rebuilt it may have lost it again to one that came later, and then tells of that. */
+        g_assert_cmpuint(made, <=, 1);
         g_autofree char *remark = use_cache(path, 60); /* whole again */
         g_assert_cmpstr(remark, ==, NULL);
     }
