@@ -62,3 +62,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     nothing = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     if nothing and session.config.stash[_ran] == 0:
         session.exitstatus = EXIT_SKIPPED  # type: ignore[assignment]
+
+
+@pytest.fixture(scope="session")
+def recorded() -> Path:
+    """The folder of recorded runs, below $ACR_SHARED or `../shared`; skips where it is not there."""
+    shared = Path(os.environ.get("ACR_SHARED") or Path(__file__).parents[2] / "shared")
+    if not (shared / "recorded" / "runs.jsonl").is_file():
+        pytest.skip(f"no recorded runs in {shared}")
+    return shared / "recorded"

@@ -103,6 +103,10 @@ static bool need_own(AcrSandbox *sandbox, GError **error)
     State *state = sandbox->state;
     if (state->own)
         return true;
+    if (!sandbox->options.snapshot) {
+        state->own = g_ptr_array_new_with_free_func(acr_helper_file_free);
+        return true;
+    }
     g_autoptr(AcrSnapshot) committed = acr_snapshot_committed(sandbox->options.snapshot, error);
     g_autoptr(GPtrArray) own = g_ptr_array_new_with_free_func(acr_helper_file_free);
     if (!committed || !compare(sandbox->options.snapshot, committed, own, error))

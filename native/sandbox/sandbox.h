@@ -35,8 +35,8 @@ GQuark acr_sandbox_error_quark(void);
 
 /* Zero-initialise. All is borrowed for the life of the sandbox. */
 typedef struct {
-    const char *backend; /* a row's name; NULL: "container" with an image, else "bubblewrap" */
-    AcrSnapshot *snapshot;
+    const char *backend;   /* a row's name; NULL: "container" with an image, else "bubblewrap" */
+    AcrSnapshot *snapshot; /* container: NULL: the image's own files, as they are */
     /* Absolute path of the working tree. The copy appears there, so that what was installed from
      * there finds it, and a ".venv" is looked for there. NULL: ACR_SANDBOX_IMAGE_DIR, and none. */
     const char *work_tree;

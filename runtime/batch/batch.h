@@ -18,18 +18,27 @@ GQuark acr_batch_error_quark(void);
 
 #define ACR_DATASET_MAX_BYTES (256u * 1024 * 1024)
 
-/* One row of a SWE-bench data set, as far as solving it needs it; the rest of a row (the reference
- * patch, the hidden tests) is not even kept. All owned. */
+/* One row of a SWE-bench data set. All owned. */
 typedef struct {
     char *instance_id, *repo, *base_commit, *problem_statement;
+    char *row; /* the whole row, JSON; NULL: it was read to be solved */
 } AcrInstance;
 void acr_instance_free(AcrInstance *instance);
 
+/* What a data set is read for. Of a row that is to be solved the rest (the reference patch, the hidden
+ * tests) is not even kept; one that is to be graded needs only its id and its repository. */
+typedef enum { ACR_DATASET_SOLVE, ACR_DATASET_GRADE } AcrDatasetUse;
 /*
  * Reads a data set: a JSON list of rows, or JSON lines. `only` (NULL-terminated, may be NULL)
  * selects instances. Owned array of AcrInstance in the file's order. Errors: DATASET.
  */
-GPtrArray *acr_dataset_read(const char *path, const char *const *only, GError **error) ACR_MUST_USE;
+GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *const *only,
+                            GError **error) ACR_MUST_USE;
+
+/* Leaves only those instances of a data set that was read from `path`; each must be there. Errors:
+ * DATASET. */
+bool acr_dataset_select(GPtrArray *rows, const char *path, const char *const *only,
+                        GError **error) ACR_MUST_USE;
 
 /* The repository of "owner/name" below `dir`: owner/name, owner+name or owner__name, each with or
  * without .git; owned; NULL if none. */

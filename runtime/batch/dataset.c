@@ -1,6 +1,6 @@
 /*
- * Reads SWE-bench data sets: JSON lists and JSON lines. Only what a solver may see is taken from a
- * row.
+ * Reads SWE-bench data sets: JSON lists and JSON lines. Of a row that is to be solved only what a
+ * solver may see is taken.
  */
 #include "batch/batch.h"
 
@@ -16,6 +16,7 @@ void acr_instance_free(AcrInstance *instance)
     g_free(instance->repo);
     g_free(instance->base_commit);
     g_free(instance->problem_statement);
+    g_free(instance->row);
     g_free(instance);
 }
 
@@ -41,6 +42,7 @@ static bool is_safe_name(const char *name, const char *also)
 
 typedef struct {
     const char *path;
+    AcrDatasetUse use;
     GPtrArray *rows; /* of AcrInstance */
     GHashTable *ids; /* theirs, borrowed */
 } Set;
@@ -48,13 +50,13 @@ typedef struct {
 #define refuse(error, ...)                                                                         \
     acr_set_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET, __VA_ARGS__)
 
-static AcrInstance *read_row(const AcrJson *row, const char *path, guint number, GError **error)
+static AcrInstance *read_row(const Set *set, const AcrJson *row, guint number, GError **error)
 {
     static const char *const keys[] = {"instance_id", "repo", "base_commit", "problem_statement"};
-    const char *values[G_N_ELEMENTS(keys)];
+    const char *values[G_N_ELEMENTS(keys)], *path = set->path;
     for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
         values[i] = acr_json_get_string(row, keys[i]);
-        if (!values[i])
+        if (!values[i] && (i < 2 || set->use == ACR_DATASET_SOLVE))
             return ACR_NULL(
                 refuse(error, "row %u of '%s' has no text \"%s\"", number, path, keys[i]));
     }
@@ -71,12 +73,13 @@ static AcrInstance *read_row(const AcrJson *row, const char *path, guint number,
     instance->repo = g_strdup(values[1]);
     instance->base_commit = g_strdup(values[2]);
     instance->problem_statement = g_strdup(values[3]);
+    instance->row = set->use == ACR_DATASET_GRADE ? acr_json_print(row) : NULL;
     return instance;
 }
 
 static bool add_row(Set *set, const AcrJson *row, guint number, GError **error)
 {
-    AcrInstance *instance = read_row(row, set->path, number, error);
+    AcrInstance *instance = read_row(set, row, number, error);
     if (!instance)
         return false;
     g_ptr_array_add(set->rows, instance);
@@ -114,19 +117,27 @@ static bool read_lines(Set *set, const char *text, gsize len, GError **error)
     return true;
 }
 
-/* Leaves only the instances that were asked for; each must be there. */
-static bool select_instances(Set *set, const char *const *only, GError **error)
+static gint find_instance(const GPtrArray *rows, const char *id)
+{
+    for (guint i = 0; i < rows->len; i++)
+        if (strcmp(((const AcrInstance *)rows->pdata[i])->instance_id, id) == 0)
+            return (gint)i;
+    return -1;
+}
+
+bool acr_dataset_select(GPtrArray *rows, const char *path, const char *const *only, GError **error)
 {
     for (guint i = 0; only[i]; i++)
-        if (!g_hash_table_contains(set->ids, only[i]))
-            return refuse(error, "'%s' has no instance '%s'", set->path, only[i]);
-    for (guint i = set->rows->len; i-- > 0;)
-        if (!g_strv_contains(only, ((AcrInstance *)set->rows->pdata[i])->instance_id))
-            g_ptr_array_remove_index(set->rows, i);
+        if (find_instance(rows, only[i]) < 0)
+            return refuse(error, "'%s' has no instance '%s'", path, only[i]);
+    for (guint i = rows->len; i-- > 0;)
+        if (!g_strv_contains(only, ((AcrInstance *)rows->pdata[i])->instance_id))
+            g_ptr_array_remove_index(rows, i);
     return true;
 }
 
-GPtrArray *acr_dataset_read(const char *path, const char *const *only, GError **error)
+GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *const *only,
+                            GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autoptr(GBytes) bytes = acr_file_read(path, ACR_DATASET_MAX_BYTES, &reason);
@@ -134,7 +145,7 @@ GPtrArray *acr_dataset_read(const char *path, const char *const *only, GError **
     g_autoptr(GHashTable) ids = g_hash_table_new(g_str_hash, g_str_equal);
     g_autofree char *text = acr_bytes_text(bytes);
     gsize len = bytes ? g_bytes_get_size(bytes) : 0;
-    Set set = {path, rows, ids};
+    Set set = {path, use, rows, ids};
     bool is_list = text[strspn(text, " \t\r\n")] == '[';
     bool ok = bytes && (is_list ? read_list(&set, text, len, &reason)
                                 : read_lines(&set, text, len, &reason));
@@ -143,7 +154,7 @@ GPtrArray *acr_dataset_read(const char *path, const char *const *only, GError **
     else if (rows->len == 0)
         ok = refuse(error, "the data set '%s' is empty", path);
     else if (only)
-        ok = select_instances(&set, only, error);
+        ok = acr_dataset_select(rows, path, only, error);
     return ok ? g_steal_pointer(&rows) : NULL;
 }
 

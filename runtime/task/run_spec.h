@@ -19,6 +19,7 @@ typedef enum {
     ACR_FOR_INDEX = 1 << 6,
     ACR_FOR_ASK = 1 << 7,
     ACR_FOR_EXEC = 1 << 8,
+    ACR_FOR_EVAL = 1 << 9,
 } AcrForVerb;
 
 #define ACR_UNSET (-1) /* a number that was not given and has no default */
@@ -71,6 +72,11 @@ typedef struct {
     char *patch;
     gint64 memory_mb, processes, output_limit;
     bool network;
+
+    /* Of `eval`. */
+    char *predictions, *run_id, *environments;
+    gint64 rules;
+    bool regrade, ignore_unknown;
 } AcrRunSpec;
 
 /* An empty one for that verb. */

@@ -77,8 +77,8 @@ static int run(AcrHost *host, AcrRunSpec *spec)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(AcrConsole) console = acr_console_new(spec->verbose);
-    g_autoptr(GPtrArray) instances =
-        acr_dataset_read(spec->dataset, (const char *const *)spec->instances, &error);
+    g_autoptr(GPtrArray) instances = acr_dataset_read(spec->dataset, ACR_DATASET_SOLVE,
+                                                      (const char *const *)spec->instances, &error);
     if (!instances) {
         acr_verb_fail(host, error);
         return ACR_EXIT_USAGE;

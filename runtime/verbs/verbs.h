@@ -39,6 +39,7 @@ extern const AcrVerb acr_verb_search;
 extern const AcrVerb acr_verb_patch;
 extern const AcrVerb acr_verb_index;
 extern const AcrVerb acr_verb_swe_bench;
+extern const AcrVerb acr_verb_eval;
 extern const AcrVerb acr_verb_replay;
 extern const AcrVerb acr_verb_ask;
 extern const AcrVerb acr_verb_reproduce;

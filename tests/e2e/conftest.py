@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -108,12 +107,3 @@ def box(request: pytest.FixtureRequest, tmp_path: Path, binary: Path) -> Iterato
     made = sandboxes.local(getattr(request, "param", "bubblewrap"), tmp_path / "box", binary)
     yield made
     made.host.close()
-
-
-@pytest.fixture(scope="session")
-def recorded() -> Path:
-    """The folder of recorded runs, below $ACR_SHARED or `../shared`; skips where it is not there."""
-    shared = Path(os.environ.get("ACR_SHARED") or ROOT.parent / "shared")
-    if not (shared / "recorded" / "runs.jsonl").is_file():
-        pytest.skip(f"no recorded runs in {shared}")
-    return shared / "recorded"

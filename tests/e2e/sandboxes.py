@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -108,8 +108,9 @@ def _libraries(program: Path) -> Iterator[Path]:
             yield Path(word)
 
 
-def make_rootfs(tree: Mapping[str, str | bytes], archive: Path) -> None:
-    """A tar archive of a small root: busybox as shell and tools, /usr/bin/python3, the tree in /testbed."""
+def make_rootfs(tree: Mapping[str, str | bytes], archive: Path, programs: Sequence[str] = ()) -> None:
+    """A tar archive of a small root: busybox as shell and tools, /usr/bin/python3, the tree in /testbed, and some of this
+    machine's programs below their own names."""
     python = Path("/usr/bin/python3").resolve()
     library = Path(f"/usr/lib/{python.name}")
     skipped = {"test", "idlelib", "lib2to3", "__pycache__", "ensurepip", "tkinter"}
@@ -132,7 +133,10 @@ def make_rootfs(tree: Mapping[str, str | bytes], archive: Path) -> None:
             tar.addfile(info)
         tar.add(python, "usr/bin/python3")
         tar.add(library, str(library)[1:], filter=keep)
-        for shared in {*_libraries(python), *_extension_libraries(library)}:
+        for program in programs:
+            tar.add(Path(program).resolve(), program[1:])
+        needed = [library for program in programs for library in _libraries(Path(program))]
+        for shared in {*_libraries(python), *_extension_libraries(library), *needed}:
             tar.add(shared.resolve(), str(shared)[1:])
         _add_tree(tar, tree)
 

@@ -19,7 +19,7 @@ from runs import CHANGED, ISSUE, SCRIPT, arguments, check_patch, fixed, script_l
 
 RunHost = Callable[..., Result]
 
-VERBS = ["run", "search", "patch", "index", "swe-bench", "replay", "exec", "reproduce"]
+VERBS = ["run", "search", "patch", "index", "swe-bench", "replay", "exec", "reproduce", "eval"]
 ANSWERS = [line["content"] for line in script_lines() if line["agent"] == "patch"]
 
 # Each search call with the places that it finds, as (file, class, func).
@@ -285,6 +285,7 @@ def test_help(run_host: RunHost, verb: str) -> None:
         "exec": ["--repo", "--rev", "--patch", "--sandbox", "--image", "--setup", "CMD"]
         + ["--timeout", "--memory", "--processes", "--output-limit", "--network", "--json"],
         "reproduce": ["--repo", "--rev", "--issue", "--model", "--out", "--sandbox"],
+        "eval": ["--dataset", "--predictions", "--run-id", "--out", "--rules", "--regrade", "--jobs", "--timeout"],
     }[verb]
     assert [word for word in wanted if word not in result.out] == []
     assert "--shared-dir" not in result.out

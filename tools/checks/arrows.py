@@ -25,7 +25,7 @@ NATIVE = {
     "llm": {"base", "http", "money"},
 }
 # The rooms of runtime/, outermost first: each may include those after it, and all of native/.
-RUNTIME = ["main", "verbs", "batch", "task", "loops", "agents", "py"]
+RUNTIME = ["main", "verbs", "eval", "batch", "task", "loops", "agents", "py"]
 # A foreign header's beginning, and the one room whose .c files and private headers may include it.
 FOREIGN = {
     "git2": "native/vcs",

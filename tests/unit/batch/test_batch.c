@@ -42,7 +42,7 @@ static char *read_ids(const Place *place, const char *text, const char *const *o
 {
     g_autofree char *path = write_bytes(place, "set", text, -1);
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) rows = acr_dataset_read(path, only, &error);
+    g_autoptr(GPtrArray) rows = acr_dataset_read(path, ACR_DATASET_SOLVE, only, &error);
     g_assert_no_error(error);
     g_autoptr(GString) ids = g_string_new(NULL);
     for (guint i = 0; i < rows->len; i++)
@@ -63,7 +63,7 @@ static void check_refused(const Place *place, const char *text, gssize len, cons
 {
     g_autofree char *path = write_bytes(place, "set", text, len);
     g_autoptr(GError) error = NULL;
-    g_autoptr(GPtrArray) rows = acr_dataset_read(path, only, &error);
+    g_autoptr(GPtrArray) rows = acr_dataset_read(path, ACR_DATASET_SOLVE, only, &error);
     g_assert_null(rows);
     g_assert_error(error, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET);
     if (!strstr(error->message, word))
@@ -83,7 +83,7 @@ static void test_lists_and_lines_are_read(Place *place, gconstpointer data)
 static void test_a_row_gives_what_a_solver_may_see(Place *place, gconstpointer data)
 {
     g_autofree char *path = write_bytes(place, "set", ROW("a-1", "o/r"), -1);
-    g_autoptr(GPtrArray) rows = acr_dataset_read(path, NULL, NULL);
+    g_autoptr(GPtrArray) rows = acr_dataset_read(path, ACR_DATASET_SOLVE, NULL, NULL);
     g_assert_cmpuint(rows->len, ==, 1);
     const AcrInstance *row = rows->pdata[0];
     g_assert_cmpstr(row->instance_id, ==, "a-1");
@@ -135,10 +135,10 @@ static void test_a_set_that_is_not_there_is_named(Place *place, gconstpointer da
 {
     g_autofree char *path = g_build_filename(place->dir, "none.json", NULL);
     g_autoptr(GError) first = NULL, second = NULL;
-    g_assert_null(acr_dataset_read(path, NULL, &first));
+    g_assert_null(acr_dataset_read(path, ACR_DATASET_SOLVE, NULL, &first));
     g_assert_error(first, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET);
     g_assert_nonnull(strstr(first->message, "none.json"));
-    g_assert_null(acr_dataset_read(place->dir, NULL, &second)); /* a folder */
+    g_assert_null(acr_dataset_read(place->dir, ACR_DATASET_SOLVE, NULL, &second)); /* a folder */
     g_assert_error(second, ACR_BATCH_ERROR, ACR_BATCH_ERROR_DATASET);
 }
 

@@ -1,0 +1,35 @@
+"""Why a task was not resolved for reasons of its environment, by what its logs say (version 5 of SWE-bench's package)."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+ENVIRONMENT, AMBIGUOUS = "environment", "ambiguous"
+
+
+class Failure(NamedTuple):
+    """`reason`: a word; `tier`: ENVIRONMENT where a patch cannot be at fault, else AMBIGUOUS."""
+
+    reason: str
+    tier: str
+
+
+_SIGNS = [
+    (Failure(reason, tier), re.compile(pattern, re.MULTILINE))
+    for reason, tier, pattern in (
+        ("browser_launch_failed", ENVIRONMENT, r"Failed to launch|Failed to connect to the bus"),
+        ("display_unavailable", ENVIRONMENT, r"cannot open display|Missing X server|unable to open X display"),
+        ("out_of_memory", ENVIRONMENT, r"Cannot allocate memory|OutOfMemoryError|^Killed$"),
+        ("container_unavailable", ENVIRONMENT, r"Error response from daemon|Cannot connect to the Docker daemon"),
+        ("network_unreachable", ENVIRONMENT, r"Could not resolve host|Temporary failure in name resolution"),
+        ("missing_module", AMBIGUOUS, r"Cannot find module|MODULE_NOT_FOUND|ModuleNotFoundError"),
+        ("no_tests_collected", AMBIGUOUS, r"no tests ran|collected 0 items"),
+        ("tests_timed_out", AMBIGUOUS, r"Timeout error: \d+ seconds exceeded"),
+    )
+]
+
+
+def classify(log: str) -> Failure | None:
+    """The first sign that is found, in the package's order; None: none."""
+    return next((failure for failure, sign in _SIGNS if sign.search(log)), None)

@@ -1,0 +1,223 @@
+"""Logs of test runners -> {test: outcome}, as SWE-bench's package reads them.
+
+What a log says is not what happened: a parser repeats the package's reading, its slips included, so that a grade here
+is the grade there. An outcome is one of `OUTCOMES`, or another first word of a line that begins like one.
+A parser is a function (log: str, rules: int) -> dict; `rules` is 4 or 5, the package's version.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Parser = Callable[[str, int], dict[str, str]]
+
+PASSED, FAILED, SKIPPED, ERROR, XFAIL = OUTCOMES = ("PASSED", "FAILED", "SKIPPED", "ERROR", "XFAIL")
+
+_SKIP_COUNT = re.compile(r"\[\d+\]")
+_OPTION = re.compile(r"(.*?)\[(.*)\]")
+_COLOUR = re.compile(r"\[(\d+)m")
+_CONTROL = str.maketrans("", "", "".join(map(chr, range(1, 32))))
+
+
+class UnknownParser(LookupError):
+    """No parser has that name, or reads that project's logs."""
+
+
+def pytest(log: str, rules: int) -> dict[str, str]:
+    """Lines "OUTCOME test ...", pytest's short summary (-rA)."""
+    return dict(_summary(log, rules))
+
+
+def pytest_options(log: str, rules: int) -> dict[str, str]:
+    """As `pytest`; of a parameter that is an absolute path only the last part counts."""
+    return {_short_option(test): outcome for test, outcome in _summary(log, rules)}
+
+
+def pytest_v2(log: str, rules: int) -> dict[str, str]:
+    """As `pytest`, without colours and control characters; also "test OUTCOME" of older pytest. From 5 on, ids have blanks."""
+    found = {}
+    for coloured in log.split("\n"):
+        line = _COLOUR.sub("", coloured).translate(_CONTROL)
+        if line.startswith(OUTCOMES):
+            if line.startswith(FAILED):
+                line = line.replace(" - ", " ") if rules == 4 else line.split(" - ", 1)[0]
+            words = line.split()
+            if len(words) > 1 and not _is_skip_count(words, rules):
+                found[words[1] if rules == 4 else " ".join(words[1:])] = words[0]
+        elif line.endswith(OUTCOMES):
+            words = line.split()
+            if len(words) > 1 and rules == 4:
+                found[words[0]] = words[1]
+            elif len(words) > 1:
+                found[" ".join(words[:-1])] = words[-1]
+    return found
+
+
+def matplotlib(log: str, rules: int) -> dict[str, str]:
+    """As `pytest`; names of mouse buttons are their numbers."""
+    return pytest(log.replace("MouseButton.LEFT", "1").replace("MouseButton.RIGHT", "3"), rules)
+
+
+def seaborn(log: str, rules: int) -> dict[str, str]:
+    """Lines "FAILED test", "test PASSED ..." and "PASSED test"."""
+    del rules
+    found = {}
+    for line in log.split("\n"):
+        words = line.split()
+        if len(words) < 2:  # version 4 stops there with an error, if the line is the word FAILED or PASSED alone
+            continue
+        if line.startswith(FAILED):
+            found[words[1]] = FAILED
+        elif f" {PASSED} " in line:
+            if words[1] == PASSED:
+                found[words[0]] = PASSED
+        elif line.startswith(PASSED):
+            found[words[1]] = PASSED
+    return found
+
+
+def sympy(log: str, rules: int) -> dict[str, str]:
+    """Headings "____ file.py:test ____" of failures, then lines "test_name ok", "... F", "... E"."""
+    del rules
+    lines = log.split("\n")
+    found = {}
+    for line in lines:
+        heading = _sympy_heading(line)
+        if heading:
+            found[heading] = FAILED
+    for line in map(str.strip, lines):
+        if line.startswith("test_"):
+            for end, outcome in ((" E", ERROR), (" F", FAILED), (" ok", PASSED)):
+                if line.endswith(end):
+                    found[line.split()[0]] = outcome
+    return found
+
+
+def _sympy_heading(line: str) -> str | None:
+    r"""What the package's `(_*) (.*)\.py:(.*) (_*)` finds, whose underscores may be none, in linear time."""
+    first, last = line.find(" "), line.rfind(" ")
+    at = line.rfind(".py:", 0, max(last, 0))
+    return line[first + 1 : last] if at > first >= 0 else None
+
+
+def django(log: str, rules: int) -> dict[str, str]:
+    """Lines "name ... ok" and the like; what a test prints may stand between its name and its outcome."""
+    del rules
+    found = {}
+    last = None
+    for line in map(str.strip, log.split("\n")):
+        if "--version is equivalent to version" in line:
+            found["--version is equivalent to version"] = PASSED
+        if " ... " in line:
+            last = line.split(" ... ")[0]
+        _django_line(line, found)
+        if line.startswith("ok") and last is not None:
+            found[last] = PASSED
+    for interruption in _DJANGO_INTERRUPTIONS:
+        for match in interruption.finditer(log):
+            found[match[1]] = PASSED
+    return found
+
+
+_APPLYING = "Applying sites.0002_alter_domain_unique...test_no_migrations"
+
+
+def _django_line(line: str, found: dict[str, str]) -> None:
+    for end in (" ... ok", " ... OK", " ...  OK"):
+        if line.endswith(end):
+            if line.startswith(_APPLYING):
+                line = line.split("...", 1)[-1].strip()
+            found[line.rsplit(end, 1)[0]] = PASSED
+            break
+    if " ... skipped" in line:
+        found[line.split(" ... skipped")[0]] = SKIPPED
+    for end, heading, outcome in ((" ... FAIL", "FAIL:", FAILED), (" ... ERROR", "ERROR:", ERROR)):
+        if line.endswith(end):
+            found[line.split(end)[0]] = outcome
+        if line.startswith(heading):
+            words = line.split()
+            if len(words) > 1:
+                found[words[1]] = outcome
+
+
+# Messages of Django that come between a test's name and the "ok" on a line of its own.
+_DJANGO_INTERRUPTIONS = [
+    re.compile(r"^(.*?)\s\.{3}\s" + message + r"\nok$", re.MULTILINE)
+    for message in (
+        r"Testing against Django installed in (?s:.*?) silenced\)\.",
+        r"Internal Server Error: /.*/",
+        r"System check identified no issues \(0 silenced\)",
+    )
+]
+
+
+def _summary(log: str, rules: int) -> Iterator[tuple[str, str]]:
+    for line in log.split("\n"):
+        if line.startswith(OUTCOMES):
+            words = (line.replace(" - ", " ") if line.startswith(FAILED) else line).split()
+            if len(words) > 1 and not _is_skip_count(words, rules):
+                yield words[1], words[0]
+
+
+def _is_skip_count(words: list[str], rules: int) -> bool:
+    """Whether the line counts skips, "SKIPPED [3] file:line: reason"; 4 takes "[3]" for a test."""
+    return rules != 4 and words[0] == SKIPPED and _SKIP_COUNT.fullmatch(words[1]) is not None
+
+
+def _short_option(test: str) -> str:
+    found = _OPTION.search(test)
+    if not found:
+        return test
+    main, option = found.groups()
+    if option.startswith("/") and not option.startswith("//") and "*" not in option:
+        option = "/" + option.split("/")[-1]
+    return f"{main}[{option}]"
+
+
+PARSERS: dict[str, Parser] = {
+    f"parse_log_{name}": parser
+    for parser, names in (
+        (pytest, ("pytest", "astroid", "flask", "marshmallow", "pvlib", "pyvista", "sqlfluff", "xarray")),
+        (pytest_options, ("pytest_options", "pydicom", "requests", "pylint")),
+        (pytest_v2, ("pytest_v2", "astropy", "scikit", "sphinx")),
+        (matplotlib, ("matplotlib",)),
+        (seaborn, ("seaborn",)),
+        (sympy, ("sympy",)),
+        (django, ("django",)),
+    )
+    for name in names
+}
+
+# Of rows that name no parser: by the project.
+_PROJECTS = {
+    "astropy/astropy": "astropy",
+    "django/django": "django",
+    "marshmallow-code/marshmallow": "marshmallow",
+    "matplotlib/matplotlib": "matplotlib",
+    "mwaskom/seaborn": "seaborn",
+    "pallets/flask": "flask",
+    "psf/requests": "requests",
+    "pvlib/pvlib-python": "pvlib",
+    "pydata/xarray": "xarray",
+    "pydicom/pydicom": "pydicom",
+    "pylint-dev/astroid": "astroid",
+    "pylint-dev/pylint": "pylint",
+    "pytest-dev/pytest": "pytest",
+    "pyvista/pyvista": "pyvista",
+    "scikit-learn/scikit-learn": "scikit",
+    "sphinx-doc/sphinx": "sphinx",
+    "sqlfluff/sqlfluff": "sqlfluff",
+    "sympy/sympy": "sympy",
+}
+
+
+def parser_of(row: dict) -> Parser:
+    """The parser that a row names in "log_parser", or its project's. Raises UnknownParser."""
+    name = row.get("log_parser") or f"parse_log_{_PROJECTS.get(row.get('repo'))}"
+    if name not in PARSERS:
+        raise UnknownParser(f"no parser of logs is called '{row.get('log_parser') or row.get('repo')}'")
+    return PARSERS[name]

@@ -1,0 +1,50 @@
+"""The final report of a run: what became of every task, in the fields of SWE-bench's package 4 or 5."""
+
+from __future__ import annotations
+
+from acr.grading.failures import ENVIRONMENT, Failure
+
+RESOLVED, UNRESOLVED, ERROR, EMPTY = "resolved", "unresolved", "error", "empty"
+
+
+def final(
+    tasks: list[str], endings: dict[str, str], failures: dict[str, Failure], rules: int, engine: dict | None
+) -> dict:
+    """The report's content.
+
+    `tasks`: the ids of the selected rows; `endings`: of each prediction RESOLVED, UNRESOLVED, ERROR (no report) or
+    EMPTY (no patch); `failures`: of those not resolved, by their logs; `engine`: {"containers", "images"} left behind,
+    None where there was none. Version 4 tells of an engine only where there is none.
+    """
+
+    def ids(*endings_wanted: str) -> list[str]:
+        return sorted(task for task in tasks if endings.get(task) in endings_wanted)
+
+    lists = {
+        "completed": ids(RESOLVED, UNRESOLVED),
+        "incomplete": sorted(task for task in tasks if task not in endings),
+        "empty_patch": ids(EMPTY),
+        "submitted": sorted(endings),
+        "resolved": ids(RESOLVED),
+        "unresolved": ids(UNRESOLVED),
+        "infra_failure": sorted(task for task, found in failures.items() if found.tier == ENVIRONMENT),
+        "ambiguous_failure": sorted(task for task, found in failures.items() if found.tier != ENVIRONMENT),
+        "error": ids(ERROR),
+    }
+    advisory = ["infra_failure", "ambiguous_failure"] if rules != 4 else []
+    counted = ["submitted", "completed", "resolved", "unresolved", *advisory, "empty_patch", "error"]
+    listed = ["completed", "incomplete", "empty_patch", "submitted", "resolved", "unresolved", *advisory]
+    report = {"total_instances": len(tasks)}
+    report.update((f"{name}_instances", len(lists[name])) for name in counted)
+    report.update((f"{name}_ids", lists[name]) for name in listed)
+    if rules != 4:
+        report["failure_reasons"] = {task: found.reason for task, found in sorted(failures.items())}
+    report.update(error_ids=lists["error"], schema_version=2)
+    if (engine is None) == (rules == 4):
+        left = engine or {"containers": [], "images": []}
+        report.update(
+            unstopped_instances=len(left["containers"]),
+            unstopped_containers=sorted(left["containers"]),
+            unremoved_images=sorted(left["images"]),
+        )
+    return report

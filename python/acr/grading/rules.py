@@ -1,0 +1,112 @@
+"""What a log says of a prediction, by the rules of version 4 or 5 of SWE-bench's package: the content of report.json."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from acr.grading.failures import ENVIRONMENT, classify
+from acr.grading.parsers import ERROR, FAILED, PASSED, SKIPPED, XFAIL, parser_of
+
+START, END = ">>>>> Start Test Output", ">>>>> End Test Output"
+NOT_GRADED = tuple(
+    f">>>>> {what}" for what in ("Patch Apply Failed", "Reset Failed", "Tests Errored", "Tests Timed Out")
+)
+FAIL_TO_PASS, PASS_TO_PASS = "FAIL_TO_PASS", "PASS_TO_PASS"
+
+_EXIT_CODE = re.compile(r">>>>> Test Exit Code:\s*(-?\d+)")
+# Signs that a suite of tests ran although no test was read; a count of zero is none.
+_SUITE_RAN = re.compile(
+    r"Executed [1-9]\d* of \d+|TOTAL: [1-9]\d* (?:SUCCESS|FAILED)|[1-9]\d* passing|Tests:\s+[1-9]\d*"
+    r"|Test Suites:\s+(?:\d+ \w+, )*[1-9]\d* total|^# tests [1-9]\d*|[1-9]\d* specs?, \d+ failures?|': ok$",
+    re.MULTILINE,
+)
+# Projects whose parsers read failures only; version 5 has that in the row.
+_FAIL_ONLY_PROJECTS = ("chartjs/Chart.js", "processing/p5.js", "markedjs/marked")
+
+
+def read_log(raw: bytes) -> str:
+    """The text of a log as Python reads a text file; bytes that are not UTF-8 are replaced (there they are an error)."""
+    return raw.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def outcomes(log: str, row: dict, rules: int) -> dict[str, str] | None:
+    """{test: outcome} of a log; None: it cannot be graded, the patch counts as not applied."""
+    if any(mark in log for mark in NOT_GRADED) or START not in log or END not in log:
+        return None
+    parse = parser_of(row)
+    found = parse(log.split(START)[1].split(END)[0], rules) or parse(log, rules)
+    if rules == 4:
+        return found
+    if not found and not _SUITE_RAN.search(log):
+        return None
+    code = _EXIT_CODE.search(log)
+    hides_failure = code and int(code[1]) != 0 and found and not {FAILED, ERROR}.intersection(found.values())
+    return None if hides_failure else found
+
+
+def expected(row: dict, key: str) -> list[str]:
+    """The row's tests of `key`: a list, or its text as JSON."""
+    tests = row.get(key) or []
+    return json.loads(tests) if isinstance(tests, str) else list(tests)
+
+
+def tests_status(row: dict, found: dict[str, str], rules: int) -> dict[str, dict[str, list[str]]]:
+    """Each expected test as success or failure. Version 4 puts skipped ones nowhere."""
+    if rules == 4:
+        is_fail_only = row.get("repo") in _FAIL_ONLY_PROJECTS
+    else:
+        is_fail_only = row.get("eval_type") == "fail_only"
+    status = {}
+    for key in (FAIL_TO_PASS, PASS_TO_PASS):
+        sorted_tests = {"success": [], "failure": []}
+        for test in expected(row, key):
+            if is_fail_only:
+                good = found.get(test) != FAILED
+            else:
+                good = _is_good(_outcome(test, found, rules), key, rules)
+            if good is not None:
+                sorted_tests["success" if good else "failure"].append(test)
+        status[key] = sorted_tests
+    for key in ("FAIL_TO_FAIL", "PASS_TO_FAIL"):  # never counted, but part of the format
+        status[key] = {"success": [], "failure": []}
+    return status
+
+
+def _outcome(test: str, found: dict[str, str], rules: int) -> str | None:
+    """A test's outcome; from 5 on, of an id that was cut inside its parameter, if all that begin so agree."""
+    if test in found or rules == 4 or test.count("[") <= test.count("]"):
+        return found.get(test)
+    matches = [outcome for name, outcome in found.items() if name.startswith(test)]
+    return matches[0] if len({outcome in (PASSED, XFAIL) for outcome in matches}) == 1 else None
+
+
+def _is_good(outcome: str | None, key: str, rules: int) -> bool | None:
+    """None: the outcome counts neither way."""
+    if outcome in (PASSED, XFAIL):
+        return True
+    if outcome == SKIPPED:
+        return None if rules == 4 else key == PASS_TO_PASS
+    return False if outcome in (None, FAILED, ERROR) else None
+
+
+def is_resolved(status: dict[str, dict[str, list[str]]]) -> bool:
+    """Every test that was to pass passed, and none that passed fails."""
+    return not status[FAIL_TO_PASS]["failure"] and not status[PASS_TO_PASS]["failure"]
+
+
+def report(row: dict, patch: str | None, log: str, rules: int) -> dict:
+    """The content of report.json for one prediction."""
+    said = {"patch_is_None": patch is None, "patch_exists": patch is not None}
+    said.update(patch_successfully_applied=False, resolved=False)
+    if rules != 4:
+        said["infra_failure"] = False
+    found = outcomes(log, row, rules) if patch is not None else None
+    if found is not None:
+        status = tests_status(row, found, rules)
+        said.update(patch_successfully_applied=True, resolved=is_resolved(status), tests_status=status)
+    elif patch is not None and rules != 4:
+        failure = classify(log)
+        if failure:
+            said.update(infra_failure=failure.tier == ENVIRONMENT, infra_failure_reason=failure.reason)
+    return {row["instance_id"]: said}

@@ -1,0 +1,120 @@
+"""The script that runs a task's tests: the row's own (5.x), or one made from what its project needs (`projects.json`).
+
+A made script does what version 4 of SWE-bench's package has it do, in an image of that package, where the project lies
+in /testbed and its environment is called testbed; and it removes the test files that the hidden tests add, which a
+patch may have brought along.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import shlex
+from pathlib import Path
+
+from acr.grading.rules import END, START
+
+FOLDER = "/testbed"
+_ACTIVATE = ["source /opt/miniconda3/bin/activate", "conda activate testbed"]
+_NOT_TESTS = (".json", ".png", "csv", ".txt", ".md", ".jpg", ".jpeg", ".pkl", ".yml", ".yaml", ".toml")
+_FILE = re.compile(r"^diff --git a/.* b/(.*)$", re.MULTILINE)
+_OLD_FILE = re.compile(r"^--- a/(.*?)\t?$", re.MULTILINE)
+_EXIT_CODE = "SWEBENCH_TEST_EXIT_CODE"
+
+
+class UnknownProject(LookupError):
+    """A row brings no script, and its project or version is in no table."""
+
+
+@functools.cache
+def _projects() -> dict[str, dict]:
+    return json.loads(Path(__file__).with_name("projects.json").read_text(encoding="utf-8"))
+
+
+def specification(row: dict) -> dict:
+    """{"test", "install", "before"} of the row's project and version. Raises UnknownProject."""
+    project = _projects().get(row.get("repo"))
+    if project is None:
+        raise UnknownProject(f"'{row.get('repo')}' is not a known project, and the row has no \"eval_script\"")
+    exceptions = (other for other in project.get("except", ()) if row.get("version") in other["versions"])
+    return {"before": [], **project, **next(exceptions, {})}
+
+
+def script_of(row: dict, rules: int) -> str:
+    """The bash script, whole. By the rules of 5 it tells the exit code of the test command."""
+    given = row.get("eval_script")
+    lines = _lines(given) if given else _made(row)
+    if rules != 4:
+        lines = tell_exit_code(lines)
+    return "\n".join(["#!/bin/bash", "set -uxo pipefail", *lines]) + "\n"
+
+
+def _lines(script: str) -> list[str]:
+    return [line for line in script.strip().split("\n") if line not in ("#!/bin/bash", "set -uxo pipefail")]
+
+
+def tell_exit_code(lines: list[str]) -> list[str]:
+    """The script's lines with those that print the exit code of the test command."""
+    for at, line in enumerate(lines):
+        if END in line:
+            told = [f"{_EXIT_CODE}=$?", line, f'echo ">>>>> Test Exit Code: ${_EXIT_CODE}"']
+            return lines[:at] + told + lines[at + 1 :]
+    return lines
+
+
+def _made(row: dict) -> list[str]:
+    wanted, patch = specification(row), row["test_patch"]
+    commit = shlex.quote(row["base_commit"])
+    changed, added = changed_files(patch), added_files(patch)
+    reset = [f"git checkout {commit} {words(changed)}"] if changed else []
+    remove = [f"rm -f {words(added)}"] if added else []
+    return [
+        *_ACTIVATE,
+        f"cd {FOLDER}",
+        *wanted["before"],
+        f"git config --global --add safe.directory {FOLDER}",
+        "git status",
+        "git show",
+        f"git -c core.fileMode=false diff {commit}",
+        wanted["install"],
+        *reset,
+        *remove,
+        f"git apply -v - <<'{delimiter(patch)}'\n{patch}\n{delimiter(patch)}",
+        f": '{START}'",
+        f"{wanted['test']} {words(directives(row))}",
+        f": '{END}'",
+        *reset,
+        *remove,
+    ]
+
+
+def words(paths: list[str]) -> str:
+    """Paths as the words of a command."""
+    return " ".join(map(shlex.quote, paths))
+
+
+def delimiter(text: str) -> str:
+    """A line that ends a here-document, which the text does not hold."""
+    number = 0
+    while f"END_OF_TEST_PATCH_{number}" in text:
+        number += 1
+    return f"END_OF_TEST_PATCH_{number}"
+
+
+def changed_files(patch: str) -> list[str]:
+    """The files that a unified diff changes or removes, as they are called before it."""
+    return _OLD_FILE.findall(patch)
+
+
+def added_files(patch: str) -> list[str]:
+    """The files that a unified diff adds."""
+    return re.findall(r"^new file mode \d+\n(?:index .*\n)?--- /dev/null\n\+\+\+ b/(.*?)\t?$", patch, re.MULTILINE)
+
+
+def directives(row: dict) -> list[str]:
+    """What the test command runs: the test patch's files but for data; Django's as modules."""
+    files = [file for file in _FILE.findall(row["test_patch"]) if not file.endswith(_NOT_TESTS)]
+    if row.get("repo") != "django/django":
+        return files
+    return [file.removesuffix(".py").removeprefix("tests/").replace("/", ".") for file in files]

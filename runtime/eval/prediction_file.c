@@ -1,0 +1,179 @@
+/*
+ * Reads predictions, as SWE-bench's harness and others write them.
+ */
+#include "eval/eval.h"
+
+#include <string.h>
+
+G_DEFINE_QUARK(acr_eval_error_quark, acr_eval_error)
+
+#define GOLD "gold"
+#define EMPTY "empty"
+#define MAX_MODEL_BYTES 200u
+#define MAX_NAMED 5u /* ids that a message names */
+
+#define refuse(error, ...) acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_INPUT, __VA_ARGS__)
+
+void acr_prediction_free(AcrPrediction *prediction)
+{
+    if (!prediction)
+        return;
+    g_free(prediction->instance_id);
+    g_free(prediction->model);
+    g_free(prediction->patch);
+    g_free(prediction);
+}
+
+typedef struct {
+    const char *source;
+    GHashTable *tasks;  /* their ids, borrowed */
+    GPtrArray *out;     /* of AcrPrediction */
+    GHashTable *ids;    /* theirs, borrowed */
+    GPtrArray *unknown; /* of ids of no task, owned */
+} Reader;
+
+/* The model's name as a part of a path; NULL: it cannot be one. */
+static char *folder_name(const char *model)
+{
+    g_auto(GStrv) parts = g_strsplit(model, "/", -1);
+    g_autofree char *name = g_strjoinv("__", parts);
+    bool is_safe =
+        *name && *name != '.' && strlen(name) <= MAX_MODEL_BYTES && g_utf8_validate(name, -1, NULL);
+    for (const char *at = name; is_safe && *at; at++)
+        is_safe = !g_ascii_iscntrl(*at);
+    return is_safe ? g_steal_pointer(&name) : NULL;
+}
+
+static void add(Reader *reader, const char *id, const char *model, const char *patch,
+                bool is_baseline)
+{
+    AcrPrediction *prediction = g_new0(AcrPrediction, 1);
+    prediction->instance_id = g_strdup(id);
+    prediction->model = g_strdup(model);
+    prediction->patch = patch && *patch ? g_strdup(patch) : NULL;
+    prediction->is_baseline = is_baseline;
+    g_ptr_array_add(reader->out, prediction);
+    (void)g_hash_table_add(reader->ids, prediction->instance_id);
+}
+
+static bool take(Reader *reader, const AcrJson *json, guint number, GError **error)
+{
+    const char *id = acr_json_get_string(json, "instance_id");
+    const char *model = acr_json_get_string(json, "model_name_or_path");
+    const AcrJson *patch = acr_json_get(json, "model_patch");
+    AcrJsonType type = acr_json_type(patch);
+    if (!id)
+        return refuse(error, "prediction %u of '%s' has no text \"instance_id\"", number,
+                      reader->source);
+    if (!patch || (type != ACR_JSON_STRING && type != ACR_JSON_NULL))
+        return refuse(error, "prediction %u of '%s' (%s) has no text \"model_patch\"", number,
+                      reader->source, id);
+    g_autofree char *name = folder_name(model ? model : "None");
+    if (!name)
+        return refuse(error, "prediction %u of '%s' (%s): its model cannot be the name of a folder",
+                      number, reader->source, id);
+    if (!g_hash_table_contains(reader->tasks, id)) {
+        g_ptr_array_add(reader->unknown, g_strdup(id));
+        return true;
+    }
+    if (g_hash_table_contains(reader->ids, id))
+        return refuse(error, "'%s' holds two predictions for '%s'", reader->source, id);
+    add(reader, id, name, acr_json_string(patch), false);
+    return true;
+}
+
+/* A list of predictions, an object of them, or, where it is one itself, that one. */
+static bool take_document(Reader *reader, const AcrJson *document, GError **error)
+{
+    guint number = 0;
+    if (acr_json_get_string(document, "instance_id") ||
+        acr_json_get_string(document, "model_patch"))
+        return take(reader, document, 1, error);
+    for (const AcrJson *at = acr_json_first(document); at; at = acr_json_next(at))
+        if (!take(reader, at, ++number, error))
+            return false;
+    return true;
+}
+
+static bool take_lines(Reader *reader, const char *text, gsize len, GError **error)
+{
+    guint number = 1;
+    for (const char *at = text, *end = text + len; at < end; number++) {
+        const char *stop = memchr(at, '\n', (gsize)(end - at));
+        gsize size = (gsize)((stop ? stop : end) - at);
+        if (strspn(at, " \t\r") < size) {
+            g_autoptr(AcrJson) line = acr_json_parse(at, size, error);
+            if (!line)
+                g_prefix_error(error, "line %u of '%s': ", number, reader->source);
+            if (!line || !take(reader, line, number, error))
+                return false;
+        }
+        at += size + 1;
+    }
+    return true;
+}
+
+/* One JSON document, however its file is called, or else lines of them. */
+static bool read_file(Reader *reader, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GBytes) bytes = acr_file_read(reader->source, ACR_PREDICTIONS_MAX_BYTES, &reason);
+    if (!bytes)
+        return refuse(error, "cannot use the predictions: %s", reason->message);
+    g_autofree char *text = acr_bytes_text(bytes);
+    g_autoptr(AcrJson) document = acr_json_parse_bytes(bytes, NULL);
+    bool ok = document ? take_document(reader, document, &reason)
+                       : take_lines(reader, text, g_bytes_get_size(bytes), &reason);
+    if (ok)
+        return true;
+    if (reason->domain == ACR_EVAL_ERROR)
+        return acr_pass_error(error, &reason);
+    return refuse(error, "cannot use the predictions: %s", reason->message);
+}
+
+static bool take_rows(Reader *reader, const GPtrArray *tasks, bool is_gold, GError **error)
+{
+    for (guint i = 0; i < tasks->len; i++) {
+        const AcrInstance *task = tasks->pdata[i];
+        g_autoptr(AcrJson) row = acr_json_parse(task->row, strlen(task->row), error);
+        if (!row)
+            return false;
+        const char *patch = is_gold ? acr_json_get_string(row, "patch") : NULL;
+        if (is_gold && !patch)
+            return refuse(error, "the row of '%s' has no \"patch\"", task->instance_id);
+        add(reader, task->instance_id, reader->source, patch, !is_gold);
+    }
+    return true;
+}
+
+static bool check_unknown(const Reader *reader, GError **error)
+{
+    guint n = reader->unknown->len;
+    if (n == 0)
+        return true;
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (guint i = 0; i < MIN(n, MAX_NAMED); i++)
+        g_string_append_printf(names, "%s%s", i ? ", " : "", (char *)reader->unknown->pdata[i]);
+    return refuse(error, "'%s' holds predictions for no task of the data set (%u): %s%s",
+                  reader->source, n, names->str, n > MAX_NAMED ? ", …" : "");
+}
+
+GPtrArray *acr_predictions_read(const char *source, const GPtrArray *tasks, bool ignore_unknown,
+                                GError **error)
+{
+    g_autoptr(GPtrArray) out = g_ptr_array_new_with_free_func((GDestroyNotify)acr_prediction_free),
+                         unknown = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal),
+                          ids = g_hash_table_new(g_str_hash, g_str_equal);
+    Reader reader = {source, known, out, ids, unknown};
+    bool is_gold = strcmp(source, GOLD) == 0;
+    for (guint i = 0; i < tasks->len; i++)
+        (void)g_hash_table_add(known, ((const AcrInstance *)tasks->pdata[i])->instance_id);
+    bool ok = is_gold || strcmp(source, EMPTY) == 0 ? take_rows(&reader, tasks, is_gold, error)
+                                                    : read_file(&reader, error);
+    if (!ok || (!ignore_unknown && !check_unknown(&reader, error)))
+        return NULL;
+    if (out->len == 0)
+        return ACR_NULL(refuse(error, "'%s' holds no predictions", source));
+    return g_steal_pointer(&out);
+}

@@ -1,0 +1,208 @@
+/*
+ * Runs a task's tests, in its image or in an environment: one command in one sandbox, which takes patch
+ * and script from its standard input, applies the patch as SWE-bench's harness does, and runs the script. What it tells of
+ * that goes to its standard error, marked with a word that is made for this run, so that it is not
+ * mistaken for what the tests print.
+ */
+#include "eval/eval_private.h"
+
+#include <string.h>
+
+#include "sandbox/sandbox.h"
+
+#define MB ((gint64)1024 * 1024)
+#define DEFAULT_WALL_MS ((gint64)1800 * 1000)
+#define DEFAULT_MEMORY (8192 * MB)
+#define DEFAULT_PROCESSES 1024u
+#define DISK_BYTES (32 * 1024 * MB)
+#define OUTPUT_BYTES ((gsize)64 * 1024 * 1024)
+
+#define APPLIED "applied by "
+#define REFUSED "not applied"
+#define ENDED "ended with "
+
+/* $1: the rules; $2: where the script is laid; $3: the environment's programs, or nothing; then files
+ * that are kept as they are. Version 5 starts each try on a clean tree, and takes a patch for applied
+ * that can be taken back. A tree without git's folder gets one for as long as a try needs it. */
+static const char driver[] =
+    "IFS=' ' read -r patch script word || exit 125\n"
+    "head -c \"$patch\" >/tmp/patch.diff && head -c \"$script\" >\"$2\" || exit 125\n"
+    "exec </dev/null\n"
+    "rules=$1 at=$2 PATH=${3:+$3:}$PATH; shift 3; export PATH\n"
+    "for file; do mkdir -p /tmp/kept && cp --parents -- \"$file\" /tmp/kept; done 2>/dev/null\n"
+    "tell() { printf '\\n%s %s\\n' \"$word\" \"$*\" >&2; }\n"
+    "try() { \"$@\" /tmp/patch.diff >&2 2>&1 && tell " APPLIED "\"$*\"; }\n"
+    "clean() { [ $rules = 4 ] || { git checkout -- . ; git clean -fd; } >/dev/null 2>&1; }\n"
+    "with_git() {\n"
+    "  [ -e .git ] && return; own=1\n"
+    "  { git init -q && git add -A && git -c user.name=x -c user.email=x commit -qm x; } "
+    ">/dev/null 2>&1\n"
+    "}\n"
+    "apply() {\n"
+    "  try git apply --verbose && return; with_git; clean\n"
+    "  [ $rules = 4 ] || { try git apply --verbose --3way && return; clean; }\n"
+    "  try git apply --verbose --reject && return; clean\n"
+    "  if [ $rules = 4 ]; then try patch --batch --fuzz=5 -p1 -i && return\n"
+    "  else try patch --batch --forward --fuzz=5 -p1 -i && return\n"
+    "    try git apply --check --reverse && return; fi\n"
+    "  tell " REFUSED "; return 1\n"
+    "}\n"
+    "[ \"$patch\" = 0 ] || apply || exit 0\n"
+    "[ -z \"$own\" ] || rm -rf .git\n"
+    "[ ! -e .git ] || git -c core.fileMode=false diff >&2\n"
+    "/bin/bash \"$at\" 2>&1\n"
+    "tell " ENDED "$?\n";
+
+void acr_eval_run_clear(AcrEvalRun *run)
+{
+    g_clear_pointer(&run->output, g_bytes_unref);
+    g_clear_pointer(&run->log, g_free);
+    g_clear_pointer(&run->applied_by, g_free);
+}
+
+/* What the driver reads: a line of sizes and its word, then patch and script. */
+static GBytes *make_input(const char *patch, const char *script, const char *word)
+{
+    GString *text = g_string_new(NULL);
+    gsize patch_len = patch ? strlen(patch) : 0, script_len = strlen(script);
+    g_string_append_printf(text, "%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT " %s\n", patch_len,
+                           script_len, word);
+    g_string_append_len(text, patch, (gssize)patch_len);
+    g_string_append_len(text, script, (gssize)script_len);
+    return g_string_free_to_bytes(text);
+}
+
+/* What the driver told after its word, in the last line that has `begin`; owned; NULL: nothing. */
+static char *find_told(const char *text, const char *word, const char *begin)
+{
+    g_autofree char *mark = g_strdup_printf("\n%s %s", word, begin);
+    const char *at = g_strrstr(text, mark);
+    return at ? g_strndup(at + strlen(mark), strcspn(at + strlen(mark), "\n")) : NULL;
+}
+
+/* `text` without the marks, for a person. */
+static char *without_word(const char *text, const char *word)
+{
+    g_auto(GStrv) parts = g_strsplit(text, word, -1);
+    return g_strjoinv(">>>>>", parts);
+}
+
+static void take(const AcrExecuted *executed, const char *word, AcrEvalRun *out)
+{
+    g_autofree char *told = acr_utf8_repair_bytes(executed->err);
+    g_autofree char *refused = find_told(told, word, REFUSED),
+                    *ended = find_told(told, word, ENDED);
+    out->applied_by = find_told(told, word, APPLIED);
+    out->log = without_word(told, word);
+    out->timed_out = executed->limit == ACR_LIMIT_WALL;
+    out->limit = acr_sandbox_limit_name(executed->limit);
+    out->exit_code = ended ? (int)g_ascii_strtod(ended, NULL) : executed->exit_code;
+    out->wall_ms = executed->wall_ms;
+    out->peak_bytes = executed->peak_bytes;
+    out->output = refused ? NULL : g_bytes_ref(executed->out);
+}
+
+static AcrSandboxLimits limits_of(const AcrRunSpec *spec)
+{
+    return (AcrSandboxLimits){
+        .wall_ms = spec->timeout_ms > 0 ? spec->timeout_ms : DEFAULT_WALL_MS,
+        .memory_bytes = spec->memory_mb > 0 ? spec->memory_mb * MB : DEFAULT_MEMORY,
+        .processes = spec->processes > 0 ? (guint)spec->processes : DEFAULT_PROCESSES,
+        .disk_bytes = DISK_BYTES,
+        .output_bytes = OUTPUT_BYTES,
+    };
+}
+
+/* Runs the driver in a sandbox. `bin`: of the environment; NULL: none. */
+static bool run_in(const AcrEvalOptions *options, AcrSandbox *sandbox, const AcrGradingPlan *plan,
+                   const char *patch, const char *bin, AcrEvalRun *out, GError **error)
+{
+    const AcrRunSpec *spec = options->spec;
+    g_autofree char *word = g_uuid_string_random();
+    g_autoptr(GBytes) input = make_input(patch, plan->script, word);
+    g_auto(GStrv) kept = g_strsplit(plan->kept ? plan->kept : "", "\n", -1);
+    g_autoptr(GPtrArray) argv = g_ptr_array_new();
+    const char *const first[] = {"/bin/bash",
+                                 "-c",
+                                 driver,
+                                 "grade",
+                                 spec->rules == 4 ? "4" : "5",
+                                 bin ? "/tmp/eval.sh" : "/eval.sh",
+                                 bin ? bin : ""};
+    for (guint i = 0; i < G_N_ELEMENTS(first); i++)
+        g_ptr_array_add(argv, (char *)first[i]);
+    for (guint i = 0; kept[i]; i++)
+        if (*kept[i])
+            g_ptr_array_add(argv, kept[i]);
+    g_ptr_array_add(argv, NULL);
+    AcrExecution execution = {.argv = (const char *const *)argv->pdata,
+                              .input = input,
+                              .network = spec->network,
+                              .limits = limits_of(spec)};
+    g_auto(AcrExecuted) executed = {0};
+    if (!acr_sandbox_run(sandbox, &execution, &executed, error))
+        return false;
+    take(&executed, word, out);
+    return true;
+}
+
+static bool run_in_image(const AcrEvalOptions *options, const AcrGradingPlan *plan,
+                         const char *patch, AcrEvalRun *out, GError **error)
+{
+    AcrSandboxOptions sandbox_options = {
+        .backend = "container",
+        .image = plan->image,
+        .exe = options->host->exe,
+        .interrupt = options->host->interrupt,
+    };
+    g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&sandbox_options, error);
+    return sandbox && run_in(options, sandbox, plan, patch, NULL, out, error);
+}
+
+static AcrSnapshot *find_tree(const AcrRunSpec *spec, const AcrInstance *task, GError **error)
+{
+    g_autofree char *path = acr_dataset_repo(spec->repos, task->repo);
+    if (!path || !task->base_commit)
+        return ACR_NULL(
+            acr_set_error(error, ACR_EVAL_ERROR, ACR_EVAL_ERROR_FAILED,
+                          path ? "the row has no \"base_commit\"" : "no repository of '%s' in '%s'",
+                          task->repo, spec->repos));
+    g_autoptr(AcrRepo) repo = acr_repo_open(path, error);
+    return repo ? acr_workspace_snapshot(repo, task->base_commit, error) : NULL;
+}
+
+static bool run_in_environment(const AcrEvalOptions *options, const AcrInstance *task,
+                               const AcrGradingPlan *plan, const char *patch, AcrEvalRun *out,
+                               GError **error)
+{
+    g_autofree char *cache = acr_host_default_cache(ACR_CACHE_SANDBOX),
+                    *places = acr_host_default_cache("environments");
+    if (!places)
+        places = g_build_filename(options->spec->out, "environments", NULL);
+    g_autofree char *real = acr_path_real(places);
+    g_autoptr(AcrSnapshot) tree = find_tree(options->spec, task, error);
+    g_autofree char *python =
+        tree ? acr_eval_environment(plan, real, options->host->interrupt, error) : NULL;
+    if (!python)
+        return false;
+    AcrSandboxOptions sandbox_options = {
+        .backend = "bubblewrap",
+        .snapshot = tree,
+        .python = python,
+        .setup = *plan->install ? plan->install : NULL,
+        .cache = cache,
+        .exe = options->host->exe,
+        .interrupt = options->host->interrupt,
+    };
+    g_autofree char *bin = g_path_get_dirname(python);
+    g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&sandbox_options, error);
+    return sandbox && run_in(options, sandbox, plan, patch, bin, out, error);
+}
+
+bool acr_eval_run_tests(const AcrEvalOptions *options, const AcrInstance *task,
+                        const AcrGradingPlan *plan, const char *patch, AcrEvalRun *out,
+                        GError **error)
+{
+    return plan->image ? run_in_image(options, plan, patch, out, error)
+                       : run_in_environment(options, task, plan, patch, out, error);
+}

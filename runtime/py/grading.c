@@ -1,0 +1,133 @@
+/*
+ * Grades the logs of benchmark tasks, by python/acr/grading/. Logs are texts of whatever ran: they are
+ * read, and nothing of them is run here.
+ */
+#include "py/grading.h"
+
+#include <string.h>
+
+#include "py/py_private.h"
+
+#define ROW_TIMEOUT_MS 10000
+#define LOG_TIMEOUT_MS 120000
+
+static void add_text(GByteArray *fields, const char *text)
+{
+    acr_py_fields_add(fields, text, strlen(text));
+}
+
+static void add_rules(GByteArray *fields, int rules)
+{
+    add_text(fields, rules == 4 ? "4" : "5");
+}
+
+/* Calls a function of the service with `fields` (taken); what it gave, from `least` to `most` texts. */
+static GPtrArray *ask(AcrPython *python, const char *function, GByteArray *fields,
+                      gint64 timeout_ms, guint least, guint most, GError **error)
+{
+    g_autoptr(GBytes) argument = g_byte_array_free_to_bytes(fields), result = NULL;
+    if (!acr_python_call(python, "grading.service", function, argument, timeout_ms, &result, error))
+        return NULL;
+    g_autoptr(GPtrArray) texts = acr_py_texts_split(result);
+    if (texts && texts->len >= least && texts->len <= most)
+        return g_steal_pointer(&texts);
+    return ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_FAILED,
+                                  "grading.service.%s gave no fields", function));
+}
+
+void acr_grading_plan_clear(AcrGradingPlan *plan)
+{
+    char **const texts[] = {&plan->script,   &plan->image,   &plan->key,  &plan->python,
+                            &plan->packages, &plan->install, &plan->kept, &plan->row};
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_clear_pointer(texts[i], g_free);
+}
+
+/* Asks for a plan of `n` texts; one alone says why there is none. */
+static GPtrArray *ask_plan(AcrPython *python, const char *function, GByteArray *fields, guint n,
+                           GError **error)
+{
+    g_autoptr(GPtrArray) texts = ask(python, function, fields, ROW_TIMEOUT_MS, 1, n, error);
+    if (!texts || texts->len == n)
+        return g_steal_pointer(&texts);
+    return ACR_NULL(acr_set_error(error, ACR_PY_ERROR, ACR_PY_ERROR_BAD_CALL, "%s",
+                                  (const char *)texts->pdata[0]));
+}
+
+bool acr_grading_plan_image(AcrPython *python, const char *row, int rules, AcrGradingPlan *out,
+                            GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    add_text(fields, row);
+    add_rules(fields, rules);
+    g_autoptr(GPtrArray) texts = ask_plan(python, "prepare", fields, 2, error);
+    if (!texts)
+        return false;
+    *out = (AcrGradingPlan){
+        .script = g_strdup(texts->pdata[0]),
+        .image = g_strdup(texts->pdata[1]),
+        .row = g_strdup(row),
+    };
+    return true;
+}
+
+bool acr_grading_plan_environment(AcrPython *python, const char *row, int rules,
+                                  const char *recipes, AcrGradingPlan *out, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    add_text(fields, row);
+    add_rules(fields, rules);
+    add_text(fields, recipes ? recipes : "");
+    g_autoptr(GPtrArray) texts = ask_plan(python, "environment", fields, 7, error);
+    if (!texts)
+        return false;
+    char **const places[] = {&out->key,    &out->python, &out->packages, &out->install,
+                             &out->script, &out->kept,   &out->row};
+    *out = (AcrGradingPlan){0};
+    for (guint i = 0; i < G_N_ELEMENTS(places); i++)
+        *places[i] = g_strdup(texts->pdata[i]);
+    return true;
+}
+
+char *acr_grading_report(AcrPython *python, const char *row, int rules, GBytes *log,
+                         bool *out_resolved, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    add_text(fields, row);
+    add_rules(fields, rules);
+    acr_py_fields_add_bytes(fields, log);
+    g_autoptr(GPtrArray) texts = ask(python, "grade", fields, LOG_TIMEOUT_MS, 2, 2, error);
+    if (!texts)
+        return NULL;
+    *out_resolved = *(const char *)texts->pdata[1] != 0;
+    return g_strdup(texts->pdata[0]);
+}
+
+bool acr_grading_failure(AcrPython *python, GBytes *const *logs, guint n_logs, char **out_reason,
+                         char **out_tier, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    for (guint i = 0; i < n_logs; i++)
+        acr_py_fields_add_bytes(fields, logs[i]);
+    g_autoptr(GPtrArray) texts = ask(python, "failure", fields, LOG_TIMEOUT_MS, 0, 2, error);
+    if (!texts)
+        return false;
+    *out_reason = texts->len == 2 ? g_strdup(texts->pdata[0]) : NULL;
+    *out_tier = texts->len == 2 ? g_strdup(texts->pdata[1]) : NULL;
+    return true;
+}
+
+bool acr_grading_final(AcrPython *python, const AcrJson *told, int rules, char **out_text,
+                       char **out_line, GError **error)
+{
+    GByteArray *fields = g_byte_array_new();
+    g_autofree char *json = acr_json_print(told);
+    add_text(fields, json);
+    add_rules(fields, rules);
+    g_autoptr(GPtrArray) texts = ask(python, "final", fields, LOG_TIMEOUT_MS, 2, 2, error);
+    if (!texts)
+        return false;
+    *out_text = g_strdup(texts->pdata[0]);
+    *out_line = g_strdup(texts->pdata[1]);
+    return true;
+}

@@ -1,0 +1,472 @@
+"""Grading predictions: saved outputs as SWE-bench's own package grades them, and tests that run in containers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import repos
+import sandboxes
+from host import Host, Result
+
+RUN = "trial"
+IMAGE = "acr-host-test/graded"
+LOGS = Path("logs") / "run_evaluation"
+
+
+def lines(path: Path, rows: list[Any]) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def grade(host: Host, folder: Path, *more: str, **options: Any) -> Result:
+    """`eval` of folder/dataset.jsonl and folder/preds.jsonl into folder/out."""
+    known = ["--dataset", folder / "dataset.jsonl", "--run-id", RUN, "--out", folder / "out"]
+    given = [] if "--predictions" in more else ["--predictions", folder / "preds.jsonl"]
+    return host.run("eval", *map(str, [*known, *given]), *more, **options)
+
+
+# ---- Saved outputs ----
+
+
+@pytest.mark.parametrize("version", ["4", "5"])
+def test_recorded_logs_are_graded_as_by_the_package(host: Host, recorded: Path, tmp_path: Path, version: str) -> None:
+    subprocess.run(["tar", "-xJf", recorded / "logs.tar.xz", "-C", tmp_path], check=True)
+    official = sorted(tmp_path.glob(f"*/official-{version}.*.json"))
+    assert len(official) == 5
+    for path in official:
+        run = path.parent.name
+        options = ["--dataset", tmp_path / "dataset.jsonl", "--predictions", path.parent / "preds.jsonl"]
+        options += ["--out", path.parent, "--run-id", run, "--rules", version, "--regrade", "--json"]
+        final = json.loads(host.run("eval", *map(str, options)).check().stdout)
+        wanted = json.loads(path.read_text())
+        for name, report in wanted.items():
+            (ours,) = path.parent.glob(f"logs/run_evaluation/*/*/{name}/report.json")
+            assert json.loads(ours.read_text()) == {name: report}
+        assert final["resolved_ids"] == sorted(name for name, report in wanted.items() if report["resolved"])
+        assert final["error_ids"] == []
+        assert final == json.loads((path.parent / f"gpt-4-0125-preview.{run}.json").read_text())
+
+
+ROW = {"instance_id": "a__b-1", "repo": "pallets/flask", "FAIL_TO_PASS": '["t::a"]', "PASS_TO_PASS": '["t::b"]'}
+ROW |= {"image": IMAGE, "eval_type": "pass_and_fail", "log_parser": "parse_log_pytest"}
+ROW |= {"eval_script": "#!/bin/bash\ntrue\n"}
+PREDICTION = {"instance_id": "a__b-1", "model_name_or_path": "m/x", "model_patch": "diff\n"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    lines(tmp_path / "dataset.jsonl", [ROW])
+    lines(tmp_path / "preds.jsonl", [PREDICTION])
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("predictions", "more", "said"),
+    [
+        ([PREDICTION, PREDICTION], [], "two predictions for 'a__b-1'"),
+        ([PREDICTION, PREDICTION | {"instance_id": "c__d-2"}], [], "for no task of the data set (1): c__d-2"),
+        ([{"instance_id": "a__b-1"}], [], "model_patch"),
+        ([{"instance_id": "a__b-1", "model_patch": 3}], [], "model_patch"),
+        ([{"model_patch": ""}], [], "instance_id"),
+        ([PREDICTION | {"model_name_or_path": ".."}], [], "cannot be the name of a folder"),
+        ([PREDICTION | {"model_name_or_path": "a\nb"}], [], "cannot be the name of a folder"),
+        ([], [], "holds no predictions"),
+        ([PREDICTION], ["--instance", "c__d-2"], "no instance 'c__d-2'"),
+        ([PREDICTION], ["--run-id", "../x"], "cannot be the name of a folder"),
+        ([PREDICTION], ["--run-id", ""], "--run-id is missing"),
+        ([PREDICTION], ["--rules", "6"], "--rules"),
+        ([PREDICTION], ["--predictions", "nowhere.jsonl"], "nowhere.jsonl"),
+        ([PREDICTION], ["--predictions", "gold"], "the row of 'a__b-1' has no \"patch\""),
+    ],
+)
+def test_bad_input_is_one_line(host: Host, folder: Path, predictions: list[Any], more: list[str], said: str) -> None:
+    lines(folder / "preds.jsonl", predictions)
+    result = grade(host, folder, "--regrade", *more)
+    assert result.exit == 2
+    assert said in result.err
+    assert len(result.err.splitlines()) <= 2  # the second is the hint at --help
+    assert not (folder / "out").exists()
+
+
+def test_predictions_that_are_no_json(host: Host, folder: Path) -> None:
+    (folder / "preds.jsonl").write_text('{"instance_id": \n')
+    grade(host, folder, "--regrade").one_line(2, "line 1 of", "preds.jsonl")
+
+
+def saved(folder: Path, text: str) -> Path:
+    place = folder / "out" / LOGS / RUN / "m__x" / "a__b-1"
+    place.mkdir(parents=True)
+    (place / "test_output.txt").write_text(text)
+    return place
+
+
+PASSED = ">>>>> Start Test Output\nPASSED t::a\nPASSED t::b\n>>>>> End Test Output\n"
+
+
+@pytest.mark.parametrize("form", ["list", "object", "lines", "alone"])
+def test_the_forms_of_predictions(host: Host, folder: Path, form: str) -> None:
+    texts = {"list": [PREDICTION], "object": {"any": PREDICTION}, "alone": PREDICTION}
+    (folder / "preds.jsonl").write_text(f"\n{json.dumps(texts.get(form, PREDICTION))}\n\n")
+    place = saved(folder, PASSED)
+    report = json.loads(grade(host, folder, "--regrade", "--json").check().stdout)
+    assert report["resolved_ids"] == ["a__b-1"]
+    assert json.loads((place / "report.json").read_text())["a__b-1"]["resolved"]
+    assert (folder / "out" / f"m__x.{RUN}.json").is_file()
+    assert json.loads((folder / "out" / LOGS / RUN / "run.json").read_text())["task_repo"] is None
+
+
+def test_unknown_ids_may_be_left_out(host: Host, folder: Path) -> None:
+    lines(folder / "preds.jsonl", [PREDICTION, PREDICTION | {"instance_id": "c__d-2"}])
+    saved(folder, PASSED)
+    report = json.loads(grade(host, folder, "--regrade", "--ignore-unknown", "--json").check().stdout)
+    assert report["submitted_ids"] == ["a__b-1"]
+
+
+def test_what_has_no_saved_output_is_an_error_of_its_own(host: Host, folder: Path) -> None:
+    result = grade(host, folder, "--regrade", "--json").check()
+    assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
+    assert "no saved output" in result.err
+
+
+def test_a_link_in_place_of_a_folder_is_not_followed(host: Host, folder: Path) -> None:
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "test_output.txt").write_text(PASSED)
+    (folder / "out" / LOGS / RUN / "m__x").mkdir(parents=True)
+    (folder / "out" / LOGS / RUN / "m__x" / "a__b-1").symlink_to(elsewhere)
+    result = grade(host, folder, "--regrade", "--json").check()
+    assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
+    assert "a part of it is a link" in result.err
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["test_output.txt"]
+
+
+def test_a_row_that_cannot_be_graded_does_not_cost_the_others(host: Host, folder: Path) -> None:
+    other = ROW | {"instance_id": "a__b-2", "repo": "x/y", "log_parser": "parse_log_nobody"}
+    lines(folder / "dataset.jsonl", [other, ROW])
+    lines(folder / "preds.jsonl", [PREDICTION | {"instance_id": "a__b-2"}, PREDICTION])
+    saved(folder, PASSED)
+    result = grade(host, folder, "--regrade", "--json").check()
+    report = json.loads(result.stdout)
+    assert (report["error_ids"], report["resolved_ids"]) == (["a__b-2"], ["a__b-1"])
+    assert "parse_log_nobody" in result.err
+
+
+# ---- In containers ----
+
+CODE = "def f(x):\n    return x\n"
+FIX = """diff --git a/m.py b/m.py
+--- a/m.py
++++ b/m.py
+@@ -1,2 +1,2 @@
+ def f(x):
+-    return x
++    return x + 1
+"""
+# Of a file that has moved on: only `patch` takes it, with fuzz.
+FUZZY = FIX.replace(" def f(x):\n", " def f(y):\n")
+SCRIPT = """#!/bin/bash
+set -uxo pipefail
+cd /testbed
+: '>>>>> Start Test Output'
+python3 - <<'EOF'
+import m
+print("PASSED t::a" if m.f(1) == 2 else "FAILED t::a - wrong")
+print("PASSED t::b")
+EOF
+: '>>>>> End Test Output'
+"""
+
+
+@pytest.fixture(scope="module", params=["podman", pytest.param("dockerd", marks=pytest.mark.full)])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engine]:
+    """An engine with an image that holds the project as git has it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    repo = repos.make_repo(folder / "repo", {"m.py": CODE})
+    files = {str(path.relative_to(repo.path)): path.read_bytes() for path in repo.path.rglob("*") if path.is_file()}
+    programs = [found for name in ("bash", "git", "patch") if (found := shutil.which(name))]
+    if len(programs) < 3:
+        pytest.skip("bash, git or patch is not installed")
+    sandboxes.make_rootfs(files, folder / "root.tar", ["/bin/bash", *programs[1:]])
+    started = sandboxes.start(request.param, folder / "engine", {IMAGE: folder / "root.tar"})
+    yield started
+    assert started.containers() == []
+    started.stop()
+
+
+class Case:
+    """A data set of one task, and a prediction for it."""
+
+    def __init__(self, host: Host, folder: Path, engine: sandboxes.Engine) -> None:
+        self.host, self.folder, self.engine = host, folder, engine
+        self.place = folder / "out" / LOGS / RUN / "m__x" / "a__b-1"
+
+    def run(self, patch: str | None, *more: str, script: str = SCRIPT, **row: Any) -> Result:
+        """Grades a patch; the result has ended well."""
+        lines(self.folder / "dataset.jsonl", [ROW | {"eval_script": script, "patch": FIX} | row])
+        lines(self.folder / "preds.jsonl", [PREDICTION | {"model_patch": patch}])
+        env = {"DOCKER_HOST": f"unix://{self.engine.socket}"}
+        return grade(self.host, self.folder, "--json", *more, env=env, timeout=180)
+
+    def ended(self, patch: str | None, *more: str, **options: Any) -> str:
+        """How it was graded."""
+        report = json.loads(self.run(patch, *more, **options).check().stdout)
+        (ending,) = (name for name in ("resolved", "unresolved", "error", "empty_patch") if report[f"{name}_ids"])
+        return ending
+
+    def verdict(self) -> dict[str, Any]:
+        """Ours beside the report."""
+        return json.loads((self.place / "verdict.json").read_text())
+
+
+@pytest.fixture
+def case(host: Host, tmp_path: Path, engine: sandboxes.Engine) -> Case:
+    return Case(host, tmp_path, engine)
+
+
+def test_a_patch_that_mends_resolves(case: Case) -> None:
+    assert case.ended(FIX) == "resolved"
+    assert case.verdict()["applied_by"] == "git apply --verbose"
+    assert (case.place / "patch.diff").read_text() == FIX
+    assert ">>>>> Applied Patch" in (case.place / "run_instance.log").read_text()
+    assert "SWEBENCH_TEST_EXIT_CODE=$?" in (case.place / "eval.sh").read_text()
+    assert ">>>>> Test Exit Code: 0" in (case.place / "test_output.txt").read_text()
+
+
+def test_a_patch_that_mends_nothing_does_not(case: Case) -> None:
+    assert case.ended(FIX.replace("x + 1", "x + 2")) == "unresolved"
+
+
+def test_a_patch_that_only_patch_takes(case: Case) -> None:
+    assert case.ended(FUZZY) == "resolved"
+    assert case.verdict()["applied_by"].startswith("patch --batch --forward --fuzz=5")
+
+
+def test_a_patch_that_nothing_takes_is_an_error(case: Case) -> None:
+    assert case.ended(FIX.replace("return", "yield")) == "error"
+    assert not (case.place / "report.json").exists()
+    assert not (case.place / "test_output.txt").exists()
+    assert ">>>>> Patch Apply Failed" in (case.place / "run_instance.log").read_text()
+
+
+@pytest.mark.parametrize("patch", ["", None])
+def test_no_patch_is_not_run(case: Case, patch: str | None) -> None:
+    assert case.ended(patch) == "empty_patch"
+    assert not case.place.exists()
+
+
+def test_gold_resolves_and_empty_does_not(case: Case) -> None:
+    assert case.ended("", "--predictions", "gold") == "resolved"
+    assert case.ended("", "--predictions", "empty") == "unresolved"
+
+
+def test_a_report_is_kept_for_the_same_patch_only(case: Case) -> None:
+    assert case.ended(FIX) == "resolved"
+    before = (case.place / "test_output.txt").stat().st_mtime_ns
+    assert "(kept)" in case.run(FIX, "-v").check().err
+    assert (case.place / "test_output.txt").stat().st_mtime_ns == before
+    assert case.ended(FIX.replace("x + 1", "x + 2")) == "unresolved"
+    assert case.ended(FIX) == "resolved"
+    assert case.ended(FIX, script=SCRIPT.replace("== 2", "== 3")) == "unresolved"
+    assert case.ended(FIX, FAIL_TO_PASS='["t::c"]') == "unresolved"
+
+
+def test_time_ends_what_ignores_every_signal(case: Case) -> None:
+    stubborn = SCRIPT.replace(
+        "import m\n",
+        "import m, signal, time\nfor n in (1, 2, 15):\n    signal.signal(n, signal.SIG_IGN)\ntime.sleep(1000)\n",
+    )
+    assert case.ended(FIX, "--timeout", "3", script=stubborn) == "error"
+    assert "Timeout error: 3 seconds exceeded." in (case.place / "test_output.txt").read_text()
+    assert not (case.place / "report.json").exists()
+    assert case.engine.containers() == []
+
+
+def test_a_log_that_is_cut_inside_a_character(case: Case) -> None:
+    assert case.ended(FIX, script=SCRIPT + "printf '\\342\\202'\n") == "resolved"
+
+
+def test_a_log_that_is_longer_than_is_kept(case: Case) -> None:
+    endless = SCRIPT.replace("import m\n", "import m\nimport sys\nwhile True:\n    sys.stdout.write('x' * 65536)\n")
+    assert case.ended(FIX, "--timeout", "120", script=endless) == "error"
+    assert case.engine.containers() == []
+
+
+def test_no_network_unless_it_is_asked_for(case: Case) -> None:
+    alone = SCRIPT.replace("import m\n", "import m, os\nassert os.listdir('/sys/class/net') == ['lo']\n")
+    assert case.ended(FIX, script=alone) == "resolved"
+
+
+def test_an_image_that_is_not_there(case: Case) -> None:
+    result = case.run(FIX, image="acr-host-test/nowhere").check()
+    assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
+    assert "acr-host-test/nowhere" in result.err
+    assert case.ended(FIX) == "resolved"  # what the environment was at fault for is tried again
+
+
+def test_a_killed_harness_loses_one_task_and_leaves_no_container(case: Case) -> None:
+    slow = SCRIPT.replace("import m\n", "import m, time\ntime.sleep(600)\n")
+    lines(case.folder / "dataset.jsonl", [ROW | {"eval_script": slow}])
+    lines(case.folder / "preds.jsonl", [PREDICTION | {"model_patch": FIX}])
+    options = ["--dataset", case.folder / "dataset.jsonl", "--predictions", case.folder / "preds.jsonl"]
+    options += ["--run-id", RUN, "--out", case.folder / "out"]
+    started = case.host.start("eval", *map(str, options), env={"DOCKER_HOST": f"unix://{case.engine.socket}"})
+    end = time.monotonic() + 120
+    while not case.engine.containers() and time.monotonic() < end:
+        time.sleep(0.1)
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    assert case.engine.containers()
+    assert case.ended(FIX) == "resolved"
+    assert case.engine.containers() == []
+
+
+# ---- In environments ----
+
+TESTS = """import m
+print("PASSED t::a" if m.f(1) == 2 else "FAILED t::a - wrong")
+print("PASSED t::b")
+"""
+HIDDEN = """diff --git a/test_m.py b/test_m.py
+--- a/test_m.py
++++ b/test_m.py
+@@ -1,3 +1,4 @@
+ import m
++import test_new
+ print("PASSED t::a" if m.f(1) == 2 else "FAILED t::a - wrong")
+ print("PASSED t::b")
+diff --git a/test_new.py b/test_new.py
+new file mode 100644
+--- /dev/null
++++ b/test_new.py
+@@ -0,0 +1 @@
++print("PASSED t::c")
+"""
+RECIPE = {
+    "repo": "own/project",
+    "versions": ["1"],
+    "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+    "pip": [],
+    "install": "echo VALUE = 1 >made.py",
+    "test": "python -B test_m.py #",
+    "env": {"GREETING": "it's"},
+}
+
+
+class Project:
+    """A task of a project of our own, with a recipe."""
+
+    def __init__(self, host: Host, folder: Path, cache: Path) -> None:
+        self.host, self.folder, self.cache = host, folder, cache
+        repo = repos.make_repo(folder / "repos" / "own" / "project", {"m.py": CODE, "test_m.py": TESTS})
+        self.row = ROW | {"repo": "own/project", "version": "1", "base_commit": repo.git("rev-parse", "HEAD")}
+        self.row |= {"test_patch": HIDDEN, "patch": FIX, "PASS_TO_PASS": '["t::b", "t::c"]'}
+        self.place = folder / "out" / LOGS / RUN / "m__x" / "a__b-1"
+
+    def run(self, patch: str, *more: str, env: dict[str, str] | None = None, **recipe: Any) -> Result:
+        lines(self.folder / "dataset.jsonl", [self.row])
+        lines(self.folder / "preds.jsonl", [PREDICTION | {"model_patch": patch}])
+        (self.folder / "recipes.json").write_text(json.dumps([RECIPE | recipe]))
+        options = ["--sandbox", "environment", "--repos", str(self.folder / "repos")]
+        options += ["--environments", str(self.folder / "recipes.json"), "--json"]
+        caches = {"XDG_CACHE_HOME": str(self.cache)}
+        return grade(self.host, self.folder, *options, *more, env=caches | (env or {}), timeout=180)
+
+    def report(self, patch: str, **recipe: Any) -> dict[str, Any]:
+        """What report.json says of a patch."""
+        self.run(patch, **recipe).check()
+        report: dict[str, Any] = json.loads((self.place / "report.json").read_text())["a__b-1"]
+        return report
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the tests' environment is made once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def project(host: Host, tmp_path: Path, cache: Path) -> Project:
+    why = sandboxes.missing_for("bubblewrap")
+    if why:
+        pytest.skip(why)
+    return Project(host, tmp_path, cache)
+
+
+def test_an_environment_grades_without_an_engine(project: Project) -> None:
+    assert project.report(FIX)["resolved"]
+    assert not project.report(FIX.replace("x + 1", "x + 2"))["resolved"]
+    environments = project.cache / "acr-host" / "environments"
+    assert len([path for path in environments.iterdir() if path.is_dir()]) == 1
+    assert not (project.folder / "repos" / "own" / "project" / "made.py").exists()
+
+
+def test_what_a_patch_does_to_test_files_is_undone(project: Project) -> None:
+    cheats = (
+        FIX.replace("x + 1", "x + 2")
+        + """diff --git a/test_m.py b/test_m.py
+--- a/test_m.py
++++ b/test_m.py
+@@ -1,3 +1,3 @@
+ import m
+-print("PASSED t::a" if m.f(1) == 2 else "FAILED t::a - wrong")
++print("PASSED t::a")
+ print("PASSED t::b")
+diff --git a/test_new.py b/test_new.py
+new file mode 100644
+--- /dev/null
++++ b/test_new.py
+@@ -0,0 +1,2 @@
++print("PASSED t::a")
++raise SystemExit
+"""
+    )
+    report = project.report(cheats)
+    assert report["tests_status"]["FAIL_TO_PASS"]["failure"] == ["t::a"]
+    assert report["tests_status"]["PASS_TO_PASS"]["failure"] == []
+
+
+def test_a_fuzzy_patch_in_an_environment(project: Project) -> None:
+    assert project.report(FUZZY)["resolved"]
+    assert json.loads((project.place / "verdict.json").read_text())["applied_by"].startswith("patch --batch")
+
+
+def test_tests_that_a_recipe_excludes_do_not_count(project: Project) -> None:
+    project.row["PASS_TO_PASS"] = '["t::b", "t::never"]'
+    assert not project.report(FIX)["resolved"]
+    assert project.report(FIX, exclude="never$")["resolved"]
+
+
+def test_the_environment_and_its_variables_are_seen_by_the_tests(project: Project) -> None:
+    test = "python -c 'import os, made; print(os.environ[\"GREETING\"])'; python -B test_m.py #"
+    assert project.report(FIX, test=test)["resolved"]
+    assert "it's\n" in (project.place / "test_output.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ({"python": "2.1"}, "there is no python2.1 on this machine"),
+        ({"pip": ["no-such-package-of-ours==1"]}, "the environment of Python"),
+        ({"install": "echo alas >&2; exit 3"}, "alas"),
+        ({"versions": ["2"]}, "there is no environment for own/project 1"),
+    ],
+)
+def test_an_environment_that_cannot_be_made_is_one_line(project: Project, recipe: dict[str, Any], said: str) -> None:
+    result = project.run(FIX, env={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}, **recipe).check()
+    assert json.loads(result.stdout)["error_ids"] == ["a__b-1"]
+    assert said in result.err
+    assert not (project.place / "report.json").exists()
+
+
+def test_environments_need_repositories(host: Host, folder: Path) -> None:
+    grade(host, folder, "--sandbox", "environment").one_line(2, "--repos")
+    grade(host, folder, "--sandbox", "elsewhere").one_line(2, "neither container nor environment")
