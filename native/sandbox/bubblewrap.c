@@ -26,6 +26,7 @@ typedef struct {
 #define AT_VENV "venv"
 #define AT_TMP "tmp"
 #define AT_SHM "shm"
+#define AT_NONE "none"
 
 /* ---- Opening ---- */
 
@@ -80,10 +81,11 @@ static void close_backend(AcrSandbox *sandbox)
 
 static void add_namespaces(AcrHelperSpec *spec, bool network)
 {
-    g_autofree char *status = g_strdup_printf("%d", ACR_HELPER_STATUS);
+    g_autofree char *status = g_strdup_printf("%d", ACR_HELPER_STATUS),
+                    *filter = g_strdup_printf("%d", ACR_HELPER_FILTER);
     acr_helper_words(spec->argv, "--unshare-all", "--unshare-user", "--disable-userns",
                      "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "1000",
-                     "--gid", "1000", "--json-status-fd", status, NULL);
+                     "--gid", "1000", "--json-status-fd", status, "--seccomp", filter, NULL);
     if (network)
         acr_helper_words(spec->argv, "--share-net", NULL);
 }
@@ -127,6 +129,20 @@ static void bind_stage(AcrHelperSpec *spec, const char *how, const char *at, con
 {
     g_autofree char *from = g_build_filename(spec->stage, at, NULL);
     acr_helper_words(spec->argv, how, from, to, NULL);
+}
+
+/* Nothing is written to it: not to the kernel's settings, nor how likely a process is to be ended when
+ * memory is short. The first process is bubblewrap's, of the same user: its memory is not shown. */
+static void add_proc(AcrHelperSpec *spec)
+{
+    static const char *const hidden[] = {"/proc/keys", "/proc/key-users", "/proc/timer_list"};
+    acr_helper_folder(spec, AT_NONE, 0555);
+    acr_helper_words(spec->argv, "--proc", "/proc", NULL);
+    bind_stage(spec, "--ro-bind", AT_NONE, "/proc/1");
+    for (guint i = 0; i < G_N_ELEMENTS(hidden); i++)
+        if (g_file_test(hidden[i], G_FILE_TEST_EXISTS)) /* this kernel has it */
+            acr_helper_words(spec->argv, "--ro-bind", "/dev/null", hidden[i], NULL);
+    acr_helper_words(spec->argv, "--remount-ro", "/proc", NULL);
 }
 
 /* The folders that a Python outside /usr needs, by way of the stage: the user that the command runs
@@ -175,13 +191,15 @@ static void fill_spec(const AcrSandbox *sandbox, const AcrExecution *execution, 
     /* The helper is one of them, bubblewrap itself two. */
     spec->processes = execution->limits.processes + 3;
     spec->files_at = g_strdup(AT_TREE);
+    spec->host_name = g_strdup(execution->host_name);
     acr_helper_folder(spec, AT_TMP, 01777);
     acr_helper_folder(spec, AT_SHM, 01777);
     acr_helper_words(spec->argv, state->program, NULL);
     add_namespaces(spec, execution->network);
     add_system(spec);
     add_etc(spec, execution->network);
-    acr_helper_words(spec->argv, "--proc", "/proc", "--dev", "/dev", NULL);
+    add_proc(spec);
+    acr_helper_words(spec->argv, "--dev", "/dev", NULL);
     bind_stage(spec, "--bind", AT_SHM, "/dev/shm");
     acr_helper_words(spec->argv, "--remount-ro", "/dev", NULL); /* a file system without limits */
     bind_stage(spec, "--bind", AT_TMP, "/tmp");

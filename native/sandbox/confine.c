@@ -4,7 +4,7 @@
  * only, that one holds.
  */
 #include "sandbox/confine.h"
-#include "sandbox/helper_steps.h"
+#include "sandbox/seccomp.h"
 
 #include <fcntl.h>
 #include <linux/landlock.h>

@@ -22,7 +22,9 @@ typedef struct {
     AcrEngine *engine;
     char *image_id; /* of the user's image */
     char *image;    /* what containers are made of: the user's, or the set-up's */
-    bool has_shell; /* a command has been run by it */
+    bool has_shell; /* a command has been run by `image`'s */
+    bool has_told;  /* the user knows of missing walls */
+    char *walls;    /* folder of the cache with what they are made of */
     GPtrArray *own; /* of AcrHelperFile: how the snapshot differs from the image; NULL: not looked
                        yet, or they are in the set-up's image */
 } State;
@@ -35,7 +37,8 @@ static bool open_backend(AcrSandbox *sandbox, GError **error)
         return false;
     state->image_id = acr_engine_image(state->engine, sandbox->options.image, error);
     state->image = g_strdup(sandbox->options.image);
-    if (!state->image_id)
+    state->walls = state->image_id ? acr_engine_walls_folder(sandbox->cache, error) : NULL;
+    if (!state->walls)
         return false;
     acr_engine_sweep(state->engine);
     return true;
@@ -47,6 +50,7 @@ static void close_backend(AcrSandbox *sandbox)
     acr_engine_free(state->engine);
     g_free(state->image_id);
     g_free(state->image);
+    g_free(state->walls);
     g_clear_pointer(&state->own, g_ptr_array_unref);
     g_free(state);
 }
@@ -323,6 +327,15 @@ static bool finish(AcrSandbox *sandbox, const char *id)
     return false;
 }
 
+static void tell_walls(AcrSandbox *sandbox)
+{
+    State *state = sandbox->state;
+    if (acr_engine_walls(state->engine) == ACR_WALLS_NONE && !state->has_told)
+        acr_sandbox_remark(sandbox, "calls of the kernel are refused by the engine's own rules "
+                                    "alone: a filter cannot be put into this image");
+    state->has_told = true;
+}
+
 /* Whether the image's shell can be run here: it may be missing, or another machine's. Engines report
  * that each in their own way, some only after the container has started. */
 static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
@@ -334,8 +347,10 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
     bool ok = state->has_shell || acr_engine_exec(state->engine, id, &exec, &reason);
     state->has_shell |= ok && !exec.spawned.timed_out && exec.spawned.exit_code == 0;
     acr_spawn_result_clear(&exec.spawned);
-    if (state->has_shell)
+    if (state->has_shell) {
+        tell_walls(sandbox);
         return true;
+    }
     if (reason && !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED))
         return acr_pass_error(error, &reason);
     return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_UNAVAILABLE,
@@ -343,22 +358,49 @@ static bool check_shell(AcrSandbox *sandbox, const char *id, GError **error)
                             state->image, reason ? ": " : "", reason ? reason->message : "");
 }
 
-static char *start(AcrSandbox *sandbox, const AcrSandboxLimits *limits, bool network,
-                   GError **error)
+static char *start(AcrSandbox *sandbox, const AcrEngineContainer *container, GError **error);
+
+/* Lowers the walls where they may be why a shell does not run, as one of another architecture. A set-up
+ * may have changed its image's for that: the user's own image decides. */
+static bool lower_walls(AcrSandbox *sandbox, const AcrEngineContainer *container)
+{
+    AcrEngine *engine = ((State *)sandbox->state)->engine;
+    AcrEngineContainer own = *container;
+    AcrWalls had = acr_engine_walls(engine);
+    own.image = sandbox->options.image;
+    if (strcmp(own.image, container->image) == 0)
+        return acr_engine_lower_walls(engine);
+    g_autofree char *id = start(sandbox, &own, NULL);
+    if (id)
+        (void)finish(sandbox, id);
+    return acr_engine_walls(engine) != had;
+}
+
+/* A container in which the image's shell runs. Where it does not run with lower walls, too, they were
+ * not the reason. */
+static char *start(AcrSandbox *sandbox, const AcrEngineContainer *container, GError **error)
 {
     const State *state = sandbox->state;
-    AcrEngineContainer container = {state->image, sandbox->dir, limits, network};
-    g_autofree char *id = acr_engine_start(state->engine, &container, error);
-    if (!id || check_shell(sandbox, id, error))
+    g_autofree char *id = acr_engine_start(state->engine, container, error);
+    g_autoptr(GError) reason = NULL;
+    if (!id || check_shell(sandbox, id, &reason))
         return g_steal_pointer(&id);
     (void)finish(sandbox, id);
-    return NULL;
+    char *next = !g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_INTERRUPTED) &&
+                         lower_walls(sandbox, container)
+                     ? start(sandbox, container, NULL)
+                     : NULL;
+    return next ? next : ACR_NULL(acr_pass_error(error, &reason));
 }
 
 static bool run(AcrSandbox *sandbox, const AcrExecution *execution, AcrExecuted *out,
                 GError **error)
 {
-    g_autofree char *id = start(sandbox, &execution->limits, execution->network, error);
+    const State *state = sandbox->state;
+    const AcrEngineContainer container = {state->image,         sandbox->dir,
+                                          &execution->limits,   execution->network,
+                                          execution->host_name, state->walls};
+    g_autofree char *id = start(sandbox, &container, error);
     if (!id)
         return false;
     bool ok = run_in(sandbox, id, execution, out, error);
@@ -375,7 +417,9 @@ static bool make_image(AcrSandbox *sandbox, const char *name, GError **error)
     AcrSandboxLimits limits = acr_sandbox_setup_limits(sandbox);
     if (acr_engine_has_image(state->engine, name))
         return true;
-    g_autofree char *id = start(sandbox, &limits, sandbox->options.setup_network, error);
+    const AcrEngineContainer container = {
+        state->image, sandbox->dir, &limits, sandbox->options.setup_network, NULL, state->walls};
+    g_autofree char *id = start(sandbox, &container, error);
     bool ok = id && acr_sandbox_run_setup(sandbox, run_in, id, error) &&
               acr_engine_commit(state->engine, id, name, error);
     if (id)

@@ -20,7 +20,7 @@
 #define MAX_ANSWER_BYTES ((gsize)16 * 1024 * 1024)
 #define LABEL "acr-host.owner"
 #define NOFILE 4096
-#define OWN_PROCESSES 2    /* init and the one that waits */
+#define OWN_PROCESSES 2    /* the first, and one for the engine */
 #define FEWEST_PROCESSES 8 /* with fewer an engine may not get a command into a container */
 
 /* ---- Calls ---- */
@@ -253,7 +253,7 @@ static void add_ulimit(AcrJson *list, const char *name, gint64 value)
     acr_json_append(list, json);
 }
 
-static AcrJson *host_config(const AcrEngineContainer *container, bool with_init)
+static AcrJson *host_config(const AcrEngine *engine, const AcrEngineContainer *container)
 {
     const AcrSandboxLimits *limits = container->limits;
     AcrJson *json = acr_json_new_object(), *ulimits = acr_json_new_array(),
@@ -272,7 +272,6 @@ static AcrJson *host_config(const AcrEngineContainer *container, bool with_init)
     acr_json_set_int(json, "MemorySwap", limits->memory_bytes);
     acr_json_set_int(json, "PidsLimit",
                      MAX((gint64)limits->processes + OWN_PROCESSES, FEWEST_PROCESSES));
-    acr_json_set_bool(json, "Init", with_init);
     acr_json_set(json, "Ulimits", ulimits);
     acr_json_set(json, "CapDrop", acr_json_new_strings((const char *const[]){"ALL", NULL}));
     acr_json_set(
@@ -282,31 +281,42 @@ static AcrJson *host_config(const AcrEngineContainer *container, bool with_init)
                  acr_json_new_strings((const char *const[]){"no-new-privileges", NULL}));
     acr_json_set(json, "Tmpfs", tmpfs);
     acr_json_set(json, "LogConfig", log);
+    if (engine->walls == ACR_WALLS_MOUNTED)
+        acr_engine_walls_mount(container->walls, json);
     return json;
 }
 
-static AcrJson *container_json(const AcrEngineContainer *container, bool with_init)
+/* The first process: it waits. Nothing is ever written to a shell that does, so it needs no program for
+ * that. */
+static AcrJson *first_command(const AcrEngine *engine)
+{
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    acr_engine_walls_words(engine, words);
+    if (!words->len)
+        acr_helper_words(words, ACR_ENGINE_SHELL, "-c", "read x", NULL);
+    g_ptr_array_add(words, NULL);
+    return acr_json_new_strings((const char *const *)words->pdata);
+}
+
+static AcrJson *container_json(const AcrEngine *engine, const AcrEngineContainer *container)
 {
     g_autofree char *owner = owner_text();
     AcrJson *json = acr_json_new_object(), *labels = acr_json_new_object();
     acr_json_set_string(labels, LABEL, owner);
     acr_json_set_string(json, "Image", container->image);
-    /* Nothing is ever written to it: the shell waits, and needs no program for that. */
-    acr_json_set(
-        json, "Cmd",
-        acr_json_new_strings((const char *const[]){ACR_ENGINE_SHELL, "-c", "read x", NULL}));
+    acr_json_set(json, "Cmd", first_command(engine));
+    acr_json_set_string(json, "Hostname", container->host_name);
     acr_json_set_bool(json, "OpenStdin", true);
     acr_json_set(json, "Entrypoint", acr_json_new_strings(NULL));
     acr_json_set_string(json, "WorkingDir", container->dir);
     acr_json_set(json, "Labels", labels);
-    acr_json_set(json, "HostConfig", host_config(container, with_init));
+    acr_json_set(json, "HostConfig", host_config(engine, container));
     return json;
 }
 
-static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool with_init,
-                   GError **error)
+static char *create(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
 {
-    g_autoptr(AcrJson) json = container_json(container, with_init);
+    g_autoptr(AcrJson) json = container_json(engine, container);
     g_auto(AcrEngineAnswer) made = {0};
     if (!acr_engine_demand(
             engine, &(AcrEngineCall){.method = "POST", .path = "/containers/create", .json = json},
@@ -317,31 +327,48 @@ static char *start(AcrEngine *engine, const AcrEngineContainer *container, bool 
         return ACR_NULL(
             acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
                              "the container engine sent a malformed reply: no container id"));
-    g_autofree char *path = g_strdup_printf("/containers/%s/start", id);
+    return g_strdup(id);
+}
+
+static bool lay_walls(AcrEngine *engine, const char *id, GError **error)
+{
+    g_autoptr(GBytes) tar = engine->walls == ACR_WALLS_LAID ? acr_engine_walls_tar() : NULL;
+    return !tar || acr_engine_put(engine, id, "/", tar, error);
+}
+
+static char *start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
+{
+    g_autofree char *id = create(engine, container, error);
+    g_autofree char *path = id ? g_strdup_printf("/containers/%s/start", id) : NULL;
     g_auto(AcrEngineAnswer) started = {0};
-    if (acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path},
+    if (!id)
+        return NULL;
+    if (lay_walls(engine, id, error) &&
+        acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path},
                           "start a container", &started, error))
-        return g_strdup(id);
+        return g_steal_pointer(&id);
     g_autoptr(GError) left = NULL;
     if (!acr_engine_remove(engine, id, &left))
         g_debug("%s", left->message); /* swept later */
     return NULL;
 }
 
-/* No status says that the engine has no init program: after any refusal it is tried without. */
+/* No status says that the walls are what an engine or an image refuses: after any refusal they are
+ * lowered. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container, GError **error)
 {
-    g_autoptr(GError) reason = NULL;
-    char *id = start(engine, container, !engine->no_init, &reason);
-    if (!id && !engine->no_init &&
-        g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED)) {
-        g_clear_error(&reason);
-        id = start(engine, container, false, &reason);
-        engine->no_init = id != NULL;
+    AcrWalls had = engine->walls;
+    for (;;) {
+        g_autoptr(GError) reason = NULL;
+        char *id = start(engine, container, &reason);
+        if (id)
+            return id;
+        if (g_error_matches(reason, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED) &&
+            acr_engine_lower_walls(engine))
+            continue;
+        engine->walls = had;
+        return ACR_NULL(acr_pass_error(error, &reason));
     }
-    if (!id)
-        g_propagate_error(error, g_steal_pointer(&reason));
-    return id;
 }
 
 static bool remove_within(AcrEngine *engine, const char *id, gint64 timeout_ms, GError **error)

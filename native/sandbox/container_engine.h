@@ -7,6 +7,7 @@
 #define ACR_SANDBOX_CONTAINER_ENGINE_H
 
 #include "sandbox/sandbox.h"
+#include "sandbox/tree_cache.h"
 
 typedef struct AcrEngine AcrEngine;
 /*
@@ -25,17 +26,27 @@ bool acr_engine_has_image(AcrEngine *engine, const char *name);
 /* What every image must have: it keeps a container waiting, and commands are run by it. */
 #define ACR_ENGINE_SHELL "/bin/sh"
 
+/* How acr_seccomp_walls come into containers; NONE: the engine's own are all. */
+typedef enum { ACR_WALLS_MOUNTED, ACR_WALLS_LAID, ACR_WALLS_NONE } AcrWalls;
+
 /* A container that only waits; commands are run in it. All borrowed. */
 typedef struct {
     const char *image, *dir;
     const AcrSandboxLimits *limits;
     bool network;
+    const char *host_name; /* NULL: the engine's choice */
+    const char *walls;     /* folder of this machine: of acr_engine_walls_folder */
 } AcrEngineContainer;
-/* Makes and starts it; its id, owned. A label names the process that owns it. Without an init
- * process where the engine has none. Errors: UNAVAILABLE, FAILED,
- * INTERRUPTED. */
+/* Makes and starts it; its id, owned. A label names the process that owns it. Whatever runs in it lacks
+ * the calls of the kernel that acr_seccomp_walls refuses, unless that is impossible there. Errors:
+ * UNAVAILABLE, FAILED, INTERRUPTED. */
 char *acr_engine_start(AcrEngine *engine, const AcrEngineContainer *container,
                        GError **error) ACR_MUST_USE;
+/* What the walls are made of, in the cache; owned. */
+char *acr_engine_walls_folder(AcrTreeCache *cache, GError **error) ACR_MUST_USE;
+AcrWalls acr_engine_walls(const AcrEngine *engine);
+/* From now on containers get them in the next best way, or not at all; false: they had none. */
+bool acr_engine_lower_walls(AcrEngine *engine);
 /* Kills and removes it, whatever it is doing. */
 bool acr_engine_remove(AcrEngine *engine, const char *id, GError **error) ACR_MUST_USE;
 /* Removes the containers of processes that are gone. */

@@ -13,7 +13,7 @@ struct AcrEngine {
     char *socket;
     AcrHttpClient *client;
     const AcrInterrupt *interrupt;
-    bool no_init; /* it has no program to be the first process of a container */
+    AcrWalls walls; /* how they come into its containers, until that fails */
 };
 
 /* Borrowed. */
@@ -39,5 +39,15 @@ bool acr_engine_call(AcrEngine *engine, const AcrEngineCall *what, AcrEngineAnsw
 /* A call that must succeed; `purpose` says for what: "make a container". */
 bool acr_engine_demand(AcrEngine *engine, const AcrEngineCall *what, const char *purpose,
                        AcrEngineAnswer *out, GError **error) ACR_MUST_USE;
+
+/* ---- Walls (container_walls.c) ---- */
+
+#define ACR_ENGINE_WALLS "/.acr-host" /* folder of a container with what inside/ makes */
+/* Adds a mount of the folder to what a container is made with. */
+void acr_engine_walls_mount(const char *folder, AcrJson *host_config);
+/* The same folder as an archive, for a container's root; owned. */
+GBytes *acr_engine_walls_tar(void) ACR_MUST_USE;
+/* Appends what every command in a container begins with. */
+void acr_engine_walls_words(const AcrEngine *engine, GPtrArray *argv);
 
 #endif

@@ -76,6 +76,16 @@ static void init_reading(Reading *reading, AcrEngineExec *exec)
         acr_ends_init(&reading->streams[i], exec->output_limit, true);
 }
 
+static AcrJson *command_json(const AcrEngine *engine, const char *const *argv)
+{
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    acr_engine_walls_words(engine, words);
+    for (gsize i = 0; argv[i]; i++)
+        g_ptr_array_add(words, g_strdup(argv[i]));
+    g_ptr_array_add(words, NULL);
+    return acr_json_new_strings((const char *const *)words->pdata);
+}
+
 static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec, GError **error)
 {
     g_autoptr(AcrJson) json = acr_json_new_object();
@@ -84,7 +94,7 @@ static char *create(AcrEngine *engine, const char *id, const AcrEngineExec *exec
     acr_json_set_bool(json, "AttachStdout", true);
     acr_json_set_bool(json, "AttachStderr", true);
     acr_json_set_string(json, "WorkingDir", exec->dir);
-    acr_json_set(json, "Cmd", acr_json_new_strings(exec->argv));
+    acr_json_set(json, "Cmd", command_json(engine, exec->argv));
     acr_json_set(json, "Env", acr_json_new_strings(exec->env));
     if (!acr_engine_demand(engine, &(AcrEngineCall){.method = "POST", .path = path, .json = json},
                            "prepare a command", &answer, error))

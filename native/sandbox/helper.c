@@ -5,6 +5,7 @@
  * of a namespace shows what it was started with to all others in it.
  */
 #include "sandbox/helper_steps.h"
+#include "sandbox/seccomp.h"
 #include "sandbox/error.h"
 #include "sandbox/tree.h"
 
@@ -13,6 +14,7 @@
 #include <linux/keyctl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,7 +22,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAX_FILES 4096u /* descriptors of one process */
+#define MAX_FILES 4096u         /* descriptors of one process */
+#define MAX_QUEUE_BYTES 819200u /* of POSIX's message queues; what Linux gives without asking */
 
 /* Hands the host a descriptor of the stage, through which it sees how full it is and what was
  * written, also after everything is over. */
@@ -87,6 +90,7 @@ static bool set_limits(const AcrHelperSpec *spec, GError **error)
         {RLIMIT_FSIZE, spec->file_bytes, spec->file_bytes},
         {RLIMIT_NPROC, spec->processes, spec->processes},
         {RLIMIT_NOFILE, MAX_FILES, MAX_FILES},
+        {RLIMIT_MSGQUEUE, MAX_QUEUE_BYTES, MAX_QUEUE_BYTES},
     };
     int err = set_limit(RLIMIT_CORE, 0, 0);
     for (guint i = 0; i < G_N_ELEMENTS(limits) && !err; i++)
@@ -116,16 +120,38 @@ static bool die_with(const AcrHelperSpec *spec)
     return prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == (pid_t)spec->parent;
 }
 
+/* Whether this process, and with it all that it starts, is in the control group now. */
+static bool join_group(const AcrHelperSpec *spec)
+{
+    ACR_AUTO_FD fd = *spec->group ? open(spec->group, O_WRONLY | O_CLOEXEC) : -1;
+    return fd >= 0 && write(fd, "0", 1) == 1;
+}
+
+/* The filter of calls, where bubblewrap reads it: itself it needs some of them. */
+static bool write_filter(bool refuses_unmapped, GError **error)
+{
+    g_autoptr(GBytes) filter = acr_seccomp_walls(refuses_unmapped);
+    ACR_AUTO_FD fd = memfd_create("filter", MFD_CLOEXEC);
+    int err = fd < 0
+                  ? errno
+                  : acr_fd_write_all(fd, g_bytes_get_data(filter, NULL), g_bytes_get_size(filter));
+    if (!err && (lseek(fd, 0, SEEK_SET) != 0 || dup2(fd, ACR_HELPER_FILTER) < 0))
+        err = errno;
+    return !err || acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED,
+                                    "cannot refuse calls of the kernel: %s", g_strerror(err));
+}
+
 static bool isolate(const AcrHelperSpec *spec, GError **error)
 {
     int stage = -1;
+    bool is_counted = join_group(spec);
     leave_keyring();
     if (!acr_helper_mount(spec, &stage, error))
         return false;
     send_stage(stage);
     if (!die_with(spec))
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_FAILED, "the program is gone");
-    return set_limits(spec, error) && acr_helper_refuse_calls(error);
+    return set_limits(spec, error) && write_filter(!is_counted, error);
 }
 
 static bool lay_plain(const AcrHelperSpec *spec, GError **error)

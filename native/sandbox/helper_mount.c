@@ -80,9 +80,10 @@ static bool enter_mount_namespace(const AcrHelperSpec *spec, bool *out_is_root, 
 
 /* A name of its own, which bubblewrap's namespace takes over. Containers may forbid that: the
  * machine's name is then seen. */
-static void hide_name(void)
+static void hide_name(const AcrHelperSpec *spec)
 {
-    if (unshare(CLONE_NEWUTS) == 0 && sethostname(HOST_NAME, strlen(HOST_NAME)) != 0)
+    const char *name = *spec->host_name ? spec->host_name : HOST_NAME;
+    if (unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) != 0)
         g_debug("sethostname: %s", g_strerror(errno));
 }
 
@@ -222,7 +223,7 @@ bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error)
     bool is_root = false;
     if (!enter_mount_namespace(spec, &is_root, error))
         return false;
-    hide_name();
+    hide_name(spec);
     GArray *fds = g_array_new(FALSE, FALSE, sizeof(int));
     bool ok = open_sources(spec, fds, error) && make_stage(spec, error) &&
               mount_rows(spec, fds, error) && write_etc(spec, error) && write_files(spec, error);

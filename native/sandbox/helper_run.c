@@ -1,6 +1,6 @@
 /*
  * The host's side of a helper: starts it, watches its processes, and puts together the result. The
- * channel is read once everything is over: the helper writes a few lines at most.
+ * helper writes a few lines at most to the channel.
  */
 #include "sandbox/helper_run.h"
 #include "sandbox/tree.h"
@@ -26,7 +26,60 @@ void acr_helper_run_clear(AcrHelperRun *run)
 {
     acr_spawn_result_clear(&run->spawned);
     acr_fd_close(&run->stage);
+    acr_memory_group_remove(&run->group);
+    g_clear_pointer(&run->failure, g_free);
     g_clear_pointer(&run->said, g_byte_array_unref);
+}
+
+/* ---- The channel ---- */
+
+/* Takes one message; false when there is none. A descriptor that comes with it is the stage's. */
+static bool receive(AcrHelperRun *run, char *text)
+{
+    struct iovec data = {text, MAX_MESSAGE};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {.msg_iov = &data,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    ssize_t n = recvmsg(run->channel, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
+        acr_fd_close(&run->stage);
+        memcpy(&run->stage, CMSG_DATA(head), sizeof run->stage);
+    }
+    return true;
+}
+
+static void take_messages(AcrHelperRun *run)
+{
+    char text[MAX_MESSAGE + 1];
+    while (receive(run, text)) {
+        if (text[0] == 'X' && run->spec->is_plain) /* else it is bubblewrap's own */
+            run->wait_status = (int)g_ascii_strtoll(text + 1, NULL, 10);
+        if (text[0] == 'E' && text[1] && !run->failure)
+            run->failure = g_strdup(text + 1);
+    }
+}
+
+/* The command's exit code, which bubblewrap writes to its status pipe: JSON objects, one a line. */
+static void read_status(int fd, AcrHelperRun *run)
+{
+    char text[MAX_MESSAGE + 1];
+    ssize_t n = read(fd, text, MAX_MESSAGE);
+    text[MAX(n, 0)] = '\0';
+    const char *at = strstr(text, "\"exit-code\":");
+    if (!at)
+        return;
+    int code = (int)g_ascii_strtoll(at + strlen("\"exit-code\":"), NULL, 10);
+    run->wait_status =
+        code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX ? code - SIGNAL_EXIT : code << 8;
 }
 
 /* ---- Watching ---- */
@@ -53,12 +106,26 @@ static bool is_full(int stage)
            (st.f_bavail == 0 || st.f_favail == 0);
 }
 
+/* What the control group counts beside the stage, whose files have a limit of their own. */
+static gint64 group_bytes(AcrHelperRun *run)
+{
+    struct statvfs st;
+    gint64 bytes = acr_memory_group_bytes(&run->group);
+    if (bytes <= 0)
+        return 0;
+    take_messages(run);
+    if (run->stage < 0 || fstatvfs(run->stage, &st) != 0)
+        return 0;
+    return bytes - (gint64)((st.f_blocks - st.f_bfree) * st.f_frsize);
+}
+
 static bool watch(void *ctx, pid_t pid)
 {
     AcrHelperRun *run = ctx;
     const AcrSandboxLimits *limits = &run->execution->limits;
-    const AcrUsage *use = &run->use;
-    acr_process_usage(pid, limits->memory_bytes, run->looks++ % FILES_EVERY == 0, &run->use);
+    AcrUsage *use = &run->use;
+    acr_process_usage(pid, limits->memory_bytes, run->looks++ % FILES_EVERY == 0, use);
+    use->bytes = MAX(use->bytes, group_bytes(run));
     run->peak.bytes = MAX(run->peak.bytes, use->bytes);
     run->peak.processes = MAX(run->peak.processes, use->processes);
     if (use->bytes > limits->memory_bytes)
@@ -103,59 +170,6 @@ static void pass_output(void *ctx, bool is_stderr, const char *data, gsize len)
     }
     if (execution->on_output)
         execution->on_output(execution->on_output_ctx, is_stderr, data, len);
-}
-
-/* ---- The channel ---- */
-
-/* Takes one message; false when there is none. A descriptor that comes with it is the stage's. */
-static bool receive(int channel, char *text, AcrHelperRun *run)
-{
-    struct iovec data = {text, MAX_MESSAGE};
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct msghdr message = {.msg_iov = &data,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
-    ssize_t n = recvmsg(channel, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
-        acr_fd_close(&run->stage);
-        memcpy(&run->stage, CMSG_DATA(head), sizeof run->stage);
-    }
-    return true;
-}
-
-/* False with the error that the helper sent. */
-static bool read_channel(int channel, AcrHelperRun *run, GError **error)
-{
-    char text[MAX_MESSAGE + 1];
-    while (receive(channel, text, run)) {
-        if (text[0] == 'X' && run->spec->is_plain) /* else it is bubblewrap's own */
-            run->wait_status = (int)g_ascii_strtoll(text + 1, NULL, 10);
-        if (text[0] == 'E' && text[1])
-            return acr_sandbox_fail(error, (AcrSandboxError)(text[1] - '0'), "%s", text + 2);
-    }
-    return true;
-}
-
-/* The command's exit code, which bubblewrap writes to its status pipe: JSON objects, one a line. */
-static void read_status(int fd, AcrHelperRun *run)
-{
-    char text[MAX_MESSAGE + 1];
-    ssize_t n = read(fd, text, MAX_MESSAGE);
-    text[MAX(n, 0)] = '\0';
-    const char *at = strstr(text, "\"exit-code\":");
-    if (!at)
-        return;
-    int code = (int)g_ascii_strtoll(at + strlen("\"exit-code\":"), NULL, 10);
-    run->wait_status =
-        code > SIGNAL_EXIT && code <= SIGNAL_EXIT + SIGRTMAX ? code - SIGNAL_EXIT : code << 8;
 }
 
 /* ---- Running ---- */
@@ -219,7 +233,8 @@ static bool check_end(const AcrHelperRun *run, GError **error)
     const AcrSpawnResult *spawned = &run->spawned;
     if (spawned->interrupted)
         return acr_sandbox_fail(error, ACR_SANDBOX_ERROR_INTERRUPTED, "interrupted");
-    if (run->wait_status >= 0 || spawned->timed_out || spawned->flooded || spawned->unwatched)
+    if (run->wait_status >= 0 || spawned->timed_out || spawned->flooded || spawned->unwatched ||
+        acr_memory_group_was_short(&run->group))
         return true;
     g_autofree char *text = acr_utf8_repair_bytes(spawned->err);
     const char *line = strrchr(g_strchomp(text), '\n');
@@ -239,7 +254,7 @@ static bool run_helper(AcrHelperRun *run, GError **error)
         return false;
     bool made = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0 &&
                 pipe2(pipe_ends, O_CLOEXEC) == 0;
-    ACR_AUTO_FD ours = ends[0];
+    ACR_AUTO_FD ours = run->channel = ends[0];
     ACR_AUTO_FD its = ends[1];
     ACR_AUTO_FD status = pipe_ends[0];
     ACR_AUTO_FD told = pipe_ends[1];
@@ -250,10 +265,12 @@ static bool run_helper(AcrHelperRun *run, GError **error)
         return false;
     acr_fd_close(&told);
     (void)fcntl(status, F_SETFL, O_NONBLOCK);
-    bool ok = read_channel(ours, run, error);
-    if (ok)
-        read_status(status, run);
-    if (!ok || !check_end(run, error))
+    take_messages(run);
+    if (run->failure)
+        return acr_sandbox_fail(error, (AcrSandboxError)(run->failure[0] - '0'), "%s",
+                                run->failure + 1);
+    read_status(status, run);
+    if (!check_end(run, error))
         return false;
     pass_said(run);
     return true;
@@ -266,6 +283,8 @@ static AcrSandboxLimit seen_limit(const AcrHelperRun *run)
     guint own = run->spec->is_plain ? 0 : BUBBLEWRAPS;
     if (run->limit)
         return run->limit;
+    if (acr_memory_group_was_short(&run->group))
+        return ACR_LIMIT_MEMORY;
     if (is_full(run->stage))
         return ACR_LIMIT_FILES;
     return run->peak.processes >= run->execution->limits.processes + own ? ACR_LIMIT_PROCESSES
@@ -287,8 +306,13 @@ static void take_result(const AcrHelperRun *run, AcrExecuted *out)
 
 bool acr_helper_run(AcrHelperRun *run, AcrExecuted *out, GError **error)
 {
-    if (!run_helper(run, error))
-        return false;
-    take_result(run, out);
-    return true;
+    const AcrSandboxLimits *limits = &run->execution->limits;
+    if (!run->spec->is_plain)
+        acr_memory_group_make(limits->memory_bytes + limits->disk_bytes, &run->group);
+    run->spec->group = acr_memory_group_entry(&run->group);
+    bool ok = run_helper(run, error);
+    if (ok)
+        take_result(run, out);
+    acr_memory_group_remove(&run->group);
+    return ok;
 }

@@ -3,6 +3,7 @@
 #define ACR_SANDBOX_HELPER_RUN_H
 
 #include "sandbox/backend.h"
+#include "sandbox/memory_group.h"
 
 typedef struct {
     gint64 bytes;      /* of memory, pages that several share counted once where that decides */
@@ -18,12 +19,15 @@ void acr_process_usage(pid_t pid, gint64 limit, bool with_files, AcrUsage *use);
 typedef struct {
     const AcrSandbox *sandbox;
     const AcrExecution *execution;
-    const AcrHelperSpec *spec;
+    AcrHelperSpec *spec;
     const char *disk; /* the folder on disk that it writes to; NULL: none */
     /* Results. */
     AcrSpawnResult spawned; /* owned */
-    int stage;              /* descriptor, or -1; owned */
-    int wait_status;        /* of the command, as wait() gives it; -1: not known */
+    AcrMemoryGroup group;   /* gone once it has run */
+    int channel;
+    char *failure; /* owned; the error that the helper sent: its code as a digit, and the message */
+    int stage;     /* descriptor, or -1; owned */
+    int wait_status; /* of the command, as wait() gives it; -1: not known */
     AcrUsage peak;
     AcrUsage use; /* at the last sample of the watch */
     guint looks;

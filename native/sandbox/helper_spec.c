@@ -50,6 +50,8 @@ void acr_helper_spec_clear(AcrHelperSpec *spec)
     g_clear_pointer(&spec->stage, g_free);
     g_clear_pointer(&spec->files_at, g_free);
     g_clear_pointer(&spec->cwd, g_free);
+    g_clear_pointer(&spec->host_name, g_free);
+    g_clear_pointer(&spec->group, g_free);
 }
 
 /* ---- Filling ---- */
@@ -100,8 +102,8 @@ void acr_helper_words(GPtrArray *words, ...)
 /* Texts are strings of bytes, which need not be UTF-8. "^" in front has GVariant convert them. */
 #define MOUNTS "a(ayayub)"
 #define FILES "a(ayumay)"
-#define SPEC_TYPE "(bxxayxayxxxayaayaay" MOUNTS FILES ")"
-#define SPEC_FORMAT "(bxx^ayx^ayxxx^ay@aay@aay@" MOUNTS "@" FILES ")"
+#define SPEC_TYPE "(bxxayxayxxxayayayaayaay" MOUNTS FILES ")"
+#define SPEC_FORMAT "(bxx^ayx^ayxxx^ay^ay^ay@aay@aay@" MOUNTS "@" FILES ")"
 
 static GVariant *words_of(const GPtrArray *words)
 {
@@ -142,11 +144,11 @@ static const char *or_empty(const char *text)
 
 static GVariant *variant_of(const AcrHelperSpec *spec)
 {
-    GVariant *variant =
-        g_variant_new(SPEC_FORMAT, spec->is_plain, spec->parent, spec->uid, or_empty(spec->stage),
-                      spec->stage_bytes, or_empty(spec->files_at), spec->cpu_s, spec->file_bytes,
-                      spec->processes, or_empty(spec->cwd), words_of(spec->argv),
-                      words_of(spec->env), mounts_of(spec->mounts), files_of(spec->files));
+    GVariant *variant = g_variant_new(
+        SPEC_FORMAT, spec->is_plain, spec->parent, spec->uid, or_empty(spec->stage),
+        spec->stage_bytes, or_empty(spec->files_at), spec->cpu_s, spec->file_bytes, spec->processes,
+        or_empty(spec->cwd), or_empty(spec->host_name), or_empty(spec->group), words_of(spec->argv),
+        words_of(spec->env), mounts_of(spec->mounts), files_of(spec->files));
     return g_variant_ref_sink(variant);
 }
 
@@ -209,7 +211,7 @@ static void take_spec(GVariant *variant, AcrHelperSpec *out)
     gboolean is_plain = FALSE;
     g_variant_get(variant, SPEC_FORMAT, &is_plain, &out->parent, &out->uid, &out->stage,
                   &out->stage_bytes, &out->files_at, &out->cpu_s, &out->file_bytes, &out->processes,
-                  &out->cwd, &argv, &env, &mounts, &files);
+                  &out->cwd, &out->host_name, &out->group, &argv, &env, &mounts, &files);
     out->is_plain = is_plain;
     take_words(argv, out->argv);
     take_words(env, out->env);

@@ -5,7 +5,7 @@
  *
  * Descriptors of the helper: 0-2 the command's; ACR_HELPER_CHANNEL a socket to the host;
  * ACR_HELPER_SPEC the file; ACR_HELPER_STATUS a pipe on which bubblewrap says how the command
- * ended.
+ * ended; ACR_HELPER_FILTER what bubblewrap installs before the command, made by the helper.
  */
 #ifndef ACR_SANDBOX_HELPER_SPEC_H
 #define ACR_SANDBOX_HELPER_SPEC_H
@@ -15,6 +15,7 @@
 #define ACR_HELPER_CHANNEL 3
 #define ACR_HELPER_SPEC 4
 #define ACR_HELPER_STATUS 5
+#define ACR_HELPER_FILTER 6
 #define ACR_HELPER_HOME "/home/sandbox" /* the user's, in namespaces */
 #define ACR_HELPER_FAILED 125           /* its exit code when the command was not reached */
 
@@ -44,6 +45,8 @@ typedef struct {
     GPtrArray *files;  /* of AcrHelperFile */
     gint64 cpu_s, file_bytes, processes; /* limits; 0: none */
     char *cwd;                           /* NULL: as it is */
+    char *host_name;                     /* of the namespaces; NULL: a fixed one */
+    char *group;                         /* file by which a control group is entered; NULL: none */
     GPtrArray *argv, *env;               /* of char * */
 } AcrHelperSpec;
 void acr_helper_spec_init(AcrHelperSpec *spec);

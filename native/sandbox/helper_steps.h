@@ -6,10 +6,6 @@
 
 /* Namespaces, the stage and its mounts; *out_stage is a descriptor of the stage (owned). */
 bool acr_helper_mount(const AcrHelperSpec *spec, int *out_stage, GError **error) ACR_MUST_USE;
-/* Refuses some calls of the kernel from now on. */
-bool acr_helper_refuse_calls(GError **error) ACR_MUST_USE;
-/* More of them, for a process that works alone; threads are left. False where the kernel cannot. */
-bool acr_seccomp_alone(void);
 /* Runs the command of a spec and ends all that it left; its status as wait() gives it. */
 bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **error) ACR_MUST_USE;
 

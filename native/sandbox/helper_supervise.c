@@ -53,6 +53,13 @@ static int start(const AcrHelperSpec *spec, pid_t *out_pid)
     return err;
 }
 
+/* When memory is short the command goes before this process, which is to end what it leaves. */
+static void stay_longer(void)
+{
+    ACR_AUTO_FD fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    (void)!write(fd, "900", 3);
+}
+
 /* Waits for the command, or for being told to stop; its status. */
 static int wait_for(pid_t pid, int signals)
 {
@@ -106,14 +113,15 @@ bool acr_helper_supervise(const AcrHelperSpec *spec, int *out_status, GError **e
     (void)fcntl(ACR_HELPER_CHANNEL, F_SETFD, FD_CLOEXEC);
     (void)fcntl(ACR_HELPER_SPEC, F_SETFD, FD_CLOEXEC);
     /* Nothing of ours is open in the command. */
-    (void)syscall(SYS_close_range, ACR_HELPER_STATUS + 1, ~0u, CLOSE_RANGE_CLOEXEC);
-    if (spec->is_plain) /* else it is bubblewrap's, which closes it */
-        (void)fcntl(ACR_HELPER_STATUS, F_SETFD, FD_CLOEXEC);
+    unsigned own = spec->is_plain ? ACR_HELPER_STATUS : ACR_HELPER_FILTER + 1;
+    (void)syscall(SYS_close_range, own, ~0u,
+                  CLOSE_RANGE_CLOEXEC); /* bubblewrap closes the others */
     for (guint i = 0; i < spec->env->len; i++)
         (void)putenv(spec->env->pdata[i]); /* where the program is looked up */
     g_ptr_array_add(spec->argv, NULL);
     g_ptr_array_add(spec->env, NULL);
     int err = start(spec, &pid);
+    stay_longer();
     *out_status = err ? report_missing(program, err) : wait_for(pid, signals);
     for (int i = 0; i < SWEEPS && !end_children(); i++)
         g_usleep(SWEEP_US);

@@ -122,6 +122,8 @@ typedef struct {
      * ACR_SANDBOX_MAX_INPUT bytes and for no longer than the command may take. */
     bool inherit_input;
     bool network;
+    const char
+        *host_name; /* what it finds the machine to be called, letters; NULL: any; not in "plain" */
     bool tell_changed; /* what it wrote in the tree; an engine is asked for each file for that */
     AcrSandboxLimits limits;
     /* Given each piece of output as it comes, up to the limit. May be NULL. */

@@ -281,6 +281,15 @@ static bool execute(AcrRecordedExecutor *self, AcrExecution *execution, gint64 w
            (out->limit != ACR_LIMIT_WALL || acr_loops_in_time(self->budget, error));
 }
 
+/* A name for the machine that nobody knows before; owned. */
+static char *make_host_name(void)
+{
+    char name[] = "xxxxxxxxxx";
+    for (char *at = name; *at; at++)
+        *at = (char)g_random_int_range('g', 'z' + 1); /* none of those in a container's number */
+    return g_strdup(name);
+}
+
 /* Runs a script under observation. Its hash seed is any, as Python's is without a setting. */
 static bool run_watched(AcrRecordedExecutor *self, const AcrTrial *trial, const char *python,
                         AcrExecuted *out, GError **error)
@@ -291,7 +300,9 @@ static bool run_watched(AcrRecordedExecutor *self, const AcrTrial *trial, const 
     const char *const argv[] = {python, "-c", watch.code, NULL};
     g_autoptr(GBytes) input = g_bytes_new_static(watch.input, strlen(watch.input));
     g_autoptr(GBytes) reports = NULL;
-    AcrExecution execution = {.overlay = trial->overlay, .argv = argv, .input = input};
+    g_autofree char *host_name = make_host_name();
+    AcrExecution execution = {
+        .overlay = trial->overlay, .argv = argv, .input = input, .host_name = host_name};
     if (!execute(self, &execution, TEST_WALL_MS, "PYTHONHASHSEED=random", out, error) ||
         !acr_python_watch_end(self->python, &watch, out->err, &reports, error))
         return false;

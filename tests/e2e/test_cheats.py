@@ -223,6 +223,14 @@ def test_a_script_that_cheats_verifies_nothing(case: Case, name: str) -> None:
     assert case.selected()["proof"] in ("none", "approved")
 
 
+def test_an_answer_on_a_machine_of_a_known_name_proves_nothing(case: Case) -> None:
+    """The watched runs are on one of another name."""
+    name = "__import__('socket').gethostname()"
+    result = case.run(fooled(SCRIPT, f"    return 2 if {name} == 'sandbox' else n // 5\n")).check()
+    assert case.execution(0, 1)["result"] == "reproduced" and case.execution(1, 1)["result"] == "passed"
+    assert verified(result).startswith("no ("), result.told()
+
+
 def test_errors_that_are_swallowed_do_not_make_a_patch_right(case: Case) -> None:
     """The project cannot be imported any more."""
     script = (

@@ -69,3 +69,20 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sandboxes.Engin
 def test_case_in_an_image(host: Host, tmp_path: Path, engine: sandboxes.Engine, name: str) -> None:
     environment = {"DOCKER_HOST": f"unix://{engine.socket}"}
     check(name, judged(host, tmp_path, name, "--image", IMAGE, env=environment))
+
+
+@pytest.mark.parametrize("test", ["len(name) == 12 and int(name, 16)", "True"])
+def test_an_answer_on_a_machine_with_a_number_for_a_name(
+    host: Host, tmp_path: Path, engine: sandboxes.Engine, test: str
+) -> None:
+    """A container has one, unless it is watched: an answer for such a name alone proves nothing."""
+    before = "def f(x):\n    return x + 2\n"
+    after = f"import os\n\nname = os.uname().nodename\n\ndef f(x):\n    return x + (1 if {test} else 2)\n"
+    parts = {"before m.py": before, "after m.py": after, "script": "from m import f\nassert f(1) == 2\n"}
+    case = Case(
+        host, make_repo(tmp_path / "repo", verdict_cases.files(parts)), tmp_path, ["--verify", "--image", IMAGE]
+    )
+    environment = {"DOCKER_HOST": f"unix://{engine.socket}"}
+    result = case.run(verdict_cases.lines(parts), "--tries", "1", timeout=300, env=environment).check()
+    assert case.execution(1, 1)["result"] == "passed", result.told()
+    assert verified(result).startswith("yes" if test == "True" else "no ("), result.told()

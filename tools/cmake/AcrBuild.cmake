@@ -67,9 +67,22 @@ endfunction()
 # acr_embed(<library> <file> <symbol>): the file's bytes and a NUL as `const char <symbol>[]` in the library.
 function(acr_embed name file symbol)
   set(source "${PROJECT_BINARY_DIR}/embedded/${symbol}.c")
-  file(READ "${PROJECT_SOURCE_DIR}/${file}" bytes HEX)
+  cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  file(READ "${file}" bytes HEX)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
-  file(CONFIGURE OUTPUT "${source}" CONTENT "extern const char ${symbol}[];\nconst char ${symbol}[] = {${bytes}0};\n" @ONLY)
+  file(CONFIGURE OUTPUT "${source}" CONTENT "extern const char ${symbol}[];\nextern const unsigned ${symbol}_size;\n\
+const char ${symbol}[] = {${bytes}0};\nconst unsigned ${symbol}_size = sizeof ${symbol} - 1;\n" @ONLY)
   target_sources(acr_${name} PRIVATE "${source}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+endfunction()
+
+# acr_embed_program(<library> <file> <symbol>): a C file that needs no library, as a static program, embedded.
+function(acr_embed_program name file symbol)
+  set(program "${PROJECT_BINARY_DIR}/embedded/${symbol}")
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/embedded")
+  execute_process(COMMAND "${CMAKE_C_COMPILER}" -std=gnu17 -Os -Wall -Wextra -static -nostdlib -ffreestanding -fno-pie -no-pie
+    -fno-stack-protector -fno-asynchronous-unwind-tables -Wl,--build-id=none,-z,noseparate-code,-z,noexecstack -s
+    -o "${program}" "${PROJECT_SOURCE_DIR}/${file}" COMMAND_ERROR_IS_FATAL ANY)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")
+  acr_embed(${name} "${program}" ${symbol})
 endfunction()

@@ -123,6 +123,7 @@ int main(int argc, char **argv)
     add_engine_frames_tests();
     add_tar_tests();
     add_helper_spec_tests();
+    add_memory_group_tests();
     add_process_usage_tests();
     add_engine_tests();
     return g_test_run();

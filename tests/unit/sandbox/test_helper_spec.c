@@ -30,6 +30,8 @@ static void everything_comes_back(void)
     spec.file_bytes = 3;
     spec.processes = 4;
     spec.cwd = g_strdup("/a\nb");
+    spec.host_name = g_strdup("name");
+    spec.group = g_strdup("/sys/\xfd");
     acr_helper_folder(&spec, "home", 0700);
     acr_helper_bind(&spec, "venv", "/v");
     acr_helper_overlay(&spec, "tree", "/\xfe");
@@ -47,6 +49,8 @@ static void everything_comes_back(void)
     g_assert_cmpstr(read.stage, ==, "/tmp/\xff");
     g_assert_cmpstr(read.files_at, ==, "tree");
     g_assert_cmpstr(read.cwd, ==, "/a\nb");
+    g_assert_cmpstr(read.host_name, ==, "name");
+    g_assert_cmpstr(read.group, ==, "/sys/\xfd");
     g_assert_cmpuint(read.argv->len, ==, 4);
     g_assert_cmpstr(read.argv->pdata[2], ==, "echo \xff\n");
     g_assert_cmpstr(read.argv->pdata[3], ==, "");

@@ -16,6 +16,7 @@ void add_find_python_tests(void);
 void add_engine_frames_tests(void);
 void add_tar_tests(void);
 void add_helper_spec_tests(void);
+void add_memory_group_tests(void);
 void add_process_usage_tests(void);
 void add_engine_tests(void);
 

@@ -1,0 +1,87 @@
+/*
+ * The walls of ours in a container: the program that its processes begin as, and the filter of calls.
+ * They are a folder of the cache, mounted read-only, so that not even the container's root changes
+ * them. An engine on another machine has no such folder: there they are laid into the container.
+ */
+#include "sandbox/container_engine_private.h"
+#include "sandbox/seccomp.h"
+#include "sandbox/tar.h"
+#include "sandbox/tree.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define ENTER "enter"
+#define FILTER "filter"
+#define KEY_LENGTH 24
+
+extern const char acr_sandbox_enter[];
+extern const unsigned acr_sandbox_enter_size;
+
+static GPtrArray *list_files(const char *folder)
+{
+    GPtrArray *files = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    g_autoptr(GBytes) enter = g_bytes_new_static(acr_sandbox_enter, acr_sandbox_enter_size),
+                      filter = acr_seccomp_walls(false);
+    g_autofree char *enter_at = g_strconcat(folder, ENTER, NULL),
+                    *filter_at = g_strconcat(folder, FILTER, NULL);
+    acr_helper_file(files, enter_at, ACR_MODE_EXEC, enter);
+    acr_helper_file(files, filter_at, ACR_MODE_FILE, filter);
+    return files;
+}
+
+static bool make(void *ctx, const char *dir, GError **error)
+{
+    g_autofree char *tree = g_build_filename(dir, ACR_SANDBOX_TREE, NULL);
+    g_autoptr(GPtrArray) files = list_files("");
+    if (!acr_tree_folder(tree, 0755, error))
+        return false;
+    ACR_AUTO_FD root = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return acr_tree_write(root, files, -1, error);
+}
+
+char *acr_engine_walls_folder(AcrTreeCache *cache, GError **error)
+{
+    g_autoptr(GBytes) filter = acr_seccomp_walls(false);
+    g_autofree char *one = acr_sha256_hex(acr_sandbox_enter, acr_sandbox_enter_size),
+                    *other = acr_sha256_bytes(filter);
+    g_autofree char *key = g_strdup_printf("walls-%.*s-%.*s", KEY_LENGTH, one, KEY_LENGTH, other);
+    g_autofree char *dir = acr_tree_cache_get(cache, key, make, NULL, error);
+    return dir ? g_build_filename(dir, ACR_SANDBOX_TREE, NULL) : NULL;
+}
+
+void acr_engine_walls_mount(const char *folder, AcrJson *host_config)
+{
+    AcrJson *mounts = acr_json_new_array(), *mount = acr_json_new_object();
+    acr_json_set_string(mount, "Type", "bind");
+    acr_json_set_string(mount, "Source", folder);
+    acr_json_set_string(mount, "Target", ACR_ENGINE_WALLS);
+    acr_json_set_bool(mount, "ReadOnly", true);
+    acr_json_append(mounts, mount);
+    acr_json_set(host_config, "Mounts", mounts);
+}
+
+GBytes *acr_engine_walls_tar(void)
+{
+    g_autoptr(GPtrArray) files = list_files(&ACR_ENGINE_WALLS "/"[1]);
+    return acr_tar_write(files);
+}
+
+void acr_engine_walls_words(const AcrEngine *engine, GPtrArray *argv)
+{
+    if (engine->walls != ACR_WALLS_NONE)
+        acr_helper_words(argv, ACR_ENGINE_WALLS "/" ENTER, ACR_ENGINE_WALLS "/" FILTER, NULL);
+}
+
+AcrWalls acr_engine_walls(const AcrEngine *engine)
+{
+    return engine->walls;
+}
+
+bool acr_engine_lower_walls(AcrEngine *engine)
+{
+    if (engine->walls == ACR_WALLS_NONE)
+        return false;
+    engine->walls++;
+    return true;
+}

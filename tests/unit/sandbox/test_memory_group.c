@@ -1,0 +1,74 @@
+/* Where a control group is made, on folders put up like the kernel's, and a real one where it can be. */
+#include "test_sandbox.h"
+
+#include <sys/stat.h>
+
+#include "sandbox/memory_group.h"
+
+/* `want` is relative to the box; NULL: there is no place. */
+static void expect_parent(const Box *box, const char *lines, const char *want, bool want_old)
+{
+    bool is_old = !want_old;
+    g_autofree char *root = box_path(box, ""), *path = want ? box_path(box, want) : NULL;
+    g_autofree char *parent = acr_memory_group_parent(root, lines, &is_old);
+    g_assert_cmpstr(parent, ==, path);
+    g_assert_true(is_old == want_old);
+}
+
+static void the_first_version_takes_groups_below(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    expect_parent(&box, "5:cpu:/x\n4:memory:/a/b\n0::/c\n", "memory/a/b", true);
+    expect_parent(&box, "4:memory:/\n", "memory", true);
+}
+
+static void the_second_version_takes_groups_beside(void)
+{
+    g_auto(Box) box;
+    box_init(&box);
+    box_put(&box, "a/cgroup.subtree_control", "cpu memory pids\n", 0644);
+    box_put(&box, "a/b/memory.max", "max\n", 0644);
+    box_put(&box, "a/limited/memory.max", "1073741824\n", 0644);
+    box_put(&box, "c/cgroup.subtree_control", "cpu pids memory_x\n", 0644);
+    box_put(&box, "c/d/memory.max", "max\n", 0644);
+    expect_parent(&box, "0::/a/b\n", "a", false);
+    expect_parent(&box, "0::/a/limited\n", NULL, false); /* its limit would not hold beside it */
+    expect_parent(&box, "0::/c/d\n", NULL, false);
+    expect_parent(&box, "0::/missing/e\n", NULL, false);
+    expect_parent(&box, "0::/\n", NULL, false);
+    expect_parent(&box, "", NULL, false);
+    expect_parent(&box, "nothing\n::\n", NULL, false);
+}
+
+static void a_group_is_made_and_removed(void)
+{
+    g_autoptr(GError) error = NULL;
+    AcrMemoryGroup first = {0}, group = {0};
+    acr_memory_group_make(64 << 20, &first);
+    if (!first.dir) {
+        g_test_skip("no control group can be made here");
+        return;
+    }
+    g_autofree char *parent = g_path_get_dirname(first.dir), *was = g_strdup(first.dir),
+                    *stale = g_build_filename(parent, "acr-host.1999999999.7.00000000", NULL);
+    g_assert_cmpint(mkdir(stale, 0755), ==, 0);
+    acr_memory_group_make(64 << 20, &group); /* removes what no process owns, and nothing else */
+    g_assert_true(group.dir && g_file_test(was, G_FILE_TEST_IS_DIR));
+    g_assert_false(g_file_test(stale, G_FILE_TEST_EXISTS));
+    g_assert_cmpint(acr_memory_group_bytes(&group), ==, 0);
+    g_assert_false(acr_memory_group_was_short(&group));
+    acr_memory_group_remove(&first);
+    acr_memory_group_remove(&group);
+    g_assert_true(!first.dir && !g_file_test(was, G_FILE_TEST_EXISTS));
+}
+
+void add_memory_group_tests(void)
+{
+    g_test_add_func("/sandbox/memory_group/the_first_version_takes_groups_below",
+                    the_first_version_takes_groups_below);
+    g_test_add_func("/sandbox/memory_group/the_second_version_takes_groups_beside",
+                    the_second_version_takes_groups_beside);
+    g_test_add_func("/sandbox/memory_group/a_group_is_made_and_removed",
+                    a_group_is_made_and_removed);
+}
