@@ -220,6 +220,23 @@ static CURLcode drive(AcrHttpTransfer *x)
 
 /* ---- The exchange ---- */
 
+/* Whether a body came that is not as long as was said; the error says which. */
+static bool is_of_other_length(AcrHttpTransfer *x, CURLcode code, GError **error)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    bool is_shorter = code == CURLE_PARTIAL_FILE && acr_http_length(x) >= 0;
+
+    if (code == CURLE_OK && !x->is_longer) {
+        curl_easy_getinfo(x->client->easy, CURLINFO_ACTIVESOCKET, &fd);
+        acr_http_look_behind(x, fd);
+    }
+    if (is_shorter || x->is_longer)
+        g_set_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_LENGTH,
+                    "the response is %s than its Content-Length",
+                    is_shorter ? "shorter" : "longer");
+    return is_shorter || x->is_longer;
+}
+
 static bool begin(AcrHttpTransfer *x, GError **error)
 {
     acr_http_set_receiver(x);
@@ -236,6 +253,7 @@ static bool begin(AcrHttpTransfer *x, GError **error)
  * connection with it. */
 static void clear_transfer(AcrHttpTransfer *x)
 {
+    x->client->current = NULL;
     if (x->added)
         curl_multi_remove_handle(x->client->multi, x->client->easy);
     curl_easy_reset(x->client->easy);
@@ -278,6 +296,7 @@ static bool exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHt
         x = {.request = request, .client = client, .start_us = g_get_monotonic_time()};
     CURLcode code = CURLE_OK;
 
+    client->current = &x;
     if (!begin(&x, error))
         return false;
     code = drive(&x);
@@ -285,6 +304,10 @@ static bool exchange(AcrHttpClient *client, const AcrHttpRequest *request, AcrHt
         !x.head_ended) { /* libcurl takes what ends within its headers for a response */
         code = CURLE_PARTIAL_FILE;
         g_strlcpy(x.detail, "the connection ended within the headers", sizeof x.detail);
+    }
+    if (is_of_other_length(&x, code, error)) {
+        hand_over(&x, false, out);
+        return false;
     }
     bool whole = x.enough_us > 0 || x.nearly || (code == CURLE_OK && x.end == ACR_HTTP_END_NONE);
     hand_over(&x, whole, out);

@@ -16,6 +16,7 @@ typedef enum {
     ACR_HTTP_ERROR_NETWORK,     /* a handshake or a transfer that broke off */
     ACR_HTTP_ERROR_TIMEOUT,     /* connect, first byte, idle or total */
     ACR_HTTP_ERROR_TOO_BIG,     /* body, header or count of headers over its ceiling */
+    ACR_HTTP_ERROR_LENGTH,      /* the body is longer or shorter than its Content-Length */
     ACR_HTTP_ERROR_INTERRUPTED,
     ACR_HTTP_ERROR_STOPPED, /* on_body returned STOP */
 } AcrHttpError;
@@ -49,7 +50,8 @@ typedef struct {
 typedef enum {
     ACR_HTTP_MORE,
     ACR_HTTP_NEARLY, /* what still comes is welcome but not needed: a short silence, or a transfer
-                        that breaks off, ends the exchange without an error */
+                        that breaks off, ends the exchange without an error; not one that breaks off
+                        before its Content-Length */
     ACR_HTTP_ENOUGH, /* the exchange is complete: its end is waited for a moment, so that the
                         connection can be kept, and then cut without an error */
     ACR_HTTP_STOP,   /* the exchange fails as STOPPED */
@@ -88,7 +90,9 @@ typedef struct {
 } AcrHttpResponse;
 
 /*
- * True whenever a whole response came, whatever its status. `client` may be NULL: the connection is
+ * True whenever a whole response came, whatever its status. One that is shorter than its Content-Length
+ * is not whole, nor is one behind which more bytes come: what was sent was not what was announced.
+ * Bytes that come later than some milliseconds are not seen, nor are those in further TLS records. `client` may be NULL: the connection is
  * for this exchange. *out is filled after a failure too, as far as the response came, and must be
  * cleared. Thread-safe, but for the client.
  */

@@ -9,8 +9,9 @@
 #include "http/http.h"
 
 struct AcrHttpClient {
-    CURLM *multi; /* owned; holds the kept connections */
-    CURL *easy;   /* owned; all its options are reset after each exchange */
+    CURLM *multi;                    /* owned; holds the kept connections */
+    CURL *easy;                      /* owned; all its options are reset after each exchange */
+    struct AcrHttpTransfer *current; /* borrowed, while an exchange goes on */
 };
 
 /* Why we ended a transfer ourselves. */
@@ -30,7 +31,7 @@ typedef enum {
 } AcrHttpEnd;
 
 /* In the order of time: begun (start_us), asked (the request may go out), head_ended, enough. */
-typedef struct {
+typedef struct AcrHttpTransfer {
     const AcrHttpRequest *request;
     AcrHttpClient *client; /* borrowed */
     struct curl_slist *sent_headers;
@@ -45,6 +46,7 @@ typedef struct {
     gint64 start_us, first_us, last_us; /* first and last bytes of the response; 0: none yet */
     gint64 enough_us;                   /* when on_body had enough; 0: not yet */
     bool nearly;                        /* on_body needs nothing more */
+    bool is_longer;                     /* bytes have come behind a body of known length */
     AcrHttpEnd end;
     char detail[CURL_ERROR_SIZE];
 } AcrHttpTransfer;
@@ -57,5 +59,10 @@ void acr_http_set_receiver(AcrHttpTransfer *x);
 /* Keeps one header line (without the line's end or with it) in `headers`; what has no colon is left
  * out. */
 void acr_http_keep_header(GHashTable *headers, const char *line, gsize len);
+
+/* The body's Content-Length; -1: it has none. */
+gint64 acr_http_length(const AcrHttpTransfer *x);
+/* Looks on the connection, once the body has come, whether there is more. */
+void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd);
 
 #endif

@@ -3,11 +3,15 @@
  * libcurl's own do not bound chunked bodies. Nothing is unpacked but what a transfer coding packed:
  * no Accept-Encoding is sent.
  */
+#include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "http/http_private.h"
 
 #define ENOUGH_BYTES (256u * 1024) /* a longer rest of a body costs more than a new connection */
+#define LATE_MS 20 /* in which bytes behind a body that is handed on are waited for */
 
 static void note_bytes(AcrHttpTransfer *x)
 {
@@ -120,6 +124,53 @@ static size_t on_body(char *data, size_t size, size_t count, void *ctx)
     return len;
 }
 
+/* ---- Behind the body ---- */
+
+gint64 acr_http_length(const AcrHttpTransfer *x)
+{
+    curl_off_t length = -1;
+
+    curl_easy_getinfo(x->client->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    return length;
+}
+
+void acr_http_look_behind(AcrHttpTransfer *x, curl_socket_t fd)
+{
+    struct pollfd what = {.fd = fd, .events = POLLIN};
+    bool is_plain = x->request->unix_socket ||
+                    g_ascii_strncasecmp(x->request->url, "https:", strlen("https:")) != 0;
+    char byte = 0;
+
+    if (fd == CURL_SOCKET_BAD || !is_plain || !x->head_ended || x->body_bytes == 0 ||
+        acr_http_length(x) != (gint64)x->body_bytes)
+        return;
+    if (poll(&what, 1, x->request->on_body ? LATE_MS : 0) > 0 &&
+        recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+        x->is_longer = true;
+}
+
+/* libcurl closes a connection that will not be used again as soon as the body has come. */
+static int on_close(void *ctx, curl_socket_t fd)
+{
+    AcrHttpClient *client = ctx;
+
+    if (client->current)
+        acr_http_look_behind(client->current, fd);
+    return close(fd);
+}
+
+/* libcurl drops bytes that come together with the end of a body, and says so nowhere else. */
+static int on_debug(CURL *easy, curl_infotype type, char *text, size_t len, void *ctx)
+{
+    static const char excess[] = "Excess found";
+    AcrHttpTransfer *x = ctx;
+
+    (void)easy;
+    if (type == CURLINFO_TEXT && len >= strlen(excess) && memcmp(text, excess, strlen(excess)) == 0)
+        x->is_longer = true;
+    return 0;
+}
+
 void acr_http_set_receiver(AcrHttpTransfer *x)
 {
     CURL *easy = x->client->easy;
@@ -132,6 +183,11 @@ void acr_http_set_receiver(AcrHttpTransfer *x)
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, x);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, x);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, x->client);
+    curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug);
+    curl_easy_setopt(easy, CURLOPT_DEBUGDATA, x);
+    curl_easy_setopt(easy, CURLOPT_VERBOSE, 1L);
 }
 
 void acr_http_response_clear(AcrHttpResponse *response)

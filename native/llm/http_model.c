@@ -125,6 +125,7 @@ static bool fail_transport(const Flow *flow, const GError *error, AcrFailure *fa
         [ACR_HTTP_ERROR_FAILED] = {ACR_LLM_ERROR_NETWORK, true}, /* a certificate */
         [ACR_HTTP_ERROR_TIMEOUT] = {ACR_LLM_ERROR_TIMEOUT, false},
         [ACR_HTTP_ERROR_TOO_BIG] = {ACR_LLM_ERROR_MALFORMED, true},
+        [ACR_HTTP_ERROR_LENGTH] = {ACR_LLM_ERROR_TRUNCATED, false},
         [ACR_HTTP_ERROR_STOPPED] = {ACR_LLM_ERROR_FAILED, true},
     };
 

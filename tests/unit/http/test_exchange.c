@@ -247,6 +247,7 @@ static void what_came_before_a_failure_is_told(void)
         "HTTP/1.1 503 X\r\nRetry-After: 7\r\nContent-Length: 10\r\n\r\nfive!",
         "HTTP/1.1 503 X\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfive!\r\n",
     };
+    static const int codes[] = {ACR_HTTP_ERROR_LENGTH, ACR_HTTP_ERROR_NETWORK};
     AcrHttpRequest request = {0};
 
     for (gsize i = 0; i < G_N_ELEMENTS(cut); i++) {
@@ -254,7 +255,7 @@ static void what_came_before_a_failure_is_told(void)
         g_autoptr(GError) error = NULL;
 
         g_assert_false(exchange(&(TestReply){.raw = cut[i]}, &request, &response, &error));
-        g_assert_error(error, ACR_HTTP_ERROR, ACR_HTTP_ERROR_NETWORK);
+        g_assert_error(error, ACR_HTTP_ERROR, codes[i]);
         g_assert_cmpint(response.status, ==, 503);
         g_assert_cmpstr(header(&response, "retry-after"), ==, "7");
         g_assert_null(response.body);
@@ -282,7 +283,6 @@ static void transfers_that_break_off_are_network_errors(void)
         NULL,
         "",
         "HTTP/1.1 200 OK\r\nContent-Le",
-        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         "<html>no status line</html>",
@@ -294,6 +294,43 @@ static void transfers_that_break_off_are_network_errors(void)
 
     for (gsize i = 0; i < G_N_ELEMENTS(raws); i++)
         assert_fails(&(TestReply){.raw = raws[i]}, &request, ACR_HTTP_ERROR_NETWORK);
+}
+
+static AcrHttpNext take_any(void *ctx, const AcrHttpHead *head, const char *data, gsize len)
+{
+    (void)head;
+    (void)data;
+    (void)len;
+    return *(AcrHttpNext *)ctx;
+}
+
+static void a_body_of_another_length_than_was_said_fails(void)
+{
+#define FIVE "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"
+    static const TestReply replies[] = {
+        {.raw = FIVE "\r\n"},
+        {.raw = FIVE "\r\nfour"},
+        {.raw = FIVE "\r\nfives"
+                     "!"},
+        {.raw = FIVE "\r\nfives", .after = "!"},
+        {.raw = FIVE "\r\nfives", .after = "HTTP/1.1 200 OK\r\n\r\n"},
+        {.raw = FIVE "Connection: close\r\n\r\nfives!"},
+        {.raw = FIVE "Connection: close\r\n\r\nfives", .after = "!"},
+        {.raw = "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nfives", .fill = 100000},
+    };
+    static AcrHttpNext nexts[] = {ACR_HTTP_MORE, ACR_HTTP_NEARLY, ACR_HTTP_ENOUGH};
+    AcrHttpRequest request = {.on_body = take_any};
+    TestReply exact = {.raw = FIVE "\r\nfives"};
+
+    for (gsize next = 0; next < G_N_ELEMENTS(nexts); next++) {
+        g_auto(AcrHttpResponse) response = {0};
+
+        request.on_body_ctx = &nexts[next];
+        for (gsize i = 0; i < G_N_ELEMENTS(replies); i++)
+            assert_fails(&replies[i], &request, ACR_HTTP_ERROR_LENGTH);
+        g_assert_true(exchange(&exact, &request, &response, NULL));
+    }
+#undef FIVE
 }
 
 static void a_streamed_body_comes_in_pieces_and_can_be_stopped(void)
@@ -358,6 +395,7 @@ void add_exchange_tests(void)
     TEST(what_came_before_a_failure_is_told);
     TEST(a_head_that_is_cut_is_no_head);
     TEST(transfers_that_break_off_are_network_errors);
+    TEST(a_body_of_another_length_than_was_said_fails);
     TEST(a_streamed_body_comes_in_pieces_and_can_be_stopped);
     TEST(threads_exchange_side_by_side);
 }
