@@ -134,13 +134,9 @@ static bool anthropic_correct(AcrDialect *dialect, const AcrFailure *failure)
 /* ---- Usage ---- */
 
 /* A counter that grows from event to event; an event that does not name it changes nothing. */
-static void grow(gint64 *counter, const AcrJson *usage, const char *key)
+static void grow(AcrPartial *partial, gint64 *counter, const AcrJson *usage, const char *key)
 {
-    const AcrJson *value = acr_json_get(usage, key);
-    gint64 said = acr_counter(usage, key);
-
-    if (acr_json_type(value) != ACR_JSON_NULL)
-        *counter = said < 0 ? -1 : MAX(*counter, said);
+    *counter = MAX(*counter, acr_partial_counter(partial, usage, key));
 }
 
 /*
@@ -153,13 +149,14 @@ static void read_usage(AcrPartial *partial, const AcrJson *usage, bool is_final)
 
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         return;
-    grow(&counters->input, usage, "input_tokens");
-    grow(&counters->cached, usage, "cache_read_input_tokens");
-    grow(&counters->written, usage, "cache_creation_input_tokens");
+    grow(partial, &counters->input, usage, "input_tokens");
+    grow(partial, &counters->cached, usage, "cache_read_input_tokens");
+    grow(partial, &counters->written, usage, "cache_creation_input_tokens");
     if (!is_final)
         return;
-    grow(&counters->output, usage, "output_tokens");
-    grow(&counters->reasoning, acr_json_get(usage, "output_tokens_details"), "thinking_tokens");
+    grow(partial, &counters->output, usage, "output_tokens");
+    grow(partial, &counters->reasoning, acr_json_get(usage, "output_tokens_details"),
+         "thinking_tokens");
 }
 
 /* ---- Answers ---- */

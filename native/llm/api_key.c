@@ -61,14 +61,17 @@ static bool take_line(char *text, gsize len, const char *source, char **out_key,
     return ok;
 }
 
-static bool check_result(const AcrSpawnResult *result, GError **error)
+static bool check_result(const AcrSpawnResult *result, gint64 timeout_ms, GError **error)
 {
     g_autofree char *why = NULL;
 
     if (result->interrupted)
         return acr_set_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_INTERRUPTED, "interrupted");
     if (result->timed_out)
-        why = g_strdup_printf("timed out after %d seconds", ACR_KEY_COMMAND_TIMEOUT_MS / 1000);
+        why = g_strdup_printf("timed out after %" G_GINT64_FORMAT " seconds",
+                              (timeout_ms + 999) / 1000);
+    else if (result->flooded)
+        why = g_strdup("printed more than a key");
     else if (result->signal)
         why = g_strdup_printf("was ended by signal %d", result->signal);
     else if (result->exit_code != 0)
@@ -81,10 +84,12 @@ static bool check_result(const AcrSpawnResult *result, GError **error)
 static bool key_from_command(const AcrModelOptions *options, char **out_key, GError **error)
 {
     const char *const argv[] = {"/bin/sh", "-c", options->key_command, NULL};
+    gint64 left_ms = options->budget ? acr_budget_left_ms(options->budget) : G_MAXINT64;
     AcrSpawn spawn = {
         .argv = argv,
-        .timeout_ms = ACR_KEY_COMMAND_TIMEOUT_MS,
+        .timeout_ms = CLAMP(left_ms, 1, ACR_KEY_COMMAND_TIMEOUT_MS),
         .output_limit = ACR_KEY_MAX_BYTES,
+        .flood_limit = ACR_KEY_COMMAND_MAX_OUTPUT,
         .interrupt = options->interrupt,
     };
     g_auto(AcrSpawnResult) result = {0};
@@ -94,7 +99,7 @@ static bool key_from_command(const AcrModelOptions *options, char **out_key, GEr
     if (!acr_spawn_run(&spawn, &result, NULL))
         return refuse(error, "the key command", "cannot be run by '/bin/sh'");
     text = (char *)g_bytes_get_data(result.out, &len); /* ours alone, and to be wiped */
-    bool ok = check_result(&result, error) &&
+    bool ok = check_result(&result, spawn.timeout_ms, error) &&
               take_line(text, len, "what the key command printed", out_key, error);
     if (text)
         explicit_bzero(text, len);

@@ -189,19 +189,19 @@ static AcrJson *bedrock_request(const AcrDialect *dialect, const AcrModelRequest
  * total that fits neither way shows that the numbers mean something else: then none is believed. */
 static void read_usage(AcrPartial *partial, const AcrJson *usage)
 {
-    gint64 total = acr_counter(usage, "totalTokens");
+    gint64 total = acr_partial_counter(partial, usage, "totalTokens");
     AcrUsage found = ACR_USAGE_UNKNOWN;
     gint64 plain;
 
-    found.input = acr_counter(usage, "inputTokens");
-    found.output = acr_counter(usage, "outputTokens");
-    found.cached = acr_counter(usage, "cacheReadInputTokens");
-    found.written = acr_counter(usage, "cacheWriteInputTokens");
+    found.input = acr_partial_counter(partial, usage, "inputTokens");
+    found.output = acr_partial_counter(partial, usage, "outputTokens");
+    found.cached = acr_partial_counter(partial, usage, "cacheReadInputTokens");
+    found.written = acr_partial_counter(partial, usage, "cacheWriteInputTokens");
     plain = found.input + found.output;
     if (total >= 0 && found.input >= 0 && found.output >= 0 && total != plain &&
         total != plain + MAX(found.cached, 0) + MAX(found.written, 0))
-        return;
-    partial->usage = found;
+        partial->is_nonsense = true;
+    acr_partial_use(partial, &found);
 }
 
 /* An answer that filled the model's window fails: the next one will not fit either. */

@@ -62,6 +62,15 @@ gsize acr_conversation_size(const AcrConversation *conversation)
     return conversation->messages->len;
 }
 
+gsize acr_conversation_bytes(const AcrConversation *conversation)
+{
+    gsize bytes = 0;
+
+    for (gsize i = 0; i < conversation->messages->len; i++)
+        bytes += strlen(acr_conversation_message(conversation, i)->content);
+    return bytes;
+}
+
 const AcrMessage *acr_conversation_message(const AcrConversation *conversation, gsize n)
 {
     g_assert(n < conversation->messages->len);

@@ -52,7 +52,8 @@ const char *acr_first_variable(const char *const *names);
 #define ACR_STRINGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #define ACR_KEY_MAX_BYTES (16u * 1024)
-#define ACR_KEY_COMMAND_TIMEOUT_MS 60000
+#define ACR_KEY_COMMAND_TIMEOUT_MS 60000          /* or what is left of --max-time */
+#define ACR_KEY_COMMAND_MAX_OUTPUT (1024u * 1024) /* bytes on either stream; it is ended then */
 
 /*
  * The key that the options' command or file gives; *out_key owned (wiped by acr_wipe), NULL where

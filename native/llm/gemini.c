@@ -151,27 +151,22 @@ static bool gemini_correct(AcrDialect *dialect, const AcrFailure *failure)
 /* The prompt's count holds what was cached, not what tools brought; the candidates' no thoughts. */
 static void read_usage(AcrPartial *partial, const AcrJson *usage)
 {
-    gint64 prompt = acr_counter(usage, "promptTokenCount");
-    gint64 tools = acr_counter(usage, "toolUsePromptTokenCount");
-    gint64 cached = acr_counter(usage, "cachedContentTokenCount");
-    gint64 thoughts = acr_counter(usage, "thoughtsTokenCount");
-    gint64 output = acr_counter(usage, "candidatesTokenCount");
+    gint64 prompt = acr_partial_counter(partial, usage, "promptTokenCount");
+    gint64 tools = acr_partial_counter(partial, usage, "toolUsePromptTokenCount");
+    gint64 cached = acr_partial_counter(partial, usage, "cachedContentTokenCount");
+    gint64 thoughts = acr_partial_counter(partial, usage, "thoughtsTokenCount");
+    gint64 output = acr_partial_counter(partial, usage, "candidatesTokenCount");
+    AcrUsage said = acr_partial_prompt(partial, prompt, cached, -1);
 
-    if (acr_json_type(usage) != ACR_JSON_OBJECT)
-        return;
-    cached = MIN(cached, prompt);
     if (output >= 0)
         output += MAX(thoughts, 0);
     else if (acr_json_type(acr_json_get(usage, "candidatesTokenCount")) == ACR_JSON_NULL)
         output = thoughts; /* all went into thoughts: a count of zero is left out */
-    partial->usage = (AcrUsage){
-        .input = prompt < 0 ? -1 : prompt - MAX(cached, 0) + MAX(tools, 0),
-        .cached = cached,
-        .written = -1,
-        .output = output,
-        .reasoning = thoughts,
-        .cost_pico = -1,
-    };
+    if (said.input >= 0)
+        said.input += MAX(tools, 0);
+    said.output = output;
+    said.reasoning = thoughts;
+    acr_partial_use(partial, &said);
 }
 
 /* False: too much. */

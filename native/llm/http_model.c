@@ -94,6 +94,7 @@ static bool fail_too_late(AcrFailure *failure)
 typedef struct {
     const HttpModel *self;
     AcrReader *reader; /* NULL before the first byte of a body */
+    gint64 received;   /* bytes */
     bool went_silent;
 } Flow;
 
@@ -101,6 +102,7 @@ static AcrHttpNext on_body(void *ctx, const AcrHttpHead *head, const char *data,
 {
     Flow *flow = ctx;
 
+    flow->received += (gint64)len;
     if (!flow->reader)
         flow->reader = acr_reader_new(flow->self->endpoint.provider, head->status, head->headers);
     if (!acr_reader_feed(flow->reader, data, len))
@@ -190,7 +192,7 @@ static void hide_secrets(const HttpModel *self, bool ok, AcrModelAnswer *out, Ac
 }
 
 static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModelTry *attempt,
-                     AcrFailure *failure)
+                     AcrExchange *said, AcrFailure *failure)
 {
     HttpModel *self = call->self;
     g_autoptr(GError) error = NULL;
@@ -219,6 +221,10 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
     attempt->first_byte_ms = response.first_byte_ms;
     attempt->wall_ms = response.wall_ms;
     ok = read_outcome(&flow, &response, ok ? NULL : error, out, attempt, failure);
+    said->received = flow.received;
+    said->answered = ok ? (gint64)strlen(out->content) : 0;
+    if (flow.reader && acr_reader_partial(flow.reader)->has_said)
+        said->answered = MAX(said->answered, 1);
     acr_reader_free(flow.reader);
     hide_secrets(self, ok, out, attempt);
     return ok;
@@ -229,7 +235,7 @@ static bool exchange(Call *call, const char *body, AcrModelAnswer *out, AcrModel
 /* The body of a try whose worst case is reserved; owned; NULL, with the failure: it does not fit.
  */
 static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrModelTry *attempt,
-                          guint64 *out_id, AcrFailure *failure)
+                          AcrExchange *said, guint64 *out_id, AcrFailure *failure)
 {
     AcrModelRequest bounded = *request;
 
@@ -240,6 +246,8 @@ static char *prepare_body(HttpModel *self, const AcrModelRequest *request, AcrMo
         bool again = false;
 
         acr_failure_clear(failure);
+        said->sent = (gint64)strlen(body);
+        said->limit = bounded.max_tokens;
         if (acr_spend_reserve(&self->spend, strlen(body), &bounded.max_tokens, &again, attempt,
                               out_id, failure))
             return g_steal_pointer(&body);
@@ -294,6 +302,7 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
 {
     HttpModel *self = call->self;
     AcrModelTry attempt = {.model = self->base.name, .usage = ACR_USAGE_UNKNOWN};
+    AcrExchange said = {.asked = (gint64)acr_conversation_bytes(call->request->conversation)};
     guint64 id = 0;
     g_autoptr(GError) error = NULL;
 
@@ -302,14 +311,14 @@ static bool try_once(Call *call, AcrModelAnswer *out, AcrFailure *failure)
     if (!enter(call, failure))
         return false;
     attempt.wait_ms = call->wait_ms;
-    g_autofree char *body = prepare_body(self, call->request, &attempt, &id, failure);
+    g_autofree char *body = prepare_body(self, call->request, &attempt, &said, &id, failure);
     if (body)
-        attempt.ok = exchange(call, body, out, &attempt, failure);
+        attempt.ok = exchange(call, body, out, &attempt, &said, failure);
     leave(call, &attempt, failure);
     if (!body)
         return false;
     attempt.code = attempt.ok ? 0 : failure->code;
-    if (!acr_spend_settle(&self->spend, id, &attempt, &error) && attempt.ok) {
+    if (!acr_spend_settle(&self->spend, id, &said, &attempt, &error) && attempt.ok) {
         acr_model_answer_clear(out);
         attempt.ok = false;
         acr_fail(failure, ACR_LLM_ERROR_FAILED, error->message);

@@ -60,6 +60,7 @@ const char *acr_conversation_name(const AcrConversation *conversation);
 void acr_conversation_add(AcrConversation *conversation, AcrRole role,
                           const char *content); /* copied, repaired if not UTF-8 */
 gsize acr_conversation_size(const AcrConversation *conversation);
+gsize acr_conversation_bytes(const AcrConversation *conversation); /* of all messages' texts */
 const AcrMessage *acr_conversation_message(const AcrConversation *conversation,
                                            gsize n); /* borrowed */
 /* Replaces a message's text, e.g. to shorten a result. */

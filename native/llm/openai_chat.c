@@ -5,6 +5,7 @@
  */
 #include "llm/provider.h"
 
+#include <math.h>
 #include <string.h>
 
 static const AcrWord finish_words[] = {
@@ -146,23 +147,40 @@ static const AcrJson *either(const AcrJson *object, const char *key, const char 
     return member ? member : acr_json_get(object, other);
 }
 
+/* What a gateway states. Where the user's own key at the model's provider was used, OpenRouter's `cost`
+ * is its fee, and what the provider takes stands beside it. */
+static double stated_cost(const AcrJson *usage)
+{
+    double cost = acr_json_get_double(usage, "cost", -1);
+    const AcrJson *details = acr_json_get(usage, "cost_details");
+
+    return cost >= 0 && acr_json_get_bool(usage, "is_byok", false)
+               ? cost + acr_json_get_double(details, "upstream_inference_cost", NAN)
+               : cost;
+}
+
+/* Some servers count no reasoning as output, and then only the total holds it. */
 void acr_openai_read_usage(AcrPartial *partial, const AcrJson *usage)
 {
     const AcrJson *sent = either(usage, "prompt_tokens_details", "input_tokens_details");
     const AcrJson *received = either(usage, "completion_tokens_details", "output_tokens_details");
-    gint64 cached = acr_counter(sent, "cached_tokens");
     bool is_chat = acr_json_get(usage, "prompt_tokens") != NULL;
 
     if (acr_json_type(usage) != ACR_JSON_OBJECT)
         return;
+    gint64 prompt = acr_partial_counter(partial, usage, is_chat ? "prompt_tokens" : "input_tokens"),
+           cached = acr_partial_counter(partial, sent, "cached_tokens"),
+           written = acr_partial_counter(partial, sent, "cache_write_tokens"),
+           output =
+               acr_partial_counter(partial, usage, is_chat ? "completion_tokens" : "output_tokens"),
+           total = acr_partial_counter(partial, usage, "total_tokens");
     if (cached < 0) /* DeepSeek's */
-        cached = acr_counter(usage, "prompt_cache_hit_tokens");
-    partial->usage =
-        acr_usage_of_prompt(acr_counter(usage, is_chat ? "prompt_tokens" : "input_tokens"), cached,
-                            acr_counter(sent, "cache_write_tokens"));
-    partial->usage.output = acr_counter(usage, is_chat ? "completion_tokens" : "output_tokens");
-    partial->usage.reasoning = acr_counter(received, "reasoning_tokens");
-    acr_usage_set_cost(&partial->usage, acr_json_get_double(usage, "cost", -1));
+        cached = acr_partial_counter(partial, usage, "prompt_cache_hit_tokens");
+    AcrUsage said = acr_partial_prompt(partial, prompt, cached, written);
+    said.output = prompt >= 0 && output >= 0 ? MAX(output, total - prompt) : output;
+    said.reasoning = acr_partial_counter(partial, received, "reasoning_tokens");
+    acr_partial_use(partial, &said);
+    acr_usage_set_cost(&partial->usage, stated_cost(usage));
 }
 
 /* Text, or a list of parts of which those of type text count. */

@@ -153,6 +153,7 @@ static AcrParseStep take_failure(AcrPartial *partial, const AcrJson *response)
 {
     const AcrJson *error = acr_json_get(response, "error");
 
+    acr_openai_read_usage(partial, acr_json_get(response, "usage"));
     partial->is_complete = acr_json_type(acr_json_get(response, "usage")) == ACR_JSON_OBJECT;
     if (acr_json_type(error) == ACR_JSON_OBJECT)
         return acr_partial_fail_json(partial, error);
@@ -167,7 +168,6 @@ static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
         acr_json_get_string(acr_json_get(response, "incomplete_details"), "reason");
 
     acr_partial_set(&partial->model, acr_json_get_string(response, "model"));
-    acr_openai_read_usage(partial, acr_json_get(response, "usage"));
     if (g_strcmp0(status, "failed") == 0 || g_strcmp0(status, "cancelled") == 0)
         return take_failure(partial, response);
     if (g_strcmp0(status, "completed") != 0 && g_strcmp0(status, "incomplete") != 0)
@@ -175,6 +175,7 @@ static AcrParseStep take_response(AcrPartial *partial, const AcrJson *response)
                                 "the response is neither completed, incomplete nor failed");
     if (!take_output(partial, acr_json_get(response, "output")))
         return ACR_PARSE_FAILED;
+    acr_openai_read_usage(partial, acr_json_get(response, "usage"));
     if (strcmp(status, "incomplete") == 0)
         acr_partial_finish(partial, incomplete_words, reason ? reason : status);
     else

@@ -33,6 +33,8 @@ void acr_partial_clear(AcrPartial *partial)
 void acr_partial_touch(AcrPartial *partial)
 {
     partial->content_us = g_get_monotonic_time();
+    partial->has_said = true;
+    partial->usage.output = partial->usage.reasoning = -1; /* they counted what came before */
 }
 
 bool acr_partial_add(AcrPartial *partial, const char *text)
@@ -73,7 +75,7 @@ void acr_partial_finish(AcrPartial *partial, const AcrWord *table, const char *w
 {
     if (!word)
         return;
-    acr_partial_touch(partial);
+    partial->content_us = g_get_monotonic_time();
     while (table->word && strcmp(table->word, word) != 0)
         table++;
     acr_partial_set(&partial->finish, table->word ? table->ours : word);
@@ -93,29 +95,51 @@ AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error)
     return ACR_PARSE_FAILED;
 }
 
-gint64 acr_counter(const AcrJson *object, const char *key)
+gint64 acr_partial_counter(AcrPartial *partial, const AcrJson *object, const char *key)
 {
     gint64 value = acr_json_get_int(object, key, -1);
 
-    return value >= 0 && value < ACR_MAX_COUNTER ? value : -1;
+    if (value >= 0 && value < ACR_MAX_COUNTER)
+        return value;
+    if (acr_json_type(acr_json_get(object, key)) != ACR_JSON_NULL)
+        partial->is_nonsense = true;
+    return -1;
 }
 
-AcrUsage acr_usage_of_prompt(gint64 prompt, gint64 cached, gint64 written)
+AcrUsage acr_partial_prompt(AcrPartial *partial, gint64 prompt, gint64 cached, gint64 written)
 {
     AcrUsage usage = ACR_USAGE_UNKNOWN;
+    gint64 parts = MAX(cached, 0) + MAX(written, 0);
 
     if (prompt < 0)
         return usage;
-    usage.cached = MIN(cached, prompt);
-    usage.written = MIN(written, prompt - MAX(usage.cached, 0));
-    usage.input = prompt - MAX(usage.cached, 0) - MAX(usage.written, 0);
+    if (parts > prompt) {
+        partial->is_nonsense = true;
+        return usage;
+    }
+    usage.cached = cached;
+    usage.written = written;
+    usage.input = prompt - parts;
     return usage;
+}
+
+void acr_partial_use(AcrPartial *partial, const AcrUsage *said)
+{
+    AcrUsage *usage = &partial->usage;
+
+    if (acr_usage_sent(said) >= MAX(acr_usage_sent(usage), 0)) {
+        usage->input = said->input;
+        usage->cached = said->cached;
+        usage->written = said->written;
+    }
+    usage->output = MAX(usage->output, said->output);
+    usage->reasoning = MAX(usage->reasoning, said->reasoning);
 }
 
 void acr_usage_set_cost(AcrUsage *usage, double usd)
 {
     if (!(usd >= 0 && usd < MAX_STATED_USD))
         return;
-    usage->cost_pico = (gint64)(usd * PICO_PER_USD + 0.5);
+    usage->cost_pico = MAX(usage->cost_pico, (gint64)(usd * PICO_PER_USD + 0.5));
     usage->cost_stated = true;
 }

@@ -11,7 +11,9 @@ typedef struct {
     char *model;      /* owned */
     char *request_id; /* owned */
     AcrUsage usage;
+    bool is_nonsense;   /* a counter was not a number of tokens: no part of `usage` is believed */
     bool began;         /* the server has begun to answer */
+    bool has_said;      /* text, thoughts or calls came */
     bool is_complete;   /* the provider's terminal event came */
     bool has_calls;     /* tool calls */
     bool is_blocked;    /* the prompt was blocked: CONTENT_FILTER whatever else came */
@@ -30,7 +32,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrPartial, acr_partial_clear)
 bool acr_partial_add(AcrPartial *partial, const char *text) ACR_MUST_USE;
 /* Appends the model's own words of refusal (may be NULL), up to the same ceiling. */
 void acr_partial_add_refusal(AcrPartial *partial, const char *text);
-/* Content other than text came: thoughts, calls. */
+/* Content other than text came: thoughts, calls. What was said of the output before it is forgotten. */
 void acr_partial_touch(AcrPartial *partial);
 /* Replaces a word (copied); NULL changes nothing. */
 void acr_partial_set(char **word, const char *value);
@@ -45,12 +47,15 @@ AcrParseStep acr_partial_fail(AcrPartial *partial, AcrLlmError code, const char 
 AcrParseStep acr_partial_fail_json(AcrPartial *partial, const AcrJson *error);
 
 #define ACR_MAX_COUNTER ((gint64)1 << 53) /* beyond it a JSON number is not exact */
-/* A counter; -1 where the server says none or nonsense. */
-gint64 acr_counter(const AcrJson *object, const char *key);
+/* A counter; -1 where the server says none, or nonsense, which is noted in the answer. */
+gint64 acr_partial_counter(AcrPartial *partial, const AcrJson *object, const char *key);
 /* Counters of a server whose count of the prompt includes what was cached and written (each -1: not
- * said), as disjoint ones; all others unknown. */
-AcrUsage acr_usage_of_prompt(gint64 prompt, gint64 cached, gint64 written);
-/* A cost that the server states, as usage's; nonsense changes nothing. */
+ * said), as disjoint ones; all others unknown. More cached and written than sent is nonsense. */
+AcrUsage acr_partial_prompt(AcrPartial *partial, gint64 prompt, gint64 cached, gint64 written);
+/* Takes the counters that an event says. They are sums so far: of two events the larger count, by
+ * side; what an event does not say stays. */
+void acr_partial_use(AcrPartial *partial, const AcrUsage *said);
+/* A cost that the server states, as usage's; of several the highest; nonsense changes nothing. */
 void acr_usage_set_cost(AcrUsage *usage, double usd);
 
 #endif

@@ -268,6 +268,16 @@ static void read_cost_header(AcrReader *reader)
         acr_usage_set_cost(&reader->partial.usage, usd);
 }
 
+/* One counter that cannot be makes the others doubtful; what the call cost is said by itself. */
+static void forget_counters(AcrUsage *usage)
+{
+    AcrUsage unknown = ACR_USAGE_UNKNOWN;
+
+    unknown.cost_pico = usage->cost_pico;
+    unknown.cost_stated = usage->cost_stated;
+    *usage = unknown;
+}
+
 bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, AcrUsage *out_usage,
                     AcrFailure *out_failure)
 {
@@ -284,6 +294,8 @@ bool acr_reader_end(AcrReader *reader, const char *cut, AcrModelAnswer *out, Acr
         read_cost_header(reader);
         judge(reader);
     }
+    if (reader->partial.is_nonsense)
+        forget_counters(&reader->partial.usage);
     *out_usage = reader->partial.usage;
     if (!reader->partial.is_complete) /* what a broken stream said of it was not its last word */
         *out_usage = (AcrUsage)ACR_USAGE_UNKNOWN;

@@ -1,7 +1,7 @@
 /*
  * What one try may cost, before and after it. Before: every byte of the body is assumed to be a token,
- * and the answer to be as long as its limit allows; that is reserved. After: what the provider says,
- * or all that was reserved where it says nothing. A model without a known price is reserved at the
+ * and the answer to be as long as its limit allows; that is reserved. After: what the provider says, as
+ * far as it can be, or all that was reserved where it says nothing. A model without a known price is reserved at the
  * highest known one. While other processes hold reservations that may come back, a call that does
  * not fit waits for them; then its limit is made smaller, and last it is refused.
  */
@@ -28,10 +28,12 @@ void acr_spend_init(AcrSpend *spend, const AcrModelOptions *options, const AcrEn
     if (!options->prices)
         return;
     spend->has_price = acr_prices_find(options->prices, name, &spend->price);
+    acr_prices_highest(options->prices, &spend->highest);
+    spend->assumed = spend->has_price ? spend->price : spend->highest;
     if (spend->has_price)
-        spend->assumed = spend->price;
+        spend->lowest = spend->price;
     else
-        acr_prices_highest(options->prices, &spend->assumed);
+        acr_prices_lowest(options->prices, &spend->lowest);
     spend->is_free = !spend->has_price && endpoint->provider->is_local &&
                      (endpoint->unix_socket || acr_http_url_is_loopback(endpoint->base_url));
 }
@@ -169,7 +171,23 @@ static AcrAmount amount_of(const AcrSpend *spend, const AcrModelTry *attempt)
     return (AcrAmount){MAX(spent.pico, reserved.pico), MAX(spent.tokens, reserved.tokens)};
 }
 
-bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt, GError **error)
+/* Takes out what cannot be. */
+static void judge(const AcrSpend *spend, const AcrExchange *exchange, AcrUsage *usage)
+{
+    AcrUsageBounds bounds = acr_usage_bounds(exchange);
+    bool has_range = spend->highest.base.input > 0;
+    gint64 least = spend->is_free ? 0
+                                  : acr_price_at_least(&spend->lowest, bounds.least_sent,
+                                                       bounds.least_received),
+           most = acr_price_at_most(&spend->highest, bounds.most_sent, bounds.most_received);
+
+    acr_usage_judge(usage, &bounds);
+    if (usage->cost_stated && has_range && (usage->cost_pico < least || usage->cost_pico > most))
+        usage->cost_stated = false;
+}
+
+bool acr_spend_settle(AcrSpend *spend, guint64 id, const AcrExchange *exchange,
+                      AcrModelTry *attempt, GError **error)
 {
     AcrUsage *usage = &attempt->usage;
     AcrAmount spent = {0, 0};
@@ -178,6 +196,7 @@ bool acr_spend_settle(AcrSpend *spend, guint64 id, AcrModelTry *attempt, GError 
         attempt->sent && (attempt->ok || attempt->status < 400 || !spend->refusals_are_free);
     g_autoptr(GError) failure = NULL;
 
+    judge(spend, exchange, usage);
     if (!usage->cost_stated)
         usage->cost_pico =
             spend->has_price && is_whole(attempt) ? acr_price_of_usage(&spend->price, usage) : -1;

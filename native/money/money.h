@@ -44,6 +44,33 @@ gint64 acr_usage_tokens(const AcrUsage *usage); /* that and output; -1 unless bo
 /* Pico-USD in millionths of a USD, rounded up; -1 stays. */
 gint64 acr_microusd(gint64 pico);
 
+/* What was said in an exchange, by which a server's counters are judged. In bytes; 0: nothing. */
+typedef struct {
+    gint64 asked;    /* text of the messages */
+    gint64 sent;     /* the request's body, whatever stands around the messages included */
+    gint64 answered; /* text of the answer; at least 1 where thoughts or calls came */
+    gint64 received; /* the response's body */
+    gint64 limit;    /* tokens of the answer that the request allowed; 0: it named no limit */
+} AcrExchange;
+/*
+ * What counters can be. A side that holds text has at least one token, and at least one for each
+ * ACR_USAGE_DENSEST_BYTES of text: no tokeniser packs code or prose more densely. What is sent has at
+ * most a token for each byte of the body, beside what servers add to a prompt unseen (templates,
+ * results of searches); what is received at most the limit, or a token for each byte, beside what
+ * models think beyond that.
+ */
+#define ACR_USAGE_DENSEST_BYTES 32
+#define ACR_USAGE_UNSEEN_TOKENS 65536
+#define ACR_USAGE_MOST_OUTPUT (1 << 20) /* where the request names no limit */
+/* The fewest and the most tokens that an exchange can be on each side. */
+typedef struct {
+    gint64 least_sent, most_sent, least_received, most_received;
+} AcrUsageBounds;
+AcrUsageBounds acr_usage_bounds(const AcrExchange *exchange);
+/* Makes all counters unknown where one of them is not within the bounds. Reasoning that exceeds the
+ * output was not counted in it, as some servers do, and is added to it first. */
+void acr_usage_judge(AcrUsage *usage, const AcrUsageBounds *bounds);
+
 /* ---- Prices ---- */
 
 /* Of one model: pico-USD a token; -1: not said, and the plain price of its side holds. */
@@ -75,10 +102,14 @@ bool acr_prices_find(const AcrPrices *prices, const char *model, AcrPrice *out);
 /* For each kind of token the highest price of the built-in table: what a token of an unknown model
  * is assumed to cost at most. */
 void acr_prices_highest(const AcrPrices *prices, AcrPrice *out);
+/* Likewise the lowest price above 0 of each side, in `input` and `output`. */
+void acr_prices_lowest(const AcrPrices *prices, AcrPrice *out);
 /* What a usage costs; -1: a counter that it needs is unknown. Saturates. */
 gint64 acr_price_of_usage(const AcrPrice *price, const AcrUsage *usage);
 /* The most that these numbers of tokens can cost, whatever is cached or written. */
 gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received);
+/* The least that they can cost, if all of it was cached. */
+gint64 acr_price_at_least(const AcrPrice *price, gint64 sent, gint64 received);
 /* The provider whose models a bare name belongs to ("gpt-4.1" -> "openai"), by the built-in table
  * and well-known beginnings; NULL: none or several. Borrowed, static. */
 const char *acr_prices_provider_of(const char *bare_name);

@@ -15,6 +15,8 @@ extern const char acr_price_table[];
 
 /* Raises each price of the base of `highest` to the highest of all tiers of `price`. */
 void acr_price_raise_to(AcrPrice *highest, const AcrPrice *price);
+/* Lowers both sides of the base of `lowest` to the lowest price of that side, where it is above 0. */
+void acr_price_lower_to(AcrPrice *lowest, const AcrPrice *price);
 
 /* ---- Names (price_names.c) ---- */
 

@@ -10,7 +10,7 @@
 struct AcrPrices {
     GHashTable *file, *table; /* rows; file: NULL, or the user's */
     char *date;               /* owned; of the table */
-    AcrPrice highest;
+    AcrPrice highest, lowest;
 };
 
 /* ---- Making ---- */
@@ -45,15 +45,18 @@ static bool read_table(AcrPrices *prices, GError **error)
 }
 
 /* Of the built-in table alone: lists hold rows that are a thousand times too high by mistake. */
-static void find_highest(AcrPrices *prices)
+static void find_extremes(AcrPrices *prices)
 {
     GHashTableIter rows;
     gpointer price = NULL;
 
     prices->highest = (AcrPrice){.max_output = -1};
+    prices->lowest = (AcrPrice){.base = {-1, -1, -1, -1, -1}, .max_output = -1};
     g_hash_table_iter_init(&rows, prices->table);
-    while (g_hash_table_iter_next(&rows, NULL, &price))
+    while (g_hash_table_iter_next(&rows, NULL, &price)) {
         acr_price_raise_to(&prices->highest, price);
+        acr_price_lower_to(&prices->lowest, price);
+    }
 }
 
 AcrPrices *acr_prices_new(const char *path, GError **error)
@@ -62,7 +65,7 @@ AcrPrices *acr_prices_new(const char *path, GError **error)
 
     if (!read_table(prices, error) || (path && !(prices->file = read_file(path, error))))
         return NULL;
-    find_highest(prices);
+    find_extremes(prices);
     return g_steal_pointer(&prices);
 }
 
@@ -84,6 +87,11 @@ const char *acr_prices_date(const AcrPrices *prices)
 void acr_prices_highest(const AcrPrices *prices, AcrPrice *out)
 {
     *out = prices->highest;
+}
+
+void acr_prices_lowest(const AcrPrices *prices, AcrPrice *out)
+{
+    *out = prices->lowest;
 }
 
 /* ---- Finding ---- */

@@ -1,5 +1,5 @@
 /*
- * Counters of tokens and what they cost. All sums are made in 128 bits and come out saturated, so
+ * Counters of tokens, whether they can be, and what they cost. All sums are made in 128 bits and come out saturated, so
  * that a server's absurd counters end at the largest amount and never at a small or a negative one.
  * The arithmetic is LiteLLM's: a request that passes a threshold is priced anew as a whole, a kind
  * without a price of its own costs what its side costs, and only the reasoning part of an output
@@ -40,6 +40,42 @@ gint64 acr_microusd(gint64 pico)
 {
     return pico < 0 ? -1 : pico / ACR_PICO_PER_MICRO + (pico % ACR_PICO_PER_MICRO != 0);
 }
+
+/* ---- What can be ---- */
+
+/* The fewest tokens of a text. */
+static gint64 densest(gint64 bytes)
+{
+    return bytes > 0 ? MAX(1, bytes / ACR_USAGE_DENSEST_BYTES) : 0;
+}
+
+AcrUsageBounds acr_usage_bounds(const AcrExchange *exchange)
+{
+    gint64 limit = exchange->limit > 0 ? exchange->limit : ACR_USAGE_MOST_OUTPUT;
+
+    return (AcrUsageBounds){
+        .least_sent = densest(exchange->asked),
+        .most_sent = exchange->sent + ACR_USAGE_UNSEEN_TOKENS,
+        .least_received = densest(exchange->answered),
+        .most_received = MAX(limit, exchange->received) + ACR_USAGE_UNSEEN_TOKENS,
+    };
+}
+
+static bool is_within(gint64 counter, gint64 least, gint64 most)
+{
+    return counter < 0 || (counter >= least && counter <= most);
+}
+
+void acr_usage_judge(AcrUsage *usage, const AcrUsageBounds *bounds)
+{
+    if (usage->output >= 0 && usage->reasoning > usage->output)
+        usage->output = saturated((Wide)usage->output + usage->reasoning);
+    if (!is_within(acr_usage_sent(usage), bounds->least_sent, bounds->most_sent) ||
+        !is_within(usage->output, bounds->least_received, bounds->most_received))
+        usage->input = usage->cached = usage->written = usage->output = usage->reasoning = -1;
+}
+
+/* ---- Prices ---- */
 
 static gint64 said(gint64 first, gint64 second, gint64 otherwise)
 {
@@ -98,6 +134,49 @@ gint64 acr_price_at_most(const AcrPrice *price, gint64 sent, gint64 received)
         raise_sides(&tier, &in, &out);
     }
     return saturated((Wide)MAX(sent, 0) * in + (Wide)MAX(received, 0) * out);
+}
+
+/* The lowest price of each side. */
+static void lower_sides(const AcrPriceTier *tier, gint64 *sent, gint64 *received)
+{
+    *sent = MIN(*sent, MIN(tier->written, MIN(tier->input, tier->cached)));
+    *received = MIN(*received, MIN(tier->output, tier->reasoning));
+}
+
+/* Of all tiers. */
+static void lowest_sides(const AcrPrice *price, gint64 *sent, gint64 *received)
+{
+    AcrPriceTier tier = whole_tier(&price->base, &price->base);
+
+    *sent = *received = G_MAXINT64;
+    lower_sides(&tier, sent, received);
+    for (guint i = 0; i < ACR_PRICE_TIERS && price->tiers[i].above > 0; i++) {
+        tier = whole_tier(&price->tiers[i].tier, &price->base);
+        lower_sides(&tier, sent, received);
+    }
+}
+
+gint64 acr_price_at_least(const AcrPrice *price, gint64 sent, gint64 received)
+{
+    gint64 in = 0, out = 0;
+
+    lowest_sides(price, &in, &out);
+    return saturated((Wide)MAX(sent, 0) * in + (Wide)MAX(received, 0) * out);
+}
+
+static void lower_to(gint64 *lowest, gint64 price)
+{
+    if (price > 0 && (*lowest <= 0 || price < *lowest))
+        *lowest = price;
+}
+
+void acr_price_lower_to(AcrPrice *lowest, const AcrPrice *price)
+{
+    gint64 in = 0, out = 0;
+
+    lowest_sides(price, &in, &out);
+    lower_to(&lowest->base.input, in);
+    lower_to(&lowest->base.output, out);
 }
 
 static void raise_tier(AcrPriceTier *tier, const AcrPriceTier *other)

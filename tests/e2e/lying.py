@@ -34,9 +34,18 @@ def _finish(reason: str) -> bytes:
     return _event({**_CHUNK, "choices": [choice]})
 
 
-def _usage(sent: Any, received: Any) -> bytes:
-    usage = {"prompt_tokens": sent, "completion_tokens": received}
+def _usage(sent: Any, received: Any, **more: Any) -> bytes:
+    usage = {"prompt_tokens": sent, "completion_tokens": received, **more}
     return _event({**_CHUNK, "choices": [], "usage": usage})
+
+
+def _cost(written: str) -> bytes:
+    """A cost without counters, as it is written."""
+    return _event({**_CHUNK, "choices": [], "usage": {"cost": "COST"}}).replace(b'"COST"', written.encode())
+
+
+def _said(*usages: bytes) -> Callable[[int], bytes]:
+    return lambda limit: _delta("hi") + _finish("stop") + b"".join(usages) + DONE
 
 
 DONE = b"data: [DONE]\n\n"
@@ -53,6 +62,41 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "error in the stream": lambda limit: _delta("hi") + _event({"error": {"message": "gone", "type": "server_error"}}),
 }
 STATUSES = {"500": 500, "503": 503, "429": 429, "400": 400}
+# Of tokens and cost: nothing of it can be, so each of these calls counts for what was reserved for it.
+USAGES: dict[str, bytes] = {
+    "zero": _usage(0, 0),
+    "zero for the prompt": _usage(0, 7),
+    "zero for the answer": _usage(60, 0),
+    "all of nothing cached": _usage(0, 7, prompt_tokens_details={"cached_tokens": 60}),
+    "one token": _usage(1, 1),
+    "more cached than sent": _usage(60, 7, prompt_tokens_details={"cached_tokens": 61}),
+    "less than nothing cached": _usage(60, 7, prompt_tokens_details={"cached_tokens": -60}),
+    "negative prompt": _usage(-60, 7),
+    "negative answer": _usage(60, -7),
+    "huge prompt": _usage(10**9, 7),
+    "huge answer": _usage(60, 10**9),
+    "huge total": _usage(60, 7, total_tokens=10**15),
+    "beyond 64 bits": _usage(2**63, 2**64),
+    "fractions": _usage(60.5, 7.25),
+    "strings": _usage("60", "7"),
+    "truths": _usage(True, True),
+    "lists": _usage([60], {"n": 7}),
+    "a number": _event({**_CHUNK, "choices": [], "usage": 67}),
+    "half": _event({**_CHUNK, "choices": [], "usage": {"prompt_tokens": 60}}),
+    "good, then nonsense": _usage(60, 7) + _usage(60, "7"),
+    "nonsense, then good": _usage(60, "7") + _usage(60, 7),
+    "before the answer": _usage(60, 7) + _delta("and more"),
+    "cost of zero": _cost("0"),
+    "cost of less than nothing": _cost("-0.5"),
+    "cost of almost nothing": _cost("1e-12"),
+    "cost of 1e400": _cost("1e400"),
+    "cost of a fortune": _cost("1e5"),
+    "cost in words": _cost('"0.01"'),
+    "cost in parts": _cost('{"total_cost": 0.01}'),
+    "no cost": _cost("null"),
+    "true cost": _cost("true"),
+}
+BODIES |= {name: _said(usage) for name, usage in USAGES.items()}
 # "close": no response at all; "hang": none before the server stops.
 LIES = [*BODIES, *STATUSES, "close"]
 

@@ -238,8 +238,6 @@ def expected_usage(outcome: Outcome) -> dict[str, int | None]:
     full = dialect.usage_expected()
     if kind == "unknown":
         return UNKNOWN
-    if kind == "zero":
-        return {name: value and 0 for name, value in full.items()}
     if kind == "bare":
         received = RECEIVED - REASONING if dialect.name == "gemini" else RECEIVED
         return UNKNOWN | {"input": SENT - CACHED * split, "output": received}

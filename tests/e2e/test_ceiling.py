@@ -13,7 +13,7 @@ from typing import Any, Callable, NamedTuple
 import pytest
 from host import SLOWNESS, Host
 from loopback import LoopbackOpenAI
-from lying import LIES, PICO, LyingServer
+from lying import LIES, PICO, USAGES, LyingServer
 from repos import Repo
 
 MODEL = "openai/gpt-4.1"
@@ -171,6 +171,20 @@ def test_a_call_is_made_to_fit_or_refused(host: Host, tmp_path: Path) -> None:
         assert refused.rows()[0]["error"]["class"] == "ceiling"
         assert refused.rows()[0]["error"]["attempts"] == 0
         assert server.received == 1
+
+
+@pytest.mark.parametrize("lie", [*USAGES, "no usage", "null usage"])
+def test_what_a_server_says_and_cannot_be_counts_for_what_was_reserved(host: Host, tmp_path: Path, lie: str) -> None:
+    """So no number of such calls passes the ceiling: three fit, and the fourth is not sent."""
+    ledger = tmp_path / "ledger.jsonl"
+    one = _worst_case(host, tmp_path)
+    with LyingServer([lie], ledger, PRICE) as server:
+        exits = [host.run(*ask(server, one * 7 // 2), env=ENV).exit for _ in range(3)]
+        wide = Ledger(ledger)
+        refused = host.run(*ask(server, wide.spent), env=ENV).check(4)
+    assert exits == [0, 0, 0] and wide.spent == 3 * one, (exits, wide.spent, one)
+    assert server.received == 3 and refused.rows()[0]["error"]["class"] == "ceiling"
+    assert server.billable == wide.spent
 
 
 def test_tokens_have_a_ceiling_of_their_own(host: Host, tmp_path: Path) -> None:

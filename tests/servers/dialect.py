@@ -25,6 +25,11 @@ BAD_COUNTERS: dict[str, Any] = {
     "string": "120",
     "absurd": 10**30,
     "fraction": 0.5,
+    "truth": True,
+    "list": [120],
+    "beyond-64-bits": 2**63,
+    "huge": 10**9,
+    "zero": 0,
 }
 # The counters that a server gives at least.
 BARE = {
@@ -35,12 +40,12 @@ BARE = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model says. `usage`: full, bare, null, missing, zero, or a name of BAD_COUNTERS."""
+    """What a model says. `usage`: full, bare, null, missing, or a name of BAD_COUNTERS."""
 
     pieces: tuple[str, ...] = PIECES
     finish: str = "stop"  # stop, length, tool_calls, content_filter, refusal, context
     usage: str = "full"
-    cost: float | None = None
+    cost: Any = None
     tools: bool = False
     reasoning: str = ""
     refusal: str = ""
@@ -297,5 +302,5 @@ def counters(usage: str, full: dict[str, Any]) -> dict[str, Any] | None:
         return full
     if usage == "bare":
         return {name: value for name, value in full.items() if name in BARE}
-    value = 0 if usage == "zero" else BAD_COUNTERS[usage]
+    value = BAD_COUNTERS[usage]
     return {name: counters(usage, member) if isinstance(member, dict) else value for name, member in full.items()}

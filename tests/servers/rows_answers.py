@@ -9,9 +9,12 @@ from .dialect import Answer
 from .play import Play
 from .table import ALIKE, ALL, CHAT, KEYS, NO_SAMPLING, SOME, Expect, Scenario, bad, ok
 
+# What a header says that states no cost.
+NO_COSTS = ("0", "-0.1", "nan", "inf", "1e400", "1e5", "free")
+
 
 def _usages() -> list[Scenario]:
-    """What servers say of tokens and cost; nonsense is unknown, never 0."""
+    """What servers say of tokens and cost; nonsense is unknown, never 0, and so is what cannot be."""
     rows = []
     for kind in (
         "null",
@@ -21,13 +24,17 @@ def _usages() -> list[Scenario]:
         "string",
         "absurd",
         "fraction",
+        "truth",
+        "list",
+        "beyond-64-bits",
+        "huge",
+        "zero",
     ):
         for whole in (False, True):
             name = f"usage-{kind}" + ("-whole" if whole else "")
             play = Play(Answer(usage=kind), whole=whole)
             rows.append(ok(name, ALL, play, usage="unknown"))
-    for kind in ("bare", "zero"):
-        rows.append(ok(f"usage-{kind}", ALL, Play(Answer(usage=kind)), usage=kind))
+    rows.append(ok("usage-bare", ALL, Play(Answer(usage="bare")), usage="bare"))
     header = (("x-litellm-response-cost", "0.000456"),)
     stated = [
         ok("cost-stated", ("openai_chat",), Play(Answer(cost=0.000123)), cost=123),
@@ -38,6 +45,11 @@ def _usages() -> list[Scenario]:
             cost=123,
         ),
         ok("cost-negative", ("openai_chat",), Play(Answer(cost=-1.0)), cost=None),
+        ok("cost-zero", ("openai_chat",), Play(Answer(cost=0)), cost=None),
+        ok("cost-huge", ("openai_chat",), Play(Answer(cost=1e5)), cost=None),
+        ok("cost-string", ("openai_chat",), Play(Answer(cost="0.000123")), cost=None),
+        ok("cost-nested", ("openai_chat",), Play(Answer(cost={"total": 0.000123})), cost=None),
+        *(ok(f"cost-header-{text}", CHAT[:1], Play(headers=((header[0][0], text),)), cost=None) for text in NO_COSTS),
         ok("cost-header", ("openai_chat",), Play(headers=header), cost=456),
     ]
     priced = [
@@ -45,6 +57,7 @@ def _usages() -> list[Scenario]:
             ok("cost-known", ("openai_chat", "openai_responses"), Play(), cost=450),
             model="gpt-4.1",
         ),
+        replace(ok("cost-zero-known", ("openai_chat",), Play(Answer(cost=0)), cost=450), model="gpt-4.1"),
         replace(
             ok("cost-known-anthropic", ("anthropic",), Play(), cost=756),
             model="claude-sonnet-4-5",

@@ -45,7 +45,7 @@ class Expect:
     # None: as many as the server received; -1: or more, where one may have met a connection that was being closed.
     attempts: int | None = None
     gap: tuple[float, float] = (0, 60)  # seconds between the first two requests
-    usage: str = "full"  # full, bare, zero, unknown, any
+    usage: str = "full"  # full, bare, unknown, any
     cost: int | str | None = None  # micro-USD; "some": any number above 0
     status: tuple[int | None, ...] | None = None  # of an error; None: not looked at
     connections: tuple[int, int] = (0, 99)

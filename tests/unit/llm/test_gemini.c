@@ -334,10 +334,10 @@ static void counters_are_disjoint_and_nonsense_is_unknown(void)
 {
     assert_usage("{'promptTokenCount':7,'candidatesTokenCount':2}", "|stop|-|7+-1+-1>2(-1)");
     assert_usage("{'promptTokenCount':7,'thoughtsTokenCount':5}", "|stop|-|7+-1+-1>5(5)");
-    assert_usage("{'promptTokenCount':7,'cachedContentTokenCount':9}", "|stop|-|0+7+-1>-1(-1)");
+    assert_usage("{'promptTokenCount':7,'cachedContentTokenCount':9}", "|stop|-|-1+-1+-1>-1(-1)");
     assert_usage("{'promptTokenCount':-7,'cachedContentTokenCount':9,"
                  "'candidatesTokenCount':-2,'thoughtsTokenCount':5}",
-                 "|stop|-|-1+-1+-1>-1(5)");
+                 "|stop|-|-1+-1+-1>-1(-1)");
     assert_usage("{'promptTokenCount':1e300,'candidatesTokenCount':'2'}",
                  "|stop|-|-1+-1+-1>-1(-1)");
     assert_usage("null", "|stop|-|-1+-1+-1>-1(-1)");

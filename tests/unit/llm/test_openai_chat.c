@@ -83,7 +83,7 @@ static void answers_are_read_with_disjoint_usage(void)
     assert_answer("{\"choices\":[{\"message\":{\"content\":\"x\"}}],\"usage\":{\"prompt_tokens\":5,"
                   "\"completion_tokens\":-2,"
                   "\"prompt_tokens_details\":{\"cached_tokens\":9}}}",
-                  "x", NULL, 0, 5, -1);
+                  "x", NULL, -1, -1, -1); /* more cached than sent, and less than nothing */
     assert_answer(
         "{\"choices\":[{\"message\":{\"content\":\"cut\"},\"finish_reason\":\"length\"}]}", "cut",
         "length", -1, -1, -1);

@@ -245,6 +245,125 @@ static void a_stated_cost_is_the_bodys_or_else_the_headers(void)
     g_assert_cmpint(cost_of("0.5", ",'cost':-3"), ==, 500000000000);
 }
 
+static void a_cost_at_another_provider_is_added(void)
+{
+#define BYOK(more) ",'cost':0.5,'is_byok':" more
+    g_assert_cmpint(cost_of("", BYOK("true,'cost_details':{'upstream_inference_cost':2}")), ==,
+                    2500000000000);
+    g_assert_cmpint(cost_of("", BYOK("false,'cost_details':{'upstream_inference_cost':2}")), ==,
+                    500000000000);
+    g_assert_cmpint(cost_of("", BYOK("true,'cost_details':{'upstream_inference_cost':1e400}")), ==,
+                    -1);
+    g_assert_cmpint(cost_of("", BYOK("true")), ==, -1); /* half of a statement */
+#undef BYOK
+}
+
+/* ---- Counters that cannot be ---- */
+
+#define USAGE(members) "{'choices':[],'usage':{" members "}}"
+/* What a stream with these usages behind one piece of text comes to. */
+static void assert_usages(const char *first, const char *second, const char *expected)
+{
+    g_autofree char *text = g_strconcat(CHUNK("a", "'stop'"), "data: ", first, "\n\ndata: ", second,
+                                        "\n\ndata: [DONE]\n\n", NULL);
+
+    assert_shown(P, text, expected);
+}
+
+static void of_two_usages_the_larger_counts(void)
+{
+    static const char large[] = USAGE("'prompt_tokens':90,'completion_tokens':70"),
+                      small[] = USAGE("'prompt_tokens':8,'completion_tokens':7"),
+                      mixed[] = USAGE("'prompt_tokens':5,'completion_tokens':80"),
+                      none[] = "{'choices':[],'usage':null}";
+
+    assert_usages(large, small, "a|stop|-|90+-1+-1>70(-1)");
+    assert_usages(small, large, "a|stop|-|90+-1+-1>70(-1)");
+    assert_usages(large, mixed, "a|stop|-|90+-1+-1>80(-1)");
+    assert_usages(large, none, "a|stop|-|90+-1+-1>70(-1)");
+    assert_usages(none, large, "a|stop|-|90+-1+-1>70(-1)");
+    assert_usages(large, "{'choices':[]}", "a|stop|-|90+-1+-1>70(-1)");
+}
+
+static void an_output_that_was_counted_before_the_text_is_unknown(void)
+{
+    static const char text[] =
+        "data: " USAGE("'prompt_tokens':9,'completion_tokens':1") "\n\n" STREAM;
+
+    assert_shown(P, text, "ab|stop|-|9+-1+-1>-1(-1)");
+}
+
+static void what_a_total_holds_beyond_its_parts_is_output(void)
+{
+#define TOTAL(n) USAGE("'prompt_tokens':9,'completion_tokens':5,'total_tokens':" n)
+    assert_usages(TOTAL("14"), TOTAL("114"), "a|stop|-|9+-1+-1>105(-1)");
+    assert_usages(TOTAL("3"), TOTAL("0"), "a|stop|-|9+-1+-1>5(-1)");
+    assert_usages(TOTAL("14"), TOTAL("'x'"), "a|stop|-|-1+-1+-1>-1(-1)");
+#undef TOTAL
+}
+
+/* In each dialect, with each of its counters: the other ones are not believed either. */
+static void a_counter_that_is_no_number_of_tokens_makes_all_unknown(void)
+{
+    static const struct {
+        const AcrProvider *provider;
+        const char *body, *expected; /* with % for the usage; of what the usage says */
+        const char *members[8];
+    } rows[] = {
+        {P,
+         "{'choices':[{'message':{'content':'a'},'finish_reason':'stop'}],'usage':%}",
+         "a|stop|-|17+2+1>9(4)",
+         {"'prompt_tokens':20", "'completion_tokens':9", "'total_tokens':29",
+          "'prompt_tokens_details':{'cached_tokens':2,'cache_write_tokens':1}",
+          "'completion_tokens_details':{'reasoning_tokens':4}"}},
+        {&acr_provider_openai_responses,
+         "{'status':'completed','output':[{'type':'message','content':[{'type':'output_text',"
+         "'text':'a'}]}],'usage':%}",
+         "a|stop|-|18+2+-1>9(4)",
+         {"'input_tokens':20", "'output_tokens':9", "'total_tokens':29",
+          "'input_tokens_details':{'cached_tokens':2}",
+          "'output_tokens_details':{'reasoning_tokens':4}"}},
+        {&acr_provider_anthropic,
+         "{'content':[{'type':'text','text':'a'}],'stop_reason':'end_turn','usage':%}",
+         "a|stop|-|20+2+1>9(4)",
+         {"'input_tokens':20", "'output_tokens':9", "'cache_read_input_tokens':2",
+          "'cache_creation_input_tokens':1", "'output_tokens_details':{'thinking_tokens':4}"}},
+        {&acr_provider_gemini,
+         "{'candidates':[{'content':{'parts':[{'text':'a'}]},'finishReason':'STOP'}],"
+         "'usageMetadata':%}",
+         "a|stop|-|21+2+-1>13(4)",
+         {"'promptTokenCount':20", "'candidatesTokenCount':9", "'cachedContentTokenCount':2",
+          "'thoughtsTokenCount':4", "'toolUsePromptTokenCount':3"}},
+        {&acr_provider_bedrock,
+         "{'output':{'message':{'content':[{'text':'a'}]}},'stopReason':'end_turn','usage':%}",
+         "a|stop|-|20+2+1>9(-1)",
+         {"'inputTokens':20", "'outputTokens':9", "'totalTokens':29", "'cacheReadInputTokens':2",
+          "'cacheWriteInputTokens':1"}},
+    };
+    static const char *const nonsense[] = {"-1", "0.5",  "'7'",   "true",
+                                           "[]", "1e18", "1e400", "9223372036854775808"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_auto(GStrv) halves = g_strsplit(rows[i].body, "%", 2);
+
+        for (gsize bad = 0; rows[i].members[bad]; bad++) {
+            for (gsize n = 0; n <= G_N_ELEMENTS(nonsense); n++) {
+                g_autofree char *members = g_strjoinv(",", (char **)rows[i].members);
+                const char *number = strpbrk(strstr(members, rows[i].members[bad]), "0123456789");
+                bool is_whole = n == G_N_ELEMENTS(nonsense);
+                g_autofree char *changed =
+                    is_whole ? g_strdup(members)
+                             : g_strdup_printf("%.*s%s%s", (int)(number - members), members,
+                                               nonsense[n], number + strspn(number, "0123456789"));
+                g_autofree char *body = g_strdup_printf("%s{%s}%s", halves[0], changed, halves[1]);
+
+                assert_shown(rows[i].provider, body,
+                             is_whole ? rows[i].expected : "a|stop|-|-1+-1+-1>-1(-1)");
+            }
+        }
+    }
+}
+
 static void pings_are_no_content(void)
 {
     g_autofree char *text = quoted(CHUNK("a", "null"));
@@ -276,5 +395,10 @@ void add_reader_tests(void)
     TEST(what_passes_a_ceiling_is_malformed_for_good);
     TEST(request_ids_stand_in_many_headers);
     TEST(a_stated_cost_is_the_bodys_or_else_the_headers);
+    TEST(a_cost_at_another_provider_is_added);
+    TEST(of_two_usages_the_larger_counts);
+    TEST(an_output_that_was_counted_before_the_text_is_unknown);
+    TEST(what_a_total_holds_beyond_its_parts_is_output);
+    TEST(a_counter_that_is_no_number_of_tokens_makes_all_unknown);
     TEST(pings_are_no_content);
 }

@@ -8,6 +8,10 @@
 
 #define BODY 1000u
 
+/* A question of 100 bytes, answered with 40. */
+static const AcrExchange said = {
+    .asked = 100, .sent = BODY, .answered = 40, .received = 2000, .limit = 100};
+
 /* 2 USD a million tokens in, 8 out. */
 static const AcrPrice price = {.base = {2000000, -1, -1, 8000000, -1}, .max_output = 5000};
 
@@ -44,7 +48,7 @@ static AcrAmount charge(AcrSpend *spend, AcrModelTry *attempt)
     guint64 id = 0;
 
     g_assert_true(acr_spend_reserve(spend, BODY, &limit, &again, attempt, &id, &failure));
-    g_assert_true(acr_spend_settle(spend, id, attempt, NULL));
+    g_assert_true(acr_spend_settle(spend, id, &said, attempt, NULL));
     g_assert_true(acr_budget_sums(spend->budget, "run", &spent, &reserved, NULL));
     g_assert_cmpint(reserved.pico, ==, 0);
     g_assert_cmpint(spent.pico, ==, attempt->charged_pico);
@@ -69,6 +73,11 @@ static void each_outcome_is_settled_by_its_rule(void)
         {"usage", true, true, false, false, 0, 200, 10, 5, -1, 60000000, 15, 60000000},
         {"stated cost", true, true, false, true, 0, 200, 10, 5, 7, 7, 15, 7},
         {"stated cost, no usage", true, true, false, true, 0, 200, -1, -1, 7, 7, 1100, 7},
+        {"nothing sent", true, true, false, false, 0, 200, 0, 5, -1, RESERVED, 1100, -1},
+        {"nothing received", true, true, false, false, 0, 200, 10, 0, -1, RESERVED, 1100, -1},
+        {"too much sent", true, true, false, false, 0, 200, 10000000, 5, -1, RESERVED, 1100, -1},
+        {"too much received", true, true, false, false, 0, 200, 10, G_MAXINT64, -1, RESERVED, 1100,
+         -1},
         {"no usage", true, true, false, false, 0, 200, -1, -1, -1, RESERVED, 1100, -1},
         {"half a usage", true, true, false, false, 0, 200, 10, -1, -1, RESERVED, 1100, -1},
         {"more than reserved", true, true, false, false, 0, 200, 10, 500, -1, 4020000000, 510,
@@ -105,6 +114,44 @@ static void each_outcome_is_settled_by_its_rule(void)
         g_assert_cmpint(spent.tokens, ==, rows[i].tokens);
         g_assert_cmpint(attempt.usage.cost_pico, ==, rows[i].reported);
     }
+}
+
+/* What a stated cost counts for, beside a usage of 10 and 5 tokens. */
+static gint64 charge_stated(AcrSpend *spend, gint64 cost)
+{
+    AcrModelTry attempt = {.ok = true, .sent = true, .status = 200, .usage = usage_of(10, 5)};
+
+    attempt.usage.cost_pico = cost;
+    attempt.usage.cost_stated = true;
+    g_autoptr(AcrBudget) budget = new_budget(G_MAXINT64 / 2, ACR_NO_CEILING);
+    spend->budget = budget;
+    return charge(spend, &attempt).pico;
+}
+
+static void a_stated_cost_is_believed_as_far_as_it_can_be(void)
+{
+    static const AcrPrice dear = {.base = {150000000, -1, -1, 600000000, -1}};
+    /* 100 bytes are 3 tokens at least, and 40 bytes one. */
+    static const gint64 least = 3 * 2000000ll + 8000000, by_usage = 60000000;
+    AcrSpend known = {.has_price = true,
+                      .price = price,
+                      .assumed = price,
+                      .lowest = price,
+                      .highest = dear},
+             unknown = {.assumed = dear, .lowest = price, .highest = dear},
+             zero = {.has_price = true, .highest = dear}, own = {.is_free = true, .highest = dear};
+    const gint64 most = (BODY + ACR_USAGE_UNSEEN_TOKENS) * dear.base.input +
+                        (2000 + ACR_USAGE_UNSEEN_TOKENS) * dear.base.output;
+
+    g_assert_cmpint(charge_stated(&known, least), ==, least);
+    g_assert_cmpint(charge_stated(&known, most), ==, most);
+    g_assert_cmpint(charge_stated(&known, 0), ==, by_usage);
+    g_assert_cmpint(charge_stated(&known, least - 1), ==, by_usage);
+    g_assert_cmpint(charge_stated(&known, most + 1), ==, by_usage);
+    g_assert_cmpint(charge_stated(&unknown, least), ==, least);
+    g_assert_cmpint(charge_stated(&unknown, 0), ==, 10 * 150000000ll + 5 * 600000000ll);
+    g_assert_cmpint(charge_stated(&zero, 0), ==, 0);
+    g_assert_cmpint(charge_stated(&own, 0), ==, 0);
 }
 
 static void an_unknown_price_is_the_highest_and_its_cost_stays_unknown(void)
@@ -195,7 +242,7 @@ static void without_a_limit_the_usual_one_is_counted(void)
     g_assert_true(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
     g_assert_cmpuint(limit, ==, 0);
     g_assert_cmpint(attempt.reserved_tokens, ==, BODY + 5000);
-    g_assert_true(acr_spend_settle(&spend, id, &attempt, NULL));
+    g_assert_true(acr_spend_settle(&spend, id, &said, &attempt, NULL));
     g_assert_cmpint(attempt.charged_pico, ==, BODY * 2000000ll + 5000 * 8000000ll);
 }
 
@@ -221,7 +268,7 @@ static void an_answer_that_cannot_be_settled_is_kept_within_its_reservation(void
         g_assert_true(acr_budget_add(budget, path, "run", &ceiling, NULL));
         g_assert_true(acr_spend_reserve(&spend, BODY, &limit, &again, &attempt, &id, &failure));
         g_assert_cmpint(g_unlink(path), ==, 0);
-        g_assert_true(acr_spend_settle(&spend, id, &attempt, &error) == (outputs[i] <= 100));
+        g_assert_true(acr_spend_settle(&spend, id, &said, &attempt, &error) == (outputs[i] <= 100));
         g_assert_true((error == NULL) == (outputs[i] <= 100));
         g_assert_cmpint(attempt.charged_pico, ==, RESERVED + MAX(outputs[i] - 100, 0) * 8000000ll);
     }
@@ -304,6 +351,7 @@ void add_spend_tests(void)
 {
 #define ADD(name) g_test_add_func("/llm/spend/" #name, name)
     ADD(each_outcome_is_settled_by_its_rule);
+    ADD(a_stated_cost_is_believed_as_far_as_it_can_be);
     ADD(an_unknown_price_is_the_highest_and_its_cost_stays_unknown);
     ADD(a_server_of_ones_own_costs_nothing_but_tokens);
     ADD(a_limit_is_sent_where_a_ceiling_holds);

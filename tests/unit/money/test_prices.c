@@ -31,6 +31,64 @@ static AcrPrice price_of(const char *model)
 
 /* ---- Counters ---- */
 
+/* Whether counters are believed of 6,400 bytes that were asked in a body of 7,000, and answered with
+ * 320 bytes in 1,000, under that limit. */
+static bool is_believed(gint64 limit, AcrUsage usage)
+{
+    AcrExchange exchange = {
+        .asked = 6400, .sent = 7000, .answered = 320, .received = 1000, .limit = limit};
+    AcrUsageBounds bounds = acr_usage_bounds(&exchange);
+
+    acr_usage_judge(&usage, &bounds);
+    g_assert_true((usage.output < 0) == (acr_usage_sent(&usage) < 0));
+    return usage.output >= 0;
+}
+
+static void counters_are_believed_as_far_as_they_can_be(void)
+{
+    g_assert_true(is_believed(100, usage_of(1600, -1, -1, 80, -1)));
+    /* Each kind of what is sent counts. */
+    g_assert_true(is_believed(100, usage_of(0, 150, 50, 10, -1)));
+    g_assert_false(is_believed(100, usage_of(0, 150, 49, 10, -1)));
+    g_assert_false(is_believed(100, usage_of(199, -1, -1, 10, -1)));
+    g_assert_false(is_believed(100, usage_of(0, 0, 0, 10, -1)));
+    g_assert_false(is_believed(100, usage_of(1600, -1, -1, 9, -1)));
+    g_assert_false(is_believed(100, usage_of(1600, -1, -1, 0, -1)));
+    /* Templates and searches; thoughts that nobody sees, within the limit and beyond. */
+    g_assert_true(is_believed(100, usage_of(7000 + 65536, -1, -1, 80, -1)));
+    g_assert_false(is_believed(100, usage_of(7000 + 65537, -1, -1, 80, -1)));
+    g_assert_true(is_believed(200000, usage_of(1600, -1, -1, 200000 + 65536, 200000)));
+    g_assert_false(is_believed(200000, usage_of(1600, -1, -1, 200000 + 65537, -1)));
+    g_assert_true(is_believed(100, usage_of(1600, -1, -1, 1000 + 65536, -1)));
+    g_assert_false(is_believed(100, usage_of(1600, -1, -1, 1000 + 65537, -1)));
+    g_assert_true(is_believed(0, usage_of(1600, -1, -1, 1000000, -1)));
+    g_assert_false(is_believed(0, usage_of(1600, -1, -1, 2000000, -1)));
+    g_assert_false(is_believed(0, usage_of(G_MAXINT64, G_MAXINT64, 1, G_MAXINT64, G_MAXINT64)));
+}
+
+static void reasoning_beyond_the_output_is_added_to_it(void)
+{
+    AcrExchange exchange = {.asked = 10, .sent = 100, .answered = 10, .limit = 1000};
+    AcrUsageBounds bounds = acr_usage_bounds(&exchange);
+    AcrUsage inside = usage_of(5, -1, -1, 30, 30), beside = usage_of(5, -1, -1, 30, 31);
+
+    acr_usage_judge(&inside, &bounds);
+    acr_usage_judge(&beside, &bounds);
+    g_assert_cmpint(inside.output, ==, 30);
+    g_assert_cmpint(beside.output, ==, 61);
+}
+
+static void of_no_text_no_token_is_enough(void)
+{
+    AcrExchange exchange = {.asked = 1, .sent = 100, .limit = 10};
+    AcrUsageBounds bounds = acr_usage_bounds(&exchange);
+    AcrUsage usage = usage_of(1, -1, -1, 0, -1);
+
+    acr_usage_judge(&usage, &bounds);
+    g_assert_cmpint(usage.output, ==, 0);
+    g_assert_cmpint(usage.input, ==, 1);
+}
+
 static void counters_add_up_and_unknown_ones_are_left_out(void)
 {
     AcrUsage unknown = ACR_USAGE_UNKNOWN, some = usage_of(700, 200, 100, 50, -1);
@@ -164,6 +222,7 @@ static void no_split_of_tokens_costs_more_than_the_most(void)
         cost = acr_price_of_usage(&price, &usage);
         g_assert_cmpint(cost, >=, 0);
         g_assert_cmpint(cost, <=, acr_price_at_most(&price, sent, usage.output));
+        g_assert_cmpint(cost, >=, acr_price_at_least(&price, sent, usage.output));
         g_assert_cmpint(cost, <=, acr_price_at_most(&price, sent + 5, usage.output + 7));
     }
 }
@@ -260,20 +319,26 @@ static void unknown_names_have_no_price(void)
         g_assert_false(acr_prices_find(prices, models[i], &price));
 }
 
-static void the_highest_prices_are_as_high_as_any(void)
+static void the_highest_and_lowest_prices_are_those_of_any(void)
 {
     g_autoptr(AcrPrices) prices = acr_prices_new(NULL, NULL);
     g_autoptr(GHashTable) table = read_table();
     GHashTableIter rows;
     gpointer row = NULL;
-    AcrPrice highest;
+    AcrPrice highest, lowest;
 
     acr_prices_highest(prices, &highest);
+    acr_prices_lowest(prices, &lowest);
+    g_assert_cmpint(acr_price_at_least(&lowest, 1, 0), >, 0);
+    g_assert_cmpint(acr_price_at_least(&lowest, 0, 1), >, 0);
     g_assert_cmpint(highest.tiers[0].above, ==, 0);
     g_hash_table_iter_init(&rows, table);
-    while (g_hash_table_iter_next(&rows, NULL, &row))
+    while (g_hash_table_iter_next(&rows, NULL, &row)) {
         g_assert_cmpint(acr_price_at_most(row, 1000000, 1000), <=,
                         acr_price_at_most(&highest, 1000000, 1000));
+        g_assert_cmpint(acr_price_at_most(row, 1000000, 1000), >=,
+                        acr_price_at_least(&lowest, 1000000, 1000));
+    }
 }
 
 static void bare_names_belong_to_a_provider_or_to_none(void)
@@ -416,6 +481,9 @@ static void a_missing_file_is_wrong_usage(void)
 void add_prices_tests(void)
 {
 #define ADD(name) g_test_add_func("/money/prices/" #name, name)
+    ADD(counters_are_believed_as_far_as_they_can_be);
+    ADD(reasoning_beyond_the_output_is_added_to_it);
+    ADD(of_no_text_no_token_is_enough);
     ADD(counters_add_up_and_unknown_ones_are_left_out);
     ADD(millionths_are_rounded_up);
     ADD(each_kind_of_token_has_its_price);
@@ -429,7 +497,7 @@ void add_prices_tests(void)
     ADD(the_table_s_prices_can_be);
     ADD(names_are_found_in_all_their_spellings);
     ADD(unknown_names_have_no_price);
-    ADD(the_highest_prices_are_as_high_as_any);
+    ADD(the_highest_and_lowest_prices_are_those_of_any);
     ADD(bare_names_belong_to_a_provider_or_to_none);
     ADD(litellm_rows_go_before_the_table);
     ADD(rows_of_ranges_are_left_out);
