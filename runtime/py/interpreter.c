@@ -88,6 +88,21 @@ static bool add_package(const char *package_dir, GError **error)
                              package_dir, why->message);
 }
 
+/* The two codecs whose time grows with the square of a text, or worse: 300 KiB that name one as their
+ * encoding take minutes. None of them is of source code; as a module that is barred it is unknown. */
+static bool bar_slow_codecs(GError **error)
+{
+    static const char *const names[] = {"encodings.idna", "encodings.punycode"};
+    PyObject *modules = PyImport_GetModuleDict(); /* borrowed */
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (PyDict_SetItemString(modules, names[i], Py_None) == 0)
+            continue;
+        acr_py_error_take(0, error);
+        return false;
+    }
+    return true;
+}
+
 bool acr_py_start(const char *package_dir, GError **error)
 {
     g_autofree char *init = g_build_filename(package_dir, "acr", "__init__.py", NULL);
@@ -100,7 +115,7 @@ bool acr_py_start(const char *package_dir, GError **error)
         return environment_error(error, "there is a Python interpreter in this process already");
     if (!initialize(error))
         return false;
-    if (check_prefix(error) && add_package(package_dir, error))
+    if (check_prefix(error) && bar_slow_codecs(error) && add_package(package_dir, error))
         return true;
     (void)Py_FinalizeEx();
     return false;
