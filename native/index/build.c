@@ -115,8 +115,10 @@ static void look_up(const Build *build, Pending *file, const AcrEntry *entry)
     AcrIndexCache *cache = build->options->cache;
     file->rows = acr_index_cache_get(cache, entry->id, build->options->outliner->version);
     file->from_cache = file->rows != NULL;
-    g_autoptr(GBytes) why =
-        file->rows ? NULL : acr_index_cache_get(cache, entry->id, build->failed_version);
+    /* Where it is known which files are left out, the day decides about no other. */
+    g_autoptr(GBytes) why = file->rows || build->options->refused
+                                ? NULL
+                                : acr_index_cache_get(cache, entry->id, build->failed_version);
     if (!why)
         return;
     file->failed = true;

@@ -156,7 +156,8 @@ typedef struct {
     const AcrOutliner *outliner;
     AcrIndexCache *cache; /* NULL: every file is outlined */
     GHashTable
-        *refused; /* path -> why it is not outlined (char *), as if that had failed; or NULL */
+        *refused; /* path -> why it is not outlined (char *), as if that had failed; no other file
+                     counts as failed because it failed before. NULL: not known */
     const AcrInterrupt *interrupt; /* may be NULL */
 } AcrIndexOptions;
 

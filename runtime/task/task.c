@@ -201,7 +201,7 @@ static bool index_workspace(Task *task, GError **error)
     const AcrJson *listed = acr_json_get(task->folder.meta, "not_outlined");
     g_autoptr(GHashTable) refused = acr_outlines_listed(listed);
     acr_progress_stage(task->host->progress, 0, "index", 0);
-    if (!acr_workspace_index(&task->workspace, task->host, refused, error))
+    if (!acr_workspace_index(&task->workspace, task->host, listed ? refused : NULL, error))
         return false;
     g_autoptr(AcrJson) failed = acr_outlines_failed(task->workspace.index);
     if (listed)
