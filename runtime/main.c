@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "verbs/verbs.h"
@@ -65,6 +66,29 @@ static bool take_closed_streams(void)
             return false;
     }
     return true;
+}
+
+/* With fewer than this many more files open at once, something fails in the middle of every verb, and
+ * not always where it can be told from a file that is missing. */
+#define NEEDED_FILES 12
+
+static bool can_open_files(void)
+{
+    int fds[NEEDED_FILES], n = 0;
+    while (n < NEEDED_FILES && (fds[n] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0)
+        n++;
+    for (int i = 0; i < n; i++)
+        close(fds[i]);
+    return n == NEEDED_FILES;
+}
+
+/* Less is used up by the buffers of a few calls; the threads that are started get as much. */
+#define NEEDED_STACK_BYTES (256ul * 1024)
+
+static bool has_stack(void)
+{
+    struct rlimit stack;
+    return getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= NEEDED_STACK_BYTES;
 }
 
 /* The folder of the program's own files: beside an installed binary, else the source tree that it
@@ -140,6 +164,19 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0) {
         puts("acr-host " ACR_VERSION);
         return end_output();
+    }
+    if (!has_stack()) {
+        fprintf(stderr,
+                "acr-host: cannot start: the stack is too small, %lu KiB are needed (ulimit -s)\n",
+                NEEDED_STACK_BYTES / 1024);
+        return ACR_EXIT_ENVIRONMENT;
+    }
+    if (!can_open_files()) {
+        fprintf(stderr,
+                "acr-host: cannot start: too few files can be open at once, %d more are needed "
+                "(ulimit -n)\n",
+                NEEDED_FILES);
+        return ACR_EXIT_ENVIRONMENT;
     }
     return run_verb(argv[1], argc - 1, argv + 1);
 }

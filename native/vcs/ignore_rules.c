@@ -7,6 +7,7 @@
  * symlinks. The rules are a stack: the walk pushes those of each folder it enters. No rule can
  * bring back what lies in an ignored folder, as the walk does not ask there.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -96,18 +97,21 @@ static void push(AcrVcsIgnore *ignore, char *text, gsize base)
     }
 }
 
-/* Adds the rules of an open file (taken); -1: there is none. */
-static void push_file(AcrVcsIgnore *ignore, int fd, gsize base)
+/* Adds the rules of an open file (taken); -1: there is none. False, with errno: it cannot be opened now. */
+static bool push_file(AcrVcsIgnore *ignore, int fd, gsize base)
 {
+    if (fd < 0 && acr_vcs_is_exhausted(errno))
+        return false;
     g_autoptr(GBytes) bytes = fd < 0 ? NULL : acr_fd_read_file(fd, "", MAX_FILE_BYTES, NULL);
     g_autofree char *text = acr_bytes_text(bytes);
     acr_fd_close(&fd);
     push(ignore, text, base);
+    return true;
 }
 
 static void push_outside(AcrVcsIgnore *ignore, const char *path)
 {
-    push_file(ignore, open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), 0);
+    (void)push_file(ignore, open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), 0);
 }
 
 /* core.excludesFile, or where git looks without it; NULL: nowhere. Owned. */
@@ -153,10 +157,10 @@ void acr_vcs_ignore_free(AcrVcsIgnore *ignore)
     g_free(ignore);
 }
 
-void acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base)
+bool acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base)
 {
-    push_file(ignore, openat(folder, ".gitignore", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
-              base);
+    return push_file(
+        ignore, openat(folder, ".gitignore", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), base);
 }
 
 void acr_vcs_ignore_leave(AcrVcsIgnore *ignore)

@@ -30,6 +30,12 @@ typedef struct {
     gsize before; /* bytes of the header, its NUL among them */
 } Header;
 
+/* Of an object that cannot be opened: is it not there, or is it this process that can open no more? */
+static int fail_to_open(void)
+{
+    return acr_vcs_is_exhausted(errno) ? acr_vcs_odb_fail(g_strerror(errno)) : GIT_ENOTFOUND;
+}
+
 static int open_object(const Loose *loose, const git_oid *id)
 {
     char hex[GIT_OID_HEXSZ + 1];
@@ -89,7 +95,7 @@ static int loose_read_header(size_t *out_size, git_object_t *out_type, git_odb_b
     Header header;
     ACR_AUTO_FD fd = open_object((const Loose *)backend, id);
     if (fd < 0)
-        return GIT_ENOTFOUND;
+        return fail_to_open();
     int rc = read_header_of(fd, &header);
     if (rc == 0) {
         *out_size = header.size;
@@ -112,7 +118,7 @@ static int loose_read(void **out, size_t *out_len, git_object_t *out_type, git_o
     gsize len = 0;
     ACR_AUTO_FD fd = open_object((const Loose *)backend, id);
     if (fd < 0)
-        return GIT_ENOTFOUND;
+        return fail_to_open();
     int rc = read_header_of(fd, &header);
     if (rc < 0)
         return rc;

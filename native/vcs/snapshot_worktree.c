@@ -102,10 +102,15 @@ static bool hash_large(Walk *walk, int fd, goffset size, guint8 *out_id)
     return left == 0;
 }
 
-static void leave_unreadable(Walk *walk)
+/* False where it is this process that cannot open anything more: the tree is not to blame. */
+static bool leave_unreadable(Walk *walk)
 {
+    if (acr_vcs_is_exhausted(errno))
+        return acr_vcs_fail(&walk->error, ACR_VCS_ERROR_FAILED, "cannot read '%s': %s",
+                            walk->path->str, g_strerror(errno));
     if (errno != ENOENT)
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_UNREADABLE, walk->path->str);
+    return true;
 }
 
 static bool add_open_file(Walk *walk, int fd)
@@ -131,20 +136,15 @@ static bool add_file(Walk *walk, int folder, const char *name)
 {
     ACR_AUTO_FD fd =
         openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd >= 0)
-        return add_open_file(walk, fd);
-    leave_unreadable(walk);
-    return true;
+    return fd >= 0 ? add_open_file(walk, fd) : leave_unreadable(walk);
 }
 
 static bool add_link(Walk *walk, int folder, const char *name)
 {
     char target[ACR_VCS_MAX_PATH + 1];
     gssize len = readlinkat(folder, name, target, sizeof target);
-    if (len < 0 || len == sizeof target) {
-        leave_unreadable(walk);
-        return true;
-    }
+    if (len < 0 || len == sizeof target)
+        return leave_unreadable(walk);
     g_autoptr(GBytes) content = g_bytes_new(target, (gsize)len);
     return add_content(walk, ACR_MODE_LINK, content);
 }
@@ -154,10 +154,8 @@ static bool add_link(Walk *walk, int folder, const char *name)
 static bool enter_folder(Walk *walk, int parent, const char *name, Taking taking, guint depth)
 {
     ACR_AUTO_FD fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
-        leave_unreadable(walk);
-        return true;
-    }
+    if (fd < 0)
+        return leave_unreadable(walk);
     bool tracked = walk->git && g_hash_table_contains(walk->folders, walk->path->str);
     if (walk->git && faccessat(fd, ".git", F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         acr_vcs_snapshot_leave(walk->snapshot, ACR_VCS_LEFT_NESTED, walk->path->str);
@@ -173,10 +171,8 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
 {
     struct stat st;
     const char *path = walk->path->str;
-    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-        leave_unreadable(walk);
-        return true;
-    }
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return leave_unreadable(walk);
     if (S_ISDIR(st.st_mode)) {
         if (walk->git && g_hash_table_contains(walk->submodules, path))
             return true;
@@ -192,17 +188,15 @@ static bool visit(Walk *walk, int folder, const char *name, Taking taking, guint
     return S_ISLNK(st.st_mode) ? add_link(walk, folder, name) : add_file(walk, folder, name);
 }
 
-/* The names in a folder, sorted. Names that no snapshot may hold are not among them. */
-static GPtrArray *list_names(Walk *walk, int fd)
+/* Adds the names in a folder, sorted. Names that no snapshot may hold are not among them. */
+static bool list_names(Walk *walk, int fd, GPtrArray *names)
 {
-    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     if (!dir) {
-        leave_unreadable(walk);
-        if (copy >= 0)
-            close(copy);
-        return names;
+        bool ok = leave_unreadable(walk);
+        acr_fd_close(&copy);
+        return ok;
     }
     for (const struct dirent *entry; (entry = readdir(dir)) && walk->seen <= ACR_VCS_MAX_FILES;) {
         if (!acr_vcs_part_ok(entry->d_name, strlen(entry->d_name)))
@@ -212,12 +206,14 @@ static GPtrArray *list_names(Walk *walk, int fd)
     }
     closedir(dir);
     g_ptr_array_sort(names, acr_vcs_compare_names);
-    return names;
+    return true;
 }
 
 static bool walk_folder(Walk *walk, int fd, Taking taking, guint depth)
 {
-    g_autoptr(GPtrArray) names = list_names(walk, fd);
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    if (!list_names(walk, fd, names))
+        return false;
     if (walk->seen > ACR_VCS_MAX_FILES || depth > ACR_VCS_MAX_DEPTH)
         return acr_vcs_fail(
             &walk->error, ACR_VCS_ERROR_TOO_BIG,
@@ -244,7 +240,8 @@ static bool walk_entered(Walk *walk, int fd, Taking taking, guint depth)
 {
     if (!walk->git || taking == TAKE_TRACKED)
         return walk_folder(walk, fd, taking, depth);
-    acr_vcs_ignore_enter(walk->ignore, fd, walk->path->len ? walk->path->len + 1 : 0);
+    if (!acr_vcs_ignore_enter(walk->ignore, fd, walk->path->len ? walk->path->len + 1 : 0))
+        return leave_unreadable(walk);
     bool done = walk_folder(walk, fd, taking, depth);
     acr_vcs_ignore_leave(walk->ignore);
     return done;
@@ -293,15 +290,20 @@ static void learn_head(Walk *walk, bool also_track)
         leave_submodule(walk, g_ptr_array_index(submodules, i));
 }
 
-static bool learn_index(Walk *walk)
+/* *out_learnt: whether the index could be read. False where it is this process that cannot open it. */
+static bool learn_index(Walk *walk, bool *out_learnt)
 {
     g_autoptr(git_index) index = NULL;
-    if (git_repository_index(&index, walk->git) < 0) {
+    errno = 0;
+    *out_learnt = git_repository_index(&index, walk->git) == 0;
+    if (!*out_learnt && acr_vcs_is_exhausted(errno))
+        return leave_unreadable(walk);
+    if (!*out_learnt) {
         const git_error *last = git_error_last();
         g_autofree char *cause = acr_vcs_show_path(last ? last->message : "");
         walk->snapshot->note = g_strdup_printf(
             "the index cannot be read (%s): the files of HEAD count as tracked", cause);
-        return false;
+        return true;
     }
     for (size_t i = 0; i < git_index_entrycount(index); i++) {
         const git_index_entry *entry = git_index_get_byindex(index, i);
@@ -322,8 +324,11 @@ static bool walk_all(Walk *walk)
                             errno == ENOENT || errno == ENOTDIR ? ACR_VCS_ERROR_NOT_FOUND
                                                                 : ACR_VCS_ERROR_FAILED,
                             "cannot open '%s': %s", root, g_strerror(errno));
+    bool has_index = false;
+    if (walk->git && !learn_index(walk, &has_index))
+        return false;
     if (walk->git)
-        learn_head(walk, !learn_index(walk));
+        learn_head(walk, !has_index);
     return walk_entered(walk, fd, TAKE_ALL, 0);
 }
 

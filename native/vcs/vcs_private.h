@@ -4,6 +4,7 @@
 #ifndef ACR_VCS_PRIVATE_H
 #define ACR_VCS_PRIVATE_H
 
+#include <errno.h>
 #include <git2.h>
 #include <pthread.h>
 
@@ -23,6 +24,13 @@ bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 /* `path` on one line, as UTF-8 that can be printed; owned (g_free). */
 char *acr_vcs_show_path(const char *path) ACR_MUST_USE;
+
+/* Whether an errno says that this process, or the system, can open nothing more: what is there cannot be
+ * told from what is not. */
+static inline bool acr_vcs_is_exhausted(int err)
+{
+    return err == EMFILE || err == ENFILE || err == ENOMEM;
+}
 
 /* ---- repository.c ---- */
 
@@ -122,8 +130,9 @@ AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
     ACR_MUST_USE; /* owned; the rules outside the working tree */
 void acr_vcs_ignore_free(AcrVcsIgnore *ignore);
 /* Adds the rules of an open folder's .gitignore; `base` is the length of its path, with its slash
- * (0 at the root). */
-void acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base);
+ * (0 at the root). False, with errno, where it cannot be told whether there is one: then nothing was
+ * added. */
+bool acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base) ACR_MUST_USE;
 void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* takes off what the last enter added */
 /* Whether `path`, in the folder entered last, is ignored. `folder`: it is one (a symlink is not).
  */
