@@ -33,11 +33,15 @@ static void on_alarm(int number)
                                "itself; rerun the same command to resume\n",
                       stuck[] = "acr-host: interrupted while something hung; rerun the same "
                                 "command to resume\n";
-    bool is_interrupted = interrupt_state.signal != 0;
+    bool is_interrupted = interrupt_state.signal != 0 && interrupt_state.signal != SIGALRM;
+    if (interrupt_state.ends_at_alarm && interrupt_state.signal == 0) {
+        interrupt_state.signal = number;
+        alarm(ACR_GRACE_S);
+        return;
+    }
     ssize_t ignored = is_interrupted ? write(STDERR_FILENO, stuck, sizeof stuck - 1)
                                      : write(STDERR_FILENO, late, sizeof late - 1);
     (void)ignored;
-    (void)number;
     _exit(is_interrupted ? ACR_EXIT_INTERRUPTED : ACR_EXIT_CEILING);
 }
 

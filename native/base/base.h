@@ -49,13 +49,20 @@ static inline int acr_order(guint64 a, guint64 b)
 
 /* Set by a signal handler, polled by whatever may wait. Zero-initialise. */
 typedef struct {
-    volatile sig_atomic_t signal; /* 0, or the number of the signal that came first */
+    volatile sig_atomic_t signal;        /* 0, or the number of the signal that came first */
+    volatile sig_atomic_t ends_at_alarm; /* SIGALRM is one too: the time that was allowed is over */
 } AcrInterrupt;
 
 /* Whether a signal came. NULL: never. Async-signal-safe, thread-safe. */
 static inline bool acr_interrupted(const AcrInterrupt *interrupt)
 {
     return interrupt && __atomic_load_n(&interrupt->signal, __ATOMIC_RELAXED) != 0;
+}
+
+/* Whether what came is the end of the time. */
+static inline bool acr_time_is_over(const AcrInterrupt *interrupt)
+{
+    return interrupt && __atomic_load_n(&interrupt->signal, __ATOMIC_RELAXED) == SIGALRM;
 }
 
 /* ---- JSON ---- */

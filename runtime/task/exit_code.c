@@ -36,9 +36,18 @@ static const ExitRow exit_rows[] = {
 AcrExit acr_exit_of(const GError *error, const AcrInterrupt *interrupt)
 {
     if (acr_interrupted(interrupt))
-        return ACR_EXIT_INTERRUPTED;
+        return acr_time_is_over(interrupt) ? ACR_EXIT_CEILING : ACR_EXIT_INTERRUPTED;
     for (guint i = 0; i < G_N_ELEMENTS(exit_rows); i++)
         if (g_error_matches(error, exit_rows[i].domain(), exit_rows[i].code))
             return exit_rows[i].exit;
     return ACR_EXIT_ENVIRONMENT;
+}
+
+const char *acr_message_of(const GError *error, const AcrInterrupt *interrupt)
+{
+    if (acr_time_is_over(interrupt))
+        return "--max-time reached; rerun with a higher limit";
+    return acr_exit_of(error, interrupt) == ACR_EXIT_INTERRUPTED
+               ? "interrupted; rerun the same command to resume"
+               : error->message;
 }

@@ -114,6 +114,8 @@ const AcrOption acr_options[] = {
      .help = "Use at most N tokens, sent and received", 1, MAX_TOKENS},
     {"max-time", 0, ACR_OPTION_SECONDS, AT(max_ms), CALL, CONFIG, "SECONDS",
      .help = "Stop after SECONDS and keep the best result so far"},
+    {"max-time", 0, ACR_OPTION_SECONDS, AT(max_ms), LOOK | ACR_FOR_REPLAY, 0, "SECONDS",
+     .help = "Stop after SECONDS", .otherwise = "600"},
     {"task-max-cost", 0, ACR_OPTION_USD, AT(task_max_cost), ACR_FOR_SWE_BENCH, CONFIG, "USD",
      .help = "Spend at most USD on each task"},
     {"task-max-tokens", 0, ACR_OPTION_COUNT, AT(task_max_tokens), ACR_FOR_SWE_BENCH,

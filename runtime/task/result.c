@@ -56,9 +56,7 @@ void acr_run_result_fail(AcrRunResult *result, const GError *error, const AcrInt
     g_free(result->error);
     g_free(result->error_class);
     result->exit_code = acr_exit_of(error, interrupt);
-    result->error = g_strdup(result->exit_code == ACR_EXIT_INTERRUPTED
-                                 ? "interrupted; rerun the same command to resume"
-                                 : error->message);
+    result->error = g_strdup(acr_message_of(error, interrupt));
     result->error_class =
         error->domain == ACR_LLM_ERROR ? g_strdup(acr_llm_error_name(error->code)) : NULL;
 }

@@ -38,8 +38,11 @@ typedef enum {
     ACR_EXIT_CEILING = 4,     /* money, tokens or time, also when a patch was written */
     ACR_EXIT_INTERRUPTED = 130,
 } AcrExit;
-/* The exit code of an error; 130 for any error once a signal came. */
+/* The exit code of an error (may be NULL once a signal came); 130 for any error then, 4 where it was
+ * the end of the time. */
 AcrExit acr_exit_of(const GError *error, const AcrInterrupt *interrupt);
+/* What is said of it, in one line but where the error has more; borrowed, of the error or static. */
+const char *acr_message_of(const GError *error, const AcrInterrupt *interrupt);
 
 /* What the program brings with it. All borrowed. */
 typedef struct {
@@ -48,7 +51,7 @@ typedef struct {
     const char *exe;   /* this program, whose copies outline; NULL: outlined in this process */
     const char *cache; /* file that outlines are kept in; NULL: none */
     guint jobs;        /* such copies at once; 0: as many as there are processors */
-    const AcrInterrupt *interrupt;
+    AcrInterrupt *interrupt; /* what the handlers of signals set */
     const AcrProgress *progress;
 } AcrHost;
 #define ACR_OUTLINE_VERB "outline-worker" /* what a copy is started with */

@@ -122,20 +122,27 @@ static bool fill(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec, G
            acr_run_spec_complete(spec, error);
 }
 
-/* The time of the run, and of the batch that it is of, holds also where something hangs. */
-static void bound_time(const AcrRunSpec *spec)
+/* The time of the run, and of the batch that it is of, holds also where something hangs. What asks no
+ * model ends by the signal itself, as by others. */
+static void bound_time(AcrHost *host, const AcrRunSpec *spec)
 {
+    static const guint by_signal = ACR_FOR_SEARCH | ACR_FOR_PATCH | ACR_FOR_INDEX | ACR_FOR_REPLAY;
     gint64 ms = spec->max_ms > 0 ? spec->max_ms : G_MAXINT64;
     if (spec->batch_deadline_us > 0)
         ms = MIN(ms, MAX(spec->batch_deadline_us - g_get_monotonic_time(), 0) / 1000);
     struct itimerval timer = {.it_value.tv_sec = (time_t)(ms / 1000 + 1 + ACR_GRACE_S)};
+    if (spec->verb & by_signal) {
+        host->interrupt->ends_at_alarm = true;
+        timer.it_value.tv_sec = (time_t)(ms / 1000);
+        timer.it_value.tv_usec = (suseconds_t)(ms % 1000 * 1000);
+    }
     if (ms < G_MAXINT64)
         (void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec)
 {
-    bound_time(spec);
+    bound_time(host, spec);
     char *cache = spec->no_cache ? NULL : acr_host_default_cache(ACR_CACHE_OUTLINES);
     host->cache = cache;
     host->jobs = (guint)MAX(spec->jobs, 0);

@@ -62,11 +62,9 @@ static void show_output(const char *text)
 AcrExit acr_verb_fail(AcrHost *host, const GError *error)
 {
     AcrExit code = acr_exit_of(error, host->interrupt);
-    const char *message = code == ACR_EXIT_INTERRUPTED
-                              ? "interrupted; rerun the same command to resume"
-                              : error->message;
+    const char *message = acr_message_of(error, host->interrupt);
     const char *output =
-        code != ACR_EXIT_INTERRUPTED && ends_in_output(error) ? strchr(message, '\n') : NULL;
+        error && message == error->message && ends_in_output(error) ? strchr(message, '\n') : NULL;
     g_autofree char *line = output ? g_strndup(message, (gsize)(output - message)) : NULL;
     complain(line ? line : message, "");
     if (output)

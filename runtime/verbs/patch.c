@@ -80,7 +80,7 @@ static int handle(Patching *patching, const char *file, bool *out_more)
                                     : acr_read_stdin(ACR_PATCH_MAX_ANSWER, host->interrupt, &error);
     if (!answer) {
         AcrExit code = acr_verb_fail(host, error);
-        return code == ACR_EXIT_INTERRUPTED ? code : ACR_EXIT_USAGE;
+        return acr_interrupted(host->interrupt) ? code : ACR_EXIT_USAGE;
     }
     g_auto(AcrPatchResult) result = {0};
     if (!apply_answer(patching, answer, &result, &error))
@@ -104,6 +104,11 @@ static int run(AcrHost *host, AcrRunSpec *spec)
     for (guint i = 0; spec->arguments[i] && more; i++) {
         int ended = handle(&patching, spec->arguments[i], &more);
         code = MAX(code, ended);
+        bool is_told = ended == (int)acr_exit_of(error, host->interrupt);
+        if (acr_interrupted(host->interrupt) && (is_told || !spec->arguments[i + 1]))
+            return code;
+        if (acr_interrupted(host->interrupt))
+            return acr_verb_fail(host, NULL);
     }
     return code;
 }

@@ -50,7 +50,8 @@ static AcrOut print_answer(const char *text, const AcrAnswer *answer, bool json,
 static int answer_all(AcrHost *host, AcrWorkspace *workspace, char *const *calls, bool json)
 {
     int code = ACR_EXIT_OK;
-    for (guint i = 0; calls[i] && !acr_interrupted(host->interrupt); i++) {
+    guint i = 0;
+    for (; calls[i] && !acr_interrupted(host->interrupt); i++) {
         g_autoptr(GError) error = NULL;
         g_auto(AcrAnswer) answer = {0};
         if (!answer_text(workspace, calls[i], &answer, &error))
@@ -61,7 +62,12 @@ static int answer_all(AcrHost *host, AcrWorkspace *workspace, char *const *calls
         if (out != ACR_OUT_WRITTEN)
             return acr_out_exit(out, code);
     }
-    return acr_interrupted(host->interrupt) ? ACR_EXIT_INTERRUPTED : code;
+    if (!acr_interrupted(host->interrupt))
+        return code;
+    if (acr_time_is_over(host->interrupt))
+        acr_verb_say("--max-time reached after %u of %u calls; rerun with a higher limit", i,
+                     g_strv_length((char **)calls));
+    return acr_exit_of(NULL, host->interrupt);
 }
 
 /* The non-empty lines of standard input; owned (g_strfreev). */

@@ -12,7 +12,7 @@ void acr_verb_tell(const char *format, ...) G_GNUC_PRINTF(1, 2);
  * owned. */
 char *acr_one_line(const char *text) ACR_MUST_USE;
 /* Prints "acr-host VERB: message" as one line and returns the exit code; VERB is the one that was
- * started (g_get_prgname). */
+ * started (g_get_prgname). `error` may be NULL once a signal came. */
 AcrExit acr_verb_fail(AcrHost *host, const GError *error);
 /* Prints "acr-host VERB: message" as one line. */
 void acr_verb_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
@@ -41,7 +41,8 @@ GBytes *acr_read_stdin(gsize max, const AcrInterrupt *interrupt, GError **error)
 /* Sets options and arguments from argv, without defaults. Errors: USAGE of task. */
 bool acr_command_line_parse(const AcrVerb *verb, int argc, char **argv, AcrRunSpec *spec,
                             GError **error) ACR_MUST_USE;
-/* Sets what a spec says of the cache, of jobs, and of time: a SIGALRM comes ACR_GRACE_S after its end.
+/* Sets what a spec says of the cache, of jobs, and of time: a SIGALRM comes ACR_GRACE_S after its end, or
+ * at it where it is to end the verb (ends_at_alarm).
  * The cache's path, which the host borrows; owned. */
 char *acr_verb_take_host_options(AcrHost *host, const AcrRunSpec *spec) ACR_MUST_USE;
 /* What --help prints, with rare options too for --help-all; owned. */

@@ -84,6 +84,8 @@ static void a_command_that_gives_no_key_shows_nothing_of_it(void)
          "what the key command printed contains a character that no key has"},
         {"printf 'sk-0\\000sk-0'",
          "what the key command printed contains a character that no key has"},
+        {"yes " SECRET, "the key command printed more than a key"},
+        {"yes " SECRET " >&2", "the key command printed more than a key"},
         {"head -c 20000 /dev/zero | tr '\\000' s", "the key command printed more than a key"},
         {"/no/such/" SECRET, "the key command failed with exit code 127"},
     };
