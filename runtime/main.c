@@ -73,7 +73,7 @@ static bool take_closed_streams(void)
 }
 
 /* With fewer than this many more files open at once, something fails in the middle of every verb, and
- * not always where it can be told from a file that is missing. */
+ * looks like a file that is missing in some places. */
 #define NEEDED_FILES 12
 
 static bool can_open_files(void)

@@ -25,8 +25,8 @@ bool acr_vcs_fail_git(GError **error, AcrVcsError code, const char *format, ...)
 /* `path` on one line, as UTF-8 that can be printed; owned (g_free). */
 char *acr_vcs_show_path(const char *path) ACR_MUST_USE;
 
-/* Whether an errno says that this process, or the system, can open nothing more: what is there cannot be
- * told from what is not. */
+/* Whether an errno says that this process, or the system, can open nothing more: this shows nothing of
+ * what is there. */
 static inline bool acr_vcs_is_exhausted(int err)
 {
     return err == EMFILE || err == ENFILE || err == ENOMEM;
@@ -130,7 +130,7 @@ AcrVcsIgnore *acr_vcs_ignore_new(git_repository *git)
     ACR_MUST_USE; /* owned; the rules outside the working tree */
 void acr_vcs_ignore_free(AcrVcsIgnore *ignore);
 /* Adds the rules of an open folder's .gitignore; `base` is the length of its path, with its slash
- * (0 at the root). False, with errno, where it cannot be told whether there is one: then nothing was
+ * (0 at the root). False, with errno, where it cannot be opened although it may be there: then nothing was
  * added. */
 bool acr_vcs_ignore_enter(AcrVcsIgnore *ignore, int folder, gsize base) ACR_MUST_USE;
 void acr_vcs_ignore_leave(AcrVcsIgnore *ignore); /* takes off what the last enter added */

@@ -6,6 +6,7 @@ import json
 import os
 import pkgutil
 import shutil
+import signal
 import subprocess
 from encodings import __path__ as codecs
 from pathlib import Path
@@ -297,7 +298,6 @@ COMMANDS = {
     "a gigabyte": "head -c 1000000000 /dev/zero",
     "endless complaints": f"yes {SECRET} >&2",
     "never ends": f"echo {SECRET}; sleep 1000",
-    "a child that holds the pipe and another session": f"setsid sleep 1000 & echo '{SECRET} x'",
     "control characters": f"printf '{SECRET}\\033[31m\\n'",
     "a carriage return inside": f"printf '{SECRET}\\rX-Other: 1\\n'",
     "blanks inside": f"echo '{SECRET} {SECRET}'",
@@ -323,11 +323,17 @@ def test_a_key_command_that_gives_no_key_is_one_line(host: Host, tmp_path: Path,
     assert SECRET not in line and ended.stdout == b"" and server.received == 0
 
 
-def test_a_child_that_holds_the_pipe_of_a_key_command_delays_nothing(host: Host, tmp_path: Path) -> None:
+@pytest.mark.parametrize("session", ["", "setsid "])
+def test_a_child_that_holds_the_pipe_of_a_key_command_delays_nothing(host: Host, tmp_path: Path, session: str) -> None:
     """The key is the line that was printed; the answer comes."""
+    mark = tmp_path / "pid"
+    child = f"{session}sh -c 'echo $$ >{mark}; exec sleep 1000' &"
+    wait = f"while [ ! -s {mark} ]; do sleep 0.01; done"
     with LyingServer(["no usage"], tmp_path / "ledger.jsonl", (2, 8)) as server:
         ended = host.run(
             *("ask", "--model", "openai/gpt-4.1", "--base-url", server.base_url),
-            *("--key-command", f"sleep 1000 & echo {SECRET}; echo noise >&2", "why?"),
+            *("--key-command", f"{child} {wait}; echo {SECRET}; echo noise >&2", "why?"),
         )
+    if session:  # nobody else ends it
+        os.kill(int(mark.read_text()), signal.SIGKILL)
     assert ended.check().out == "hi\n" and server.received == 1
