@@ -220,12 +220,28 @@ static CURLcode drive(AcrHttpTransfer *x)
 
 /* ---- The exchange ---- */
 
+/* What the header says of a body that has come, which libcurl does not go by where it is too large for
+ * a number, or where the body comes in chunks too; -1: nothing. */
+static gint64 said_length(const AcrHttpTransfer *x)
+{
+    const char *text = acr_http_header(x->head.headers, "content-length");
+    guint64 length = 0;
+
+    if (!text || x->body_bytes == 0)
+        return -1;
+    return g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT64, &length, NULL) ? (gint64)length
+                                                                              : G_MAXINT64;
+}
+
 /* Whether a body came that is not as long as was said; the error says which. */
 static bool is_of_other_length(AcrHttpTransfer *x, CURLcode code, GError **error)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
-    bool is_shorter = code == CURLE_PARTIAL_FILE && acr_http_length(x) >= 0;
+    gint64 came = (gint64)(x->body_bytes + x->dropped_bytes), said = said_length(x);
+    bool is_shorter = (code == CURLE_PARTIAL_FILE && acr_http_length(x) >= 0) ||
+                      (code == CURLE_OK && said > came);
 
+    x->is_longer = x->is_longer || (code == CURLE_OK && said >= 0 && said < came);
     if (code == CURLE_OK && !x->is_longer) {
         curl_easy_getinfo(x->client->easy, CURLINFO_ACTIVESOCKET, &fd);
         acr_http_look_behind(x, fd);

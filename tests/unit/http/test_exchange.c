@@ -317,6 +317,9 @@ static void a_body_of_another_length_than_was_said_fails(void)
         {.raw = FIVE "Connection: close\r\n\r\nfives!"},
         {.raw = FIVE "Connection: close\r\n\r\nfives", .after = "!"},
         {.raw = "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nfives", .fill = 100000},
+        {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 1000000000000000000000000\r\n\r\nfives"},
+        {.raw = FIVE "Transfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\n\r\n"},
+        {.raw = FIVE "Transfer-Encoding: chunked\r\n\r\n6\r\nfives!\r\n0\r\n\r\n"},
     };
     static AcrHttpNext nexts[] = {ACR_HTTP_MORE, ACR_HTTP_NEARLY, ACR_HTTP_ENOUGH};
     AcrHttpRequest request = {.on_body = take_any};
