@@ -121,7 +121,8 @@ static void execute(AcrEngine *engine, const char *id)
 static void live(AcrEngine *engine)
 {
     AcrSandboxLimits limits = {.wall_ms = WAIT_MS, .cpu_s = 1, .memory_bytes = 1, .processes = 1};
-    AcrEngineContainer container = {"image", "/testbed", &limits, false};
+    AcrEngineContainer container = {
+        .image = "image", .dir = "/testbed", .limits = &limits, .walls = "/nowhere"};
     g_autoptr(GError) error = NULL;
     g_autofree char *image = acr_engine_image(engine, "image", &error);
 
