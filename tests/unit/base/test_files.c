@@ -12,6 +12,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "syncs.h"
+
 static void write_file(const char *path, const char *text)
 {
     g_autoptr(GError) error = NULL;
@@ -102,6 +104,19 @@ static void atomic_write_replaces_with_its_mode_and_leaves_nothing_else(void)
     g_assert_true(acr_file_write_atomic(path, NULL, 0, 0, NULL));
     assert_content(path, "");
     g_assert_cmpuint(entries(folder), ==, 1);
+    test_folder_remove(folder);
+}
+
+static void atomic_write_is_on_the_disk_before_it_returns(void)
+{
+    g_autofree char *folder = test_folder();
+    g_autofree char *path = g_build_filename(folder, "f", NULL);
+    for (int i = 0; i < 2; i++) {
+        forget_syncs();
+        write_file(path, i ? "new" : "old");
+        g_assert_true(is_synced(path));
+        g_assert_true(is_synced(folder));
+    }
     test_folder_remove(folder);
 }
 
@@ -356,6 +371,8 @@ void add_file_tests(void)
                     a_file_that_says_size_zero_is_read_whole);
     g_test_add_func("/base/file/atomic_write_replaces_with_its_mode_and_leaves_nothing_else",
                     atomic_write_replaces_with_its_mode_and_leaves_nothing_else);
+    g_test_add_func("/base/file/atomic_write_is_on_the_disk_before_it_returns",
+                    atomic_write_is_on_the_disk_before_it_returns);
     g_test_add_func("/base/file/a_write_that_fails_half_way_keeps_the_old_file",
                     a_write_that_fails_half_way_keeps_the_old_file);
     g_test_add_func("/base/file/a_full_disk_is_no_space", a_full_disk_is_no_space);

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unit/base/syncs.h"
+
 typedef struct {
     char *folder; /* owned */
     char *path;   /* owned; of the journal */
@@ -149,6 +151,35 @@ static void records_are_read_again_and_gone_on_from(Fixture *f, gconstpointer da
     g_assert_true(g_str_has_prefix(
         text, "{\"n\":0,\"event\":\"model\",\"request\":{\"text\":\"line\\n\\\"0\\\" "));
     g_assert_true(g_str_has_suffix(text, ",\"answer\":20,\"time\":2}\n"));
+}
+
+/* What was paid for is never asked for again after a crash: record and name are on the disk by then. */
+static void a_record_is_on_the_disk_when_append_returns(Fixture *f, gconstpointer data)
+{
+    g_autoptr(AcrJournal) journal = NULL;
+
+    forget_syncs();
+    journal = open_journal(f, ACR_JOURNAL_APPEND);
+    g_assert_true(is_synced(f->folder));
+    for (int i = 0; i < 3; i++) {
+        append(journal, i);
+        g_assert_true(is_synced(f->path));
+    }
+}
+
+static void what_a_crash_left_is_taken_off_the_disk(Fixture *f, gconstpointer data)
+{
+    g_autofree char *text = NULL;
+    g_autoptr(AcrJournal) journal = NULL;
+    gsize len = 0;
+
+    write_records(f, 2);
+    text = content(f, &len);
+    put(f, text, len - 1);
+    forget_syncs();
+    journal = open_journal(f, ACR_JOURNAL_APPEND);
+    g_assert_nonnull(acr_journal_remark(journal));
+    g_assert_true(is_synced(f->path));
 }
 
 static void answers_live_until_the_journal_is_freed(Fixture *f, gconstpointer data)
@@ -495,6 +526,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     TEST("journal", records_are_read_again_and_gone_on_from);
+    TEST("journal", a_record_is_on_the_disk_when_append_returns);
+    TEST("journal", what_a_crash_left_is_taken_off_the_disk);
     TEST("journal", answers_live_until_the_journal_is_freed);
     TEST("journal", replay_ends_after_the_last_record_and_writes_nothing);
     TEST("journal", a_full_disk_leaves_the_journal_good);

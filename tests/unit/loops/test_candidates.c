@@ -59,6 +59,16 @@ static void test_an_applicable_patch_is_better_than_any_other(void)
     g_assert_cmpuint(best(candidates), ==, 2);
 }
 
+static void test_without_an_applicable_patch_the_status_decides_and_of_equals_the_first(void)
+{
+    static const AcrExtractStatus statuses[] = {
+        ACR_RAW_PATCH_BUT_UNPARSED, ACR_RAW_PATCH_BUT_UNMATCHED, ACR_RAW_PATCH_BUT_UNMATCHED};
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    for (guint i = 0; i < G_N_ELEMENTS(statuses); i++)
+        acr_candidates_add(candidates, (AcrCandidate){.status = statuses[i], .number = i + 1});
+    g_assert_cmpuint(best(candidates), ==, 2);
+}
+
 static void test_an_earlier_attempt_gives_way_to_a_better_one_only(void)
 {
     g_autoptr(GPtrArray) candidates = acr_candidates_new();
@@ -78,5 +88,6 @@ void register_candidates_tests(void)
     ADD(what_is_proved_better_is_better_and_of_equals_the_first);
     ADD(what_was_found_of_a_patch_last_counts);
     ADD(an_applicable_patch_is_better_than_any_other);
+    ADD(without_an_applicable_patch_the_status_decides_and_of_equals_the_first);
     ADD(an_earlier_attempt_gives_way_to_a_better_one_only);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "test_budget.h"
+#include "unit/base/syncs.h"
 
 #define WORKERS 8u
 #define ROUNDS "200"
@@ -72,6 +73,19 @@ static void a_torn_first_line_is_written_anew(Fixture *fixture, gconstpointer da
         after = read_text(fixture->path);
         g_assert_cmpstr(after, ==, "{\"ledger\":1}\n");
     }
+}
+
+/* A call is sent after that: a crash must not forget that it may cost something. */
+static void what_is_reserved_is_on_the_disk_before_the_call(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(AcrBudget) budget = NULL;
+
+    forget_syncs();
+    budget = budget_at(fixture->path, 100, -1);
+    g_assert_true(is_synced(fixture->path));
+    g_assert_true(is_synced(fixture->dir));
+    (void)reserve(budget, 1, 0);
+    g_assert_true(is_synced(fixture->path));
 }
 
 static void damage_is_an_error_and_never_ignored(Fixture *fixture, gconstpointer data)
@@ -377,6 +391,7 @@ void add_ledger_tests(void)
     FILE_TEST(a_torn_last_line_is_cut_off);
     FILE_TEST(a_whole_last_line_without_its_end_is_cut_off);
     FILE_TEST(a_torn_first_line_is_written_anew);
+    FILE_TEST(what_is_reserved_is_on_the_disk_before_the_call);
     FILE_TEST(damage_is_an_error_and_never_ignored);
     FILE_TEST(a_ledger_that_shrinks_is_an_error);
     FILE_TEST(a_ledger_that_is_not_in_its_place_is_an_error);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unit/base/syncs.h"
 #include "vcs_fixture.h"
 
 static AcrSnapshot *sample(const Sandbox *box)
@@ -185,6 +186,27 @@ static void failure_in_the_middle(void)
     g_assert_cmpstr(one, ==, two);
 }
 
+static void changes_are_on_the_disk_when_it_returns(void)
+{
+    static const char *const changed[] = {"r/a/f", "r/a", "r/b/new", "r/b", "r/only", NULL};
+    g_auto(Sandbox) box;
+    sandbox_init(&box);
+    put(&box, "r/only/stays", "four\n");
+    g_autoptr(AcrSnapshot) snapshot = sample(&box);
+    g_autoptr(AcrOverlay) overlay = acr_overlay_new(snapshot);
+    g_autoptr(GError) error = NULL;
+    write_ok(overlay, "a/f", "changed\n");
+    write_ok(overlay, "b/new", "new\n");
+    g_assert_true(acr_overlay_remove(overlay, "only/here", &error));
+    forget_syncs();
+    g_assert_true(apply(&box, overlay, &error));
+    for (gsize i = 0; changed[i]; i++) {
+        g_autofree char *path = sandbox_path(&box, changed[i]);
+        g_test_message("%s", changed[i]);
+        g_assert_true(is_synced(path));
+    }
+}
+
 /* What a kill between two files leaves: some as they shall be, one staged beside its place. */
 static void killed_half_way(void)
 {
@@ -212,6 +234,8 @@ static void killed_half_way(void)
 void add_apply_tests(void)
 {
     g_test_add_func("/vcs/apply/what_was_killed_half_way_is_finished", killed_half_way);
+    g_test_add_func("/vcs/apply/changes_are_on_the_disk_when_it_returns",
+                    changes_are_on_the_disk_when_it_returns);
     g_test_add_func("/vcs/apply/changes_new_files_and_removals", everything);
     g_test_add_func("/vcs/apply/nothing_is_written_where_a_file_has_changed", refusals);
     g_test_add_func("/vcs/apply/symlinked_folder_is_refused", folder_that_became_a_symlink);
