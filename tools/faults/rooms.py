@@ -1,0 +1,78 @@
+"""Which tests look at which folder of the program, cheapest kinds first. Names are those of ctest; in brackets is what
+pytest's -k selects of a file. A name of a part of a folder takes precedence over the folder's.
+
+`units` are tried first, then `corpora`, then both again with sanitizers, then `programs`, the cheapest first as measured.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Room(NamedTuple):
+    """The tests of one folder: names without their prefix, words divided by blanks."""
+
+    units: str
+    corpora: str = ""
+    programs: str = ""
+
+
+ROOMS = {
+    "native/base": Room("base journal money", "json", "e2e/ask e2e/workers e2e/interrupts e2e/sample"),
+    "native/http": Room("http llm", "http", "e2e/transport e2e/ask e2e/client_options"),
+    "native/journal": Room("journal task", "journal", "e2e/replay e2e/resume e2e/bad_folders e2e/kill"),
+    "native/vcs": Room("vcs index sandbox", "diff_apply", "e2e/untouched e2e/sample e2e/bad_folders"),
+    "native/index": Room("index search", "rows cache", "e2e/workers e2e/index e2e/cache"),
+    "native/search": Room("search", "search calls", "e2e/verbs e2e/sample"),
+    "native/patch": Room("patch", "patch diff", "e2e/verbs e2e/sample tools/recorded_answers"),
+    "native/sandbox": Room(
+        "sandbox",
+        "",
+        "e2e/python_choice e2e/verify_edges e2e/sandbox[bubblewrap and not user] e2e/sandbox_hostile e2e/setup e2e/sandbox[user]",
+    ),
+    "native/sandbox/plain": Room("sandbox", "", "e2e/sandbox[plain]"),
+    "native/sandbox/container": Room("sandbox", "engine frames", "e2e/verify_engine e2e/sandbox[podman]"),
+    "native/sandbox/tar": Room("sandbox", "engine", "e2e/verify_engine e2e/sandbox[podman]"),
+    "native/money": Room("money llm", "prices ledger", "e2e/ask e2e/ceiling"),
+    "native/llm": Room(
+        "llm",
+        "anthropic bedrock eventstream failure gemini openai responses sse",
+        "e2e/ask e2e/bedrock e2e/live_server e2e/batch_pause e2e/ask_faults e2e/secrets",
+    ),
+    "runtime/py": Room("py", "calls", "e2e/lint e2e/host_imports e2e/sample e2e/workers e2e/interrupts"),
+    "runtime/agents": Room("agents loops", "review script", "e2e/sample e2e/reproduce e2e/verify_edges"),
+    "runtime/loops": Room(
+        "loops",
+        "verdict",
+        "e2e/sample e2e/verify_edges e2e/reproduce e2e/small_window e2e/verify e2e/verify_run e2e/verify_engine",
+    ),
+    "runtime/task": Room(
+        "task batch",
+        "",
+        "e2e/sample e2e/resume e2e/replay e2e/configuration e2e/bad_folders e2e/ceiling e2e/verify_run e2e/swe_bench"
+        " e2e/secrets e2e/untouched e2e/small_window",
+    ),
+    "runtime/batch": Room("batch", "", "e2e/swe_bench e2e/batch_pause"),
+    "runtime/verbs": Room("verbs", "", "e2e/verbs e2e/ask e2e/configuration e2e/sample e2e/sandbox"),
+}
+
+
+def room_of(path: str) -> Room:
+    """The tests of a file: those of the longest name that its path begins with."""
+    return ROOMS[max((name for name in ROOMS if path.startswith(name)), key=len)]
+
+
+def stages(room: Room) -> list[tuple[str, list[str]]]:
+    """(build, names of its tests) in the order in which they are run."""
+    units = [f"unit/{name}" for name in room.units.split()]
+    corpora = [f"fuzz/{name}" for name in room.corpora.split()]
+    sanitized = [f"asan/{name}" for name in [units[0], *corpora]]
+    programs = re.findall(r"\S+?\[[^]]*\]|\S+", room.programs)
+    return [("plain", units), ("plain", corpora), ("asan", sanitized), ("plain", programs)]
+
+
+def target(test: str) -> str:
+    """What must be built for a test."""
+    kind, _, name = test.removeprefix("asan/").partition("/")
+    return {"unit": f"test_{name}", "fuzz": f"fuzz_{name}"}.get(kind, "acr-host")
