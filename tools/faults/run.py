@@ -40,6 +40,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="copies that are worked on at once")
     parser.add_argument("--minutes", type=float, default=1e9, metavar="N", help="begin no fault after that")
     parser.add_argument("--again", metavar="WHICH", help="run `survived`, or these keys, once more")
+    parser.add_argument(
+        "--stages", type=int, default=4, metavar="N", help="only the first N kinds of tests (3: no programs)"
+    )
     parser.add_argument("--list", action="store_true", help="print what would be run, and end")
     parser.add_argument("--work", type=Path, default=Path("/tmp/acr-faults"), help="folder of copies and results")
     return parser.parse_args()
@@ -140,8 +143,8 @@ def named(which: str, done: dict[str, dict[str, Any]]) -> list[seeding.Fault]:
 class Runner:
     """Works through a plan and writes results."""
 
-    def __init__(self, plan: Plan | Fixed, results: Path, until: float) -> None:
-        self.plan, self.results, self.until = plan, results, until
+    def __init__(self, plan: Plan | Fixed, results: Path, until: float, stages: int) -> None:
+        self.plan, self.results, self.until, self.stages = plan, results, until, stages
         self.lock = threading.Lock()
 
     def work(self, shop: Workshop) -> None:
@@ -157,7 +160,7 @@ class Runner:
         """The result line of a fault."""
         begun = time.monotonic()
         with shop.changed(fault):
-            result, by, said = shop.judge(rooms.stages(rooms.room_of(fault.file)))
+            result, by, said = shop.judge(rooms.stages(rooms.room_of(fault.file))[: self.stages])
         row = fault._asdict() | {
             "result": result,
             "by": by,
@@ -225,7 +228,9 @@ def main() -> int:
         sys.exit("run.py: root is needed")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    tests = sorted({test for room in rooms.ROOMS.values() for _, names in rooms.stages(room) for test in names})
+    tests = sorted(
+        {test for room in rooms.ROOMS.values() for _, names in rooms.stages(room)[: options.stages] for test in names}
+    )
     used = {Path(name).name for name in options.rooms.split(",")}
     if not options.again:
         tests = sorted(
@@ -240,7 +245,7 @@ def main() -> int:
     for test in tests:
         if test not in seconds:
             left.put(test)
-    runner = Runner(plan, results, time.monotonic() + options.minutes * 60)
+    runner = Runner(plan, results, time.monotonic() + options.minutes * 60, options.stages)
 
     def work(shop: Workshop) -> None:
         shop.measure(left, lambda: write_atomically(kept, json.dumps(seconds, indent=1)))

@@ -12,5 +12,7 @@ int main(int argc, char **argv)
     register_execution_verdict_tests();
     register_context_overflow_tests();
     register_validation_tests();
+    register_steps_tests();
+    register_shown_tests();
     return g_test_run();
 }

@@ -8,5 +8,7 @@ void register_candidates_tests(void);
 void register_execution_verdict_tests(void);
 void register_context_overflow_tests(void);
 void register_validation_tests(void);
+void register_steps_tests(void);
+void register_shown_tests(void);
 
 #endif

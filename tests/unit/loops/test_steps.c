@@ -1,0 +1,443 @@
+/*
+ * Tests of the steps that run code: the guard, the reproducer's tries and the validation. The model is scripted, what a
+ * trial comes to is given beforehand, and the run folder is in memory.
+ */
+#include <glib.h>
+#include <string.h>
+
+#include "llm/scripted_model.h"
+#include "loops/attempt_work.h"
+#include "test_loops.h"
+
+#define SCRIPT "import pkg\nassert pkg.double(3) == 6\n"
+#define RED                                                                                        \
+    "Traceback (most recent call last):\n  File \"/srv/p/reproducer.py\", line 2, in <module>\n"   \
+    "    assert pkg.double(3) == 6\nAssertionError\n"
+
+typedef struct {
+    AcrPrompts *prompts;
+    AcrPython *python;
+    AcrModel *model;
+    GString *notes;    /* a line each */
+    GHashTable *files; /* path -> text */
+    GPtrArray *given;  /* of AcrExecuted: what the trials come to; NULL: the sandbox fails */
+    GString *trials;   /* "script REPEAT\n" or "COMMAND with\n", "COMMAND without\n" */
+    guint ran;
+    bool is_available;
+    const char *about; /* what the executor says of itself */
+    AcrInterrupt interrupt;
+    AcrExecutor executor;
+    AcrArtifacts artifacts;
+    AcrProgress progress;
+    AcrRun run;
+    AcrAttemptWork work;
+} Stage;
+
+static bool open_executor(void *ctx, bool *out_available, char **out_text, GError **error)
+{
+    const Stage *stage = ctx;
+    *out_available = stage->is_available;
+    *out_text = g_strdup(stage->about);
+    return true;
+}
+
+static const char *tree(void *ctx)
+{
+    return "/srv/p";
+}
+
+static bool run_trial(void *ctx, const AcrTrial *trial, const AcrExecuted **out, GError **error)
+{
+    Stage *stage = ctx;
+    if (trial->test)
+        g_string_append_printf(stage->trials, "script %u\n", trial->repeat);
+    else
+        g_string_append_printf(stage->trials, "%s %s\n", trial->command,
+                               trial->overlay ? "with" : "without");
+    g_assert_cmpuint(stage->ran, <, stage->given->len);
+    *out = stage->given->pdata[stage->ran++];
+    return *out || acr_set_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_UNAVAILABLE,
+                                 "the disk is gone");
+}
+
+static bool write_file(void *ctx, const char *path, const void *data, gsize len, GError **error)
+{
+    Stage *stage = ctx;
+    g_hash_table_insert(stage->files, g_strdup(path), g_strndup(data, len));
+    return true;
+}
+
+static void on_stage(void *ctx, guint attempt, const char *name, guint number)
+{
+}
+
+static void on_note(void *ctx, const char *line)
+{
+    g_string_append_printf(((Stage *)ctx)->notes, "%s\n", line);
+}
+
+static void executed_free(gpointer data)
+{
+    AcrExecuted *executed = data;
+    if (executed)
+        acr_executed_clear(executed);
+    g_free(executed);
+}
+
+static void set_up(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GError) error = NULL;
+    stage->prompts = acr_prompts_load(ACR_SOURCE_DIR "/prompts", NULL, &error);
+    g_assert_no_error(error);
+    stage->python = acr_python_new(ACR_SOURCE_DIR "/python", &error);
+    g_assert_no_error(error);
+    stage->model =
+        acr_script_parse(script, strlen(script), "answers", &(AcrModelOptions){0}, &error);
+    g_assert_no_error(error);
+    stage->notes = g_string_new(NULL);
+    stage->trials = g_string_new(NULL);
+    stage->files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    stage->given = g_ptr_array_new_with_free_func(executed_free);
+    stage->is_available = true;
+    stage->about = "Python 3.11";
+    stage->executor = (AcrExecutor){stage, open_executor, tree, run_trial};
+    stage->artifacts = (AcrArtifacts){stage, write_file};
+    stage->progress = (AcrProgress){.ctx = stage, .stage = on_stage, .note = on_note};
+    stage->run = (AcrRun){.issue = "double(3) is 7",
+                          .python = stage->python,
+                          .prompts = stage->prompts,
+                          .models = &stage->model,
+                          .n_models = 1,
+                          .max_tries = 3,
+                          .max_attempts = 2,
+                          .executor = &stage->executor,
+                          .artifacts = &stage->artifacts,
+                          .progress = &stage->progress,
+                          .interrupt = &stage->interrupt};
+    acr_attempt_work_begin(&stage->work, &stage->run, 0, NULL);
+}
+
+static void tear_down(Stage *stage, gconstpointer script)
+{
+    acr_attempt_work_clear(&stage->work);
+    acr_model_free(stage->model);
+    acr_python_free(stage->python);
+    acr_prompts_free(stage->prompts);
+    g_ptr_array_unref(stage->given);
+    g_hash_table_unref(stage->files);
+    g_string_free(stage->notes, TRUE);
+    g_string_free(stage->trials, TRUE);
+}
+
+/* The next trial ends with that exit code and standard error. */
+static AcrExecuted *give(Stage *stage, int exit_code, const char *err)
+{
+    AcrExecuted *executed = g_new0(AcrExecuted, 1);
+    executed->exit_code = exit_code;
+    executed->out = g_bytes_new_static("", 0);
+    executed->err = g_bytes_new(err, strlen(err));
+    g_ptr_array_add(stage->given, executed);
+    return executed;
+}
+
+static const char *file(const Stage *stage, const char *path)
+{
+    return g_hash_table_lookup(stage->files, path);
+}
+
+static void assert_noted(const Stage *stage, const char *words)
+{
+    if (!strstr(stage->notes->str, words))
+        g_error("not noted: %s; but:\n%s", words, stage->notes->str);
+}
+
+/* ---- The guard ---- */
+
+static AcrStep guard(Stage *stage)
+{
+    g_autoptr(GError) error = NULL;
+    AcrStep step = acr_reproducer_guard(&stage->work, &error);
+    g_assert_no_error(error);
+    return step;
+}
+
+#define SAYS(words) "{\"agent\":\"reproducible\",\"content\":\"" words "\"}\n"
+#define YES SAYS("{\\\"reproducible\\\": \\\"yes\\\"}")
+
+static void test_guard_asks_again_until_the_answer_can_be_read(Stage *stage, gconstpointer script)
+{
+    g_assert_cmpint(guard(stage), ==, ACR_STEP_DONE);
+    g_assert_null(stage->work.unproved);
+}
+
+static void test_guard_gives_up_after_three_answers(Stage *stage, gconstpointer script)
+{
+    g_assert_cmpint(guard(stage), ==, ACR_STEP_NOT_DONE);
+    g_assert_cmpstr(stage->work.unproved, ==,
+                    "whether the issue can be reproduced was not answered in 3 tries");
+}
+
+static void test_issue_without_an_example_is_not_reproduced(Stage *stage, gconstpointer script)
+{
+    g_assert_cmpint(guard(stage), ==, ACR_STEP_NOT_DONE);
+    g_assert_nonnull(strstr(stage->work.unproved, "no example"));
+}
+
+static void test_no_answer_leaves_the_proof_undone(Stage *stage, gconstpointer script)
+{
+    g_assert_cmpint(guard(stage), ==, ACR_STEP_UNAVAILABLE);
+    g_assert_nonnull(strstr(stage->work.unproved, "is not known: "));
+}
+
+static void test_nothing_is_asked_where_code_is_never_run(Stage *stage, gconstpointer script)
+{
+    stage->run.verify = ACR_VERIFY_NEVER;
+    g_assert_cmpint(guard(stage), ==, ACR_STEP_UNAVAILABLE);
+    g_assert_nonnull(strstr(stage->work.unproved, "--verify=never"));
+}
+
+/* The first line is why; the others are what a set-up printed. */
+static void test_why_code_cannot_be_run_is_noted_line_by_line(Stage *stage, gconstpointer script)
+{
+    stage->is_available = false;
+    stage->about = "the set-up failed\nno compiler\nno headers";
+    g_assert_cmpint(guard(stage), ==, ACR_STEP_UNAVAILABLE);
+    g_assert_cmpstr(stage->work.unproved, ==, "code cannot be run here: the set-up failed");
+    g_assert_cmpstr(stage->notes->str, ==,
+                    "no compiler\nno headers\ncode cannot be run here: the set-up failed\n");
+}
+
+static void test_verify_always_fails_where_code_cannot_be_run(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GError) error = NULL;
+    stage->is_available = false;
+    stage->run.verify = ACR_VERIFY_ALWAYS;
+    g_assert_cmpint(acr_reproducer_guard(&stage->work, &error), ==, ACR_STEP_FAILED);
+    g_assert_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_UNAVAILABLE);
+}
+
+static void test_interrupted_run_asks_and_runs_nothing(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GError) error = NULL;
+    stage->interrupt.signal = 2;
+    g_assert_cmpint(acr_reproducer_guard(&stage->work, &error), ==, ACR_STEP_FAILED);
+    g_assert_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED);
+    g_clear_error(&error);
+    g_assert_cmpint(acr_reproducer_write(&stage->work, &error), ==, ACR_STEP_FAILED);
+    g_assert_error(error, ACR_LOOPS_ERROR, ACR_LOOPS_ERROR_INTERRUPTED);
+    g_assert_cmpuint(g_hash_table_size(stage->files), ==, 0);
+}
+
+/* ---- The reproducer ---- */
+
+static AcrStep reproduce(Stage *stage)
+{
+    g_autoptr(GError) error = NULL;
+    AcrStep step = acr_reproducer_write(&stage->work, &error);
+    g_assert_no_error(error);
+    return step;
+}
+
+#define TEST_ANSWER                                                                                \
+    "{\"agent\":\"test\",\"content\":\""                                                           \
+    "```python\\n"                                                                                 \
+    "import pkg\\n"                                                                                \
+    "assert pkg.double(3) == 6\\n```\"}\n"
+#define TEST_TALK "{\"agent\":\"test\",\"content\":\"I cannot.\"}\n"
+
+static void test_script_is_written_again_until_it_fails_as_it_should(Stage *stage,
+                                                                     gconstpointer script)
+{
+    give(stage, 0, "");
+    give(stage, 1, RED);
+    g_assert_cmpint(reproduce(stage), ==, ACR_STEP_DONE);
+    g_assert_cmpuint(stage->work.reproducer.tries, ==, 3);
+    g_assert_cmpuint(stage->work.reproducer.number, ==, 3);
+    g_assert_cmpstr(stage->work.reproducer.script, ==, SCRIPT);
+    g_assert_cmpstr(file(stage, "attempt_0/reproducer_3.py"), ==, SCRIPT);
+    g_assert_null(file(stage, "attempt_0/reproducer_1.py")); /* talk */
+    g_assert_nonnull(file(stage, "attempt_0/conv_test_1.json"));
+    g_assert_nonnull(strstr(file(stage, "attempt_0/execution_0_2.json"), "\"passed\""));
+    g_assert_nonnull(strstr(file(stage, "attempt_0/execution_0_3.json"), "\"reproduced\""));
+    g_assert_nonnull(strstr(file(stage, "attempt_0/conv_test_2.json"), "no block of Python code"));
+    g_assert_nonnull(strstr(file(stage, "attempt_0/conv_test_3.json"), "exits with 0 in the"));
+    g_assert_nonnull(strstr(file(stage, "attempt_0/conv_test_3.json"), "the script exited with 0"));
+    assert_noted(stage, "reproducer 3 with no patch: ");
+}
+
+static void test_tries_of_the_script_are_counted(Stage *stage, gconstpointer script)
+{
+    stage->run.max_tries = 2;
+    give(stage, 1, "NameError\n");
+    give(stage, 0, "");
+    g_assert_cmpint(reproduce(stage), ==, ACR_STEP_NOT_DONE);
+    g_assert_cmpuint(stage->ran, ==, 2);
+    g_assert_cmpstr(stage->work.unproved, ==, "the issue was not reproduced in 2 tries");
+}
+
+static void test_lost_sandbox_ends_the_tries(Stage *stage, gconstpointer script)
+{
+    g_ptr_array_add(stage->given, NULL);
+    g_assert_cmpint(reproduce(stage), ==, ACR_STEP_UNAVAILABLE);
+    g_assert_cmpuint(stage->ran, ==, 1);
+    g_assert_cmpstr(stage->work.unproved, ==, "the reproducer cannot be run: the disk is gone");
+}
+
+/* A reviewer's advice is told; a script that runs is enough then, red or green. */
+static void test_rewritten_script_needs_only_to_run(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GError) error = NULL;
+    stage->run.max_tries = 1;
+    give(stage, 1, RED);
+    give(stage, 0, "");
+    g_assert_cmpint(reproduce(stage), ==, ACR_STEP_DONE);
+    AcrStep step = acr_reproducer_rewrite(&stage->work, g_strdup("Compare with 6."), &error);
+    g_assert_cmpint(step, ==, ACR_STEP_DONE);
+    g_assert_nonnull(strstr(file(stage, "attempt_0/conv_test_2.json"), "Compare with 6."));
+    g_assert_cmpint(stage->work.reproducer.before.result, ==, ACR_TEST_PASSED);
+    step = acr_reproducer_rewrite(&stage->work, g_strdup("Again."), &error);
+    g_assert_cmpint(step, ==, ACR_STEP_NOT_DONE); /* talk: nothing ran */
+    g_assert_no_error(error);
+}
+
+/* ---- The reproducer alone ---- */
+
+static void test_reproducer_alone_is_run_twice(Stage *stage, gconstpointer script)
+{
+    g_auto(AcrOutcome) outcome = {0};
+    g_autoptr(GError) error = NULL;
+    give(stage, 1, RED);
+    give(stage, 1, RED);
+    g_assert_true(acr_reproduce_run(&stage->run, &outcome, &error));
+    g_assert_cmpstr(outcome.script, ==, SCRIPT);
+    g_assert_null(outcome.why);
+    g_assert_cmpuint(outcome.try_number, ==, 1);
+    g_assert_cmpstr(stage->trials->str, ==, "script 0\nscript 1\n");
+    g_assert_cmpuint(g_hash_table_size(stage->files), ==, 3); /* the second run leaves none */
+}
+
+static void test_reproducer_that_ends_otherwise_is_doubted(Stage *stage, gconstpointer script)
+{
+    g_auto(AcrOutcome) outcome = {0};
+    g_autoptr(GError) error = NULL;
+    give(stage, 1, RED);
+    give(stage, 0, "");
+    g_assert_true(acr_reproduce_run(&stage->run, &outcome, &error));
+    g_assert_cmpstr(outcome.script, ==, SCRIPT);
+    g_assert_cmpstr(outcome.why, ==, "the script is not deterministic");
+}
+
+static void test_second_attempt_follows_one_that_reproduced_nothing(Stage *stage,
+                                                                    gconstpointer script)
+{
+    g_auto(AcrOutcome) outcome = {0};
+    g_autoptr(GError) error = NULL;
+    stage->run.max_tries = 1;
+    give(stage, 0, "");
+    give(stage, 1, RED);
+    give(stage, 1, RED);
+    g_assert_true(acr_reproduce_run(&stage->run, &outcome, &error));
+    g_assert_cmpuint(outcome.attempt, ==, 1);
+    g_assert_cmpstr(outcome.script, ==, SCRIPT);
+    g_assert_cmpstr(file(stage, "attempt_1/reproducer_1.py"), ==, SCRIPT);
+}
+
+/* ---- The validation ---- */
+
+/* Validates a patch; the step, and whether it passed. */
+static AcrStep validate(Stage *stage, AcrCandidate *candidate)
+{
+    g_autoptr(GError) error = NULL;
+    stage->run.validate = "make test";
+    AcrStep step = acr_step_validate(&stage->work, candidate, &error);
+    g_assert_no_error(error);
+    return step;
+}
+
+static void test_without_a_validation_every_patch_is_valid(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GError) error = NULL;
+    AcrCandidate candidate = {.proof = ACR_PROOF_NONE};
+    g_assert_cmpint(acr_step_validate(&stage->work, &candidate, &error), ==, ACR_STEP_DONE);
+    g_assert_true(candidate.is_validated);
+    g_assert_cmpuint(stage->ran, ==, 0);
+}
+
+static void test_rejected_patch_is_refused_and_its_writer_told(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    AcrCandidate *patch = acr_candidates_add(candidates, (AcrCandidate){.number = 4});
+    give(stage, 2, "test_double failed\n");
+    g_assert_cmpint(validate(stage, patch), ==, ACR_STEP_NOT_DONE);
+    g_assert_true(patch->is_validated);
+    g_assert_cmpint(patch->proof, ==, ACR_PROOF_REFUSED);
+    g_assert_cmpstr(patch->why, ==, "validation rejected the patch");
+    g_assert_nonnull(strstr(stage->work.writer.feedback, "test_double failed\n(exit code 2)"));
+    assert_noted(stage, "validation rejected patch 4");
+}
+
+static void test_validation_that_takes_too_long_rejects(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    AcrCandidate *patch = acr_candidates_add(candidates, (AcrCandidate){.number = 1});
+    give(stage, 0, "")->limit = ACR_LIMIT_WALL;
+    g_assert_cmpint(validate(stage, patch), ==, ACR_STEP_NOT_DONE);
+    g_assert_nonnull(strstr(stage->work.writer.feedback, "(it was stopped at its limit of "));
+}
+
+static void test_patch_with_which_fewer_tests_run_is_refused(Stage *stage, gconstpointer script)
+{
+    static const struct {
+        const char *with, *without, *why;
+    } rows[] = {
+        {"5 passed in 0.1s\n", "6 passed in 0.1s\n",
+         "without the patch it ran 6 tests, with it it ran 5"},
+        {"0 passed in 0.1s\n", "1 passed in 0.1s\n", "with it it ran 0"},
+        {"done\n", "6 passed in 0.1s\n", "with it it printed no summary"},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GPtrArray) candidates = acr_candidates_new();
+        AcrCandidate *patch = acr_candidates_add(candidates, (AcrCandidate){.number = 1});
+        give(stage, 0, rows[i].with);
+        give(stage, 1, rows[i].without);
+        g_assert_cmpint(validate(stage, patch), ==, ACR_STEP_NOT_DONE);
+        g_assert_nonnull(strstr(patch->why, rows[i].why));
+        g_assert_nonnull(strstr(stage->work.writer.feedback, rows[i].why));
+    }
+}
+
+static void test_lost_sandbox_validates_nothing(Stage *stage, gconstpointer script)
+{
+    AcrCandidate patch = {.number = 3, .proof = ACR_PROOF_NONE};
+    g_ptr_array_add(stage->given, NULL);
+    g_assert_cmpint(validate(stage, &patch), ==, ACR_STEP_UNAVAILABLE);
+    g_assert_false(patch.is_validated);
+    g_assert_cmpstr(stage->work.unproved, ==, "patch 3 is not validated: the disk is gone");
+}
+
+#define ADD(name, script)                                                                          \
+    g_test_add("/loops/steps/" #name, Stage, script, set_up, test_##name, tear_down)
+
+void register_steps_tests(void)
+{
+    ADD(guard_asks_again_until_the_answer_can_be_read, SAYS("perhaps") SAYS("{}") YES);
+    ADD(guard_gives_up_after_three_answers, SAYS("1") SAYS("2") SAYS("3") YES);
+    ADD(issue_without_an_example_is_not_reproduced, SAYS("{\\\"reproducible\\\": false}"));
+    ADD(no_answer_leaves_the_proof_undone, SAYS("?"));
+    ADD(nothing_is_asked_where_code_is_never_run, YES);
+    ADD(why_code_cannot_be_run_is_noted_line_by_line, YES);
+    ADD(verify_always_fails_where_code_cannot_be_run, YES);
+    ADD(interrupted_run_asks_and_runs_nothing, YES TEST_ANSWER);
+    ADD(script_is_written_again_until_it_fails_as_it_should, TEST_TALK TEST_ANSWER TEST_ANSWER);
+    ADD(tries_of_the_script_are_counted, TEST_ANSWER TEST_ANSWER TEST_ANSWER);
+    ADD(lost_sandbox_ends_the_tries, TEST_ANSWER TEST_ANSWER);
+    ADD(rewritten_script_needs_only_to_run, TEST_ANSWER TEST_ANSWER TEST_TALK);
+    ADD(reproducer_alone_is_run_twice, YES TEST_ANSWER);
+    ADD(reproducer_that_ends_otherwise_is_doubted, YES TEST_ANSWER);
+    ADD(second_attempt_follows_one_that_reproduced_nothing, YES YES TEST_ANSWER TEST_ANSWER);
+    ADD(without_a_validation_every_patch_is_valid, YES);
+    ADD(rejected_patch_is_refused_and_its_writer_told, YES);
+    ADD(validation_that_takes_too_long_rejects, YES);
+    ADD(patch_with_which_fewer_tests_run_is_refused, YES);
+    ADD(lost_sandbox_validates_nothing, YES);
+}
