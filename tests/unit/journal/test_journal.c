@@ -389,9 +389,11 @@ static void a_divergence_shows_the_first_difference_of_both_texts(void)
     g_autofree char *now =
         g_strdup_printf("{\"time\":2,\"m\":[\"a\",{\"c\":\"%s\xc3\xb6 new\\n%s\"}]}", pad, pad);
 
-    assert_divergence(
-        then, now,
-        (const char *[]){"request.m[1].c", "byte 5001", "\xc3\xa4 old", "\xc3\xb6 new", NULL});
+    assert_divergence(then, now,
+                      (const char *[]){"request.m[1].c", "byte 5001", "recorded …\"ppp",
+                                       "now …\"ppp", "\xc3\xa4 old", "\xc3\xb6 new", NULL});
+    assert_divergence("{\"a\":\"long enough\"}", "{\"a\":\"long ago\"}",
+                      (const char *[]){"recorded \"long enough\"", "now \"long ago\"", NULL});
     assert_divergence("{\"a\":1}", "{\"a\":1,\"b\":[2]}",
                       (const char *[]){"request.b", "recorded nothing", "now [2]", NULL});
     assert_divergence("{\"a\":{\"b\":true}}", "{\"a\":{}}",

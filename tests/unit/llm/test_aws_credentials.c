@@ -88,12 +88,15 @@ static void files_are_read_as_other_tools_read_them(Place *place, gconstpointer 
                                    "aws_access_key_id = A\n;aws_access_key_id = Z\n"
                                    "aws_secret_access_key =\tb/+= \n[work]\n"
                                    "aws_access_key_id=W\naws_secret_access_key=V\n"
-                                   "aws_session_token=T");
+                                   "aws_session_token=T\n[\"]\naws_access_key_id=Q\n"
+                                   "aws_secret_access_key=R\n");
     assert_settings("A", "b/+=", NULL, "eu-west-1");
     g_setenv("AWS_PROFILE", "work", TRUE);
     assert_settings("W", "V", "T", "us-west-2");
     g_setenv("AWS_PROFILE", "two words", TRUE);
     assert_settings("C", "D=#", NULL, NULL);
+    g_setenv("AWS_PROFILE", "\"", TRUE); /* one mark alone quotes nothing */
+    assert_settings("Q", "R", NULL, NULL);
     g_setenv("AWS_PROFILE", "other", TRUE); /* half a pair is none */
     assert_settings(NULL, NULL, NULL, NULL);
     g_setenv("AWS_PROFILE", "nobody", TRUE);

@@ -349,6 +349,7 @@ static void usage_is_disjoint_and_must_add_up(void)
     assert_usage("{\"inputTokens\":5,\"outputTokens\":2}", &expected);
     assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":7}", &expected);
     assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":8}", &unknown);
+    assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":0}", &unknown);
     expected.cached = 100;
     expected.written = 20;
     assert_usage("{\"inputTokens\":5,\"outputTokens\":2,\"totalTokens\":127,"

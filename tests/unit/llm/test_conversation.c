@@ -129,8 +129,17 @@ static void messages_in_the_middle_can_be_taken_out(void)
     g_assert_cmpstr(acr_conversation_message(conversation, 1)->content, ==, "d");
 }
 
+static void what_was_never_made_can_be_freed(void)
+{
+    acr_conversation_free(NULL);
+    acr_model_free(NULL);
+    acr_model_answer_clear(&(AcrModelAnswer){0});
+}
+
 void add_conversation_tests(void)
 {
+    g_test_add_func("/llm/conversation/what_was_never_made_can_be_freed",
+                    what_was_never_made_can_be_freed);
     g_test_add_func("/llm/conversation/messages_in_the_middle_can_be_taken_out",
                     messages_in_the_middle_can_be_taken_out);
     g_test_add_func("/llm/conversation/messages_stand_in_order_and_are_copied",

@@ -84,6 +84,28 @@ static void given_headers_take_the_place_of_ours_and_stay_secret(void)
     acr_endpoint_clear(&endpoint);
 }
 
+/* Before anything is sent, and not as an answer that refuses. */
+static void every_provider_that_needs_a_key_says_so(void)
+{
+    static const char *const needing[] = {"openai",    "openai-responses", "azure",
+                                          "anthropic", "gemini",           "groq",
+                                          "deepseek",  "openrouter"};
+    AcrModelOptions options = {.temperature = -1, .base_url = "https://llm.example.com"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(needing); i++) {
+        const AcrProvider *provider = acr_provider_find(needing[i], strlen(needing[i]));
+        AcrEndpoint endpoint = {0};
+        g_autoptr(GError) error = NULL;
+
+        for (gsize k = 0; provider->key_variables[k]; k++)
+            g_unsetenv(provider->key_variables[k]);
+        g_assert_false(acr_endpoint_make(provider, "p/m", "m", &options, &endpoint, &error));
+        g_assert_error(error, ACR_LLM_ERROR, ACR_LLM_ERROR_AUTH);
+        g_assert_nonnull(strstr(error->message, provider->key_variables[0]));
+        acr_endpoint_clear(&endpoint);
+    }
+}
+
 #define TEST(name) g_test_add_func("/llm/endpoint/" #name, name)
 
 /* libcurl shows an address that it cannot read; a proxy may give back what it was sent. */
@@ -114,6 +136,7 @@ static void what_addresses_of_proxies_hold_is_secret(void)
 
 void add_endpoint_tests(void)
 {
+    TEST(every_provider_that_needs_a_key_says_so);
     TEST(addresses_are_read_with_their_sockets);
     TEST(the_providers_own_address_is_known_as_such);
     TEST(given_headers_take_the_place_of_ours_and_stay_secret);

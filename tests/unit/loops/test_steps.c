@@ -415,6 +415,18 @@ static void test_lost_sandbox_validates_nothing(Stage *stage, gconstpointer scri
     g_assert_cmpstr(stage->work.unproved, ==, "patch 3 is not validated: the disk is gone");
 }
 
+/* ---- Progress ---- */
+
+static void test_nobody_need_watch(Stage *stage, gconstpointer script)
+{
+    acr_progress_note(NULL, "%s", "a line");
+    acr_progress_stage(NULL, 0, "patch", 1);
+    acr_progress_warn(NULL, "a line");
+    acr_progress_warn(&stage->progress, NULL); /* a line that is NULL is none */
+    acr_progress_note(&stage->progress, "%d places", 2);
+    g_assert_cmpstr(stage->notes->str, ==, "2 places\n");
+}
+
 #define ADD(name, script)                                                                          \
     g_test_add("/loops/steps/" #name, Stage, script, set_up, test_##name, tear_down)
 
@@ -440,4 +452,5 @@ void register_steps_tests(void)
     ADD(validation_that_takes_too_long_rejects, YES);
     ADD(patch_with_which_fewer_tests_run_is_refused, YES);
     ADD(lost_sandbox_validates_nothing, YES);
+    ADD(nobody_need_watch, YES);
 }

@@ -148,8 +148,56 @@ static void test_the_file_with_most_of_the_quote_is_shown(void)
     g_assert_nonnull(strstr(result.message, "  you wrote: |    something_else_entirely()"));
 }
 
+static void test_the_form_is_told_where_no_edit_could_be_read_alone(void)
+{
+    static const struct {
+        const char *answer;
+        bool is_told;
+    } rows[] = {
+        {"", true},
+        {"I cannot see the code.", true},
+        {"<file>a.py</file>\n<original>\nnowhere()\n</original>\n<patched>\nx\n</patched>\n",
+         false},
+        {"<file>a.py</file>\n<original>\ndef method_1(first, second):\n</original>\n<patched>\n"
+         "def method_1(first):\n</patched>\n",
+         false},
+    };
+    g_auto(Fixture) fixture = {0};
+    fixture_init(&fixture);
+    write_module(&fixture, "a.py", 2);
+    fixture_open(&fixture);
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_auto(AcrPatchResult) result = {0};
+        apply(&fixture, rows[i].answer, NULL, 0, &result);
+        g_assert_cmpuint(count(result.message, "A program reads the edits"), ==, rows[i].is_told);
+    }
+}
+
+static void test_a_definition_that_is_shown_is_not_shown_again(void)
+{
+    g_auto(Fixture) fixture = {0};
+    g_auto(AcrPatchResult) result = {0};
+    g_autoptr(GString) answer = g_string_new(NULL);
+    fixture_init(&fixture);
+    write_module(&fixture, "a.py", 12);
+    fixture_open(&fixture);
+    append_edit(answer, "a.py", 3, 12);
+    for (guint i = 5; i < 12; i++) { /* half of it is like the file's */
+        g_autofree char *line =
+            g_strdup_printf("    value_%u = first.compute(second, %u, 'text')\n", i, 3000 + i);
+        g_string_replace(answer, line, "    nothing_of_the_kind[at] += an_other\n", 1);
+    }
+    apply(&fixture, answer->str, NULL, 0, &result);
+    g_assert_nonnull(strstr(result.message, "method_3 is defined in a.py, lines 49-62."));
+    g_assert_cmpuint(count(result.message, "def method_3(first, second):\n"), ==, 1);
+}
+
 void add_feedback_tests(void)
 {
+    g_test_add_func("/patch/feedback/a_definition_that_is_shown_is_not_shown_again",
+                    test_a_definition_that_is_shown_is_not_shown_again);
+    g_test_add_func("/patch/feedback/the_form_is_told_where_no_edit_could_be_read_alone",
+                    test_the_form_is_told_where_no_edit_could_be_read_alone);
     g_test_add_func("/patch/feedback/located_code_is_shown_though_edits_fill_the_message",
                     test_located_code_is_shown_though_edits_fill_the_message);
     g_test_add_func("/patch/feedback/every_edit_has_its_share", test_every_edit_has_its_share);

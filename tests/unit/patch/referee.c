@@ -109,6 +109,22 @@ static void test_equally_good_readings_are_decided_by_their_order(void)
     check_holds(&result, "a.py", FIRST);
 }
 
+/* Each compilation is a question to another process. */
+static void test_where_nothing_is_to_be_chosen_the_result_alone_is_compiled(void)
+{
+    g_auto(Fixture) fixture = {0};
+    g_auto(AcrPatchResult) result = {0};
+    Linter linter = {0};
+    make_files(&fixture);
+    g_assert_true(apply(&fixture, &linter,
+                        "<file>a.py</file>\n<original>\n    return 1\n</original>\n<patched>\n"
+                        "    return 2\n</patched>\n",
+                        &result, NULL));
+    check_holds(&result, "a.py", "    return 2\n");
+    g_assert_cmpuint(linter.compiled, ==, 1);
+    g_assert_cmpuint(linter.asked, ==, 0);
+}
+
 static void test_an_error_of_the_lint_ends_the_whole(void)
 {
     g_auto(Fixture) fixture = {0};
@@ -190,6 +206,8 @@ void add_referee_tests(void)
                     test_a_file_it_broke_on_keeps_its_first_reading);
     g_test_add_func("/patch/referee/equally_good_readings_are_decided_by_their_order",
                     test_equally_good_readings_are_decided_by_their_order);
+    g_test_add_func("/patch/referee/where_nothing_is_to_be_chosen_the_result_alone_is_compiled",
+                    test_where_nothing_is_to_be_chosen_the_result_alone_is_compiled);
     g_test_add_func("/patch/referee/an_error_of_the_lint_ends_the_whole",
                     test_an_error_of_the_lint_ends_the_whole);
     g_test_add_func("/patch/referee/what_is_too_large_is_not_linted",

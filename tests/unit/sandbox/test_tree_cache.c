@@ -323,8 +323,46 @@ static void a_store_that_is_no_folder_is_told(void)
     g_assert_cmpstr(text, ==, "mine");
 }
 
+#define OPEN_TEMPORARY "/sandbox/tree_cache/subprocess/open_temporary"
+
+/* A process of its own: GLib looks for the temporary folder once. */
+static void open_temporary(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AcrTreeCache) store = acr_tree_cache_open(NULL, NULL, 0, &error);
+    if (!store)
+        g_printerr("%s\n", error->message);
+}
+
+/* In /tmp anybody may have made the folder first, and might change what is run. */
+static void a_temporary_folder_of_others_is_refused(void)
+{
+    g_auto(Box) box;
+    g_autofree char *name = g_strdup_printf("tmp/acr-host-%u", geteuid());
+    box_init(&box);
+    box_make(&box, "tmp");
+    box_make(&box, "theirs");
+    g_autofree char *tmp = box_path(&box, "tmp"), *before = g_strdup(g_getenv("TMPDIR"));
+    g_setenv("TMPDIR", tmp, TRUE);
+    g_test_trap_subprocess(OPEN_TEMPORARY, 0, 0);
+    g_test_trap_assert_passed();
+    g_test_trap_assert_stderr_unmatched("*belongs to*");
+    g_autofree char *own = box_path(&box, name);
+    g_assert_true(acr_dir_remove(own, NULL));
+    box_link(&box, "../theirs", name);
+    g_test_trap_subprocess(OPEN_TEMPORARY, 0, 0);
+    g_test_trap_assert_stderr("*belongs to another user*");
+    if (before)
+        g_setenv("TMPDIR", before, TRUE);
+    else
+        g_unsetenv("TMPDIR");
+}
+
 void add_tree_cache_tests(void)
 {
+    g_test_add_func(OPEN_TEMPORARY, open_temporary);
+    g_test_add_func("/sandbox/tree_cache/a_temporary_folder_of_others_is_refused",
+                    a_temporary_folder_of_others_is_refused);
     g_test_add_func("/sandbox/tree_cache/each_key_is_made_once", each_key_is_made_once);
     g_test_add_func("/sandbox/tree_cache/several_at_once_make_it_once",
                     several_at_once_make_it_once);

@@ -55,6 +55,23 @@ static char *print(const AcrRunResult *result)
     return acr_json_print(json);
 }
 
+static void test_every_name_of_a_result_is_read_again(void)
+{
+    for (AcrVerdict verdict = 0; verdict <= ACR_VERDICT_NONE; verdict++)
+        for (AcrExtractStatus status = 0; status <= ACR_APPLICABLE_PATCH; status++)
+            for (AcrProof proof = 0; proof <= ACR_PROOF_VERIFIED; proof++) {
+                g_auto(AcrRunResult) read = {0};
+                g_auto(AcrRunResult) result = {.found = {.status = status, .proof = proof},
+                                               .verdict = verdict,
+                                               .exit_code = ACR_EXIT_NONE};
+                g_autoptr(AcrJson) json = acr_run_result_to_json(&result);
+                g_assert_true(acr_run_result_from_json(json, &read));
+                g_assert_cmpint(read.verdict, ==, verdict);
+                g_assert_cmpint(read.found.status, ==, status);
+                g_assert_cmpint(read.found.proof, ==, proof);
+            }
+}
+
 static void test_a_result_survives_as_json(void)
 {
     g_auto(AcrRunResult) result = {0}, read = {0};
@@ -120,6 +137,7 @@ void add_result_tests(void)
 {
     ADD(each_proof_has_its_verdict);
     ADD(no_patch_is_none);
+    ADD(every_name_of_a_result_is_read_again);
     ADD(a_result_survives_as_json);
     ADD(what_is_no_result_is_refused);
     ADD(what_cannot_be_a_result_is_refused);

@@ -316,10 +316,40 @@ static void test_headers_of_the_environment_stand_first(void)
     g_assert_cmpstr(error->message, ==, "ACR_HEADERS number 2 must be 'Name: value'");
 }
 
+/* A model takes 0 for its own default; who asks for no wait at all gets the shortest. */
+static void test_no_wait_between_tries_is_not_the_models_own(void)
+{
+    static const struct {
+        gint64 given;
+        guint taken;
+    } rows[] = {{-1, 0}, {0, 1}, {1, 1}, {250, 250}};
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK);
+        AcrLimits limits = {0};
+        spec.retry_base_ms = rows[i].given;
+        g_assert_cmpuint(acr_model_options_of(&spec, &limits, NULL).retry_base_ms, ==,
+                         rows[i].taken);
+    }
+}
+
+static void test_prices_that_cannot_be_read_are_an_error(void)
+{
+    g_auto(AcrRunSpec) spec = acr_run_spec_of(ACR_FOR_ASK);
+    g_autoptr(GError) error = NULL;
+    AcrLimits limits = {0};
+    spec.prices = g_strdup("/nonexistent/prices.json");
+    g_assert_false(acr_limits_init(&limits, &spec, &error));
+    g_assert_nonnull(error);
+    g_assert_nonnull(strstr(error->message, "prices.json"));
+    acr_limits_clear(&limits);
+}
+
 #define ADD(group, name) g_test_add_func("/task/" group "/" #name, test_##name)
 
 void add_run_spec_tests(void)
 {
+    ADD("limits", prices_that_cannot_be_read_are_an_error);
+    ADD("models", no_wait_between_tries_is_not_the_models_own);
     ADD("run_spec", each_row_is_whole);
     ADD("run_spec", each_row_takes_its_value);
     ADD("run_spec", bad_values_give_one_line);

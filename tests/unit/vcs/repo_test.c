@@ -192,8 +192,65 @@ static void another_owner(void)
     g_assert_cmpuint(acr_snapshot_size(head), ==, 1);
 }
 
+/* Object folders o1, o2, … of which each names the next; whether the repository that names the first opens. */
+static bool opens_with_chain(const Sandbox *box, guint n, GError **error)
+{
+    for (guint i = 1; i <= n; i++) {
+        g_autofree char *file = g_strdup_printf("o%u/info/alternates", i);
+        g_autofree char *next = g_strdup_printf("%s/o%u\n", box->root, i + 1);
+        put(box, file, i < n ? next : "");
+    }
+    g_autofree char *path = sandbox_path(box, "r");
+    g_autoptr(AcrRepo) repo = acr_repo_open(path, error);
+    g_autoptr(AcrSnapshot) snapshot = repo ? acr_snapshot_of_commit(repo, "HEAD", error) : NULL;
+    return snapshot != NULL;
+}
+
+static void alternates_of_alternates(void)
+{
+    g_auto(Sandbox) box;
+    g_autoptr(GError) error = NULL;
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "x\n");
+    commit_all(&box, "r");
+    g_autofree char *first = g_strdup_printf("%s/o1\n", box.root);
+    put(&box, "r/.git/objects/info/alternates", first);
+    bool opens = opens_with_chain(&box, 5, &error); /* as many as git follows */
+    g_assert_no_error(error);
+    g_assert_true(opens);
+    g_assert_false(opens_with_chain(&box, 6, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+}
+
+static void many_alternates(void)
+{
+    g_auto(Sandbox) box;
+    g_autoptr(GString) names = g_string_new(NULL);
+    sandbox_init(&box);
+    make_repo(&box, "r");
+    put(&box, "r/f", "x\n");
+    commit_all(&box, "r");
+    for (guint i = 1; i <= 64; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *file = g_strdup_printf("o%u/info/alternates", i + 1);
+        put(&box, file, "");
+        g_string_append_printf(names, "%s/o%u\n", box.root, i + 1);
+        put(&box, "r/.git/objects/info/alternates", names->str);
+        if (i == 63) /* with the repository's own: the most */
+            g_assert_true(opens_with_chain(&box, 0, &error));
+        g_assert_no_error(error);
+    }
+    g_autoptr(GError) error = NULL;
+    g_assert_false(opens_with_chain(&box, 0, &error));
+    g_assert_error(error, ACR_VCS_ERROR, ACR_VCS_ERROR_TOO_BIG);
+}
+
 void add_repo_tests(void)
 {
+    g_test_add_func("/vcs/repo/alternates_of_alternates_are_followed_as_far_as_git_does",
+                    alternates_of_alternates);
+    g_test_add_func("/vcs/repo/alternates_have_a_number", many_alternates);
     g_test_add_func("/vcs/repo/missing_folder_and_file_are_told_apart", missing_and_file);
     g_test_add_func("/vcs/repo/folder_in_a_working_tree_opens_the_repository_around_it",
                     working_tree_and_folder_in_it);
