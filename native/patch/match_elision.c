@@ -118,8 +118,6 @@ bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *mat
         if (e.several)
             break;
     }
-    if (match->places->len > 0)
-        match->level = ACR_LEVEL_ELISION;
     return match->places->len > 0;
 }
 

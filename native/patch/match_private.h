@@ -63,8 +63,7 @@ gsize acr_elision_count(const AcrLines *lines);
 
 /* ---- Levels ---------------------------------------------------------------------------------- */
 
-/* Searches for a quote with elisions, anchored by code on both sides of each; adds its places and
- * sets the level. */
+/* Searches for a quote with elisions, anchored by code on both sides of each; adds its places. */
 bool acr_elision_find(const AcrLines *file, const AcrLines *quote, AcrMatch *match);
 /* Sets match->why where the replacement leaves code out otherwise than the quote. */
 void acr_elision_check(AcrMatch *match);

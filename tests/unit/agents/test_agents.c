@@ -142,6 +142,7 @@ static const CleanCase clean_cases[] = {
     {"a_tilde_fence_protects_too", "~~~\n<!-- kept -->\n~~~", "~~~\n<!-- kept -->\n~~~"},
     {"an_unclosed_fence_protects_the_rest", "```\n<!-- kept -->", "```\n<!-- kept -->"},
     {"an_unclosed_comment_stays", "a <!-- never closed", "a <!-- never closed"},
+    {"blank_lines_around_it_go", "\n\n  Title\n\nBody\n\n", "  Title\n\nBody"},
     {"line_ends_become_lf", "a\r\nb\rc\n", "a\nb\nc"},
     {"nothing_but_a_comment_leaves_nothing", "<!-- x -->", ""},
     {"indented_code_keeps_its_blanks", "a\n\n    code\n\n\n    more",

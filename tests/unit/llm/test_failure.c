@@ -544,11 +544,32 @@ static void a_message_tells_status_code_words_and_request_id(void)
     g_assert_cmpuint(strlen(long_one.message), <, 2 * ACR_LLM_MAX_MESSAGE);
 }
 
+/* On copies of their own size, so that a sanitizer sees a read beside them. */
+static void a_window_in_front_of_its_phrase_is_read_from_the_text_alone(void)
+{
+    static const struct {
+        const char *text;
+        gint64 window;
+    } rows[] = {
+        {"8192 maximum context length", 8192},  {"of 32,768  maximum context length", 32768},
+        {",4096 maximum context length", 4096}, {"  maximum context length", 0},
+        {" maximum context length", 0},         {"a 0 maximum context length", 0},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *text = g_strdup(rows[i].text);
+        gint64 window = -1;
+
+        g_assert_true(acr_is_context_length_error(text, &window));
+        g_assert_cmpint(window, ==, rows[i].window);
+    }
+}
+
 #define TEST(name) g_test_add_func("/llm/failure/" #name, name)
 
 void add_failure_tests(void)
 {
     TEST(a_status_alone_has_a_class);
+    TEST(a_window_in_front_of_its_phrase_is_read_from_the_text_alone);
     TEST(openai_tells_of_keys_and_limits_by_code_and_type);
     TEST(openai_tells_of_its_servers_and_of_the_request);
     TEST(openai_tells_in_a_stream_and_in_a_failed_response);

@@ -4,6 +4,7 @@
  */
 #include <glib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "llm/scripted_model.h"
 #include "loops/attempt_work.h"
@@ -415,6 +416,96 @@ static void test_lost_sandbox_validates_nothing(Stage *stage, gconstpointer scri
     g_assert_cmpstr(stage->work.unproved, ==, "patch 3 is not validated: the disk is gone");
 }
 
+/* ---- Proof ---- */
+
+/* A copy of the program's Python files of which verdict.py is empty; owned. */
+static char *package_without_verdict(void)
+{
+    char *folder = g_dir_make_tmp("acr-loops-XXXXXX", NULL);
+    g_autofree char *package = g_build_filename(folder, "acr", NULL);
+    g_autofree char *verdict = g_build_filename(package, "verdict.py", NULL);
+    g_autoptr(GDir) dir = g_dir_open(ACR_SOURCE_DIR "/python/acr", 0, NULL);
+    g_assert_true(acr_dir_make(package, NULL));
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
+        g_autofree char *from = g_build_filename(ACR_SOURCE_DIR "/python/acr", name, NULL);
+        g_autofree char *to = g_build_filename(package, name, NULL);
+        if (strcmp(name, "verdict.py") != 0)
+            g_assert_cmpint(symlink(from, to), ==, 0);
+    }
+    g_assert_true(g_file_set_contents(verdict, "", 0, NULL));
+    return folder;
+}
+
+/* A patch of a.py, in a folder that holds nothing else; `folder` is made. */
+static AcrCandidate *add_patch(Stage *stage, GPtrArray *candidates, char **folder)
+{
+    g_autoptr(GError) error = NULL;
+    *folder = g_dir_make_tmp("acr-loops-XXXXXX", NULL);
+    g_autofree char *file = g_build_filename(*folder, "a.py", NULL);
+    g_assert_true(g_file_set_contents(file, "x = 1\n", -1, NULL));
+    g_autoptr(AcrRepo) repo = acr_repo_open(*folder, &error);
+    g_assert_no_error(error);
+    g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_worktree(repo, &error);
+    g_assert_no_error(error);
+    g_autoptr(GBytes) text = g_bytes_new_static("x = 2\n", 6);
+    AcrOverlay *overlay = acr_overlay_new(snapshot);
+    g_assert_true(acr_overlay_write(overlay, "a.py", ACR_MODE_FILE, text, NULL));
+    stage->run.snapshot = acr_snapshot_ref(snapshot);
+    return acr_candidates_add(candidates, (AcrCandidate){.overlay = overlay, .number = 1});
+}
+
+/* Judges a patch with which a red script is green; what is not asked of the executor was not run. */
+static AcrStep prove(Stage *stage, char **out_doubt, GError **error)
+{
+    g_autofree char *folder = NULL;
+    g_autoptr(GPtrArray) candidates = acr_candidates_new();
+    g_auto(AcrTestVerdict) with = {.result = ACR_TEST_PASSED, .doubts = g_ptr_array_new()};
+    stage->work.writer.latest = add_patch(stage, candidates, &folder);
+    stage->work.reproducer.script = g_strdup(SCRIPT);
+    stage->work.reproducer.before =
+        (AcrTestVerdict){.result = ACR_TEST_REPRODUCED, .doubts = g_ptr_array_new()};
+    AcrStep step = acr_proof_judge(&stage->work, &with, out_doubt, error);
+    g_assert_true(acr_dir_remove(folder, NULL));
+    acr_snapshot_unref(stage->run.snapshot);
+    return step;
+}
+
+static void test_runs_without_reports_prove_nothing(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *doubt = NULL;
+    give(stage, 0, "");
+    give(stage, 1, RED);
+    g_assert_cmpint(prove(stage, &doubt, &error), ==, ACR_STEP_DONE);
+    g_assert_no_error(error);
+    g_assert_nonnull(doubt);
+    assert_noted(stage, "doubt: ");
+}
+
+static void test_lost_sandbox_proves_nothing(Stage *stage, gconstpointer script)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *doubt = NULL;
+    g_ptr_array_add(stage->given, NULL);
+    g_assert_cmpint(prove(stage, &doubt, &error), ==, ACR_STEP_DONE);
+    g_assert_cmpstr(doubt, ==, "the reproducer cannot be watched: the disk is gone");
+}
+
+static void test_what_python_cannot_judge_is_an_error_and_no_proof(Stage *stage,
+                                                                   gconstpointer script)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *doubt = NULL, *package = package_without_verdict();
+    acr_python_free(stage->python); /* there is one interpreter at a time */
+    stage->run.python = stage->python = acr_python_new(package, &error);
+    g_assert_no_error(error);
+    give(stage, 0, "");
+    give(stage, 1, RED);
+    g_assert_cmpint(prove(stage, &doubt, &error), ==, ACR_STEP_FAILED);
+    g_assert_true(error && error->domain == ACR_PY_ERROR);
+    g_assert_true(acr_dir_remove(package, NULL));
+}
+
 /* ---- Progress ---- */
 
 static void test_nobody_need_watch(Stage *stage, gconstpointer script)
@@ -452,5 +543,8 @@ void register_steps_tests(void)
     ADD(validation_that_takes_too_long_rejects, YES);
     ADD(patch_with_which_fewer_tests_run_is_refused, YES);
     ADD(lost_sandbox_validates_nothing, YES);
+    ADD(runs_without_reports_prove_nothing, YES);
+    ADD(lost_sandbox_proves_nothing, YES);
+    ADD(what_python_cannot_judge_is_an_error_and_no_proof, YES);
     ADD(nobody_need_watch, YES);
 }

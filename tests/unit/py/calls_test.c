@@ -2,7 +2,6 @@
 #include "py_fixture.h"
 
 #include <string.h>
-#include <unistd.h>
 
 static void binds(const char *text, const char *expected)
 {
@@ -103,35 +102,31 @@ static void long_arguments(void)
     refused(far_more, "longer than 256 KiB");
 }
 
-/* The program's own files, but for calls.py, which is empty; owned. */
-static char *damaged_package(void)
-{
-    char *folder = g_dir_make_tmp("acr-py-XXXXXX", NULL);
-    g_autofree char *package = g_build_filename(folder, "acr", NULL);
-    g_autofree char *calls = g_build_filename(package, "calls.py", NULL);
-    g_autoptr(GDir) dir = g_dir_open(ACR_SOURCE_DIR "/python/acr", 0, NULL);
-    g_assert_true(acr_dir_make(package, NULL));
-    for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
-        g_autofree char *from = g_build_filename(ACR_SOURCE_DIR "/python/acr", name, NULL);
-        g_autofree char *to = g_build_filename(package, name, NULL);
-        if (strcmp(name, "calls.py") != 0)
-            g_assert_cmpint(symlink(from, to), ==, 0);
-    }
-    g_assert_true(g_file_set_contents(calls, "", 0, NULL));
-    return folder;
-}
-
 static void failures(void)
 {
     g_auto(AcrCall) call = {0};
     g_autoptr(GError) error = NULL;
-    g_autofree char *folder = damaged_package();
+    g_autofree char *folder = package_without("calls.py");
     no_python(); /* there is one interpreter at a time */
     g_autoptr(AcrPython) python = acr_python_new(folder, &error);
     g_assert_no_error(error);
     g_assert_false(acr_python_bind_call(python, "search_class('A')", &call, &error));
     g_assert_true(error && error->domain == ACR_PY_ERROR);
     g_assert_cmpint(error->code, !=, ACR_PY_ERROR_BAD_CALL);
+    g_assert_true(acr_dir_remove(folder, NULL));
+}
+
+static void watch_without_verdict(void)
+{
+    AcrWatch watch = {0};
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = package_without("verdict.py");
+    no_python();
+    g_autoptr(AcrPython) python = acr_python_new(folder, &error);
+    g_assert_no_error(error);
+    g_assert_false(acr_python_watch_begin(python, "assert False\n", &watch, &error));
+    g_assert_true(error && error->domain == ACR_PY_ERROR);
+    g_assert_null(watch.code);
     g_assert_true(acr_dir_remove(folder, NULL));
 }
 
@@ -148,6 +143,7 @@ static void outline_version(void)
 void add_calls_tests(void)
 {
     g_test_add_func("/py/calls/failures_of_python_are_not_the_calls", failures);
+    g_test_add_func("/py/watch/what_python_cannot_begin_is_an_error", watch_without_verdict);
     g_test_add_func("/py/outline/version_of_a_package_that_is_not_there", outline_version);
     g_test_add_func("/py/calls/every_registered_call_binds", every_call);
     g_test_add_func("/py/calls/calls_as_models_write_them", as_models_write);

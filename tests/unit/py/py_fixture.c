@@ -3,6 +3,7 @@
 #include "py_fixture.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* The tests' own state: one interpreter serves most of them. */
 static AcrPython *shared_python;
@@ -37,6 +38,23 @@ const char *package_dir(void)
     copy_files(ACR_SOURCE_DIR "/python/acr", package);
     copy_files(ACR_SOURCE_DIR "/tests/unit/py", package);
     return shared_dir;
+}
+
+char *package_without(const char *left_out)
+{
+    char *folder = g_dir_make_tmp("acr-py-XXXXXX", NULL);
+    g_autofree char *package = g_build_filename(folder, "acr", NULL);
+    g_autofree char *empty = g_build_filename(package, left_out, NULL);
+    g_autoptr(GDir) dir = g_dir_open(ACR_SOURCE_DIR "/python/acr", 0, NULL);
+    g_assert_true(acr_dir_make(package, NULL));
+    for (const char *name; (name = g_dir_read_name(dir)) != NULL;) {
+        g_autofree char *from = g_build_filename(ACR_SOURCE_DIR "/python/acr", name, NULL);
+        g_autofree char *to = g_build_filename(package, name, NULL);
+        if (strcmp(name, left_out) != 0)
+            g_assert_cmpint(symlink(from, to), ==, 0);
+    }
+    g_assert_true(g_file_set_contents(empty, "", 0, NULL));
+    return folder;
 }
 
 AcrPython *the_python(void)

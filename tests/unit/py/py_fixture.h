@@ -7,6 +7,8 @@
 #include "py/py.h"
 
 /* Started when first asked for, freed when the tests end. */
+/* A folder with the program's Python files, of which that one is empty; owned, and to be removed. */
+char *package_without(const char *left_out);
 AcrPython *the_python(void);
 /* Frees the shared one, so that a test may start its own. */
 void no_python(void);

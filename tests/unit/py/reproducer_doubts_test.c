@@ -3,6 +3,7 @@
 #include "py_fixture.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static GPtrArray *doubts_of(const char *script)
 {
@@ -48,8 +49,26 @@ static void a_deep_one_is_no_crash(void)
     g_assert_cmpuint(some->len, <=, 1);
 }
 
+/* Else every script would be doubted, and nothing proved, without a word why. */
+static void without_its_reader(void)
+{
+    g_autoptr(GPtrArray) doubts = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = package_without("reproducer_doubts.py");
+    g_autofree char *file = g_build_filename(folder, "acr", "reproducer_doubts.py", NULL);
+    g_assert_cmpint(unlink(file), ==, 0);
+    no_python(); /* there is one interpreter at a time */
+    g_autoptr(AcrPython) python = acr_python_new(folder, &error);
+    g_assert_no_error(error);
+    g_assert_false(acr_python_doubts(python, "assert False\n", doubts, &error));
+    g_assert_error(error, ACR_PY_ERROR, ACR_PY_ERROR_ENVIRONMENT);
+    g_assert_cmpuint(doubts->len, ==, 0);
+    g_assert_true(acr_dir_remove(folder, NULL));
+}
+
 void add_reproducer_doubts_tests(void)
 {
+    g_test_add_func("/py/reproducer_doubts/without_its_reader_it_is_an_error", without_its_reader);
     g_test_add_func("/py/reproducer_doubts/an_honest_script_has_none", an_honest_script);
     g_test_add_func("/py/reproducer_doubts/they_come_in_the_order_of_lines", in_the_order_of_lines);
     g_test_add_func("/py/reproducer_doubts/one_that_is_no_python_is_doubted",

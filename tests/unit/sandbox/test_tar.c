@@ -137,6 +137,13 @@ static void what_a_file_holds_is_compared(void)
     expect_holds("a.py", "x = 1\n", "x = 1", false);
     expect_holds("a.py", "x = 1\n", "", false);
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(acr_helper_file_free);
+    add(files, "a.py", ACR_MODE_FILE, "x = 1\n", 6);
+    g_autoptr(GBytes) whole = acr_tar_write(files), wanted = g_bytes_new("x = 1\n", 6);
+    for (gsize cut = 0; cut < 2; cut++) { /* an archive may end with the file's last byte */
+        g_autoptr(GBytes) start = g_bytes_new_from_bytes(whole, 0, 512 + 6 - cut);
+        g_assert_true(acr_tar_holds(start, wanted) == (cut == 0));
+    }
+    g_ptr_array_set_size(files, 0);
     g_autoptr(GBytes) nothing = g_bytes_new("", 0), empty = acr_tar_write(files);
     g_assert_false(acr_tar_holds(empty, nothing));
 }

@@ -195,12 +195,42 @@ static char *git(const char *dir, const char *const *arguments)
     return g_strchomp(g_strndup(text ? text : "", len));
 }
 
+/* Each call that has to read the file says so; none answers as if nothing were there. */
+static void expect_no_reading(Fixture *fixture)
+{
+    static const char *const calls[][4] = {{"search_code", "Here"},
+                                           {"search_code", "re:He.e"},
+                                           {"search_code", "def  g"},
+                                           {"search_code_in_file", "Here", "m.py"},
+                                           {"search_class", "Here"},
+                                           {"search_class_in_file", "Here", "m.py"},
+                                           {"search_method", "g"},
+                                           {"search_method_in_file", "g", "m.py"},
+                                           {"search_method_in_class", "g", "Here"},
+                                           {"search_method_in_class", "attribute", "Here"},
+                                           {"search_method", "nowhere"},
+                                           {"search_class", "Nowhere"},
+                                           {"get_code_around_line", "m.py", "1", "3"}};
+    for (gsize i = 0; i < G_N_ELEMENTS(calls); i++) {
+        g_autoptr(GError) error = NULL;
+        g_auto(AcrCall) call = {.spec = acr_search_call_spec(calls[i][0])};
+        g_auto(AcrAnswer) answer = {0};
+        for (gsize k = 0; k < 3; k++)
+            call.values[k] = g_strdup(calls[i][k + 1]);
+        g_test_message("%s %s", calls[i][0], calls[i][1]);
+        g_assert_false(acr_search_run(fixture->search, &call, &answer, &error));
+        g_assert_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_FAILED);
+        g_assert_nonnull(strstr(error->message, "cannot read 'm.py'"));
+        g_assert_null(answer.output);
+    }
+}
+
 static void a_missing_object_is_an_error(void)
 {
     g_auto(Fixture) fixture;
-    g_autoptr(GError) error = NULL;
+    static const char text[] = "class Here:\n    def g(self):\n        self.attribute = 1\n";
     char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
-    fixture_write(dir, "m.py", "class Here:\n    pass\n", 21);
+    fixture_write(dir, "m.py", text, strlen(text));
     g_free(git(dir, (const char *const[]){"init", "-q", NULL}));
     g_free(git(dir, (const char *const[]){"add", "m.py", NULL}));
     g_free(git(dir, (const char *const[]){"-c", "user.name=a", "-c", "user.email=a@b", "-c",
@@ -209,13 +239,7 @@ static void a_missing_object_is_an_error(void)
     g_autofree char *id = git(dir, (const char *const[]){"rev-parse", "HEAD:m.py", NULL});
     g_autofree char *object = g_strdup_printf("%s/.git/objects/%.2s/%s", dir, id, id + 2);
     g_assert_cmpint(g_unlink(object), ==, 0);
-    g_auto(AcrCall) call = {.spec = acr_search_call_spec("search_code")};
-    call.values[0] = g_strdup("Here");
-    g_auto(AcrAnswer) answer = {0};
-    g_assert_false(acr_search_run(fixture.search, &call, &answer, &error));
-    g_assert_error(error, ACR_SEARCH_ERROR, ACR_SEARCH_ERROR_FAILED);
-    g_assert_nonnull(strstr(error->message, "cannot read 'm.py'"));
-    g_assert_null(answer.output);
+    expect_no_reading(&fixture);
     g_autoptr(GPtrArray) locations =
         g_ptr_array_new_with_free_func((GDestroyNotify)acr_bug_location_free);
     g_ptr_array_add(locations, acr_bug_location_new("m.py", "Here", NULL, NULL));

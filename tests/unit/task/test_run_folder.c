@@ -105,6 +105,22 @@ static void check_refused(const Place *place, const char *name, const char *text
     g_assert_cmpint(g_rmdir(out), ==, 0); /* nothing else was made in it */
 }
 
+static void test_a_file_in_the_place_of_the_folder_is_named_as_such(Place *place,
+                                                                    gconstpointer data)
+{
+    g_autofree char *path = place_path(place, "out");
+    place_write(place, "out", "mine");
+    for (guint i = 0; i < 2; i++) {
+        g_auto(AcrFolder) folder = {0};
+        g_autoptr(GError) error = NULL;
+        g_assert_false(i ? acr_folder_read(path, &folder, &error)
+                         : acr_folder_open(path, &folder, &error));
+        g_assert_nonnull(strstr(error->message, "is not a folder"));
+    }
+    g_autofree char *left = place_read(place, "out");
+    g_assert_cmpstr(left, ==, "mine");
+}
+
 static void test_other_folders_are_refused_untouched(Place *place, gconstpointer data)
 {
     static const char *const metas[] = {"",
@@ -212,6 +228,7 @@ void add_folder_tests(void)
     PLACE_TEST("folder", a_folder_has_one_process_at_a_time);
     PLACE_TEST("folder", what_a_kill_left_is_taken_up);
     PLACE_TEST("folder", unfinished_writes_are_removed_from_a_run_that_goes_on);
+    PLACE_TEST("folder", a_file_in_the_place_of_the_folder_is_named_as_such);
     PLACE_TEST("folder", other_folders_are_refused_untouched);
     PLACE_TEST("folder", a_folder_of_an_older_version_says_which);
     PLACE_TEST("folder", a_file_is_no_folder);
