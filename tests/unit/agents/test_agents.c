@@ -101,6 +101,11 @@ static void test_an_unknown_placeholder_is_refused(Folder *folder, gconstpointer
 {
     write_file(folder, "search_next.txt", "hello {{name}}");
     expect_refusal(folder, "{{name}}");
+    /* Where as many as there can be are known; this one is not a prompt's, but a file's. */
+    write_file(folder, "search_next.txt", "Go on.");
+    write_file(folder, "review.txt",
+               "{{issue}} {{test}} {{patch}} {{executions}} {{review_retry.txt}}");
+    expect_refusal(folder, "{{review_retry.txt}}");
 }
 
 static void test_an_unknown_file_is_refused(Folder *folder, gconstpointer data)
