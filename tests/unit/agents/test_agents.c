@@ -101,11 +101,10 @@ static void test_an_unknown_placeholder_is_refused(Folder *folder, gconstpointer
 {
     write_file(folder, "search_next.txt", "hello {{name}}");
     expect_refusal(folder, "{{name}}");
-    /* Where as many as there can be are known; this one is not a prompt's, but a file's. */
+    /* One more than there can be. */
     write_file(folder, "search_next.txt", "Go on.");
-    write_file(folder, "review.txt",
-               "{{issue}} {{test}} {{patch}} {{executions}} {{review_retry.txt}}");
-    expect_refusal(folder, "{{review_retry.txt}}");
+    write_file(folder, "review.txt", "{{issue}} {{test}} {{patch}} {{executions}} {{strange}}");
+    expect_refusal(folder, "{{strange}}");
 }
 
 static void test_an_unknown_file_is_refused(Folder *folder, gconstpointer data)
