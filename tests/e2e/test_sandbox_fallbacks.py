@@ -91,6 +91,15 @@ def in_a_chroot(folder: Path) -> Case:
     return Case(["bubblewrap cannot work in a chroot"], wrapper=wrapper)
 
 
+def user_cannot_be_changed(folder: Path) -> Case:
+    """Root that may not become anybody else: the command must not run as root then."""
+    wrapper = ["setpriv", "--bounding-set=-setuid"]
+    if os.geteuid() != 0 or subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("not root, or capabilities cannot be dropped here")
+    need_bubblewrap()
+    return Case(["cannot become another user"], wrapper=wrapper)
+
+
 def no_engine(folder: Path) -> Case:
     """An image, and nothing listens."""
     return Case(["the container engine at '/nowhere/engine.sock' does not answer"], ["--image", "x"], NO_ENGINE)
@@ -131,8 +140,8 @@ def image_elsewhere(folder: Path) -> Case:
 
 
 CASES: list[Callable[[Path], Case]] = [
-    no_bubblewrap, bubblewrap_refused, bubblewrap_that_is_none, namespaces_refused, in_a_chroot, no_engine,
-    no_engine_named, no_python, setup_fails, image_is_missing, sandbox_is_unknown, image_elsewhere,
+    no_bubblewrap, bubblewrap_refused, bubblewrap_that_is_none, namespaces_refused, in_a_chroot,
+    user_cannot_be_changed, no_engine, no_engine_named, no_python, setup_fails, image_is_missing, sandbox_is_unknown, image_elsewhere,
 ]  # fmt: skip
 RUNNABLE = [make for make in CASES if not make.__name__.startswith(("image_", "sandbox_"))]
 

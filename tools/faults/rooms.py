@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-
 SLOW_SANITIZED = {"unit/patch", "unit/py"}  # a minute each: left out
 
 
@@ -32,7 +31,7 @@ ROOMS = {
     "native/sandbox": Room(
         "sandbox",
         "",
-        "e2e/python_choice e2e/verify_edges e2e/sandbox[bubblewrap and not user] e2e/sandbox_hostile e2e/setup e2e/sandbox[user]",
+        "e2e/python_choice e2e/verify_edges e2e/sandbox[bubblewrap and not user] e2e/sandbox_fallbacks e2e/sandbox_hostile e2e/setup e2e/sandbox[user]",
     ),
     "native/sandbox/confine": Room("sandbox", "", "e2e/host_imports e2e/workers"),
     "native/sandbox/plain": Room("sandbox", "", "e2e/sandbox[plain]"),

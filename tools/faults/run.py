@@ -27,7 +27,8 @@ import rooms
 import seeding
 from workshop import Workshop
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 DEFAULT_ROOMS = "journal vcs patch search sandbox money llm py agents loops task"
 
 
@@ -86,6 +87,10 @@ class Plan:
                     return index, fault
         return None
 
+    def files(self) -> list[str]:
+        """The files whose faults may come."""
+        return [drawn[0].file for drawn in self.left if drawn]
+
     def another(self, index: int) -> seeding.Fault | None:
         """In place of one that could not be built."""
         with self.lock:
@@ -113,6 +118,10 @@ class Fixed:
         """The next one; None at the end."""
         with self.lock:
             return (0, self.left.pop(0)) if self.left else None
+
+    def files(self) -> list[str]:
+        """Their files."""
+        return [fault.file for fault in self.left]
 
     def another(self, index: int) -> None:
         """There is no other."""
@@ -209,6 +218,11 @@ def summary(done: dict[str, dict[str, Any]]) -> None:
         here = [row for row in rows if room in ("", room_of(row["file"]))]
         killed = sum(row["result"] != "survived" for row in here)
         print(f"{room or 'together':18} {len(here):4} seeded {killed:4} killed {len(here) - killed:3} survived")
+    known = json.loads((HERE / "survivors.json").read_text(encoding="utf-8"))
+    for row in rows:
+        if row["result"] == "survived" and row["key"] not in known:
+            change = f"{' '.join(row['before'].split())!r} -> {' '.join(row['after'].split())!r}"
+            print(f"new: {row['key']} {row['file']}:{row['line']} {row['function']} {row['kind']}: {change}")
 
 
 def main() -> int:
@@ -228,19 +242,14 @@ def main() -> int:
         sys.exit("run.py: root is needed")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    tests = sorted(
-        {test for room in rooms.ROOMS.values() for _, names in rooms.stages(room)[: options.stages] for test in names}
-    )
-    used = {Path(name).name for name in options.rooms.split(",")}
-    if not options.again:
-        tests = sorted(
-            {t for f, r in rooms.ROOMS.items() if Path(f).name in used for _, n in rooms.stages(r) for t in n}
-        )
+    used = {rooms.room_of(path) for path in plan.files()}
+    tests = sorted({test for room in used for _, names in rooms.stages(room)[: options.stages] for test in names})
     kept = options.work / "seconds.json"
     seconds = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
     shops = [Workshop(ROOT, options.work / str(number), seconds) for number in range(options.jobs)]
     for shop in shops:
-        shop.prepare(tests)
+        if shop.prepare(tests):
+            seconds.clear()  # of another tree
     left: queue.SimpleQueue[str] = queue.SimpleQueue()
     for test in tests:
         if test not in seconds:

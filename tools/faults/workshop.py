@@ -48,32 +48,37 @@ class Workshop:
 
     # ---- The copy and its builds ----
 
-    def prepare(self, tests: list[str]) -> None:
-        """Copy, and build all that the tests need."""
+    def prepare(self, tests: list[str]) -> bool:
+        """Copy, and build all that the tests need; whether the copy was another one before."""
         for name in ("written", "logs", "source"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        self._copy()
+        changed = self._copy()
         for build in OPTIONS:
             self._configure(build)
             needed = {rooms.target(test) for test in tests if test.startswith("asan/") == (build == "asan")}
             if not self.build(build, sorted(needed)):
                 sys.exit(f"the tree does not build; see {self.logs}/build.log")
             self._read_tests(build)
+        return changed
 
-    def _copy(self) -> None:
-        """Make `source` what git sees in the tree, touching only what differs."""
+    def _copy(self) -> bool:
+        """Make `source` what git sees in the tree, touching only what differs; whether anything did."""
         command = ["git", "-C", str(self.root), "ls-files", "-z", "-co", "--exclude-standard"]
         listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
         names = {name for name in listed.split("\0") if name and (self.root / name).is_file()}
-        for name in names:
+        changed = False
+        for name in sorted(names):
             here, there = self.root / name, self.source / name
             if not there.is_file() or there.read_bytes() != here.read_bytes():
                 there.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(here, there)
                 os.utime(there)
+                changed = True
         for path in [path for path in self.source.rglob("*") if path.is_file()]:
             if str(path.relative_to(self.source)) not in names:
                 path.unlink()
+                changed = True
+        return changed
 
     def _configure(self, build: str) -> None:
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []

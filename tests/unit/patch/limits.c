@@ -161,6 +161,23 @@ static void test_line_of_ten_megabytes_is_bounded(void)
     g_assert_cmpint(refused.status, ==, ACR_RAW_PATCH_BUT_UNMATCHED);
 }
 
+static void test_quote_far_longer_than_its_file_is_nowhere(void)
+{
+    g_auto(Fixture) fixture = {0};
+    g_auto(AcrPatchResult) result = {0};
+    g_autoptr(GString) answer = g_string_new("<file>a.py</file>\n<original>\nx = 1\n");
+    fixture_init(&fixture);
+    fixture_write(&fixture, "a.py", "x = 1\ny = 2\n", 12);
+    fixture_open(&fixture);
+    while (answer->len < 100000)
+        g_string_append(answer, "z = 3  # copied with it\n");
+    g_string_append(answer, "</original>\n<patched>\nx = 4\n</patched>\n");
+    apply_seconds(&fixture, answer->str, answer->len, &result);
+    const AcrEditOutcome *edit = result.edits->pdata[0];
+    g_assert_cmpint(edit->status, ==, ACR_EDIT_UNMATCHED);
+    g_assert_cmpint(edit->level, ==, ACR_LEVEL_NONE);
+}
+
 static void test_equal_lines_are_bounded(void)
 {
     g_auto(Fixture) fixture = {0};
@@ -210,6 +227,8 @@ void add_limit_tests(void)
                     test_answer_that_is_cut_is_refused);
     g_test_add_func("/patch/limits/line_of_ten_megabytes_is_bounded",
                     test_line_of_ten_megabytes_is_bounded);
+    g_test_add_func("/patch/limits/quote_far_longer_than_its_file_is_nowhere",
+                    test_quote_far_longer_than_its_file_is_nowhere);
     g_test_add_func("/patch/limits/equal_lines_are_bounded", test_equal_lines_are_bounded);
     g_test_add_func("/patch/limits/similarity_in_twenty_thousand_lines",
                     test_similarity_in_twenty_thousand_lines);
