@@ -2,6 +2,7 @@
  * and kills between reserving and settling. */
 #include "test_money.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -86,6 +87,39 @@ static void what_is_reserved_is_on_the_disk_before_the_call(Fixture *fixture, gc
     g_assert_true(is_synced(fixture->dir));
     (void)reserve(budget, 1, 0);
     g_assert_true(is_synced(fixture->path));
+}
+
+/* File systems without locks say so; two processes would each spend the whole there. */
+static bool has_no_locks;
+
+int fcntl(int fd, int command, ...)
+{
+    va_list arguments;
+    va_start(arguments, command);
+    void *argument = va_arg(arguments, void *);
+    va_end(arguments);
+    if (has_no_locks && command == F_OFD_SETLK) {
+        errno = ENOLCK;
+        return -1;
+    }
+    return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+static void without_locks_nothing_is_reserved(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(AcrBudget) budget = budget_at(fixture->path, 100, -1);
+    g_autofree char *before = read_text(fixture->path), *after = NULL;
+    g_autoptr(GError) error = NULL;
+    AcrAmount amount = {1, 1};
+    guint64 id = 0;
+
+    has_no_locks = true;
+    g_assert_false(acr_budget_reserve(budget, &amount, "a call", &id, &error));
+    has_no_locks = false;
+    g_assert_error(error, ACR_MONEY_ERROR, ACR_MONEY_ERROR_FAILED);
+    g_assert_nonnull(strstr(error->message, "cannot lock"));
+    after = read_text(fixture->path);
+    g_assert_cmpstr(after, ==, before);
 }
 
 static void damage_is_an_error_and_never_ignored(Fixture *fixture, gconstpointer data)
@@ -392,6 +426,7 @@ void add_ledger_tests(void)
     FILE_TEST(a_whole_last_line_without_its_end_is_cut_off);
     FILE_TEST(a_torn_first_line_is_written_anew);
     FILE_TEST(what_is_reserved_is_on_the_disk_before_the_call);
+    FILE_TEST(without_locks_nothing_is_reserved);
     FILE_TEST(damage_is_an_error_and_never_ignored);
     FILE_TEST(a_ledger_that_shrinks_is_an_error);
     FILE_TEST(a_ledger_that_is_not_in_its_place_is_an_error);

@@ -182,12 +182,13 @@ static void test_a_definition_that_is_shown_is_not_shown_again(void)
     write_module(&fixture, "a.py", 12);
     fixture_open(&fixture);
     append_edit(answer, "a.py", 3, 12);
-    for (guint i = 5; i < 12; i++) { /* half of it is like the file's */
+    for (guint i = 8; i < 12; i++) { /* more than half of it is like the file's */
         g_autofree char *line =
             g_strdup_printf("    value_%u = first.compute(second, %u, 'text')\n", i, 3000 + i);
         g_string_replace(answer, line, "    nothing_of_the_kind[at] += an_other\n", 1);
     }
     apply(&fixture, answer->str, NULL, 0, &result);
+    g_assert_nonnull(strstr(result.message, "The closest code in that file is this"));
     g_assert_nonnull(strstr(result.message, "method_3 is defined in a.py, lines 49-62."));
     g_assert_cmpuint(count(result.message, "def method_3(first, second):\n"), ==, 1);
 }
