@@ -34,7 +34,7 @@ ROOMS = {
         "e2e/python_choice e2e/verify_edges e2e/sandbox[bubblewrap and not user] e2e/sandbox_fallbacks e2e/sandbox_hostile e2e/setup e2e/sandbox[user]",
     ),
     "native/sandbox/confine": Room("sandbox", "", "e2e/host_imports e2e/workers"),
-    "native/sandbox/plain": Room("sandbox", "", "e2e/sandbox[plain]"),
+    "native/sandbox/plain": Room("sandbox", "", "e2e/sandbox[plain] e2e/sandbox_fallbacks"),
     "native/sandbox/container": Room("sandbox", "engine frames", "e2e/verify_engine e2e/sandbox[podman]"),
     "native/sandbox/tar": Room("sandbox", "engine", "e2e/verify_engine e2e/sandbox[podman]"),
     "native/money": Room("money llm", "prices ledger", "e2e/ask e2e/ceiling"),
