@@ -53,7 +53,7 @@ ROOMS = {
     "runtime/task": Room(
         "task batch",
         "",
-        "e2e/sample e2e/resume e2e/replay e2e/configuration e2e/bad_folders e2e/ceiling e2e/verify_run e2e/swe_bench"
+        "e2e/sample e2e/resume e2e/replay e2e/configuration e2e/bad_folders e2e/verbs e2e/ceiling e2e/verify_run e2e/swe_bench"
         " e2e/secrets e2e/untouched e2e/small_window",
     ),
     "runtime/batch": Room("batch", "", "e2e/swe_bench e2e/batch_pause"),

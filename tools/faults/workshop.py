@@ -87,6 +87,8 @@ class Workshop:
 
     def build(self, build: str, targets: list[str]) -> bool:
         """Whether the targets can be built."""
+        if not targets:
+            return True
         jobs = os.environ.get("ACR_FAULTS_BUILD_JOBS", "2")
         command = ["cmake", "--build", str(self.folder / build), "--parallel", jobs, "--target", *targets]
         return self._call(command, "build.log", BUILD_SECONDS) == 0
