@@ -228,11 +228,14 @@ static void expect_no_reading(Fixture *fixture)
 static void a_missing_object_is_an_error(void)
 {
     g_auto(Fixture) fixture;
-    static const char text[] = "class Here:\n    def g(self):\n        self.attribute = 1\n";
+    static const char text[] = "from b import Base\n\n\nclass Here(Base):\n    def g(self):\n"
+                               "        self.attribute = 1\n";
+    static const char base[] = "class Base:\n    def h(self):\n        self.attribute = 2\n";
     char *dir = g_dir_make_tmp("acr-search-XXXXXX", NULL);
     fixture_write(dir, "m.py", text, strlen(text));
+    fixture_write(dir, "b.py", base, strlen(base));
     g_free(git(dir, (const char *const[]){"init", "-q", NULL}));
-    g_free(git(dir, (const char *const[]){"add", "m.py", NULL}));
+    g_free(git(dir, (const char *const[]){"add", "b.py", "m.py", NULL}));
     g_free(git(dir, (const char *const[]){"-c", "user.name=a", "-c", "user.email=a@b", "-c",
                                           "commit.gpgsign=false", "commit", "-qm", "one", NULL}));
     fixture_init_commit(&fixture, dir);
