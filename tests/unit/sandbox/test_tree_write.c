@@ -88,8 +88,46 @@ static void a_path_that_leads_out_is_refused(void)
     g_assert_cmpstr(tree, ==, "");
 }
 
+#define GIT                                                                                        \
+    "git", "-C", "r", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"
+
+static void run_git(const Box *box, const char *command, const char *first, const char *second)
+{
+    g_free(box_run(box, (const char *const[]){GIT, command, first, second, NULL}));
+}
+
+/* An object of the commit is gone: there is no tree to run anything in. */
+static void without_its_tree_nothing_is_run(void)
+{
+    static const char *const argv[] = {"true", NULL};
+    g_auto(Box) box;
+    g_auto(AcrExecuted) executed = {0};
+    g_autoptr(GError) error = NULL;
+    box_init(&box);
+    box_put(&box, "r/a.py", "x = 1\n", 0644);
+    run_git(&box, "init", "-q", NULL);
+    run_git(&box, "add", "a.py", NULL);
+    run_git(&box, "commit", "-qm", "one");
+    g_autofree char *folder = box_path(&box, "r"), *objects = box_path(&box, "r/.git/objects"),
+                    *cache = box_path(&box, "cache");
+    g_autoptr(AcrRepo) repo = acr_repo_open(folder, &error);
+    g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_commit(repo, "HEAD", &error);
+    g_assert_no_error(error);
+    g_assert_true(acr_dir_remove(objects, NULL));
+    AcrSandboxOptions options = {
+        .backend = "plain", .snapshot = snapshot, .python = ACR_PYTHON_EXECUTABLE, .cache = cache};
+    g_autoptr(AcrSandbox) sandbox = acr_sandbox_open(&options, &error);
+    g_assert_no_error(error);
+    g_assert_false(acr_sandbox_run(sandbox, &(AcrExecution){.argv = argv}, &executed, &error));
+    g_assert_nonnull(error);
+    g_assert_nonnull(strstr(error->message, "a.py"));
+    g_assert_null(executed.out);
+}
+
 void add_tree_write_tests(void)
 {
+    g_test_add_func("/sandbox/tree_write/without_its_tree_nothing_is_run",
+                    without_its_tree_nothing_is_run);
     g_test_add_func("/sandbox/tree_write/files_are_written_replaced_and_removed",
                     files_are_written_replaced_and_removed);
     g_test_add_func("/sandbox/tree_write/no_link_is_followed", no_link_is_followed);
