@@ -88,6 +88,32 @@ static void a_path_that_leads_out_is_refused(void)
     g_assert_cmpstr(tree, ==, "");
 }
 
+/* Commands run as that user, and write beside the files. */
+static void a_tree_belongs_to_its_user_from_the_top(void)
+{
+    static const char *const made[] = {"to", "to/a", "to/a/b.py"};
+    gint64 uid = geteuid() == 0 ? 65534 : (gint64)geteuid();
+    g_auto(Box) box;
+    g_autofree char *remark = NULL;
+    g_autoptr(GError) error = NULL;
+    struct stat status;
+    box_init(&box);
+    box_put(&box, "from/a/b.py", "x = 1\n", 0644);
+    box_make(&box, "to");
+    g_autoptr(AcrSnapshot) snapshot = box_snapshot(&box, "from");
+    g_autofree char *to = box_path(&box, "to"), *gone = box_path(&box, "gone");
+    g_assert_true(acr_tree_export(snapshot, to, uid, &remark, &error));
+    g_assert_no_error(error);
+    for (gsize i = 0; i < G_N_ELEMENTS(made); i++) {
+        g_autofree char *path = box_path(&box, made[i]);
+        g_assert_cmpint(lstat(path, &status), ==, 0);
+        g_assert_cmpint(status.st_uid, ==, uid);
+    }
+    g_assert_false(acr_tree_export(snapshot, gone, uid, &remark, &error));
+    g_assert_error(error, ACR_SANDBOX_ERROR, ACR_SANDBOX_ERROR_FAILED);
+    g_assert_nonnull(strstr(error->message, "cannot use the folder"));
+}
+
 #define GIT                                                                                        \
     "git", "-C", "r", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"
 
@@ -126,6 +152,8 @@ static void without_its_tree_nothing_is_run(void)
 
 void add_tree_write_tests(void)
 {
+    g_test_add_func("/sandbox/tree_write/a_tree_belongs_to_its_user_from_the_top",
+                    a_tree_belongs_to_its_user_from_the_top);
     g_test_add_func("/sandbox/tree_write/without_its_tree_nothing_is_run",
                     without_its_tree_nothing_is_run);
     g_test_add_func("/sandbox/tree_write/files_are_written_replaced_and_removed",
