@@ -27,10 +27,43 @@ static void test_a_failure_that_the_run_did_not_begin_with_is_told(void)
     g_assert_nonnull(strstr(error->message, "'a.py'"));
 }
 
+/* Every file crashes it. */
+static bool outline_none(void *ctx, const char *path, GBytes *source, GBytes **out, GError **error)
+{
+    return acr_set_error(error, ACR_INDEX_ERROR, ACR_INDEX_ERROR_FAILED, "it crashed on %s", path);
+}
+
+static bool outline_batch(void *ctx, const AcrOutlineBatch *batch, GError **error)
+{
+    return acr_outline_one_by_one(batch, outline_none, ctx, error);
+}
+
+static void test_what_failed_is_listed_with_why(Place *place, gconstpointer data)
+{
+    static const AcrOutliner outliner = {.version = "none", .outline = outline_batch};
+    g_autoptr(GError) error = NULL;
+    place_write(place, "r/a.py", "x = 1\n");
+    place_write(place, "r/b/c.py", "x = 2\n");
+    g_autofree char *folder = place_path(place, "r");
+    g_autoptr(AcrRepo) repo = acr_repo_open(folder, &error);
+    g_assert_no_error(error);
+    g_autoptr(AcrSnapshot) snapshot = acr_snapshot_of_worktree(repo, &error);
+    g_assert_no_error(error);
+    g_autoptr(AcrIndex) index =
+        acr_index_build(snapshot, &(AcrIndexOptions){.outliner = &outliner}, &error);
+    g_assert_no_error(error);
+    g_autoptr(AcrJson) list = acr_outlines_failed(index);
+    g_autoptr(GHashTable) files = acr_outlines_listed(list);
+    g_assert_cmpuint(g_hash_table_size(files), ==, 2);
+    g_assert_nonnull(strstr(g_hash_table_lookup(files, "a.py"), "it crashed on a.py"));
+    g_assert_nonnull(strstr(g_hash_table_lookup(files, "b/c.py"), "it crashed on b/c.py"));
+}
+
 #define ADD(name) g_test_add_func("/task/outlines/" #name, test_##name)
 
 void add_outlines_tests(void)
 {
     ADD(a_listed_file_stays_out_by_the_bytes_of_its_name);
     ADD(a_failure_that_the_run_did_not_begin_with_is_told);
+    PLACE_TEST("outlines", what_failed_is_listed_with_why);
 }
