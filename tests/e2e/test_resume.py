@@ -142,6 +142,21 @@ def test_finished_folder_answers_at_once(run_host: RunHost, sample_repo: Repo, t
     assert folder_digest(tmp_path / "out") == before
 
 
+def test_finished_folder_is_applied_later_without_its_script(
+    run_host: RunHost, sample_repo: Repo, tmp_path: Path
+) -> None:
+    """The journal has every answer: neither script nor key is needed."""
+    script = tmp_path / "script.jsonl"
+    shutil.copy(SCRIPT, script)
+    run = arguments(sample_repo, tmp_path / "out", model=f"script:{script}")
+    first = run_host(*run).check()
+    assert sample_repo.git("status", "--porcelain") == ""
+    script.unlink()
+    second = run_host(*run, "--apply").check()
+    assert second.stdout == first.stdout
+    assert sample_repo.git_bytes("diff", "--full-index") == first.stdout
+
+
 def test_finished_folder_without_a_patch_says_so_again(run_host: RunHost, sample_repo: Repo, tmp_path: Path) -> None:
     run = arguments(sample_repo, tmp_path / "out", "--tries", 1)
     first = run_host(*run)
