@@ -220,9 +220,11 @@ def _wrong_error(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
 def _wrong_counts(outcome: Outcome, made: dict[str, Any]) -> Iterator[str]:
     expect, count = outcome.expect, len(outcome.requests)
     wanted = count if expect.attempts is None else expect.attempts
-    if made["attempts"] != wanted and not (wanted == -1 and made["attempts"] >= count):
+    # An attempt's time may be over before a busy machine lets the server see it, or begin its answer.
+    may_be_unseen = made.get("class") == "timeout" and "timeout" in expect.error
+    if made["attempts"] != wanted and not ((wanted == -1 or may_be_unseen) and made["attempts"] >= count):
         yield f"attempts {made['attempts']} of {count} requests"
-    if not expect.request_id:
+    if not expect.request_id or (may_be_unseen and made["request_id"] is None):
         return
     if outcome.dialect.request_id:
         if made["request_id"] != f"req-{count}":

@@ -75,8 +75,8 @@ def test_installed_files(installed: Path) -> None:
     prompts = {str(SHARE / "prompts" / path.name) for path in (ROOT / "prompts").glob("*.txt")}
     package = {
         str(SHARE / path.relative_to(ROOT))
-        for path in (ROOT / "python" / "acr").rglob("*.py*")
-        if path.suffix in (".py", ".pyi")
+        for path in (ROOT / "python" / "acr").rglob("*.*")
+        if path.suffix in (".py", ".pyi", ".json")
     }
     assert prompts and package
     assert files == {"bin/acr-host"} | prompts | package
