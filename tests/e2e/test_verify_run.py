@@ -298,10 +298,10 @@ def test_the_time_of_a_run_ends_a_set_up(case: Case, is_waiting: bool) -> None:
 
 def test_the_tokens_of_a_run_end_a_review(case: Case, loopback_openai: Callable[..., LoopbackOpenAI]) -> None:
     """The patch so far is the result; nothing is asked after the ceiling."""
-    used = {"prompt_tokens": 10, "completion_tokens": 900_000, "total_tokens": 900_010}
+    used = {"prompt_tokens": 400, "completion_tokens": 60_000, "total_tokens": 60_400}
     lines = [*STRAIGHT[:-2], STRAIGHT[-2] | {"usage": used}, STRAIGHT[-1]]
     server = loopback_openai(lines)
-    command = case.arguments([], "--max-tokens-total", "500000")
+    command = case.arguments([], "--max-tokens-total", "60000")
     command[command.index("--model") + 1] = server.model
     result = case.host.run(*command, env=server.environment).check(CEILING)
     assert added(result) == [RIGHT] and len(server.requests) == len(lines) - 1
