@@ -168,6 +168,12 @@ static void look_at(AcrHttpTransfer *x, gint64 *left_ms, gint64 from_us, gint64 
     *left_ms = MIN(*left_ms, MAX(left, 0));
 }
 
+/* Whether less came than its Content-Length says; what is behind the body's end may still come. */
+static bool lacks_bytes(const AcrHttpTransfer *x)
+{
+    return acr_http_length(x) > (gint64)(x->body_bytes + x->dropped_bytes);
+}
+
 /* Ends the exchange when an interrupt or a deadline says so; returns how long the next step may
  * wait. */
 static gint64 next_step_ms(AcrHttpTransfer *x)
@@ -176,7 +182,8 @@ static gint64 next_step_ms(AcrHttpTransfer *x)
     gint64 left_ms = STEP_MS;
 
     if (x->enough_us > 0) {
-        look_at(x, &left_ms, x->enough_us, ENOUGH_MS, ACR_HTTP_END_ENOUGH);
+        look_at(x, &left_ms, x->enough_us, lacks_bytes(x) ? NEARLY_MS : ENOUGH_MS,
+                ACR_HTTP_END_ENOUGH);
         return left_ms;
     }
     if (x->nearly)
@@ -239,7 +246,8 @@ static bool is_of_other_length(AcrHttpTransfer *x, CURLcode code, GError **error
     curl_socket_t fd = CURL_SOCKET_BAD;
     gint64 came = (gint64)(x->body_bytes + x->dropped_bytes), said = said_length(x);
     bool is_shorter = (code == CURLE_PARTIAL_FILE && acr_http_length(x) >= 0) ||
-                      (code == CURLE_OK && said > came);
+                      (code == CURLE_OK && said > came) ||
+                      (x->end == ACR_HTTP_END_ENOUGH && x->dropped_bytes == 0 && lacks_bytes(x));
 
     x->is_longer = x->is_longer || (code == CURLE_OK && said >= 0 && said < came);
     if (code == CURLE_OK && !x->is_longer) {

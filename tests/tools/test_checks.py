@@ -196,8 +196,8 @@ def test_words_lets_phrases_be_in_tests_and_plain_ones_everywhere(tmp_path: Path
 
 
 def test_program_over_its_ceiling_is_found(tmp_path: Path) -> None:
-    files = {f"python/acr/part{n}.py": "x = 1\n" * 600 for n in range(87)}
-    assert any("python: have 522" in line for line in run("sizes", tmp_path, files)[1])
+    files = {f"python/acr/part{n}.py": "x = 1\n" * 600 for n in range(200)}
+    assert any("python: have 1200" in line for line in run("sizes", tmp_path, files)[1])
 
 
 def stand_in(folder: Path, name: str, script: str) -> Path:
