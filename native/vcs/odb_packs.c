@@ -147,8 +147,9 @@ static bool is_delta_bounded(const guint8 *at, const guint8 *end)
     gsize len = 0;
     (void)acr_vcs_odb_inflate(at, MIN((gsize)(end - at), DELTA_FIRST), head, sizeof head, &len);
     const guint8 *text = head;
-    return read_number(&text, head + len, 0, 0) <= MAX_INFLATED &&
-           read_number(&text, head + len, 0, 0) <= MAX_INFLATED;
+    guint64 base = read_number(&text, head + len, 0, 0),
+            result = read_number(&text, head + len, 0, 0);
+    return base <= MAX_INFLATED && result <= MAX_INFLATED;
 }
 
 /* Where the object begins that the one at `offset` is based on: 0 where it is whole; false where that

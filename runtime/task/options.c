@@ -197,7 +197,7 @@ const AcrOption acr_options[] = {
     {"jobs", 'j', ACR_OPTION_COUNT, AT(jobs), INDEXING, RARE, "N",
      .help = "Worker processes that parse files (default: one a processor)", 1,
      ACR_OUTLINE_MAX_JOBS},
-    {"no-cache", 0, ACR_OPTION_FLAG, AT(no_cache), INDEXING | MODEL, CONFIG | RARE, NULL,
+    {"no-cache", 0, ACR_OPTION_FLAG, AT(no_cache), INDEXING | ACR_FOR_SWE_BENCH, CONFIG | RARE, NULL,
      .help = "Neither read nor write the cache of outlines"},
     {"json", 0, ACR_OPTION_FLAG, AT(json), ISSUE | ACR_FOR_REPLAY, 0, NULL,
      .help = "Print the result as one JSON object"},

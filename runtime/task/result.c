@@ -88,8 +88,9 @@ AcrJson *acr_run_result_to_json(const AcrRunResult *result)
 
 /* Steps an enum's value from 0 to the one with the name in that member, else past the last. */
 #define FIND(value, name_of, last, key)                                                            \
-    while (value <= (last) && g_strcmp0(acr_json_get_string(json, key), name_of(value)) != 0)      \
-    value++
+    while ((value) <= (last) &&                                                                    \
+           g_strcmp0(acr_json_get_string(json, (key)), (name_of)(value)) != 0)                     \
+    (value)++
 
 /* Whether exit code, patch and script can be what a run ended with. */
 static bool is_possible(const AcrJson *json)
