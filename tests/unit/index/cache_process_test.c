@@ -185,8 +185,9 @@ static void test_replaced_under_users(void)
         g_autoptr(GError) error = NULL;
         if (i % 3 == 0)
             g_assert_true(acr_file_write_atomic(path, "noise", 5, 0600, &error));
-        else if (!acr_index_cache_clear(path, &error))
-            g_error("%s", error->message);
+        else if (!acr_index_cache_clear(path, &error) &&
+                 !strstr(error->message, "another program's file"))
+            g_error("%s", error->message); /* a file that took this one's place has not its log */
     }
     for (guint i = 0; i < PROCESSES; i++)
         g_assert_cmpint(end_of_child(pids[i]), ==, 0);
