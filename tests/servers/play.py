@@ -298,6 +298,8 @@ class Response:
 
     def _pieces(self, parts: list[bytes]) -> Iterator[bytes]:
         size = self.play.piece
+        if self.play.longer < 0:  # what is too much comes together with the rest, however busy the machine is
+            parts = [b"".join(parts)]
         if not size:
             yield from filter(None, parts)
             return
