@@ -94,6 +94,14 @@ typedef enum {
 AcrJson *acr_json_parse(const char *text, gsize len, GError **error) ACR_MUST_USE;
 /* Likewise of what was read; of NULL (it could not be, and *error says why) NULL. */
 AcrJson *acr_json_parse_bytes(GBytes *bytes, GError **error) ACR_MUST_USE;
+/*
+ * Reads JSON lines: gives each line that is not blank to `take`, with its number from 1, until that
+ * returns false. `name`: what errors call the text. Errors: those of acr_json_parse, naming the line, and
+ * of `take`.
+ */
+bool acr_json_lines(const char *text, gsize len, const char *name,
+                    bool (*take)(void *ctx, const AcrJson *line, guint number, GError **error),
+                    void *ctx, GError **error) ACR_MUST_USE;
 void acr_json_free(AcrJson *json);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AcrJson, acr_json_free)
 AcrJson *acr_json_copy(const AcrJson *json) ACR_MUST_USE; /* owned */

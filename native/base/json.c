@@ -114,6 +114,25 @@ AcrJson *acr_json_parse_bytes(GBytes *bytes, GError **error)
     return bytes ? acr_json_parse(text, len, error) : NULL;
 }
 
+bool acr_json_lines(const char *text, gsize len, const char *name,
+                    bool (*take)(void *ctx, const AcrJson *line, guint number, GError **error),
+                    void *ctx, GError **error)
+{
+    guint number = 1;
+    for (const char *at = text, *end = text + len; at < end; number++) {
+        const char *stop = memchr(at, '\n', (gsize)(end - at));
+        gsize size = (gsize)((stop ? stop : end) - at);
+        bool is_blank = strspn(at, " \t\r") >= size;
+        g_autoptr(AcrJson) line = is_blank ? NULL : acr_json_parse(at, size, error);
+        if (!is_blank && !line)
+            g_prefix_error(error, "line %u of '%s': ", number, name);
+        if (!is_blank && (!line || !take(ctx, line, number, error)))
+            return false;
+        at += size + 1;
+    }
+    return true;
+}
+
 void acr_json_free(AcrJson *json)
 {
     cJSON_Delete(node_of(json));

@@ -77,8 +77,9 @@ static AcrInstance *read_row(const Set *set, const AcrJson *row, guint number, G
     return instance;
 }
 
-static bool add_row(Set *set, const AcrJson *row, guint number, GError **error)
+static bool add_row(void *ctx, const AcrJson *row, guint number, GError **error)
 {
+    Set *set = ctx;
     AcrInstance *instance = read_row(set, row, number, error);
     if (!instance)
         return false;
@@ -98,23 +99,6 @@ static bool read_list(Set *set, const char *text, gsize len, GError **error)
         if (!add_row(set, row, ++number, error))
             return false;
     return list != NULL;
-}
-
-static bool read_lines(Set *set, const char *text, gsize len, GError **error)
-{
-    guint number = 1;
-    for (const char *at = text, *end = text + len; at < end; number++) {
-        const char *stop = memchr(at, '\n', (gsize)(end - at));
-        gsize size = (gsize)((stop ? stop : end) - at);
-        bool is_blank = strspn(at, " \t\r") >= size;
-        g_autoptr(AcrJson) row = is_blank ? NULL : acr_json_parse(at, size, error);
-        if (!is_blank && !row)
-            g_prefix_error(error, "line %u of '%s': ", number, set->path);
-        if (!is_blank && (!row || !add_row(set, row, number, error)))
-            return false;
-        at += size + 1;
-    }
-    return true;
 }
 
 static gint find_instance(const GPtrArray *rows, const char *id)
@@ -148,7 +132,7 @@ GPtrArray *acr_dataset_read(const char *path, AcrDatasetUse use, const char *con
     Set set = {path, use, rows, ids};
     bool is_list = text[strspn(text, " \t\r\n")] == '[';
     bool ok = bytes && (is_list ? read_list(&set, text, len, &reason)
-                                : read_lines(&set, text, len, &reason));
+                                : acr_json_lines(text, len, path, add_row, &set, &reason));
     if (!ok)
         ok = refuse(error, "cannot use the data set: %s", reason->message);
     else if (rows->len == 0)

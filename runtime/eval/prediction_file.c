@@ -56,8 +56,9 @@ static void add(Reader *reader, const char *id, const char *model, const char *p
     (void)g_hash_table_add(reader->ids, prediction->instance_id);
 }
 
-static bool take(Reader *reader, const AcrJson *json, guint number, GError **error)
+static bool take(void *ctx, const AcrJson *json, guint number, GError **error)
 {
+    Reader *reader = ctx;
     const char *id = acr_json_get_string(json, "instance_id");
     const char *model = acr_json_get_string(json, "model_name_or_path");
     const AcrJson *patch = acr_json_get(json, "model_patch");
@@ -95,24 +96,6 @@ static bool take_document(Reader *reader, const AcrJson *document, GError **erro
     return true;
 }
 
-static bool take_lines(Reader *reader, const char *text, gsize len, GError **error)
-{
-    guint number = 1;
-    for (const char *at = text, *end = text + len; at < end; number++) {
-        const char *stop = memchr(at, '\n', (gsize)(end - at));
-        gsize size = (gsize)((stop ? stop : end) - at);
-        if (strspn(at, " \t\r") < size) {
-            g_autoptr(AcrJson) line = acr_json_parse(at, size, error);
-            if (!line)
-                g_prefix_error(error, "line %u of '%s': ", number, reader->source);
-            if (!line || !take(reader, line, number, error))
-                return false;
-        }
-        at += size + 1;
-    }
-    return true;
-}
-
 /* One JSON document, however its file is called, or else lines of them. */
 static bool read_file(Reader *reader, GError **error)
 {
@@ -123,7 +106,8 @@ static bool read_file(Reader *reader, GError **error)
     g_autofree char *text = acr_bytes_text(bytes);
     g_autoptr(AcrJson) document = acr_json_parse_bytes(bytes, NULL);
     bool ok = document ? take_document(reader, document, &reason)
-                       : take_lines(reader, text, g_bytes_get_size(bytes), &reason);
+                       : acr_json_lines(text, g_bytes_get_size(bytes), reader->source, take, reader,
+                                        &reason);
     if (ok)
         return true;
     if (reason->domain == ACR_EVAL_ERROR)
