@@ -200,16 +200,20 @@ static bool begin(Batch *batch, GError **error)
     return acr_limits_open_batch(&batch->limits, spec, ledger, error);
 }
 
-static void run_all(Batch *batch)
+void acr_batch_threads(gint64 wanted, guint most, void *(*body)(void *), void *data)
 {
-    guint n = CLAMP((guint)batch->options->spec->tasks_at_once, 1, batch->instances->len);
+    guint n = CLAMP((guint)wanted, 1, most), started = 0;
     g_autofree pthread_t *threads = g_new0(pthread_t, n);
-    guint started = 0;
-    while (started + 1 < n && pthread_create(&threads[started], NULL, work, batch) == 0)
+    while (started + 1 < n && pthread_create(&threads[started], NULL, body, data) == 0)
         started++;
-    work(batch); /* this thread is one of them */
+    body(data); /* this thread is one of them */
     for (guint i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
+}
+
+static void run_all(Batch *batch)
+{
+    acr_batch_threads(batch->options->spec->tasks_at_once, batch->instances->len, work, batch);
     batch->result.tasks = batch->instances->len;
     batch->result.not_begun = batch->instances->len - batch->next;
     if (batch->ended == 0 &&

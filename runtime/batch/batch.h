@@ -74,6 +74,10 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AcrBatchResult, acr_batch_result_clear)
 bool acr_batch_run(const AcrBatchOptions *options, const GPtrArray *instances, AcrBatchResult *out,
                    GError **error) ACR_MUST_USE;
 
+/* Runs `body` in as many threads as wanted, from 1 (this one) to `most`, and waits for them; fewer where
+ * no more can be started. */
+void acr_batch_threads(gint64 wanted, guint most, void *(*body)(void *), void *data);
+
 /* Makes OUT/preds.jsonl from the run folders, atomically. */
 bool acr_predictions_write(const AcrRunSpec *spec, const GPtrArray *instances,
                            GError **error) ACR_MUST_USE;

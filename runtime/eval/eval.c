@@ -48,18 +48,6 @@ static void *work(void *data)
     }
 }
 
-static void run_all(Pool *pool)
-{
-    guint n = CLAMP((guint)pool->options->spec->tasks_at_once, 1, pool->predictions->len);
-    g_autofree pthread_t *threads = g_new0(pthread_t, n);
-    guint started = 0;
-    while (started + 1 < n && pthread_create(&threads[started], NULL, work, pool) == 0)
-        started++;
-    work(pool); /* this thread is one of them */
-    for (guint i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
-}
-
 /* ---- The final report ---- */
 
 /* Adds why a prediction was not resolved, where its logs show that the environment is at fault. */
@@ -169,7 +157,7 @@ bool acr_eval_run(const AcrEvalOptions *options, const GPtrArray *tasks,
     }
     bool ok = write_run(options->spec, error);
     if (ok)
-        run_all(&pool);
+        acr_batch_threads(options->spec->tasks_at_once, predictions->len, work, &pool);
     count(&pool, tasks, out);
     if (ok && !acr_interrupted(options->host->interrupt))
         ok = write_final(&pool, tasks, out, error);
